@@ -1,0 +1,2 @@
+//! rmarun.
+fn main() {}

@@ -1,0 +1,63 @@
+//! Test builds only (feature `test-hooks`): a recorder of synchronisation events, and delay
+//! points at each of them, by which a test forces an interleaving instead of sleeping.
+//!
+//! Without the feature [`before`] is empty and the rest does not exist.
+
+use super::{ProcSync, Site};
+
+/// A synchronisation event of the calling rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// A memory barrier.
+    MemSync(Site),
+    /// A synchronisation between processes.
+    ProcSync(ProcSync),
+}
+
+/// Called immediately before each event.
+#[cfg(any(loom, not(feature = "test-hooks")))]
+#[inline(always)]
+pub fn before(_: Event) {}
+
+#[cfg(all(not(loom), feature = "test-hooks"))]
+pub use recorder::{before, delay, record};
+
+#[cfg(all(not(loom), feature = "test-hooks"))]
+mod recorder {
+    use super::Event;
+    use std::cell::RefCell;
+
+    type Delay = (Event, Box<dyn FnOnce()>);
+
+    thread_local! {
+        static EVENTS: RefCell<Option<Vec<Event>>> = const { RefCell::new(None) };
+        static DELAYS: RefCell<Vec<Delay>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// Records the event and runs the first delay registered for it, once.
+    pub fn before(event: Event) {
+        EVENTS.with_borrow_mut(|events| {
+            if let Some(events) = events {
+                events.push(event);
+            }
+        });
+        let delay = DELAYS.with_borrow_mut(|delays| {
+            delays.iter().position(|(at, _)| *at == event).map(|i| delays.remove(i).1)
+        });
+        if let Some(delay) = delay {
+            delay();
+        }
+    }
+
+    /// Runs `f` and returns its result with the events of this thread during it.
+    pub fn record<R>(f: impl FnOnce() -> R) -> (R, Vec<Event>) {
+        EVENTS.set(Some(Vec::new()));
+        let result = f();
+        (result, EVENTS.take().unwrap_or_default())
+    }
+
+    /// Registers `f` to run immediately before the next `event` of this thread.
+    pub fn delay(event: Event, f: impl FnOnce() + 'static) {
+        DELAYS.with_borrow_mut(|delays| delays.push((event, Box::new(f))));
+    }
+}

@@ -1,0 +1,50 @@
+//! Layer 0: the machine, or loom's model of it.
+//!
+//! Everything above is written once and compiled twice: natively over words of the shared
+//! segment, and in `loom_tests/` (where `cfg(loom)` is set) over loom's words. This module is
+//! the only switch between the two.
+//!
+//! Invariants:
+//! 1. Every atomic access of a protocol word is **relaxed**. Ordering comes from [`mem_sync`]
+//!    alone (New RMA Design, "RMA + Shared Memory"), so each fence can be shown to be needed.
+//! 2. All-zero bytes are the initial state of every word, so a fresh page of the segment needs
+//!    no construction.
+//! 3. A word that any rank waits on is a [`ParkWord`], and the only waiting loop is
+//!    [`Waiter::until`].
+
+pub mod hooks;
+mod park;
+mod site;
+mod wait;
+
+#[cfg(loom)]
+pub mod model;
+#[cfg(loom)]
+use model as machine;
+#[cfg(not(loom))]
+mod native;
+#[cfg(not(loom))]
+use native as machine;
+
+pub use crossbeam_utils::CachePadded;
+pub use machine::{FailedWord, Patience, Word32, Word64, planted};
+pub use park::ParkWord;
+pub use site::{Fault, ProcSync, Site};
+pub use wait::{JobFailed, Waiter};
+
+/// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with the place it stands at.
+///
+/// Nothing else in the tree issues a fence. In the models it is an acquire-release fence (a
+/// sequentially consistent one where the full barrier itself is under test), and any one site
+/// can be switched off to show that it is necessary.
+#[inline(always)]
+pub fn mem_sync(site: Site) {
+    hooks::before(hooks::Event::MemSync(site));
+    machine::mem_sync(site);
+}
+
+/// Marks the place of a PROC_SYNC for the recorder and for delay points; no code natively.
+#[inline(always)]
+pub fn proc_sync(what: ProcSync) {
+    hooks::before(hooks::Event::ProcSync(what));
+}

@@ -1,0 +1,229 @@
+//! loom's model of the machine, and the table of mutants.
+//!
+//! * A futex is a mutex ("bucket") and a condition variable: compare-and-block is one step, a
+//!   forgotten wake-up is a deadlock that loom reports.
+//! * A sleep that is bounded in time natively is modelled by [`FailedWord::set`] waking every
+//!   sleeper: "the bound expires after the failure".
+//! * A rank that polls explores `polls` failed looks and then goes on without branching
+//!   (`anchors/dependencies.md` 2.5): the technique prunes, it does not prove; the mutants check it.
+#![allow(clippy::disallowed_types, reason = "this is their room")]
+
+use super::{Fault, Site, wait::Step};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use loom::sync::atomic::{Ordering::AcqRel, fence};
+use loom::sync::{Arc, Condvar, Mutex};
+use std::cell::{Cell, RefCell};
+
+/// One mutant, or none: what the model build does differently.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mutant {
+    /// A MEM_SYNC that is left out, on one rank or on all.
+    pub site_off: Option<(Site, Option<usize>)>,
+    /// An algorithm fault.
+    pub fault: Option<Fault>,
+    /// A full barrier weakened to an acquire-release fence, on one rank or on all.
+    pub weakened: Option<Site>,
+}
+
+/// How the model waits and how strong its barriers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The mutant under test.
+    pub mutant: Mutant,
+    /// Waiters sleep at once instead of polling.
+    pub park: bool,
+    /// Failed polls explored before a waiter goes on without branching.
+    pub polls: usize,
+    /// MEM_SYNC is the full barrier (for models in which that is what is shown).
+    pub full_barrier: bool,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Setting { mutant: Mutant::default(), park: false, polls: 1, full_barrier: false }
+    }
+}
+
+// loom runs all threads of a model on one OS thread, so these are shared by its ranks.
+thread_local! {
+    static SETTING: Cell<Setting> = Cell::new(Setting::default());
+    static FUTEXES: RefCell<Vec<Arc<Bucket>>> = const { RefCell::new(Vec::new()) };
+}
+
+loom::thread_local! {
+    static RANK: Cell<usize> = Cell::new(0);
+}
+
+/// Sets how every model of this OS thread runs from now on.
+pub fn set(setting: Setting) {
+    SETTING.set(setting);
+}
+
+/// Forgets the futexes of the execution before; call at the start of every execution.
+pub fn begin_execution() {
+    FUTEXES.with_borrow_mut(Vec::clear);
+}
+
+/// Says which rank the calling model thread is, for mutants that concern one rank.
+pub fn i_am(rank: usize) {
+    RANK.with(|r| r.set(rank));
+}
+
+/// Whether `fault` is planted in this run.
+pub fn planted(fault: Fault) -> bool {
+    SETTING.get().mutant.fault == Some(fault)
+}
+
+pub(super) fn mem_sync(site: Site) {
+    let setting = SETTING.get();
+    if let Some((off, rank)) = setting.mutant.site_off
+        && off == site
+        && rank.is_none_or(|rank| rank == RANK.with(Cell::get))
+    {
+        return;
+    }
+    let full = setting.full_barrier || matches!(site, Site::ParkWaiter | Site::ParkWaker);
+    let full = full && setting.mutant.weakened != Some(site);
+    fence(if full { SeqCst } else { AcqRel });
+}
+
+/// See the native twin.
+#[derive(Default)]
+pub struct Word32(AtomicU32);
+
+/// See the native twin.
+#[derive(Default)]
+pub struct Word64(AtomicU64);
+
+#[allow(missing_docs, reason = "documented on the native twin")]
+impl Word32 {
+    pub fn load(&self) -> u32 {
+        self.0.load(Relaxed)
+    }
+    pub fn store(&self, value: u32) {
+        self.0.store(value, Relaxed)
+    }
+    pub fn swap(&self, value: u32) -> u32 {
+        self.0.swap(value, Relaxed)
+    }
+    pub fn fetch_add(&self, n: u32) -> u32 {
+        self.0.fetch_add(n, Relaxed)
+    }
+    pub fn fetch_sub(&self, n: u32) -> u32 {
+        self.0.fetch_sub(n, Relaxed)
+    }
+    pub fn compare_exchange(&self, current: u32, new: u32) -> Result<u32, u32> {
+        self.0.compare_exchange(current, new, Relaxed, Relaxed)
+    }
+}
+
+#[allow(missing_docs, reason = "documented on the native twin")]
+impl Word64 {
+    pub fn load(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+    pub fn store(&self, value: u64) {
+        self.0.store(value, Relaxed)
+    }
+    pub fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {
+        self.0.compare_exchange(current, new, Relaxed, Relaxed)
+    }
+}
+
+/// The kernel's side of a futex: `true` once the job has failed and no sleep lasts any more.
+struct Bucket {
+    expired: Mutex<bool>,
+    sleepers: Condvar,
+}
+
+pub(super) struct FutexWord {
+    word: Word32,
+    bucket: Arc<Bucket>,
+}
+
+impl Default for FutexWord {
+    fn default() -> Self {
+        let bucket = Arc::new(Bucket { expired: Mutex::new(false), sleepers: Condvar::new() });
+        FUTEXES.with_borrow_mut(|all| all.push(bucket.clone()));
+        FutexWord { word: Word32::default(), bucket }
+    }
+}
+
+impl FutexWord {
+    pub(super) fn word(&self) -> &Word32 {
+        &self.word
+    }
+
+    pub(super) fn wait(&self, expected: u32) {
+        let expired = self.bucket.expired.lock().unwrap();
+        if !*expired && self.word.load() == expected {
+            drop(self.bucket.sleepers.wait(expired).unwrap());
+        }
+    }
+
+    /// The fault "sleeps without a last look": the kernel compares with whatever is there.
+    pub(super) fn wait_blindly(&self) {
+        let expired = self.bucket.expired.lock().unwrap();
+        if !*expired {
+            drop(self.bucket.sleepers.wait(expired).unwrap());
+        }
+    }
+
+    pub(super) fn wake(&self, count: u32) {
+        let _held = self.bucket.expired.lock().unwrap();
+        if count == 1 {
+            self.bucket.sleepers.notify_one();
+        } else {
+            self.bucket.sleepers.notify_all();
+        }
+    }
+}
+
+/// See the native twin.
+#[derive(Default)]
+pub struct FailedWord(AtomicU32);
+
+#[allow(missing_docs, reason = "documented on the native twin")]
+impl FailedWord {
+    pub fn is_set(&self) -> bool {
+        self.0.load(Relaxed) != 0
+    }
+    pub fn cause(&self) -> u32 {
+        self.0.load(Relaxed)
+    }
+    pub fn set(&self, cause: u32) {
+        let _ = self.0.compare_exchange(0, cause, Relaxed, Relaxed);
+        // Natively every sleep is bounded in time: after the failure each one ends.
+        let all = FUTEXES.with_borrow(Clone::clone);
+        for bucket in all {
+            *bucket.expired.lock().unwrap() = true;
+            bucket.sleepers.notify_all();
+        }
+    }
+}
+
+/// See the native twin: here it polls, or sleeps at once, as the setting says.
+#[derive(Default)]
+pub struct Patience;
+
+/// Failed polls of one wait.
+pub struct Tier(usize);
+
+impl Patience {
+    pub(super) fn begin(&self) -> Tier {
+        Tier(0)
+    }
+
+    pub(super) fn next(&self, tier: &mut Tier) -> Step {
+        let setting = SETTING.get();
+        if setting.park {
+            return Step::Sleep;
+        }
+        tier.0 += 1;
+        if tier.0 > setting.polls {
+            loom::skip_branch();
+        }
+        loom::thread::yield_now();
+        Step::Again
+    }
+}

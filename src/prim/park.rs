@@ -1,0 +1,88 @@
+//! A word that a rank can wait on: the only kind of word in the segment that anybody sleeps on.
+//!
+//! Sleeping and waking (the classic event count):
+//!
+//! ```text
+//!   waiter                                waker
+//!     sleepers += 1                         value changes
+//!     mem_sync(ParkWaiter)                  mem_sync(ParkWaker)
+//!     value as before? -> futex wait        sleepers != 0? -> futex wake
+//! ```
+//!
+//! Both fences must be full barriers: either the waiter sees the new value, or the waker sees
+//! the sleeper (store buffering). `loom_tests/tests/parking.rs` loses a wake-up, reported as a
+//! deadlock, without either.
+
+use super::{Fault, Site, Word32, machine::FutexWord, mem_sync, planted};
+
+/// A 32-bit value and the number of waiters asleep on it. Zero bytes are its initial state.
+///
+/// Another process may change the value at any time by the methods below, and by nothing else.
+#[repr(C)]
+#[derive(Default)]
+pub struct ParkWord {
+    value: FutexWord,
+    sleepers: Word32,
+}
+
+impl ParkWord {
+    /// The value now (relaxed: what it tells about other memory, only a `mem_sync` can say).
+    #[inline]
+    pub fn load(&self) -> u32 {
+        self.value.word().load()
+    }
+
+    /// Adds `n` (wrapping), wakes every sleeper, and returns the value before.
+    #[inline]
+    pub fn add_and_wake(&self, n: u32) -> u32 {
+        let before = self.add(n);
+        self.wake_all();
+        before
+    }
+
+    /// Adds `n` (wrapping) without waking: for arrivals that cannot be the awaited one.
+    #[inline]
+    pub fn add(&self, n: u32) -> u32 {
+        self.value.word().fetch_add(n)
+    }
+
+    /// Sets the value and wakes every sleeper. Only for words with a single writer.
+    #[inline]
+    pub fn store_and_wake(&self, value: u32) {
+        // A swap, not a store: `ParkWaker` may then lean on the locked instruction before it.
+        self.value.word().swap(value);
+        self.wake_all();
+    }
+
+    /// Wakes every sleeper; without sleepers it costs one load and no system call.
+    #[inline]
+    pub fn wake_all(&self) {
+        // Publishes the change of `value` before `sleepers` is read. Pairs with ParkWaiter in
+        // `sleep_unless`. Fails without it: loom_tests/tests/parking.rs.
+        mem_sync(Site::ParkWaker);
+        if self.sleepers.load() != 0 && !planted(Fault::WakeForgotten) {
+            self.value.wake(if planted(Fault::WakeOne) { 1 } else { i32::MAX as u32 });
+        }
+    }
+
+    /// Sleeps until the value changes from what it is now, unless `awake(value)` already holds.
+    ///
+    /// May return early (a signal, a spurious wake-up, the bound on sleeping): callers loop.
+    pub(super) fn sleep_unless(&self, awake: impl Fn(u32) -> bool) {
+        if !planted(Fault::SleepUnannounced) {
+            self.sleepers.fetch_add(1);
+        }
+        // Publishes the sleeper before the last look at `value`. Pairs with ParkWaker in
+        // `wake_all`. Fails without it: loom_tests/tests/parking.rs.
+        mem_sync(Site::ParkWaiter);
+        let now = self.load();
+        if planted(Fault::SleepWithoutCheck) {
+            self.value.wait_blindly();
+        } else if !awake(now) {
+            self.value.wait(now);
+        }
+        if !planted(Fault::SleepUnannounced) {
+            self.sleepers.fetch_sub(1);
+        }
+    }
+}

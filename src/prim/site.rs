@@ -1,0 +1,126 @@
+//! Names of the places where memory is ordered, where ranks synchronise, and where the models
+//! plant faults.
+
+/// One variant per MEM_SYNC of the library (New RMA Design, "RMA + Shared Memory"), plus the
+/// labelled fences that the drawings leave to "messages": collectives, carries and parking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Site {
+    /// `fence`, before PROC_SYNC: exposes earlier loads and stores of this rank.
+    FencePre,
+    /// `fence`, after PROC_SYNC: later accesses see what the others exposed.
+    FencePost,
+    /// `post`, before PROC_SYNC: exposes the target's local stores to the origins.
+    PostPre,
+    /// `start`, after PROC_SYNC: the origin's accesses follow the target's post.
+    StartPost,
+    /// `complete`, before PROC_SYNC: the origin's accesses precede the target's wait.
+    CompletePre,
+    /// `wait` and a successful `test`, after PROC_SYNC: local accesses follow the completes.
+    WaitPost,
+    /// `lock`, after the grant.
+    LockPost,
+    /// `unlock`, before the release.
+    UnlockPre,
+    /// `lock_all`, after the grant.
+    LockAllPost,
+    /// `unlock_all`, before the release.
+    UnlockAllPre,
+    /// `flush`: accesses before it precede any later PROC_SYNC, and it is a full barrier.
+    Flush,
+    /// `flush_all`, as `flush` for every target.
+    FlushAll,
+    /// `flush_local`: operations are eager, so it orders exactly what `flush` orders.
+    FlushLocal,
+    /// `flush_local_all`, as `flush_local` for every target.
+    FlushLocalAll,
+    /// `win_sync`.
+    WinSync,
+    /// Collectives of a communicator, before PROC_SYNC: exposes the staged contribution.
+    CollectivePre,
+    /// Collectives of a communicator, after PROC_SYNC: the staged contributions can be read.
+    CollectivePost,
+    /// Accumulate exclusion, after the grant.
+    AccumulatePost,
+    /// Accumulate exclusion, before the release.
+    AccumulatePre,
+    /// Allocator of the segment, after its lock was granted.
+    HeapPost,
+    /// Allocator of the segment, before its lock is released.
+    HeapPre,
+    /// Carry (DESIGN 4.2): between "saw that the last holder left" on the state word of a lock
+    /// and "admitted the waiters" on its gate.
+    LockCarry,
+    /// Carry: between "saw the table of post slots" and the first look into it.
+    TableCarry,
+    /// Parking: between "I am about to sleep" and the last look at the word.
+    ParkWaiter,
+    /// Parking: between the change of the word and "does anybody sleep?".
+    ParkWaker,
+}
+
+/// The PROC_SYNC events, named after the call that performs them (New RMA Design drawings).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProcSync {
+    /// Arrival at the barrier of a fence.
+    FenceArrive,
+    /// The barrier of a fence is complete.
+    FencePass,
+    /// A post became known to one origin.
+    Post,
+    /// The post of one target was seen.
+    Start,
+    /// A complete became known to one target.
+    Complete,
+    /// All completes of an exposure epoch were seen.
+    Wait,
+    /// A lock was granted.
+    LockGranted,
+    /// A lock was released.
+    LockReleased,
+    /// A collective of a communicator was entered.
+    CollectiveArrive,
+    /// A collective of a communicator may go on.
+    CollectivePass,
+}
+
+/// Algorithm faults that the mutation run plants, one at a time. Natively [`super::planted`] is
+/// a constant `false`, so none of this reaches a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The last arriver resets the barrier's counter instead of letting it grow.
+    BarrierReset,
+    /// A rank leaves the barrier one arrival early.
+    BarrierEarly,
+    /// One post slot shared by all targets of an origin (a bare count of posts).
+    PostSlotShared,
+    /// `start` accepts the post of an earlier epoch.
+    PostStale,
+    /// `wait` resets the completion counter instead of letting it grow.
+    CompletedReset,
+    /// A NOCHECK start counts the post it did not wait for.
+    NocheckCounts,
+    /// The table of post slots is published before it is cleared.
+    TableEarly,
+    /// A shared locker does not look at the exclusive side.
+    ReaderIgnoresWriter,
+    /// An exclusive locker does not look at the shared side.
+    WriterIgnoresReaders,
+    /// The last holder leaves without admitting those who wait.
+    GrantForgotten,
+    /// Two exclusive waiters are admitted at once.
+    GrantTwo,
+    /// A rank that already holds a lock queues behind waiters it blocks itself.
+    NestedQueues,
+    /// An exclusive locker does not respect `lock_all`.
+    LockAllIgnored,
+    /// A waiter sleeps without announcing itself.
+    SleepUnannounced,
+    /// A waiter does not look at the word again after announcing itself (and sleeps on it blindly).
+    SleepWithoutCheck,
+    /// A change of the word wakes nobody.
+    WakeForgotten,
+    /// A change of the word wakes one sleeper instead of all.
+    WakeOne,
+    /// A wait does not look whether the job has failed.
+    FailureIgnored,
+}

@@ -1,0 +1,106 @@
+//! The barrier under `fence` and under the collectives of a communicator.
+//!
+//! One monotone word counts arrivals; a rank passes its k-th barrier once `k * ranks` arrivals
+//! have been counted. Every arrival is a read-modify-write of that word, so a rank that passes
+//! reads from the release sequence of every other rank's arrival (README, invariant 2).
+
+use super::Line;
+use crate::prim::{
+    Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, mem_sync, planted, proc_sync,
+};
+
+/// Arrivals since the creation of the window or communicator, modulo 2³².
+#[repr(C)]
+#[derive(Default)]
+pub struct BarrierWords {
+    arrived: Line<ParkWord>,
+}
+
+/// This rank's side of a barrier: how many arrivals complete the latest one it arrived at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    target: u32,
+}
+
+/// Whether a fence waits for the other ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FenceKind {
+    /// Passes only after all ranks have arrived.
+    Barrier,
+    /// NOPRECEDE and NOSUCCEED together: it ends nothing and starts nothing, so it announces
+    /// its arrival and does not wait (MPI-2.2 §11.4.1: "does not necessarily act as a barrier").
+    ArriveOnly,
+}
+
+impl BarrierWords {
+    fn arrive(&self, ranks: u32, round: &mut Round) {
+        round.target = round.target.wrapping_add(ranks);
+        if planted(Fault::BarrierReset) {
+            round.target = ranks;
+            if self.arrived.0.add(1) + 1 == ranks {
+                self.arrived.0.store_and_wake(0);
+            }
+            return;
+        }
+        let before = self.arrived.0.add(1);
+        if before.wrapping_add(1) == round.target {
+            self.arrived.0.wake_all();
+        }
+    }
+
+    fn pass(&self, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+        if planted(Fault::BarrierReset) {
+            return waiter.until(&self.arrived.0, |arrived| arrived == 0).map(drop);
+        }
+        let target = round.target.wrapping_sub(u32::from(planted(Fault::BarrierEarly)));
+        waiter
+            .until(&self.arrived.0, |arrived| (arrived.wrapping_sub(target) as i32) >= 0)
+            .map(drop)
+    }
+}
+
+/// `MPI_Win_fence` on the words of its window (MPI-2.2 §11.4.1).
+///
+/// Collective; blocks until all `ranks` have arrived, except as [`FenceKind::ArriveOnly`].
+pub fn fence(
+    words: &BarrierWords,
+    ranks: u32,
+    round: &mut Round,
+    kind: FenceKind,
+    waiter: &Waiter<'_>,
+) -> Result<(), JobFailed> {
+    // Publishes this rank's accesses of the epoch that ends; pairs with FencePost of every other
+    // rank through `arrived`. Fails without it: loom_tests/tests/fence.rs.
+    mem_sync(Site::FencePre);
+    proc_sync(ProcSync::FenceArrive);
+    words.arrive(ranks, round);
+    if kind == FenceKind::Barrier {
+        words.pass(*round, waiter)?;
+    }
+    proc_sync(ProcSync::FencePass);
+    // Observes what every other rank published before it arrived; pairs with their FencePre.
+    // Fails without it: loom_tests/tests/fence.rs.
+    mem_sync(Site::FencePost);
+    Ok(())
+}
+
+/// The barrier of a communicator, which also orders memory: what any rank wrote before it is
+/// seen by every rank after it. Collective; blocks until all `ranks` have arrived.
+pub fn collective(
+    words: &BarrierWords,
+    ranks: u32,
+    round: &mut Round,
+    waiter: &Waiter<'_>,
+) -> Result<(), JobFailed> {
+    // Publishes the staged contribution; pairs with CollectivePost of every other rank through
+    // `arrived`. Fails without it: loom_tests/tests/collective.rs.
+    mem_sync(Site::CollectivePre);
+    proc_sync(ProcSync::CollectiveArrive);
+    words.arrive(ranks, round);
+    words.pass(*round, waiter)?;
+    proc_sync(ProcSync::CollectivePass);
+    // Observes the contributions of the others; pairs with their CollectivePre.
+    // Fails without it: loom_tests/tests/collective.rs.
+    mem_sync(Site::CollectivePost);
+    Ok(())
+}

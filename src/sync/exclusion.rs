@@ -1,0 +1,48 @@
+//! Mutual exclusion inside the library: accumulates that no single instruction can do, and the
+//! allocator of the segment. The exclusive side of the one lock there is.
+
+use super::lock::{LockWords, Queueing, Side};
+use crate::prim::{CachePadded, JobFailed, Site, Waiter, mem_sync};
+
+/// A mutual exclusion between ranks. Zero bytes are its initial state: free.
+#[repr(C)]
+#[derive(Default)]
+pub struct Exclusion {
+    lock: CachePadded<LockWords>,
+}
+
+impl Exclusion {
+    /// Runs `f` while no other rank is inside. Blocks while one is.
+    ///
+    /// `sites` are the MEM_SYNCs after the grant and before the release.
+    pub fn run<R>(
+        &self,
+        sites: (Site, Site),
+        waiter: &Waiter<'_>,
+        f: impl FnOnce() -> R,
+    ) -> Result<R, JobFailed> {
+        self.lock.enter(Side::RightExclusive, Queueing::Fair, waiter)?;
+        let inside = Inside { lock: &self.lock, before_release: sites.1 };
+        // Observes what earlier holders wrote; pairs with `before_release` of each of them.
+        // Fails without it: loom_tests/tests/accumulate.rs.
+        mem_sync(sites.0);
+        let result = f();
+        drop(inside);
+        Ok(result)
+    }
+}
+
+/// Releases on drop, so that a panic in `f` leaves the exclusion usable.
+struct Inside<'a> {
+    lock: &'a LockWords,
+    before_release: Site,
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        // Publishes what this holder wrote; pairs with the grant's site of later holders.
+        // Fails without it: loom_tests/tests/accumulate.rs.
+        mem_sync(self.before_release);
+        self.lock.leave(Side::RightExclusive, true);
+    }
+}

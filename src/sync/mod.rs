@@ -1,0 +1,47 @@
+#![doc = include_str!("README.md")]
+
+mod barrier;
+mod exclusion;
+mod lock;
+mod passive;
+mod pscw;
+
+use crate::prim::{CachePadded, Word32};
+
+pub use barrier::{BarrierWords, FenceKind, Round, collective, fence};
+pub use exclusion::Exclusion;
+pub use lock::{LockWords, MAX_HOLDERS, Queueing, Side};
+pub use passive::{
+    Held, flush, flush_all, flush_local, flush_local_all, lock, lock_all, lock_nocheck, unlock,
+    unlock_all, unlock_nocheck, win_sync,
+};
+pub use pscw::{PostSlot, PscwWords, complete, post, start_one, started, test, wait};
+
+/// One 64-byte cache line, so that what one rank waits on shares its line with nothing else.
+#[repr(C, align(64))]
+#[derive(Default)]
+pub struct Line<T>(pub T);
+
+/// The synchronisation words of one window that belong to all its ranks.
+#[repr(C)]
+#[derive(Default)]
+pub struct WindowWords {
+    /// The barrier of `fence`.
+    pub fence: BarrierWords,
+    /// `lock_all` holders against the exclusive lockers of any target.
+    pub lock_all: CachePadded<LockWords>,
+}
+
+/// The synchronisation words of one window that belong to one of its ranks as a target.
+#[repr(C)]
+#[derive(Default)]
+pub struct RankWords {
+    /// Shared and exclusive locks of this target.
+    pub lock: CachePadded<LockWords>,
+    /// Accumulates on this target that no single instruction can do.
+    pub accumulate: Exclusion,
+    /// Post/start and complete/wait of this target.
+    pub pscw: PscwWords,
+    /// Whether this rank is inside a fence epoch: written by it before it arrives at a fence.
+    pub fence_open: CachePadded<Word32>,
+}

@@ -1,0 +1,136 @@
+//! Lock, unlock, lock_all, unlock_all (MPI-2.2 §11.4.3, MPI-4 "Lock"), flush and win_sync.
+
+use super::lock::{LockWords, Queueing, Side};
+use crate::prim::{Fault, JobFailed, ProcSync, Site, Waiter, mem_sync, planted, proc_sync};
+
+/// How a target's lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// `MPI_LOCK_SHARED`.
+    Shared,
+    /// `MPI_LOCK_EXCLUSIVE`.
+    Exclusive,
+}
+
+/// `MPI_Win_lock` by rank `origin` on one target; `window` is the window's `lock_all` word.
+///
+/// Blocks while a conflicting lock is held. The target takes no part.
+pub fn lock(
+    window: &LockWords,
+    target: &LockWords,
+    held: Held,
+    origin: u32,
+    queueing: Queueing,
+    waiter: &Waiter<'_>,
+) -> Result<(), JobFailed> {
+    match held {
+        Held::Shared => target.enter(Side::Left, queueing, waiter)?,
+        Held::Exclusive => {
+            // The room of exclusive lockers first, so that no target is held while waiting for
+            // a `lock_all` holder (README, invariant 7).
+            if !planted(Fault::LockAllIgnored) {
+                window.enter(Side::RightShared, queueing, waiter)?;
+            }
+            target.enter(Side::RightExclusive, queueing, waiter)?;
+            target.set_owner(origin);
+        }
+    }
+    proc_sync(ProcSync::LockGranted);
+    lock_nocheck();
+    Ok(())
+}
+
+/// `MPI_Win_lock` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
+pub fn lock_nocheck() {
+    // Observes what earlier holders published; pairs with their UnlockPre through the state
+    // word (or gate) of the lock. Fails without it: loom_tests/tests/lock.rs.
+    mem_sync(Site::LockPost);
+}
+
+/// `MPI_Win_unlock`. Never blocks.
+pub fn unlock(window: &LockWords, target: &LockWords, held: Held) {
+    unlock_nocheck();
+    proc_sync(ProcSync::LockReleased);
+    match held {
+        Held::Shared => target.leave(Side::Left, true),
+        Held::Exclusive => {
+            target.clear_owner();
+            target.leave(Side::RightExclusive, true);
+            if !planted(Fault::LockAllIgnored) {
+                window.leave(Side::RightShared, false);
+            }
+        }
+    }
+}
+
+/// `MPI_Win_unlock` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.
+pub fn unlock_nocheck() {
+    // Publishes this holder's accesses; pairs with LockPost of later holders.
+    // Fails without it: loom_tests/tests/lock.rs.
+    mem_sync(Site::UnlockPre);
+}
+
+/// `MPI_Win_lock_all`: a shared lock on every target, at a cost that does not depend on their
+/// number. Not collective. Blocks while any target is locked exclusively.
+///
+/// With NOCHECK `window` is `None`: the PROC_SYNC is dropped, the MEM_SYNC stays.
+pub fn lock_all(window: Option<&LockWords>, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+    if let Some(window) = window {
+        window.enter(Side::Left, Queueing::Fair, waiter)?;
+        proc_sync(ProcSync::LockGranted);
+    }
+    // Observes what exclusive holders of any target published; pairs with their UnlockPre.
+    // Fails without it: loom_tests/tests/lock.rs.
+    mem_sync(Site::LockAllPost);
+    Ok(())
+}
+
+/// `MPI_Win_unlock_all`. Never blocks.
+pub fn unlock_all(window: Option<&LockWords>) {
+    // Publishes this holder's accesses; pairs with LockPost of later exclusive holders.
+    // Fails without it: loom_tests/tests/lock.rs.
+    mem_sync(Site::UnlockAllPre);
+    if let Some(window) = window {
+        proc_sync(ProcSync::LockReleased);
+        window.leave(Side::Left, false);
+    }
+}
+
+/// `MPI_Win_flush`: operations are eager, so completing them at the target is ordering them
+/// before whatever this rank does next. A full barrier: of two ranks that put, flush and get
+/// crosswise, at least one sees the other's put. Never blocks.
+#[inline(always)]
+pub fn flush() {
+    // Fails without it, or as less than a full barrier: loom_tests/tests/flush.rs.
+    mem_sync(Site::Flush);
+}
+
+/// `MPI_Win_flush_all`: as [`flush`], for every target.
+#[inline(always)]
+pub fn flush_all() {
+    // Fails without it: loom_tests/tests/flush.rs.
+    mem_sync(Site::FlushAll);
+}
+
+/// `MPI_Win_flush_local`: an eager operation that is complete at the origin is complete at the
+/// target, so it orders exactly what [`flush`] orders.
+#[inline(always)]
+pub fn flush_local() {
+    // Fails without it: loom_tests/tests/flush.rs.
+    mem_sync(Site::FlushLocal);
+}
+
+/// `MPI_Win_flush_local_all`: as [`flush_local`], for every target.
+#[inline(always)]
+pub fn flush_local_all() {
+    // Fails without it: loom_tests/tests/flush.rs.
+    mem_sync(Site::FlushLocalAll);
+}
+
+/// `MPI_Win_sync`: orders this rank's local loads and stores against its later synchronisation
+/// and against what it has seen before. Never blocks.
+#[inline(always)]
+pub fn win_sync() {
+    // Fails without it: loom_tests/tests/flush.rs.
+    mem_sync(Site::WinSync);
+}

@@ -1,0 +1,142 @@
+//! Post, start, complete, wait, test (MPI-2.2 §11.4.2).
+//!
+//! * A post is one increment of the slot of the pair (target, origin); the origin remembers how
+//!   many posts of each target it has consumed, so a post for another epoch, or by another
+//!   target, is never mistaken for the awaited one.
+//! * The slots of a target are `ranks` padded words, allocated by the target at its first post;
+//!   until then its `table` word is zero and an origin waits on that.
+//! * Completes are counted per target (README, invariant 4).
+
+use super::Line;
+use crate::prim::{
+    CachePadded, Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, mem_sync, planted, proc_sync,
+};
+
+/// How many times a target has posted for one origin, modulo 2³².
+pub type PostSlot = CachePadded<ParkWord>;
+
+/// The words of one target.
+#[repr(C)]
+#[derive(Default)]
+pub struct PscwWords {
+    /// How often an origin has completed an epoch on this target, modulo 2³².
+    completed: Line<ParkWord>,
+    /// Where the slots of this target are: zero until they exist, then fixed.
+    table: Line<ParkWord>,
+}
+
+impl PscwWords {
+    /// The table as this target itself published it; zero before.
+    pub fn own_table(&self) -> u32 {
+        self.table.0.load()
+    }
+
+    /// Clears fresh slots and tells every origin where they are. Once per target and window.
+    pub fn publish_table(&self, at: u32, slots: &[PostSlot]) {
+        if planted(Fault::TableEarly) {
+            self.table.0.store_and_wake(at);
+        }
+        for slot in slots {
+            slot.store_and_wake(0);
+        }
+        // Publishes the cleared slots; pairs with TableCarry in `table`.
+        // Fails without it: loom_tests/tests/pscw.rs.
+        mem_sync(Site::PostPre);
+        self.table.0.store_and_wake(at);
+    }
+
+    /// Waits until the target has slots, and says where. Blocks until the target's first post.
+    pub fn table(&self, waiter: &Waiter<'_>) -> Result<u32, JobFailed> {
+        let at = waiter.until(&self.table.0, |at| at != 0)?;
+        // Observes the cleared slots; pairs with PostPre in `publish_table`.
+        // Fails without it: loom_tests/tests/pscw.rs.
+        mem_sync(Site::TableCarry);
+        Ok(at)
+    }
+}
+
+/// `MPI_Win_post`: exposes this rank's window to the origins whose slots are given.
+///
+/// Never blocks. With NOCHECK `slots` is empty: the PROC_SYNC is dropped, the MEM_SYNC stays.
+pub fn post<'a>(slots: impl Iterator<Item = &'a PostSlot>) {
+    // Publishes this rank's local loads and stores; pairs with StartPost of each origin through
+    // its slot. Fails without it: loom_tests/tests/pscw.rs.
+    mem_sync(Site::PostPre);
+    for slot in slots {
+        proc_sync(ProcSync::Post);
+        slot.add_and_wake(1);
+    }
+}
+
+/// Waits for the next post of one target, of which this origin has consumed `seen` so far.
+///
+/// Blocks until the target posts. [`started`] must follow before the target is accessed.
+pub fn start_one(slot: &PostSlot, seen: &mut u32, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+    let stale = u32::from(planted(Fault::PostStale));
+    let awaited = seen.wrapping_add(1).wrapping_sub(stale);
+    waiter.until(slot, |posts| (posts.wrapping_sub(awaited) as i32) >= 0)?;
+    *seen = seen.wrapping_add(1);
+    proc_sync(ProcSync::Start);
+    Ok(())
+}
+
+/// The MEM_SYNC of `MPI_Win_start`, after the last target's post was seen; with NOCHECK alone.
+pub fn started() {
+    // Observes what the targets exposed; pairs with their PostPre.
+    // Fails without it: loom_tests/tests/pscw.rs.
+    mem_sync(Site::StartPost);
+}
+
+/// `MPI_Win_complete`: tells each target that this origin's accesses are over. Never blocks.
+pub fn complete<'a>(targets: impl Iterator<Item = &'a PscwWords>) {
+    // Publishes this origin's accesses; pairs with WaitPost of each target through `completed`.
+    // Fails without it: loom_tests/tests/pscw.rs.
+    mem_sync(Site::CompletePre);
+    for target in targets {
+        proc_sync(ProcSync::Complete);
+        target.completed.0.add_and_wake(1);
+    }
+}
+
+fn all_complete(completed: u32, awaited: u32) -> bool {
+    (completed.wrapping_sub(awaited) as i32) >= 0
+}
+
+/// `MPI_Win_wait` for `origins` completes, of which this target has consumed `seen` before.
+///
+/// Blocks until the last of them.
+pub fn wait(
+    words: &PscwWords,
+    origins: u32,
+    seen: &mut u32,
+    waiter: &Waiter<'_>,
+) -> Result<(), JobFailed> {
+    if planted(Fault::CompletedReset) {
+        waiter.until(&words.completed.0, |completed| completed >= origins)?;
+        words.completed.0.store_and_wake(0);
+    } else {
+        let awaited = seen.wrapping_add(origins);
+        waiter.until(&words.completed.0, |completed| all_complete(completed, awaited))?;
+        *seen = awaited;
+    }
+    waited();
+    Ok(())
+}
+
+/// `MPI_Win_test`: as [`wait`], but returns `false` instead of blocking, without any effect.
+pub fn test(words: &PscwWords, origins: u32, seen: &mut u32) -> bool {
+    let awaited = seen.wrapping_add(origins);
+    if !all_complete(words.completed.0.load(), awaited) {
+        return false;
+    }
+    *seen = awaited;
+    waited();
+    true
+}
+
+fn waited() {
+    proc_sync(ProcSync::Wait);
+    // Observes the origins' accesses; pairs with their CompletePre.
+    // Fails without it: loom_tests/tests/pscw.rs.
+    mem_sync(Site::WaitPost);
+}
