@@ -1,5 +1,11 @@
 //! MPI-style one-sided communication for the processes of one machine.
-#[allow(dead_code, reason = "temporary: upper layers follow")]
+#![allow(dead_code, reason = "temporary: upper layers follow")]
+mod call;
+mod error;
+#[doc(hidden)]
+pub mod launch;
 mod prim;
-#[allow(dead_code, reason = "temporary: upper layers follow")]
+mod shm;
 mod sync;
+pub use call::Call;
+pub use error::{Error, ErrorClass, Place, Result};

@@ -1,6 +1,13 @@
-//! The library's own `prim` and `sync` layers, compiled over loom's model of the machine.
+#![doc = include_str!("../README.md")]
 
 #[path = "../../src/prim/mod.rs"]
 pub mod prim;
 #[path = "../../src/sync/mod.rs"]
 pub mod sync;
+
+mod data;
+pub mod explore;
+pub mod models;
+pub mod mutants;
+pub mod report;
+mod world;

@@ -21,7 +21,7 @@ pub struct Mutant {
     pub site_off: Option<(Site, Option<usize>)>,
     /// An algorithm fault.
     pub fault: Option<Fault>,
-    /// A full barrier weakened to an acquire-release fence, on one rank or on all.
+    /// A full barrier weakened to an acquire-release fence, on all ranks.
     pub weakened: Option<Site>,
 }
 
@@ -82,8 +82,12 @@ pub(super) fn mem_sync(site: Site) {
     {
         return;
     }
-    let full = setting.full_barrier || matches!(site, Site::ParkWaiter | Site::ParkWaker);
-    let full = full && setting.mutant.weakened != Some(site);
+    let parking = matches!(site, Site::ParkWaiter | Site::ParkWaker);
+    if parking && !setting.park {
+        // Nobody sleeps, and no window data may lean on the fences of parking.
+        return;
+    }
+    let full = (setting.full_barrier || parking) && setting.mutant.weakened != Some(site);
     fence(if full { SeqCst } else { AcqRel });
 }
 

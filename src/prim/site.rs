@@ -50,6 +50,8 @@ pub enum Site {
     /// Carry (DESIGN 4.2): between "saw that the last holder left" on the state word of a lock
     /// and "admitted the waiters" on its gate.
     LockCarry,
+    /// Between clearing fresh post slots and telling the origins where they are.
+    TablePre,
     /// Carry: between "saw the table of post slots" and the first look into it.
     TableCarry,
     /// Parking: between "I am about to sleep" and the last look at the word.

@@ -41,14 +41,14 @@ impl PscwWords {
         }
         // Publishes the cleared slots; pairs with TableCarry in `table`.
         // Fails without it: loom_tests/tests/pscw.rs.
-        mem_sync(Site::PostPre);
+        mem_sync(Site::TablePre);
         self.table.0.store_and_wake(at);
     }
 
     /// Waits until the target has slots, and says where. Blocks until the target's first post.
     pub fn table(&self, waiter: &Waiter<'_>) -> Result<u32, JobFailed> {
         let at = waiter.until(&self.table.0, |at| at != 0)?;
-        // Observes the cleared slots; pairs with PostPre in `publish_table`.
+        // Observes the cleared slots; pairs with TablePre in `publish_table`.
         // Fails without it: loom_tests/tests/pscw.rs.
         mem_sync(Site::TableCarry);
         Ok(at)

@@ -1,0 +1,45 @@
+//! The test programs: one file per protocol.
+//!
+//! Every program has accesses before and after each synchronisation it shows, because a fence
+//! with nothing on one side is not needed there, and its deletion would go unnoticed.
+
+mod accumulate;
+mod collective;
+mod failure;
+mod fence;
+mod flush;
+mod lock;
+mod lock_all;
+mod parking;
+mod pscw;
+
+pub use accumulate::models as accumulate;
+pub use collective::models as collective;
+pub use failure::models as failure;
+pub use fence::models as fence;
+pub use flush::models as flush;
+pub use lock::models as lock;
+pub use lock_all::models as lock_all;
+pub use parking::models as parking;
+pub use pscw::models as pscw;
+
+pub use collective::one_buffer_only;
+pub use flush::sync_forgotten;
+
+use crate::explore::Model;
+
+/// The table of all models.
+pub fn all() -> Vec<Model> {
+    [
+        fence(),
+        collective(),
+        pscw(),
+        lock(),
+        lock_all(),
+        flush(),
+        accumulate(),
+        parking(),
+        failure(),
+    ]
+    .concat()
+}

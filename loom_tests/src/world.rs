@@ -1,0 +1,73 @@
+//! What every model needs around the words of its protocol.
+
+pub use crate::data::Data;
+use crate::prim::{FailedWord, JobFailed, ParkWord, Patience, Waiter, model};
+use loom::sync::Arc;
+
+/// The job: how its ranks wait, and the word that ends every wait.
+#[derive(Default)]
+pub struct Job {
+    /// Set by a model's launcher.
+    pub failed: FailedWord,
+    patience: Patience,
+}
+
+impl Job {
+    /// How a rank of this job waits.
+    pub fn waiter(&self) -> Waiter<'_> {
+        Waiter { failed: &self.failed, patience: &self.patience }
+    }
+}
+
+/// A message between two ranks of a test program: a PROC_SYNC of the user's own, without any
+/// memory order.
+#[derive(Default)]
+pub struct Message(ParkWord);
+
+impl Message {
+    /// Sends it.
+    pub fn send(&self) {
+        self.0.add_and_wake(1);
+    }
+
+    /// Waits until it has been sent `count` times.
+    pub fn receive(&self, job: &Job, count: u32) {
+        passed(job.waiter().until(&self.0, |sent| sent >= count).map(drop));
+    }
+}
+
+/// A wait of a model in which no job fails.
+pub fn passed(waited: Result<(), JobFailed>) {
+    assert!(waited.is_ok(), "a wait ended although the job has not failed");
+}
+
+/// `ranks` zeroed values.
+pub fn each<T: Default>(ranks: usize) -> Vec<T> {
+    (0..ranks).map(|_| T::default()).collect()
+}
+
+/// One execution: `rank` of every rank, concurrently, over one world. Rank 0 is the main thread,
+/// because loom has only five.
+pub fn run<W: Send + Sync + 'static>(
+    ranks: usize,
+    world: impl FnOnce() -> W,
+    rank: impl Fn(&W, usize) + Copy + Send + 'static,
+) -> Arc<W> {
+    model::begin_execution();
+    let world = Arc::new(world());
+    let others: Vec<_> = (1..ranks)
+        .map(|r| {
+            let world = world.clone();
+            loom::thread::spawn(move || {
+                model::i_am(r);
+                rank(&world, r);
+            })
+        })
+        .collect();
+    model::i_am(0);
+    rank(&world, 0);
+    for other in others {
+        assert!(other.join().is_ok(), "a rank panicked");
+    }
+    world
+}

@@ -1,0 +1,140 @@
+//! The names of the calls, as errors and the launcher's reports print them.
+
+/// A call of the library, in the standard's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum Call {
+    /// Not inside the library.
+    None = 0,
+    /// Joining the job.
+    Init,
+    /// Leaving the job.
+    Finalize,
+    /// `MPI_Barrier`.
+    Barrier,
+    /// `MPI_Bcast`.
+    Broadcast,
+    /// `MPI_Gather`.
+    Gather,
+    /// `MPI_Allgather`.
+    Allgather,
+    /// `MPI_Reduce`.
+    Reduce,
+    /// `MPI_Allreduce`.
+    Allreduce,
+    /// `MPI_Win_allocate`.
+    WinAllocate,
+    /// `MPI_Win_free`.
+    WinFree,
+    /// `MPI_Put`.
+    Put,
+    /// `MPI_Get`.
+    Get,
+    /// `MPI_Accumulate`.
+    Accumulate,
+    /// `MPI_Get_accumulate`.
+    GetAccumulate,
+    /// `MPI_Fetch_and_op`.
+    FetchAndOp,
+    /// `MPI_Compare_and_swap`.
+    CompareAndSwap,
+    /// `MPI_Win_fence`.
+    Fence,
+    /// `MPI_Win_post`.
+    Post,
+    /// `MPI_Win_start`.
+    Start,
+    /// `MPI_Win_complete`.
+    Complete,
+    /// `MPI_Win_wait`.
+    Wait,
+    /// `MPI_Win_test`.
+    Test,
+    /// `MPI_Win_lock`.
+    Lock,
+    /// `MPI_Win_unlock`.
+    Unlock,
+    /// `MPI_Win_lock_all`.
+    LockAll,
+    /// `MPI_Win_unlock_all`.
+    UnlockAll,
+    /// `MPI_Win_flush`.
+    Flush,
+    /// `MPI_Win_flush_all`.
+    FlushAll,
+    /// `MPI_Win_flush_local`.
+    FlushLocal,
+    /// `MPI_Win_flush_local_all`.
+    FlushLocalAll,
+    /// `MPI_Win_sync`.
+    WinSync,
+    /// A local access to this rank's own part of a window.
+    LocalAccess,
+}
+
+const NAMES: &[(Call, &str)] = &[
+    (Call::None, "outside the library"),
+    (Call::Init, "init"),
+    (Call::Finalize, "finalize"),
+    (Call::Barrier, "barrier"),
+    (Call::Broadcast, "broadcast"),
+    (Call::Gather, "gather"),
+    (Call::Allgather, "allgather"),
+    (Call::Reduce, "reduce"),
+    (Call::Allreduce, "allreduce"),
+    (Call::WinAllocate, "window allocate"),
+    (Call::WinFree, "window free"),
+    (Call::Put, "put"),
+    (Call::Get, "get"),
+    (Call::Accumulate, "accumulate"),
+    (Call::GetAccumulate, "get_accumulate"),
+    (Call::FetchAndOp, "fetch_and_op"),
+    (Call::CompareAndSwap, "compare_and_swap"),
+    (Call::Fence, "fence"),
+    (Call::Post, "post"),
+    (Call::Start, "start"),
+    (Call::Complete, "complete"),
+    (Call::Wait, "wait"),
+    (Call::Test, "test"),
+    (Call::Lock, "lock"),
+    (Call::Unlock, "unlock"),
+    (Call::LockAll, "lock_all"),
+    (Call::UnlockAll, "unlock_all"),
+    (Call::Flush, "flush"),
+    (Call::FlushAll, "flush_all"),
+    (Call::FlushLocal, "flush_local"),
+    (Call::FlushLocalAll, "flush_local_all"),
+    (Call::WinSync, "win_sync"),
+    (Call::LocalAccess, "local access"),
+];
+
+impl Call {
+    /// The name in the standard's words, without the `MPI_` prefix.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize].1
+    }
+
+    /// The call that a status slot of the segment holds; `None` for a value no call has.
+    pub fn from_word(word: u32) -> Option<Call> {
+        NAMES.get(word as usize).map(|(call, _)| *call)
+    }
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_stands_at_its_own_number() {
+        for (number, (call, _)) in NAMES.iter().enumerate() {
+            assert_eq!(*call as usize, number);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The one error type, and the only place with sentences for the user.
+//!
+//! Every error names call, window, ranks and values; a call that returns one has changed
+//! nothing. [`Error::class`] gives MPI's error class.
+
+use crate::call::Call;
+use std::fmt;
+
+/// What every call returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Error classes: Table 11.1 of MPI-2.2 §11.6.2 and their neighbours in MPI-4.1 §9.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// `MPI_ERR_RANK`
+    Rank,
+    /// `MPI_ERR_COUNT`
+    Count,
+    /// `MPI_ERR_TYPE`
+    Type,
+    /// `MPI_ERR_OP`
+    Op,
+    /// `MPI_ERR_GROUP`
+    Group,
+    /// `MPI_ERR_ROOT`
+    Root,
+    /// `MPI_ERR_SIZE`
+    Size,
+    /// `MPI_ERR_DISP`
+    Disp,
+    /// `MPI_ERR_ASSERT`
+    Assert,
+    /// `MPI_ERR_RMA_SYNC`
+    RmaSync,
+    /// `MPI_ERR_RMA_CONFLICT`
+    RmaConflict,
+    /// `MPI_ERR_RMA_RANGE`
+    RmaRange,
+    /// `MPI_ERR_NO_MEM`
+    NoMem,
+    /// `MPI_ERR_PROC_FAILED` (User-Level Failure Mitigation)
+    ProcFailed,
+    /// `MPI_ERR_OTHER`
+    Other,
+}
+
+/// Which call, on which window, by which rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The call that failed.
+    pub call: Call,
+    /// The name of the window, if the call is one on a window.
+    pub window: Option<Box<str>>,
+    /// The rank that made the call, in the group of the window (or of the communicator).
+    pub rank: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.window {
+            Some(window) => write!(f, "{} on window '{window}' by rank {}", self.call, self.rank),
+            None => write!(f, "{} by rank {}", self.call, self.rank),
+        }
+    }
+}
+
+/// An error of a call. Lengths and displacements are as the caller gave them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The target buffer leaves the target's window (MPI-2.2 §11.3.1: "the target buffer must
+    /// fit in the target window").
+    #[error(
+        "{at}: {bytes} bytes at displacement {displacement} (unit {disp_unit} bytes) leave the \
+         window of rank {target}, which has {size} bytes"
+    )]
+    Range {
+        /// Where.
+        at: Place,
+        /// The rank whose window it is.
+        target: u32,
+        /// In displacement units of the target.
+        displacement: u64,
+        /// Bytes from there.
+        bytes: u64,
+        /// The target's displacement unit, in bytes.
+        disp_unit: u32,
+        /// The size of the target's window, in bytes.
+        size: u64,
+    },
+    /// The target is no rank of the window.
+    #[error("{at}: there is no rank {target}; the window has {ranks} ranks")]
+    TargetRank {
+        /// Where.
+        at: Place,
+        /// The rank asked for.
+        target: u32,
+        /// Ranks of the window.
+        ranks: u32,
+    },
+    /// The root of a collective is no rank of the communicator.
+    #[error("{at}: there is no rank {root} to be the root; the communicator has {ranks} ranks")]
+    Root {
+        /// Where.
+        at: Place,
+        /// The rank asked for.
+        root: u32,
+        /// Ranks of the communicator.
+        ranks: u32,
+    },
+    /// The call is not allowed in the present epoch (`MPI_ERR_RMA_SYNC`).
+    #[error("{at}: {problem}")]
+    Epoch {
+        /// Where.
+        at: Place,
+        /// What the epoch is and what the call needs.
+        problem: String,
+    },
+    /// An assertion that the call does not take, or that is visibly false.
+    #[error("{at}: {assertion} is asserted, but {why}")]
+    Assertion {
+        /// Where.
+        at: Place,
+        /// Its name in the standard.
+        assertion: &'static str,
+        /// What contradicts it.
+        why: String,
+    },
+    /// Two buffers of one call do not have the length they must have.
+    #[error("{at}: the {what} has {found} elements, but {needed} are needed")]
+    Count {
+        /// Where.
+        at: Place,
+        /// Which buffer.
+        what: &'static str,
+        /// Its length in elements.
+        found: usize,
+        /// The length it must have.
+        needed: usize,
+    },
+    /// The datatype cannot be used in the call.
+    #[error("{at}: datatype {datatype} cannot be used: {why}")]
+    Datatype {
+        /// Where.
+        at: Place,
+        /// Its name in the standard.
+        datatype: &'static str,
+        /// The rule.
+        why: &'static str,
+    },
+    /// The operation is not defined for the datatype (MPI-2.2 §5.9.2).
+    #[error("{at}: operation {op} is not defined for datatype {datatype}")]
+    Operation {
+        /// Where.
+        at: Place,
+        /// The operation's name in the standard.
+        op: &'static str,
+        /// The datatype's name in the standard.
+        datatype: &'static str,
+    },
+    /// The origin buffer overlaps the target range of the same call.
+    #[error(
+        "{at}: the origin buffer overlaps the {bytes} target bytes at displacement {displacement} \
+         of rank {target}"
+    )]
+    Conflict {
+        /// Where.
+        at: Place,
+        /// The rank whose window it is.
+        target: u32,
+        /// In displacement units of the target.
+        displacement: u64,
+        /// Bytes of the target range.
+        bytes: u64,
+    },
+    /// A window size that cannot be.
+    #[error("{at}: {problem}")]
+    Size {
+        /// Where.
+        at: Place,
+        /// Which size, of which rank.
+        problem: String,
+    },
+    /// A displacement unit that cannot be.
+    #[error("{at}: rank {rank} gave displacement unit {disp_unit}; it must be from 1 to 2^31-1")]
+    DispUnit {
+        /// Where.
+        at: Place,
+        /// The rank that gave it.
+        rank: u32,
+        /// The unit, in bytes.
+        disp_unit: u64,
+    },
+    /// A group that the call cannot take.
+    #[error("{at}: {problem}")]
+    Group {
+        /// Where.
+        at: Place,
+        /// What is wrong with which rank.
+        problem: String,
+    },
+    /// Not enough memory; the same error on every rank of the collective.
+    #[error("{at}: {requested} bytes are needed, {available} are available ({limit})")]
+    NoMemory {
+        /// Where.
+        at: Place,
+        /// Bytes asked for, over all ranks.
+        requested: u64,
+        /// Bytes that could be had.
+        available: u64,
+        /// Which limit was met.
+        limit: &'static str,
+    },
+    /// A rank of the job has failed, so the call would wait for ever.
+    #[error("{at}: rank {failed} of the job has failed")]
+    RankFailed {
+        /// Where.
+        at: Place,
+        /// The first rank that failed.
+        failed: u32,
+    },
+    /// The environment of this process does not describe a job it could join.
+    #[error("this process cannot join the job that its environment names: {what}")]
+    NotInJob {
+        /// What is missing or wrong.
+        what: String,
+    },
+    /// The library is already initialised in this process.
+    #[error("init: this process has already joined its job; one Universe lives at a time")]
+    AlreadyInitialised,
+    /// The segment holds a value that the library never writes.
+    #[error("the shared segment is damaged: {what}")]
+    Damaged {
+        /// Which value.
+        what: &'static str,
+    },
+    /// The operating system refused.
+    #[error("{what}: {source}")]
+    System {
+        /// What was attempted.
+        what: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// The error class of the standard.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Error::Range { .. } => ErrorClass::RmaRange,
+            Error::TargetRank { .. } => ErrorClass::Rank,
+            Error::Root { .. } => ErrorClass::Root,
+            Error::Epoch { .. } => ErrorClass::RmaSync,
+            Error::Assertion { .. } => ErrorClass::Assert,
+            Error::Count { .. } => ErrorClass::Count,
+            Error::Datatype { .. } => ErrorClass::Type,
+            Error::Operation { .. } => ErrorClass::Op,
+            Error::Conflict { .. } => ErrorClass::RmaConflict,
+            Error::Size { .. } => ErrorClass::Size,
+            Error::DispUnit { .. } => ErrorClass::Disp,
+            Error::Group { .. } => ErrorClass::Group,
+            Error::NoMemory { .. } => ErrorClass::NoMem,
+            Error::RankFailed { .. } => ErrorClass::ProcFailed,
+            Error::NotInJob { .. }
+            | Error::AlreadyInitialised
+            | Error::Damaged { .. }
+            | Error::System { .. } => ErrorClass::Other,
+        }
+    }
+
+    /// A refusal of the operating system.
+    pub(crate) fn system(what: &'static str, source: impl Into<std::io::Error>) -> Error {
+        Error::System { what, source: source.into() }
+    }
+}

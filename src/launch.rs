@@ -1,0 +1,212 @@
+//! The contract between `rmarun` and the ranks: environment, descriptors, status, exit codes.
+//!
+//! The launcher creates the segment and the notice, passes both descriptors on and names them in
+//! the environment; a rank maps them, says that it has joined, and at the end that it has
+//! finished. This is the only file that reads or names environment variables.
+//!
+//! Hidden from the public documentation: it is a contract between two halves of one package.
+
+use crate::call::Call;
+use crate::error::{Error, Result};
+use crate::shm::{File, Kind, Layout, NoticeBoard, Segment, WindowHeader};
+use crate::shm::{duplicate, nonce, page_size, total_memory};
+use std::os::fd::{BorrowedFd, RawFd};
+
+/// Rank of the process in the job.
+pub const ENV_RANK: &str = "ONESIDED_RANK";
+/// Number of ranks of the job.
+pub const ENV_RANKS: &str = "ONESIDED_RANKS";
+const ENV_LAUNCHER: &str = "ONESIDED_LAUNCHER";
+const ENV_SEGMENT: &str = "ONESIDED_SEGMENT_FD";
+const ENV_NOTICE: &str = "ONESIDED_NOTICE_FD";
+const ENV_NONCE: &str = "ONESIDED_NONCE";
+/// Segment size of a job of one rank without a launcher, in bytes.
+const ENV_SEGMENT_SIZE: &str = "ONESIDED_SEGMENT_SIZE";
+
+/// Most ranks of a job.
+pub const MAX_RANKS: u32 = crate::sync::MAX_HOLDERS;
+
+/// What the segment is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SegmentKind {
+    /// An unnamed sealed memory file, or `Posix` where the system denies it.
+    Memfd,
+    /// A POSIX shared memory object whose name is gone before any rank runs.
+    Posix,
+    /// An existing POSIX shared memory object of the size asked for, which keeps its name.
+    Named(String),
+}
+
+impl From<&SegmentKind> for Kind {
+    fn from(kind: &SegmentKind) -> Kind {
+        match kind {
+            SegmentKind::Memfd => Kind::Memfd,
+            SegmentKind::Posix => Kind::Posix,
+            SegmentKind::Named(name) => Kind::Named(name.clone()),
+        }
+    }
+}
+
+/// Where a rank stands, as it has said itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankStatus {
+    /// It has mapped the segment.
+    pub joined: bool,
+    /// It has left the job in good order.
+    pub finished: bool,
+    /// The call it is in.
+    pub call: Call,
+    /// The name of the window that the call is on.
+    pub window: Option<String>,
+}
+
+/// The launcher's half of a job.
+pub struct Job {
+    segment: Segment,
+    notice: NoticeBoard,
+    ranks: u32,
+    nonce: u64,
+}
+
+impl Job {
+    /// Creates the memory of a job of `ranks` ranks, from 1 to [`MAX_RANKS`].
+    ///
+    /// `bytes` is the size of the segment; `None` means as large as the machine's memory. Only
+    /// what is allocated in it costs memory.
+    pub fn create(ranks: u32, kind: &SegmentKind, bytes: Option<u64>) -> Result<Job> {
+        if ranks == 0 || ranks > MAX_RANKS {
+            let what = format!("a job has from 1 to {MAX_RANKS} ranks, not {ranks}");
+            return Err(Error::NotInJob { what });
+        }
+        let bytes = Job::segment_bytes(ranks, bytes)?;
+        let kind = Kind::from(kind);
+        let nonce = nonce()?;
+        let segment = Segment::create(File::create(&kind, bytes)?, ranks, bytes, nonce)?;
+        Ok(Job { segment, notice: NoticeBoard::create(&kind)?, ranks, nonce })
+    }
+
+    /// The size in bytes that [`Job::create`] gives a segment for which `bytes` is asked.
+    pub fn segment_bytes(ranks: u32, bytes: Option<u64>) -> Result<u64> {
+        let page = page_size();
+        let least = Layout::new(ranks, page).least_bytes(page);
+        match bytes {
+            None => Ok(total_memory()?.max(least) / page * page),
+            Some(bytes) if bytes >= least && bytes <= i64::MAX as u64 => Ok(bytes / page * page),
+            Some(bytes) => {
+                let what = format!(
+                    "a segment of {bytes} bytes is not possible for {ranks} ranks: it must have \
+                     from {least} to {} bytes",
+                    i64::MAX
+                );
+                Err(Error::NotInJob { what })
+            }
+        }
+    }
+
+    /// The environment of one rank. `launcher` is the process that holds the descriptors.
+    pub fn environment(&self, rank: u32, launcher: u32) -> Vec<(&'static str, String)> {
+        let [segment, notice] = self.descriptors();
+        vec![
+            (ENV_RANK, rank.to_string()),
+            (ENV_RANKS, self.ranks.to_string()),
+            (ENV_LAUNCHER, launcher.to_string()),
+            (ENV_SEGMENT, segment.to_string()),
+            (ENV_NOTICE, notice.to_string()),
+            (ENV_NONCE, format!("{:016x}", self.nonce)),
+        ]
+    }
+
+    /// The descriptors that every rank inherits under the same numbers.
+    pub fn descriptors(&self) -> [RawFd; 2] {
+        [self.segment.file().number(), self.notice.file().number()]
+    }
+
+    /// What rank `rank` has said of itself.
+    pub fn status(&self, rank: u32) -> Result<RankStatus> {
+        let slot = self.segment.slot(rank)?;
+        let window = slot.window.load();
+        Ok(RankStatus {
+            joined: slot.joined.load() != 0,
+            finished: slot.finished.load() != 0,
+            call: Call::from_word(slot.call.load()).unwrap_or(Call::None),
+            window: match window {
+                0 => None,
+                at => self.segment.mapping().view::<WindowHeader>(at).ok().map(|w| w.name()),
+            },
+        })
+    }
+
+    /// Ends every wait of the job; the first rank named stays the cause.
+    pub fn fail(&self, rank: u32) {
+        self.notice.failed().set(rank + 1);
+    }
+}
+
+/// A rank's half of a job.
+pub(crate) struct Membership {
+    pub(crate) rank: u32,
+    pub(crate) ranks: u32,
+    pub(crate) segment: Segment,
+    pub(crate) notice: NoticeBoard,
+}
+
+#[allow(clippy::disallowed_methods, reason = "this is the room of environment variables")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn number<T: std::str::FromStr>(name: &str) -> Result<T> {
+    let text =
+        variable(name).ok_or_else(|| Error::NotInJob { what: format!("{name} is not set") })?;
+    text.parse().map_err(|_| Error::NotInJob { what: format!("{name}={text} is no number") })
+}
+
+/// Joins the job that the environment names; without one, makes a job of one rank.
+pub(crate) fn join() -> Result<Membership> {
+    if variable(ENV_RANK).is_none() && variable(ENV_SEGMENT).is_none() {
+        return alone();
+    }
+    let (rank, ranks): (u32, u32) = (number(ENV_RANK)?, number(ENV_RANKS)?);
+    if ranks == 0 || ranks > MAX_RANKS || rank >= ranks {
+        return Err(Error::NotInJob { what: format!("there is no rank {rank} of {ranks}") });
+    }
+    let nonce = variable(ENV_NONCE).and_then(|text| u64::from_str_radix(&text, 16).ok());
+    let nonce = nonce.ok_or_else(|| Error::NotInJob { what: format!("{ENV_NONCE} is not set") })?;
+    let launcher = number(ENV_LAUNCHER)?;
+    let segment =
+        inherit(number(ENV_SEGMENT)?, launcher, true, |file| Segment::attach(file, ranks, nonce))?;
+    let notice = inherit(number(ENV_NOTICE)?, launcher, false, NoticeBoard::attach)?;
+    Ok(Membership { rank, ranks, segment, notice })
+}
+
+/// The inherited descriptor, if it still is what it should be; else, because something between
+/// the launcher and this program has closed it, the launcher's own.
+fn inherit<T>(
+    number: RawFd,
+    launcher: u32,
+    writable: bool,
+    attach: impl Fn(File) -> Result<T>,
+) -> Result<T> {
+    if number >= 0
+        && let Ok(inherited) = duplicate(number).and_then(&attach)
+    {
+        return Ok(inherited);
+    }
+    attach(File::open_proc(launcher, number, writable)?)
+}
+
+fn alone() -> Result<Membership> {
+    let bytes = match variable(ENV_SEGMENT_SIZE) {
+        Some(_) => Some(number(ENV_SEGMENT_SIZE)?),
+        None => None,
+    };
+    let job = Job::create(1, &SegmentKind::Memfd, bytes)?;
+    Ok(Membership { rank: 0, ranks: 1, segment: job.segment, notice: job.notice })
+}
+
+/// Lets a child process inherit `descriptor`; for use between fork and exec.
+pub fn let_inherit(descriptor: BorrowedFd<'_>) -> std::io::Result<()> {
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+    fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
+    Ok(())
+}

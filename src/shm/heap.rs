@@ -1,0 +1,431 @@
+//! The allocator of the segment: two-level segregated fit over granules of 128 bytes.
+//!
+//! Blocks lie side by side in the arena; each begins with a header granule that knows its size,
+//! its physical predecessor and, while free, its neighbours in the free list of its size class.
+//! Allocation and release take a bounded number of steps whatever the number of blocks. Offsets
+//! are in granules from the start of the segment; zero means "none".
+//!
+//! Invariants (under the lock):
+//! 1. Blocks tile the arena; no two free blocks touch.
+//! 2. Memory is reserved before it is handed out, and before a header is written into it.
+//! 3. Whole pages inside a free block, behind its header, are holes (module `shm`, invariant 3).
+
+use super::layout::GRANULE;
+use super::os;
+use super::segment::Segment;
+use crate::error::{Error, Result};
+use crate::prim::{JobFailed, Site, Waiter, Word64};
+use crate::sync::Exclusion;
+
+/// Second-level classes per power of two.
+const SECOND: u64 = 16;
+const SECOND_BITS: u32 = SECOND.trailing_zeros();
+/// First-level classes: up to 2⁴⁰ granules.
+const FIRST: usize = 37;
+const FREE: u64 = 0;
+const USED: u64 = 1;
+/// Requests from this size on are compared with the memory that is available.
+const LARGE: u64 = 1 << 20;
+
+/// The allocator's own words.
+#[repr(C)]
+pub(crate) struct HeapWords {
+    lock: Exclusion,
+    /// Bit f: some class `[f][_]` has a free block.
+    first: Word64,
+    /// Bit s of word f: class `[f][s]` has a free block.
+    second: [Word64; FIRST],
+    heads: [[Word64; SECOND as usize]; FIRST],
+}
+
+/// The first granule of a block.
+#[repr(C, align(128))]
+pub(super) struct BlockHeader {
+    /// Granules, this one included.
+    size: Word64,
+    /// The block that ends where this one begins.
+    previous: Word64,
+    state: Word64,
+    next_free: Word64,
+    previous_free: Word64,
+}
+
+/// Why there is no block.
+#[derive(Debug)]
+pub(crate) enum AllocError {
+    /// Less than requested is available, because of the limit named.
+    Short { available: u64, limit: &'static str },
+    /// The job failed while the allocator was held by another rank.
+    JobFailed,
+    /// Damage, or a refusal of the system.
+    Other(Error),
+}
+
+impl From<Error> for AllocError {
+    fn from(error: Error) -> Self {
+        AllocError::Other(error)
+    }
+}
+
+impl From<JobFailed> for AllocError {
+    fn from(_: JobFailed) -> Self {
+        AllocError::JobFailed
+    }
+}
+
+/// The allocator of a segment.
+pub(crate) struct Heap<'a> {
+    segment: &'a Segment,
+}
+
+/// The class that a free block of `size` granules is listed in.
+fn class(size: u64) -> (usize, usize) {
+    if size < SECOND {
+        return (0, size as usize);
+    }
+    let log = size.ilog2();
+    let first = (log - SECOND_BITS + 1) as usize;
+    (first, (size >> (log - SECOND_BITS)) as usize - SECOND as usize)
+}
+
+/// `size` rounded up so that every block of its class is large enough.
+fn round_to_class(size: u64) -> u64 {
+    if size < SECOND { size } else { size + (1 << (size.ilog2() - SECOND_BITS)) - 1 }
+}
+
+impl<'a> Heap<'a> {
+    pub(super) fn new(segment: &'a Segment) -> Self {
+        Heap { segment }
+    }
+
+    fn words(&self) -> Result<&'a HeapWords> {
+        self.segment.mapping().view(self.segment.layout().heap)
+    }
+
+    fn block(&self, at: u64) -> Result<&'a BlockHeader> {
+        let offset = at.checked_mul(GRANULE).ok_or(Error::Damaged { what: "block" })?;
+        self.segment.mapping().view(offset)
+    }
+
+    fn end_of_arena(&self) -> u64 {
+        self.segment.bytes() / GRANULE
+    }
+
+    /// Makes the whole arena one free block. The arena's first page is reserved.
+    pub(super) fn initialise(&self) -> Result<()> {
+        let start = self.segment.layout().arena / GRANULE;
+        let header = self.block(start)?;
+        header.size.store(self.end_of_arena() - start);
+        header.previous.store(0);
+        self.list(start, header)
+    }
+
+    /// Allocates `bytes` bytes and returns their offset, aligned to a granule. Of the memory
+    /// returned, [`Heap::dirty_edges`] may hold old bytes; the rest reads as zero.
+    ///
+    /// Blocks while another rank allocates.
+    pub(crate) fn allocate(
+        &self,
+        bytes: u64,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<u64, AllocError> {
+        let limit = "the size of the segment; see rmarun --segment-size";
+        let all = self.segment.bytes() - self.segment.layout().arena;
+        if bytes > all {
+            return Err(AllocError::Short { available: all, limit });
+        }
+        if bytes >= LARGE {
+            let available = os::available_memory()?;
+            if bytes > available {
+                let limit = "the memory of the machine or of its control group";
+                return Err(AllocError::Short { available, limit });
+            }
+        }
+        let sites = (Site::HeapPost, Site::HeapPre);
+        let granules = bytes.div_ceil(GRANULE).max(1) + 1;
+        let block = self.words()?.lock.run(sites, waiter, || self.take(granules))??;
+        Ok((block + 1) * GRANULE)
+    }
+
+    /// Gives back what [`Heap::allocate`] returned. Blocks while another rank allocates.
+    pub(crate) fn free(
+        &self,
+        offset: u64,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<(), AllocError> {
+        let sites = (Site::HeapPost, Site::HeapPre);
+        self.words()?.lock.run(sites, waiter, || self.give_back(offset / GRANULE - 1))??;
+        Ok(())
+    }
+
+    /// The two ranges of an allocation that may hold old bytes: before its first whole page and
+    /// after its last.
+    pub(crate) fn dirty_edges(offset: u64, bytes: u64) -> [(u64, u64); 2] {
+        let page = os::page_size();
+        let end = offset + bytes;
+        let first = offset.next_multiple_of(page).min(end);
+        let last = (end / page * page).max(first);
+        [(offset, first - offset), (last, end - last)]
+    }
+
+    fn take(&self, granules: u64) -> std::result::Result<u64, AllocError> {
+        let words = self.words()?;
+        let Some(at) = self.find(words, granules)? else {
+            let available = self.largest_free(words)?.saturating_sub(1) * GRANULE;
+            let limit = "the largest free block of the segment; see rmarun --segment-size";
+            return Err(AllocError::Short { available, limit });
+        };
+        let header = self.block(at)?;
+        let rest = header
+            .size
+            .load()
+            .checked_sub(granules)
+            .ok_or(Error::Damaged { what: "size of a free block" })?;
+        // Invariant 2: the block, and the header of what remains behind it.
+        let reserve = (granules + u64::from(rest != 0)) * GRANULE;
+        self.segment.file().reserve(at * GRANULE, reserve).map_err(|_| AllocError::Short {
+            available: 0,
+            limit: "the memory file refused to grow",
+        })?;
+        self.unlist(at, header)?;
+        header.state.store(USED);
+        if rest != 0 {
+            header.size.store(granules);
+            let behind = self.block(at + granules)?;
+            behind.size.store(rest);
+            behind.previous.store(at);
+            self.list(at + granules, behind)?;
+            self.set_previous_of(at + granules + rest, at + granules)?;
+        }
+        Ok(at)
+    }
+
+    fn give_back(&self, at: u64) -> Result<()> {
+        let header = self.block(at)?;
+        if header.state.load() != USED {
+            return Err(Error::Damaged { what: "state of a block that is freed" });
+        }
+        let size = header.size.load();
+        let (mut start, mut end) = (at, at + size);
+        if let Some((next, size)) = self.free_at(end)? {
+            self.unlist(end, next)?;
+            end += size;
+        }
+        let previous = header.previous.load();
+        if previous != 0 && self.free_at(previous)?.is_some() {
+            self.unlist(previous, self.block(previous)?)?;
+            start = previous;
+        }
+        let merged = self.block(start)?;
+        merged.size.store(end - start);
+        self.set_previous_of(end, start)?;
+        self.list(start, merged)?;
+        self.punch(at, at + size + 1, start + 1, end)
+    }
+
+    /// Invariant 3: punches the whole pages that touch granules `from..to` and lie inside
+    /// `inside..end`.
+    fn punch(&self, from: u64, to: u64, inside: u64, end: u64) -> Result<()> {
+        let page = os::page_size();
+        let down = |bytes: u64| bytes / page * page;
+        let first = down(from * GRANULE).max((inside * GRANULE).next_multiple_of(page));
+        let last = (to * GRANULE).next_multiple_of(page).min(down(end * GRANULE));
+        if first < last { self.segment.file().punch(first, last - first) } else { Ok(()) }
+    }
+
+    /// The block at `at` and its size, if it is a free block of the arena.
+    fn free_at(&self, at: u64) -> Result<Option<(&'a BlockHeader, u64)>> {
+        if at >= self.end_of_arena() {
+            return Ok(None);
+        }
+        let header = self.block(at)?;
+        Ok((header.state.load() == FREE).then(|| (header, header.size.load())))
+    }
+
+    fn set_previous_of(&self, at: u64, previous: u64) -> Result<()> {
+        if at < self.end_of_arena() {
+            self.block(at)?.previous.store(previous);
+        }
+        Ok(())
+    }
+
+    /// A free block of at least `granules`, from the smallest class all of whose blocks fit.
+    fn find(&self, words: &HeapWords, granules: u64) -> Result<Option<u64>> {
+        let (first, second) = class(round_to_class(granules));
+        if first >= FIRST {
+            return Ok(None);
+        }
+        let here = words.second[first].load() & (u64::MAX << second);
+        if here != 0 {
+            return self.head(words, first, here.trailing_zeros() as usize).map(Some);
+        }
+        let above = words.first.load() & u64::MAX.checked_shl(first as u32 + 1).unwrap_or(0);
+        if above == 0 {
+            return Ok(None);
+        }
+        let first = above.trailing_zeros() as usize;
+        let classes = words.second.get(first).ok_or(Error::Damaged { what: "class bits" })?.load();
+        self.head(words, first, classes.trailing_zeros() as usize).map(Some)
+    }
+
+    fn head(&self, words: &HeapWords, first: usize, second: usize) -> Result<u64> {
+        let head = words.heads.get(first).and_then(|heads| heads.get(second));
+        match head.map(Word64::load) {
+            Some(at) if at != 0 => Ok(at),
+            _ => Err(Error::Damaged { what: "free list" }),
+        }
+    }
+
+    /// Granules of the largest class's first block: what a report can promise.
+    fn largest_free(&self, words: &HeapWords) -> Result<u64> {
+        let Some(first) = words.first.load().checked_ilog2() else { return Ok(0) };
+        let classes = words.second.get(first as usize).map_or(0, Word64::load);
+        let Some(second) = classes.checked_ilog2() else { return Ok(0) };
+        let at = self.head(words, first as usize, second as usize)?;
+        Ok(self.block(at)?.size.load())
+    }
+
+    fn list(&self, at: u64, header: &BlockHeader) -> Result<()> {
+        let words = self.words()?;
+        let (first, second) = class(header.size.load());
+        let head = words.heads.get(first).map(|heads| &heads[second]);
+        let head = head.ok_or(Error::Damaged { what: "size of a block" })?;
+        let next = head.load();
+        header.state.store(FREE);
+        header.next_free.store(next);
+        header.previous_free.store(0);
+        if next != 0 {
+            self.block(next)?.previous_free.store(at);
+        }
+        head.store(at);
+        words.first.store(words.first.load() | 1 << first);
+        words.second[first].store(words.second[first].load() | 1 << second);
+        Ok(())
+    }
+
+    fn unlist(&self, at: u64, header: &BlockHeader) -> Result<()> {
+        let words = self.words()?;
+        let (next, previous) = (header.next_free.load(), header.previous_free.load());
+        if next != 0 {
+            self.block(next)?.previous_free.store(previous);
+        }
+        if previous != 0 {
+            self.block(previous)?.next_free.store(next);
+            return Ok(());
+        }
+        let (first, second) = class(header.size.load());
+        let heads = words.heads.get(first).ok_or(Error::Damaged { what: "size of a block" })?;
+        if heads[second].load() != at {
+            return Err(Error::Damaged { what: "free list" });
+        }
+        heads[second].store(next);
+        if next == 0 {
+            let rest = words.second[first].load() & !(1 << second);
+            words.second[first].store(rest);
+            if rest == 0 {
+                words.first.store(words.first.load() & !(1 << first));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::os::{File, Kind};
+    use super::*;
+    use crate::prim::{FailedWord, Patience};
+    use proptest::prelude::*;
+
+    const BYTES: u64 = 8 << 20;
+
+    fn segment() -> Segment {
+        let file = File::create(&Kind::Memfd, BYTES).unwrap();
+        Segment::create(file, 2, BYTES, 1).unwrap()
+    }
+
+    fn blocks_of(heap: &Heap<'_>) -> u64 {
+        use std::os::fd::AsFd;
+        nix::sys::stat::fstat(heap.segment.file().as_fd()).unwrap().st_blocks as u64
+    }
+
+    /// Walks the arena and checks invariant 1; returns the free granules.
+    fn check_tiling(heap: &Heap<'_>) -> u64 {
+        let (mut at, mut previous, mut free) = (heap.segment.layout().arena / GRANULE, 0, 0);
+        let mut previous_was_free = false;
+        while at < heap.end_of_arena() {
+            let header = heap.block(at).unwrap();
+            assert_eq!(header.previous.load(), previous);
+            let is_free = header.state.load() == FREE;
+            assert!(!(is_free && previous_was_free), "two free blocks touch");
+            free += if is_free { header.size.load() } else { 0 };
+            (previous, previous_was_free) = (at, is_free);
+            at += header.size.load();
+        }
+        assert_eq!(at, heap.end_of_arena());
+        free
+    }
+
+    #[test]
+    fn classes_cover_every_size_in_order() {
+        let mut last = (0, 0);
+        for size in 1..100_000 {
+            let now = class(size);
+            assert!(now >= last && now.1 < SECOND as usize);
+            assert!(class(round_to_class(size)) >= now);
+            last = now;
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn any_order_of_allocate_and_free_leaves_the_arena_as_it_was(
+            steps in prop::collection::vec((1..300_000u64, any::<prop::sample::Index>()), 1..60),
+        ) {
+            let (failed, patience) = (FailedWord::default(), Patience::new(1, 1));
+            let waiter = Waiter { failed: &failed, patience: &patience };
+            let segment = segment();
+            let heap = segment.heap();
+            let (all, blocks) = (check_tiling(&heap), blocks_of(&heap));
+            let mut live: Vec<(u64, u64)> = Vec::new();
+            for (bytes, pick) in steps {
+                if bytes % 3 == 0 && !live.is_empty() {
+                    let (offset, _) = live.swap_remove(pick.index(live.len()));
+                    heap.free(offset, &waiter).unwrap();
+                } else if let Ok(offset) = heap.allocate(bytes, &waiter) {
+                    for (at, n) in Heap::dirty_edges(offset, bytes) {
+                        let start = segment.mapping().at(at, n).unwrap();
+                        // Test room: plain bytes of an allocation nobody else uses.
+                        zero(start, n);
+                    }
+                    let start = segment.mapping().at(offset, bytes).unwrap();
+                    prop_assert!(all_zero_then_dirty(start, bytes));
+                    prop_assert!(live.iter().all(|(o, n)| o + n <= offset || offset + bytes <= *o));
+                    live.push((offset, bytes));
+                }
+                check_tiling(&heap);
+            }
+            for (offset, _) in live {
+                heap.free(offset, &waiter).unwrap();
+            }
+            prop_assert_eq!(check_tiling(&heap), all);
+            prop_assert!(blocks_of(&heap) <= blocks + 8, "pages were not given back");
+        }
+    }
+
+    #[allow(unsafe_code, reason = "writes to an allocation of the test's own segment")]
+    fn zero(start: *mut u8, bytes: u64) {
+        // SAFETY: `Mapping::at` has checked the range, and no other thread uses the segment.
+        unsafe { start.write_bytes(0, bytes as usize) }
+    }
+
+    #[allow(unsafe_code, reason = "reads and writes an allocation of the test's own segment")]
+    fn all_zero_then_dirty(start: *mut u8, bytes: u64) -> bool {
+        // SAFETY: as in `zero`.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(start, bytes as usize) };
+        let zero = bytes.iter().all(|byte| *byte == 0);
+        bytes.fill(0xa5);
+        zero
+    }
+}

@@ -1,0 +1,121 @@
+//! The one table of what lies where in the segment.
+
+use super::segment::{Header, RankSlot, WorldWords};
+use crate::prim::{CachePadded, ParkWord};
+
+/// Bytes that one rank can stage for a collective at a time; each rank has two such buffers.
+pub(crate) const STAGE_BYTES: u64 = 4096;
+/// Words by which tests signal between ranks without using what they test.
+pub(crate) const SIGNALS: u64 = 16;
+/// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
+pub(crate) const GRANULE: u64 = 128;
+/// Changes whenever the meaning of the bytes changes.
+pub(crate) const VERSION: u32 = 1;
+
+/// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) ranks: u32,
+    pub(crate) slots: u64,
+    pub(crate) world: u64,
+    pub(crate) signals: u64,
+    pub(crate) stages: u64,
+    pub(crate) heap: u64,
+    /// Where the allocator's arena begins; it ends with the segment.
+    pub(crate) arena: u64,
+}
+
+/// A stage of one rank in one of the two rounds that can overlap.
+pub(crate) struct Stage {
+    pub(crate) rank: u32,
+    pub(crate) odd: bool,
+}
+
+impl Layout {
+    pub(crate) fn new(ranks: u32, page: u64) -> Layout {
+        let n = u64::from(ranks);
+        let mut end = 0;
+        let mut place = |bytes: u64, align: u64| {
+            let at = u64::next_multiple_of(end, align);
+            end = at + bytes;
+            at
+        };
+        let of = |bytes: usize| bytes as u64;
+        place(of(size_of::<Header>()), GRANULE);
+        let slots = place(n * of(size_of::<RankSlot>()), GRANULE);
+        let world = place(of(size_of::<WorldWords>()), GRANULE);
+        let signals = place(SIGNALS * of(size_of::<CachePadded<ParkWord>>()), GRANULE);
+        let stages = place(n * 2 * STAGE_BYTES, GRANULE);
+        let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
+        let arena = place(0, page);
+        Layout { ranks, slots, world, signals, stages, heap, arena }
+    }
+
+    /// The smallest segment that holds the fixed part and a little of the arena.
+    pub(crate) fn least_bytes(&self, page: u64) -> u64 {
+        self.arena + 16 * page
+    }
+
+    /// Offset of a staging buffer of [`STAGE_BYTES`] bytes.
+    pub(crate) fn stage(&self, stage: Stage) -> u64 {
+        self.stages + (u64::from(stage.rank) * 2 + u64::from(stage.odd)) * STAGE_BYTES
+    }
+
+    /// A number that differs between builds whose segments differ: sizes of everything placed.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let parts = [
+            u64::from(VERSION),
+            u64::from(self.ranks),
+            self.slots,
+            self.world,
+            self.signals,
+            self.stages,
+            self.heap,
+            self.arena,
+            size_of::<crate::sync::WindowWords>() as u64,
+            size_of::<crate::sync::RankWords>() as u64,
+            size_of::<super::WindowHeader>() as u64,
+            size_of::<CachePadded<ParkWord>>() as u64,
+        ];
+        // FNV-1a, 64 bits.
+        parts
+            .iter()
+            .flat_map(|part| part.to_le_bytes())
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+            })
+    }
+}
+
+const _: () = {
+    assert!(size_of::<Header>() as u64 <= GRANULE);
+    assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
+    assert!(size_of::<RankSlot>() as u64 == GRANULE);
+    assert!(size_of::<crate::sync::RankWords>() as u64 <= 4 * GRANULE);
+    assert!(align_of::<crate::sync::RankWords>() as u64 <= GRANULE);
+    assert!(STAGE_BYTES % GRANULE == 0);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_in_order_aligned_and_apart() {
+        for ranks in [1, 2, 7, 64, 1000] {
+            let layout = Layout::new(ranks, 4096);
+            let order = [
+                layout.slots,
+                layout.world,
+                layout.signals,
+                layout.stages,
+                layout.heap,
+                layout.arena,
+            ];
+            assert!(order.is_sorted());
+            assert!(order.iter().all(|offset| offset % GRANULE == 0));
+            let last = layout.stage(Stage { rank: ranks - 1, odd: true });
+            assert!(last + STAGE_BYTES <= layout.heap);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Layer 2: memory. The segment, its layout, its allocator, checked spans.
+//!
+//! Invariants:
+//! 1. Every byte of the segment that anybody touches has been reserved before (`fallocate`), so
+//!    a shortage is an error and never a SIGBUS.
+//! 2. Offsets that were read from the segment are checked before they are used: a damaged segment
+//!    leads to [`crate::Error::Damaged`], never outside the mapping.
+//! 3. A page that lies wholly inside a free block, behind its header, is a hole of the file: it
+//!    costs no memory and reads as zero.
+//! 4. No reference to window memory exists, except the slice of an exclusively locked own part
+//!    (`epoch::local`); everything else works on raw pointers.
+
+mod heap;
+mod layout;
+mod os;
+mod segment;
+mod span;
+
+pub(crate) use heap::{AllocError, Heap};
+pub(crate) use layout::{Layout, STAGE_BYTES, Stage};
+pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
+pub(crate) use segment::{NoticeBoard, RankSlot, Segment, WindowHeader};
+pub(crate) use span::Span;

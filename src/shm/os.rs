@@ -1,0 +1,230 @@
+//! What the operating system does for memory: nothing else in the library asks it for any.
+#![allow(unsafe_code, reason = "maps descriptors")]
+
+use crate::error::{Error, Result};
+use memmap2::{MmapOptions, MmapRaw};
+use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, SealFlag, fallocate, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::mman::{shm_open, shm_unlink};
+use nix::sys::stat::Mode;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+/// What a segment is made of (DESIGN §5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An unnamed, sealed memory file; where that is denied, `Posix`.
+    Memfd,
+    /// A POSIX shared memory object whose name is gone before anybody else runs.
+    Posix,
+    /// A POSIX shared memory object that already exists under this name and keeps it.
+    Named(String),
+}
+
+/// An open shared memory file.
+pub(crate) struct File {
+    fd: OwnedFd,
+    sealable: bool,
+}
+
+fn os_error(what: &'static str) -> impl FnOnce(nix::Error) -> Error {
+    move |errno| Error::system(what, errno)
+}
+
+impl File {
+    /// Creates the file with `bytes` bytes, none of them reserved yet.
+    pub(crate) fn create(kind: &Kind, bytes: u64) -> Result<File> {
+        let file = match kind {
+            Kind::Named(name) => {
+                let fd = shm_open(name.as_str(), OFlag::O_RDWR, Mode::empty())
+                    .map_err(os_error("opening the named segment"))?;
+                return Ok(File { fd, sealable: false });
+            }
+            Kind::Posix => File::create_posix()?,
+            Kind::Memfd => {
+                let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+                match memfd_create(c"onesided", flags) {
+                    Ok(fd) => File { fd, sealable: true },
+                    Err(_) => File::create_posix()?,
+                }
+            }
+        };
+        let length = i64::try_from(bytes).map_err(|_| {
+            Error::system(
+                "sizing the segment",
+                std::io::Error::from(std::io::ErrorKind::FileTooLarge),
+            )
+        })?;
+        nix::unistd::ftruncate(&file.fd, length).map_err(os_error("sizing the segment"))?;
+        Ok(file)
+    }
+
+    /// An object of mode 0600 under a name nobody can guess, exclusively created, and unlinked
+    /// at once: from here on only descriptors lead to it.
+    fn create_posix() -> Result<File> {
+        let mut random = [0u8; 16];
+        rustix_random(&mut random)?;
+        let name = format!("/onesided-{:032x}", u128::from_ne_bytes(random));
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        let fd = shm_open(name.as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)
+            .map_err(os_error("creating a POSIX shared memory object"))?;
+        shm_unlink(name.as_str()).map_err(os_error("unlinking the shared memory object"))?;
+        Ok(File { fd, sealable: false })
+    }
+
+    /// Takes an open descriptor.
+    pub(crate) fn from_fd(fd: OwnedFd) -> File {
+        File { fd, sealable: false }
+    }
+
+    /// Opens what descriptor `number` of process `pid` refers to.
+    pub(crate) fn open_proc(pid: u32, number: RawFd, writable: bool) -> Result<File> {
+        let path = format!("/proc/{pid}/fd/{number}");
+        let file = std::fs::OpenOptions::new().read(true).write(writable).open(path);
+        Ok(File::from_fd(
+            file.map_err(|e| Error::system("opening the launcher's segment", e))?.into(),
+        ))
+    }
+
+    /// A second, read-only descriptor of the same file.
+    pub(crate) fn reopen_read_only(&self) -> Result<File> {
+        File::open_proc(std::process::id(), self.fd.as_raw_fd(), false)
+    }
+
+    /// Forbids, where the file allows it, that anybody changes its length.
+    pub(crate) fn seal_length(&self) -> Result<()> {
+        self.seal(SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW)
+    }
+
+    /// Forbids, where the kernel allows it, that anybody maps the file writable from now on.
+    pub(crate) fn seal_future_writes(&self) -> Result<()> {
+        // F_SEAL_FUTURE_WRITE (Linux 5.1); nix has no name for it. A kernel without it leaves
+        // ranks with their read-only descriptor alone.
+        match self.seal(SealFlag::from_bits_retain(0x10)) {
+            Ok(()) | Err(Error::System { .. }) => self.seal_length(),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn seal(&self, seals: SealFlag) -> Result<()> {
+        if !self.sealable {
+            return Ok(());
+        }
+        fcntl(&self.fd, FcntlArg::F_ADD_SEALS(seals)).map_err(os_error("sealing the segment"))?;
+        Ok(())
+    }
+
+    /// The length of the file in bytes.
+    pub(crate) fn len(&self) -> Result<u64> {
+        let stat = nix::sys::stat::fstat(&self.fd).map_err(os_error("measuring the segment"))?;
+        Ok(stat.st_size as u64)
+    }
+
+    /// Maps the whole file, shared; `len` must be its length.
+    pub(crate) fn map(&self, len: u64, writable: bool) -> Result<MmapRaw> {
+        let len = usize::try_from(len).map_err(|_| Error::Damaged { what: "length" })?;
+        let mut options = MmapOptions::new();
+        options.len(len);
+        let map =
+            if writable { options.map_raw(&self.fd) } else { options.map_raw_read_only(&self.fd) };
+        map.map_err(|e| Error::system("mapping the segment", e))
+    }
+
+    /// Makes sure that the bytes exist before anybody touches them. `Err` holds the system's
+    /// reason; the file is then as before.
+    pub(crate) fn reserve(&self, offset: u64, bytes: u64) -> std::result::Result<(), nix::Error> {
+        loop {
+            let flags = FallocateFlags::FALLOC_FL_KEEP_SIZE;
+            match fallocate(&self.fd, flags, offset as i64, bytes as i64) {
+                Err(nix::Error::EINTR) => continue,
+                other => return other,
+            }
+        }
+    }
+
+    /// Gives whole pages back; they read as zero from now on.
+    pub(crate) fn punch(&self, offset: u64, bytes: u64) -> Result<()> {
+        let flags = FallocateFlags::FALLOC_FL_KEEP_SIZE | FallocateFlags::FALLOC_FL_PUNCH_HOLE;
+        loop {
+            match fallocate(&self.fd, flags, offset as i64, bytes as i64) {
+                Err(nix::Error::EINTR) => continue,
+                other => return other.map_err(os_error("giving pages of the segment back")),
+            }
+        }
+    }
+
+    /// The descriptor's number, which is what the launcher passes on.
+    pub(crate) fn number(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+impl AsFd for File {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Takes over descriptor `number`, if it is open, by duplicating it.
+pub(crate) fn duplicate(number: RawFd) -> Result<File> {
+    // SAFETY: `dup` takes any number and refuses those that are not open; the borrow ends
+    // before anything else could close the descriptor.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    let fd =
+        nix::unistd::dup(borrowed).map_err(os_error("duplicating the segment's descriptor"))?;
+    Ok(File::from_fd(fd))
+}
+
+fn rustix_random(bytes: &mut [u8]) -> Result<()> {
+    use std::io::Read;
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(bytes))
+        .map_err(|e| Error::system("reading random bytes", e))
+}
+
+/// Random bytes that tell one job from another.
+pub(crate) fn nonce() -> Result<u64> {
+    let mut bytes = [0u8; 8];
+    rustix_random(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// The machine's page size in bytes.
+pub(crate) fn page_size() -> u64 {
+    rustix::param::page_size() as u64
+}
+
+/// All memory of the machine, in bytes.
+pub(crate) fn total_memory() -> Result<u64> {
+    meminfo("MemTotal:")
+}
+
+/// Memory that can be had without swapping, in bytes: the machine's, or the control group's if
+/// that is less. The kernel would rather kill a process than refuse a page of a memory file, so
+/// large requests are compared with this first.
+pub(crate) fn available_memory() -> Result<u64> {
+    Ok(meminfo("MemAvailable:")?.min(cgroup_headroom().unwrap_or(u64::MAX)))
+}
+
+fn meminfo(field: &str) -> Result<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo")
+        .map_err(|e| Error::system("reading /proc/meminfo", e))?;
+    let kilobytes = text
+        .lines()
+        .find_map(|line| line.strip_prefix(field))
+        .and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kilobytes.map(|kb| kb * 1024).ok_or_else(|| {
+        let kind = std::io::ErrorKind::InvalidData;
+        Error::system("reading /proc/meminfo", std::io::Error::from(kind))
+    })
+}
+
+/// What the control group (version 2) of this process may still use; `None` without a limit.
+fn cgroup_headroom() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let folder = format!("/sys/fs/cgroup{path}");
+    let number = |file: &str| {
+        std::fs::read_to_string(format!("{folder}/{file}")).ok()?.trim().parse::<u64>().ok()
+    };
+    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+}

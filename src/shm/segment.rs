@@ -1,0 +1,263 @@
+//! A mapping of the segment, and checked views of the words in it.
+#![allow(unsafe_code, reason = "turns checked offsets into references to words")]
+
+use super::heap::HeapWords;
+use super::layout::{Layout, SIGNALS, VERSION};
+use super::os::{self, File};
+use crate::error::{Error, Result};
+use crate::prim::{CachePadded, FailedWord, ParkWord, Word32, Word64};
+use crate::sync::{BarrierWords, PostSlot, RankWords, WindowWords};
+use memmap2::MmapRaw;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"onesided");
+
+/// Types that can be viewed in the segment.
+///
+/// # Safety
+/// 1. The type is `repr(C)` and every byte pattern is a valid value of it.
+/// 2. Every part that another process may change is a relaxed word.
+pub(crate) unsafe trait Shared {}
+
+/// Says what the segment is; written by its creator before anybody else maps it.
+#[repr(C)]
+pub(super) struct Header {
+    magic: Word64,
+    version: Word32,
+    ranks: Word32,
+    fingerprint: Word64,
+    bytes: Word64,
+    nonce: Word64,
+}
+
+/// What one rank says of itself. Written by that rank, read by the launcher.
+#[repr(C, align(128))]
+pub(crate) struct RankSlot {
+    /// 1 once the rank has mapped the segment.
+    pub(crate) joined: Word32,
+    /// 1 once the rank has left the job in good order.
+    pub(crate) finished: Word32,
+    /// The [`crate::call::Call`] it is in.
+    pub(crate) call: Word32,
+    /// Offset of the header of the window that the call is on, or zero.
+    pub(crate) window: Word64,
+}
+
+/// The words of the world communicator.
+#[repr(C)]
+pub(super) struct WorldWords {
+    pub(super) barrier: BarrierWords,
+}
+
+/// The fixed head of a window's block.
+#[repr(C, align(128))]
+pub(crate) struct WindowHeader {
+    name: [Word64; WindowHeader::NAME_BYTES / 8],
+}
+
+impl WindowHeader {
+    /// Longest window name kept for reports, in bytes.
+    pub(crate) const NAME_BYTES: usize = 64;
+
+    pub(crate) fn set_name(&self, name: &str) {
+        let mut bytes = [0u8; WindowHeader::NAME_BYTES];
+        let keep = name.floor_char_boundary(name.len().min(bytes.len()));
+        bytes[..keep].copy_from_slice(&name.as_bytes()[..keep]);
+        for (word, chunk) in self.name.iter().zip(bytes.chunks_exact(8)) {
+            word.store(u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes")));
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load().to_le_bytes()).collect();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}
+
+/// The words that tell of failure, in a file of their own that ranks can only read.
+#[repr(C)]
+pub(crate) struct Notice {
+    pub(crate) failed: FailedWord,
+}
+
+// SAFETY: each is `repr(C)` (1) and made of relaxed words alone (2).
+unsafe impl Shared for Header {}
+// SAFETY: as above.
+unsafe impl Shared for RankSlot {}
+// SAFETY: as above.
+unsafe impl Shared for WorldWords {}
+// SAFETY: as above.
+unsafe impl Shared for WindowHeader {}
+// SAFETY: as above.
+unsafe impl Shared for HeapWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::heap::BlockHeader {}
+// SAFETY: as above.
+unsafe impl Shared for WindowWords {}
+// SAFETY: as above.
+unsafe impl Shared for RankWords {}
+// SAFETY: as above; a slot is a padded word.
+unsafe impl Shared for PostSlot {}
+// SAFETY: as above.
+unsafe impl Shared for Notice {}
+
+/// A mapping with checked views.
+pub(crate) struct Mapping {
+    map: MmapRaw,
+}
+
+impl Mapping {
+    /// The words at `offset`.
+    pub(crate) fn view<T: Shared>(&self, offset: u64) -> Result<&T> {
+        Ok(&self.views(offset, 1)?[0])
+    }
+
+    /// `n` equal groups of words from `offset` on.
+    pub(crate) fn views<T: Shared>(&self, offset: u64, n: usize) -> Result<&[T]> {
+        let bytes = (n as u64).checked_mul(size_of::<T>() as u64);
+        let start = bytes.and_then(|bytes| self.at(offset, bytes)).map(|p| p.cast::<T>());
+        let Some(start) = start.filter(|start| start.is_aligned()) else {
+            return Err(Error::Damaged { what: "offset" });
+        };
+        // SAFETY: `at` has checked that the bytes lie inside the mapping, which lives as long as
+        // `self`; they are aligned; `T: Shared` is valid for any bytes and changes under a shared
+        // reference only through its words.
+        Ok(unsafe { std::slice::from_raw_parts(start, n) })
+    }
+
+    /// The address of `bytes` bytes at `offset`, if they lie inside the mapping.
+    pub(crate) fn at(&self, offset: u64, bytes: u64) -> Option<*mut u8> {
+        let end = offset.checked_add(bytes)?;
+        (end <= self.map.len() as u64).then(|| self.map.as_mut_ptr().wrapping_add(offset as usize))
+    }
+}
+
+/// The segment of a job, mapped into this process.
+pub(crate) struct Segment {
+    mapping: Mapping,
+    file: File,
+    layout: Layout,
+}
+
+impl Segment {
+    /// Creates, reserves and initialises the fixed part of a segment of `bytes` bytes.
+    pub(crate) fn create(file: File, ranks: u32, bytes: u64, nonce: u64) -> Result<Segment> {
+        let page = os::page_size();
+        let layout = Layout::new(ranks, page);
+        file.seal_length()?;
+        file.reserve(0, layout.arena + page)
+            .map_err(|errno| Error::system("reserving the fixed part of the segment", errno))?;
+        let mapping = Mapping { map: file.map(bytes, true)? };
+        let segment = Segment { mapping, file, layout };
+        let header = segment.mapping.view::<Header>(0)?;
+        header.version.store(VERSION);
+        header.ranks.store(ranks);
+        header.fingerprint.store(layout.fingerprint());
+        header.bytes.store(bytes);
+        header.nonce.store(nonce);
+        segment.heap().initialise()?;
+        header.magic.store(MAGIC);
+        Ok(segment)
+    }
+
+    /// Maps an existing segment and checks that it is the one of this job and of this build.
+    pub(crate) fn attach(file: File, ranks: u32, nonce: u64) -> Result<Segment> {
+        let not_ours = |what: &str| Error::NotInJob { what: what.to_owned() };
+        let bytes = file.len()?;
+        let layout = Layout::new(ranks, os::page_size());
+        if bytes < layout.arena {
+            return Err(not_ours("the descriptor is not a segment of this job"));
+        }
+        let mapping = Mapping { map: file.map(bytes, true)? };
+        let header = mapping.view::<Header>(0)?;
+        if header.magic.load() != MAGIC || header.nonce.load() != nonce {
+            return Err(not_ours("the descriptor is not the segment of this job"));
+        }
+        if header.version.load() != VERSION || header.fingerprint.load() != layout.fingerprint() {
+            return Err(not_ours("the segment was made by another version of the library"));
+        }
+        if header.bytes.load() != bytes || header.ranks.load() != ranks {
+            return Err(not_ours("the segment has another size than its header says"));
+        }
+        Ok(Segment { mapping, file, layout })
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Views of words and addresses of bytes.
+    pub(crate) fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    /// The allocator.
+    pub(crate) fn heap(&self) -> super::Heap<'_> {
+        super::Heap::new(self)
+    }
+
+    /// Length of the segment in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.mapping.map.len() as u64
+    }
+
+    /// The status of one rank; `rank` is below the number of ranks.
+    pub(crate) fn slot(&self, rank: u32) -> Result<&RankSlot> {
+        let slots =
+            self.mapping.views::<RankSlot>(self.layout.slots, self.layout.ranks as usize)?;
+        slots.get(rank as usize).ok_or(Error::Damaged { what: "rank" })
+    }
+
+    /// The barrier of the world communicator.
+    pub(crate) fn world_barrier(&self) -> Result<&BarrierWords> {
+        Ok(&self.mapping.view::<WorldWords>(self.layout.world)?.barrier)
+    }
+
+    /// The words by which tests signal between ranks.
+    pub(crate) fn signals(&self) -> Result<&[CachePadded<ParkWord>]> {
+        self.mapping.views(self.layout.signals, SIGNALS as usize)
+    }
+}
+
+/// The notice of a job, mapped into this process.
+pub(crate) struct NoticeBoard {
+    mapping: Mapping,
+    file: File,
+}
+
+impl NoticeBoard {
+    /// Creates the notice; only this process can write it where the kernel offers that.
+    pub(crate) fn create(kind: &os::Kind) -> Result<NoticeBoard> {
+        let page = os::page_size();
+        let kind = if *kind == os::Kind::Memfd { os::Kind::Memfd } else { os::Kind::Posix };
+        let file = File::create(&kind, page)?;
+        file.reserve(0, page).map_err(|errno| Error::system("reserving the notice", errno))?;
+        let mapping = Mapping { map: file.map(page, true)? };
+        file.seal_future_writes()?;
+        Ok(NoticeBoard { mapping, file: file.reopen_read_only()? })
+    }
+
+    /// Maps an existing notice, read-only.
+    pub(crate) fn attach(file: File) -> Result<NoticeBoard> {
+        let page = os::page_size();
+        if file.len()? != page {
+            return Err(Error::NotInJob { what: "the descriptor is not the job's notice".into() });
+        }
+        Ok(NoticeBoard { mapping: Mapping { map: file.map(page, false)? }, file })
+    }
+
+    /// The read-only descriptor to pass on.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The word that ends every wait.
+    pub(crate) fn failed(&self) -> &FailedWord {
+        let notice = self.mapping.view::<Notice>(0).expect("the notice is one page long");
+        &notice.failed
+    }
+}

@@ -1,0 +1,57 @@
+//! Bytes of one rank's part of a window, as seen from this process.
+
+/// A run of `len` bytes. Copyable; whoever makes one vouches for it until the window is freed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    base: *mut u8,
+    len: u64,
+}
+
+impl Span {
+    /// `base` points to `len` mapped bytes.
+    pub(crate) fn new(base: *mut u8, len: u64) -> Span {
+        Span { base, len }
+    }
+
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The address of `bytes` bytes that start `units` displacement units of `unit` bytes after
+    /// the base, if all of them lie inside.
+    #[inline]
+    pub(crate) fn at(&self, units: u64, unit: u32, bytes: u64) -> Option<*mut u8> {
+        let start = units.checked_mul(u64::from(unit))?;
+        let end = start.checked_add(bytes)?;
+        (end <= self.len).then(|| self.base.wrapping_add(start as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_unbounded_arithmetic(
+            units in prop_oneof![0..200u64, any::<u64>()],
+            unit in prop_oneof![1..9u32, any::<u32>()],
+            bytes in prop_oneof![0..200u64, any::<u64>()],
+            len in 0..200u64,
+        ) {
+            let mut memory = [0u8; 200];
+            let span = Span::new(memory.as_mut_ptr(), len);
+            let start = u128::from(units) * u128::from(unit);
+            let fits = start + u128::from(bytes) <= u128::from(len);
+            prop_assert_eq!(span.at(units, unit, bytes).is_some(), fits);
+            if let Some(at) = span.at(units, unit, bytes) {
+                prop_assert_eq!(at as usize - memory.as_ptr() as usize, start as usize);
+            }
+        }
+    }
+}
