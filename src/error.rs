@@ -41,6 +41,8 @@ pub enum ErrorClass {
     NoMem,
     /// `MPI_ERR_PROC_FAILED` (User-Level Failure Mitigation)
     ProcFailed,
+    /// `MPI_ERR_ARG`
+    Arg,
     /// `MPI_ERR_OTHER`
     Other,
 }
@@ -66,7 +68,7 @@ impl fmt::Display for Place {
 }
 
 /// An error of a call. Lengths and displacements are as the caller gave them.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The target buffer leaves the target's window (MPI-2.2 §11.3.1: "the target buffer must
@@ -235,6 +237,18 @@ pub enum Error {
         /// Which value.
         what: &'static str,
     },
+    /// The ranks of a collective do not agree on what they are doing.
+    #[error("{at}: this rank calls {ours}, but rank {other} calls {theirs}")]
+    Mismatch {
+        /// Where.
+        at: Place,
+        /// What this rank calls, with its arguments.
+        ours: String,
+        /// A rank that does otherwise.
+        other: u32,
+        /// What that rank calls.
+        theirs: String,
+    },
     /// The operating system refused.
     #[error("{what}: {source}")]
     System {
@@ -243,6 +257,13 @@ pub enum Error {
         /// The system's answer.
         source: std::io::Error,
     },
+}
+
+/// The sentence, not the structure: `fn main() -> onesided::Result<()>` prints errors by `Debug`.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} ({:?})", self.class())
+    }
 }
 
 impl Error {
@@ -263,6 +284,7 @@ impl Error {
             Error::Group { .. } => ErrorClass::Group,
             Error::NoMemory { .. } => ErrorClass::NoMem,
             Error::RankFailed { .. } => ErrorClass::ProcFailed,
+            Error::Mismatch { .. } => ErrorClass::Arg,
             Error::NotInJob { .. }
             | Error::AlreadyInitialised
             | Error::Damaged { .. }

@@ -11,8 +11,9 @@
 use super::{Fault, Site, wait::Step};
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use loom::sync::atomic::{Ordering::AcqRel, fence};
-use loom::sync::{Arc, Condvar, Mutex};
+use loom::sync::{Condvar, Mutex};
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 /// One mutant, or none: what the model build does differently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -395,12 +395,12 @@ mod tests {
                     heap.free(offset, &waiter).unwrap();
                 } else if let Ok(offset) = heap.allocate(bytes, &waiter) {
                     for (at, n) in Heap::dirty_edges(offset, bytes) {
-                        let start = segment.mapping().at(at, n).unwrap();
-                        // Test room: plain bytes of an allocation nobody else uses.
-                        zero(start, n);
+                        segment.mapping().clear(at, n).unwrap();
                     }
-                    let start = segment.mapping().at(offset, bytes).unwrap();
-                    prop_assert!(all_zero_then_dirty(start, bytes));
+                    let mut found = vec![1; bytes as usize];
+                    segment.mapping().read(offset, &mut found).unwrap();
+                    prop_assert!(found.iter().all(|byte| *byte == 0));
+                    segment.mapping().write(offset, &vec![0xa5; bytes as usize]).unwrap();
                     prop_assert!(live.iter().all(|(o, n)| o + n <= offset || offset + bytes <= *o));
                     live.push((offset, bytes));
                 }
@@ -412,20 +412,5 @@ mod tests {
             prop_assert_eq!(check_tiling(&heap), all);
             prop_assert!(blocks_of(&heap) <= blocks + 8, "pages were not given back");
         }
-    }
-
-    #[allow(unsafe_code, reason = "writes to an allocation of the test's own segment")]
-    fn zero(start: *mut u8, bytes: u64) {
-        // SAFETY: `Mapping::at` has checked the range, and no other thread uses the segment.
-        unsafe { start.write_bytes(0, bytes as usize) }
-    }
-
-    #[allow(unsafe_code, reason = "reads and writes an allocation of the test's own segment")]
-    fn all_zero_then_dirty(start: *mut u8, bytes: u64) -> bool {
-        // SAFETY: as in `zero`.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(start, bytes as usize) };
-        let zero = bytes.iter().all(|byte| *byte == 0);
-        bytes.fill(0xa5);
-        zero
     }
 }

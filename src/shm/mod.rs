@@ -10,14 +10,16 @@
 //! 4. No reference to window memory exists, except the slice of an exclusively locked own part
 //!    (`epoch::local`); everything else works on raw pointers.
 
+mod copy;
 mod heap;
 mod layout;
 mod os;
 mod segment;
 mod span;
 
+pub(crate) use copy::copy;
 pub(crate) use heap::{AllocError, Heap};
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage};
 pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
-pub(crate) use segment::{NoticeBoard, RankSlot, Segment, WindowHeader};
+pub(crate) use segment::{NoticeBoard, Placed, PlacedSlice, RankSlot, Segment, WindowHeader};
 pub(crate) use span::Span;

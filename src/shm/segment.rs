@@ -1,6 +1,7 @@
 //! A mapping of the segment, and checked views of the words in it.
 #![allow(unsafe_code, reason = "turns checked offsets into references to words")]
 
+use super::copy::{clear, copy};
 use super::heap::HeapWords;
 use super::layout::{Layout, SIGNALS, VERSION};
 use super::os::{self, File};
@@ -8,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::prim::{CachePadded, FailedWord, ParkWord, Word32, Word64};
 use crate::sync::{BarrierWords, PostSlot, RankWords, WindowWords};
 use memmap2::MmapRaw;
+use std::rc::Rc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"onesided");
 
@@ -125,10 +127,60 @@ impl Mapping {
         Ok(unsafe { std::slice::from_raw_parts(start, n) })
     }
 
+    /// Copies bytes into the segment.
+    pub(crate) fn write(&self, offset: u64, from: &[u8]) -> Result<()> {
+        let to = self.at(offset, from.len() as u64).ok_or(Error::Damaged { what: "offset" })?;
+        // SAFETY: 1. `from` is a slice and `at` has checked `to`. 2. No slice overlaps the segment
+        // except an exclusively locked own part, which callers of this do not pass.
+        unsafe { copy(from.as_ptr(), to, from.len()) };
+        Ok(())
+    }
+
+    /// Copies bytes out of the segment.
+    pub(crate) fn read(&self, offset: u64, to: &mut [u8]) -> Result<()> {
+        let from = self.at(offset, to.len() as u64).ok_or(Error::Damaged { what: "offset" })?;
+        // SAFETY: 1. `to` is a slice and `at` has checked `from`. 2. As in `write`.
+        unsafe { copy(from, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    /// Sets bytes of the segment to zero.
+    pub(crate) fn clear(&self, offset: u64, bytes: u64) -> Result<()> {
+        let to = self.at(offset, bytes).ok_or(Error::Damaged { what: "offset" })?;
+        // SAFETY: `at` has checked the range.
+        unsafe { clear(to, bytes as usize) };
+        Ok(())
+    }
+
     /// The address of `bytes` bytes at `offset`, if they lie inside the mapping.
     pub(crate) fn at(&self, offset: u64, bytes: u64) -> Option<*mut u8> {
         let end = offset.checked_add(bytes)?;
         (end <= self.map.len() as u64).then(|| self.map.as_mut_ptr().wrapping_add(offset as usize))
+    }
+}
+
+/// Words of the segment, kept together with the mapping they lie in.
+pub(crate) struct PlacedSlice<T> {
+    // Keeps the mapping alive; dropped with the pointer below.
+    _segment: Rc<Segment>,
+    words: *const [T],
+}
+
+impl<T> std::ops::Deref for PlacedSlice<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        // SAFETY: `words` was a valid reference into the mapping that `_segment` keeps alive.
+        unsafe { &*self.words }
+    }
+}
+
+/// One group of words of the segment.
+pub(crate) struct Placed<T>(PlacedSlice<T>);
+
+impl<T> std::ops::Deref for Placed<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0[0]
     }
 }
 
@@ -193,6 +245,21 @@ impl Segment {
     /// Views of words and addresses of bytes.
     pub(crate) fn mapping(&self) -> &Mapping {
         &self.mapping
+    }
+
+    /// The words at `offset`, for keeping.
+    pub(crate) fn place<T: Shared>(self: &Rc<Self>, offset: u64) -> Result<Placed<T>> {
+        Ok(Placed(self.place_all(offset, 1)?))
+    }
+
+    /// `n` equal groups of words from `offset` on, for keeping.
+    pub(crate) fn place_all<T: Shared>(
+        self: &Rc<Self>,
+        offset: u64,
+        n: usize,
+    ) -> Result<PlacedSlice<T>> {
+        let words: *const [T] = self.mapping.views(offset, n)?;
+        Ok(PlacedSlice { _segment: self.clone(), words })
     }
 
     /// The allocator.

@@ -1,0 +1,276 @@
+//! What an element is: the predefined datatypes, and the Rust types that stand for them.
+
+use crate::op::{Carrier, Op};
+use bytemuck::{Pod, Zeroable};
+use num_complex::Complex;
+
+/// A predefined datatype of the standard (MPI-2.2 §3.2.2, §5.9.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Datatype {
+    /// `MPI_INT8_T`
+    I8,
+    /// `MPI_INT16_T`
+    I16,
+    /// `MPI_INT32_T`
+    I32,
+    /// `MPI_INT64_T`
+    I64,
+    /// `MPI_UINT8_T`
+    U8,
+    /// `MPI_UINT16_T`
+    U16,
+    /// `MPI_UINT32_T`
+    U32,
+    /// `MPI_UINT64_T`
+    U64,
+    /// `MPI_FLOAT`
+    F32,
+    /// `MPI_DOUBLE`
+    F64,
+    /// `MPI_C_FLOAT_COMPLEX`
+    C32,
+    /// `MPI_C_DOUBLE_COMPLEX`
+    C64,
+    /// `MPI_FLOAT_INT`
+    FloatInt,
+    /// `MPI_DOUBLE_INT`
+    DoubleInt,
+    /// `MPI_LONG_INT`
+    LongInt,
+    /// `MPI_2INT`
+    TwoInt,
+    /// `MPI_SHORT_INT`
+    ShortInt,
+}
+
+/// What [`Datatype::visit`] calls with the Rust type of a datatype.
+pub trait Visitor {
+    /// What the visit returns.
+    type Output;
+    /// Called with the type that stands for the datatype.
+    fn visit<E: Element>(self) -> Self::Output;
+}
+
+impl Datatype {
+    /// All predefined datatypes.
+    pub const ALL: [Datatype; 17] = [
+        Datatype::I8,
+        Datatype::I16,
+        Datatype::I32,
+        Datatype::I64,
+        Datatype::U8,
+        Datatype::U16,
+        Datatype::U32,
+        Datatype::U64,
+        Datatype::F32,
+        Datatype::F64,
+        Datatype::C32,
+        Datatype::C64,
+        Datatype::FloatInt,
+        Datatype::DoubleInt,
+        Datatype::LongInt,
+        Datatype::TwoInt,
+        Datatype::ShortInt,
+    ];
+
+    /// Calls `visitor` with the Rust type of this datatype.
+    pub fn visit<V: Visitor>(self, visitor: V) -> V::Output {
+        match self {
+            Datatype::I8 => visitor.visit::<i8>(),
+            Datatype::I16 => visitor.visit::<i16>(),
+            Datatype::I32 => visitor.visit::<i32>(),
+            Datatype::I64 => visitor.visit::<i64>(),
+            Datatype::U8 => visitor.visit::<u8>(),
+            Datatype::U16 => visitor.visit::<u16>(),
+            Datatype::U32 => visitor.visit::<u32>(),
+            Datatype::U64 => visitor.visit::<u64>(),
+            Datatype::F32 => visitor.visit::<f32>(),
+            Datatype::F64 => visitor.visit::<f64>(),
+            Datatype::C32 => visitor.visit::<Complex<f32>>(),
+            Datatype::C64 => visitor.visit::<Complex<f64>>(),
+            Datatype::FloatInt => visitor.visit::<FloatInt>(),
+            Datatype::DoubleInt => visitor.visit::<DoubleInt>(),
+            Datatype::LongInt => visitor.visit::<LongInt>(),
+            Datatype::TwoInt => visitor.visit::<TwoInt>(),
+            Datatype::ShortInt => visitor.visit::<ShortInt>(),
+        }
+    }
+
+    /// Size of one element in bytes, padding included.
+    pub fn size(self) -> usize {
+        struct Size;
+        impl Visitor for Size {
+            type Output = usize;
+            fn visit<E: Element>(self) -> usize {
+                size_of::<E>()
+            }
+        }
+        self.visit(Size)
+    }
+
+    /// The name in the standard.
+    pub fn name(self) -> &'static str {
+        match self {
+            Datatype::I8 => "MPI_INT8_T",
+            Datatype::I16 => "MPI_INT16_T",
+            Datatype::I32 => "MPI_INT32_T",
+            Datatype::I64 => "MPI_INT64_T",
+            Datatype::U8 => "MPI_UINT8_T",
+            Datatype::U16 => "MPI_UINT16_T",
+            Datatype::U32 => "MPI_UINT32_T",
+            Datatype::U64 => "MPI_UINT64_T",
+            Datatype::F32 => "MPI_FLOAT",
+            Datatype::F64 => "MPI_DOUBLE",
+            Datatype::C32 => "MPI_C_FLOAT_COMPLEX",
+            Datatype::C64 => "MPI_C_DOUBLE_COMPLEX",
+            Datatype::FloatInt => "MPI_FLOAT_INT",
+            Datatype::DoubleInt => "MPI_DOUBLE_INT",
+            Datatype::LongInt => "MPI_LONG_INT",
+            Datatype::TwoInt => "MPI_2INT",
+            Datatype::ShortInt => "MPI_SHORT_INT",
+        }
+    }
+}
+
+/// A Rust type that stands for a predefined datatype.
+///
+/// Sealed: every byte pattern of an element must be valid, because another rank writes it, and
+/// the library must know how to update it atomically.
+pub trait Element: Pod + sealed::Sealed {
+    /// The datatype.
+    const DATATYPE: Datatype;
+    /// Whether sums and bitwise operations are those of the carrier's integer instructions.
+    #[doc(hidden)]
+    const IS_INTEGER: bool;
+    /// The unsigned integer of the same size, by which an element is updated atomically.
+    #[doc(hidden)]
+    type Carrier: Carrier;
+    /// The function of `op` on (target, origin) values; `None` where the standard defines none.
+    #[doc(hidden)]
+    fn function(op: Op) -> Option<fn(Self, Self) -> Self>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// An element type whose equality is that of its bytes, for `compare_and_swap`, which the
+/// standard defines for integer types only (MPI-4.1 §12.3.4).
+pub trait Integer: Element + Eq {}
+
+/// Implements [`Element`]: datatype, carrier, whether integer, and the table of operations.
+macro_rules! elements {
+    ($($type:ty => $datatype:ident, $carrier:ty, $integer:literal, $functions:path;)*) => {$(
+        impl sealed::Sealed for $type {}
+        impl Element for $type {
+            const DATATYPE: Datatype = Datatype::$datatype;
+            const IS_INTEGER: bool = $integer;
+            type Carrier = $carrier;
+            fn function(op: Op) -> Option<fn(Self, Self) -> Self> {
+                $functions(op)
+            }
+        }
+    )*};
+}
+
+use crate::op::functions::{complex, floating, integer, located};
+
+elements! {
+    i8 => I8, u8, true, integer;
+    i16 => I16, u16, true, integer;
+    i32 => I32, u32, true, integer;
+    i64 => I64, u64, true, integer;
+    u8 => U8, u8, true, integer;
+    u16 => U16, u16, true, integer;
+    u32 => U32, u32, true, integer;
+    u64 => U64, u64, true, integer;
+    f32 => F32, u32, false, floating;
+    f64 => F64, u64, false, floating;
+    Complex<f32> => C32, u64, false, complex;
+    Complex<f64> => C64, u128, false, complex;
+    FloatInt => FloatInt, u64, false, located;
+    DoubleInt => DoubleInt, u128, false, located;
+    LongInt => LongInt, u128, false, located;
+    TwoInt => TwoInt, u64, false, located;
+    ShortInt => ShortInt, u64, false, located;
+}
+
+/// Marks the integer types.
+macro_rules! integers {
+    ($($type:ty)*) => {$(impl Integer for $type {})*};
+}
+integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+/// A value with an index, for MAXLOC and MINLOC.
+pub trait Located: Element {
+    /// The value that is compared.
+    type Value: PartialOrd + Copy;
+    /// The value that is compared.
+    fn value(&self) -> Self::Value;
+    /// The index that goes with it.
+    fn index(&self) -> i32;
+    /// The same value with another index.
+    fn with_index(self, index: i32) -> Self;
+}
+
+/// Defines a pair type with the layout of the C struct, its padding made explicit.
+macro_rules! pair {
+    ($(#[$doc:meta])* $name:ident, $value:ty $(, $before:ident: $pad:ty)? $(; $after:ident: $tail:ty)?) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+        #[repr(C)]
+        pub struct $name {
+            value: $value,
+            $($before: $pad,)?
+            index: i32,
+            $($after: $tail,)?
+        }
+
+        impl $name {
+            /// The pair of `value` and `index`.
+            pub fn new(value: $value, index: i32) -> Self {
+                Self { value, index, ..Default::default() }
+            }
+        }
+
+        impl Located for $name {
+            type Value = $value;
+            fn value(&self) -> $value {
+                self.value
+            }
+            fn index(&self) -> i32 {
+                self.index
+            }
+            fn with_index(self, index: i32) -> Self {
+                Self { index, ..self }
+            }
+        }
+    };
+}
+
+pair!(
+    /// `MPI_FLOAT_INT`: an `f32` and an index, 8 bytes.
+    FloatInt, f32
+);
+pair!(
+    /// `MPI_2INT`: an `i32` and an index, 8 bytes.
+    TwoInt, i32
+);
+pair!(
+    /// `MPI_SHORT_INT`: an `i16` and an index, 8 bytes with two of padding.
+    ShortInt, i16, padding: u16
+);
+pair!(
+    /// `MPI_DOUBLE_INT`: an `f64` and an index, 16 bytes with four of padding.
+    DoubleInt, f64; padding: u32
+);
+pair!(
+    /// `MPI_LONG_INT`: an `i64` and an index, 16 bytes with four of padding.
+    LongInt, i64; padding: u32
+);
+
+const _: () = {
+    assert!(size_of::<FloatInt>() == 8 && size_of::<TwoInt>() == 8 && size_of::<ShortInt>() == 8);
+    assert!(size_of::<DoubleInt>() == 16 && size_of::<LongInt>() == 16);
+};

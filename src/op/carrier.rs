@@ -1,0 +1,111 @@
+//! The unsigned integers by which elements are updated atomically.
+#![allow(unsafe_code, reason = "views an element of a window as an atomic")]
+
+use super::Op;
+use atomic::Atomic;
+use bytemuck::NoUninit;
+use core::sync::atomic::Ordering::Relaxed;
+
+// Every access below is relaxed: an accumulate promises atomicity per element (MPI-2.2 §11.7.1),
+// and what it tells about other memory is said by the MEM_SYNC that ends its epoch.
+
+/// An unsigned integer that the machine may be able to update in one instruction.
+pub trait Carrier: NoUninit {
+    /// Whether the machine can, at an address aligned to the integer's size.
+    #[doc(hidden)]
+    const IS_NATIVE: bool;
+
+    /// Replaces the value by `f` of it, atomically, and returns what it was.
+    ///
+    /// # Safety
+    /// 1. `Self::IS_NATIVE`.
+    /// 2. `at` is valid for reads and writes, and aligned to `size_of::<Self>()`.
+    /// 3. Other ranks access it at the same time by these functions only.
+    #[doc(hidden)]
+    unsafe fn fetch_update(at: *mut Self, f: impl Fn(Self) -> Self) -> Self;
+
+    /// As [`Carrier::fetch_update`] by the one instruction that the machine has for `op` on
+    /// integers of this size, or `None` where it has none and nothing has been done.
+    ///
+    /// # Safety
+    /// As [`Carrier::fetch_update`].
+    #[doc(hidden)]
+    unsafe fn fetch_op(at: *mut Self, op: Op, operand: Self) -> Option<Self>;
+
+    /// Replaces the value by `new` if it is `compare`, atomically, and returns what it was.
+    ///
+    /// # Safety
+    /// As [`Carrier::fetch_update`].
+    #[doc(hidden)]
+    unsafe fn compare_exchange(at: *mut Self, compare: Self, new: Self) -> Self;
+}
+
+/// The atomic at an address.
+///
+/// # Safety
+/// As [`Carrier::fetch_update`], for the lifetime of the reference.
+unsafe fn cell<'a, C: NoUninit>(at: *mut C) -> &'a Atomic<C> {
+    // Without this proof `atomic` would fall back to locks that are private to the process.
+    const { assert!(Atomic::<C>::is_lock_free()) };
+    // SAFETY: `Atomic<C>` is a transparent cell of a `C`; validity, alignment and exclusive use
+    // by atomic accesses are the obligations 2 and 3 of the caller.
+    unsafe { &*at.cast::<Atomic<C>>() }
+}
+
+/// Implements [`Carrier`] for the integers that the machine updates natively.
+macro_rules! native {
+    ($($type:ty)*) => {$(
+        impl Carrier for $type {
+            const IS_NATIVE: bool = true;
+
+            #[inline]
+            unsafe fn fetch_update(at: *mut Self, f: impl Fn(Self) -> Self) -> Self {
+                // SAFETY: the caller's obligations 1 to 3.
+                let cell = unsafe { cell(at) };
+                let mut old = cell.load(Relaxed);
+                while let Err(now) = cell.compare_exchange_weak(old, f(old), Relaxed, Relaxed) {
+                    old = now;
+                }
+                old
+            }
+
+            #[inline]
+            unsafe fn fetch_op(at: *mut Self, op: Op, operand: Self) -> Option<Self> {
+                // SAFETY: the caller's obligations 1 to 3.
+                let cell = unsafe { cell(at) };
+                Some(match op {
+                    Op::Sum => cell.fetch_add(operand, Relaxed),
+                    Op::Band => cell.fetch_and(operand, Relaxed),
+                    Op::Bor => cell.fetch_or(operand, Relaxed),
+                    Op::Bxor => cell.fetch_xor(operand, Relaxed),
+                    Op::Replace => cell.swap(operand, Relaxed),
+                    Op::NoOp => cell.load(Relaxed),
+                    _ => return None,
+                })
+            }
+
+            #[inline]
+            unsafe fn compare_exchange(at: *mut Self, compare: Self, new: Self) -> Self {
+                // SAFETY: the caller's obligations 1 to 3.
+                let cell = unsafe { cell(at) };
+                cell.compare_exchange(compare, new, Relaxed, Relaxed).unwrap_or_else(|old| old)
+            }
+        }
+    )*};
+}
+native!(u8 u16 u32 u64);
+
+/// Sixteen bytes: no lock-free instruction on stable Rust, so always under exclusion.
+impl Carrier for u128 {
+    const IS_NATIVE: bool = false;
+
+    unsafe fn fetch_update(_: *mut Self, _: impl Fn(Self) -> Self) -> Self {
+        unreachable!("obligation 1: not native")
+    }
+    unsafe fn fetch_op(_: *mut Self, _: Op, _: Self) -> Option<Self> {
+        unreachable!("obligation 1: not native")
+    }
+    unsafe fn compare_exchange(_: *mut Self, _: Self, _: Self) -> Self {
+        unreachable!("obligation 1: not native")
+    }
+}
