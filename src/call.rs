@@ -71,6 +71,8 @@ pub enum Call {
     WinSync,
     /// A local access to this rank's own part of a window.
     LocalAccess,
+    /// A function of a group.
+    Group,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -107,6 +109,7 @@ const NAMES: &[(Call, &str)] = &[
     (Call::FlushLocalAll, "flush_local_all"),
     (Call::WinSync, "win_sync"),
     (Call::LocalAccess, "local access"),
+    (Call::Group, "group"),
 ];
 
 impl Call {

@@ -1,16 +1,22 @@
 //! MPI-style one-sided communication for the processes of one machine.
 #![allow(dead_code, reason = "temporary: upper layers follow")]
 mod call;
+mod comm;
 mod datatype;
 mod error;
+mod group;
 #[doc(hidden)]
 pub mod launch;
 mod op;
 mod prim;
 mod shm;
 mod sync;
+mod universe;
 pub use call::Call;
+pub use comm::Comm;
 pub use datatype::{Datatype, DoubleInt, Element, FloatInt, Integer, LongInt, ShortInt, TwoInt};
 pub use error::{Error, ErrorClass, Place, Result};
+pub use group::{Comparison, Group, Rank};
 pub use num_complex::Complex;
 pub use op::Op;
+pub use universe::Universe;

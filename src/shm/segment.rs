@@ -272,11 +272,14 @@ impl Segment {
         self.mapping.map.len() as u64
     }
 
+    /// Where the status of one rank is; `rank` is below the number of ranks.
+    pub(crate) fn slot_offset(&self, rank: u32) -> u64 {
+        self.layout.slots + u64::from(rank) * size_of::<RankSlot>() as u64
+    }
+
     /// The status of one rank; `rank` is below the number of ranks.
     pub(crate) fn slot(&self, rank: u32) -> Result<&RankSlot> {
-        let slots =
-            self.mapping.views::<RankSlot>(self.layout.slots, self.layout.ranks as usize)?;
-        slots.get(rank as usize).ok_or(Error::Damaged { what: "rank" })
+        self.mapping.view(self.slot_offset(rank))
     }
 
     /// The barrier of the world communicator.

@@ -1,0 +1,116 @@
+//! A process's membership in its job.
+
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Place, Result};
+use crate::launch::{self, Membership};
+use crate::prim::{JobFailed, Patience, Waiter};
+use crate::shm::{NoticeBoard, Placed, RankSlot, Segment};
+use std::rc::Rc;
+use std::sync::Mutex;
+
+/// Whether this process has joined its job. A lock and not a cell: a second thread may try too.
+static LIVE: Mutex<bool> = Mutex::new(false);
+
+/// This process as a rank of its job, from [`Universe::init`] until it is dropped.
+///
+/// Handles of the library stay on the thread that made them (`MPI_THREAD_FUNNELED`).
+/// Dropping the universe, except while panicking, tells the launcher that this rank has finished
+/// in good order; a rank that ends otherwise fails the job.
+pub struct Universe {
+    context: Rc<Context>,
+    world: Comm,
+}
+
+impl Universe {
+    /// `MPI_Init`: joins the job that `rmarun` has started this process for, or makes a job of
+    /// one rank if it was started without. Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyInitialised`]; [`Error::NotInJob`] if the environment is wrong.
+    pub fn init() -> Result<Universe> {
+        let mut live = LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if *live {
+            return Err(Error::AlreadyInitialised);
+        }
+        let context = Rc::new(Context::new(launch::join()?)?);
+        let world = Comm::world(context.clone());
+        context.slot.joined.store(1);
+        *live = true;
+        Ok(Universe { context, world })
+    }
+
+    /// `MPI_COMM_WORLD`
+    pub fn world(&self) -> &Comm {
+        &self.world
+    }
+}
+
+impl Drop for Universe {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.context.slot.finished.store(1);
+        }
+        *LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = false;
+    }
+}
+
+/// What every handle of a process shares.
+pub(crate) struct Context {
+    pub(crate) rank: u32,
+    pub(crate) ranks: u32,
+    pub(crate) segment: Rc<Segment>,
+    notice: NoticeBoard,
+    patience: Patience,
+    slot: Placed<RankSlot>,
+}
+
+impl Context {
+    fn new(member: Membership) -> Result<Context> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let segment = Rc::new(member.segment);
+        let slot = segment.place(segment.slot_offset(member.rank))?;
+        Ok(Context {
+            rank: member.rank,
+            ranks: member.ranks,
+            patience: Patience::new(member.ranks as usize, cores),
+            notice: member.notice,
+            segment,
+            slot,
+        })
+    }
+
+    /// How this process waits.
+    #[inline]
+    pub(crate) fn waiter(&self) -> Waiter<'_> {
+        Waiter { failed: self.notice.failed(), patience: &self.patience }
+    }
+
+    /// Says in the segment which call this rank is in, until the guard is dropped.
+    #[inline]
+    pub(crate) fn enter(&self, call: Call, window: u64) -> InCall<'_> {
+        self.slot.window.store(window);
+        self.slot.call.store(call as u32);
+        InCall { slot: &self.slot }
+    }
+
+    /// The error of a wait that ended because the job failed.
+    pub(crate) fn job_failed(&self, _: JobFailed, at: Place) -> Error {
+        Error::RankFailed { at, failed: self.notice.failed().cause().wrapping_sub(1) }
+    }
+}
+
+/// While this lives, the launcher's report names the call.
+pub(crate) struct InCall<'a> {
+    slot: &'a RankSlot,
+}
+
+impl Drop for InCall<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // A rank that panics inside a call keeps saying so: the launcher reports it.
+        if !std::thread::panicking() {
+            self.slot.call.store(Call::None as u32);
+        }
+    }
+}
