@@ -1,2 +1,69 @@
-//! rmarun.
-fn main() {}
+//! `rmarun`: starts the ranks of a job, passes their output on, and ends them together.
+//!
+//! Two processes, so that the loss of one of them leaves nothing behind:
+//!
+//! - the **guard** is the process the user started. It owns the name of a named segment, hands
+//!   signals on and waits for the supervisor; should that be killed, it ends what remains.
+//! - the **supervisor** is its child: it creates the job, starts the ranks, watches them and
+//!   decides the exit code. Should the guard be killed, it ends the job.
+//!
+//! Both are subreapers: whatever a rank starts, in whatever session, stays below them. Each rank
+//! is killed by the kernel when the supervisor dies.
+
+mod args;
+mod cargo;
+mod guard;
+mod output;
+mod ranks;
+mod relay;
+mod report;
+mod segment;
+mod signals;
+mod sink;
+mod supervise;
+mod tree;
+mod watch;
+
+use args::{Options, Parsed};
+use report::{LAUNCHER_FAILED, Refusal};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let options = match args::parse(std::env::args_os()) {
+        Parsed::Run(options) => options,
+        Parsed::Told(code) => return ExitCode::from(code),
+    };
+    let code = launch(*options).unwrap_or_else(|refusal| {
+        report::say(&refusal.to_string());
+        refusal.code()
+    });
+    ExitCode::from(code)
+}
+
+/// Runs a job from beginning to end; in the supervisor as in the guard, the result is the exit
+/// code of the process.
+fn launch(options: Options) -> Result<u8, Refusal> {
+    let command = match &options.target {
+        Some(target) => cargo::build(target, &options.arguments)?,
+        None => options.arguments.clone(),
+    };
+    let mut segment = segment::create(&options)?;
+    let refused = |what| move |error| Refusal::system(what, error);
+    let taken = signals::take().map_err(refused("cannot take over the signals"))?;
+    match guard::split().map_err(refused("cannot start the supervisor"))? {
+        guard::Half::Guard(supervisor) => Ok(guard::watch(supervisor, &taken)),
+        guard::Half::Supervisor(guard) => {
+            segment.lend();
+            let code = supervise::run(&options, &command, &segment, taken, guard);
+            if guard::is_gone(guard) {
+                segment.take_back();
+            }
+            Ok(code.unwrap_or_else(|refusal| {
+                report::say(&refusal.to_string());
+                refusal.code()
+            }))
+        }
+    }
+}
+
+const _: () = assert!(LAUNCHER_FAILED != 0);

@@ -1,0 +1,297 @@
+//! What the user may ask for.
+
+use crate::report::{self, USAGE};
+use crate::segment::check_name;
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use onesided::launch::{MAX_RANKS, SegmentKind};
+use std::ffi::OsString;
+use std::time::Duration;
+
+const AFTER_HELP: &str = "\
+Output:
+  Ranks' standard output and error pass through line by line; a line of one rank never contains
+  anything of another's. Ranks write into pipes, so they see no terminal. A line longer than
+  64 KiB is passed on in pieces; should another rank write in between, it starts on a line of its
+  own. When rmarun reads from and writes to a terminal, what rank 0 leaves unfinished on a line
+  appears after a moment too, so that it can ask questions. The only rank of a job of one writes
+  to rmarun's own output (unless --tag-output is given), terminal or not.
+
+Input:
+  Rank 0 reads rmarun's standard input; the others read an empty one.
+
+Exit code:
+  0            every rank ended with code 0, and either all ranks joined the job or none did
+  1 to 255     the code of the first rank that failed; 128+N if signal N killed it
+  128+N        rmarun was told to end by signal N (2 Ctrl-C, 15 SIGTERM), or, with 141, nobody
+               reads its output any more
+  2            the command line is wrong
+  101          the build of --example or --bin failed (Cargo's code)
+  125          rmarun itself could not go on; some ranks joined the job and others did not; a
+               rank left without finalize; or --require-join found that no rank joined
+  126, 127     the program cannot be executed, or is not found
+
+When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
+on standard error says which rank it was, how it ended, and in which call.
+
+Examples:
+  rmarun -n 8 ./app input.dat
+  rmarun -n 4 --tag-output hostname
+  rmarun -n 4 --example hello -- --verbose";
+
+/// The command line.
+#[derive(Parser, Debug)]
+#[command(
+    name = "rmarun",
+    version,
+    about = "Starts N processes, the ranks of one job, which share windows of memory",
+    override_usage = "rmarun -n <N> [OPTIONS] [--] <PROGRAM> [ARGS]...\n       \
+                      rmarun -n <N> [OPTIONS] (--example | --bin) <NAME> [-- [ARGS]...]",
+    after_help = AFTER_HELP,
+    max_term_width = 100
+)]
+struct Line {
+    /// Number of ranks, from 1 to 1000
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
+          allow_negative_numbers = true)]
+    ranks: u32,
+    /// Puts the rank before every line of output, as in "[3] "
+    #[arg(short, long)]
+    tag_output: bool,
+    /// Fails with code 125 if no rank joins the job (a program that does not use the library)
+    #[arg(long)]
+    require_join: bool,
+    /// What the shared segment is: memfd, a memory file without a name (posix where the system
+    /// denies it); posix, a POSIX shared memory object whose name is gone before any rank runs;
+    /// any other word, a new object of that name in /dev/shm, removed at the end
+    #[arg(long, value_name = "KIND", default_value = "memfd", value_parser = segment)]
+    segment: SegmentKind,
+    /// Size of the shared segment, in bytes or with K, M, G or T (powers of 1024), as in 64M; it
+    /// costs memory only where it is used [default: the machine's memory]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    segment_size: Option<u64>,
+    /// Time between SIGTERM and SIGKILL when the job is ended early
+    #[arg(long, value_name = "MILLISECONDS", default_value = "200", value_parser = grace)]
+    grace: Duration,
+    #[command(flatten)]
+    target: TargetLine,
+    /// The program and its arguments; with --example or --bin, arguments alone
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
+    command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+struct TargetLine {
+    /// Builds this example of the Cargo project here in release mode and runs it
+    #[arg(long, value_name = "NAME", conflicts_with = "bin")]
+    example: Option<String>,
+    /// Builds this binary of the Cargo project here in release mode and runs it
+    #[arg(long, value_name = "NAME")]
+    bin: Option<String>,
+    /// The package that has the example or binary
+    #[arg(short, long, value_name = "SPEC")]
+    package: Option<String>,
+    /// Features for building it
+    #[arg(short = 'F', long, value_name = "FEATURES")]
+    features: Vec<String>,
+}
+
+/// What Cargo builds before the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// `example` or `bin`.
+    pub kind: &'static str,
+    pub name: String,
+    pub package: Option<String>,
+    pub features: Vec<String>,
+}
+
+/// A checked command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    pub ranks: u32,
+    pub tag_output: bool,
+    pub require_join: bool,
+    pub segment: SegmentKind,
+    pub segment_size: Option<u64>,
+    pub grace: Duration,
+    pub target: Option<Target>,
+    /// Program and arguments; arguments alone if there is a target. Not empty without a target.
+    pub arguments: Vec<OsString>,
+}
+
+/// What came of the command line.
+pub enum Parsed {
+    Run(Box<Options>),
+    /// The user has been told what he asked for or did wrong.
+    Told(u8),
+}
+
+/// Reads the command line; prints help, version, or one line on what is wrong.
+pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
+    match read(line) {
+        Ok(options) => Parsed::Run(Box::new(options)),
+        Err(error) if !error.use_stderr() => {
+            // A closed standard output is no reason to fail.
+            let _ = error.print();
+            Parsed::Told(0)
+        }
+        Err(error) => {
+            report::say(&one_line(&error.to_string()));
+            Parsed::Told(USAGE)
+        }
+    }
+}
+
+fn read(line: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
+    let mut definition = Line::command();
+    let line = Line::from_arg_matches(&definition.try_get_matches_from_mut(line)?)?;
+    let missing = |what: &str| {
+        definition.clone().error(clap::error::ErrorKind::MissingRequiredArgument, what)
+    };
+    let target = line.target;
+    let (kind, name) = match (target.example, target.bin) {
+        (Some(name), _) => ("example", Some(name)),
+        (None, name) => ("bin", name),
+    };
+    if name.is_none() && (target.package.is_some() || !target.features.is_empty()) {
+        return Err(missing("--package and --features need --example or --bin"));
+    }
+    if name.is_none() && line.command.is_empty() {
+        return Err(missing("no program is given"));
+    }
+    let (package, features) = (target.package, target.features);
+    Ok(Options {
+        ranks: line.ranks,
+        tag_output: line.tag_output,
+        require_join: line.require_join,
+        segment: line.segment,
+        segment_size: line.segment_size,
+        grace: line.grace,
+        target: name.map(|name| Target { kind, name, package, features }),
+        arguments: line.command,
+    })
+}
+
+/// The first paragraph of a message of the argument parser, as one line.
+fn one_line(message: &str) -> String {
+    let first = message.split("\n\n").next().unwrap_or(message);
+    let words: Vec<&str> = first.split_whitespace().collect();
+    let text = words.join(" ");
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    format!("{text} (see 'rmarun --help')")
+}
+
+fn ranks(text: &str) -> Result<u32, String> {
+    let wrong = || format!("a job has from 1 to {MAX_RANKS} ranks");
+    text.parse().ok().filter(|n| (1..=MAX_RANKS).contains(n)).ok_or_else(wrong)
+}
+
+fn grace(text: &str) -> Result<Duration, String> {
+    let milliseconds: u32 =
+        text.parse().map_err(|_| "a whole number of milliseconds is needed".to_owned())?;
+    Ok(Duration::from_millis(milliseconds.into()))
+}
+
+fn segment(text: &str) -> Result<SegmentKind, String> {
+    match text {
+        "memfd" => Ok(SegmentKind::Memfd),
+        "posix" => Ok(SegmentKind::Posix),
+        name => check_name(name).map(SegmentKind::Named),
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "a size is a whole number, with K, M, G or T if wanted, as in 64M".to_owned();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.strip_suffix("iB").or(unit.strip_suffix('B')).unwrap_or(unit);
+    let shift = match unit.to_ascii_uppercase().as_str() {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).ok_or_else(|| format!("{text} is more than 2^64 bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn options(line: &[&str]) -> Result<Options, clap::Error> {
+        read(std::iter::once("rmarun").chain(line.iter().copied()).map(OsString::from))
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Line::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_says_how_many_ranks_there_can_be() {
+        assert!(Line::command().render_help().to_string().contains(&format!("1 to {MAX_RANKS}")));
+    }
+
+    #[test]
+    fn everything_after_the_program_belongs_to_it() {
+        let options = options(&["-n", "2", "./app", "-n", "7", "--tag-output", "--", "x"]).unwrap();
+        assert_eq!(options.ranks, 2);
+        assert!(!options.tag_output);
+        assert_eq!(options.arguments, ["./app", "-n", "7", "--tag-output", "--", "x"]);
+    }
+
+    #[test]
+    fn a_target_takes_arguments_alone() {
+        let options = options(&["-n2", "--example", "hello", "-F", "a,b", "--", "-v"]).unwrap();
+        let target = options.target.unwrap();
+        assert_eq!((target.kind, target.name.as_str()), ("example", "hello"));
+        assert_eq!(target.features, ["a,b"]);
+        assert_eq!(options.arguments, ["-v"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_line() {
+        for line in [
+            vec![],
+            vec!["-n", "2"],
+            vec!["-n", "0", "true"],
+            vec!["-n", "-1", "true"],
+            vec!["-n", "1001", "true"],
+            vec!["-n", "two", "true"],
+            vec!["-n", "2", "--segment", "a/b", "true"],
+            vec!["-n", "2", "--segment-size", "1X", "true"],
+            vec!["-n", "2", "--features", "x", "true"],
+            vec!["-n", "2", "--example", "a", "--bin", "b"],
+            vec!["-n", "2", "--nonsense", "true"],
+        ] {
+            let text = one_line(&options(&line).unwrap_err().to_string());
+            assert!(!text.contains('\n') && text.len() > 20, "{line:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        let expected =
+            [("0", 0), ("64M", 64 << 20), ("2g", 2 << 30), ("1KiB", 1024), ("3TB", 3 << 40)];
+        for (text, bytes) in expected {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "M", "-1", "1.5G", "1X", "99999999999999999999", "16777216T"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_command_line_makes_it_panic(words in proptest::collection::vec(".{0,12}", 0..6)) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if let Ok(options) = options(&words) {
+                prop_assert!(!options.arguments.is_empty() || options.target.is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Building an example or a binary of the Cargo project at hand, as `cargo run` would.
+
+use crate::args::Target;
+use crate::report::Refusal;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+/// Builds the target in release mode; returns the program, followed by `arguments`.
+///
+/// Cargo's own messages go to standard error as usual. This happens before any signal is taken
+/// over, so Ctrl-C ends a build like any other.
+pub fn build(target: &Target, arguments: &[OsString]) -> Result<Vec<OsString>, Refusal> {
+    let cannot = |error| Refusal::system("cannot run cargo", error);
+    let mut cargo = command(target).spawn().map_err(cannot)?;
+    let messages = cargo.stdout.take().map(BufReader::new);
+    let lines = messages.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
+    let program = lines.filter_map(|line| executable(&line, target)).last();
+    let status = cargo.wait().map_err(cannot)?;
+    match (status.success(), program) {
+        (true, Some(program)) => {
+            let program = OsString::from(program);
+            Ok(std::iter::once(program).chain(arguments.iter().cloned()).collect())
+        }
+        (true, None) => {
+            let Target { kind, name, .. } = target;
+            Err(Refusal::Launcher(format!("cargo built no executable for {kind} '{name}'")))
+        }
+        (false, _) => Err(Refusal::Build {
+            what: format!("{} '{}'", target.kind, target.name),
+            code: status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(101),
+        }),
+    }
+}
+
+fn command(target: &Target) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--message-format=json-render-diagnostics"]);
+    cargo.arg(format!("--{}={}", target.kind, target.name));
+    cargo.args(target.package.iter().map(|package| format!("--package={package}")));
+    cargo.args(target.features.iter().map(|features| format!("--features={features}")));
+    cargo.stdin(Stdio::null()).stdout(Stdio::piped());
+    cargo
+}
+
+/// The executable that one line of Cargo's messages reports for the target, if it does.
+fn executable(line: &str, target: &Target) -> Option<String> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let built = message.get("target")?;
+    let kinds = built.get("kind")?.as_array()?;
+    let ours = message.get("reason")?.as_str()? == "compiler-artifact"
+        && built.get("name")?.as_str()? == target.name
+        && kinds.iter().any(|kind| kind == target.kind);
+    ours.then(|| message.get("executable")?.as_str().map(str::to_owned))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> Target {
+        Target { kind: "example", name: "hello".into(), package: None, features: Vec::new() }
+    }
+
+    #[test]
+    fn the_executable_of_the_target_is_found() {
+        let line = r#"{"reason":"compiler-artifact","target":{"kind":["example"],"name":"hello"},
+                       "executable":"/t/release/examples/hello"}"#;
+        assert_eq!(executable(line, &target()), Some("/t/release/examples/hello".into()));
+    }
+
+    #[test]
+    fn other_messages_are_passed_over() {
+        for line in [
+            "",
+            "warning: something",
+            r#"{"reason":"build-finished","success":true}"#,
+            r#"{"reason":"compiler-artifact","target":{"kind":["lib"],"name":"hello"},"executable":null}"#,
+            r#"{"reason":"compiler-artifact","target":{"kind":["bin"],"name":"hello"},"executable":"/x"}"#,
+            r#"{"reason":"compiler-artifact","target":{"kind":["example"],"name":"a"},"executable":"/x"}"#,
+        ] {
+            assert_eq!(executable(line, &target()), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The guard: the process that the user started.
+#![allow(unsafe_code, reason = "forks")]
+
+use crate::report;
+use crate::signals::{self, GUARD_DIED, Taken};
+use crate::tree;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{ForkResult, Pid, fork, getppid};
+use rustix::process::{WaitOptions, WaitStatus, wait};
+use std::io;
+use std::os::fd::AsFd;
+
+/// Which of the two processes this is, and the number of the other.
+pub enum Half {
+    Guard(Pid),
+    Supervisor(Pid),
+}
+
+/// Splits this process in two. Only the main thread may exist.
+pub fn split() -> io::Result<Half> {
+    set_child_subreaper(true)?;
+    let guard = Pid::this();
+    // SAFETY: no other thread exists, so that the child may go on like any process.
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => Ok(Half::Guard(child)),
+        ForkResult::Child => {
+            set_child_subreaper(true)?;
+            set_pdeathsig(GUARD_DIED)?;
+            Ok(Half::Supervisor(guard))
+        }
+    }
+}
+
+/// Whether the guard of this supervisor is dead.
+pub fn is_gone(guard: Pid) -> bool {
+    getppid() != guard
+}
+
+/// Waits for the supervisor; returns the exit code of the job.
+pub fn watch(supervisor: Pid, taken: &Taken) -> u8 {
+    let Ok(source) = taken.source() else {
+        let _ = kill(supervisor, Signal::SIGTERM);
+        return report::LAUNCHER_FAILED;
+    };
+    loop {
+        // An interrupted wait is as good as one that ended.
+        let _ = poll(&mut [PollFd::new(source.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
+        while let Some(signal) = signals::next(&source) {
+            if signal != Signal::SIGCHLD && signal != GUARD_DIED {
+                let _ = kill(supervisor, signal);
+            }
+        }
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid.as_raw_nonzero().get() == supervisor.as_raw() {
+                return verdict(status);
+            }
+        }
+    }
+}
+
+fn verdict(status: WaitStatus) -> u8 {
+    if let Some(code) = status.exit_status() {
+        return code as u8;
+    }
+    let signal = status.terminating_signal().unwrap_or_default();
+    end_what_is_left();
+    let code = report::signal_code(signal);
+    let name = report::signal_name(signal);
+    report::say(&format!(
+        "the supervisor of the job was killed by {name}; job ended, exit code {code}"
+    ));
+    code
+}
+
+/// The kernel has killed the ranks with the supervisor; what they had started is below the guard
+/// now.
+fn end_what_is_left() {
+    loop {
+        tree::signal_all(Signal::SIGKILL);
+        if wait(WaitOptions::empty()).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Where the ranks' output goes.
+
+use crate::relay::{Inlet, Relay};
+use crate::report;
+use crate::sink::{Sink, Source};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::stat::fstat;
+use std::io::{self, IsTerminal, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// A relay at work.
+struct Running {
+    alive: PipeReader,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+/// The output of all ranks.
+pub struct Output {
+    /// Standard output and standard error of the launcher; one sink if they are one file.
+    sinks: [Arc<Sink>; 2],
+    /// The only rank writes to the launcher's output itself.
+    direct: bool,
+    inlets: [Vec<Inlet>; 2],
+    relays: [Option<Running>; 2],
+    stop: Option<PipeWriter>,
+}
+
+/// The names of the streams, as messages call them.
+pub const STREAMS: [&str; 2] = ["standard output", "standard error"];
+
+impl Output {
+    pub fn new(ranks: u32, tag: bool) -> io::Result<Output> {
+        let stdout = Arc::new(Sink::new(io::stdout(), tag)?);
+        let stderr = match same_file(io::stdout().as_fd(), io::stderr().as_fd()) {
+            true => stdout.clone(),
+            false => Arc::new(Sink::new(io::stderr(), tag)?),
+        };
+        Ok(Output {
+            sinks: [stdout, stderr],
+            direct: ranks == 1 && !tag,
+            inlets: [Vec::new(), Vec::new()],
+            relays: [None, None],
+            stop: None,
+        })
+    }
+
+    /// Standard output and error of one rank, to be called once for each before [`start`].
+    ///
+    /// [`start`]: Output::start
+    pub fn of_rank(&mut self, rank: u32) -> io::Result<[Stdio; 2]> {
+        if self.direct {
+            return Ok([Stdio::inherit(), Stdio::inherit()]);
+        }
+        let mut pipe = |error: bool| -> io::Result<Stdio> {
+            let (reader, writer) = io::pipe()?;
+            fcntl(&reader, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+            let inlet = Inlet::new(Source::Rank { rank, error }, reader);
+            self.inlets[usize::from(error)].push(inlet);
+            Ok(writer.into())
+        };
+        Ok([pipe(false)?, pipe(true)?])
+    }
+
+    /// Begins to pass on what ranks write.
+    pub fn start(&mut self) -> io::Result<()> {
+        if self.direct {
+            return Ok(());
+        }
+        let (stop, stopper) = io::pipe()?;
+        self.stop = Some(stopper);
+        for (stream, terminal) in
+            [io::stdout().is_terminal(), io::stderr().is_terminal()].into_iter().enumerate()
+        {
+            let (alive, mark) = io::pipe()?;
+            let relay = Relay {
+                inlets: std::mem::take(&mut self.inlets[stream]),
+                sink: self.sinks[stream].clone(),
+                stop: stop.try_clone()?,
+                alive: mark,
+                prompts: terminal && io::stdin().is_terminal(),
+            };
+            let thread = std::thread::Builder::new().spawn(move || relay.run())?;
+            self.relays[stream] = Some(Running { alive, thread });
+        }
+        Ok(())
+    }
+
+    /// What becomes readable when the relay of a stream ends.
+    pub fn alive(&self, stream: usize) -> Option<BorrowedFd<'_>> {
+        self.relays[stream].as_ref().map(|relay| relay.alive.as_fd())
+    }
+
+    /// The result of a relay that has ended.
+    pub fn ended(&mut self, stream: usize) -> io::Result<()> {
+        match self.relays[stream].take().map(|relay| relay.thread.join()) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(io::Error::other("the thread that passes it on has panicked")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether everything has been passed on.
+    pub fn is_drained(&self) -> bool {
+        self.relays.iter().all(Option::is_none)
+    }
+
+    /// Tells the relays that nobody writes any more.
+    pub fn stop(&mut self) {
+        self.stop = None;
+    }
+
+    /// Says something on standard error, on a line of its own; `false` if a relay is writing
+    /// there just now.
+    pub fn say(&self, message: &str) -> bool {
+        let line = report::line(message);
+        match self.sinks[1].try_write(Source::Launcher, line.as_bytes()) {
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+            Ok(()) => true,
+        }
+    }
+}
+
+fn same_file(a: BorrowedFd<'_>, b: BorrowedFd<'_>) -> bool {
+    match (fstat(a), fstat(b)) {
+        (Ok(a), Ok(b)) => (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino),
+        _ => false,
+    }
+}

@@ -1,0 +1,162 @@
+//! Passing on what ranks write: a thread per stream reads all pipes of that stream.
+//!
+//! A thread, because writing may block for as long as the user's pager likes, and the death of a
+//! rank must not go unseen meanwhile. Ranks whose pipe is full wait, as in any pipeline.
+
+use crate::sink::{Sink, Source};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest line that is held until it is complete, in bytes.
+pub const LINE_LIMIT: usize = 64 << 10;
+
+/// How long a question of rank 0 may stand unfinished before it is shown.
+const PROMPT_AFTER: Duration = Duration::from_millis(100);
+
+/// Reads after the end of the job: enough to empty a pipe of the largest usual size (1 MiB), and
+/// no more, in case somebody has escaped with a pipe and goes on writing.
+const LAST_READS: usize = 32;
+
+/// One rank's pipe, and what of it has not been passed on.
+pub struct Inlet {
+    pub source: Source,
+    pub pipe: PipeReader,
+    held: Vec<u8>,
+}
+
+impl Inlet {
+    /// `pipe` must not block.
+    pub fn new(source: Source, pipe: PipeReader) -> Inlet {
+        Inlet { source, pipe, held: Vec::new() }
+    }
+}
+
+/// The pipes of one stream.
+pub struct Relay {
+    pub inlets: Vec<Inlet>,
+    pub sink: Arc<Sink>,
+    /// Its other end is closed when the job is over.
+    pub stop: PipeReader,
+    /// Closed when this relay ends.
+    pub alive: PipeWriter,
+    /// Whether rank 0 may be asking the user something.
+    pub prompts: bool,
+}
+
+enum More {
+    Perhaps,
+    NotNow,
+    Never,
+}
+
+impl Relay {
+    /// Runs until all pipes or the job have come to their end, or the sink takes no more.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut buffer = vec![0; LINE_LIMIT];
+        let result = self.pass_on(&mut buffer);
+        // Whoever waits must hear of the end of this relay before a rank can hear of it by
+        // SIGPIPE: so `alive` goes before the pipes.
+        drop(self.alive);
+        drop(self.inlets);
+        result
+    }
+
+    fn pass_on(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        while !self.inlets.is_empty() {
+            let (over, ready) = self.wait()?;
+            if over {
+                return self.empty(buffer);
+            }
+            if ready.is_empty() {
+                self.show_prompt()?;
+            }
+            for at in ready.into_iter().rev() {
+                if let More::Never = take(&mut self.inlets[at], &self.sink, buffer)? {
+                    self.inlets.swap_remove(at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the job is over, and which pipes can be read, in ascending order.
+    fn wait(&self) -> io::Result<(bool, Vec<usize>)> {
+        let mut fds = vec![PollFd::new(self.stop.as_fd(), PollFlags::empty())];
+        fds.extend(self.inlets.iter().map(|i| PollFd::new(i.pipe.as_fd(), PollFlags::POLLIN)));
+        let timeout = match self.prompt() {
+            Some(_) => PollTimeout::try_from(PROMPT_AFTER).unwrap_or(PollTimeout::ZERO),
+            None => PollTimeout::NONE,
+        };
+        loop {
+            match poll(&mut fds, timeout) {
+                Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => break,
+            }
+        }
+        let ready = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
+        Ok((ready(&fds[0]), (0..self.inlets.len()).filter(|at| ready(&fds[at + 1])).collect()))
+    }
+
+    fn prompt(&self) -> Option<usize> {
+        let asking = |inlet: &Inlet| {
+            matches!(inlet.source, Source::Rank { rank: 0, .. }) && !inlet.held.is_empty()
+        };
+        self.inlets.iter().position(asking).filter(|_| self.prompts)
+    }
+
+    fn show_prompt(&mut self) -> io::Result<()> {
+        if let Some(at) = self.prompt() {
+            flush(&mut self.inlets[at], &self.sink)?;
+        }
+        Ok(())
+    }
+
+    /// Passes on what is in the pipes of a job that is over.
+    fn empty(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        for inlet in &mut self.inlets {
+            for _ in 0..LAST_READS {
+                if !matches!(take(inlet, &self.sink, buffer)?, More::Perhaps) {
+                    break;
+                }
+            }
+            flush(inlet, &self.sink)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads once, and passes on what has become whole lines or too long to hold.
+fn take(inlet: &mut Inlet, sink: &Sink, buffer: &mut [u8]) -> io::Result<More> {
+    let read = match inlet.pipe.read(buffer) {
+        Ok(0) => {
+            flush(inlet, sink)?;
+            return Ok(More::Never);
+        }
+        Ok(read) => &buffer[..read],
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(More::NotNow),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(More::Perhaps),
+        Err(error) => return Err(error),
+    };
+    let whole = read.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if whole > 0 {
+        inlet.held.extend_from_slice(&read[..whole]);
+        flush(inlet, sink)?;
+    }
+    inlet.held.extend_from_slice(&read[whole..]);
+    if inlet.held.len() >= LINE_LIMIT {
+        flush(inlet, sink)?;
+    }
+    Ok(More::Perhaps)
+}
+
+fn flush(inlet: &mut Inlet, sink: &Sink) -> io::Result<()> {
+    if !inlet.held.is_empty() {
+        sink.write(inlet.source, &inlet.held)?;
+        inlet.held.clear();
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! The launcher's sentences and the exit code: what was the cause, and what does the user hear?
+
+use nix::sys::signal::Signal;
+use onesided::launch::RankStatus;
+use onesided::{Call, Error};
+use std::fmt;
+use std::io::{self, Write};
+
+/// The command line is wrong.
+pub const USAGE: u8 = 2;
+/// The launcher itself says no; see `--help`.
+pub const LAUNCHER_FAILED: u8 = 125;
+const CANNOT_EXECUTE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    Exited(i32),
+    Killed(i32),
+}
+
+/// The end of one rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankEnd {
+    pub rank: u32,
+    pub pid: i32,
+    pub how: How,
+    pub status: RankStatus,
+}
+
+/// Why a job could not begin.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The launcher could not do something.
+    Launcher(String),
+    /// Cargo could not build.
+    Build { what: String, code: u8 },
+    /// The program could not be started.
+    Program { program: String, error: io::Error },
+}
+
+impl Refusal {
+    pub fn system(what: &str, error: impl Into<io::Error>) -> Refusal {
+        Refusal::Launcher(format!("{what}: {}", plain(&error.into())))
+    }
+
+    pub fn job(error: Error) -> Refusal {
+        Refusal::Launcher(match error {
+            // Its sentence is for a rank.
+            Error::NotInJob { what } => what,
+            other => other.to_string(),
+        })
+    }
+
+    pub fn code(&self) -> u8 {
+        match self {
+            Refusal::Launcher(_) => LAUNCHER_FAILED,
+            Refusal::Build { code, .. } => *code,
+            Refusal::Program { error, .. } => match error.kind() {
+                io::ErrorKind::NotFound => NOT_FOUND,
+                _ => CANNOT_EXECUTE,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Launcher(what) => f.write_str(what),
+            Refusal::Build { what, .. } => write!(f, "cargo could not build {what}"),
+            Refusal::Program { program, error } => {
+                write!(f, "cannot start '{program}': {}", plain(error))
+            }
+        }
+    }
+}
+
+/// The first thing that went wrong in a job.
+#[derive(Debug)]
+pub enum Cause {
+    /// A rank was killed or ended with a code other than zero.
+    Rank(RankEnd),
+    /// A rank ended with code zero without having left the job.
+    NotFinished(RankEnd),
+    /// A rank ended without having joined a job that others joined.
+    NotJoined(RankEnd),
+    /// The launcher was told to end.
+    Signal(Signal),
+    /// The guard was killed.
+    GuardDied,
+    /// A stream of the launcher cannot be written any more.
+    Output(&'static str, io::Error),
+    /// A rank could not be started, or the launcher could not go on.
+    Refused(Refusal),
+}
+
+impl Cause {
+    /// What the end of a rank means by itself; `None` if nothing is wrong with it.
+    pub fn of(end: &RankEnd) -> Option<Cause> {
+        match end.how {
+            How::Exited(0) if end.status.joined && !end.status.finished => {
+                Some(Cause::NotFinished(end.clone()))
+            }
+            How::Exited(0) => None,
+            _ => Some(Cause::Rank(end.clone())),
+        }
+    }
+
+    /// The rank that ended the job, if one did.
+    pub fn rank(&self) -> Option<u32> {
+        match self {
+            Cause::Rank(end) | Cause::NotFinished(end) | Cause::NotJoined(end) => Some(end.rank),
+            _ => None,
+        }
+    }
+
+    /// The exit code of the job, never zero.
+    pub fn code(&self) -> u8 {
+        match self {
+            Cause::Rank(RankEnd { how: How::Exited(code), .. }) => *code as u8,
+            Cause::Rank(RankEnd { how: How::Killed(signal), .. }) => signal_code(*signal),
+            Cause::NotFinished(_) | Cause::NotJoined(_) => LAUNCHER_FAILED,
+            Cause::Signal(signal) => signal_code(*signal as i32),
+            Cause::GuardDied => signal_code(Signal::SIGKILL as i32),
+            Cause::Output(_, error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                signal_code(Signal::SIGPIPE as i32)
+            }
+            Cause::Output(..) => LAUNCHER_FAILED,
+            Cause::Refused(refusal) => refusal.code(),
+        }
+    }
+
+    /// One sentence. `program` is what the ranks run, `joined` how many of them joined the job.
+    pub fn sentence(&self, program: &str, joined: usize, ranks: u32) -> String {
+        let who = |end: &RankEnd| format!("rank {} ({program}, pid {})", end.rank, end.pid);
+        let what = match self {
+            Cause::Rank(end) => format!("{} {}{}", who(end), how(end.how), place(end, joined)),
+            Cause::NotFinished(end) => {
+                format!("{} exited with code 0 without leaving the job (finalize)", who(end))
+            }
+            Cause::NotJoined(end) => format!(
+                "{} ended without joining the job, which {joined} of {ranks} ranks joined",
+                who(end)
+            ),
+            Cause::Signal(signal) => format!("{signal} received"),
+            Cause::GuardDied => "the launcher was killed".to_owned(),
+            Cause::Output(stream, error) => match error.kind() {
+                io::ErrorKind::BrokenPipe => format!("nobody reads {stream} any more"),
+                _ => format!("cannot write {stream}: {}", plain(error)),
+            },
+            Cause::Refused(refusal) => refusal.to_string(),
+        };
+        format!("{what}; job ended, exit code {}", self.code())
+    }
+}
+
+fn how(how: How) -> String {
+    match how {
+        How::Exited(code) => format!("exited with code {code}"),
+        How::Killed(signal) => format!("was killed by {}", signal_name(signal)),
+    }
+}
+
+/// Where a rank stood when it ended. Nothing is said in a job of plain programs, nor of a program
+/// that exits outside any call: that is where programs exit.
+fn place(end: &RankEnd, joined: usize) -> String {
+    let RankStatus { joined: has_joined, finished, call, window } = &end.status;
+    match (has_joined, finished, call) {
+        (false, ..) if joined == 0 => String::new(),
+        (false, ..) => " before it joined the job".to_owned(),
+        (true, true, _) => " after it had left the job".to_owned(),
+        (true, false, Call::None) if matches!(end.how, How::Exited(_)) => String::new(),
+        (true, false, Call::None) => format!(" {}", Call::None),
+        (true, false, call) => match window {
+            Some(window) => format!(" in {call} on window '{window}'"),
+            None => format!(" in {call}"),
+        },
+    }
+}
+
+/// What is said of a job in which no rank joined.
+pub fn nobody_joined(program: &str, ranks: u32, required: bool) -> String {
+    let ranks = match ranks {
+        1 => "the only rank did not join the job".to_owned(),
+        _ => format!("none of the {ranks} ranks joined the job"),
+    };
+    match required {
+        true => format!("{ranks}, but --require-join is given; exit code {LAUNCHER_FAILED}"),
+        false => format!("note: {ranks}; '{program}' ran as a plain program"),
+    }
+}
+
+/// The exit code for an end by signal number `signal`, as a shell has it.
+pub fn signal_code(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+/// "signal 9 (SIGKILL)".
+pub fn signal_name(signal: i32) -> String {
+    match Signal::try_from(signal) {
+        Ok(known) => format!("signal {signal} ({known})"),
+        Err(_) => format!("signal {signal}"),
+    }
+}
+
+/// The system's words without Rust's "(os error 2)".
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}
+
+/// A message of the launcher, as the line it becomes.
+pub fn line(message: &str) -> String {
+    format!("rmarun: {message}\n")
+}
+
+/// Says something on standard error.
+pub fn say(message: &str) {
+    // Where standard error is closed there is nobody to tell.
+    let _ = io::stderr().write_all(line(message).as_bytes());
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

@@ -1,0 +1,65 @@
+//! Signals as something to read.
+#![allow(unsafe_code, reason = "puts SIGCHLD back to its default")]
+
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::io;
+
+/// Signals that end a job.
+const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
+
+/// The kernel's word to the supervisor that the guard is dead. Not one of [`ENDING`], since those
+/// may be ignored.
+pub const GUARD_DIED: Signal = Signal::SIGUSR1;
+
+/// The signals that are read instead of acted upon, and the mask as it was before.
+pub struct Taken {
+    signals: SigSet,
+    before: SigSet,
+}
+
+impl Taken {
+    /// The mask that the ranks shall have.
+    pub fn before(&self) -> SigSet {
+        self.before
+    }
+
+    /// A source of the taken signals of this process.
+    pub fn source(&self) -> nix::Result<SignalFd> {
+        SignalFd::with_flags(&self.signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+    }
+}
+
+/// Blocks the signals that are to be read. One that was ignored from the start (`nohup`, a job
+/// in the background of a script) stays ignored.
+pub fn take() -> io::Result<Taken> {
+    // A parent may have ignored it, and then dead children would vanish unseen.
+    // SAFETY: the default action is no handler that could break an invariant.
+    unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }?;
+    let ignored = ignored()?;
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGCHLD);
+    signals.add(GUARD_DIED);
+    for ending in ENDING {
+        if ignored & (1 << (ending as u32 - 1)) == 0 {
+            signals.add(ending);
+        }
+    }
+    let before = SigSet::thread_get_mask()?;
+    signals.thread_block()?;
+    Ok(Taken { signals, before })
+}
+
+/// The next signal that waits to be read.
+pub fn next(source: &SignalFd) -> Option<Signal> {
+    let info = source.read_signal().ok().flatten()?;
+    Signal::try_from(info.ssi_signo as i32).ok()
+}
+
+/// Bit n-1 is set if signal n is ignored.
+fn ignored() -> io::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let field = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let bits = field.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    bits.ok_or_else(|| io::Error::other("/proc/self/status has no SigIgn"))
+}

@@ -1,0 +1,70 @@
+//! The processes below this one, as the kernel lists them.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::HashMap;
+
+/// The children of this process, dead ones included until they are waited for.
+///
+/// Children belong to the main thread: it starts the ranks, and orphans of a subreaper go to a
+/// thread of it that lives, the main thread first.
+pub fn children() -> Vec<Pid> {
+    let me = Pid::this();
+    match std::fs::read_to_string(format!("/proc/self/task/{me}/children")) {
+        Ok(list) => {
+            list.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
+        }
+        // A kernel without that list.
+        Err(_) => by_parent().remove(&me).unwrap_or_default(),
+    }
+}
+
+/// Sends `signal` to every process below this one.
+///
+/// A process that ends while the list is read could leave its number to a stranger: the numbers
+/// would have to go round once within this function.
+pub fn signal_all(signal: Signal) {
+    let mut by_parent = by_parent();
+    let mut next = vec![Pid::this()];
+    while let Some(parent) = next.pop() {
+        for child in by_parent.remove(&parent).unwrap_or_default() {
+            // Dead already, or of another user: nothing to be done here.
+            let _ = kill(child, signal);
+            next.push(child);
+        }
+    }
+}
+
+fn by_parent() -> HashMap<Pid, Vec<Pid>> {
+    let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(pid) = pid
+            && let Ok(stat) = std::fs::read(entry.path().join("stat"))
+            && let Some(parent) = parent(&stat)
+        {
+            children.entry(parent).or_default().push(Pid::from_raw(pid));
+        }
+    }
+    children
+}
+
+/// The parent in a line of /proc/PID/stat: the second word behind the program's name, which
+/// stands in parentheses and may contain anything.
+fn parent(stat: &[u8]) -> Option<Pid> {
+    let behind = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let text = std::str::from_utf8(&stat[behind..]).ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_is_found_behind_any_name() {
+        assert_eq!(parent(b"12 (sh) S 7 12 12 0"), Some(Pid::from_raw(7)));
+        assert_eq!(parent(b"12 (a) b (c\xff) R 8 1 1 0"), Some(Pid::from_raw(8)));
+        assert_eq!(parent(b"12 sh"), None);
+    }
+}
