@@ -8,10 +8,12 @@ mod group;
 #[doc(hidden)]
 pub mod launch;
 mod op;
+mod ops;
 mod prim;
 mod shm;
 mod sync;
 mod universe;
+mod window;
 pub use call::Call;
 pub use comm::Comm;
 pub use datatype::{Datatype, DoubleInt, Element, FloatInt, Integer, LongInt, ShortInt, TwoInt};
@@ -20,3 +22,9 @@ pub use group::{Comparison, Group, Rank};
 pub use num_complex::Complex;
 pub use op::Op;
 pub use universe::Universe;
+pub use window::{FenceAssert, LockAssert, LockType, PostAssert, StartAssert, WindowOptions};
+/// The engine.
+pub mod engine {
+    pub use crate::ops::{Origin, OriginMut};
+    pub use crate::window::Win;
+}

@@ -24,7 +24,17 @@ impl Comm {
     pub fn broadcast<T: Element>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
         let _call = self.context().enter(Call::Broadcast, 0);
         self.check_root(Call::Broadcast, root)?;
-        let mut what = self.describe::<T>(Call::Broadcast, root, 0, buffer.len());
+        self.broadcast_within(Call::Broadcast, buffer, root)
+    }
+
+    /// The broadcast of another collective call, which the errors then name.
+    pub(crate) fn broadcast_within<T: Element>(
+        &self,
+        call: Call,
+        buffer: &mut [T],
+        root: Rank,
+    ) -> Result<()> {
+        let mut what = self.describe::<T>(call, root, 0, buffer.len());
         for part in chunks_mut(buffer) {
             let mine: &[T] = if self.rank() == root.0 { part } else { &[] };
             let staged = self.exchange(what, bytemuck::cast_slice(mine))?;

@@ -29,13 +29,16 @@ struct Inner {
     round: Cell<Round>,
     /// Which of the two staging buffers the next chunk uses.
     odd: Cell<bool>,
+    /// Windows allocated over this communicator so far.
+    windows: Cell<u32>,
 }
 
 impl Comm {
     pub(crate) fn world(context: Rc<Context>) -> Comm {
         let group = Group::world(context.ranks);
         let rank = context.rank;
-        let inner = Inner { context, group, rank, round: Cell::default(), odd: Cell::new(false) };
+        let (round, odd, windows) = Default::default();
+        let inner = Inner { context, group, rank, round, odd, windows };
         Comm { inner: Rc::new(inner) }
     }
 
@@ -79,6 +82,11 @@ impl Comm {
 
     fn place(&self, call: Call) -> Place {
         Place { call, window: None, rank: self.rank() }
+    }
+
+    /// Counts a window and returns its number, the same on all ranks.
+    pub(crate) fn count_window(&self) -> u32 {
+        self.inner.windows.replace(self.inner.windows.get() + 1)
     }
 
     /// The rank of this communicator that the world's rank `world` has.

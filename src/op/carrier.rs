@@ -3,14 +3,14 @@
 
 use super::Op;
 use atomic::Atomic;
-use bytemuck::NoUninit;
+use bytemuck::{NoUninit, Pod};
 use core::sync::atomic::Ordering::Relaxed;
 
 // Every access below is relaxed: an accumulate promises atomicity per element (MPI-2.2 §11.7.1),
 // and what it tells about other memory is said by the MEM_SYNC that ends its epoch.
 
 /// An unsigned integer that the machine may be able to update in one instruction.
-pub trait Carrier: NoUninit {
+pub trait Carrier: Pod {
     /// Whether the machine can, at an address aligned to the integer's size.
     #[doc(hidden)]
     const IS_NATIVE: bool;

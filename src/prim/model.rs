@@ -92,6 +92,12 @@ pub(super) fn mem_sync(site: Site) {
     fence(if full { SeqCst } else { AcqRel });
 }
 
+/// Whether loom has ended this execution by a panic: what is released on the way out must not
+/// ask it for another step.
+fn execution_is_over() -> bool {
+    std::thread::panicking()
+}
+
 /// See the native twin.
 #[derive(Default)]
 pub struct Word32(AtomicU32);
@@ -125,12 +131,15 @@ impl Word32 {
 #[allow(missing_docs, reason = "documented on the native twin")]
 impl Word64 {
     pub fn load(&self) -> u64 {
-        self.0.load(Relaxed)
+        if execution_is_over() { 0 } else { self.0.load(Relaxed) }
     }
     pub fn store(&self, value: u64) {
         self.0.store(value, Relaxed)
     }
     pub fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {
+        if execution_is_over() {
+            return Ok(current);
+        }
         self.0.compare_exchange(current, new, Relaxed, Relaxed)
     }
 }
@@ -161,7 +170,10 @@ impl FutexWord {
 
     pub(super) fn wait(&self, expected: u32) {
         let expired = self.bucket.expired.lock().unwrap();
-        if !*expired && self.word.load() == expected {
+        if *expired {
+            drop(expired);
+            loom::thread::yield_now();
+        } else if self.word.load() == expected {
             drop(self.bucket.sleepers.wait(expired).unwrap());
         }
     }

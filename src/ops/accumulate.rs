@@ -1,0 +1,241 @@
+//! Accumulate, get_accumulate, fetch_and_op, compare_and_swap over one update routine.
+//!
+//! Every element is updated atomically against every other accumulate of the window, whatever
+//! mix of calls (DESIGN 4.7): an element of 1, 2, 4 or 8 bytes at an address aligned to its size
+//! by one atomic instruction, or a loop around one; any other element under the target's
+//! accumulate exclusion. Which of the two depends on size and address alone, so two accumulates
+//! on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location,
+//! same predefined datatype).
+#![allow(unsafe_code, reason = "updates checked target memory")]
+
+use super::target::Target;
+use crate::call::Call;
+use crate::datatype::{Element, Integer};
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::op::{Carrier, Op};
+use crate::prim::Site;
+use crate::window::Win;
+use bytemuck::must_cast;
+
+/// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
+/// short ones out for its whole length.
+const BATCH: usize = 512;
+
+impl Win {
+    /// `MPI_Accumulate` (MPI-2.2 §11.3.4): element by element, replaces the target's value by
+    /// `op` of it and the origin's. Atomic per element, not as a whole (§11.7.1).
+    ///
+    /// Local; blocks at most while another rank updates elements that no instruction can.
+    ///
+    /// # Errors
+    /// As [`Win::put`], and [`Error::Operation`] if `op` is not defined for `T`.
+    pub fn accumulate<T: Element>(
+        &self,
+        origin: &[T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let call = Call::Accumulate;
+        let function = self.function::<T>(call, op)?;
+        let bytes = size_of_val(origin);
+        let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+            return Ok(());
+        };
+        self.check_apart(call, target, disp, origin.as_ptr().cast(), bytes)?;
+        let update = Update { op, function, call, target };
+        self.update(update, origin.len(), |i| origin[i], |_, _| ())
+    }
+
+    /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4): as [`Win::accumulate`], and `result` receives the
+    /// target's values before. With [`Op::NoOp`] `origin` is not read and may be empty.
+    ///
+    /// # Errors
+    /// As [`Win::accumulate`], and [`Error::Count`] if the lengths differ.
+    pub fn get_accumulate<T: Element>(
+        &self,
+        origin: &[T],
+        result: &mut [T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        self.fetch(Call::GetAccumulate, origin, result, op, target, disp)
+    }
+
+    /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): [`Win::get_accumulate`] of one element.
+    ///
+    /// # Errors
+    /// As [`Win::accumulate`].
+    #[inline]
+    pub fn fetch_and_op<T: Element>(
+        &self,
+        origin: &T,
+        result: &mut T,
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        use std::slice::{from_mut, from_ref};
+        self.fetch(Call::FetchAndOp, from_ref(origin), from_mut(result), op, target, disp)
+    }
+
+    /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the target's element by `new` if it is
+    /// equal to `compare`; `result` receives what it was.
+    ///
+    /// Atomic against every accumulate. Local; does not block, except for an element at an address
+    /// not aligned to its size.
+    ///
+    /// # Errors
+    /// As [`Win::put`].
+    pub fn compare_and_swap<T: Integer>(
+        &self,
+        new: &T,
+        compare: &T,
+        result: &mut T,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let call = Call::CompareAndSwap;
+        let Some(target) = self.target(call, target, disp, size_of::<T>() as u64)? else {
+            return Ok(());
+        };
+        let apart =
+            |buffer: *const T| self.check_apart(call, target, disp, buffer.cast(), size_of::<T>());
+        apart(new)?;
+        apart(compare)?;
+        apart(result)?;
+        *result = match self.native::<T>(target) {
+            Some(at) => {
+                let (compare, new) = (must_cast(*compare), must_cast(*new));
+                // SAFETY: 1. to 3. by `native`, and because windows are updated atomically only
+                // here and in `update`, at the same addresses in the same way.
+                must_cast(unsafe { T::Carrier::compare_exchange(at, compare, new) })
+            }
+            None => {
+                let mut before = *new;
+                let swap = |old: T| if old == *compare { *new } else { old };
+                self.update_excluded(target, call, 0..1, |_, old| (swap(old), before = old))?;
+                before
+            }
+        };
+        Ok(())
+    }
+
+    fn fetch<T: Element>(
+        &self,
+        call: Call,
+        origin: &[T],
+        result: &mut [T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let function = self.function::<T>(call, op)?;
+        let reads_origin = op != Op::NoOp;
+        if reads_origin && origin.len() != result.len() {
+            let (found, needed) = (origin.len(), result.len());
+            return Err(Error::Count {
+                at: self.place(call),
+                what: "origin buffer",
+                found,
+                needed,
+            });
+        }
+        let bytes = size_of_val(result);
+        let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+            return Ok(());
+        };
+        if reads_origin {
+            self.check_apart(call, target, disp, origin.as_ptr().cast(), bytes)?;
+        }
+        self.check_apart(call, target, disp, result.as_ptr().cast(), bytes)?;
+        let update = Update { op, function, call, target };
+        let operand = |i: usize| if reads_origin { origin[i] } else { T::zeroed() };
+        self.update(update, result.len(), operand, |i, old| result[i] = old)
+    }
+
+    fn function<T: Element>(&self, call: Call, op: Op) -> Result<fn(T, T) -> T> {
+        T::function(op).ok_or_else(|| {
+            let (op, datatype) = (op.name(), T::DATATYPE.name());
+            Error::Operation { at: self.place(call), op, datatype }
+        })
+    }
+
+    /// The address as a carrier, if the elements there are updated by instructions.
+    #[inline]
+    fn native<T: Element>(&self, target: Target) -> Option<*mut T::Carrier> {
+        let aligned = (target.at as usize).is_multiple_of(size_of::<T>());
+        (T::Carrier::IS_NATIVE && aligned).then_some(target.at.cast())
+    }
+
+    /// Updates `n` elements; `operand` gives the origin's values, `before` takes the target's.
+    #[inline]
+    fn update<T: Element>(
+        &self,
+        update: Update<T>,
+        n: usize,
+        operand: impl Fn(usize) -> T,
+        mut before: impl FnMut(usize, T),
+    ) -> Result<()> {
+        let Update { op, function, call, target } = update;
+        let Some(at) = self.native::<T>(target) else {
+            for start in (0..n).step_by(BATCH) {
+                let batch = start..n.min(start + BATCH);
+                self.update_excluded(target, call, batch, |i, old| {
+                    (function(old, operand(i)), before(i, old))
+                })?;
+            }
+            return Ok(());
+        };
+        let by_carrier = T::IS_INTEGER || matches!(op, Op::Replace | Op::NoOp);
+        for i in 0..n {
+            let at = at.wrapping_add(i);
+            let value = operand(i);
+            let old = match by_carrier {
+                // SAFETY: 1. to 3. as in `compare_and_swap`; `target` covers `n` elements.
+                true => unsafe { T::Carrier::fetch_op(at, op, must_cast(value)) },
+                false => None,
+            };
+            let old = old.unwrap_or_else(|| {
+                let apply = |old| must_cast(function(must_cast(old), value));
+                // SAFETY: as above.
+                unsafe { T::Carrier::fetch_update(at, apply) }
+            });
+            before(i, must_cast(old));
+        }
+        Ok(())
+    }
+
+    /// Updates elements under the target's accumulate exclusion; blocks while it is held.
+    fn update_excluded<T: Element>(
+        &self,
+        target: Target,
+        call: Call,
+        elements: std::ops::Range<usize>,
+        mut step: impl FnMut(usize, T) -> (T, ()),
+    ) -> Result<()> {
+        let sites = (Site::AccumulatePost, Site::AccumulatePre);
+        let exclusion = &self.words_of(target.rank).accumulate;
+        let updated = exclusion.run(sites, &self.context().waiter(), || {
+            for i in elements {
+                let at = target.at.cast::<T>().wrapping_add(i);
+                // SAFETY: `target` covers the element; its address may have any alignment.
+                let old = unsafe { at.read_unaligned() };
+                let (new, ()) = step(i, old);
+                // SAFETY: as above.
+                unsafe { at.write_unaligned(new) };
+            }
+        });
+        updated.map_err(|failed| self.job_failed(failed, call))
+    }
+}
+
+/// What [`Win::update`] does, and where.
+struct Update<T> {
+    op: Op,
+    function: fn(T, T) -> T,
+    call: Call,
+    target: Target,
+}

@@ -1,0 +1,16 @@
+//! What moves: put, get and the accumulates (MPI-2.2 §11.3, MPI-4.1 §12.3).
+//!
+//! Operations are eager: when the call returns, the bytes are where they should be, and only
+//! their order against other accesses is left to the synchronisation that ends the epoch.
+//!
+//! 1. [`target`] turns (rank, displacement, count) into checked memory, and nothing else does.
+//! 2. [`transfer`] has put and get, the two directions of one copy.
+//! 3. [`accumulate`] has one update routine under all four accumulates.
+//! 4. [`untyped`] is the same for callers who know the datatype only at run time.
+
+mod accumulate;
+mod target;
+mod transfer;
+mod untyped;
+
+pub use untyped::{Origin, OriginMut};

@@ -1,0 +1,112 @@
+//! Assertions, one type per call (MPI-2.2 §11.4.4): a wrong one for the call does not compile.
+//!
+//! What each saves here stands in `docs/assertions.md`.
+
+use std::ops::BitOr;
+
+/// Defines a set of assertion flags with its constants and their union.
+macro_rules! flags {
+    ($(#[$doc:meta])* $name:ident { $($(#[$flag_doc:meta])* $flag:ident = $bit:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name(u8);
+
+        impl $name {
+            /// No assertion: always valid.
+            pub const NONE: $name = $name(0);
+            $($(#[$flag_doc])* pub const $flag: $name = $name($bit);)*
+
+            /// Whether all of `other` is asserted.
+            pub const fn has(self, other: $name) -> bool {
+                self.0 & other.0 == other.0
+            }
+        }
+
+        impl BitOr for $name {
+            type Output = $name;
+            fn bitor(self, other: $name) -> $name {
+                $name(self.0 | other.0)
+            }
+        }
+    };
+}
+
+flags!(
+    /// Assertions of `fence`.
+    FenceAssert {
+        /// `MPI_MODE_NOSTORE`: the local window was not stored to since the last synchronisation.
+        NOSTORE = 1;
+        /// `MPI_MODE_NOPUT`: the local window is not the target of put or accumulate until the
+        /// next fence.
+        NOPUT = 2;
+        /// `MPI_MODE_NOPRECEDE`: no operation of this rank since the last fence. On all ranks or
+        /// on none.
+        NOPRECEDE = 4;
+        /// `MPI_MODE_NOSUCCEED`: no operation of this rank until the next fence. On all ranks or
+        /// on none.
+        NOSUCCEED = 8;
+    }
+);
+
+flags!(
+    /// Assertions of `post`.
+    PostAssert {
+        /// `MPI_MODE_NOCHECK`: no origin has called `start` yet; each will assert NOCHECK too.
+        NOCHECK = 1;
+        /// `MPI_MODE_NOSTORE`: as for fence.
+        NOSTORE = 2;
+        /// `MPI_MODE_NOPUT`: the window is not the target of put or accumulate until `wait`.
+        NOPUT = 4;
+    }
+);
+
+/// Assertions of `start`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StartAssert {
+    nocheck: bool,
+}
+
+/// Assertions of `lock` and `lock_all`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockAssert {
+    nocheck: bool,
+}
+
+impl StartAssert {
+    /// No assertion: always valid.
+    pub const NONE: StartAssert = StartAssert { nocheck: false };
+
+    /// `MPI_MODE_NOCHECK`: the matching posts, which assert NOCHECK too, have already been made.
+    ///
+    /// # Safety
+    /// They have: every target has called `post` for this epoch before this rank calls `start`,
+    /// and this rank knows because it has synchronised with it since.
+    #[allow(unsafe_code, reason = "the caller takes over what the library otherwise guarantees")]
+    pub const unsafe fn nocheck() -> StartAssert {
+        StartAssert { nocheck: true }
+    }
+
+    /// Whether NOCHECK is asserted.
+    pub const fn is_nocheck(self) -> bool {
+        self.nocheck
+    }
+}
+
+impl LockAssert {
+    /// No assertion: always valid.
+    pub const NONE: LockAssert = LockAssert { nocheck: false };
+
+    /// `MPI_MODE_NOCHECK`: nobody holds or asks for a conflicting lock while this one is held.
+    ///
+    /// # Safety
+    /// Nobody does, a rank's exclusive lock of its own part included.
+    #[allow(unsafe_code, reason = "the caller takes over what the library otherwise guarantees")]
+    pub const unsafe fn nocheck() -> LockAssert {
+        LockAssert { nocheck: true }
+    }
+
+    /// Whether NOCHECK is asserted.
+    pub const fn is_nocheck(self) -> bool {
+        self.nocheck
+    }
+}

@@ -1,0 +1,50 @@
+//! Local accesses to this rank's own part, by copying: allowed in any state, because a copy never
+//! exposes memory that others write as a Rust reference.
+#![allow(unsafe_code, reason = "reads and writes the own part of a window")]
+
+use super::Win;
+use crate::call::Call;
+use crate::datatype::Element;
+use crate::error::{Error, Result};
+use crate::shm::copy;
+
+impl Win {
+    /// Copies elements of this rank's own part, from displacement `disp` on, into `to`: a local
+    /// load. What it sees of other ranks' operations, synchronisation decides (MPI-2.2 §11.7).
+    ///
+    /// # Errors
+    /// [`Error::Range`]
+    pub fn load<T: Element>(&self, disp: u64, to: &mut [T]) -> Result<()> {
+        let bytes = size_of_val(to);
+        let from = self.own(disp, bytes as u64)?;
+        // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
+        // exists while a method of the window can be called (`epoch::local`).
+        unsafe { copy(from, to.as_mut_ptr().cast(), bytes) };
+        Ok(())
+    }
+
+    /// Copies `from` to this rank's own part, from displacement `disp` on: a local store.
+    ///
+    /// # Errors
+    /// [`Error::Range`]
+    pub fn store<T: Element>(&self, disp: u64, from: &[T]) -> Result<()> {
+        let bytes = size_of_val(from);
+        let to = self.own(disp, bytes as u64)?;
+        // SAFETY: as in `load`.
+        unsafe { copy(from.as_ptr().cast(), to, bytes) };
+        Ok(())
+    }
+
+    fn own(&self, disp: u64, bytes: u64) -> Result<*mut u8> {
+        let rank = self.comm.rank();
+        let part = self.part(rank);
+        part.span.at(disp, part.disp_unit, bytes).ok_or_else(|| Error::Range {
+            at: self.place(Call::LocalAccess),
+            target: rank,
+            displacement: disp,
+            bytes,
+            disp_unit: part.disp_unit,
+            size: part.span.len(),
+        })
+    }
+}

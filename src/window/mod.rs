@@ -1,0 +1,151 @@
+//! The engine's window: what is exposed, to whom, and in which epoch this rank is.
+//!
+//! Untyped, and checked at run time: every rule of the standard that the library can see broken
+//! is an error with its class, and a refused call has changed nothing. The typed face (module
+//! `epoch`) sits on it and makes most of these errors impossible to write.
+
+mod active;
+mod allocate;
+mod assertion;
+mod local;
+mod passive;
+mod state;
+
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Place, Result};
+use crate::group::{Group, Rank};
+use crate::prim::JobFailed;
+use crate::shm::{Placed, PlacedSlice, Span};
+use crate::sync::{RankWords, Round, WindowWords};
+use crate::universe::{Context, InCall};
+use active::Pscw;
+use state::Epochs;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+pub use crate::sync::Held as LockType;
+pub use allocate::WindowOptions;
+pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
+
+/// A window of the engine (`MPI_Win`), as one rank sees it.
+///
+/// Dropping it without [`Win::free`] keeps its memory until the job ends: freeing is collective,
+/// and a drop must never wait for other ranks.
+pub struct Win {
+    comm: Comm,
+    name: Box<str>,
+    /// Where the window's block is in the segment.
+    block: u64,
+    words: Placed<WindowWords>,
+    ranks: PlacedSlice<RankWords>,
+    parts: Box<[Part]>,
+    epochs: Epochs,
+    fence_round: Cell<Round>,
+    pscw: RefCell<Pscw>,
+}
+
+/// One rank's part of a window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) span: Span,
+    pub(crate) disp_unit: u32,
+}
+
+impl Win {
+    /// The communicator that the window was allocated over.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// `MPI_Win_get_group`
+    pub fn group(&self) -> Group {
+        self.comm.group()
+    }
+
+    /// `MPI_Win_get_name`
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `MPI_WIN_BASE`: the address of this rank's part in this process.
+    ///
+    /// Reading or writing through it is for the caller to synchronise.
+    pub fn base(&self) -> *mut u8 {
+        self.part(self.comm.rank()).span.base()
+    }
+
+    /// `MPI_WIN_SIZE` of a rank's part, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`]
+    pub fn size(&self, rank: Rank) -> Result<u64> {
+        self.check_rank(Call::WinAllocate, rank)?;
+        Ok(self.part(rank.0).span.len())
+    }
+
+    /// `MPI_WIN_DISP_UNIT` of a rank's part, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`]
+    pub fn disp_unit(&self, rank: Rank) -> Result<u32> {
+        self.check_rank(Call::WinAllocate, rank)?;
+        Ok(self.part(rank.0).disp_unit)
+    }
+
+    #[inline]
+    pub(crate) fn part(&self, rank: u32) -> &Part {
+        &self.parts[rank as usize]
+    }
+
+    #[inline]
+    pub(crate) fn words_of(&self, rank: u32) -> &RankWords {
+        &self.ranks[rank as usize]
+    }
+
+    #[inline]
+    pub(crate) fn context(&self) -> &Rc<Context> {
+        self.comm.context()
+    }
+
+    #[inline]
+    pub(crate) fn enter(&self, call: Call) -> InCall<'_> {
+        self.context().enter(call, self.block)
+    }
+
+    #[cold]
+    pub(crate) fn place(&self, call: Call) -> Place {
+        Place { call, window: Some(self.name.clone()), rank: self.comm.rank() }
+    }
+
+    #[cold]
+    pub(crate) fn wrong_epoch(&self, call: Call, problem: String) -> Error {
+        Error::Epoch { at: self.place(call), problem }
+    }
+
+    #[cold]
+    pub(crate) fn job_failed(&self, failed: JobFailed, call: Call) -> Error {
+        self.context().job_failed(failed, self.place(call))
+    }
+
+    #[inline]
+    pub(crate) fn check_rank(&self, call: Call, rank: Rank) -> Result<()> {
+        if rank.0 < self.comm.size() { Ok(()) } else { Err(self.no_such_rank(call, rank)) }
+    }
+
+    #[cold]
+    fn no_such_rank(&self, call: Call, rank: Rank) -> Error {
+        Error::TargetRank { at: self.place(call), target: rank.0, ranks: self.comm.size() }
+    }
+
+    /// Whether this rank may issue an operation on `target` now.
+    #[inline]
+    pub(crate) fn check_operation(&self, call: Call, target: u32) -> Result<()> {
+        self.epochs.may_operate(target).map_err(|problem| self.wrong_epoch(call, problem))
+    }
+
+    /// Whether this rank is in any access epoch, which an operation on no target needs too.
+    pub(crate) fn check_any_access(&self, call: Call) -> Result<()> {
+        self.epochs.may_operate_on_none().map_err(|problem| self.wrong_epoch(call, problem))
+    }
+}

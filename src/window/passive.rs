@@ -1,0 +1,175 @@
+//! Passive target synchronisation: locks, flush, win_sync (MPI-2.2 §11.4.3, MPI-4.1 §12.5).
+
+use super::state::Access;
+use super::{LockAssert, LockType, Win};
+use crate::call::Call;
+use crate::error::Result;
+use crate::group::Rank;
+use crate::sync::{self, Queueing};
+
+impl Win {
+    /// `MPI_Win_lock` (MPI-2.2 §11.4.3): opens an access epoch on `target`. Several targets may be
+    /// locked at once.
+    ///
+    /// Local; blocks while a conflicting lock is held. The target takes no part. With a target of
+    /// [`Rank::NULL`] it does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
+        let _call = self.enter(Call::Lock);
+        if target == Rank::NULL {
+            return Ok(());
+        }
+        self.check_rank(Call::Lock, target)?;
+        let own = self.comm.rank();
+        self.epochs
+            .may_lock(target.0, own)
+            .map_err(|problem| self.wrong_epoch(Call::Lock, problem))?;
+        if assert.is_nocheck() {
+            sync::lock_nocheck();
+        } else {
+            let queueing = match self.epochs.locks() {
+                0 => Queueing::Fair,
+                _ => Queueing::HoldersOnly,
+            };
+            let (window, words) = (&self.words.lock_all, &self.words_of(target.0).lock);
+            let waiter = self.context().waiter();
+            sync::lock(window, words, lock_type, own, queueing, &waiter)
+                .map_err(|failed| self.job_failed(failed, Call::Lock))?;
+        }
+        self.leave_fence();
+        self.epochs.locked(target.0, lock_type, assert.is_nocheck());
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock` (MPI-2.2 §11.4.3): the epoch's operations are complete at origin and
+    /// target. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank).
+    pub fn unlock(&self, target: Rank) -> Result<()> {
+        let _call = self.enter(Call::Unlock);
+        if target == Rank::NULL {
+            return Ok(());
+        }
+        self.check_rank(Call::Unlock, target)?;
+        let (held, nocheck) = self
+            .epochs
+            .may_unlock(target.0)
+            .map_err(|problem| self.wrong_epoch(Call::Unlock, problem))?;
+        if nocheck {
+            sync::unlock_nocheck();
+        } else {
+            sync::unlock(&self.words.lock_all, &self.words_of(target.0).lock, held);
+        }
+        self.epochs.unlocked(target.0);
+        Ok(())
+    }
+
+    /// `MPI_Win_lock_all` (MPI-4.1 §12.5.3): a shared lock on every rank's part, at a cost that
+    /// does not depend on their number.
+    ///
+    /// Local; blocks while any part is locked exclusively.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn lock_all(&self, assert: LockAssert) -> Result<()> {
+        let _call = self.enter(Call::LockAll);
+        self.epochs.may_lock_all().map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
+        let words = (!assert.is_nocheck()).then_some(&*self.words.lock_all);
+        sync::lock_all(words, &self.context().waiter())
+            .map_err(|failed| self.job_failed(failed, Call::LockAll))?;
+        self.leave_fence();
+        self.epochs.locked_all(assert.is_nocheck());
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock_all` (MPI-4.1 §12.5.3). Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn unlock_all(&self) -> Result<()> {
+        let _call = self.enter(Call::UnlockAll);
+        let nocheck = self
+            .epochs
+            .may_unlock_all()
+            .map_err(|problem| self.wrong_epoch(Call::UnlockAll, problem))?;
+        sync::unlock_all((!nocheck).then_some(&*self.words.lock_all));
+        self.epochs.unlocked_all();
+        Ok(())
+    }
+
+    /// `MPI_Win_flush` (MPI-4.1 §12.5.4): this rank's operations on `target` are complete at origin
+    /// and target. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank).
+    #[inline]
+    pub fn flush(&self, target: Rank) -> Result<()> {
+        self.check_flush(Call::Flush, target)?;
+        sync::flush();
+        Ok(())
+    }
+
+    /// `MPI_Win_flush_all`: as [`Win::flush`], for every target.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn flush_all(&self) -> Result<()> {
+        self.check_flush_all(Call::FlushAll)?;
+        sync::flush_all();
+        Ok(())
+    }
+
+    /// `MPI_Win_flush_local`: this rank's operations on `target` are complete at the origin.
+    /// Operations are eager, so they are complete at the target too. Local; never blocks.
+    ///
+    /// # Errors
+    /// As [`Win::flush`].
+    pub fn flush_local(&self, target: Rank) -> Result<()> {
+        self.check_flush(Call::FlushLocal, target)?;
+        sync::flush_local();
+        Ok(())
+    }
+
+    /// `MPI_Win_flush_local_all`: as [`Win::flush_local`], for every target.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn flush_local_all(&self) -> Result<()> {
+        self.check_flush_all(Call::FlushLocalAll)?;
+        sync::flush_local_all();
+        Ok(())
+    }
+
+    /// `MPI_Win_sync` (MPI-4.1 §12.5.4; New RMA Design, "RMA + Shared Memory" 3): orders this
+    /// rank's loads and stores of the window before it against those after it, and against its
+    /// synchronisation with others. Allowed in any epoch and in none. Local; never blocks.
+    pub fn sync(&self) {
+        sync::win_sync();
+    }
+
+    #[inline]
+    fn check_flush(&self, call: Call, target: Rank) -> Result<()> {
+        if target == Rank::NULL {
+            return self.check_flush_all(call);
+        }
+        self.check_rank(call, target)?;
+        if matches!(self.epochs.access(), Access::LockedAll { .. }) {
+            return Ok(());
+        }
+        self.epochs.may_flush(target.0).map_err(|problem| self.wrong_epoch(call, problem))
+    }
+
+    fn check_flush_all(&self, call: Call) -> Result<()> {
+        self.epochs.may_flush_all(call.name()).map_err(|problem| self.wrong_epoch(call, problem))
+    }
+
+    /// Whether some rank has a fence epoch open, and which: it may then put at any time without
+    /// asking for a lock. Call after a MEM_SYNC.
+    pub(crate) fn rank_in_fence_epoch(&self) -> Option<u32> {
+        (0..self.comm.size()).find(|rank| self.words_of(*rank).fence_open.load() != 0)
+    }
+}

@@ -1,0 +1,373 @@
+//! Which call is legal in which epoch: the one table (New RMA Design, "Epoch States").
+//!
+//! The access side and the exposure side of a window are independent. On the access side a rank
+//! is in exactly one of these states:
+//!
+//! | state | opened by | allowed next |
+//! | --- | --- | --- |
+//! | `None` | – | fence, start, lock, lock_all, free |
+//! | `Fence` | fence | operations on any target, fence; with no operation yet also what `None` allows |
+//! | `Started` | start | operations on the group's targets, complete |
+//! | `Locked` | lock | operations and flush on locked targets, further locks, unlock |
+//! | `LockedAll` | lock_all | operations and flush on any target, unlock_all |
+//!
+//! On the exposure side it is exposed (from post to wait) or not. Each check returns the problem
+//! as a sentence; a refused call has changed nothing.
+
+use crate::sync::Held;
+use std::cell::Cell;
+
+type Check = Result<(), String>;
+
+/// The access side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    None,
+    Fence,
+    Started,
+    Locked,
+    LockedAll { nocheck: bool },
+}
+
+/// What this rank may do with one target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grant {
+    None,
+    Started,
+    Locked { held: Held, nocheck: bool },
+}
+
+/// This rank's epochs on one window.
+pub(crate) struct Epochs {
+    access: Cell<Access>,
+    /// Whether an operation was issued since the last fence.
+    used: Cell<bool>,
+    grants: Box<[Cell<Grant>]>,
+    locks: Cell<u32>,
+    /// The number of origins of the open exposure epoch.
+    exposed_to: Cell<Option<u32>>,
+}
+
+impl Access {
+    fn phrase(self) -> &'static str {
+        match self {
+            Access::None => "no epoch is open",
+            Access::Fence => "a fence epoch is open",
+            Access::Started => "an access epoch opened by start is open",
+            Access::Locked => "a lock is held",
+            Access::LockedAll { .. } => "lock_all is held",
+        }
+    }
+}
+
+impl Epochs {
+    pub(crate) fn new(ranks: u32) -> Epochs {
+        Epochs {
+            access: Cell::new(Access::None),
+            used: Cell::new(false),
+            grants: (0..ranks).map(|_| Cell::new(Grant::None)).collect(),
+            locks: Cell::new(0),
+            exposed_to: Cell::new(None),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn access(&self) -> Access {
+        self.access.get()
+    }
+
+    /// Whether an operation was issued since the last fence.
+    pub(crate) fn is_used(&self) -> bool {
+        self.access.get() == Access::Fence && self.used.get()
+    }
+
+    /// The number of origins of the open exposure epoch.
+    pub(crate) fn exposed_to(&self) -> Option<u32> {
+        self.exposed_to.get()
+    }
+
+    /// Number of locks that this rank holds on the window.
+    pub(crate) fn locks(&self) -> u32 {
+        self.locks.get()
+    }
+
+    fn problem(&self, call: &str) -> Check {
+        let state = self.access.get().phrase();
+        let used = if self.is_used() { " and operations were issued in it" } else { "" };
+        Err(format!("{call} is not allowed while {state}{used}"))
+    }
+
+    /// Whether an access epoch of another kind may be opened: a fence epoch in which nothing was
+    /// issued turns out to have been none (MPI-2.2 §11.4.1).
+    fn is_idle(&self) -> bool {
+        match self.access.get() {
+            Access::None => true,
+            Access::Fence => !self.used.get(),
+            _ => false,
+        }
+    }
+
+    // The table, call by call.
+
+    pub(crate) fn may_fence(&self) -> Check {
+        if !matches!(self.access.get(), Access::None | Access::Fence) {
+            return self.problem("fence");
+        }
+        match self.exposed_to.get() {
+            None => Ok(()),
+            Some(_) => Err("fence is not allowed between post and wait".into()),
+        }
+    }
+
+    pub(crate) fn may_start(&self) -> Check {
+        if self.is_idle() { Ok(()) } else { self.problem("start") }
+    }
+
+    pub(crate) fn may_complete(&self) -> Check {
+        if self.access.get() == Access::Started { Ok(()) } else { self.problem("complete") }
+    }
+
+    pub(crate) fn may_post(&self, own: u32) -> Check {
+        if self.exposed_to.get().is_some() {
+            return Err("post is not allowed between post and wait".into());
+        }
+        if self.is_used() {
+            return self.problem("post");
+        }
+        match (self.access.get(), self.grants[own as usize].get()) {
+            (Access::LockedAll { .. }, _) | (_, Grant::Locked { .. }) => {
+                Err("post is not allowed while this rank's own part is locked".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn may_wait(&self, call: &str) -> Result<u32, String> {
+        self.exposed_to.get().ok_or_else(|| format!("{call} needs a post before it"))
+    }
+
+    pub(crate) fn may_lock(&self, target: u32, own: u32) -> Check {
+        if !self.is_idle() && self.access.get() != Access::Locked {
+            return self.problem("lock");
+        }
+        if matches!(self.grants[target as usize].get(), Grant::Locked { .. }) {
+            return Err(format!("this rank already holds a lock of rank {target}"));
+        }
+        if target == own && self.exposed_to.get().is_some() {
+            return Err("lock of the own part is not allowed between post and wait".into());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn may_unlock(&self, target: u32) -> Result<(Held, bool), String> {
+        match self.grants[target as usize].get() {
+            Grant::Locked { held, nocheck } => Ok((held, nocheck)),
+            _ => Err(format!("this rank holds no lock of rank {target}")),
+        }
+    }
+
+    pub(crate) fn may_lock_all(&self) -> Check {
+        if !self.is_idle() {
+            return self.problem("lock_all");
+        }
+        match self.exposed_to.get() {
+            None => Ok(()),
+            Some(_) => Err("lock_all is not allowed between post and wait".into()),
+        }
+    }
+
+    pub(crate) fn may_unlock_all(&self) -> Result<bool, String> {
+        match self.access.get() {
+            Access::LockedAll { nocheck } => Ok(nocheck),
+            _ => Err("this rank does not hold lock_all".into()),
+        }
+    }
+
+    pub(crate) fn may_flush(&self, target: u32) -> Check {
+        match (self.access.get(), self.grants[target as usize].get()) {
+            (Access::LockedAll { .. }, _) | (Access::Locked, Grant::Locked { .. }) => Ok(()),
+            (Access::Locked, _) => Err(format!("this rank holds no lock of rank {target}")),
+            _ => self.problem("flush"),
+        }
+    }
+
+    pub(crate) fn may_flush_all(&self, call: &str) -> Check {
+        match self.access.get() {
+            Access::LockedAll { .. } | Access::Locked => Ok(()),
+            _ => self.problem(call),
+        }
+    }
+
+    /// Operations: the hot path. `target` is a rank of the window.
+    #[inline]
+    pub(crate) fn may_operate(&self, target: u32) -> Check {
+        match self.access.get() {
+            Access::LockedAll { .. } => Ok(()),
+            Access::Fence => {
+                self.used.set(true);
+                Ok(())
+            }
+            Access::Started | Access::Locked
+                if self.grants[target as usize].get() != Grant::None =>
+            {
+                Ok(())
+            }
+            _ => self.no_access(target),
+        }
+    }
+
+    /// An operation on MPI_PROC_NULL needs an access epoch like any other.
+    pub(crate) fn may_operate_on_none(&self) -> Check {
+        match self.access.get() {
+            Access::None => self.no_access(0),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn no_access(&self, target: u32) -> Check {
+        Err(match self.access.get() {
+            Access::Started => format!("rank {target} is not in the group given to start"),
+            Access::Locked => format!("this rank holds no lock of rank {target}"),
+            _ => "no access epoch is open; open one by fence, start, lock or lock_all".into(),
+        })
+    }
+
+    pub(crate) fn may_free(&self) -> Check {
+        if !self.is_idle() {
+            return self.problem("free");
+        }
+        match self.exposed_to.get() {
+            None => Ok(()),
+            Some(_) => Err("free is not allowed between post and wait".into()),
+        }
+    }
+
+    // The transitions.
+
+    pub(crate) fn fenced(&self, opens: bool) {
+        self.access.set(if opens { Access::Fence } else { Access::None });
+        self.used.set(false);
+    }
+
+    pub(crate) fn started(&self, targets: impl Iterator<Item = u32>) {
+        self.access.set(Access::Started);
+        targets.for_each(|target| self.grants[target as usize].set(Grant::Started));
+    }
+
+    /// Closes the access epoch opened by start and returns its targets.
+    pub(crate) fn completed(&self) -> Vec<u32> {
+        self.access.set(Access::None);
+        let is_target = |grant: &Cell<Grant>| grant.replace(Grant::None) == Grant::Started;
+        (0..).zip(&self.grants).filter(|(_, g)| is_target(g)).map(|(rank, _)| rank).collect()
+    }
+
+    pub(crate) fn posted(&self, origins: u32) {
+        self.exposed_to.set(Some(origins));
+    }
+
+    pub(crate) fn waited(&self) {
+        self.exposed_to.set(None);
+    }
+
+    pub(crate) fn locked(&self, target: u32, held: Held, nocheck: bool) {
+        self.access.set(Access::Locked);
+        self.grants[target as usize].set(Grant::Locked { held, nocheck });
+        self.locks.set(self.locks.get() + 1);
+    }
+
+    pub(crate) fn unlocked(&self, target: u32) {
+        self.grants[target as usize].set(Grant::None);
+        self.locks.set(self.locks.get() - 1);
+        if self.locks.get() == 0 {
+            self.access.set(Access::None);
+        }
+    }
+
+    pub(crate) fn locked_all(&self, nocheck: bool) {
+        self.access.set(Access::LockedAll { nocheck });
+    }
+
+    pub(crate) fn unlocked_all(&self) {
+        self.access.set(Access::None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARED: Held = Held::Shared;
+
+    fn in_state(access: Access) -> Epochs {
+        let epochs = Epochs::new(3);
+        match access {
+            Access::None => {}
+            Access::Fence => epochs.fenced(true),
+            Access::Started => epochs.started([1].into_iter()),
+            Access::Locked => epochs.locked(1, SHARED, false),
+            Access::LockedAll { nocheck } => epochs.locked_all(nocheck),
+        }
+        epochs
+    }
+
+    #[test]
+    fn the_table_of_states_and_calls() {
+        // Columns: fence start complete lock(1) lock(2) unlock(1) lock_all unlock_all flush(1)
+        // flush(2) put(1) put(2) free.
+        let rows = [
+            (Access::None, "fs.lL..a....f"),
+            (Access::Fence, "fs.lL..a..pPf"),
+            (Access::Started, "..c.......p.."),
+            (Access::Locked, "....Lu..x.p.."),
+            (Access::LockedAll { nocheck: false }, ".......AxXpP."),
+        ];
+        for (access, expected) in rows {
+            let allowed = |k: usize, e: &Epochs| match k {
+                0 => e.may_fence().is_ok(),
+                1 => e.may_start().is_ok(),
+                2 => e.may_complete().is_ok(),
+                3 => e.may_lock(1, 0).is_ok(),
+                4 => e.may_lock(2, 0).is_ok(),
+                5 => e.may_unlock(1).is_ok(),
+                6 => false,
+                7 => e.may_lock_all().is_ok() || e.may_unlock_all().is_ok(),
+                8 => e.may_flush(1).is_ok(),
+                9 => e.may_flush(2).is_ok(),
+                10 => e.may_operate(1).is_ok(),
+                11 => e.may_operate(2).is_ok(),
+                _ => e.may_free().is_ok(),
+            };
+            for (k, mark) in expected.chars().enumerate() {
+                assert_eq!(allowed(k, &in_state(access)), mark != '.', "{access:?}, column {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_fence_epoch_with_operations_admits_nothing_but_a_fence() {
+        let epochs = in_state(Access::Fence);
+        epochs.may_operate(2).unwrap();
+        assert!(epochs.may_start().is_err() && epochs.may_lock(1, 0).is_err());
+        assert!(epochs.may_lock_all().is_err() && epochs.may_free().is_err());
+        assert!(epochs.may_fence().is_ok());
+        epochs.fenced(true);
+        assert!(epochs.may_start().is_ok());
+    }
+
+    #[test]
+    fn exposure_and_access_are_independent_but_for_locks_and_fences() {
+        let epochs = in_state(Access::Started);
+        epochs.may_post(0).unwrap();
+        epochs.posted(2);
+        assert_eq!(epochs.may_wait("wait"), Ok(2));
+        assert!(epochs.may_post(0).is_err());
+        assert_eq!(epochs.completed(), [1]);
+        assert!(epochs.may_fence().is_err() && epochs.may_free().is_err());
+        assert!(epochs.may_lock(0, 0).is_err() && epochs.may_lock(1, 0).is_ok());
+        epochs.waited();
+        assert!(epochs.may_fence().is_ok() && epochs.may_wait("wait").is_err());
+        epochs.locked(0, SHARED, false);
+        assert!(epochs.may_post(0).is_err());
+    }
+}
