@@ -1,8 +1,8 @@
 //! MPI-style one-sided communication for the processes of one machine.
-#![allow(dead_code, reason = "temporary: upper layers follow")]
 mod call;
 mod comm;
 mod datatype;
+mod epoch;
 mod error;
 mod group;
 #[doc(hidden)]
@@ -17,6 +17,10 @@ mod window;
 pub use call::Call;
 pub use comm::Comm;
 pub use datatype::{Datatype, DoubleInt, Element, FloatInt, Integer, LongInt, ShortInt, TwoInt};
+pub use epoch::{
+    Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, LocalEpoch,
+    LockAllEpoch, LockBatch, LockEpoch, LockedTarget, Window,
+};
 pub use error::{Error, ErrorClass, Place, Result};
 pub use group::{Comparison, Group, Rank};
 pub use num_complex::Complex;

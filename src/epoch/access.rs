@@ -1,0 +1,107 @@
+//! The operations of an epoch that reaches several ranks.
+
+use super::Window;
+use crate::datatype::{Element, Integer};
+use crate::error::Result;
+use crate::group::Rank;
+use crate::op::Op;
+
+/// Operations on the targets of an access epoch, implemented by its guard.
+///
+/// Origin buffers are borrowed for `'b`, until the epoch ends: an operation is complete only then
+/// (MPI-2.2 §11.3). Every method is local; [`Rank::NULL`] as target makes it do nothing.
+///
+/// Errors of every method: [`Error::TargetRank`](crate::Error::TargetRank),
+/// [`Error::Range`](crate::Error::Range), [`Error::Conflict`](crate::Error::Conflict), and
+/// [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach the target.
+pub trait Access<'b, T: Element>: sealed::Guard<T> {
+    /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to `target`, from displacement `disp` on.
+    ///
+    /// # Errors
+    /// See the trait.
+    #[inline]
+    fn put(&self, origin: &'b [T], target: Rank, disp: u64) -> Result<()> {
+        self.window().win.put(origin, target, disp)
+    }
+
+    /// `MPI_Get` (MPI-2.2 §11.3.2): copies from `target`, from displacement `disp` on, to
+    /// `origin`.
+    ///
+    /// # Errors
+    /// See the trait.
+    #[inline]
+    fn get(&self, origin: &'b mut [T], target: Rank, disp: u64) -> Result<()> {
+        self.window().win.get(origin, target, disp)
+    }
+
+    /// `MPI_Accumulate` (MPI-2.2 §11.3.4): combines `origin` into `target`, element by element,
+    /// each atomically.
+    ///
+    /// # Errors
+    /// See the trait; [`Error::Operation`](crate::Error::Operation).
+    #[inline]
+    fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: u64) -> Result<()> {
+        self.window().win.accumulate(origin, op, target, disp)
+    }
+
+    /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4): as [`Access::accumulate`], and `result` receives
+    /// the values before. With [`Op::NoOp`] `origin` is not read and may be empty.
+    ///
+    /// # Errors
+    /// See the trait; [`Error::Operation`](crate::Error::Operation),
+    /// [`Error::Count`](crate::Error::Count).
+    #[inline]
+    fn get_accumulate(
+        &self,
+        origin: &'b [T],
+        result: &'b mut [T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        self.window().win.get_accumulate(origin, result, op, target, disp)
+    }
+
+    /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): one element of [`Access::get_accumulate`].
+    ///
+    /// # Errors
+    /// See the trait; [`Error::Operation`](crate::Error::Operation).
+    #[inline]
+    fn fetch_and_op(
+        &self,
+        origin: &'b T,
+        result: &'b mut T,
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        self.window().win.fetch_and_op(origin, result, op, target, disp)
+    }
+
+    /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the element by `new` if it equals
+    /// `compare`; `result` receives what it was.
+    ///
+    /// # Errors
+    /// See the trait.
+    #[inline]
+    fn compare_and_swap(
+        &self,
+        new: &'b T,
+        compare: &'b T,
+        result: &'b mut T,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()>
+    where
+        T: Integer,
+    {
+        self.window().win.compare_and_swap(new, compare, result, target, disp)
+    }
+}
+
+pub(super) mod sealed {
+    /// What an access epoch's guard lends to [`super::Access`].
+    pub trait Guard<T> {
+        fn window(&self) -> &super::Window<T>;
+    }
+}

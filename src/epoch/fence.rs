@@ -1,0 +1,80 @@
+//! Fence epochs (MPI-2.2 §11.4.1).
+
+use super::access::{Access, sealed::Guard};
+use super::{Buffers, Window};
+use crate::datatype::Element;
+use crate::error::Result;
+use crate::window::FenceAssert;
+
+/// The epoch between two fences: this rank may access every rank, and every rank this one.
+///
+/// ```compile_fail
+/// # use onesided::{Access, FenceAssert, Rank, Universe, Window};
+/// # fn main() -> onesided::Result<()> {
+/// # let universe = Universe::init()?;
+/// # let mut window = Window::<u64>::allocate(universe.world(), 1)?;
+/// let epoch = window.fence(FenceAssert::NONE)?;
+/// epoch.close(FenceAssert::NONE)?;
+/// epoch.put(&[1], Rank(0), 0)?; // the epoch is over
+/// # Ok(()) }
+/// ```
+#[must_use = "the epoch stays open until it is fenced again or closed"]
+pub struct FenceEpoch<'w, 'b, T> {
+    window: &'w mut Window<T>,
+    _buffers: Buffers<'b>,
+}
+
+impl<T: Element> Window<T> {
+    /// `MPI_Win_fence`, opening a fence epoch. NOSUCCEED contradicts that: use
+    /// [`FenceEpoch::close`].
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Assertion`](crate::Error::Assertion),
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn fence<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
+        self.win.fence(assert)?;
+        Ok(FenceEpoch { window: self, _buffers: Buffers::new() })
+    }
+}
+
+impl<'w, T: Element> FenceEpoch<'w, '_, T> {
+    /// `MPI_Win_fence`: completes the operations of this epoch on every rank and opens the next.
+    ///
+    /// Collective; blocks until every rank has called it (or [`FenceEpoch::close`], which is a
+    /// fence too).
+    ///
+    /// # Errors
+    /// As [`Window::fence`].
+    pub fn fence<'c>(self, assert: FenceAssert) -> Result<FenceEpoch<'w, 'c, T>> {
+        let window = self.window;
+        window.win.fence(assert)?;
+        Ok(FenceEpoch { window, _buffers: Buffers::new() })
+    }
+
+    /// `MPI_Win_fence` with NOSUCCEED: completes the operations of this epoch on every rank and
+    /// opens none. All ranks close, or none does.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// As [`Window::fence`].
+    pub fn close(self, assert: FenceAssert) -> Result<()> {
+        self.window.win.fence(assert | FenceAssert::NOSUCCEED)
+    }
+
+    /// The window, for local loads and stores.
+    pub fn window(&self) -> &Window<T> {
+        self.window
+    }
+}
+
+impl<T: Element> Guard<T> for FenceEpoch<'_, '_, T> {
+    #[inline]
+    fn window(&self) -> &Window<T> {
+        self.window
+    }
+}
+
+impl<'b, T: Element> Access<'b, T> for FenceEpoch<'_, 'b, T> {}

@@ -1,0 +1,92 @@
+//! This rank's own part as a slice: the only place where a Rust reference to window memory exists.
+//!
+//! Why nobody else can touch the memory while a [`LocalEpoch`] lives:
+//!
+//! 1. By a lock of any kind: the own part is locked exclusively, and `lock_all` respects that. A
+//!    NOCHECK lock does not ask; asserting it is `unsafe`, and forbids exactly this.
+//! 2. By start: needs a post of this rank. None is open (`may_lock`), and none can be made while
+//!    the window is mutably borrowed. A NOCHECK start does not ask; asserting it is `unsafe`.
+//! 3. In a fence epoch: no rank has one open (checked below), and none can open one, because a
+//!    fence is collective and this rank's window is mutably borrowed.
+//! 4. By this rank itself: the window is mutably borrowed.
+#![allow(unsafe_code, reason = "makes a slice of window memory")]
+
+use super::Window;
+use crate::call::Call;
+use crate::datatype::Element;
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::window::{LockAssert, LockType};
+use std::ops::{Deref, DerefMut};
+
+/// This rank's own part under an exclusive lock, as a slice. Dropped, it unlocks.
+#[must_use = "the lock is released when the guard is dropped"]
+pub struct LocalEpoch<'w, T: Element> {
+    window: &'w mut Window<T>,
+    open: bool,
+}
+
+impl<T: Element> Window<T> {
+    /// `MPI_Win_lock` (exclusive) of this rank's own part, for loads and stores through a slice.
+    ///
+    /// Local; blocks while another rank holds a lock of the part.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`], also if any rank has a fence epoch open, in which it could access the
+    /// part without a lock; [`Error::RankFailed`].
+    pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
+        let own = Rank(self.win.comm().rank());
+        self.win.lock(LockType::Exclusive, own, LockAssert::NONE)?;
+        // After the lock's MEM_SYNC. Made before the check, so that the lock is released by it.
+        let epoch = LocalEpoch { window: self, open: true };
+        if let Some(rank) = epoch.window.win.rank_in_fence_epoch() {
+            let problem =
+                format!("rank {rank} has a fence epoch open; end it by close on all ranks");
+            let at = epoch.window.win.place(Call::Lock);
+            return Err(Error::Epoch { at, problem });
+        }
+        Ok(epoch)
+    }
+}
+
+impl<T: Element> LocalEpoch<'_, T> {
+    /// `MPI_Win_unlock`: other ranks may access the part again, and see what was stored here.
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present: the guard is the proof that the lock is held.
+    pub fn unlock(mut self) -> Result<()> {
+        self.open = false;
+        self.window.win.unlock(self.own())
+    }
+
+    fn own(&self) -> Rank {
+        Rank(self.window.win.comm().rank())
+    }
+}
+
+impl<T: Element> Deref for LocalEpoch<'_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        // SAFETY: the part is mapped while the window lives, its base is aligned to 128 bytes or a
+        // page, `len` counts whole elements inside it, any bytes are valid elements, and nobody
+        // writes it (module head, 1 to 4).
+        unsafe { std::slice::from_raw_parts(self.window.base(), self.window.len()) }
+    }
+}
+
+impl<T: Element> DerefMut for LocalEpoch<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and nobody reads it either.
+        unsafe { std::slice::from_raw_parts_mut(self.window.base(), self.window.len()) }
+    }
+}
+
+impl<T: Element> Drop for LocalEpoch<'_, T> {
+    fn drop(&mut self) {
+        if self.open && !std::thread::panicking() {
+            // Cannot fail: the lock is held.
+            let _ = self.window.win.unlock(self.own());
+        }
+    }
+}

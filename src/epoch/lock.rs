@@ -1,0 +1,188 @@
+//! Locks of one target (MPI-2.2 §11.4.3).
+
+use super::{Buffers, LockBatch, Window};
+use crate::datatype::{Element, Integer};
+use crate::error::Result;
+use crate::group::Rank;
+use crate::op::Op;
+use crate::window::{LockAssert, LockType};
+use std::ops::Deref;
+
+/// From lock to unlock: this rank may access the rank it locked.
+///
+/// Operations are those of [`LockedTarget`]. Dropped, it unlocks.
+#[must_use = "the lock is released when the guard is dropped"]
+pub struct LockEpoch<'w, 'b, T: Element> {
+    locked: LockedTarget<'w, 'b, T>,
+    open: bool,
+}
+
+/// Operations on one locked target: those of [`Access`](super::Access), without naming the rank.
+///
+/// Errors of every method: [`Error::Range`](crate::Error::Range) and
+/// [`Error::Conflict`](crate::Error::Conflict).
+pub struct LockedTarget<'w, 'b, T> {
+    pub(super) window: &'w Window<T>,
+    pub(super) target: Rank,
+    _buffers: Buffers<'b>,
+}
+
+impl<T: Element> Window<T> {
+    /// `MPI_Win_lock`: opens an access epoch on `target`. Several targets may be locked at once;
+    /// a target twice is an error.
+    ///
+    /// Local; blocks while a conflicting lock is held. The target takes no part.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn lock<'b>(
+        &self,
+        lock_type: LockType,
+        target: Rank,
+        assert: LockAssert,
+    ) -> Result<LockEpoch<'_, 'b, T>> {
+        self.win.lock(lock_type, target, assert)?;
+        Ok(LockEpoch { locked: LockedTarget::new(self, target), open: true })
+    }
+}
+
+impl<'w, 'b, T: Element> LockEpoch<'w, 'b, T> {
+    /// `MPI_Win_unlock`: the operations are complete at origin and target when it returns.
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present: the guard is the proof that the lock is held.
+    pub fn unlock(mut self) -> Result<()> {
+        self.open = false;
+        self.locked.window.win.unlock(self.locked.target)
+    }
+
+    /// `MPI_Win_flush`: the operations so far are complete at origin and target. Their buffers
+    /// stay borrowed; for buffers that are free after a flush see [`LockEpoch::batch`].
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present: the guard is the proof that the lock is held.
+    #[inline]
+    pub fn flush(&self) -> Result<()> {
+        self.locked.window.win.flush(self.locked.target)
+    }
+
+    /// `MPI_Win_flush_local`: the operations so far are complete at the origin. Local; never
+    /// blocks.
+    ///
+    /// # Errors
+    /// As [`LockEpoch::flush`].
+    pub fn flush_local(&self) -> Result<()> {
+        self.locked.window.win.flush_local(self.locked.target)
+    }
+
+    /// Operations whose buffers are free again after a flush that ends the batch.
+    pub fn batch<'c>(&self) -> LockBatch<'_, 'c, T> {
+        LockBatch::new(LockedTarget::new(self.locked.window, self.locked.target))
+    }
+
+    /// The window, for local loads and stores and further locks.
+    pub fn window(&self) -> &'w Window<T> {
+        self.locked.window
+    }
+}
+
+impl<'w, 'b, T: Element> Deref for LockEpoch<'w, 'b, T> {
+    type Target = LockedTarget<'w, 'b, T>;
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.locked
+    }
+}
+
+impl<T: Element> Drop for LockEpoch<'_, '_, T> {
+    fn drop(&mut self) {
+        if self.open && !std::thread::panicking() {
+            // Cannot fail: the lock is held.
+            let _ = self.locked.window.win.unlock(self.locked.target);
+        }
+    }
+}
+
+impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
+    pub(super) fn new(window: &'w Window<T>, target: Rank) -> Self {
+        LockedTarget { window, target, _buffers: Buffers::new() }
+    }
+
+    /// The rank that is locked.
+    pub fn target(&self) -> Rank {
+        self.target
+    }
+
+    /// `MPI_Put` (MPI-2.2 §11.3.1).
+    ///
+    /// # Errors
+    /// See the type.
+    #[inline]
+    pub fn put(&self, origin: &'b [T], disp: u64) -> Result<()> {
+        self.window.win.put(origin, self.target, disp)
+    }
+
+    /// `MPI_Get` (MPI-2.2 §11.3.2).
+    ///
+    /// # Errors
+    /// See the type.
+    #[inline]
+    pub fn get(&self, origin: &'b mut [T], disp: u64) -> Result<()> {
+        self.window.win.get(origin, self.target, disp)
+    }
+
+    /// `MPI_Accumulate` (MPI-2.2 §11.3.4).
+    ///
+    /// # Errors
+    /// See the type; [`Error::Operation`](crate::Error::Operation).
+    #[inline]
+    pub fn accumulate(&self, origin: &'b [T], op: Op, disp: u64) -> Result<()> {
+        self.window.win.accumulate(origin, op, self.target, disp)
+    }
+
+    /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4).
+    ///
+    /// # Errors
+    /// See the type; [`Error::Operation`](crate::Error::Operation),
+    /// [`Error::Count`](crate::Error::Count).
+    #[inline]
+    pub fn get_accumulate(
+        &self,
+        origin: &'b [T],
+        result: &'b mut [T],
+        op: Op,
+        disp: u64,
+    ) -> Result<()> {
+        self.window.win.get_accumulate(origin, result, op, self.target, disp)
+    }
+
+    /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4).
+    ///
+    /// # Errors
+    /// See the type; [`Error::Operation`](crate::Error::Operation).
+    #[inline]
+    pub fn fetch_and_op(&self, origin: &'b T, result: &'b mut T, op: Op, disp: u64) -> Result<()> {
+        self.window.win.fetch_and_op(origin, result, op, self.target, disp)
+    }
+
+    /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4).
+    ///
+    /// # Errors
+    /// See the type.
+    #[inline]
+    pub fn compare_and_swap(
+        &self,
+        new: &'b T,
+        compare: &'b T,
+        result: &'b mut T,
+        disp: u64,
+    ) -> Result<()>
+    where
+        T: Integer,
+    {
+        self.window.win.compare_and_swap(new, compare, result, self.target, disp)
+    }
+}

@@ -1,0 +1,160 @@
+//! A shared lock of every target (MPI-4.1 §12.5.3).
+
+use super::access::{Access, sealed::Guard};
+use super::{Batch, Buffers, Window};
+use crate::datatype::{Element, Integer};
+use crate::error::Result;
+use crate::group::Rank;
+use crate::op::Op;
+use crate::window::LockAssert;
+
+/// From lock_all to unlock_all: this rank may access every rank.
+///
+/// Dropped, it unlocks.
+#[must_use = "the locks are released when the guard is dropped"]
+pub struct LockAllEpoch<'w, 'b, T: Element> {
+    window: &'w Window<T>,
+    open: bool,
+    _buffers: Buffers<'b>,
+}
+
+impl<T: Element> Window<T> {
+    /// `MPI_Win_lock_all`: a shared lock on every rank's part, at a cost that does not depend on
+    /// their number.
+    ///
+    /// Local; blocks while any part is locked exclusively.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn lock_all<'b>(&mut self, assert: LockAssert) -> Result<LockAllEpoch<'_, 'b, T>> {
+        self.win.lock_all(assert)?;
+        Ok(LockAllEpoch { window: self, open: true, _buffers: Buffers::new() })
+    }
+}
+
+impl<T: Element> LockAllEpoch<'_, '_, T> {
+    /// `MPI_Win_unlock_all`: the operations are complete at origin and targets when it returns.
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present: the guard is the proof that the locks are held.
+    pub fn unlock_all(mut self) -> Result<()> {
+        self.open = false;
+        self.window.win.unlock_all()
+    }
+
+    /// `MPI_Win_flush`: the operations on `target` so far are complete at origin and target.
+    /// Their buffers stay borrowed; for buffers that are free after a flush see
+    /// [`LockAllEpoch::batch`]. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    #[inline]
+    pub fn flush(&self, target: Rank) -> Result<()> {
+        self.window.win.flush(target)
+    }
+
+    /// `MPI_Win_flush_all`: as [`LockAllEpoch::flush`], for every target.
+    ///
+    /// # Errors
+    /// None at present: the guard is the proof that the locks are held.
+    pub fn flush_all(&self) -> Result<()> {
+        self.window.win.flush_all()
+    }
+
+    /// `MPI_Win_flush_local`: the operations on `target` so far are complete at the origin.
+    ///
+    /// # Errors
+    /// As [`LockAllEpoch::flush`].
+    pub fn flush_local(&self, target: Rank) -> Result<()> {
+        self.window.win.flush_local(target)
+    }
+
+    /// `MPI_Win_flush_local_all`: as [`LockAllEpoch::flush_local`], for every target.
+    ///
+    /// # Errors
+    /// As [`LockAllEpoch::flush_all`].
+    pub fn flush_local_all(&self) -> Result<()> {
+        self.window.win.flush_local_all()
+    }
+
+    /// Operations whose buffers are free again after a flush that ends the batch.
+    pub fn batch<'c>(&self) -> Batch<'_, 'c, T> {
+        Batch::new(self.window)
+    }
+
+    /// The window, for local loads and stores.
+    pub fn window(&self) -> &Window<T> {
+        self.window
+    }
+
+    /// [`Access::get`] followed by [`LockAllEpoch::flush`]: the elements are there on return.
+    ///
+    /// # Errors
+    /// As [`Access::get`].
+    #[inline]
+    pub fn get_flush(&self, to: &mut [T], target: Rank, disp: u64) -> Result<()> {
+        self.window.win.get(to, target, disp)?;
+        self.flush(target)
+    }
+
+    /// [`Access::put`] followed by [`LockAllEpoch::flush`]: the elements are at the target on
+    /// return.
+    ///
+    /// # Errors
+    /// As [`Access::put`].
+    #[inline]
+    pub fn put_flush(&self, from: &[T], target: Rank, disp: u64) -> Result<()> {
+        self.window.win.put(from, target, disp)?;
+        self.flush(target)
+    }
+
+    /// [`Access::fetch_and_op`] followed by [`LockAllEpoch::flush`]: returns the value before.
+    ///
+    /// With [`Rank::NULL`] as target it returns zero.
+    ///
+    /// # Errors
+    /// As [`Access::fetch_and_op`].
+    #[inline]
+    pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: u64) -> Result<T> {
+        let mut before = T::zeroed();
+        self.window.win.fetch_and_op(&value, &mut before, op, target, disp)?;
+        self.flush(target)?;
+        Ok(before)
+    }
+
+    /// [`Access::compare_and_swap`] followed by [`LockAllEpoch::flush`]: returns the value before.
+    ///
+    /// With [`Rank::NULL`] as target it returns zero.
+    ///
+    /// # Errors
+    /// As [`Access::compare_and_swap`].
+    #[inline]
+    pub fn compare_and_swap_flush(&self, new: T, compare: T, target: Rank, disp: u64) -> Result<T>
+    where
+        T: Integer,
+    {
+        let mut before = T::zeroed();
+        self.window.win.compare_and_swap(&new, &compare, &mut before, target, disp)?;
+        self.flush(target)?;
+        Ok(before)
+    }
+}
+
+impl<T: Element> Drop for LockAllEpoch<'_, '_, T> {
+    fn drop(&mut self) {
+        if self.open && !std::thread::panicking() {
+            // Cannot fail: the locks are held.
+            let _ = self.window.win.unlock_all();
+        }
+    }
+}
+
+impl<T: Element> Guard<T> for LockAllEpoch<'_, '_, T> {
+    #[inline]
+    fn window(&self) -> &Window<T> {
+        self.window
+    }
+}
+
+impl<'b, T: Element> Access<'b, T> for LockAllEpoch<'_, 'b, T> {}

@@ -1,0 +1,128 @@
+//! Post, start, complete, wait, test (MPI-2.2 §11.4.2).
+
+use super::access::{Access, sealed::Guard};
+use super::{Buffers, Window};
+use crate::datatype::Element;
+use crate::error::Result;
+use crate::group::Group;
+use crate::window::{PostAssert, StartAssert};
+
+/// The side on which this rank is an origin; see [`Window::sides`].
+pub struct AccessSide<'w, T> {
+    pub(super) window: &'w Window<T>,
+}
+
+/// The side on which this rank is a target; see [`Window::sides`].
+pub struct ExposureSide<'w, T> {
+    pub(super) window: &'w Window<T>,
+}
+
+/// From start to complete: this rank may access the ranks of the group it gave to start.
+///
+/// Dropped, it completes.
+#[must_use = "the epoch ends when the guard is dropped"]
+pub struct AccessEpoch<'a, 'b, T: Element> {
+    window: &'a Window<T>,
+    open: bool,
+    _buffers: Buffers<'b>,
+}
+
+/// From post to wait: the ranks of the group given to post may access this rank's part.
+///
+/// Dropped, it stays open, because ending it would wait for other ranks.
+#[must_use = "the epoch stays open until it is waited for"]
+pub struct ExposureEpoch<'a, T> {
+    window: &'a Window<T>,
+}
+
+impl<T: Element> AccessSide<'_, T> {
+    /// `MPI_Win_start`: opens an access epoch on the ranks of `targets`.
+    ///
+    /// Local; blocks until each of them has posted for this rank, unless NOCHECK is asserted.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn start<'b>(
+        &mut self,
+        targets: &Group,
+        assert: StartAssert,
+    ) -> Result<AccessEpoch<'_, 'b, T>> {
+        self.window.win.start(targets, assert)?;
+        Ok(AccessEpoch { window: self.window, open: true, _buffers: Buffers::new() })
+    }
+}
+
+impl<T: Element> ExposureSide<'_, T> {
+    /// `MPI_Win_post`: exposes this rank's part to the ranks of `origins`.
+    ///
+    /// Local; never blocks for another rank's call.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group),
+    /// [`Error::NoMemory`](crate::Error::NoMemory).
+    pub fn post(&mut self, origins: &Group, assert: PostAssert) -> Result<ExposureEpoch<'_, T>> {
+        self.window.win.post(origins, assert)?;
+        Ok(ExposureEpoch { window: self.window })
+    }
+}
+
+impl<T: Element> AccessEpoch<'_, '_, T> {
+    /// `MPI_Win_complete`: the operations are complete at the origin when it returns, and at a
+    /// target when that has waited. Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present: the guard is the proof that the epoch is open.
+    pub fn complete(mut self) -> Result<()> {
+        self.open = false;
+        self.window.win.complete()
+    }
+
+    /// The window, for local loads and stores.
+    pub fn window(&self) -> &Window<T> {
+        self.window
+    }
+}
+
+impl<T: Element> Drop for AccessEpoch<'_, '_, T> {
+    fn drop(&mut self) {
+        if self.open && !std::thread::panicking() {
+            // Cannot fail: the epoch is open.
+            let _ = self.window.win.complete();
+        }
+    }
+}
+
+impl<T: Element> Guard<T> for AccessEpoch<'_, '_, T> {
+    #[inline]
+    fn window(&self) -> &Window<T> {
+        self.window
+    }
+}
+
+impl<'b, T: Element> Access<'b, T> for AccessEpoch<'_, 'b, T> {}
+
+impl<T: Element> ExposureEpoch<'_, T> {
+    /// `MPI_Win_wait`: closes the epoch. Local; blocks until every rank of the group given to
+    /// post has completed.
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`](crate::Error::RankFailed)
+    pub fn wait(self) -> Result<()> {
+        self.window.win.wait()
+    }
+
+    /// `MPI_Win_test`: `None` if the epoch is closed, as by [`ExposureEpoch::wait`]; else the
+    /// epoch, still open, and no effect. Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present: the guard is the proof that the epoch is open.
+    pub fn test(self) -> Result<Option<Self>> {
+        Ok(if self.window.win.test()? { None } else { Some(self) })
+    }
+
+    /// The window, for local loads and stores.
+    pub fn window(&self) -> &Window<T> {
+        self.window
+    }
+}

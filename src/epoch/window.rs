@@ -1,0 +1,141 @@
+//! A window of elements.
+
+use super::{AccessSide, ExposureSide};
+use crate::comm::Comm;
+use crate::datatype::Element;
+use crate::error::Result;
+use crate::group::{Group, Rank};
+use crate::window::{Win, WindowOptions};
+use std::marker::PhantomData;
+
+/// Memory of every rank of a communicator, made of elements of type `T`, that the ranks access
+/// one-sidedly (`MPI_Win`).
+///
+/// Displacements are in the target's displacement units, by default one element. Dropping a window
+/// keeps its memory until the job ends; [`Window::free`] gives it back.
+pub struct Window<T> {
+    pub(super) win: Win,
+    elements: PhantomData<T>,
+}
+
+impl<T: Element> Window<T> {
+    /// `MPI_Win_allocate`: `len` elements for this rank, zeroed; ranks may ask for different
+    /// lengths, 0 included. See [`WindowOptions`] for a name and another displacement unit.
+    ///
+    /// Collective; blocks until every rank of `comm` has called it. The outcome is the same on
+    /// all ranks.
+    ///
+    /// # Errors
+    /// [`Error::Size`](crate::Error::Size), [`Error::NoMemory`](crate::Error::NoMemory),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn allocate(comm: &Comm, len: usize) -> Result<Self> {
+        WindowOptions::new().allocate(comm, len)
+    }
+
+    /// `MPI_Win_free`. Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if any of them left an epoch open by
+    /// dropping its guard; [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn free(self) -> Result<()> {
+        self.win.free()
+    }
+
+    /// Elements of this rank's part.
+    #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
+    pub fn len(&self) -> usize {
+        let own = self.win.part(self.win.comm().rank());
+        (own.span.len() / size_of::<T>() as u64) as usize
+    }
+
+    /// `MPI_WIN_SIZE` of the part of `rank`, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    pub fn size(&self, rank: Rank) -> Result<u64> {
+        self.win.size(rank)
+    }
+
+    /// `MPI_WIN_DISP_UNIT` of the part of `rank`, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    pub fn disp_unit(&self, rank: Rank) -> Result<u32> {
+        self.win.disp_unit(rank)
+    }
+
+    /// `MPI_WIN_BASE`: the address of this rank's part in this process.
+    pub fn base(&self) -> *mut T {
+        self.win.base().cast()
+    }
+
+    /// `MPI_Win_get_group`
+    pub fn group(&self) -> Group {
+        self.win.group()
+    }
+
+    /// `MPI_Win_get_name`
+    pub fn name(&self) -> &str {
+        self.win.name()
+    }
+
+    /// The communicator that the window was allocated over.
+    pub fn comm(&self) -> &Comm {
+        self.win.comm()
+    }
+
+    /// Local load: copies elements of this rank's own part, from displacement `disp` on.
+    ///
+    /// Allowed at any time; what it sees of other ranks' operations, synchronisation decides
+    /// (MPI-2.2 §11.7). For a slice see [`Window::lock_local`].
+    ///
+    /// # Errors
+    /// [`Error::Range`](crate::Error::Range)
+    pub fn load(&self, disp: u64, to: &mut [T]) -> Result<()> {
+        self.win.load(disp, to)
+    }
+
+    /// Local load of one element.
+    ///
+    /// # Errors
+    /// [`Error::Range`](crate::Error::Range)
+    pub fn load_one(&self, disp: u64) -> Result<T> {
+        let mut value = T::zeroed();
+        self.win.load(disp, std::slice::from_mut(&mut value))?;
+        Ok(value)
+    }
+
+    /// Local store: copies elements to this rank's own part, from displacement `disp` on.
+    ///
+    /// # Errors
+    /// [`Error::Range`](crate::Error::Range)
+    pub fn store(&self, disp: u64, from: &[T]) -> Result<()> {
+        self.win.store(disp, from)
+    }
+
+    /// `MPI_Win_sync`: orders this rank's local loads and stores before it against those after
+    /// it. Local; never blocks.
+    pub fn sync(&self) {
+        self.win.sync();
+    }
+
+    /// The two independent sides of post-start-complete-wait, which may overlap in time: start on
+    /// one, post on the other.
+    pub fn sides(&mut self) -> (AccessSide<'_, T>, ExposureSide<'_, T>) {
+        (AccessSide { window: self }, ExposureSide { window: self })
+    }
+}
+
+impl WindowOptions {
+    /// Allocates a window of `len` elements for this rank; see [`Window::allocate`].
+    ///
+    /// # Errors
+    /// As [`Window::allocate`], and [`Error::DispUnit`](crate::Error::DispUnit).
+    pub fn allocate<T: Element>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
+        let unit = size_of::<T>() as u64;
+        // A length whose bytes do not fit 64 bits cannot fit the address space either: the
+        // collective check of the sizes refuses it on all ranks.
+        let bytes = (len as u64).saturating_mul(unit);
+        Ok(Window { win: self.allocate_bytes(comm, bytes, unit)?, elements: PhantomData })
+    }
+}
