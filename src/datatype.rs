@@ -230,7 +230,9 @@ macro_rules! pair {
         impl $name {
             /// The pair of `value` and `index`.
             pub fn new(value: $value, index: i32) -> Self {
-                Self { value, index, ..Default::default() }
+                let mut pair = Self::zeroed();
+                (pair.value, pair.index) = (value, index);
+                pair
             }
         }
 
@@ -242,8 +244,9 @@ macro_rules! pair {
             fn index(&self) -> i32 {
                 self.index
             }
-            fn with_index(self, index: i32) -> Self {
-                Self { index, ..self }
+            fn with_index(mut self, index: i32) -> Self {
+                self.index = index;
+                self
             }
         }
     };

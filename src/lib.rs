@@ -32,3 +32,10 @@ pub mod engine {
     pub use crate::ops::{Origin, OriginMut};
     pub use crate::window::Win;
 }
+
+/// Test builds only: what the calling rank synchronises, and how to hold it up there.
+#[cfg(feature = "test-hooks")]
+pub mod hooks {
+    pub use crate::prim::hooks::{Event, delay, record};
+    pub use crate::prim::{ProcSync, Site};
+}

@@ -94,3 +94,20 @@ impl Comm {
         self.inner.group.rank_of_world(world)
     }
 }
+
+/// Test builds only: signals that do not use what is under test.
+#[cfg(feature = "test-hooks")]
+impl Comm {
+    /// Raises signal `number` (below 16) by one. It orders nothing but itself.
+    pub fn signal(&self, number: usize) {
+        let signals = self.context().segment.signals().expect("the layout has signals");
+        signals[number].add_and_wake(1);
+    }
+
+    /// Blocks until signal `number` has been raised `times` times since the job began.
+    pub fn await_signal(&self, number: usize, times: u32) {
+        let signals = self.context().segment.signals().expect("the layout has signals");
+        let raised = self.context().waiter().until(&signals[number], |raised| raised >= times);
+        raised.expect("the job goes on");
+    }
+}

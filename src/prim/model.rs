@@ -130,8 +130,17 @@ impl Word32 {
 
 #[allow(missing_docs, reason = "documented on the native twin")]
 impl Word64 {
+    /// Always the first look of a compare-and-swap loop, or a snapshot: a guess. A stale guess
+    /// costs one more turn of the loop, which then knows the value, so loom need not branch on
+    /// what was guessed, nor on when.
     pub fn load(&self) -> u64 {
-        if execution_is_over() { 0 } else { self.0.load(Relaxed) }
+        if execution_is_over() {
+            return 0;
+        }
+        loom::stop_exploring();
+        let guess = self.0.load(Relaxed);
+        loom::explore();
+        guess
     }
     pub fn store(&self, value: u64) {
         self.0.store(value, Relaxed)

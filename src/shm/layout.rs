@@ -93,7 +93,7 @@ const _: () = {
     assert!(size_of::<RankSlot>() as u64 == GRANULE);
     assert!(size_of::<crate::sync::RankWords>() as u64 <= 4 * GRANULE);
     assert!(align_of::<crate::sync::RankWords>() as u64 <= GRANULE);
-    assert!(STAGE_BYTES % GRANULE == 0);
+    assert!(STAGE_BYTES.is_multiple_of(GRANULE));
 };
 
 #[cfg(test)]

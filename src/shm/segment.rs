@@ -3,7 +3,7 @@
 
 use super::copy::{clear, copy};
 use super::heap::HeapWords;
-use super::layout::{Layout, SIGNALS, VERSION};
+use super::layout::{Layout, VERSION};
 use super::os::{self, File};
 use crate::error::{Error, Result};
 use crate::prim::{CachePadded, FailedWord, ParkWord, Word32, Word64};
@@ -288,8 +288,9 @@ impl Segment {
     }
 
     /// The words by which tests signal between ranks.
+    #[cfg(feature = "test-hooks")]
     pub(crate) fn signals(&self) -> Result<&[CachePadded<ParkWord>]> {
-        self.mapping.views(self.layout.signals, SIGNALS as usize)
+        self.mapping.views(self.layout.signals, super::layout::SIGNALS as usize)
     }
 }
 

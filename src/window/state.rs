@@ -81,11 +81,6 @@ impl Epochs {
         self.access.get() == Access::Fence && self.used.get()
     }
 
-    /// The number of origins of the open exposure epoch.
-    pub(crate) fn exposed_to(&self) -> Option<u32> {
-        self.exposed_to.get()
-    }
-
     /// Number of locks that this rank holds on the window.
     pub(crate) fn locks(&self) -> u32 {
         self.locks.get()

@@ -1,0 +1,21 @@
+//! The program of the README: every rank adds its number into rank 0's window.
+//!
+//! `rmarun -n 8 --example hello`
+
+use onesided::{Access, FenceAssert, Op, Rank, Universe, Window};
+
+fn main() -> onesided::Result<()> {
+    let universe = Universe::init()?;
+    let world = universe.world();
+    let mut window = Window::<u64>::allocate(world, 1)?;
+
+    let mine = [u64::from(world.rank()) + 1];
+    let epoch = window.fence(FenceAssert::NOPRECEDE)?;
+    epoch.accumulate(&mine, Op::Sum, Rank(0), 0)?;
+    epoch.close(FenceAssert::NONE)?;
+
+    if world.rank() == 0 {
+        println!("{} ranks add up to {}", world.size(), window.load_one(0)?);
+    }
+    window.free()
+}

@@ -1,0 +1,82 @@
+//! Tests as programs: the same function is the test and, relaunched under rmarun, each rank.
+//!
+//! `ONESIDED_TEST_SEGMENT` (memfd, posix or named; see `.ci/run`) picks the kind of segment.
+#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(clippy::disallowed_methods, reason = "reads the variables that tell test from rank")]
+
+use onesided::{Comm, Universe};
+use std::io::Read;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// A test that takes longer hangs; it is killed and fails.
+const HANG: Duration = Duration::from_secs(120);
+
+/// How a job ended.
+pub struct Outcome {
+    /// The exit status of rmarun.
+    pub status: ExitStatus,
+    /// What the job printed on both streams.
+    pub output: String,
+}
+
+/// Runs `body` on `n` ranks, each a process of its own, and fails unless all succeed.
+pub fn spmd(n: u32, body: impl FnOnce(&Comm)) {
+    if let Some(outcome) = job(n, &[], body) {
+        assert!(outcome.status.success(), "{n} ranks, {}:\n{}", outcome.status, outcome.output);
+    }
+}
+
+/// Runs `body` on `n` ranks with further options for rmarun. `None` in a rank, after `body`.
+pub fn job(n: u32, options: &[&str], body: impl FnOnce(&Comm)) -> Option<Outcome> {
+    if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
+        let universe = Universe::init().expect("a rank joins its job");
+        assert_eq!(universe.world().size(), n, "a job inside a job");
+        body(universe.world());
+        return None;
+    }
+    let name = std::thread::current().name().expect("libtest names its threads").to_owned();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+    command.args(["-n", &n.to_string(), "--require-join", "--tag-output"]).args(options);
+    command.args(segment()).arg("--").arg(std::env::current_exe().expect("the test's own path"));
+    command.args(["--exact", &name, "--nocapture", "--test-threads=1"]);
+    Some(run(&mut command, &name))
+}
+
+/// The rmarun options for the kind of segment under test.
+pub fn segment() -> Vec<String> {
+    match std::env::var("ONESIDED_TEST_SEGMENT").as_deref() {
+        Ok("posix") => vec!["--segment=posix".into()],
+        Ok("named") => {
+            static JOBS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+            let job = JOBS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            vec![format!("--segment=onesided-test-{}-{job}", std::process::id())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Runs a command to its end, or kills it when it hangs.
+pub fn run(command: &mut Command, name: &str) -> Outcome {
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let second = writer.try_clone().expect("a second handle of the pipe");
+    let mut child = command.stdin(Stdio::null()).stdout(writer).stderr(second).spawn().expect(name);
+    // The command holds the pipe's writing end open.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (done, finished) = std::sync::mpsc::channel();
+    let output = std::thread::spawn(move || {
+        let mut output = Vec::new();
+        let _ = reader.read_to_end(&mut output);
+        let _ = done.send(());
+        String::from_utf8_lossy(&output).into_owned()
+    });
+    let started = Instant::now();
+    let hangs = finished.recv_timeout(HANG).is_err();
+    if hangs {
+        let _ = child.kill();
+    }
+    let status = child.wait().expect("a child can be waited for");
+    let output = output.join().expect("the reader ends");
+    assert!(!hangs, "{name} hung after {:?}:\n{output}", started.elapsed());
+    Outcome { status, output }
+}
