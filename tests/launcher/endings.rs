@@ -1,0 +1,155 @@
+//! How jobs end, and that nothing is left of them.
+
+use crate::harness::{Process, Started, eventually, finish, no_litter, rmarun, run, shell};
+use nix::sys::signal::{Signal, kill};
+use std::path::Path;
+
+/// Says its number and stays.
+const STAY: &str = "echo $$; exec sleep 1000";
+/// The same, with the program below a shell that stays too: the kernel's notice of the launcher's
+/// death reaches the shell alone.
+const STAY_BELOW: &str = "sh -c 'echo $$; exec sleep 1000'; true";
+
+fn staying(ranks: usize, options: &[&str], script: &str) -> (Started, Vec<Process>) {
+    let number = ranks.to_string();
+    let mut arguments = vec!["-n", &number];
+    arguments.extend(options);
+    arguments.extend(["sh", "-c", script]);
+    let mut started = Started::new(rmarun(&arguments));
+    let ranks = started.processes(ranks);
+    (started, ranks)
+}
+
+#[test]
+fn a_signal_to_the_launcher_ends_the_job() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
+        let (started, ranks) = staying(4, &[], STAY);
+        started.signal(signal);
+        let run = finish(started).expect(128 + signal as i32);
+        run.says(&[&format!("{signal} received; job ended, exit code {}", 128 + signal as i32)]);
+        ranks.iter().for_each(Process::has_ended);
+    }
+}
+
+#[test]
+fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", r#"trap '' HUP; exec "$@""#, "sh", env!("CARGO_BIN_EXE_rmarun")]);
+    command.args(["-n", "2", "sh", "-c", STAY]);
+    let mut started = Started::new(command);
+    let ranks = started.processes(2);
+    started.signal(Signal::SIGHUP);
+    started.signal(Signal::SIGTERM);
+    finish(started).expect(143);
+    ranks.iter().for_each(Process::has_ended);
+}
+
+#[test]
+fn a_second_interrupt_shortens_the_grace_period() {
+    // A period longer than any test may run.
+    let script = "trap '' TERM INT; echo $$; while :; do sleep 1000; done";
+    let (mut started, ranks) = staying(2, &["--grace", "4000000"], script);
+    started.signal(Signal::SIGINT);
+    let end = Process::new(started.pid().as_raw());
+    eventually("a later signal counts as a second one", || {
+        // No effect on a launcher that has ended: it is waited for only below.
+        started.signal(Signal::SIGINT);
+        end.is_over()
+    });
+    started.stdout = None;
+    finish(started).expect(130);
+    ranks.iter().for_each(Process::has_ended);
+}
+
+#[test]
+fn no_rank_outlives_a_launcher_that_is_killed() {
+    for script in [STAY, STAY_BELOW] {
+        for option in ["--segment=memfd", "--segment=posix"] {
+            let (started, ranks) = staying(4, &[option], script);
+            started.signal(Signal::SIGKILL);
+            ranks.iter().for_each(Process::await_end);
+            drop(started);
+            no_litter();
+        }
+    }
+}
+
+#[test]
+fn no_rank_outlives_a_supervisor_that_is_killed() {
+    for script in [STAY, STAY_BELOW] {
+        let (started, ranks) = staying(4, &["--segment=supervisor-killed"], script);
+        kill(started.supervisor(), Signal::SIGKILL).unwrap();
+        finish(started).expect(137).says(&["the supervisor of the job was killed"]);
+        ranks.iter().for_each(Process::has_ended);
+        assert!(!Path::new("/dev/shm/supervisor-killed").exists());
+    }
+}
+
+#[test]
+fn the_name_of_a_segment_does_not_outlive_a_launcher_that_is_killed() {
+    let (started, ranks) = staying(2, &["--segment=launcher-killed"], STAY);
+    assert!(Path::new("/dev/shm/launcher-killed").exists());
+    started.signal(Signal::SIGKILL);
+    ranks.iter().for_each(Process::await_end);
+    eventually("the name is gone", || !Path::new("/dev/shm/launcher-killed").exists());
+}
+
+#[test]
+fn what_ranks_leave_behind_is_ended() {
+    let script = "setsid sleep 1000 >/dev/null 2>&1 & echo $!";
+    let mut started = Started::new(rmarun(&["-n", "2", "sh", "-c", script]));
+    let left = started.processes(2);
+    finish(started).expect(0);
+    left.iter().for_each(Process::has_ended);
+}
+
+#[test]
+fn what_holds_the_output_open_does_not_hold_the_launcher() {
+    // These ignore SIGTERM and keep the ranks' pipes.
+    let run = shell(2, "(trap '' TERM; setsid sleep 1000) & echo hello").expect(0);
+    assert_eq!(run.stdout, "hello\nhello\n");
+}
+
+#[test]
+fn children_of_a_rank_that_is_killed_are_ended() {
+    let script = "sleep 1000 & echo $!; [ $ONESIDED_RANK = 1 ] && kill -9 $$; wait";
+    let mut started = Started::new(rmarun(&["-n", "3", "sh", "-c", script]));
+    let below = started.processes(2);
+    finish(started).expect(137);
+    below.iter().for_each(Process::has_ended);
+}
+
+#[test]
+fn orphans_are_waited_for_while_the_job_runs() {
+    // Each orphan ends at once; the rank then looks for dead processes that nobody waited for.
+    let script = "for i in 1 2 3 4 5 6 7 8; do (true & ) ; done; echo $PPID; exec sleep 1000";
+    let mut started = Started::new(rmarun(&["-n", "1", "sh", "-c", script]));
+    let supervisor = started.line();
+    let children = format!("/proc/{supervisor}/task/{supervisor}/children");
+    eventually("only the rank is left", || {
+        std::fs::read_to_string(&children).unwrap().split_whitespace().count() == 1
+    });
+    started.signal(Signal::SIGTERM);
+    finish(started).expect(143);
+}
+
+#[test]
+fn no_job_leaves_litter() {
+    for option in ["--segment=memfd", "--segment=posix", "--segment=litter"] {
+        for (script, code) in [("true", 0), ("exit 3", 3), ("kill -9 $$", 137)] {
+            run(&["-n", "2", option, "sh", "-c", script]).expect(code);
+            assert!(!Path::new("/dev/shm/litter").exists(), "{option} {script}");
+        }
+    }
+    run(&["-n", "2", "--segment=litter", "no-such-program-anywhere"]).expect(127);
+    assert!(!Path::new("/dev/shm/litter").exists());
+    no_litter();
+}
+
+#[test]
+fn sixty_four_ranks_are_no_trouble() {
+    let run = shell(64, "echo $ONESIDED_RANK").expect(0);
+    let mut ranks: Vec<u32> = run.stdout.lines().map(|line| line.parse().unwrap()).collect();
+    ranks.sort_unstable();
+    assert!(ranks.into_iter().eq(0..64));
+}

@@ -1,0 +1,167 @@
+//! Ranks that use the library. The ignored functions are the ranks: `rmarun` runs this test
+//! program again with one of them chosen. Run otherwise, they do nothing.
+
+use crate::harness::{rank_function, run, run_ranks};
+use nix::sys::signal::{Signal, raise};
+use onesided::Universe;
+use std::mem::ManuallyDrop;
+use std::process::Command;
+
+/// The universe of a rank that `rmarun` has started.
+fn universe() -> Option<Universe> {
+    Some(Universe::init().unwrap()).filter(|universe| universe.world().size() > 1)
+}
+
+#[test]
+#[ignore = "a rank"]
+fn meet() {
+    let Some(universe) = universe() else { return };
+    universe.world().barrier().unwrap();
+}
+
+#[test]
+#[ignore = "a rank"]
+fn panic_while_others_wait() {
+    let Some(universe) = universe() else { return };
+    assert_ne!(universe.world().rank(), 1, "on purpose");
+    universe.world().barrier().unwrap();
+}
+
+#[test]
+#[ignore = "a rank"]
+fn die_outside_any_call() {
+    let Some(universe) = universe() else { return };
+    if universe.world().rank() == 2 {
+        raise(Signal::SIGKILL).unwrap();
+    }
+    universe.world().barrier().unwrap();
+}
+
+#[test]
+#[ignore = "a rank"]
+fn die_in_a_barrier() {
+    let Some(universe) = universe() else { return };
+    if universe.world().rank() == 1 {
+        nix::unistd::alarm::set(1);
+        universe.world().barrier().unwrap();
+    }
+    nix::unistd::pause();
+}
+
+#[test]
+#[ignore = "a rank"]
+fn leave_without_a_word() {
+    let Some(universe) = universe().map(ManuallyDrop::new) else { return };
+    if universe.world().rank() != 0 {
+        universe.world().barrier().unwrap();
+    }
+}
+
+#[test]
+fn ranks_that_join_and_finish_succeed() {
+    for ranks in [1, 2, 8] {
+        assert!(run_ranks(ranks, &[], "meet_or_be_alone").expect(0).launcher_lines().is_empty());
+    }
+}
+
+#[test]
+#[ignore = "a rank"]
+fn meet_or_be_alone() {
+    Universe::init().unwrap().world().barrier().unwrap();
+}
+
+#[test]
+fn more_ranks_than_cores_join_and_finish() {
+    run_ranks(64, &[], "meet").expect(0);
+}
+
+#[test]
+fn a_panic_is_a_failure_of_its_rank() {
+    run_ranks(4, &[], "panic_while_others_wait").expect(101).says(&["rank 1 ", "code 101"]);
+}
+
+#[test]
+fn the_report_says_where_a_rank_stood() {
+    run_ranks(4, &[], "die_outside_any_call")
+        .expect(137)
+        .says(&["rank 2 ", "killed by signal 9 (SIGKILL) outside the library; job ended"]);
+    run_ranks(3, &[], "die_in_a_barrier")
+        .expect(142)
+        .says(&["rank 1 ", "killed by signal 14 (SIGALRM) in barrier; job ended"]);
+}
+
+#[test]
+fn leaving_without_finalize_is_a_failure() {
+    run_ranks(3, &[], "leave_without_a_word")
+        .expect(125)
+        .says(&["rank 0 ", "exited with code 0 without leaving the job (finalize)"]);
+}
+
+/// Runs a rank function through a shell script, which has it as `"$@"`.
+fn wrapped(ranks: &str, script: &str, name: &str) -> crate::harness::Run {
+    let command = rank_function(name);
+    let mut arguments = vec!["-n", ranks, "--require-join", "bash", "-c", script, "bash"];
+    arguments.extend(command.iter().map(String::as_str));
+    run(&arguments)
+}
+
+#[test]
+fn a_job_in_which_some_join_and_others_do_not_is_an_error() {
+    // Those that join wait for those that are gone already, and the other way round.
+    for script in [
+        r#"[ $ONESIDED_RANK != 1 ] || exit 0; exec "$@""#,
+        r#"[ $ONESIDED_RANK = 1 ] || exit 0; exec "$@""#,
+    ] {
+        wrapped("3", script, "meet").expect(125).says(&["ended without joining the job"]);
+    }
+}
+
+#[test]
+fn a_rank_that_fails_before_it_joins_is_named_so() {
+    // Rank 0 fails once the other has joined and said so.
+    let folder = crate::building::folder("before_joining");
+    let gate = folder.join("gate");
+    nix::unistd::mkfifo(&gate, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let script = format!(
+        r#"if [ $ONESIDED_RANK = 0 ]; then
+               while read -r line; do [ "$line" = joined ] && exit 9; done < {0}
+           fi
+           exec "$@" > {0}"#,
+        gate.display()
+    );
+    wrapped("2", &script, "say_joined_and_meet")
+        .expect(9)
+        .says(&["rank 0 ", "exited with code 9 before it joined the job; job ended"]);
+}
+
+#[test]
+#[ignore = "a rank"]
+fn say_joined_and_meet() {
+    let Some(universe) = universe() else { return };
+    // A line of its own, whatever the test framework has written before.
+    println!("\njoined");
+    universe.world().barrier().unwrap();
+}
+
+#[test]
+fn a_wrapper_that_closes_descriptors_is_survived() {
+    let script = r#"for fd in /proc/self/fd/*; do
+                        fd=${fd##*/}; if [ $fd -gt 2 ]; then eval "exec $fd>&-"; fi
+                    done
+                    [ ! -e /proc/self/fd/$ONESIDED_SEGMENT_FD ] || exit 99
+                    [ ! -e /proc/self/fd/$ONESIDED_NOTICE_FD ] || exit 98
+                    exec "$@""#;
+    wrapped("3", script, "meet").expect(0);
+}
+
+#[test]
+fn a_wrapper_that_stays_is_no_obstacle() {
+    wrapped("3", r#""$@"; exit $?"#, "meet").expect(0);
+    wrapped("3", r#""$@"; exit $?"#, "panic_while_others_wait").expect(101);
+}
+
+#[test]
+fn a_program_without_a_launcher_is_a_job_of_one() {
+    let [program, arguments @ ..] = rank_function("meet_or_be_alone");
+    assert!(Command::new(program).args(arguments).output().unwrap().status.success());
+}
