@@ -13,15 +13,11 @@
 use super::layout::GRANULE;
 use super::os;
 use super::segment::Segment;
+use super::size_class::{FIRST, SECOND, class, round_to_class};
 use crate::error::{Error, Result};
 use crate::prim::{JobFailed, Site, Waiter, Word64};
 use crate::sync::Exclusion;
 
-/// Second-level classes per power of two.
-const SECOND: u64 = 16;
-const SECOND_BITS: u32 = SECOND.trailing_zeros();
-/// First-level classes: up to 2⁴⁰ granules.
-const FIRST: usize = 37;
 const FREE: u64 = 0;
 const USED: u64 = 1;
 /// Requests from this size on are compared with the memory that is available.
@@ -76,21 +72,6 @@ impl From<JobFailed> for AllocError {
 /// The allocator of a segment.
 pub(crate) struct Heap<'a> {
     segment: &'a Segment,
-}
-
-/// The class that a free block of `size` granules is listed in.
-fn class(size: u64) -> (usize, usize) {
-    if size < SECOND {
-        return (0, size as usize);
-    }
-    let log = size.ilog2();
-    let first = (log - SECOND_BITS + 1) as usize;
-    (first, (size >> (log - SECOND_BITS)) as usize - SECOND as usize)
-}
-
-/// `size` rounded up so that every block of its class is large enough.
-fn round_to_class(size: u64) -> u64 {
-    if size < SECOND { size } else { size + (1 << (size.ilog2() - SECOND_BITS)) - 1 }
 }
 
 impl<'a> Heap<'a> {
@@ -364,17 +345,6 @@ mod tests {
         }
         assert_eq!(at, heap.end_of_arena());
         free
-    }
-
-    #[test]
-    fn classes_cover_every_size_in_order() {
-        let mut last = (0, 0);
-        for size in 1..100_000 {
-            let now = class(size);
-            assert!(now >= last && now.1 < SECOND as usize);
-            assert!(class(round_to_class(size)) >= now);
-            last = now;
-        }
     }
 
     proptest! {

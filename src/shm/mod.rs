@@ -15,6 +15,7 @@ mod heap;
 mod layout;
 mod os;
 mod segment;
+mod size_class;
 mod span;
 
 pub(crate) use copy::copy;

@@ -32,11 +32,14 @@ pub fn lock(
                 window.enter(Side::RightShared, queueing, waiter)?;
             }
             target.enter(Side::RightExclusive, queueing, waiter)?;
-            target.set_owner(origin);
         }
     }
     proc_sync(ProcSync::LockGranted);
     lock_nocheck();
+    if held == Held::Exclusive {
+        // After LockPost, so that the last holder's `clear_owner` cannot overtake it.
+        target.set_owner(origin);
+    }
     Ok(())
 }
 
@@ -49,12 +52,15 @@ pub fn lock_nocheck() {
 
 /// `MPI_Win_unlock`. Never blocks.
 pub fn unlock(window: &LockWords, target: &LockWords, held: Held) {
+    if held == Held::Exclusive {
+        // Before UnlockPre, so that it cannot overtake the next holder's `set_owner`.
+        target.clear_owner();
+    }
     unlock_nocheck();
     proc_sync(ProcSync::LockReleased);
     match held {
         Held::Shared => target.leave(Side::Left, true),
         Held::Exclusive => {
-            target.clear_owner();
             target.leave(Side::RightExclusive, true);
             if !planted(Fault::LockAllIgnored) {
                 window.leave(Side::RightShared, false);
