@@ -1,4 +1,54 @@
-//! MPI-style one-sided communication for the processes of one machine.
+//! MPI-style one-sided communication (RMA) for the processes of one machine.
+//!
+//! `rmarun -n 8 ./app` starts eight processes that map one shared-memory segment. Each exposes
+//! [windows](Window) of it; any rank puts, gets and accumulates into the window of another, and
+//! synchronises by fence, by post-start-complete-wait, or by locks. No rank has to help another
+//! rank's operation along.
+//!
+//! ```no_run
+//! use onesided::{Access, FenceAssert, Op, Rank, Universe, Window};
+//!
+//! fn main() -> onesided::Result<()> {
+//!     let universe = Universe::init()?;
+//!     let world = universe.world();
+//!     let mut window = Window::<u64>::allocate(world, 1)?;
+//!
+//!     let mine = [u64::from(world.rank()) + 1];
+//!     let epoch = window.fence(FenceAssert::NOPRECEDE)?;
+//!     epoch.accumulate(&mine, Op::Sum, Rank(0), 0)?;
+//!     epoch.close(FenceAssert::NONE)?;
+//!
+//!     if world.rank() == 0 {
+//!         println!("{} ranks add up to {}", world.size(), window.load_one(0)?);
+//!     }
+//!     window.free()
+//! }
+//! ```
+//!
+//! # Two faces
+//!
+//! * The **typed face** is what programs use: [`Window<T>`](Window), and an epoch as a guard whose
+//!   methods are the operations. Most of what MPI forbids does not compile.
+//! * The **engine** ([`engine::Win`]) is untyped and shaped like MPI's calls. It checks the same
+//!   rules at run time. Libraries and language bindings use it.
+//!
+//! # Words
+//!
+//! The standard's: *origin* (who calls), *target* (whose memory), *rank*, *window*, *displacement*
+//! in *displacement units*, *access epoch*, *exposure epoch*, *assertion*, *flush*, *group*,
+//! *communicator*. Clauses are cited with their edition. Of every call its documentation says
+//! whether it is collective (every rank of the communicator must call it) or local, and whether
+//! it can block.
+//!
+//! # Errors
+//!
+//! A call that returns an [`Error`] has changed nothing. Errors name call, window, ranks and
+//! values; [`Error::class`] gives MPI's class. When a rank dies, the launcher ends the job.
+//!
+//! # Threads
+//!
+//! All handles stay on the thread that initialised the library (`MPI_THREAD_FUNNELED`).
+
 mod call;
 mod comm;
 mod datatype;
@@ -14,6 +64,7 @@ mod shm;
 mod sync;
 mod universe;
 mod window;
+
 pub use call::Call;
 pub use comm::Comm;
 pub use datatype::{Datatype, DoubleInt, Element, FloatInt, Integer, LongInt, ShortInt, TwoInt};
@@ -27,10 +78,19 @@ pub use num_complex::Complex;
 pub use op::Op;
 pub use universe::Universe;
 pub use window::{FenceAssert, LockAssert, LockType, PostAssert, StartAssert, WindowOptions};
-/// The engine.
+
+/// The engine: untyped windows, with MPI's calls and every check at run time.
+///
+/// A window is made by [`WindowOptions::allocate_bytes`]. The typed face never lends its engine
+/// out, because the engine could end an epoch that a guard believes to be open.
 pub mod engine {
     pub use crate::ops::{Origin, OriginMut};
     pub use crate::window::Win;
+}
+
+#[doc = include_str!("../docs/assertions.md")]
+pub mod assertions {
+    pub use crate::window::{FenceAssert, LockAssert, PostAssert, StartAssert};
 }
 
 /// Test builds only: what the calling rank synchronises, and how to hold it up there.

@@ -6,7 +6,7 @@ use super::heap::HeapWords;
 use super::layout::{Layout, VERSION};
 use super::os::{self, File};
 use crate::error::{Error, Result};
-use crate::prim::{CachePadded, FailedWord, ParkWord, Word32, Word64};
+use crate::prim::{FailedWord, Word32, Word64};
 use crate::sync::{BarrierWords, PostSlot, RankWords, WindowWords};
 use memmap2::MmapRaw;
 use std::rc::Rc;
@@ -289,7 +289,7 @@ impl Segment {
 
     /// The words by which tests signal between ranks.
     #[cfg(feature = "test-hooks")]
-    pub(crate) fn signals(&self) -> Result<&[CachePadded<ParkWord>]> {
+    pub(crate) fn signals(&self) -> Result<&[PostSlot]> {
         self.mapping.views(self.layout.signals, super::layout::SIGNALS as usize)
     }
 }
