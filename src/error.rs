@@ -215,12 +215,15 @@ pub enum Error {
         limit: &'static str,
     },
     /// A rank of the job has failed, so the call would wait for ever.
-    #[error("{at}: rank {failed} of the job has failed")]
+    #[error("{at}: rank {failed} of the job has failed{}", holding(.lock_of))]
     RankFailed {
         /// Where.
         at: Place,
         /// The first rank that failed.
         failed: u32,
+        /// The rank whose part of the window it had locked exclusively, if this call waited for
+        /// that lock.
+        lock_of: Option<u32>,
     },
     /// The environment of this process does not describe a job it could join.
     #[error("this process cannot join the job that its environment names: {what}")]
@@ -264,6 +267,10 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self} ({:?})", self.class())
     }
+}
+
+fn holding(lock_of: &Option<u32>) -> String {
+    lock_of.map_or_else(String::new, |rank| format!("; it held the exclusive lock of rank {rank}"))
 }
 
 impl Error {

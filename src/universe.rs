@@ -94,9 +94,14 @@ impl Context {
         InCall { slot: &self.slot }
     }
 
+    /// The first rank that failed; means something once the job has failed.
+    pub(crate) fn first_failed(&self) -> u32 {
+        self.notice.failed().cause().wrapping_sub(1)
+    }
+
     /// The error of a wait that ended because the job failed.
     pub(crate) fn job_failed(&self, _: JobFailed, at: Place) -> Error {
-        Error::RankFailed { at, failed: self.notice.failed().cause().wrapping_sub(1) }
+        Error::RankFailed { at, failed: self.first_failed(), lock_of: None }
     }
 }
 

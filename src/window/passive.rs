@@ -3,7 +3,7 @@
 use super::state::Access;
 use super::{LockAssert, LockType, Win};
 use crate::call::Call;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::sync::{self, Queueing};
 
@@ -15,8 +15,8 @@ impl Win {
     /// [`Rank::NULL`] it does nothing.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::TargetRank`],
+    /// [`Error::RankFailed`].
     pub fn lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
         let _call = self.enter(Call::Lock);
         if target == Rank::NULL {
@@ -37,18 +37,26 @@ impl Win {
             let (window, words) = (&self.words.lock_all, &self.words_of(target.0).lock);
             let waiter = self.context().waiter();
             sync::lock(window, words, lock_type, own, queueing, &waiter)
-                .map_err(|failed| self.job_failed(failed, Call::Lock))?;
+                .map_err(|_| self.lock_failed(target.0))?;
         }
         self.leave_fence();
         self.epochs.locked(target.0, lock_type, assert.is_nocheck());
         Ok(())
     }
 
+    /// The error of a wait for a lock that ended because the job failed.
+    #[cold]
+    fn lock_failed(&self, target: u32) -> Error {
+        let failed = self.context().first_failed();
+        let lock_of = (self.words_of(target).lock.owner() == Some(failed)).then_some(target);
+        Error::RankFailed { at: self.place(Call::Lock), failed, lock_of }
+    }
+
     /// `MPI_Win_unlock` (MPI-2.2 §11.4.3): the epoch's operations are complete at origin and
     /// target. Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank).
+    /// [`Error::Epoch`], [`Error::TargetRank`].
     pub fn unlock(&self, target: Rank) -> Result<()> {
         let _call = self.enter(Call::Unlock);
         if target == Rank::NULL {
@@ -74,7 +82,7 @@ impl Win {
     /// Local; blocks while any part is locked exclusively.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::RankFailed`].
     pub fn lock_all(&self, assert: LockAssert) -> Result<()> {
         let _call = self.enter(Call::LockAll);
         self.epochs.may_lock_all().map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
@@ -89,7 +97,7 @@ impl Win {
     /// `MPI_Win_unlock_all` (MPI-4.1 §12.5.3). Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
+    /// [`Error::Epoch`]
     pub fn unlock_all(&self) -> Result<()> {
         let _call = self.enter(Call::UnlockAll);
         let nocheck = self
@@ -105,7 +113,7 @@ impl Win {
     /// and target. Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank).
+    /// [`Error::Epoch`], [`Error::TargetRank`].
     #[inline]
     pub fn flush(&self, target: Rank) -> Result<()> {
         self.check_flush(Call::Flush, target)?;
@@ -116,7 +124,7 @@ impl Win {
     /// `MPI_Win_flush_all`: as [`Win::flush`], for every target.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
+    /// [`Error::Epoch`]
     pub fn flush_all(&self) -> Result<()> {
         self.check_flush_all(Call::FlushAll)?;
         sync::flush_all();
@@ -137,7 +145,7 @@ impl Win {
     /// `MPI_Win_flush_local_all`: as [`Win::flush_local`], for every target.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
+    /// [`Error::Epoch`]
     pub fn flush_local_all(&self) -> Result<()> {
         self.check_flush_all(Call::FlushLocalAll)?;
         sync::flush_local_all();
