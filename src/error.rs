@@ -232,7 +232,7 @@ pub enum Error {
         what: String,
     },
     /// The library is already initialised in this process.
-    #[error("init: this process has already joined its job; one Universe lives at a time")]
+    #[error("init: this process has already joined its job, and a process joins once")]
     AlreadyInitialised,
     /// The segment holds a value that the library never writes.
     #[error("the shared segment is damaged: {what}")]

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Mutex;
 
 /// Whether this process has joined its job. A lock and not a cell: a second thread may try too.
-static LIVE: Mutex<bool> = Mutex::new(false);
+static JOINED: Mutex<bool> = Mutex::new(false);
 
 /// This process as a rank of its job, from [`Universe::init`] until it is dropped.
 ///
@@ -24,19 +24,25 @@ pub struct Universe {
 
 impl Universe {
     /// `MPI_Init`: joins the job that `rmarun` has started this process for, or makes a job of
-    /// one rank if it was started without. Local; does not block.
+    /// one rank if it was started without. Once per process. Local; does not block.
     ///
     /// # Errors
-    /// [`Error::AlreadyInitialised`]; [`Error::NotInJob`] if the environment is wrong.
+    /// [`Error::AlreadyInitialised`]; [`Error::NotInJob`] if the environment is wrong, or if
+    /// another process has joined as this rank before (a script that runs two programs).
     pub fn init() -> Result<Universe> {
-        let mut live = LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if *live {
+        let mut joined = JOINED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if *joined {
             return Err(Error::AlreadyInitialised);
         }
         let context = Rc::new(Context::new(launch::join()?)?);
         let world = Comm::world(context.clone());
-        context.slot.joined.store(1);
-        *live = true;
+        // The counters of the segment go on from where a rank has left them, so nobody can take
+        // its place.
+        if context.slot.joined.compare_exchange(0, 1).is_err() {
+            let what = format!("another process has joined it as rank {} before", context.rank);
+            return Err(Error::NotInJob { what });
+        }
+        *joined = true;
         Ok(Universe { context, world })
     }
 
@@ -51,7 +57,6 @@ impl Drop for Universe {
         if !std::thread::panicking() {
             self.context.slot.finished.store(1);
         }
-        *LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = false;
     }
 }
 

@@ -22,8 +22,8 @@ pub struct Mutant {
     pub site_off: Option<(Site, Option<usize>)>,
     /// An algorithm fault.
     pub fault: Option<Fault>,
-    /// A full barrier weakened to an acquire-release fence, on all ranks.
-    pub weakened: Option<Site>,
+    /// A full barrier weakened to an acquire-release fence, on one rank or on all.
+    pub weakened: Option<(Site, Option<usize>)>,
 }
 
 /// How the model waits and how strong its barriers are.
@@ -77,10 +77,12 @@ pub fn planted(fault: Fault) -> bool {
 
 pub(super) fn mem_sync(site: Site) {
     let setting = SETTING.get();
-    if let Some((off, rank)) = setting.mutant.site_off
-        && off == site
-        && rank.is_none_or(|rank| rank == RANK.with(Cell::get))
-    {
+    let concerns = |mutant: Option<(Site, Option<usize>)>| {
+        mutant.is_some_and(|(at, rank)| {
+            at == site && rank.is_none_or(|rank| rank == RANK.with(Cell::get))
+        })
+    };
+    if concerns(setting.mutant.site_off) {
         return;
     }
     let parking = matches!(site, Site::ParkWaiter | Site::ParkWaker);
@@ -88,7 +90,7 @@ pub(super) fn mem_sync(site: Site) {
         // Nobody sleeps, and no window data may lean on the fences of parking.
         return;
     }
-    let full = (setting.full_barrier || parking) && setting.mutant.weakened != Some(site);
+    let full = (setting.full_barrier || parking) && !concerns(setting.mutant.weakened);
     fence(if full { SeqCst } else { AcqRel });
 }
 

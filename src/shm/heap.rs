@@ -10,12 +10,13 @@
 //! 2. Memory is reserved before it is handed out, and before a header is written into it.
 //! 3. Whole pages inside a free block, behind its header, are holes (module `shm`, invariant 3).
 
+use super::alloc_error::{AllocError, Limit};
 use super::layout::GRANULE;
 use super::os;
 use super::segment::Segment;
 use super::size_class::{FIRST, SECOND, class, round_to_class};
 use crate::error::{Error, Result};
-use crate::prim::{JobFailed, Site, Waiter, Word64};
+use crate::prim::{Site, Waiter, Word64};
 use crate::sync::Exclusion;
 
 const FREE: u64 = 0;
@@ -44,29 +45,6 @@ pub(super) struct BlockHeader {
     state: Word64,
     next_free: Word64,
     previous_free: Word64,
-}
-
-/// Why there is no block.
-#[derive(Debug)]
-pub(crate) enum AllocError {
-    /// Less than requested is available, because of the limit named.
-    Short { available: u64, limit: &'static str },
-    /// The job failed while the allocator was held by another rank.
-    JobFailed,
-    /// Damage, or a refusal of the system.
-    Other(Error),
-}
-
-impl From<Error> for AllocError {
-    fn from(error: Error) -> Self {
-        AllocError::Other(error)
-    }
-}
-
-impl From<JobFailed> for AllocError {
-    fn from(_: JobFailed) -> Self {
-        AllocError::JobFailed
-    }
 }
 
 /// The allocator of a segment.
@@ -110,16 +88,14 @@ impl<'a> Heap<'a> {
         bytes: u64,
         waiter: &Waiter<'_>,
     ) -> std::result::Result<u64, AllocError> {
-        let limit = "the size of the segment; see rmarun --segment-size";
         let all = self.segment.bytes() - self.segment.layout().arena;
         if bytes > all {
-            return Err(AllocError::Short { available: all, limit });
+            return Err(AllocError::Short { available: all, limit: Limit::Segment });
         }
         if bytes >= LARGE {
             let available = os::available_memory()?;
             if bytes > available {
-                let limit = "the memory of the machine or of its control group";
-                return Err(AllocError::Short { available, limit });
+                return Err(AllocError::Short { available, limit: Limit::Machine });
             }
         }
         let sites = (Site::HeapPost, Site::HeapPre);
@@ -153,8 +129,7 @@ impl<'a> Heap<'a> {
         let words = self.words()?;
         let Some(at) = self.find(words, granules)? else {
             let available = self.largest_free(words)?.saturating_sub(1) * GRANULE;
-            let limit = "the largest free block of the segment; see rmarun --segment-size";
-            return Err(AllocError::Short { available, limit });
+            return Err(AllocError::Short { available, limit: Limit::Block });
         };
         let header = self.block(at)?;
         let rest = header
@@ -164,10 +139,10 @@ impl<'a> Heap<'a> {
             .ok_or(Error::Damaged { what: "size of a free block" })?;
         // Invariant 2: the block, and the header of what remains behind it.
         let reserve = (granules + u64::from(rest != 0)) * GRANULE;
-        self.segment.file().reserve(at * GRANULE, reserve).map_err(|_| AllocError::Short {
-            available: 0,
-            limit: "the memory file refused to grow",
-        })?;
+        self.segment
+            .file()
+            .reserve(at * GRANULE, reserve)
+            .map_err(|_| AllocError::Short { available: 0, limit: Limit::File })?;
         self.unlist(at, header)?;
         header.state.store(USED);
         if rest != 0 {

@@ -10,6 +10,7 @@
 //! 4. No reference to window memory exists, except the slice of an exclusively locked own part
 //!    (`epoch::local`); everything else works on raw pointers.
 
+mod alloc_error;
 mod copy;
 mod heap;
 mod layout;
@@ -18,8 +19,9 @@ mod segment;
 mod size_class;
 mod span;
 
+pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use copy::copy;
-pub(crate) use heap::{AllocError, Heap};
+pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage};
 pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
 pub(crate) use segment::{NoticeBoard, Placed, PlacedSlice, RankSlot, Segment, WindowHeader};

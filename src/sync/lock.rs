@@ -218,10 +218,9 @@ impl LockWords {
         self.state.0.owner.load().checked_sub(1)
     }
 
-    /// Whether any rank is inside or waits. A snapshot: it may be old when it is returned.
-    pub fn is_busy(&self) -> bool {
-        let state = State(self.state.0.state.load());
-        (0..2).any(|side| state.inside(side) + state.waiting(side) != 0)
+    /// Whether any rank is inside on `side`. A snapshot: it may be old when it is returned.
+    pub fn is_held(&self, side: Side) -> bool {
+        State(self.state.0.state.load()).inside(side.index()) != 0
     }
 }
 

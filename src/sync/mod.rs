@@ -32,6 +32,16 @@ pub struct WindowWords {
     pub lock_all: CachePadded<LockWords>,
 }
 
+/// What a rank says of its own epochs; each word is 0 or 1 and written by that rank alone.
+#[repr(C)]
+#[derive(Default)]
+pub struct OpenEpochs {
+    /// It is inside a fence epoch; written before it arrives at the fence.
+    pub fence: Word32,
+    /// It is between post and wait.
+    pub exposure: Word32,
+}
+
 /// The synchronisation words of one window that belong to one of its ranks as a target.
 #[repr(C)]
 #[derive(Default)]
@@ -42,6 +52,6 @@ pub struct RankWords {
     pub accumulate: Exclusion,
     /// Post/start and complete/wait of this target.
     pub pscw: PscwWords,
-    /// Whether this rank is inside a fence epoch: written by it before it arrives at a fence.
-    pub fence_open: CachePadded<Word32>,
+    /// What epochs this rank has open, for the checks of others.
+    pub open: CachePadded<OpenEpochs>,
 }

@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::shm::PlacedSlice;
-use crate::sync::{self, FenceKind, PostSlot};
+use crate::sync::{self, FenceKind, PostSlot, Side};
 
 /// This rank's side of post/start/complete/wait.
 pub(super) struct Pscw {
@@ -64,7 +64,7 @@ impl Win {
             false => FenceKind::Barrier,
         };
         // Before the arrival, so that whoever has passed this fence knows.
-        self.words_of(self.comm.rank()).fence_open.store(u32::from(opens));
+        self.words_of(self.comm.rank()).open.fence.store(u32::from(opens));
         let mut round = self.fence_round.get();
         let waiter = self.context().waiter();
         let passed = sync::fence(&self.words.fence, self.comm.size(), &mut round, kind, &waiter);
@@ -75,7 +75,7 @@ impl Win {
 
     /// Ends a fence epoch that turned out to be none, before an epoch of another kind opens.
     pub(super) fn leave_fence(&self) {
-        self.words_of(self.comm.rank()).fence_open.store(0);
+        self.words_of(self.comm.rank()).open.fence.store(0);
     }
 
     /// `MPI_Win_post` (MPI-2.2 §11.4.2): exposes this rank's part to the ranks of `origins`.
@@ -90,7 +90,9 @@ impl Win {
         let _call = self.enter(Call::Post);
         let own = self.comm.rank();
         self.epochs.may_post(own).map_err(|problem| self.wrong_epoch(Call::Post, problem))?;
-        if self.words_of(own).lock.is_busy() || self.words.lock_all.is_busy() {
+        let lock = &self.words_of(own).lock;
+        let is_locked = lock.is_held(Side::Left) || lock.is_held(Side::RightExclusive);
+        if is_locked || self.words.lock_all.is_held(Side::Left) {
             let problem = "post is not allowed while another rank has locked this rank's part";
             return Err(self.wrong_epoch(Call::Post, problem.into()));
         }
@@ -99,10 +101,14 @@ impl Win {
             true => &[][..],
             false => &origins[..],
         };
+        if !slots.is_empty() {
+            self.make_table()?;
+        }
+        // Nothing can fail from here on, and nobody may see the post before the flag.
+        self.words_of(own).open.exposure.store(1);
         if slots.is_empty() {
             sync::post([].into_iter());
         } else {
-            self.make_table()?;
             let pscw = self.pscw.borrow();
             let (_, table) = pscw.own.as_ref().expect("make_table has made it");
             sync::post(slots.iter().map(|origin| &table[*origin as usize]));
@@ -160,7 +166,7 @@ impl Win {
         let seen = &mut self.pscw.borrow_mut().completes_seen;
         sync::wait(words, origins, seen, &self.context().waiter())
             .map_err(|failed| self.job_failed(failed, Call::Wait))?;
-        self.epochs.waited();
+        self.unexpose();
         Ok(())
     }
 
@@ -177,9 +183,14 @@ impl Win {
         let words = &self.words_of(self.comm.rank()).pscw;
         let done = sync::test(words, origins, &mut self.pscw.borrow_mut().completes_seen);
         if done {
-            self.epochs.waited();
+            self.unexpose();
         }
         Ok(done)
+    }
+
+    fn unexpose(&self) {
+        self.words_of(self.comm.rank()).open.exposure.store(0);
+        self.epochs.waited();
     }
 
     fn origins_to_await(&self, call: Call) -> Result<u32> {

@@ -11,7 +11,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::Rank;
 use crate::prim::JobFailed;
-use crate::shm::{AllocError, Heap, Span, WindowHeader, page_size};
+use crate::shm::{AllocError, Heap, Limit, Span, WindowHeader, page_size};
 use crate::sync::{RankWords, WindowWords};
 use std::cell::{Cell, RefCell};
 
@@ -153,8 +153,9 @@ struct Outcome {
     error: Option<AllocError>,
 }
 
-const SHORT: u64 = 1;
-const OTHER: u64 = 2;
+/// Kinds of failure: the limits count on from here.
+const OTHER: u64 = 1;
+const SHORT: u64 = 2;
 
 impl Outcome {
     fn of(block: std::result::Result<u64, AllocError>) -> Outcome {
@@ -162,7 +163,9 @@ impl Outcome {
             Ok(block) => Outcome { words: [block, 0, 0], error: None },
             Err(error) => {
                 let words = match &error {
-                    AllocError::Short { available, .. } => [0, SHORT, *available],
+                    AllocError::Short { available, limit } => {
+                        [0, SHORT + *limit as u64, *available]
+                    }
                     _ => [0, OTHER, 0],
                 };
                 Outcome { words, error: Some(error) }
@@ -173,17 +176,15 @@ impl Outcome {
     fn block(self, comm: &Comm, plan: &Plan) -> Result<u64> {
         let at = Place { call: Call::WinAllocate, window: None, rank: comm.rank() };
         let [block, failure, available] = self.words;
-        match (failure, self.error) {
-            (0, _) => Ok(block),
-            (SHORT, error) => {
-                let limit = match error {
-                    Some(AllocError::Short { limit, .. }) => limit,
-                    _ => "as rank 0 found",
-                };
-                Err(Error::NoMemory { at, requested: plan.total, available, limit })
+        let limit = failure.checked_sub(SHORT).and_then(|k| Limit::ALL.get(k as usize));
+        match (failure, self.error, limit) {
+            (0, ..) => Ok(block),
+            (_, _, Some(limit)) => {
+                let (requested, limit) = (plan.total, limit.name());
+                Err(Error::NoMemory { at, requested, available, limit })
             }
-            (_, Some(AllocError::Other(error))) => Err(error),
-            (_, Some(AllocError::JobFailed)) => Err(comm.context().job_failed(JobFailed, at)),
+            (_, Some(AllocError::Other(error)), _) => Err(error),
+            (_, Some(AllocError::JobFailed), _) => Err(comm.context().job_failed(JobFailed, at)),
             _ => Err(Error::Size { at, problem: "rank 0 could not allocate the window".into() }),
         }
     }
@@ -246,6 +247,7 @@ impl Win {
             AllocError::JobFailed => self.job_failed(JobFailed, call),
             AllocError::Other(error) => error,
             AllocError::Short { available, limit } => {
+                let limit = limit.name();
                 Error::NoMemory { at: self.place(call), requested, available, limit }
             }
         }

@@ -11,22 +11,22 @@ impl Win {
     /// `MPI_Win_lock` (MPI-2.2 §11.4.3): opens an access epoch on `target`. Several targets may be
     /// locked at once.
     ///
-    /// Local; blocks while a conflicting lock is held. The target takes no part. With a target of
-    /// [`Rank::NULL`] it does nothing.
+    /// Local; blocks while a conflicting lock is held. The target takes no part.
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::RankFailed`].
     pub fn lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
         let _call = self.enter(Call::Lock);
-        if target == Rank::NULL {
-            return Ok(());
-        }
         self.check_rank(Call::Lock, target)?;
         let own = self.comm.rank();
         self.epochs
             .may_lock(target.0, own)
             .map_err(|problem| self.wrong_epoch(Call::Lock, problem))?;
+        if self.words_of(target.0).open.exposure.load() != 0 {
+            let problem = format!("rank {} has exposed its part by post", target.0);
+            return Err(self.wrong_epoch(Call::Lock, problem));
+        }
         if assert.is_nocheck() {
             sync::lock_nocheck();
         } else {
@@ -59,9 +59,6 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`].
     pub fn unlock(&self, target: Rank) -> Result<()> {
         let _call = self.enter(Call::Unlock);
-        if target == Rank::NULL {
-            return Ok(());
-        }
         self.check_rank(Call::Unlock, target)?;
         let (held, nocheck) = self
             .epochs
@@ -178,6 +175,6 @@ impl Win {
     /// Whether some rank has a fence epoch open, and which: it may then put at any time without
     /// asking for a lock. Call after a MEM_SYNC.
     pub(crate) fn rank_in_fence_epoch(&self) -> Option<u32> {
-        (0..self.comm.size()).find(|rank| self.words_of(*rank).fence_open.load() != 0)
+        (0..self.comm.size()).find(|rank| self.words_of(*rank).open.fence.load() != 0)
     }
 }
