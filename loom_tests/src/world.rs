@@ -2,7 +2,7 @@
 
 pub use crate::data::Data;
 use crate::prim::{FailedWord, JobFailed, ParkWord, Patience, Waiter, model};
-use loom::sync::Arc;
+use std::sync::Arc;
 
 /// The job: how its ranks wait, and the word that ends every wait.
 #[derive(Default)]
@@ -32,7 +32,12 @@ impl Message {
 
     /// Waits until it has been sent `count` times.
     pub fn receive(&self, job: &Job, count: u32) {
-        passed(job.waiter().until(&self.0, |sent| sent >= count).map(drop));
+        assert!(self.received(job, count), "a wait ended although the job has not failed");
+    }
+
+    /// As `receive`, or `false` when the job has failed first.
+    pub fn received(&self, job: &Job, count: u32) -> bool {
+        job.waiter().until(&self.0, |sent| sent >= count).is_ok()
     }
 }
 

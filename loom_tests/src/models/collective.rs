@@ -6,7 +6,7 @@ use crate::world::{Data, Job, each, passed, run};
 
 /// The models of this protocol.
 pub fn models() -> Vec<Model> {
-    let model = |name, ranks, run| Model::new("collective", name, ranks, run);
+    let model = |name, ranks, run: fn(usize)| Model::new("collective", name, ranks, run);
     vec![
         model("staging", 2, |n| staging(n, 2, 3)),
         model("staging", 3, |n| staging(n, 2, 1)).within(BOUND_2, EXHAUSTIVE),

@@ -8,7 +8,7 @@ const BARRIER: FenceKind = FenceKind::Barrier;
 
 /// The models of this protocol.
 pub fn models() -> Vec<Model> {
-    let model = |name, ranks, run| Model::new("fence", name, ranks, run);
+    let model = |name, ranks, run: fn(usize)| Model::new("fence", name, ranks, run);
     vec![
         model("neighbours", 2, |n| neighbours(n, 1)),
         model("neighbours twice", 2, |n| neighbours(n, 2)).within(BOUND_2, EXHAUSTIVE),
@@ -17,12 +17,12 @@ pub fn models() -> Vec<Model> {
         model("one for all", 2, one_for_all),
         model("one for all", 3, one_for_all).within(BOUND_2, EXHAUSTIVE),
         model("one for all", 4, one_for_all).within(WIDE, BOUND_2),
-        model("arrive only", 2, arrive_only),
+        model("arrive only", 2, arrive_only).within(BOUND_2, EXHAUSTIVE),
         model("arrive only", 3, arrive_only).within(WIDE, BOUND_2),
     ]
 }
 
-pub(super) struct World {
+struct World {
     job: Job,
     words: BarrierWords,
     window: Vec<Data>,

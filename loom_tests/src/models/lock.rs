@@ -1,0 +1,197 @@
+//! The lock of one target, and its meeting with the window-wide one.
+
+use crate::explore::{BOUND_2, BOUND_3, Model, ONE_LOOK, WIDE};
+use crate::sync::{
+    Held, LockWords, Queueing, lock, lock_nocheck, unlock, unlock_nocheck,
+};
+use crate::world::{Data, Job, Message, each, passed, run};
+
+/// The models of this protocol.
+pub fn models() -> Vec<Model> {
+    let model = |name: &str, ranks, run: fn(usize)| Model::new("lock", name, ranks, run);
+    let mut models = vec![
+        model("exclusive", 2, |n| exclusive(n, 1)),
+        model("exclusive twice", 2, |n| exclusive(n, 2)).within(BOUND_3, ONE_LOOK),
+        model("exclusive", 3, |n| exclusive(n, 1)),
+        model("exclusive twice", 3, |n| exclusive(n, 2)).within(BOUND_2, BOUND_2),
+        model("exclusive", 4, |n| exclusive(n, 1)).within(WIDE, BOUND_2),
+        model("shared then exclusive", 2, shared_then_exclusive).within(BOUND_3, ONE_LOOK),
+        model("shared then exclusive", 3, shared_then_exclusive),
+        model("several targets", 2, several_targets).within(BOUND_3, ONE_LOOK),
+        model("several targets", 3, several_targets),
+        model("nocheck", 2, nocheck),
+        model("owner", 2, owner),
+    ];
+    for writer in 0..3 {
+        let name = format!("two readers, rank {writer} writes");
+        models.push(Model::new("lock", &name, 3, move |n| readers(n, writer)));
+    }
+    models.push(Model::new("lock", "three readers", 4, |n| readers(n, 0)).within(BOUND_2, BOUND_3));
+    models
+}
+
+/// One lock per target; two elements per target.
+pub(super) struct World {
+    pub job: Job,
+    pub window: LockWords,
+    pub targets: Vec<LockWords>,
+    pub data: Vec<[Data; 2]>,
+    pub messages: Vec<Message>,
+}
+
+pub(super) fn world(targets: usize) -> World {
+    World {
+        job: Job::default(),
+        window: LockWords::default(),
+        targets: each(targets),
+        data: each(targets),
+        messages: each(2),
+    }
+}
+
+impl World {
+    pub fn lock(&self, me: usize, target: usize, held: Held, queueing: Queueing) {
+        let waiter = self.job.waiter();
+        passed(lock(&self.window, &self.targets[target], held, me as u32, queueing, &waiter));
+    }
+
+    pub fn unlock(&self, target: usize, held: Held) {
+        unlock(&self.window, &self.targets[target], held);
+    }
+
+    /// Counts up both elements of a target under its exclusive lock.
+    pub fn write(&self, me: usize, target: usize) {
+        self.lock(me, target, Held::Exclusive, Queueing::Fair);
+        self.count_up(target);
+        self.unlock(target, Held::Exclusive);
+    }
+
+    pub fn count_up(&self, target: usize) {
+        let [a, b] = &self.data[target];
+        a.set(a.get() + 1);
+        b.set(b.get() + 1);
+    }
+
+    /// Reads both elements of a target under its shared lock.
+    pub fn read(&self, me: usize, target: usize) -> u32 {
+        self.lock(me, target, Held::Shared, Queueing::Fair);
+        let value = self.look(target);
+        self.unlock(target, Held::Shared);
+        value
+    }
+
+    pub fn look(&self, target: usize) -> u32 {
+        let [a, b] = &self.data[target];
+        let value = a.get();
+        assert_eq!(value, b.get(), "a reader saw half of a write");
+        value
+    }
+
+    pub fn assert_free(&self) {
+        let locks = self.targets.iter().chain([&self.window]);
+        assert!(locks.into_iter().all(|lock| !lock.is_busy()), "a lock is left held");
+    }
+}
+
+/// All ranks count up under the exclusive lock.
+pub(super) fn exclusive(ranks: usize, rounds: u32) {
+    let w = run(
+        ranks,
+        || world(1),
+        move |w, me| {
+            for _ in 0..rounds {
+                w.write(me, 0);
+            }
+        },
+    );
+    assert_eq!(w.data[0][0].get(), ranks as u32 * rounds, "an update is lost");
+    w.assert_free();
+}
+
+/// Every rank reads and then writes: each role for each rank.
+pub(super) fn shared_then_exclusive(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(1),
+        move |w, me| {
+            assert!(w.read(me, 0) < ranks as u32, "a write before it happened");
+            w.write(me, 0);
+        },
+    );
+    assert_eq!(w.data[0][0].get(), ranks as u32, "an update is lost");
+    w.assert_free();
+}
+
+/// One rank writes, the others read: two readers that leave, and one writer that they admit.
+pub(super) fn readers(ranks: usize, writer: usize) {
+    let w = run(
+        ranks,
+        || world(1),
+        move |w, me| {
+            if me == writer {
+                w.write(me, 0);
+            } else {
+                w.read(me, 0);
+            }
+        },
+    );
+    w.assert_free();
+}
+
+/// Locks of different targets are held together, and do not keep each other out.
+fn several_targets(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(2),
+        |w, me| {
+            let (first, second) = (me % 2, (me + 1) % 2);
+            w.write(me, first);
+            w.lock(me, 0, Held::Shared, Queueing::Fair);
+            w.lock(me, 1, Held::Shared, Queueing::HoldersOnly);
+            w.look(first);
+            w.look(second);
+            w.unlock(0, Held::Shared);
+            w.unlock(1, Held::Shared);
+        },
+    );
+    w.assert_free();
+}
+
+/// NOCHECK on either side: the messages of the program keep the accesses apart.
+fn nocheck(ranks: usize) {
+    run(
+        ranks,
+        || world(1),
+        |w, me| {
+            if me == 1 {
+                w.messages[0].receive(&w.job, 1);
+            }
+            lock_nocheck();
+            w.count_up(0);
+            unlock_nocheck();
+            if me == 0 {
+                w.messages[0].send();
+                w.messages[1].receive(&w.job, 1);
+                lock_nocheck();
+                assert_eq!(w.look(0), 2, "get");
+                unlock_nocheck();
+            } else {
+                w.messages[1].send();
+            }
+        },
+    );
+}
+
+/// The words name the holder while it is inside, and nobody afterwards.
+fn owner(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(1),
+        |w, me| {
+            w.lock(me, 0, Held::Exclusive, Queueing::Fair);
+            assert_eq!(w.targets[0].owner(), Some(me as u32), "owner");
+            w.unlock(0, Held::Exclusive);
+        },
+    );
+    assert_eq!(w.targets[0].owner(), None, "owner of a free lock");
+}

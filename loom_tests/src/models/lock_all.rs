@@ -1,0 +1,157 @@
+//! `lock_all` against exclusive lockers, and the scenarios that would deadlock without the
+//! invariants 6 and 7 of `src/sync/README.md`.
+
+use super::lock::{World, world};
+use crate::explore::{BOUND_2, BOUND_3, Model, ONE_LOOK, WIDE};
+use crate::sync::{Held, Queueing, lock_all, unlock_all};
+use crate::world::{passed, run};
+
+/// The models of this protocol.
+pub fn models() -> Vec<Model> {
+    let mut models = vec![
+        Model::new("lock_all", "read all, write one", 2, read_all_write_one)
+            .within(BOUND_3, ONE_LOOK),
+        Model::new("lock_all", "read all, write one", 3, read_all_write_one),
+        Model::new("lock_all", "nocheck", 2, nocheck),
+        Model::new("lock_all", "nested", 3, nested),
+        Model::new("lock_all", "nested, two exclusive", 4, nested_four).within(WIDE, BOUND_2),
+    ];
+    for writer in 0..3 {
+        let name = format!("two holders, rank {writer} writes");
+        let model = Model::new("lock_all", &name, 3, move |n| holders(n, writer));
+        models.push(model);
+    }
+    models
+}
+
+impl World {
+    fn lock_all(&self) {
+        passed(lock_all(Some(&self.window), &self.job.waiter()));
+    }
+
+    fn unlock_all(&self) {
+        unlock_all(Some(&self.window));
+    }
+}
+
+/// Every rank reads all targets under `lock_all`, then writes one under its exclusive lock.
+pub(super) fn read_all_write_one(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(2),
+        |w, me| {
+            w.lock_all();
+            w.look(0);
+            w.look(1);
+            w.unlock_all();
+            w.write(me, (me + 1) % 2);
+            w.lock_all();
+            w.look(0);
+            w.unlock_all();
+        },
+    );
+    w.assert_free();
+}
+
+/// One rank writes, the others hold `lock_all`: two that leave, and one writer they admit.
+fn holders(ranks: usize, writer: usize) {
+    let w = run(
+        ranks,
+        || world(1),
+        move |w, me| {
+            if me == writer {
+                w.write(me, 0);
+            } else {
+                w.lock_all();
+                w.look(0);
+                w.unlock_all();
+            }
+        },
+    );
+    w.assert_free();
+}
+
+/// NOCHECK: the messages of the program keep the accesses apart.
+fn nocheck(ranks: usize) {
+    run(
+        ranks,
+        || world(1),
+        |w, me| {
+            let wait = || passed(lock_all(None, &w.job.waiter()));
+            if me == 1 {
+                w.messages[0].receive(&w.job, 1);
+            }
+            wait();
+            w.count_up(0);
+            unlock_all(None);
+            if me == 0 {
+                w.messages[0].send();
+                w.messages[1].receive(&w.job, 1);
+                wait();
+                assert_eq!(w.look(0), 2, "get");
+                unlock_all(None);
+            } else {
+                w.messages[1].send();
+            }
+        },
+    );
+}
+
+/// Invariant 6: rank 0 holds target 0 and wants target 1; rank 1 waits for target 0 in the room
+/// of exclusive lockers; rank 2 waits for that room. Rank 0 must not queue behind rank 2.
+pub(super) fn nested(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(2),
+        |w, me| match me {
+            0 => {
+                w.lock(me, 0, Held::Shared, Queueing::Fair);
+                w.look(0);
+                w.lock(me, 1, Held::Exclusive, Queueing::HoldersOnly);
+                w.count_up(1);
+                w.unlock(1, Held::Exclusive);
+                w.unlock(0, Held::Shared);
+            }
+            1 => w.write(me, 0),
+            _ => {
+                w.lock_all();
+                w.look(0);
+                w.look(1);
+                w.unlock_all();
+            }
+        },
+    );
+    w.assert_free();
+}
+
+/// Invariant 7: as `nested`, but rank 0 wants target 1 shared, rank 1 waits for target 0, and
+/// rank 3 wants target 1 exclusively and may stand behind the waiting `lock_all` of rank 2. If it
+/// held its target while it stood there, rank 0 would wait for it for ever.
+fn nested_four(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(2),
+        |w, me| match me {
+            0 => {
+                w.lock(me, 0, Held::Shared, Queueing::Fair);
+                w.messages[0].send();
+                w.lock(me, 1, Held::Shared, Queueing::HoldersOnly);
+                w.look(0);
+                w.look(1);
+                w.unlock(1, Held::Shared);
+                w.unlock(0, Held::Shared);
+            }
+            1 => {
+                w.messages[0].receive(&w.job, 1);
+                w.write(me, 0);
+            }
+            2 => {
+                w.lock_all();
+                w.look(0);
+                w.unlock_all();
+            }
+            _ => w.write(me, 1),
+        },
+    );
+    w.assert_free();
+}

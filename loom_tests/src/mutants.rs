@@ -1,0 +1,236 @@
+//! The table of mutants: everything that is left out, weakened or made wrong, one at a time, and
+//! the models that should notice.
+//!
+//! * **A MEM_SYNC left out**: each [`Site`], on all ranks and on each single rank.
+//! * **A full barrier weakened** to an acquire-release fence: the two of parking, and each flush
+//!   where two ranks put and get crosswise. The other sites run as acquire-release fences in
+//!   every model already, and the accesses of the words are relaxed without exception (`prim`,
+//!   invariant 1), so there is no further ordering to weaken.
+//! * **An algorithm fault**: each [`Fault`].
+//!
+//! A new site or fault does not compile until [`noticed_by`] or [`found_by`] names its models, and
+//! `tests/mutants.rs` compares the two lists with the source of the enums.
+
+use crate::explore::{Finding, Model};
+use crate::models;
+use crate::prim::model::Mutant;
+use crate::prim::{Fault, Site};
+use std::time::Duration;
+
+/// Every site.
+pub const SITES: &[Site] = &[
+    Site::FencePre,
+    Site::FencePost,
+    Site::PostPre,
+    Site::StartPost,
+    Site::CompletePre,
+    Site::WaitPost,
+    Site::LockPost,
+    Site::UnlockPre,
+    Site::LockAllPost,
+    Site::UnlockAllPre,
+    Site::Flush,
+    Site::FlushAll,
+    Site::FlushLocal,
+    Site::FlushLocalAll,
+    Site::WinSync,
+    Site::CollectivePre,
+    Site::CollectivePost,
+    Site::AccumulatePost,
+    Site::AccumulatePre,
+    Site::HeapPost,
+    Site::HeapPre,
+    Site::LockCarry,
+    Site::TablePre,
+    Site::TableCarry,
+    Site::ParkWaiter,
+    Site::ParkWaker,
+];
+
+/// Every fault.
+pub const FAULTS: &[Fault] = &[
+    Fault::BarrierReset,
+    Fault::BarrierEarly,
+    Fault::PostSlotShared,
+    Fault::PostStale,
+    Fault::CompletedReset,
+    Fault::NocheckCounts,
+    Fault::TableEarly,
+    Fault::ReaderIgnoresWriter,
+    Fault::WriterIgnoresReaders,
+    Fault::GrantForgotten,
+    Fault::GrantTwo,
+    Fault::NestedQueues,
+    Fault::LockAllIgnored,
+    Fault::SleepUnannounced,
+    Fault::SleepWithoutCheck,
+    Fault::WakeForgotten,
+    Fault::WakeOne,
+    Fault::FailureIgnored,
+];
+
+/// The models that should notice when `site` is left out: the names begin with one of these.
+/// In each list every rank has the role in which it executes the site.
+fn noticed_by(site: Site) -> &'static [&'static str] {
+    match site {
+        Site::FencePre | Site::FencePost => &["fence/neighbours x"],
+        Site::CollectivePre | Site::CollectivePost => &["collective/staging x"],
+        Site::PostPre | Site::StartPost | Site::CompletePre | Site::WaitPost => &["pscw/ring x"],
+        Site::TablePre | Site::TableCarry => &["pscw/table x"],
+        Site::LockPost | Site::UnlockPre => &["lock/shared then exclusive x"],
+        Site::LockAllPost | Site::UnlockAllPre => &["lock_all/read all, write one x"],
+        Site::LockCarry => &["lock/two readers, rank"],
+        Site::Flush => &["flush/flush then message x"],
+        Site::FlushAll => &["flush/flush_all then message x"],
+        Site::FlushLocal => &["flush/flush_local then message x"],
+        Site::FlushLocalAll => &["flush/flush_local_all then message x"],
+        Site::WinSync => &["flush/win_sync then message x"],
+        Site::AccumulatePost | Site::AccumulatePre => &["accumulate/accumulate x"],
+        Site::HeapPost | Site::HeapPre => &["accumulate/allocate x"],
+        Site::ParkWaiter | Site::ParkWaker => &["parking/fence x"],
+    }
+}
+
+/// Sites that must be full barriers, with the models that notice when they are not.
+const FULL_BARRIERS: &[(Site, &str)] = &[
+    (Site::Flush, "flush/flush crosswise x"),
+    (Site::FlushAll, "flush/flush_all crosswise x"),
+    (Site::FlushLocal, "flush/flush_local crosswise x"),
+    (Site::FlushLocalAll, "flush/flush_local_all crosswise x"),
+    (Site::WinSync, "flush/win_sync crosswise x"),
+    (Site::ParkWaiter, "parking/fence x"),
+    (Site::ParkWaker, "parking/fence x"),
+];
+
+/// The models that should find `fault`: the names begin with one of these.
+fn found_by(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
+        Fault::BarrierEarly => &["fence/neighbours x"],
+        Fault::PostSlotShared => &["pscw/two targets in turn x"],
+        Fault::PostStale => &["pscw/ring x"],
+        Fault::CompletedReset => &["pscw/"],
+        Fault::NocheckCounts => &["pscw/nocheck x"],
+        Fault::TableEarly => &["pscw/table x"],
+        Fault::ReaderIgnoresWriter | Fault::WriterIgnoresReaders => {
+            &["lock/shared then exclusive x"]
+        }
+        Fault::GrantForgotten => &["lock/exclusive x"],
+        Fault::GrantTwo => &["lock/exclusive x3"],
+        Fault::NestedQueues => &["lock_all/nested x"],
+        Fault::LockAllIgnored => &["lock_all/read all, write one x"],
+        Fault::SleepUnannounced | Fault::SleepWithoutCheck | Fault::WakeForgotten => {
+            &["parking/fence x"]
+        }
+        Fault::WakeOne => &["parking/fence x3"],
+        Fault::FailureIgnored => &["failure/fence"],
+    }
+}
+
+/// A mutant, and the models that are tried in turn until one kills it.
+pub struct Row {
+    /// What is different.
+    pub mutant: Mutant,
+    /// Who should notice.
+    pub candidates: Vec<Model>,
+}
+
+/// What became of a mutant.
+pub struct Verdict {
+    /// Its name.
+    pub mutant: String,
+    /// The model that killed it, and what it found; `None` for a survivor.
+    pub killer: Option<(String, String)>,
+    /// Executions of all candidates that were tried.
+    pub executions: usize,
+    /// Wall time of all candidates that were tried.
+    pub elapsed: Duration,
+}
+
+impl Row {
+    /// What is different, in words.
+    pub fn name(&self) -> String {
+        let Mutant { site_off, fault, weakened } = self.mutant;
+        let (what, rank) = match (site_off, weakened, fault) {
+            (Some((site, rank)), _, _) => (format!("without {site:?}"), rank),
+            (_, Some((site, rank)), _) => (format!("weak {site:?}"), rank),
+            (_, _, Some(fault)) => (format!("{fault:?}"), None),
+            (None, None, None) => ("no mutant".into(), None),
+        };
+        rank.map_or(what.clone(), |rank| format!("{what} on rank {rank}"))
+    }
+
+    /// Tries the candidates in turn, within the bounds of the ordinary test command.
+    pub fn run(&self) -> Verdict {
+        let (mut executions, mut elapsed) = (0, Duration::ZERO);
+        let mut killer = None;
+        for model in &self.candidates {
+            match model.explore(self.mutant, model.short) {
+                Ok(explored) => {
+                    executions += explored.executions;
+                    elapsed += explored.elapsed;
+                }
+                Err(Finding { message, executions: more, elapsed: longer }) => {
+                    executions += more;
+                    elapsed += longer;
+                    killer = Some((model.name.clone(), message));
+                    break;
+                }
+            }
+        }
+        Verdict { mutant: self.name(), killer, executions, elapsed }
+    }
+}
+
+fn candidates(prefixes: &[&str]) -> Vec<Model> {
+    let all = models::all();
+    all.into_iter().filter(|model| prefixes.iter().any(|p| model.name.starts_with(p))).collect()
+}
+
+/// The whole table.
+pub fn all() -> Vec<Row> {
+    [deletions(), weakenings(), faults()].into_iter().flatten().collect()
+}
+
+/// Each site left out on all ranks, and on each rank of its models.
+pub fn deletions() -> Vec<Row> {
+    let rows = SITES.iter().flat_map(|&site| {
+        on_each_rank(noticed_by(site), move |rank| Mutant {
+            site_off: Some((site, rank)),
+            ..Mutant::default()
+        })
+    });
+    rows.collect()
+}
+
+/// Each full barrier weakened on all ranks, and on each rank of its models.
+pub fn weakenings() -> Vec<Row> {
+    let rows = FULL_BARRIERS.iter().flat_map(|&(site, models)| {
+        on_each_rank(&[models], move |rank| Mutant {
+            weakened: Some((site, rank)),
+            ..Mutant::default()
+        })
+    });
+    rows.collect()
+}
+
+/// One mutant for all ranks, and one for each rank of the models.
+fn on_each_rank(models: &[&str], mutant: impl Fn(Option<usize>) -> Mutant) -> Vec<Row> {
+    let candidates = candidates(models);
+    let ranks = candidates.iter().map(|model| model.ranks).max().unwrap_or(0);
+    let row = |rank: Option<usize>| {
+        let able = |model: &&Model| rank.is_none_or(|rank| rank < model.ranks);
+        let candidates = candidates.iter().filter(able).cloned().collect();
+        Row { mutant: mutant(rank), candidates }
+    };
+    std::iter::once(None).chain((0..ranks).map(Some)).map(row).collect()
+}
+
+/// Each algorithm fault.
+pub fn faults() -> Vec<Row> {
+    let row = |&fault| {
+        let mutant = Mutant { fault: Some(fault), ..Mutant::default() };
+        Row { mutant, candidates: candidates(found_by(fault)) }
+    };
+    FAULTS.iter().map(row).collect()
+}
