@@ -124,11 +124,11 @@ impl Job {
     /// What rank `rank` has said of itself.
     pub fn status(&self, rank: u32) -> Result<RankStatus> {
         let slot = self.segment.slot(rank)?;
-        let window = slot.window.load();
+        let (call, window) = slot.doing();
         Ok(RankStatus {
             joined: slot.joined.load() != 0,
             finished: slot.finished.load() != 0,
-            call: Call::from_word(slot.call.load()).unwrap_or(Call::None),
+            call,
             window: match window {
                 0 => None,
                 at => self.segment.mapping().view::<WindowHeader>(at).ok().map(|w| w.name()),

@@ -94,8 +94,7 @@ impl Context {
     /// Says in the segment which call this rank is in, until the guard is dropped.
     #[inline]
     pub(crate) fn enter(&self, call: Call, window: u64) -> InCall<'_> {
-        self.slot.window.store(window);
-        self.slot.call.store(call as u32);
+        self.slot.set_doing(call, window);
         InCall { slot: &self.slot }
     }
 
@@ -120,7 +119,7 @@ impl Drop for InCall<'_> {
     fn drop(&mut self) {
         // A rank that panics inside a call keeps saying so: the launcher reports it.
         if !std::thread::panicking() {
-            self.slot.call.store(Call::None as u32);
+            self.slot.set_doing(Call::None, 0);
         }
     }
 }

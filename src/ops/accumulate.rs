@@ -38,6 +38,7 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let call = Call::Accumulate;
+        let _call = self.enter(call);
         let function = self.function::<T>(call, op)?;
         let bytes = size_of_val(origin);
         let Some(target) = self.target(call, target, disp, bytes as u64)? else {
@@ -98,6 +99,7 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let call = Call::CompareAndSwap;
+        let _call = self.enter(call);
         let Some(target) = self.target(call, target, disp, size_of::<T>() as u64)? else {
             return Ok(());
         };
@@ -132,6 +134,7 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
+        let _call = self.enter(call);
         let function = self.function::<T>(call, op)?;
         let reads_origin = op != Op::NoOp;
         if reads_origin && origin.len() != result.len() {

@@ -19,6 +19,7 @@ impl Win {
     /// [`Error::Range`](crate::Error::Range), [`Error::Conflict`](crate::Error::Conflict).
     #[inline]
     pub fn put<T: Element>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
+        let _call = self.enter(Call::Put);
         let bytes = size_of_val(origin);
         let Some(target) = self.target(Call::Put, target, disp, bytes as u64)? else {
             return Ok(());
@@ -39,6 +40,7 @@ impl Win {
     /// As [`Win::put`].
     #[inline]
     pub fn get<T: Element>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
+        let _call = self.enter(Call::Get);
         let bytes = size_of_val(origin);
         let Some(target) = self.target(Call::Get, target, disp, bytes as u64)? else {
             return Ok(());

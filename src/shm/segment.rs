@@ -5,6 +5,7 @@ use super::copy::{clear, copy};
 use super::heap::HeapWords;
 use super::layout::{Layout, VERSION};
 use super::os::{self, File};
+use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::prim::{FailedWord, Word32, Word64};
 use crate::sync::{BarrierWords, PostSlot, RankWords, WindowWords};
@@ -38,10 +39,25 @@ pub(crate) struct RankSlot {
     pub(crate) joined: Word32,
     /// 1 once the rank has left the job in good order.
     pub(crate) finished: Word32,
-    /// The [`crate::call::Call`] it is in.
-    pub(crate) call: Word32,
-    /// Offset of the header of the window that the call is on, or zero.
-    pub(crate) window: Word64,
+    /// The call it is in, and on which window: one word, so that saying so costs one store.
+    doing: Word64,
+}
+
+impl RankSlot {
+    const CALL_BITS: u32 = 8;
+
+    /// Says that the rank is in `call` on the window whose block is at `window`, or zero.
+    #[inline]
+    pub(crate) fn set_doing(&self, call: Call, window: u64) {
+        self.doing.store(window << Self::CALL_BITS | u64::from(call as u32));
+    }
+
+    /// The call, and the block of its window or zero.
+    pub(crate) fn doing(&self) -> (Call, u64) {
+        let word = self.doing.load();
+        let call = Call::from_word((word & ((1 << Self::CALL_BITS) - 1)) as u32);
+        (call.unwrap_or(Call::None), word >> Self::CALL_BITS)
+    }
 }
 
 /// The words of the world communicator.
