@@ -24,7 +24,7 @@ const ENV_NONCE: &str = "ONESIDED_NONCE";
 const ENV_SEGMENT_SIZE: &str = "ONESIDED_SEGMENT_SIZE";
 
 /// Most ranks of a job.
-pub const MAX_RANKS: u32 = crate::sync::MAX_HOLDERS;
+pub const MAX_RANKS: u32 = crate::sync::MAX_RANKS;
 
 /// What the segment is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]

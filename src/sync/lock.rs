@@ -9,7 +9,7 @@
 //! | the window's `lock_all` | `lock_all` holders | exclusive lockers of any target |
 //! | mutual exclusion (accumulate, allocator) | – | one holder |
 //!
-//! The state word (`State`), per side: holders inside (10 bits), waiters (10 bits), waiters ever
+//! The state word (`State`), per side: holders inside (11 bits), waiters (10 bits), waiters ever
 //! admitted, modulo 2¹¹ (11 bits). Transitions, each one compare-and-swap:
 //!
 //! ```text
@@ -26,17 +26,28 @@
 use super::Line;
 use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, Word32, Word64, mem_sync, planted};
 
-/// Most holders and most waiters that one side can count: also the most ranks of a job.
-pub const MAX_HOLDERS: u32 = 1000;
+/// Most ranks that can share a lock: also the most ranks of a job.
+pub const MAX_RANKS: u32 = 1000;
 
-const COUNT_BITS: u32 = 10;
-const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
-const ADMITTED_MASK: u64 = (1 << (COUNT_BITS + 1)) - 1;
-const SIDE_BITS: u32 = 32;
-const WAITING_SHIFT: u32 = COUNT_BITS;
-const ADMITTED_SHIFT: u32 = 2 * COUNT_BITS;
+const INSIDE_BITS: u32 = 11;
+const WAITING_BITS: u32 = 10;
+const ADMITTED_BITS: u32 = 11;
+const SIDE_BITS: u32 = INSIDE_BITS + WAITING_BITS + ADMITTED_BITS;
+const INSIDE_MASK: u64 = (1 << INSIDE_BITS) - 1;
+const WAITING_MASK: u64 = (1 << WAITING_BITS) - 1;
+const ADMITTED_MASK: u64 = (1 << ADMITTED_BITS) - 1;
+const WAITING_SHIFT: u32 = INSIDE_BITS;
+const ADMITTED_SHIFT: u32 = INSIDE_BITS + WAITING_BITS;
 
-const _: () = assert!(MAX_HOLDERS as u64 <= COUNT_MASK);
+const _: () = {
+    assert!(SIDE_BITS == 32);
+    // In the window's room of exclusive lockers there are at once the holders, one per target,
+    // and those who wait for a target, one per rank.
+    assert!(2 * MAX_RANKS as u64 <= INSIDE_MASK);
+    assert!(MAX_RANKS as u64 <= WAITING_MASK);
+    // A ticket and the gate are never further apart than there are waiters.
+    assert!(MAX_RANKS as u64 <= ADMITTED_MASK / 2);
+};
 
 /// Which side of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,10 +103,10 @@ impl State {
         ((self.0 >> (side * SIDE_BITS + shift)) & mask) as u32
     }
     fn inside(self, side: u32) -> u32 {
-        self.field(side, 0, COUNT_MASK)
+        self.field(side, 0, INSIDE_MASK)
     }
     fn waiting(self, side: u32) -> u32 {
-        self.field(side, WAITING_SHIFT, COUNT_MASK)
+        self.field(side, WAITING_SHIFT, WAITING_MASK)
     }
     fn admitted(self, side: u32) -> u32 {
         self.field(side, ADMITTED_SHIFT, ADMITTED_MASK)
@@ -248,8 +259,8 @@ mod tests {
         for ticket in [0, 5, 2046, 2047] {
             assert!(!has_passed(ticket, ticket));
             assert!(has_passed(ticket + 1, ticket));
-            assert!(has_passed(ticket + MAX_HOLDERS, ticket));
-            assert!(!has_passed(ticket.wrapping_sub(MAX_HOLDERS), ticket));
+            assert!(has_passed(ticket + MAX_RANKS, ticket));
+            assert!(!has_passed(ticket.wrapping_sub(MAX_RANKS), ticket));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::prim::{CachePadded, Word32};
 
 pub use barrier::{BarrierWords, FenceKind, Round, collective, fence};
 pub use exclusion::Exclusion;
-pub use lock::{LockWords, MAX_HOLDERS, Queueing, Side};
+pub use lock::{LockWords, MAX_RANKS, Queueing, Side};
 pub use passive::{
     Held, flush, flush_all, flush_local, flush_local_all, lock, lock_all, lock_nocheck, unlock,
     unlock_all, unlock_nocheck, win_sync,
