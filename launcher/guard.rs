@@ -5,7 +5,7 @@ use crate::report;
 use crate::signals::{self, GUARD_DIED, Taken};
 use crate::tree;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
+use nix::sys::prctl::{set_child_subreaper, set_name, set_pdeathsig};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{ForkResult, Pid, fork, getppid};
 use rustix::process::{WaitOptions, WaitStatus, wait};
@@ -28,6 +28,8 @@ pub fn split() -> io::Result<Half> {
         ForkResult::Child => {
             set_child_subreaper(true)?;
             set_pdeathsig(GUARD_DIED)?;
+            // A name of its own, so that `killall -9 rmarun` leaves somebody to clean up.
+            set_name(c"onesided-job")?;
             Ok(Half::Supervisor(guard))
         }
     }

@@ -13,6 +13,7 @@
 mod args;
 mod cargo;
 mod guard;
+mod oom;
 mod output;
 mod ranks;
 mod relay;
@@ -47,9 +48,10 @@ fn launch(options: Options) -> Result<u8, Refusal> {
         Some(target) => cargo::build(target, &options.arguments)?,
         None => options.arguments.clone(),
     };
-    let mut segment = segment::create(&options)?;
     let refused = |what| move |error| Refusal::system(what, error);
+    // Before there is a name that a signal could make us leave behind.
     let taken = signals::take().map_err(refused("cannot take over the signals"))?;
+    let mut segment = segment::create(&options)?;
     match guard::split().map_err(refused("cannot start the supervisor"))? {
         guard::Half::Guard(supervisor) => Ok(guard::watch(supervisor, &taken)),
         guard::Half::Supervisor(guard) => {

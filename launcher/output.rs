@@ -112,11 +112,11 @@ impl Output {
         self.stop = None;
     }
 
-    /// Says something on standard error, on a line of its own; `false` if a relay is writing
-    /// there just now.
-    pub fn say(&self, message: &str) -> bool {
-        let line = report::line(message);
-        match self.sinks[1].try_write(Source::Launcher, line.as_bytes()) {
+    /// Says something on standard error, each message on a line of its own; `false` if a relay is
+    /// writing there just now.
+    pub fn say(&self, messages: &[&str]) -> bool {
+        let lines: String = messages.iter().map(|message| report::line(message)).collect();
+        match self.sinks[1].try_write(Source::Launcher, lines.as_bytes()) {
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,
             Ok(()) => true,
         }

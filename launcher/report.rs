@@ -1,5 +1,6 @@
 //! The launcher's sentences and the exit code: what was the cause, and what does the user hear?
 
+use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use onesided::launch::RankStatus;
 use onesided::{Call, Error};
@@ -20,6 +21,13 @@ pub enum How {
     Killed(i32),
 }
 
+impl How {
+    /// Whether it was SIGKILL.
+    pub fn is_kill(self) -> bool {
+        self == How::Killed(Signal::SIGKILL as i32)
+    }
+}
+
 /// The end of one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankEnd {
@@ -27,6 +35,8 @@ pub struct RankEnd {
     pub pid: i32,
     pub how: How,
     pub status: RankStatus,
+    /// The kernel has killed processes for lack of memory during this job.
+    pub out_of_memory: bool,
 }
 
 /// Why a job could not begin.
@@ -57,8 +67,12 @@ impl Refusal {
         match self {
             Refusal::Launcher(_) => LAUNCHER_FAILED,
             Refusal::Build { code, .. } => *code,
-            Refusal::Program { error, .. } => match error.kind() {
-                io::ErrorKind::NotFound => NOT_FOUND,
+            Refusal::Program { error, .. } => match error.raw_os_error().map(Errno::from_raw) {
+                Some(Errno::ENOENT) => NOT_FOUND,
+                // The machine's or the user's limits, not the program.
+                Some(Errno::EMFILE | Errno::ENFILE | Errno::EAGAIN | Errno::ENOMEM) => {
+                    LAUNCHER_FAILED
+                }
                 _ => CANNOT_EXECUTE,
             },
         }
@@ -136,7 +150,10 @@ impl Cause {
     pub fn sentence(&self, program: &str, joined: usize, ranks: u32) -> String {
         let who = |end: &RankEnd| format!("rank {} ({program}, pid {})", end.rank, end.pid);
         let what = match self {
-            Cause::Rank(end) => format!("{} {}{}", who(end), how(end.how), place(end, joined)),
+            Cause::Rank(end) => {
+                let why = if end.out_of_memory { " (perhaps for lack of memory)" } else { "" };
+                format!("{} {}{why}{}", who(end), how(end.how), place(end, joined))
+            }
             Cause::NotFinished(end) => {
                 format!("{} exited with code 0 without leaving the job (finalize)", who(end))
             }

@@ -7,7 +7,7 @@ fn status(joined: bool, finished: bool, call: Call, window: Option<&str>) -> Ran
 }
 
 fn end(how: How, status: RankStatus) -> RankEnd {
-    RankEnd { rank: 3, pid: 1234, how, status }
+    RankEnd { rank: 3, pid: 1234, how, status, out_of_memory: false }
 }
 
 fn sentence(how: How, status: RankStatus, joined: usize) -> String {
@@ -26,6 +26,14 @@ fn a_killed_rank_is_named_with_its_call_and_window() {
         "rank 3 (./app, pid 1234) was killed by signal 35 outside the library; job ended, exit \
          code 163"
     );
+}
+
+#[test]
+fn a_lack_of_memory_is_mentioned() {
+    let plain = status(false, false, Call::None, None);
+    let end = RankEnd { out_of_memory: true, ..end(How::Killed(9), plain) };
+    let text = Cause::Rank(end).sentence("./app", 0, 4);
+    assert!(text.contains("signal 9 (SIGKILL) (perhaps for lack of memory); job"), "{text}");
 }
 
 #[test]
@@ -60,7 +68,7 @@ fn no_cause_has_code_zero() {
     let joined = || status(true, false, Call::None, None);
     let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
     let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
-    let missing = || io::Error::from(io::ErrorKind::NotFound);
+    let system = |errno: Errno| io::Error::from(errno);
     let program = |error| Refusal::Program { program: "x".into(), error };
     let causes = [
         (Cause::Rank(end(How::Exited(255), joined())), 255),
@@ -74,7 +82,9 @@ fn no_cause_has_code_zero() {
         (Cause::Output("standard output", denied()), 125),
         (Cause::Refused(Refusal::Launcher("x".into())), 125),
         (Cause::Refused(program(denied())), 126),
-        (Cause::Refused(program(missing())), 127),
+        (Cause::Refused(program(system(Errno::ENOEXEC))), 126),
+        (Cause::Refused(program(system(Errno::EMFILE))), 125),
+        (Cause::Refused(program(system(Errno::ENOENT))), 127),
     ];
     for (cause, code) in causes {
         assert_eq!(cause.code(), code, "{cause:?}");

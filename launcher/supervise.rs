@@ -1,50 +1,26 @@
 //! The supervisor: watches the ranks, and ends them together.
 
+mod ending;
+
 use crate::args::Options;
 use crate::guard;
+use crate::oom::OutOfMemory;
 use crate::output::{Output, STREAMS};
 use crate::ranks::{self, Rank, Start};
-use crate::report::{self, Cause, RankEnd, Refusal};
+use crate::report::{Cause, RankEnd, Refusal};
 use crate::segment::NamedSegment;
-use crate::signals::{self, GUARD_DIED, Taken};
+use crate::signals::{self, Taken};
 use crate::tree;
 use crate::watch::{Event, Watch};
+use ending::Phase;
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use onesided::Call;
 use onesided::launch::{Job, RankStatus};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::time::{Duration, Instant};
-
-/// How often ranks that run are asked whether they have joined, while one that has not is gone:
-/// joining gives the launcher no event.
-const ASK_EVERY: Duration = Duration::from_millis(50);
-/// Pause between two rounds of SIGKILL: a process may have been born during the last one.
-const KILL_EVERY: Duration = Duration::from_millis(10);
-/// How long SIGKILL may take before the launcher gives up on a process (one that hangs in the
-/// kernel, or belongs to another user).
-const KILL_LIMIT: Duration = Duration::from_secs(2);
-/// How long the last word waits for the ranks' output to be passed on.
-const TELL_AFTER: Duration = Duration::from_millis(500);
-/// A signal is a second one only after this time: one Ctrl-C may come from the terminal and from
-/// the guard.
-const SECOND_AFTER: Duration = Duration::from_millis(100);
-
-#[derive(Clone, Copy)]
-enum Phase {
-    Running,
-    /// All processes have been asked to end; `killed`: not only asked.
-    Ending {
-        since: Instant,
-        killed: bool,
-    },
-    /// No process is left; output may be.
-    Draining {
-        since: Instant,
-    },
-}
 
 struct Supervisor<'a> {
     options: &'a Options,
@@ -52,11 +28,18 @@ struct Supervisor<'a> {
     guard: Pid,
     job: &'a Job,
     ranks: Vec<Rank>,
+    /// Which rank a process is, while it lives or has not been waited for.
+    rank_of: HashMap<Pid, usize>,
     output: Output,
     watch: Watch,
     signals: SignalFd,
+    /// Children may have died since they were last waited for.
+    children_died: bool,
+    out_of_memory: OutOfMemory,
     cause: Option<Cause>,
     phase: Phase,
+    /// What the user hears at the end beside the cause.
+    notes: Vec<String>,
     told: bool,
     /// The user has lost patience with the output.
     abandoned: bool,
@@ -99,11 +82,15 @@ impl<'a> Supervisor<'a> {
             guard,
             job,
             ranks: Vec::with_capacity(options.ranks as usize),
+            rank_of: HashMap::new(),
             output: Output::new(options.ranks, options.tag_output)?,
             watch: Watch::new()?,
             signals: taken.source()?,
+            children_died: false,
+            out_of_memory: OutOfMemory::watch(),
             cause: None,
             phase: Phase::Running,
+            notes: Vec::new(),
             told: false,
             abandoned: false,
         };
@@ -116,6 +103,9 @@ impl<'a> Supervisor<'a> {
         for rank in 0..self.options.ranks {
             if let Err(refusal) = self.start_rank(start, rank) {
                 self.end(Cause::Refused(refusal));
+            }
+            self.take_signals();
+            if self.cause.is_some() {
                 break;
             }
         }
@@ -131,11 +121,13 @@ impl<'a> Supervisor<'a> {
         let cannot = |error| Refusal::system("cannot prepare a rank", error);
         let stdio = self.output.of_rank(rank).map_err(cannot)?;
         let started = start.rank(rank, stdio)?;
-        if let Some(pidfd) = &started.pidfd {
-            self.watch.add(pidfd, Event::Rank(rank)).map_err(cannot)?;
-        }
+        let watched = match &started.pidfd {
+            Some(pidfd) => self.watch.add(pidfd, Event::Rank(rank)),
+            None => Ok(()),
+        };
+        self.rank_of.insert(started.pid, self.ranks.len());
         self.ranks.push(started);
-        Ok(())
+        watched.map_err(cannot)
     }
 
     fn start_output(&mut self) -> io::Result<()> {
@@ -152,11 +144,7 @@ impl<'a> Supervisor<'a> {
     fn wait(&mut self) -> io::Result<()> {
         let events = self.watch.wait(self.timeout())?;
         // Before the ranks: a Ctrl-C at the terminal kills them too, and is the cause.
-        let mut children = false;
-        while let Some(signal) = signals::next(&self.signals) {
-            children |= signal == Signal::SIGCHLD;
-            self.signalled(signal);
-        }
+        self.take_signals();
         for event in events {
             match event {
                 Event::Signal => {}
@@ -164,40 +152,17 @@ impl<'a> Supervisor<'a> {
                 Event::Relay(stream) => self.relay_ended(stream),
             }
         }
-        if children {
+        if std::mem::take(&mut self.children_died) {
             self.reap_others();
         }
         Ok(())
     }
 
-    fn timeout(&self) -> Option<Duration> {
-        match self.phase {
-            Phase::Running if self.ranks.iter().any(left_unjoined) => Some(ASK_EVERY),
-            Phase::Running => None,
-            Phase::Ending { since, killed: false } => {
-                Some(self.options.grace.saturating_sub(since.elapsed()))
-            }
-            Phase::Ending { killed: true, .. } => Some(KILL_EVERY),
-            Phase::Draining { since } if !self.told => {
-                Some(TELL_AFTER.saturating_sub(since.elapsed()).max(KILL_EVERY))
-            }
-            Phase::Draining { .. } => None,
-        }
-    }
-
-    fn signalled(&mut self, signal: Signal) {
-        match (signal, self.phase) {
-            (Signal::SIGCHLD, _) => {}
-            (GUARD_DIED, _) if !guard::is_gone(self.guard) => {}
-            (GUARD_DIED, _) => self.end(Cause::GuardDied),
-            (_, Phase::Running) => self.end(Cause::Signal(signal)),
-            (_, Phase::Ending { since, .. }) if since.elapsed() >= SECOND_AFTER => {
-                self.kill(since);
-            }
-            (_, Phase::Ending { .. }) => {}
-            (_, Phase::Draining { .. }) => {
-                self.cause.get_or_insert(Cause::Signal(signal));
-                self.abandoned = true;
+    fn take_signals(&mut self) {
+        while let Some(signal) = signals::next(&self.signals) {
+            match signal {
+                Signal::SIGCHLD => self.children_died = true,
+                other => self.signalled(other),
             }
         }
     }
@@ -205,12 +170,14 @@ impl<'a> Supervisor<'a> {
     fn rank_ended(&mut self, at: usize) {
         let Some(how) = ranks::reap(self.ranks[at].pid) else { return };
         let rank = &mut self.ranks[at];
+        self.rank_of.remove(&rank.pid);
         if let Some(pidfd) = rank.pidfd.take() {
             // Closing it does the same.
             let _ = self.watch.remove(pidfd);
         }
         let status = status(self.job, at as u32);
-        let end = RankEnd { rank: at as u32, pid: rank.pid.as_raw(), how, status };
+        let out_of_memory = how.is_kill() && self.out_of_memory.has_happened();
+        let end = RankEnd { rank: at as u32, pid: rank.pid.as_raw(), how, status, out_of_memory };
         let cause = Cause::of(&end);
         rank.end = Some(end);
         if let Some(cause) = cause {
@@ -231,129 +198,13 @@ impl<'a> Supervisor<'a> {
     /// ranks where the system denies descriptors.
     fn reap_others(&mut self) {
         for pid in tree::children() {
-            match self.ranks.iter().position(|rank| rank.pid == pid && rank.end.is_none()) {
-                Some(at) if self.ranks[at].pidfd.is_none() => self.rank_ended(at),
+            match self.rank_of.get(&pid) {
+                Some(&at) if self.ranks[at].pidfd.is_none() => self.rank_ended(at),
                 Some(_) => {}
                 None => drop(ranks::reap(pid)),
             }
         }
     }
-
-    /// Takes note of the first cause, and asks all processes to end.
-    fn end(&mut self, cause: Cause) {
-        if self.cause.is_some() {
-            return;
-        }
-        let rank = cause.rank();
-        self.cause = Some(cause);
-        if let Phase::Running = self.phase {
-            self.phase = Phase::Ending { since: Instant::now(), killed: false };
-            tree::signal_all(Signal::SIGTERM);
-        }
-        // Only now, so that ranks that SIGTERM ends have no time to complain of it.
-        if let Some(rank) = rank {
-            self.job.fail(rank);
-        }
-    }
-
-    fn kill(&mut self, since: Instant) {
-        tree::signal_all(Signal::SIGKILL);
-        self.phase = Phase::Ending { since, killed: true };
-    }
-
-    /// Goes on with what has become due; the exit code when all is done.
-    fn step(&mut self) -> Option<u8> {
-        match self.phase {
-            Phase::Running => {
-                self.look_for_strangers();
-                if self.all_ended() && self.cause.is_none() {
-                    self.leave();
-                }
-            }
-            Phase::Ending { since, killed } => {
-                let waited = since.elapsed();
-                if self.all_ended() && tree::children().is_empty() {
-                    self.drain();
-                } else if waited >= self.options.grace + KILL_LIMIT {
-                    self.output.say("some processes of the job could not be ended");
-                    self.drain();
-                } else if killed || waited >= self.options.grace {
-                    self.kill(since);
-                }
-            }
-            Phase::Draining { since } => return self.finish(since),
-        }
-        match self.phase {
-            Phase::Draining { since } => self.finish(since),
-            _ => None,
-        }
-    }
-
-    fn all_ended(&self) -> bool {
-        self.ranks.iter().all(|rank| rank.end.is_some())
-    }
-
-    /// After a good end of all ranks: what they have left behind is asked to end too.
-    fn leave(&mut self) {
-        self.reap_others();
-        match tree::children().len() {
-            0 => self.drain(),
-            n => {
-                self.output.say(&format!("note: ending {n} process(es) that ranks left behind"));
-                self.phase = Phase::Ending { since: Instant::now(), killed: false };
-                tree::signal_all(Signal::SIGTERM);
-            }
-        }
-    }
-
-    fn drain(&mut self) {
-        self.output.stop();
-        self.phase = Phase::Draining { since: Instant::now() };
-    }
-
-    /// A rank that has gone without joining a job that another has joined: the others would wait
-    /// for it for ever.
-    fn look_for_strangers(&mut self) {
-        let stranger = self.ranks.iter().find(|rank| left_unjoined(rank));
-        if let Some(end) = stranger.and_then(|rank| rank.end.clone())
-            && self.joined() > 0
-        {
-            self.end(Cause::NotJoined(end));
-        }
-    }
-
-    fn joined(&self) -> usize {
-        (0..self.options.ranks).filter(|rank| status(self.job, *rank).joined).count()
-    }
-
-    /// Says the last word when the output has been passed on, or has taken too long; the exit
-    /// code when there is nothing left to wait for.
-    fn finish(&mut self, since: Instant) -> Option<u8> {
-        let drained = self.output.is_drained() || self.abandoned;
-        let joined = self.joined();
-        let (code, word) = match &self.cause {
-            Some(cause) => {
-                (cause.code(), Some(cause.sentence(&self.program, joined, self.options.ranks)))
-            }
-            None if joined == 0 => self.nobody_joined(),
-            None => (0, None),
-        };
-        if !self.told && (drained || since.elapsed() >= TELL_AFTER) {
-            self.told = word.is_none_or(|word| self.output.say(&word));
-        }
-        drained.then_some(code)
-    }
-
-    fn nobody_joined(&self) -> (u8, Option<String>) {
-        let Options { ranks, require_join, .. } = *self.options;
-        let word = report::nobody_joined(&self.program, ranks, require_join);
-        (if require_join { report::LAUNCHER_FAILED } else { 0 }, Some(word))
-    }
-}
-
-/// Whether a rank has ended without having joined.
-fn left_unjoined(rank: &Rank) -> bool {
-    rank.end.as_ref().is_some_and(|end| !end.status.joined)
 }
 
 fn status(job: &Job, rank: u32) -> RankStatus {

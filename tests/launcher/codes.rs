@@ -27,9 +27,9 @@ fn the_code_of_the_rank_that_failed_is_passed_on() {
 fn a_signal_that_ends_a_rank_is_named() {
     for (signal, name) in [(9, "SIGKILL"), (15, "SIGTERM"), (11, "SIGSEGV"), (6, "SIGABRT")] {
         let script = format!("[ $ONESIDED_RANK = 2 ] && kill -{signal} $$; exec sleep 1000");
-        let word = format!("rank 2 (sh, pid ");
+        let word = "rank 2 (sh, pid ";
         let how = format!("was killed by signal {signal} ({name}); job ended");
-        shell(4, &script).expect(128 + signal).says(&[&word, &how]);
+        shell(4, &script).expect(128 + signal).says(&[word, &how]);
     }
 }
 

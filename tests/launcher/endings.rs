@@ -86,6 +86,30 @@ fn no_rank_outlives_a_supervisor_that_is_killed() {
 }
 
 #[test]
+fn a_launcher_can_be_killed_at_any_moment_of_its_start() {
+    for moment in 0..40 {
+        let mark = format!("LAUNCHER_TEST_MARK={}-{moment}", std::process::id());
+        let (name, value) = mark.split_once('=').unwrap();
+        let mut command = rmarun(&["-n", "4", "sh", "-c", STAY_BELOW]);
+        command.env(name, value);
+        let started = Started::new(command);
+        for _ in 0..moment * moment {
+            std::thread::yield_now();
+        }
+        started.signal(Signal::SIGKILL);
+        finish(started).expect(137);
+        eventually("no process of the job is left", || !somebody_has(&mark));
+    }
+}
+
+/// Whether a process has the variable in its environment.
+fn somebody_has(variable: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut environments = processes.flat_map(|p| std::fs::read(p.path().join("environ")));
+    environments.any(|all| all.split(|byte| *byte == 0).any(|one| one == variable.as_bytes()))
+}
+
+#[test]
 fn the_name_of_a_segment_does_not_outlive_a_launcher_that_is_killed() {
     let (started, ranks) = staying(2, &["--segment=launcher-killed"], STAY);
     assert!(Path::new("/dev/shm/launcher-killed").exists());

@@ -1,0 +1,20 @@
+//! Whether the kernel has killed a process for lack of memory.
+
+/// The kernel's count of such kills when the job began; `None` where it keeps none.
+pub struct OutOfMemory(Option<u64>);
+
+impl OutOfMemory {
+    pub fn watch() -> OutOfMemory {
+        OutOfMemory(kills())
+    }
+
+    /// Whether it has killed anybody since, on the whole machine or in one control group of it.
+    pub fn has_happened(&self) -> bool {
+        kills() > self.0
+    }
+}
+
+fn kills() -> Option<u64> {
+    let counts = std::fs::read_to_string("/proc/vmstat").ok()?;
+    counts.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+}

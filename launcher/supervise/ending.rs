@@ -1,0 +1,193 @@
+//! From the first cause to the last word: how a job comes to its end.
+
+use super::{Supervisor, status};
+use crate::args::Options;
+use crate::ranks::Rank;
+use crate::report::{self, Cause};
+use crate::signals::GUARD_DIED;
+use crate::{guard, tree};
+use nix::sys::signal::Signal;
+use std::time::{Duration, Instant};
+
+/// How often ranks that run are asked whether they have joined, while one that has not is gone:
+/// joining gives the launcher no event.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+/// Pause between two rounds of SIGKILL: a process may have been born during the last one.
+const KILL_EVERY: Duration = Duration::from_millis(10);
+/// How long SIGKILL may take before the launcher gives up on a process (one that hangs in the
+/// kernel, or belongs to another user).
+const KILL_LIMIT: Duration = Duration::from_secs(2);
+/// How long the last word waits for the ranks' output to be passed on.
+const TELL_AFTER: Duration = Duration::from_millis(500);
+/// A signal is a second one only after this time: one Ctrl-C may come from the terminal and from
+/// the guard.
+const SECOND_AFTER: Duration = Duration::from_millis(100);
+
+/// How far a job has come.
+#[derive(Clone, Copy)]
+pub enum Phase {
+    Running,
+    /// All processes have been asked to end; `killed`: not only asked.
+    Ending {
+        since: Instant,
+        killed: bool,
+    },
+    /// No process is left; output may be.
+    Draining {
+        since: Instant,
+    },
+}
+
+impl Supervisor<'_> {
+    /// When something becomes due without anything happening.
+    pub fn timeout(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Running if self.ranks.iter().any(left_unjoined) => Some(ASK_EVERY),
+            Phase::Running => None,
+            Phase::Ending { since, killed: false } => {
+                Some(self.options.grace.saturating_sub(since.elapsed()))
+            }
+            Phase::Ending { killed: true, .. } => Some(KILL_EVERY),
+            Phase::Draining { since } if !self.told => {
+                Some(TELL_AFTER.saturating_sub(since.elapsed()).max(KILL_EVERY))
+            }
+            Phase::Draining { .. } => None,
+        }
+    }
+
+    /// A signal other than that of a child's death.
+    pub fn signalled(&mut self, signal: Signal) {
+        match (signal, self.phase) {
+            (GUARD_DIED, _) if !guard::is_gone(self.guard) => {}
+            (GUARD_DIED, _) => self.end(Cause::GuardDied),
+            (_, Phase::Running) => self.end(Cause::Signal(signal)),
+            (_, Phase::Ending { since, .. }) if since.elapsed() >= SECOND_AFTER => {
+                self.kill(since);
+            }
+            (_, Phase::Ending { .. }) => {}
+            (_, Phase::Draining { .. }) => {
+                self.cause.get_or_insert(Cause::Signal(signal));
+                self.abandoned = true;
+            }
+        }
+    }
+
+    /// Takes note of the first cause, and asks all processes to end.
+    pub fn end(&mut self, cause: Cause) {
+        if self.cause.is_some() {
+            return;
+        }
+        let rank = cause.rank();
+        self.cause = Some(cause);
+        if let Phase::Running = self.phase {
+            self.phase = Phase::Ending { since: Instant::now(), killed: false };
+            tree::signal_all(Signal::SIGTERM);
+        }
+        // Only now, so that ranks that SIGTERM ends have no time to complain of it.
+        if let Some(rank) = rank {
+            self.job.fail(rank);
+        }
+    }
+
+    fn kill(&mut self, since: Instant) {
+        tree::signal_all(Signal::SIGKILL);
+        self.phase = Phase::Ending { since, killed: true };
+    }
+
+    /// Goes on with what has become due; the exit code when all is done.
+    pub fn step(&mut self) -> Option<u8> {
+        match self.phase {
+            Phase::Running => {
+                self.look_for_strangers();
+                if self.all_ended() && self.cause.is_none() {
+                    self.leave();
+                }
+            }
+            Phase::Ending { since, killed } => {
+                let waited = since.elapsed();
+                if self.all_ended() && tree::children().is_empty() {
+                    self.drain();
+                } else if waited >= self.options.grace + KILL_LIMIT {
+                    self.notes.push("some processes of the job could not be ended".to_owned());
+                    self.drain();
+                } else if killed || waited >= self.options.grace {
+                    self.kill(since);
+                }
+            }
+            Phase::Draining { since } => return self.finish(since),
+        }
+        match self.phase {
+            Phase::Draining { since } => self.finish(since),
+            _ => None,
+        }
+    }
+
+    fn all_ended(&self) -> bool {
+        self.ranks.iter().all(|rank| rank.end.is_some())
+    }
+
+    /// After a good end of all ranks: what they have left behind is asked to end too.
+    fn leave(&mut self) {
+        self.reap_others();
+        match tree::children().len() {
+            0 => self.drain(),
+            n => {
+                let note = format!("note: {n} process(es) that ranks left behind had to be ended");
+                self.notes.push(note);
+                self.phase = Phase::Ending { since: Instant::now(), killed: false };
+                tree::signal_all(Signal::SIGTERM);
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        self.output.stop();
+        self.phase = Phase::Draining { since: Instant::now() };
+    }
+
+    /// A rank that has gone without joining a job that another has joined: the others would wait
+    /// for it for ever.
+    fn look_for_strangers(&mut self) {
+        let stranger = self.ranks.iter().find(|rank| left_unjoined(rank));
+        if let Some(end) = stranger.and_then(|rank| rank.end.clone())
+            && self.joined() > 0
+        {
+            self.end(Cause::NotJoined(end));
+        }
+    }
+
+    fn joined(&self) -> usize {
+        (0..self.options.ranks).filter(|rank| status(self.job, *rank).joined).count()
+    }
+
+    /// Says the last word when the output has been passed on, or has taken too long; the exit
+    /// code when there is nothing left to wait for.
+    fn finish(&mut self, since: Instant) -> Option<u8> {
+        let drained = self.output.is_drained() || self.abandoned;
+        let (code, word) = self.verdict();
+        if !self.told && (drained || since.elapsed() >= TELL_AFTER) {
+            let messages: Vec<&str> = self.notes.iter().chain(&word).map(String::as_str).collect();
+            self.told = self.output.say(&messages);
+        }
+        drained.then_some(code)
+    }
+
+    /// The exit code, and what is said with it.
+    fn verdict(&self) -> (u8, Option<String>) {
+        let Options { ranks, require_join, .. } = *self.options;
+        let joined = self.joined();
+        match &self.cause {
+            Some(cause) => (cause.code(), Some(cause.sentence(&self.program, joined, ranks))),
+            None if joined == 0 => {
+                let word = report::nobody_joined(&self.program, ranks, require_join);
+                (if require_join { report::LAUNCHER_FAILED } else { 0 }, Some(word))
+            }
+            None => (0, None),
+        }
+    }
+}
+
+/// Whether a rank has ended without having joined.
+fn left_unjoined(rank: &Rank) -> bool {
+    rank.end.as_ref().is_some_and(|end| !end.status.joined)
+}
