@@ -62,6 +62,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::GrantTwo,
     Fault::NestedQueues,
     Fault::LockAllIgnored,
+    Fault::TargetFirst,
     Fault::SleepUnannounced,
     Fault::SleepWithoutCheck,
     Fault::WakeForgotten,
@@ -87,20 +88,23 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::WinSync => &["flush/win_sync then message x"],
         Site::AccumulatePost | Site::AccumulatePre => &["accumulate/accumulate x"],
         Site::HeapPost | Site::HeapPre => &["accumulate/allocate x"],
-        Site::ParkWaiter | Site::ParkWaker => &["parking/fence x"],
+        Site::ParkWaiter | Site::ParkWaker => PARKED_FENCES,
     }
 }
 
-/// Sites that must be full barriers, with the models that notice when they are not.
-const FULL_BARRIERS: &[(Site, &str)] = &[
-    (Site::Flush, "flush/flush crosswise x"),
-    (Site::FlushAll, "flush/flush_all crosswise x"),
-    (Site::FlushLocal, "flush/flush_local crosswise x"),
-    (Site::FlushLocalAll, "flush/flush_local_all crosswise x"),
-    (Site::WinSync, "flush/win_sync crosswise x"),
-    (Site::ParkWaiter, "parking/fence x"),
-    (Site::ParkWaker, "parking/fence x"),
+/// Sites that must be full barriers, with the models that should notice when they are not.
+const FULL_BARRIERS: &[(Site, &[&str])] = &[
+    (Site::Flush, &["flush/flush crosswise x"]),
+    (Site::FlushAll, &["flush/flush_all crosswise x"]),
+    (Site::FlushLocal, &["flush/flush_local crosswise x"]),
+    (Site::FlushLocalAll, &["flush/flush_local_all crosswise x"]),
+    (Site::WinSync, &["flush/win_sync crosswise x"]),
+    (Site::ParkWaiter, PARKED_FENCES),
+    (Site::ParkWaker, PARKED_FENCES),
 ];
+
+/// Every rank sleeps, and every rank wakes.
+const PARKED_FENCES: &[&str] = &["parking/fence x2", "parking/fence x3"];
 
 /// The models that should find `fault`: the names begin with one of these.
 fn found_by(fault: Fault) -> &'static [&'static str] {
@@ -109,7 +113,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::BarrierEarly => &["fence/neighbours x"],
         Fault::PostSlotShared => &["pscw/two targets in turn x"],
         Fault::PostStale => &["pscw/ring x"],
-        Fault::CompletedReset => &["pscw/"],
+        Fault::CompletedReset => &["pscw/test x"],
         Fault::NocheckCounts => &["pscw/nocheck x"],
         Fault::TableEarly => &["pscw/table x"],
         Fault::ReaderIgnoresWriter | Fault::WriterIgnoresReaders => {
@@ -119,6 +123,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::GrantTwo => &["lock/exclusive x3"],
         Fault::NestedQueues => &["lock_all/nested x"],
         Fault::LockAllIgnored => &["lock_all/read all, write one x"],
+        Fault::TargetFirst => &["lock_all/holder waits for a reader x"],
         Fault::SleepUnannounced | Fault::SleepWithoutCheck | Fault::WakeForgotten => {
             &["parking/fence x"]
         }
@@ -206,7 +211,7 @@ pub fn deletions() -> Vec<Row> {
 /// Each full barrier weakened on all ranks, and on each rank of its models.
 pub fn weakenings() -> Vec<Row> {
     let rows = FULL_BARRIERS.iter().flat_map(|&(site, models)| {
-        on_each_rank(&[models], move |rank| Mutant {
+        on_each_rank(models, move |rank| Mutant {
             weakened: Some((site, rank)),
             ..Mutant::default()
         })

@@ -115,6 +115,8 @@ pub enum Fault {
     NestedQueues,
     /// An exclusive locker does not respect `lock_all`.
     LockAllIgnored,
+    /// An exclusive locker enters its target before the window-wide room.
+    TargetFirst,
     /// A waiter sleeps without announcing itself.
     SleepUnannounced,
     /// A waiter does not look at the word again after announcing itself (and sleeps on it blindly).

@@ -26,12 +26,18 @@ pub fn lock(
     match held {
         Held::Shared => target.enter(Side::Left, queueing, waiter)?,
         Held::Exclusive => {
+            let target_first = planted(Fault::TargetFirst);
+            if target_first {
+                target.enter(Side::RightExclusive, queueing, waiter)?;
+            }
             // The room of exclusive lockers first, so that no target is held while waiting for
             // a `lock_all` holder (README, invariant 7).
             if !planted(Fault::LockAllIgnored) {
                 window.enter(Side::RightShared, queueing, waiter)?;
             }
-            target.enter(Side::RightExclusive, queueing, waiter)?;
+            if !target_first {
+                target.enter(Side::RightExclusive, queueing, waiter)?;
+            }
         }
     }
     proc_sync(ProcSync::LockGranted);

@@ -1,9 +1,7 @@
 //! The lock of one target, and its meeting with the window-wide one.
 
 use crate::explore::{BOUND_2, BOUND_3, Model, ONE_LOOK, WIDE};
-use crate::sync::{
-    Held, LockWords, Queueing, lock, lock_nocheck, unlock, unlock_nocheck,
-};
+use crate::sync::{Held, LockWords, Queueing, Side, lock, lock_nocheck, unlock, unlock_nocheck};
 use crate::world::{Data, Job, Message, each, passed, run};
 
 /// The models of this protocol.
@@ -24,7 +22,9 @@ pub fn models() -> Vec<Model> {
     ];
     for writer in 0..3 {
         let name = format!("two readers, rank {writer} writes");
-        models.push(Model::new("lock", &name, 3, move |n| readers(n, writer)));
+        models.push(
+            Model::new("lock", &name, 3, move |n| readers(n, writer)).within(BOUND_3, BOUND_3),
+        );
     }
     models.push(Model::new("lock", "three readers", 4, |n| readers(n, 0)).within(BOUND_2, BOUND_3));
     models
@@ -88,8 +88,11 @@ impl World {
     }
 
     pub fn assert_free(&self) {
-        let locks = self.targets.iter().chain([&self.window]);
-        assert!(locks.into_iter().all(|lock| !lock.is_busy()), "a lock is left held");
+        for lock in self.targets.iter().chain([&self.window]) {
+            for side in [Side::Left, Side::RightExclusive] {
+                assert!(!lock.is_held(side), "a lock is left held");
+            }
+        }
     }
 }
 

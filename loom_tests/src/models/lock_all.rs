@@ -14,12 +14,13 @@ pub fn models() -> Vec<Model> {
         Model::new("lock_all", "read all, write one", 3, read_all_write_one),
         Model::new("lock_all", "nocheck", 2, nocheck),
         Model::new("lock_all", "nested", 3, nested),
+        Model::new("lock_all", "holder waits for a reader", 3, holder_waits),
         Model::new("lock_all", "nested, two exclusive", 4, nested_four).within(WIDE, BOUND_2),
     ];
     for writer in 0..3 {
         let name = format!("two holders, rank {writer} writes");
         let model = Model::new("lock_all", &name, 3, move |n| holders(n, writer));
-        models.push(model);
+        models.push(model.within(BOUND_3, BOUND_3));
     }
     models
 }
@@ -124,9 +125,32 @@ pub(super) fn nested(ranks: usize) {
     w.assert_free();
 }
 
-/// Invariant 7: as `nested`, but rank 0 wants target 1 shared, rank 1 waits for target 0, and
-/// rank 3 wants target 1 exclusively and may stand behind the waiting `lock_all` of rank 2. If it
-/// held its target while it stood there, rank 0 would wait for it for ever.
+/// Invariant 7: rank 0 holds `lock_all` until rank 1 has read target 0 under a shared lock, which
+/// does not conflict. Rank 2 wants target 0 exclusively: while it waits for rank 0 it must not
+/// keep rank 1 out.
+fn holder_waits(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(1),
+        |w, me| match me {
+            0 => {
+                w.lock_all();
+                w.look(0);
+                w.messages[0].receive(&w.job, 1);
+                w.unlock_all();
+            }
+            1 => {
+                w.read(me, 0);
+                w.messages[0].send();
+            }
+            _ => w.write(me, 0),
+        },
+    );
+    w.assert_free();
+}
+
+/// As `nested`, but rank 0 wants target 1 shared, and rank 3 wants it exclusively: it may stand
+/// behind the waiting `lock_all` of rank 2.
 fn nested_four(ranks: usize) {
     let w = run(
         ranks,

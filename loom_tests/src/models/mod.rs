@@ -30,16 +30,6 @@ use crate::explore::Model;
 
 /// The table of all models.
 pub fn all() -> Vec<Model> {
-    [
-        fence(),
-        collective(),
-        pscw(),
-        lock(),
-        lock_all(),
-        flush(),
-        accumulate(),
-        parking(),
-        failure(),
-    ]
-    .concat()
+    [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate(), parking(), failure()]
+        .concat()
 }

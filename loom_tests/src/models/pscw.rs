@@ -313,8 +313,8 @@ pub(super) fn table(ranks: usize) {
         move |w, me| {
             let (left, right) = ((me + ranks - 1) % ranks, (me + 1) % ranks);
             let mut side = w.side(0, me);
-            side.data(me).set(1);
             side.publish_table();
+            side.data(me).set(1);
             side.post(&[left]);
             side.find_table(right);
             accesses(&mut side, &[right]);
@@ -338,8 +338,8 @@ fn two_lives(ranks: usize) {
             let mut side = w.side(life, me);
             let (mine, theirs) = (&w.windows[0].slots[place], &w.windows[0].slots[1 - place]);
             let (memory, remote) = (&w.windows[0].data[place], &w.windows[0].data[1 - place]);
-            memory.set(1);
             side.window.words[me].publish_table(1, mine);
+            memory.set(1);
             post(std::iter::once(&mine[other]));
             side.find_table(other);
             passed(start_one(&theirs[me], &mut side.posts_seen[other], &w.job.waiter()));
