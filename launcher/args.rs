@@ -19,6 +19,10 @@ Output:
 Input:
   Rank 0 reads rmarun's standard input; the others read an empty one.
 
+Environment:
+  Every rank finds its number in ONESIDED_RANK and the number of ranks in ONESIDED_RANKS. The other
+  variables that begin with ONESIDED_ are the library's own business.
+
 Exit code:
   0            every rank ended with code 0, and either all ranks joined the job or none did
   1 to 255     the code of the first rank that failed; 128+N if signal N killed it
@@ -220,6 +224,7 @@ fn size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onesided::launch::{ENV_RANK, ENV_RANKS};
     use proptest::prelude::*;
 
     fn options(line: &[&str]) -> Result<Options, clap::Error> {
@@ -234,6 +239,11 @@ mod tests {
     #[test]
     fn the_help_says_how_many_ranks_there_can_be() {
         assert!(Line::command().render_help().to_string().contains(&format!("1 to {MAX_RANKS}")));
+    }
+
+    #[test]
+    fn the_help_names_the_variables_of_a_rank() {
+        assert!(AFTER_HELP.contains(&format!("{ENV_RANK} and the number of ranks in {ENV_RANKS}")));
     }
 
     #[test]

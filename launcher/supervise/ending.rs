@@ -96,25 +96,22 @@ impl Supervisor<'_> {
 
     /// Goes on with what has become due; the exit code when all is done.
     pub fn step(&mut self) -> Option<u8> {
-        match self.phase {
-            Phase::Running => {
-                self.look_for_strangers();
-                if self.all_ended() && self.cause.is_none() {
-                    self.leave();
-                }
+        if let Phase::Running = self.phase {
+            self.look_for_strangers();
+            if self.all_ended() && self.cause.is_none() {
+                self.leave();
             }
-            Phase::Ending { since, killed } => {
-                let waited = since.elapsed();
-                if self.all_ended() && tree::children().is_empty() {
-                    self.drain();
-                } else if waited >= self.options.grace + KILL_LIMIT {
-                    self.notes.push("some processes of the job could not be ended".to_owned());
-                    self.drain();
-                } else if killed || waited >= self.options.grace {
-                    self.kill(since);
-                }
+        }
+        if let Phase::Ending { since, killed } = self.phase {
+            let waited = since.elapsed();
+            if self.all_ended() && tree::children().is_empty() {
+                self.drain();
+            } else if waited >= self.options.grace + KILL_LIMIT {
+                self.notes.push("some processes of the job could not be ended".to_owned());
+                self.drain();
+            } else if killed || waited >= self.options.grace {
+                self.kill(since);
             }
-            Phase::Draining { since } => return self.finish(since),
         }
         match self.phase {
             Phase::Draining { since } => self.finish(since),

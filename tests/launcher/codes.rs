@@ -112,6 +112,7 @@ fn the_help_is_complete() {
         "posix",
         "64M",
         "Output:",
+        "Environment:",
         "Input:",
         "Exit code:",
         "Examples:",

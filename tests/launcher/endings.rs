@@ -62,6 +62,18 @@ fn a_second_interrupt_shortens_the_grace_period() {
 }
 
 #[test]
+fn a_second_interrupt_does_not_wait_for_a_reader() {
+    // Nobody reads: all pipes are full, and what the ranks have written cannot be passed on.
+    let started = Started::new(rmarun(&["-n", "2", "yes"]));
+    let end = Process::new(started.pid().as_raw());
+    eventually("interrupts end it", || {
+        started.signal(Signal::SIGINT);
+        end.is_over()
+    });
+    finish(started).expect(130);
+}
+
+#[test]
 fn no_rank_outlives_a_launcher_that_is_killed() {
     for script in [STAY, STAY_BELOW] {
         for option in ["--segment=memfd", "--segment=posix"] {

@@ -3,7 +3,7 @@
 
 use crate::harness::{rank_function, run, run_ranks};
 use nix::sys::signal::{Signal, raise};
-use onesided::Universe;
+use onesided::{FenceAssert, Universe, WindowOptions};
 use std::mem::ManuallyDrop;
 use std::process::Command;
 
@@ -50,6 +50,19 @@ fn die_in_a_barrier() {
 
 #[test]
 #[ignore = "a rank"]
+fn die_in_a_fence() {
+    let Some(universe) = universe() else { return };
+    let options = WindowOptions::new().name("halo");
+    let mut window = options.allocate::<u64>(universe.world(), 4).unwrap();
+    if universe.world().rank() == 2 {
+        nix::unistd::alarm::set(1);
+        window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap();
+    }
+    nix::unistd::pause();
+}
+
+#[test]
+#[ignore = "a rank"]
 fn leave_without_a_word() {
     let Some(universe) = universe().map(ManuallyDrop::new) else { return };
     if universe.world().rank() != 0 {
@@ -88,6 +101,9 @@ fn the_report_says_where_a_rank_stood() {
     run_ranks(3, &[], "die_in_a_barrier")
         .expect(142)
         .says(&["rank 1 ", "killed by signal 14 (SIGALRM) in barrier; job ended"]);
+    run_ranks(3, &[], "die_in_a_fence")
+        .expect(142)
+        .says(&["rank 2 ", "(SIGALRM) in fence on window 'halo'; job ended, exit code 142"]);
 }
 
 #[test]
