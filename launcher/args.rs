@@ -35,7 +35,8 @@ Exit code:
   126, 127     the program cannot be executed, or is not found
 
 When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
-on standard error says which rank it was, how it ended, and in which call.
+on standard error says which rank it was, how it ended, and in which call. When rmarun itself is
+killed, so are the ranks, at once.
 
 Examples:
   rmarun -n 8 ./app input.dat

@@ -78,10 +78,12 @@ impl Supervisor<'_> {
             return;
         }
         let rank = cause.rank();
+        // Whoever kills the launcher wants the job to be gone.
+        let killed = matches!(cause, Cause::GuardDied);
         self.cause = Some(cause);
         if let Phase::Running = self.phase {
-            self.phase = Phase::Ending { since: Instant::now(), killed: false };
-            tree::signal_all(Signal::SIGTERM);
+            self.phase = Phase::Ending { since: Instant::now(), killed };
+            tree::signal_all(if killed { Signal::SIGKILL } else { Signal::SIGTERM });
         }
         // Only now, so that ranks that SIGTERM ends have no time to complain of it.
         if let Some(rank) = rank {

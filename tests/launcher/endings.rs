@@ -105,8 +105,9 @@ fn a_launcher_can_be_killed_at_any_moment_of_its_start() {
         let mut command = rmarun(&["-n", "4", "sh", "-c", STAY_BELOW]);
         command.env(name, value);
         let started = Started::new(command);
-        for _ in 0..moment * moment {
-            std::thread::yield_now();
+        // From nothing to some milliseconds; yielding could take for ever beside other work.
+        for _ in 0..moment * 10_000 {
+            std::hint::spin_loop();
         }
         started.signal(Signal::SIGKILL);
         finish(started).expect(137);
