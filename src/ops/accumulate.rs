@@ -45,6 +45,7 @@ impl Win {
             return Ok(());
         };
         self.check_apart(call, target, disp, origin.as_ptr().cast(), bytes)?;
+        self.note_operation();
         let update = Update { op, function, call, target };
         self.update(update, origin.len(), |i| origin[i], |_, _| ())
     }
@@ -108,6 +109,7 @@ impl Win {
         apart(new)?;
         apart(compare)?;
         apart(result)?;
+        self.note_operation();
         *result = match self.native::<T>(target) {
             Some(at) => {
                 let (compare, new) = (must_cast(*compare), must_cast(*new));
@@ -154,6 +156,7 @@ impl Win {
             self.check_apart(call, target, disp, origin.as_ptr().cast(), bytes)?;
         }
         self.check_apart(call, target, disp, result.as_ptr().cast(), bytes)?;
+        self.note_operation();
         let update = Update { op, function, call, target };
         let operand = |i: usize| if reads_origin { origin[i] } else { T::zeroed() };
         self.update(update, result.len(), operand, |i, old| result[i] = old)

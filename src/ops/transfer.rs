@@ -26,6 +26,7 @@ impl Win {
         };
         let origin: *const u8 = origin.as_ptr().cast();
         self.check_apart(Call::Put, target, disp, origin, bytes)?;
+        self.note_operation();
         // SAFETY: 1. `origin` was a slice; `target` has been checked. 2. `check_apart`.
         unsafe { copy(origin, target.at, bytes) };
         Ok(())
@@ -47,6 +48,7 @@ impl Win {
         };
         let origin: *mut u8 = origin.as_mut_ptr().cast();
         self.check_apart(Call::Get, target, disp, origin, bytes)?;
+        self.note_operation();
         // SAFETY: 1. `origin` was a slice; `target` has been checked. 2. `check_apart`.
         unsafe { copy(target.at, origin, bytes) };
         Ok(())

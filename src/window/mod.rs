@@ -144,6 +144,12 @@ impl Win {
         self.epochs.may_operate(target).map_err(|problem| self.wrong_epoch(call, problem))
     }
 
+    /// Notes that an operation has passed every check.
+    #[inline]
+    pub(crate) fn note_operation(&self) {
+        self.epochs.operated();
+    }
+
     /// Whether this rank is in any access epoch, which an operation on no target needs too.
     pub(crate) fn check_any_access(&self, call: Call) -> Result<()> {
         self.epochs.may_operate_on_none().map_err(|problem| self.wrong_epoch(call, problem))

@@ -197,11 +197,7 @@ impl Epochs {
     #[inline]
     pub(crate) fn may_operate(&self, target: u32) -> Check {
         match self.access.get() {
-            Access::LockedAll { .. } => Ok(()),
-            Access::Fence => {
-                self.used.set(true);
-                Ok(())
-            }
+            Access::LockedAll { .. } | Access::Fence => Ok(()),
             Access::Started | Access::Locked
                 if self.grants[target as usize].get() != Grant::None =>
             {
@@ -239,6 +235,12 @@ impl Epochs {
     }
 
     // The transitions.
+
+    /// An operation has passed every check; it counts in a fence epoch.
+    #[inline]
+    pub(crate) fn operated(&self) {
+        self.used.set(true);
+    }
 
     pub(crate) fn fenced(&self, opens: bool) {
         self.access.set(if opens { Access::Fence } else { Access::None });
@@ -343,6 +345,8 @@ mod tests {
     fn a_fence_epoch_with_operations_admits_nothing_but_a_fence() {
         let epochs = in_state(Access::Fence);
         epochs.may_operate(2).unwrap();
+        assert!(epochs.may_start().is_ok(), "it may still be refused");
+        epochs.operated();
         assert!(epochs.may_start().is_err() && epochs.may_lock(1, 0).is_err());
         assert!(epochs.may_lock_all().is_err() && epochs.may_free().is_err());
         assert!(epochs.may_fence().is_ok());
