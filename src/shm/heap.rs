@@ -205,8 +205,19 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// A free block of at least `granules`, from the smallest class all of whose blocks fit.
+    /// A free block of at least `granules`: from the smallest class all of whose blocks fit, or
+    /// else the first block of its own class, if that is large enough.
     fn find(&self, words: &HeapWords, granules: u64) -> Result<Option<u64>> {
+        if let Some(at) = self.find_in_classes_that_fit(words, granules)? {
+            return Ok(Some(at));
+        }
+        let (first, second) = class(granules);
+        let head = words.heads.get(first).map_or(0, |heads| heads[second].load());
+        let fits = head != 0 && self.block(head)?.size.load() >= granules;
+        Ok(fits.then_some(head))
+    }
+
+    fn find_in_classes_that_fit(&self, words: &HeapWords, granules: u64) -> Result<Option<u64>> {
         let (first, second) = class(round_to_class(granules));
         if first >= FIRST {
             return Ok(None);
