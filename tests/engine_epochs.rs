@@ -239,3 +239,23 @@ fn locks_of_several_targets_are_independent() {
         win.free().unwrap();
     });
 }
+
+#[test]
+fn a_refused_operation_does_not_count_in_its_fence_epoch() {
+    spmd(2, |world| {
+        let win = WindowOptions::new().allocate_bytes(world, 64, 8).unwrap();
+        let other = Rank(1 - world.rank());
+        win.fence(FenceAssert::NONE).unwrap();
+        win.put(&[1u64], other, 8).unwrap_err();
+        win.get(&mut [1u64], other, u64::MAX).unwrap_err();
+        win.put(&[1u64], Rank(2), 0).unwrap_err();
+        win.accumulate(&[1u64], Op::Maxloc, other, 0).unwrap_err();
+        win.get_accumulate(&[1u64; 2], &mut [1], Op::Sum, other, 0).unwrap_err();
+        win.fetch_and_op(&1u64, &mut 0, Op::Sum, other, 8).unwrap_err();
+        win.compare_and_swap(&1u64, &0, &mut 0, other, 8).unwrap_err();
+        // So the epoch turns out to have been none (MPI-2.2 §11.4.1).
+        win.lock(LockType::Shared, other, LockAssert::NONE).unwrap();
+        win.unlock(other).unwrap();
+        win.free().unwrap();
+    });
+}

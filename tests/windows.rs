@@ -120,8 +120,8 @@ fn freed_windows_give_their_memory_back() {
         assert!(occupied() <= before, "{} bytes, before {before}", occupied());
         world.barrier().unwrap();
         // No fragment is left: nearly the whole segment is one block again.
-        let half = Window::<u8>::allocate(world, 28 << 20).unwrap();
-        assert!(occupied() >= before + (56 << 20));
+        let half = Window::<u8>::allocate(world, 31 << 20).unwrap();
+        assert!(occupied() >= before + (62 << 20));
         half.free().unwrap();
         world.barrier().unwrap();
         assert!(occupied() <= before, "{} bytes, before {before}", occupied());

@@ -1,0 +1,28 @@
+//! Each call has its own assertions (MPI-2.2 11.4.4).
+use onesided::{FenceAssert, Group, LockAssert, PostAssert, StartAssert, Window};
+
+fn fence(window: &mut Window<u64>) {
+    let _ = window.fence(PostAssert::NOCHECK);
+}
+
+fn fence_nocheck(window: &mut Window<u64>) {
+    let _ = window.fence(FenceAssert::NOCHECK);
+}
+
+fn mixed(window: &mut Window<u64>) {
+    let _ = window.fence(FenceAssert::NOPUT | PostAssert::NOSTORE);
+}
+
+fn post(window: &mut Window<u64>, group: &Group) {
+    let _ = window.sides().1.post(group, FenceAssert::NOPRECEDE);
+}
+
+fn start(window: &mut Window<u64>, group: &Group) {
+    let _ = window.sides().0.start(group, LockAssert::NONE);
+}
+
+fn lock_all(window: &mut Window<u64>) {
+    let _ = window.lock_all(StartAssert::NONE);
+}
+
+fn main() {}

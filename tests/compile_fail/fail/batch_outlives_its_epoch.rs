@@ -1,0 +1,18 @@
+//! A batch is a part of its epoch.
+use onesided::{Access, LockAssert, LockType, Rank, Result, Window};
+
+fn of_lock_all(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    let batch = epoch.batch();
+    epoch.unlock_all()?;
+    batch.put(&[1], Rank(0), 0)
+}
+
+fn of_lock(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let batch = epoch.batch();
+    epoch.unlock()?;
+    batch.put(&[1], 0)
+}
+
+fn main() {}

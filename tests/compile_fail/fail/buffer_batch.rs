@@ -1,0 +1,49 @@
+//! Origin buffers are borrowed until the epoch or batch ends.
+use onesided::{Access, LockAssert, Rank, Result, Window};
+
+fn modified(window: &mut Window<u64>) -> Result<()> {
+    let mut buffer = vec![1; 4];
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    let batch = epoch.batch();
+    batch.put(&buffer, Rank(0), 0)?;
+    buffer[0] = 2;
+    batch.flush()?;
+    epoch.unlock_all()?;
+    Ok(())
+}
+
+fn moved(window: &mut Window<u64>) -> Result<()> {
+    let buffer = vec![1; 4];
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    let batch = epoch.batch();
+    batch.put(&buffer, Rank(0), 0)?;
+    let _elsewhere = buffer;
+    batch.flush()?;
+    epoch.unlock_all()?;
+    Ok(())
+}
+
+fn dropped(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    let batch = epoch.batch();
+    {
+        let buffer = vec![1; 4];
+        batch.put(&buffer, Rank(0), 0)?;
+    }
+    batch.flush()?;
+    epoch.unlock_all()?;
+    Ok(())
+}
+
+fn read(window: &mut Window<u64>) -> Result<u64> {
+    let mut buffer = vec![0; 4];
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    let batch = epoch.batch();
+    batch.get(&mut buffer, Rank(0), 0)?;
+    let early = buffer[0];
+    batch.flush()?;
+    epoch.unlock_all()?;
+    Ok(early)
+}
+
+fn main() {}

@@ -1,0 +1,41 @@
+//! Origin buffers are borrowed until the epoch or batch ends.
+use onesided::{Access, FenceAssert, Rank, Result, Window};
+
+fn modified(window: &mut Window<u64>) -> Result<()> {
+    let mut buffer = vec![1; 4];
+    let epoch = window.fence(FenceAssert::NONE)?;
+    epoch.put(&buffer, Rank(0), 0)?;
+    buffer[0] = 2;
+    epoch.close(FenceAssert::NONE)?;
+    Ok(())
+}
+
+fn moved(window: &mut Window<u64>) -> Result<()> {
+    let buffer = vec![1; 4];
+    let epoch = window.fence(FenceAssert::NONE)?;
+    epoch.put(&buffer, Rank(0), 0)?;
+    let _elsewhere = buffer;
+    epoch.close(FenceAssert::NONE)?;
+    Ok(())
+}
+
+fn dropped(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.fence(FenceAssert::NONE)?;
+    {
+        let buffer = vec![1; 4];
+        epoch.put(&buffer, Rank(0), 0)?;
+    }
+    epoch.close(FenceAssert::NONE)?;
+    Ok(())
+}
+
+fn read(window: &mut Window<u64>) -> Result<u64> {
+    let mut buffer = vec![0; 4];
+    let epoch = window.fence(FenceAssert::NONE)?;
+    epoch.get(&mut buffer, Rank(0), 0)?;
+    let early = buffer[0];
+    epoch.close(FenceAssert::NONE)?;
+    Ok(early)
+}
+
+fn main() {}

@@ -1,0 +1,41 @@
+//! Origin buffers are borrowed until the epoch or batch ends.
+use onesided::{LockAssert, LockType, Rank, Result, Window};
+
+fn modified(window: &mut Window<u64>) -> Result<()> {
+    let mut buffer = vec![1; 4];
+    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    epoch.put(&buffer, 0)?;
+    buffer[0] = 2;
+    epoch.unlock()?;
+    Ok(())
+}
+
+fn moved(window: &mut Window<u64>) -> Result<()> {
+    let buffer = vec![1; 4];
+    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    epoch.put(&buffer, 0)?;
+    let _elsewhere = buffer;
+    epoch.unlock()?;
+    Ok(())
+}
+
+fn dropped(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    {
+        let buffer = vec![1; 4];
+        epoch.put(&buffer, 0)?;
+    }
+    epoch.unlock()?;
+    Ok(())
+}
+
+fn read(window: &mut Window<u64>) -> Result<u64> {
+    let mut buffer = vec![0; 4];
+    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    epoch.get(&mut buffer, 0)?;
+    let early = buffer[0];
+    epoch.unlock()?;
+    Ok(early)
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+//! Only the call that opens an epoch makes its guard.
+use onesided::{FenceEpoch, LockAllEpoch, Window};
+
+fn fence(window: &mut Window<u64>) {
+    let _ = FenceEpoch { window };
+}
+
+fn lock_all(window: &mut Window<u64>) {
+    let _ = LockAllEpoch { window, open: true };
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+//! NOCHECK takes over what the library otherwise guarantees: a promise, so `unsafe`.
+use onesided::{LockAssert, StartAssert};
+
+fn main() {
+    let _ = StartAssert::nocheck();
+    let _ = LockAssert::nocheck();
+}

@@ -1,0 +1,16 @@
+//! Only types of which every byte pattern is a value can lie in a window.
+use onesided::{Comm, Result, Window};
+
+fn main() {}
+
+fn truth(world: &Comm) -> Result<Window<bool>> {
+    Window::allocate(world, 1)
+}
+
+fn text(world: &Comm) -> Result<Window<String>> {
+    Window::allocate(world, 1)
+}
+
+fn reference(world: &Comm) -> Result<Window<&'static u8>> {
+    Window::allocate(world, 1)
+}

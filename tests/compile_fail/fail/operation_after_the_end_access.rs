@@ -1,0 +1,18 @@
+//! Ending an epoch or a batch consumes its guard.
+use onesided::{Access, Group, Rank, Result, StartAssert, Window};
+
+fn put(window: &mut Window<u64>, group: &Group) -> Result<()> {
+    let (mut access, _) = window.sides();
+    let epoch = access.start(group, StartAssert::NONE)?;
+    epoch.complete()?;
+    epoch.put(&[1], Rank(0), 0)
+}
+
+fn end(window: &mut Window<u64>, group: &Group) -> Result<()> {
+    let (mut access, _) = window.sides();
+    let epoch = access.start(group, StartAssert::NONE)?;
+    epoch.complete()?;
+    epoch.complete()
+}
+
+fn main() {}

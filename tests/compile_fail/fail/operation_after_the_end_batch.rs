@@ -1,0 +1,18 @@
+//! Ending an epoch or a batch consumes its guard.
+use onesided::{Access, LockAssert, Rank, Result, Window};
+
+fn put(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    let batch = epoch.batch();
+    batch.flush()?;
+    batch.put(&[1], Rank(0), 0)
+}
+
+fn end(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    let batch = epoch.batch();
+    batch.flush()?;
+    batch.flush()
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! Ending an epoch or a batch consumes its guard.
+use onesided::{LockAssert, LockType, Rank, Result, Window};
+
+fn put(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    epoch.unlock()?;
+    epoch.put(&[1], 0)
+}
+
+fn end(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    epoch.unlock()?;
+    epoch.unlock()
+}
+
+fn main() {}

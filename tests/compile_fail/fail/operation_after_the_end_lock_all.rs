@@ -1,0 +1,16 @@
+//! Ending an epoch or a batch consumes its guard.
+use onesided::{Access, LockAssert, Rank, Result, Window};
+
+fn put(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    epoch.unlock_all()?;
+    epoch.put(&[1], Rank(0), 0)
+}
+
+fn end(window: &mut Window<u64>) -> Result<()> {
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    epoch.unlock_all()?;
+    epoch.unlock_all()
+}
+
+fn main() {}

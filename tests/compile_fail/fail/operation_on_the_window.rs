@@ -1,0 +1,16 @@
+//! An operation needs an epoch: a window has none of its own.
+use onesided::{Access, Op, Rank, Result, Window};
+
+fn put(window: &mut Window<u64>) -> Result<()> {
+    window.put(&[1], Rank(0), 0)
+}
+
+fn accumulate(window: &mut Window<u64>) -> Result<()> {
+    window.accumulate(&[1], Op::Sum, Rank(0), 0)
+}
+
+fn flush(window: &mut Window<u64>) -> Result<()> {
+    window.flush(Rank(0))
+}
+
+fn main() {}

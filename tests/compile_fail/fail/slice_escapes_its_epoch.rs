@@ -1,0 +1,24 @@
+//! A slice of window memory lives no longer than the lock (promise 4).
+use onesided::{Result, Window};
+
+fn returned(window: &mut Window<u64>) -> Result<&mut [u64]> {
+    let mut local = window.lock_local()?;
+    Ok(&mut local[..])
+}
+
+fn after_unlock(window: &mut Window<u64>) -> Result<u64> {
+    let mut local = window.lock_local()?;
+    let slice = &mut local[..];
+    local.unlock()?;
+    Ok(slice[0])
+}
+
+fn two_slices(window: &mut Window<u64>) -> Result<u64> {
+    let mut local = window.lock_local()?;
+    let (first, second) = (&mut local[..], &mut local[..]);
+    first[0] = second[1];
+    local.unlock()?;
+    Ok(0)
+}
+
+fn main() {}

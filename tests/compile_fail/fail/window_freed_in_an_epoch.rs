@@ -1,0 +1,64 @@
+//! A window cannot be freed, moved or dropped while a guard of it lives.
+use onesided::{FenceAssert, Group, LockAssert, LockType, PostAssert, Rank, Result};
+use onesided::{StartAssert, Window};
+
+fn free_in_fence(mut window: Window<u64>) -> Result<()> {
+    let epoch = window.fence(FenceAssert::NONE)?;
+    window.free()?;
+    drop(epoch);
+    Ok(())
+}
+
+fn free_in_lock_all(mut window: Window<u64>) -> Result<()> {
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    window.free()?;
+    drop(epoch);
+    Ok(())
+}
+
+fn free_in_lock(window: Window<u64>) -> Result<()> {
+    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    window.free()?;
+    drop(epoch);
+    Ok(())
+}
+
+fn free_in_local(mut window: Window<u64>) -> Result<()> {
+    let epoch = window.lock_local()?;
+    window.free()?;
+    drop(epoch);
+    Ok(())
+}
+
+fn free_in_access(mut window: Window<u64>, group: &Group) -> Result<()> {
+    let (mut access, _) = window.sides();
+    let epoch = access.start(group, StartAssert::NONE)?;
+    window.free()?;
+    drop(epoch);
+    Ok(())
+}
+
+fn free_in_exposure(mut window: Window<u64>, group: &Group) -> Result<()> {
+    let (_, mut exposure) = window.sides();
+    let epoch = exposure.post(group, PostAssert::NONE)?;
+    window.free()?;
+    drop(epoch);
+    Ok(())
+}
+
+fn dropped_in_fence(mut window: Window<u64>) -> Result<()> {
+    let epoch = window.fence(FenceAssert::NONE)?;
+    drop(window);
+    epoch.close(FenceAssert::NONE)
+}
+
+fn guard_outlives_the_window(window: Window<u64>) -> Result<()> {
+    let epoch;
+    {
+        let window = window;
+        epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    }
+    epoch.unlock()
+}
+
+fn main() {}

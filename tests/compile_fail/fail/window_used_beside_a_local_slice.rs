@@ -1,0 +1,41 @@
+//! While the own part is a slice, the window admits nothing else (promise 4).
+use onesided::{FenceAssert, LockAssert, LockType, Rank, Result, Window};
+
+fn load(window: &mut Window<u64>) -> Result<()> {
+    let mut local = window.lock_local()?;
+    local[0] = window.load_one(0)?;
+    local.unlock()
+}
+
+fn store(window: &mut Window<u64>) -> Result<()> {
+    let local = window.lock_local()?;
+    window.store(0, &local)?;
+    local.unlock()
+}
+
+fn lock(window: &mut Window<u64>) -> Result<()> {
+    let local = window.lock_local()?;
+    window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?.unlock()?;
+    local.unlock()
+}
+
+fn fence(window: &mut Window<u64>) -> Result<()> {
+    let local = window.lock_local()?;
+    window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)?;
+    local.unlock()
+}
+
+fn sync(window: &mut Window<u64>) -> Result<()> {
+    let local = window.lock_local()?;
+    window.sync();
+    local.unlock()
+}
+
+fn second_slice(window: &mut Window<u64>) -> Result<()> {
+    let first = window.lock_local()?;
+    let second = window.lock_local()?;
+    first.unlock()?;
+    second.unlock()
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! The twin: batches end first, and one follows another.
+use onesided::{Access, LockAssert, Rank, Result, Universe, Window};
+
+fn main() -> Result<()> {
+    let universe = Universe::init()?;
+    let mut window = Window::<u64>::allocate(universe.world(), 8)?;
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    let mut buffer = [1];
+    for round in 0..3 {
+        let batch = epoch.batch();
+        batch.put(&buffer, Rank(0), round)?;
+        batch.flush()?;
+        buffer[0] += 1;
+    }
+    epoch.unlock_all()?;
+    window.free()
+}

@@ -1,0 +1,17 @@
+//! The twin: once the epoch or batch has ended, the buffers are free.
+use onesided::{Access, LockAssert, Rank, Result, Universe, Window};
+
+fn main() -> Result<()> {
+    let universe = Universe::init()?;
+    let mut window = Window::<u64>::allocate(universe.world(), 8)?;
+    let (mut from, mut to) = (vec![1; 4], vec![0; 4]);
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    let batch = epoch.batch();
+    batch.put(&from, Rank(0), 0)?;
+    batch.get(&mut to, Rank(0), 4)?;
+    batch.flush()?;
+    from[0] = to[0] + 2;
+    drop(from);
+    epoch.unlock_all()?;
+    window.free()
+}

@@ -1,0 +1,18 @@
+//! The twin: generic code over elements.
+use onesided::{Access, Element, LockAssert, Rank, Result, Universe, Window};
+
+fn there_and_back<T: Element>(window: &mut Window<T>, value: T) -> Result<T> {
+    let mut buffer = [value];
+    let epoch = window.lock_all(LockAssert::NONE)?;
+    epoch.put_flush(&buffer, Rank(0), 0)?;
+    epoch.get_flush(&mut buffer, Rank(0), 0)?;
+    epoch.unlock_all()?;
+    Ok(buffer[0])
+}
+
+fn main() -> Result<()> {
+    let universe = Universe::init()?;
+    let mut window = Window::<u64>::allocate(universe.world(), 8)?;
+    assert_eq!(there_and_back(&mut window, 7)?, 7);
+    window.free()
+}

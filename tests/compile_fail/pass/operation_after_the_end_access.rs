@@ -1,0 +1,15 @@
+//! The twin: operations come before the end.
+use onesided::{Access, PostAssert, Rank, Result, StartAssert, Universe, Window};
+
+fn main() -> Result<()> {
+    let universe = Universe::init()?;
+    let mut window = Window::<u64>::allocate(universe.world(), 8)?;
+    let group = universe.world().group();
+    let (mut access, mut exposure) = window.sides();
+    let exposed = exposure.post(&group, PostAssert::NONE)?;
+    let epoch = access.start(&group, StartAssert::NONE)?;
+    epoch.put(&[1], Rank(0), 0)?;
+    epoch.complete()?;
+    exposed.wait()?;
+    window.free()
+}

@@ -1,0 +1,13 @@
+//! The twin: operations come before the end.
+use onesided::{LockAssert, LockType, Rank, Result, Universe, Window};
+
+fn main() -> Result<()> {
+    let universe = Universe::init()?;
+    let window = Window::<u64>::allocate(universe.world(), 8)?;
+    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let batch = epoch.batch();
+    batch.put(&[1], 0)?;
+    batch.flush()?;
+    epoch.unlock()?;
+    window.free()
+}
