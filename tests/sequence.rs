@@ -170,6 +170,10 @@ fn locks_are_granted_before_and_released_after_their_mem_sync() {
         let win = words(world, 1);
         let to = Rank(0);
         let lock = |lock_type| win.lock(lock_type, to, LockAssert::NONE);
+        let win_sync = || {
+            win.sync();
+            Ok(())
+        };
         for _ in 0..5 {
             compare(&[
                 ("lock(SHARED)", &|| lock(LockType::Shared), LOCK),
@@ -188,7 +192,7 @@ fn locks_are_granted_before_and_released_after_their_mem_sync() {
                 ("flush_all", &|| win.flush_all(), &[MemSync(Site::FlushAll)]),
                 ("flush_local_all", &|| win.flush_local_all(), &[MemSync(Site::FlushLocalAll)]),
                 ("unlock_all", &|| win.unlock_all(), UNLOCK_ALL),
-                ("win_sync", &|| Ok(win.sync()), &[MemSync(Site::WinSync)]),
+                ("win_sync", &win_sync, &[MemSync(Site::WinSync)]),
             ]);
         }
         free(win);

@@ -8,7 +8,7 @@ mod support;
 use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync, Site};
 use onesided::{Comm, Group, PostAssert, StartAssert};
-use spec_support::{before, free, get, group, load, put, store, words};
+use spec_support::{before, free, get, group, load, put, store, tell_when_asleep, words};
 use std::rc::Rc;
 use support::spmd;
 
@@ -151,7 +151,7 @@ fn hold_one(program: &Program, world: &Comm, phase: u32, phases: u32) {
     let neighbours_phase = phase + ahead;
     // The last phase posts nothing; and a rank that lets its neighbours go ahead must not be followed
     // by a neighbour that does not.
-    let is_last = phase + 1 == phases || (ahead == 1 && (phase + 1) % world.size() == 0);
+    let is_last = phase + 1 == phases || (ahead == 1 && (phase + 1).is_multiple_of(world.size()));
     if world.rank() != phase % world.size() || is_last {
         return;
     }
@@ -207,4 +207,48 @@ fn example_11_10_double_buffer_of_eight_ranks() {
 #[test]
 fn example_11_10_double_buffer_by_put() {
     example_11_10(5, By::Put);
+}
+
+/// "The nocheck option can be specified in a start call if and only if it is specified in each
+/// matching post call" (MPI-2.2 §11.4.4): epochs with it and without may follow each other on one
+/// window, and neither counts for the other. In the checked ones the target posts only when the
+/// origin sleeps in start.
+#[test]
+fn nocheck_and_checked_epochs_may_follow_each_other() {
+    spmd(2, |world| {
+        let win = words(world, 1);
+        let peer = group(world, &[1 - world.rank()]);
+        let (mut with, mut without) = (0, 0);
+        for (round, nocheck) in (1..=40).zip([true, false, false, true, true, false].iter().cycle())
+        {
+            *(if *nocheck { &mut with } else { &mut without }) += 1;
+            if world.rank() == 0 {
+                let assert = match nocheck {
+                    // SAFETY: the target has posted before it raised the signal.
+                    true => unsafe { StartAssert::nocheck() },
+                    false => StartAssert::NONE,
+                };
+                match nocheck {
+                    true => world.await_signal(1, with),
+                    false => tell_when_asleep(&win, 0),
+                }
+                win.start(&peer, assert).unwrap();
+                let word = get(&win, 1, 0);
+                win.complete().unwrap();
+                assert_eq!(word, round);
+                continue;
+            }
+            if !nocheck {
+                world.await_signal(0, without);
+            }
+            store(&win, 0, round);
+            let assert = if *nocheck { PostAssert::NOCHECK } else { PostAssert::NONE };
+            win.post(&peer, assert).unwrap();
+            if *nocheck {
+                world.signal(1);
+            }
+            win.wait().unwrap();
+        }
+        free(win);
+    });
 }

@@ -45,7 +45,7 @@ enum Order {
 
 impl Order {
     fn in_round(round: u32) -> Order {
-        if round % 2 == 0 { Order::Barrier } else { Order::Signal }
+        if round.is_multiple_of(2) { Order::Barrier } else { Order::Signal }
     }
 
     /// `first` comes before, the other rank after.
