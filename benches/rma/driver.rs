@@ -1,0 +1,131 @@
+//! Starts the suites under rmarun and collects what their ranks print.
+
+use crate::report::{self, Row};
+use crate::suites::Suite;
+use crate::{Options, machine, targets};
+use std::io::Read;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+pub const START: &str = "start, window, fence, end";
+/// A suite that takes longer hangs, and is ended.
+const HANG: Duration = Duration::from_secs(90);
+const START_LIMIT: &str = "limit: start and end of processes";
+
+/// Runs everything and reports.
+pub fn run(options: &Options) -> ExitCode {
+    println!("{}", machine::line());
+    println!("load before: {}", machine::load());
+    let mut rows = Vec::new();
+    for (suite, ranks) in jobs(options) {
+        match job(suite, ranks, options) {
+            Ok(lines) => rows.extend(lines.lines().filter_map(Row::parse)),
+            Err(problem) => {
+                eprintln!("{} with {ranks} ranks: {problem}", suite.name());
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    if options.wants(START) {
+        rows.extend(start_up(options));
+    }
+    println!("load after: {}\n", machine::load());
+    report::print(&rows);
+    let reached = targets::print(&rows);
+    if let Some(file) = &options.csv
+        && let Err(problem) = report::write_csv(&rows, file)
+    {
+        eprintln!("{}: {problem}", file.display());
+        return ExitCode::FAILURE;
+    }
+    if options.strict && !reached { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn jobs(options: &Options) -> Vec<(Suite, u32)> {
+    let (epochs, contended): (&[u32], &[u32]) = match options.quick {
+        true => (&[2, 8], &[2]),
+        false => (&[2, 4, 8, 16, 64], &[2, 4, 8]),
+    };
+    let mut jobs = vec![(Suite::Moves, 2)];
+    jobs.extend(epochs.iter().map(|ranks| (Suite::Epochs, *ranks)));
+    jobs.extend(contended.iter().map(|ranks| (Suite::Contended, *ranks)));
+    jobs.extend([2, 8].map(|ranks| (Suite::Waiting, ranks)));
+    jobs
+}
+
+/// The command that runs this program as the ranks of a suite.
+fn command(suite: Suite, ranks: u32) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+    command.args(["-n", &ranks.to_string(), "--require-join", "--"]).arg(own());
+    command.args(["--suite", &suite.name()]).stdin(Stdio::null());
+    command
+}
+
+fn own() -> std::path::PathBuf {
+    std::env::current_exe().expect("the own path")
+}
+
+/// Runs a suite and returns what its ranks printed.
+fn job(suite: Suite, ranks: u32, options: &Options) -> Result<String, String> {
+    let mut command = command(suite, ranks);
+    if options.quick {
+        command.arg("--quick");
+    }
+    if let Some(rounds) = options.rounds {
+        command.args(["--rounds", &rounds.to_string()]);
+    }
+    if let Some(text) = options.filter.as_ref().or(options.text.as_ref()) {
+        command.args(["--filter", text]);
+    }
+    let started = Instant::now();
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|p| p.to_string())?;
+    let mut stdout = child.stdout.take().expect("a pipe");
+    let (done, finished) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = stdout.read_to_string(&mut text);
+        let _ = done.send(read.map(|_| text));
+    });
+    let text = finished.recv_timeout(HANG).map_err(|_| {
+        let _ = child.kill();
+        format!("no end after {HANG:?}")
+    })?;
+    let status = child.wait().map_err(|problem| problem.to_string())?;
+    let seconds = started.elapsed().as_secs_f64();
+    eprintln!("{:>9} with {ranks:2} ranks took {seconds:.1} s", suite.name());
+    let text = text.map_err(|problem| problem.to_string())?;
+    if status.success() { Ok(text) } else { Err(format!("{status}\n{text}")) }
+}
+
+/// Wall time of the smallest job, and of as many processes that do nothing.
+fn start_up(options: &Options) -> Vec<Row> {
+    let (all, rounds): (&[u32], _) = if options.quick { (&[8], 7) } else { (&[2, 8, 32], 21) };
+    let mut rows = Vec::new();
+    for ranks in all {
+        let (mut jobs, mut bare) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let started = Instant::now();
+            let status = command(Suite::Startup, *ranks).status();
+            jobs.push(started.elapsed().as_nanos() as f64);
+            assert!(status.is_ok_and(|status| status.success()), "the smallest job failed");
+            bare.push(processes(*ranks));
+        }
+        rows.push(Row::new(START_LIMIT, "", *ranks, 0, bare));
+        rows.push(Row::new(START, START_LIMIT, *ranks, 0, jobs));
+    }
+    rows
+}
+
+/// Starts that many processes that do nothing and waits for them; nanoseconds.
+fn processes(n: u32) -> f64 {
+    let started = Instant::now();
+    let start = |_| {
+        let mut command = Command::new(own());
+        command.args(["--suite", &Suite::Nothing.name()]).spawn().expect("a process")
+    };
+    let children: Vec<_> = (0..n).map(start).collect();
+    for mut child in children {
+        let _ = child.wait();
+    }
+    started.elapsed().as_nanos() as f64
+}

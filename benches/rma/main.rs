@@ -1,0 +1,85 @@
+//! Measures what this library's calls cost, beside the bare limits of the machine.
+//!
+//! Started plainly it is the driver: it runs itself under rmarun, suite by suite and for several
+//! numbers of ranks, collects the samples that the ranks print, and reports them. See README.md.
+
+mod driver;
+mod limits;
+mod machine;
+mod measure;
+mod pages;
+mod pthread;
+mod report;
+mod suites;
+mod targets;
+
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use suites::Suite;
+
+/// Measures put, get, accumulate, fetch_and_op, fence, post-start-complete-wait, locks, window
+/// creation and start-up of onesided.
+#[derive(Parser, Clone)]
+pub struct Options {
+    /// Fewer sizes, ranks and rounds: well under 40 seconds
+    #[arg(long)]
+    quick: bool,
+    /// Only what contains this text, with its limits
+    #[arg(long)]
+    filter: Option<String>,
+    /// The same as --filter
+    #[arg(hide = true)]
+    text: Option<String>,
+    /// Also writes every row to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Interleaved rounds of each measurement
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// Exit code 1 if a required number falls short
+    #[arg(long)]
+    strict: bool,
+    /// Passed by `cargo bench`; without it (`cargo test --benches`) the run is a quick one
+    #[arg(long, hide = true)]
+    bench: bool,
+    /// This process is a rank of this suite
+    #[arg(long, hide = true, value_enum)]
+    suite: Option<Suite>,
+    /// This process keeps this processor busy
+    #[arg(long, hide = true)]
+    busy: Option<usize>,
+}
+
+impl Options {
+    /// Whether a row of this name is wanted.
+    pub fn wants(&self, what: &str) -> bool {
+        let text = self.filter.as_deref().or(self.text.as_deref());
+        text.is_none_or(|text| what.contains(text))
+    }
+
+    /// How long to measure.
+    pub fn plan(&self) -> measure::Plan {
+        let (rounds, seconds) = if self.quick { (9, 2) } else { (41, 12) };
+        measure::Plan {
+            rounds: self.rounds.unwrap_or(rounds),
+            sample: Duration::from_micros(300),
+            budget: Duration::from_secs(seconds),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let mut options = Options::parse();
+    if let Some(core) = options.busy {
+        machine::keep_busy(core);
+        return ExitCode::SUCCESS;
+    }
+    if let Some(suite) = options.suite {
+        suites::run(suite, &options);
+        return ExitCode::SUCCESS;
+    }
+    options.quick |= !options.bench;
+    driver::run(&options)
+}

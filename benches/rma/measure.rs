@@ -1,0 +1,115 @@
+//! Samples: each is the mean of as many repetitions as fill a short time; several rounds, in
+//! which all cases of a group take turns, so that a disturbance hits what is compared alike.
+
+use crate::Options;
+use onesided::{Comm, Rank};
+use std::time::{Duration, Instant};
+
+/// How a rank marks a line for the driver.
+pub const MARK: &str = "@rma";
+const MOST_REPETITIONS: u32 = 1 << 22;
+
+/// How long to measure.
+pub struct Plan {
+    /// Samples of each case.
+    pub rounds: u32,
+    /// How long a sample should take.
+    pub sample: Duration,
+    /// No further round begins after this time.
+    pub budget: Duration,
+}
+
+/// Something to measure.
+pub struct Case<'a> {
+    what: &'static str,
+    limit: &'static str,
+    bytes: u64,
+    /// Does it that many times.
+    run: Box<dyn FnMut(u32) + 'a>,
+    repeat: u32,
+    samples: Vec<f64>,
+}
+
+impl<'a> Case<'a> {
+    /// `what` on `bytes` bytes; `run` does it as often as it is told.
+    pub fn new(what: &'static str, bytes: u64, run: impl FnMut(u32) + 'a) -> Self {
+        let run = Box::new(run);
+        Case { what, limit: "", bytes, run, repeat: 2, samples: Vec::new() }
+    }
+
+    /// Names the case of the same group that is this one's limit.
+    pub fn against(mut self, limit: &'static str) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// One sample, in nanoseconds.
+    fn sample(&mut self, together: Option<&Comm>) -> f64 {
+        if let Some(world) = together {
+            world.barrier().expect("the job goes on");
+        }
+        let started = Instant::now();
+        (self.run)(self.repeat);
+        started.elapsed().as_nanos() as f64
+    }
+
+    /// Finds how many repetitions fill the time of a sample; the same number on all ranks.
+    fn calibrate(&mut self, together: Option<&Comm>, plan: &Plan) {
+        loop {
+            let took = agree(together, self.sample(together) as u64) as f64;
+            let wanted = plan.sample.as_nanos() as f64;
+            if took * 2.0 >= wanted || self.repeat >= MOST_REPETITIONS {
+                return;
+            }
+            let factor = (wanted / took.max(1.0)).clamp(2.0, 10.0);
+            self.repeat = (f64::from(self.repeat) * factor) as u32;
+        }
+    }
+}
+
+/// What rank 0 says, if the ranks measure together.
+fn agree(together: Option<&Comm>, value: u64) -> u64 {
+    let mut word = [value];
+    if let Some(world) = together {
+        world.broadcast(&mut word, Rank(0)).expect("the job goes on");
+    }
+    word[0]
+}
+
+/// Measures the cases that are wanted, and their limits, and prints them.
+///
+/// With `together` all ranks of it run every case at once; else the calling rank is alone.
+/// `ranks` is what the report says.
+pub fn measure(together: Option<&Comm>, ranks: u32, mut cases: Vec<Case<'_>>, options: &Options) {
+    let plan = options.plan();
+    let wanted = |case: &Case| options.wants(case.what);
+    let limits: Vec<_> = cases.iter().filter(|c| wanted(c)).map(|c| (c.limit, c.bytes)).collect();
+    cases.retain(|case| wanted(case) || limits.contains(&(case.what, case.bytes)));
+    if cases.is_empty() {
+        return;
+    }
+    for case in &mut cases {
+        case.calibrate(together, &plan);
+    }
+    let started = Instant::now();
+    for _ in 0..plan.rounds {
+        for case in &mut cases {
+            let sample = case.sample(together);
+            case.samples.push(sample / f64::from(case.repeat));
+        }
+        if agree(together, u64::from(started.elapsed() > plan.budget)) != 0 {
+            break;
+        }
+    }
+    if together.is_none_or(|world| world.rank() == 0) {
+        for case in &cases {
+            print(case.what, case.limit, ranks, case.bytes, &case.samples);
+        }
+    }
+}
+
+/// Prints one row's samples, in nanoseconds, for the driver.
+pub fn print(what: &str, limit: &str, ranks: u32, bytes: u64, samples: &[f64]) {
+    let samples: Vec<_> = samples.iter().map(|sample| format!("{sample:.3}")).collect();
+    println!("{MARK};{what};{limit};{ranks};{bytes};{}", samples.join(" "));
+}

@@ -1,0 +1,141 @@
+//! Rows of samples, as a table and as CSV.
+
+use crate::{machine, measure};
+use comfy_table::{CellAlignment, Table, presets};
+use std::io::Write;
+use std::path::Path;
+
+/// The samples of one measurement, in nanoseconds, sorted.
+pub struct Row {
+    pub what: String,
+    limit: String,
+    pub ranks: u32,
+    pub bytes: u64,
+    samples: Vec<f64>,
+}
+
+impl Row {
+    /// `limit` is the name of the row that bounds this one, or empty.
+    pub fn new(what: &str, limit: &str, ranks: u32, bytes: u64, mut samples: Vec<f64>) -> Row {
+        samples.sort_by(f64::total_cmp);
+        Row { what: what.into(), limit: limit.into(), ranks, bytes, samples }
+    }
+
+    /// A row as a rank has printed it (`measure::print`).
+    pub fn parse(line: &str) -> Option<Row> {
+        let line = line.strip_prefix(measure::MARK)?.strip_prefix(';')?;
+        let fields: Vec<_> = line.split(';').collect();
+        let [what, limit, ranks, bytes, samples] = fields[..] else { return None };
+        let samples = samples.split(' ').filter_map(|sample| sample.parse().ok()).collect();
+        Some(Row::new(what, limit, ranks.parse().ok()?, bytes.parse().ok()?, samples))
+    }
+
+    fn quantile(&self, q: f64) -> f64 {
+        let last = self.samples.len().saturating_sub(1);
+        self.samples.get((last as f64 * q).round() as usize).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The median sample.
+    pub fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    fn mean(&self) -> f64 {
+        self.samples.iter().sum::<f64>() / self.samples.len() as f64
+    }
+
+    /// Gigabytes per second, where that means something.
+    fn bandwidth(&self) -> String {
+        match self.bytes {
+            4096.. => format!("{:.1}", self.bytes as f64 / self.median()),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The row of that name, ranks and bytes.
+pub fn find<'a>(rows: &'a [Row], what: &str, ranks: u32, bytes: u64) -> Option<&'a Row> {
+    rows.iter().find(|row| row.what == what && row.ranks == ranks && row.bytes == bytes)
+}
+
+fn limit<'a>(rows: &'a [Row], row: &Row) -> Option<&'a Row> {
+    find(rows, &row.limit, row.ranks, row.bytes).or_else(|| find(rows, &row.limit, row.ranks, 0))
+}
+
+/// Nanoseconds with a unit that suits them.
+pub fn time(nanoseconds: f64) -> String {
+    match nanoseconds {
+        n if n < 1e3 => format!("{n:.1} ns"),
+        n if n < 1e6 => format!("{:.2} us", n / 1e3),
+        n if n < 1e9 => format!("{:.2} ms", n / 1e6),
+        n => format!("{:.2} s", n / 1e9),
+    }
+}
+
+/// An empty table with these columns, all but the first aligned to the right.
+pub fn table(columns: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN).set_header(columns.to_vec());
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Prints all rows.
+pub fn print(rows: &[Row]) {
+    let mut table = table(&[
+        "operation",
+        "ranks",
+        "bytes",
+        "median",
+        "fastest",
+        "90 %",
+        "mean",
+        "GB/s",
+        "of limit",
+    ]);
+    for row in rows {
+        let ratio = limit(rows, row).map(|limit| row.median() / limit.median());
+        table.add_row([
+            row.what.clone(),
+            row.ranks.to_string(),
+            if row.bytes == 0 { String::new() } else { row.bytes.to_string() },
+            time(row.median()),
+            time(row.quantile(0.0)),
+            time(row.quantile(0.9)),
+            time(row.mean()),
+            row.bandwidth(),
+            ratio.map_or(String::new(), |ratio| format!("x {ratio:.2}")),
+        ]);
+    }
+    println!("{table}");
+}
+
+/// Writes all rows, and the machine in each.
+pub fn write_csv(rows: &[Row], file: &Path) -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
+    writeln!(
+        out,
+        "operation,ranks,bytes,samples,median_ns,fastest_ns,p90_ns,mean_ns,limit,limit_median_ns,\
+         machine"
+    )?;
+    let machine = machine::line();
+    for row in rows {
+        let bound =
+            limit(rows, row).map_or(String::new(), |limit| format!("{:.3}", limit.median()));
+        let (fastest, high) = (row.quantile(0.0), row.quantile(0.9));
+        writeln!(
+            out,
+            "\"{}\",{},{},{},{:.3},{fastest:.3},{high:.3},{:.3},\"{}\",{bound},\"{machine}\"",
+            row.what,
+            row.ranks,
+            row.bytes,
+            row.samples.len(),
+            row.median(),
+            row.mean(),
+            row.limit,
+        )?;
+    }
+    out.flush()
+}

@@ -1,0 +1,70 @@
+//! All ranks want the same word or the same lock. Times are per operation of one rank while all
+//! are at it: divide by the number of ranks for the time between any two.
+
+use crate::measure::{Case, measure};
+use crate::pages::Pages;
+use crate::pthread::Baseline;
+use crate::{Options, limits};
+use onesided::{Comm, LockAssert, LockType, Op, Rank, Window};
+use raw_sync::locks::{Mutex, RwLock};
+
+const TARGET: Rank = Rank(0);
+
+pub fn run(world: &Comm, options: &Options) {
+    let new = || Window::<u64>::allocate(world, 512).expect("a window");
+    let (plain, words, locked) = (new(), new(), new());
+    let pages = Pages::locate(world, &plain, 0);
+    let mutex = Baseline::new::<Mutex>(world, pages, 128);
+    let rwlock = Baseline::new::<RwLock>(world, pages, 256);
+    let meet = || world.barrier().expect("the job goes on");
+    let add = |n| {
+        limits::locked_add(pages, n);
+        meet();
+    };
+    let by_mutex = |n| {
+        mutex.increments(pages, 32, n);
+        meet();
+    };
+    let by_rwlock = |n| {
+        rwlock.increments(pages, 48, n);
+        meet();
+    };
+    let lock = |n| {
+        (0..n).for_each(|_| increment(&locked));
+        meet();
+    };
+    let cases = vec![
+        Case::new("limit: locked add, contended", 8, add),
+        fetch_and_op(world, words).against("limit: locked add, contended"),
+        Case::new("baseline: pthread mutex, contended", 8, by_mutex),
+        Case::new("baseline: pthread rwlock, contended", 8, by_rwlock),
+        Case::new("lock + increment + unlock, contended", 8, lock)
+            .against("baseline: pthread rwlock, contended"),
+    ];
+    measure(Some(world), world.size(), cases, options);
+}
+
+fn increment(window: &Window<u64>) {
+    let epoch = window.lock(LockType::Exclusive, TARGET, LockAssert::NONE).expect("lock");
+    let mut value = [0];
+    let batch = epoch.batch();
+    batch.get(&mut value, 0).expect("get");
+    batch.flush_local().expect("flush_local");
+    value[0] += 1;
+    let batch = epoch.batch();
+    batch.put(&value, 0).expect("put");
+    batch.flush_local().expect("flush_local");
+    epoch.unlock().expect("unlock");
+}
+
+fn fetch_and_op<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
+    let run = move |n| {
+        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        for _ in 0..n {
+            epoch.fetch_and_op_flush(1, Op::Sum, TARGET, 0).expect("fetch_and_op");
+        }
+        epoch.unlock_all().expect("unlock_all");
+        world.barrier().expect("the job goes on");
+    };
+    Case::new("fetch_and_op sum u64 + flush, contended", 8, run)
+}

@@ -1,0 +1,52 @@
+//! What is measured, by the number of ranks that it needs.
+
+mod contended;
+mod epochs;
+mod moves;
+mod startup;
+pub mod waiting;
+
+use crate::Options;
+use clap::ValueEnum;
+use onesided::Universe;
+
+/// A program that the driver starts under rmarun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Suite {
+    /// Rank 0 moves data and locks, while the others wait.
+    Moves,
+    /// All ranks synchronise.
+    Epochs,
+    /// All ranks want the same word or lock.
+    Contended,
+    /// Fences one by one, beside busy processes and after; waiting for long.
+    Waiting,
+    /// Joins the job, allocates a window, fences once, and ends.
+    Startup,
+    /// Ends at once, without joining any job.
+    Nothing,
+}
+
+impl Suite {
+    /// The name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().expect("no suite is hidden").get_name().to_owned()
+    }
+}
+
+/// Runs a suite as one rank of its job.
+pub fn run(suite: Suite, options: &Options) {
+    if suite == Suite::Nothing {
+        return;
+    }
+    let universe = Universe::init().expect("a rank joins its job");
+    let world = universe.world();
+    match suite {
+        Suite::Moves => moves::run(world, options),
+        Suite::Epochs => epochs::run(world, options),
+        Suite::Contended => contended::run(world, options),
+        Suite::Waiting => waiting::run(world, options),
+        Suite::Startup => startup::run(world),
+        Suite::Nothing => {}
+    }
+}

@@ -1,0 +1,160 @@
+//! Put, get, accumulates and uncontended locks: rank 0 works on rank 1, which sleeps in a barrier.
+
+use crate::Options;
+use crate::limits;
+use crate::measure::{Case, measure};
+use crate::pages::Pages;
+use crate::pthread::Baseline;
+use onesided::{Access, Comm, LockAllEpoch, LockAssert, LockType, Op, Rank, Window};
+use raw_sync::locks::{Mutex, RwLock};
+use std::cell::RefCell;
+use std::hint::black_box;
+
+const TARGET: Rank = Rank(1);
+const LARGEST: usize = 16 << 20;
+/// Where the words of the lock cases begin, behind what the others use.
+const MUTEX: usize = 1024;
+const RWLOCK: usize = 2048;
+
+pub fn run(world: &Comm, options: &Options) {
+    let mut window = Window::<u64>::allocate(world, LARGEST / 8).expect("a window");
+    let mut doubles = Window::<f64>::allocate(world, 1024).expect("a window");
+    let pages = Pages::locate(world, &window, 1);
+    let mutex = Baseline::new::<Mutex>(world, pages, MUTEX);
+    let rwlock = Baseline::new::<RwLock>(world, pages, RWLOCK);
+    if world.rank() == 0 {
+        let ranks = world.size();
+        measure(None, ranks, lock_cases(&window, pages, &mutex, &rwlock), options);
+        let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        small(&epoch, pages, options);
+        let largest = if options.quick { 1 << 20 } else { LARGEST };
+        large(&epoch, pages, largest, options);
+        measure(None, ranks, integer_cases(&epoch, pages), options);
+        epoch.unlock_all().expect("the epoch is open");
+        let epoch = doubles.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        measure(None, ranks, double_cases(&epoch, pages), options);
+    }
+    world.barrier().expect("the job goes on");
+}
+
+fn small(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, options: &Options) {
+    let source = [7u64];
+    let sink = RefCell::new([0u64]);
+    let put =
+        |n| (0..n).for_each(|_| epoch.put_flush(black_box(&source[..]), TARGET, 0).expect("put"));
+    let put_one =
+        |n| (0..n).for_each(|_| epoch.put_flush(black_box(&source), TARGET, 0).expect("put"));
+    let get = |n| {
+        let to = &mut *sink.borrow_mut();
+        (0..n).for_each(|_| epoch.get_flush(black_box(&mut to[..]), TARGET, 0).expect("get"));
+    };
+    let put_rate = |n| {
+        let batch = epoch.batch();
+        (0..n).for_each(|_| batch.put(black_box(&source[..]), TARGET, 0).expect("put"));
+    };
+    let cases = vec![
+        Case::new("limit: store + full barrier", 8, |n| limits::store_barrier(pages, n)),
+        Case::new("limit: load + full barrier", 8, |n| limits::load_barrier(pages, n)),
+        Case::new("put + flush", 8, put).against("limit: store + full barrier"),
+        Case::new("put + flush, size known", 8, put_one).against("limit: store + full barrier"),
+        Case::new("get + flush", 8, get).against("limit: load + full barrier"),
+        Case::new("limit: memcpy to the target", 8, |n| limits::copy_to(&source, pages, n)),
+        Case::new("put", 8, put_rate).against("limit: memcpy to the target"),
+        Case::new("flush", 0, |n| (0..n).for_each(|_| epoch.flush(TARGET).expect("flush"))),
+    ];
+    measure(None, 2, cases, options);
+}
+
+fn large(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, largest: usize, options: &Options) {
+    let source = vec![7u64; largest / 8];
+    let sink = RefCell::new(vec![0u64; largest / 8]);
+    let sizes = [64, 512, 4 << 10, 64 << 10, 1 << 20, LARGEST];
+    for bytes in sizes.into_iter().filter(|bytes| *bytes <= largest) {
+        let (words, size, sink) = (bytes / 8, bytes as u64, &sink);
+        let from = &source[..words];
+        let put =
+            |n| (0..n).for_each(|_| epoch.put_flush(black_box(from), TARGET, 0).expect("put"));
+        let get = |n| {
+            let to = &mut sink.borrow_mut()[..words];
+            (0..n).for_each(|_| epoch.get_flush(black_box(&mut *to), TARGET, 0).expect("get"));
+        };
+        let copy_to = |n| limits::copy_to(from, pages, n);
+        let copy_from = |n| limits::copy_from(&mut sink.borrow_mut()[..words], pages, n);
+        let cases = vec![
+            Case::new("limit: memcpy to the target", size, copy_to),
+            Case::new("put + flush", size, put).against("limit: memcpy to the target"),
+            Case::new("limit: memcpy from the target", size, copy_from),
+            Case::new("get + flush", size, get).against("limit: memcpy from the target"),
+        ];
+        measure(None, 2, cases, options);
+    }
+}
+
+fn integer_cases<'a>(epoch: &'a LockAllEpoch<'_, '_, u64>, pages: Pages) -> Vec<Case<'a>> {
+    let fetch = |n| {
+        (0..n).for_each(|_| {
+            black_box(epoch.fetch_and_op_flush(1, Op::Sum, TARGET, 0).expect("fetch_and_op"));
+        })
+    };
+    let swap = |n| {
+        let mut value = epoch.fetch_and_op_flush(0, Op::NoOp, TARGET, 0).expect("fetch_and_op");
+        for _ in 0..n {
+            let new = value + 1;
+            value = epoch.compare_and_swap_flush(new, value, TARGET, 0).expect("swap") + 1;
+        }
+    };
+    let add = |n| {
+        let batch = epoch.batch();
+        (0..n).for_each(|_| batch.accumulate(&[1], Op::Sum, TARGET, 0).expect("accumulate"));
+    };
+    vec![
+        Case::new("limit: locked add", 8, move |n| limits::locked_add(pages, n)),
+        Case::new("limit: locked compare-exchange", 8, move |n| limits::compare_exchange(pages, n)),
+        Case::new("fetch_and_op sum u64 + flush", 8, fetch).against("limit: locked add"),
+        Case::new("compare_and_swap u64 + flush", 8, swap)
+            .against("limit: locked compare-exchange"),
+        Case::new("accumulate sum u64", 8, add).against("limit: locked add"),
+    ]
+}
+
+fn double_cases<'a>(epoch: &'a LockAllEpoch<'_, '_, f64>, pages: Pages) -> Vec<Case<'a>> {
+    const LIMIT: &str = "limit: compare-exchange per double";
+    let mut cases = Vec::new();
+    for count in [1usize, 16, 1024] {
+        let ones: &'static [f64] = &[1.0; 1024][..count];
+        let bytes = 8 * count as u64;
+        let add = move |n| {
+            let batch = epoch.batch();
+            for _ in 0..n {
+                batch.accumulate(black_box(ones), Op::Sum, TARGET, 0).expect("accumulate");
+            }
+        };
+        cases.push(Case::new(LIMIT, bytes, move |n| limits::add_doubles(pages, count, n)));
+        cases.push(Case::new("accumulate sum f64", bytes, add).against(LIMIT));
+    }
+    cases
+}
+
+fn lock_cases<'a>(
+    window: &'a Window<u64>,
+    pages: Pages,
+    mutex: &'a Baseline,
+    rwlock: &'a Baseline,
+) -> Vec<Case<'a>> {
+    let lock = |kind, n| {
+        for _ in 0..n {
+            let epoch = window.lock(kind, TARGET, LockAssert::NONE).expect("lock");
+            epoch.put(&[1], 0).expect("put");
+            epoch.unlock().expect("unlock");
+        }
+    };
+    let exclusive = move |n| lock(LockType::Exclusive, n);
+    let shared = move |n| lock(LockType::Shared, n);
+    vec![
+        Case::new("baseline: pthread mutex", 8, move |n| mutex.increments(pages, 0, n)),
+        Case::new("baseline: pthread rwlock", 8, move |n| rwlock.increments(pages, 0, n)),
+        Case::new("lock exclusive + put + unlock", 8, exclusive)
+            .against("baseline: pthread rwlock"),
+        Case::new("lock shared + put + unlock", 8, shared).against("baseline: pthread rwlock"),
+    ]
+}
