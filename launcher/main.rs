@@ -17,7 +17,8 @@
 //!    soon after either half was killed. (Both at once: the ranks die, what they started may not.)
 //! 3. The supervisor's main thread waits in one place (`watch`) and never for a reader of the
 //!    ranks' output: that is for the relays' threads.
-//! 4. Whom to signal is looked up in the kernel's tree of processes there and then, never kept.
+//! 4. Whom to signal is looked up in the kernel's tree of processes there and then; a number that
+//!    is kept is a rank's that has not been waited for.
 //! 5. What the launcher changes for itself (signal mask, limit of descriptors) no rank sees.
 
 mod args;

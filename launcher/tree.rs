@@ -2,7 +2,7 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The children of this process, dead ones included until they are waited for.
 ///
@@ -19,24 +19,31 @@ pub fn children() -> Vec<Pid> {
     }
 }
 
-/// Sends `signal` to every process below this one.
+/// Sends `signal` to every process below this one; returns to whom.
 ///
 /// A process that ends while the list is read could leave its number to a stranger: the numbers
 /// would have to go round once within this function.
-pub fn signal_all(signal: Signal) {
+pub fn signal_all(signal: Signal) -> HashSet<Pid> {
     let mut by_parent = by_parent();
+    let mut signalled = HashSet::new();
     let mut next = vec![Pid::this()];
     while let Some(parent) = next.pop() {
         for child in by_parent.remove(&parent).unwrap_or_default() {
             // Dead already, or of another user: nothing to be done here.
             let _ = kill(child, signal);
+            signalled.insert(child);
             next.push(child);
         }
     }
+    signalled
 }
 
 fn by_parent() -> HashMap<Pid, Vec<Pid>> {
     let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
+    // Another namespace's /proc has other numbers.
+    if std::fs::read_link("/proc/self").ok() != Some(Pid::this().to_string().into()) {
+        return children;
+    }
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
         if let Some(pid) = pid

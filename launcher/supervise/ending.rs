@@ -6,7 +6,7 @@ use crate::ranks::Rank;
 use crate::report::{self, Cause};
 use crate::signals::GUARD_DIED;
 use crate::{guard, tree};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
 use std::time::{Duration, Instant};
 
 /// How often ranks that run are asked whether they have joined, while one that has not is gone:
@@ -83,7 +83,7 @@ impl Supervisor<'_> {
         self.cause = Some(cause);
         if let Phase::Running = self.phase {
             self.phase = Phase::Ending { since: Instant::now(), killed };
-            tree::signal_all(if killed { Signal::SIGKILL } else { Signal::SIGTERM });
+            self.signal_all(if killed { Signal::SIGKILL } else { Signal::SIGTERM });
         }
         // Only now, so that ranks that SIGTERM ends have no time to complain of it.
         if let Some(rank) = rank {
@@ -91,8 +91,19 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Signals every process of the job; ranks even where /proc tells nothing of them.
+    fn signal_all(&self, signal: Signal) {
+        let signalled = tree::signal_all(signal);
+        for rank in self.ranks.iter().filter(|rank| rank.end.is_none()) {
+            if !signalled.contains(&rank.pid) {
+                // Not waited for yet, so the number is still its own.
+                let _ = kill(rank.pid, signal);
+            }
+        }
+    }
+
     fn kill(&mut self, since: Instant) {
-        tree::signal_all(Signal::SIGKILL);
+        self.signal_all(Signal::SIGKILL);
         self.phase = Phase::Ending { since, killed: true };
     }
 
@@ -134,7 +145,7 @@ impl Supervisor<'_> {
                 let note = format!("note: {n} process(es) that ranks left behind had to be ended");
                 self.notes.push(note);
                 self.phase = Phase::Ending { since: Instant::now(), killed: false };
-                tree::signal_all(Signal::SIGTERM);
+                self.signal_all(Signal::SIGTERM);
             }
         }
     }
