@@ -219,15 +219,18 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`] on all ranks if any of them has an epoch open: the window is then gone for
-    /// the program, but its memory stays until the job ends. [`Error::RankFailed`].
+    /// the program, but its memory stays until the job ends. [`Error::Mismatch`] on all ranks if
+    /// they free different windows, with the same consequence. [`Error::RankFailed`].
     pub fn free(self) -> Result<()> {
         let _call = self.enter(Call::WinFree);
         let verdict = self.epochs.may_free();
         // Nobody is inside a call on this window once all have met here; only then does anybody
         // take memory away.
-        let may = self.comm.allgather_within(Call::WinFree, &[u8::from(verdict.is_ok())])?;
+        let mine = [self.block, u64::from(verdict.is_ok())];
+        let all = self.comm.allgather_within(Call::WinFree, &mine)?;
+        self.check_same_window(&all)?;
         verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
-        if let Some(rank) = may.iter().position(|may| *may == 0) {
+        if let Some(rank) = all.chunks_exact(2).position(|theirs| theirs[1] == 0) {
             let problem = format!("rank {rank} frees the window while it has an epoch open");
             return Err(self.wrong_epoch(Call::WinFree, problem));
         }
@@ -239,6 +242,19 @@ impl Win {
                 .map_err(|error| self.heap_error(Call::WinFree, error, 0))?;
         }
         Ok(())
+    }
+
+    /// `all` holds the block of the window that each rank frees, and another word.
+    fn check_same_window(&self, all: &[u64]) -> Result<()> {
+        match all.chunks_exact(2).position(|theirs| theirs[0] != self.block) {
+            None => Ok(()),
+            Some(other) => Err(Error::Mismatch {
+                at: self.place(Call::WinFree),
+                ours: "window free of this window".into(),
+                other: other as u32,
+                theirs: "window free of another window".into(),
+            }),
+        }
     }
 
     /// What the allocator said, as an error of `call`.
