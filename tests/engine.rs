@@ -144,7 +144,7 @@ fn an_origin_inside_the_target_range_is_a_conflict() {
         assert!(all.iter().copied().eq(0..64), "nothing has changed");
         // Side by side is no overlap; the operations then are those of any buffer.
         for (origin, disp) in [(0, 16), (16, 0), (32, 48), (48, 32)] {
-            with_own_memory(&win, origin, disp).map(Result::unwrap);
+            with_own_memory(&win, origin, disp).into_iter().for_each(Result::unwrap);
         }
         win.unlock(Rank(world.rank())).unwrap();
         win.free().unwrap();

@@ -295,6 +295,23 @@ fn free_in_a_fence_epoch_without_operations_is_legal() {
 }
 
 #[test]
+fn free_of_different_windows_is_a_mismatch_on_every_rank() {
+    spmd(3, |world| {
+        let (first, second) = (
+            Window::<u64>::allocate(world, 1).unwrap(),
+            Window::<u64>::allocate(world, 1).unwrap(),
+        );
+        let (freed, kept) = if world.rank() == 1 { (second, first) } else { (first, second) };
+        let error = freed.free().unwrap_err();
+        assert!(matches!(error, Error::Mismatch { .. }), "{error}");
+        // Both keep their memory: a window allocated now is neither of them.
+        kept.store(0, &[7]).unwrap();
+        goes_on(world);
+        assert_eq!(kept.load_one(0).unwrap(), 7);
+    });
+}
+
+#[test]
 fn a_dropped_window_waits_for_nobody() {
     spmd(2, |world| {
         for _ in 0..10 {
