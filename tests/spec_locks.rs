@@ -120,6 +120,41 @@ fn nested_exclusive_locks_pass_a_waiting_lock_all() {
     });
 }
 
+/// Invariant 7 of src/sync: who waits for a lock_all to end holds nothing meanwhile. Rank 0 holds
+/// lock_all, rank 1 sleeps waiting for target 3 exclusively, and rank 2 locks target 3 shared: no
+/// conflicting lock is held, so it must be granted before rank 0 unlocks.
+#[test]
+fn a_rank_that_waits_for_lock_all_to_end_holds_no_target() {
+    spmd(4, |world| {
+        let win = words(world, 1);
+        for round in 1..=15 {
+            match world.rank() {
+                0 => {
+                    win.lock_all(LockAssert::NONE).unwrap();
+                    world.signal(0);
+                    world.await_signal(2, round);
+                    win.unlock_all().unwrap();
+                }
+                1 => {
+                    world.await_signal(0, round);
+                    tell_when_asleep(&win, 1);
+                    lock(&win, LockType::Exclusive, 3);
+                    put(&win, u64::from(round), 3, 0);
+                    unlock(&win, 3);
+                }
+                2 => {
+                    world.await_signal(1, round);
+                    assert_eq!(locked_get(&win, LockType::Shared, 3, 0), u64::from(round) - 1);
+                    world.signal(2);
+                }
+                _ => {}
+            }
+            world.barrier().unwrap();
+        }
+        free(win);
+    });
+}
+
 /// Everybody who waits is admitted: one exclusive holder leaves, and shared lockers, another
 /// exclusive one and a lock_all, which all sleep by then, get in, in whatever order.
 #[test]
