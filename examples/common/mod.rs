@@ -1,0 +1,96 @@
+//! What the examples share: ranks that stop together, options, a progress bar, output.
+#![allow(dead_code, reason = "each example uses its part")]
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use onesided::{Comm, Op, Rank};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Why a rank stops before its work is done.
+pub enum Failure {
+    /// This rank has found what is wrong, and says so.
+    Here(String),
+    /// Another rank has found it; this one ends in silence, so that the job's verdict is that
+    /// rank's.
+    Elsewhere,
+    /// What the argument parser has to tell: the help, or what is wrong with the options.
+    Options(clap::Error),
+    /// A call of the library failed.
+    Library(onesided::Error),
+}
+
+impl From<onesided::Error> for Failure {
+    fn from(error: onesided::Error) -> Self {
+        Failure::Library(error)
+    }
+}
+
+/// Says what went wrong, if this rank is the one to say it, and gives the exit code.
+pub fn exit(outcome: Result<(), Failure>) -> ExitCode {
+    let sentence = match outcome {
+        Ok(()) | Err(Failure::Elsewhere) => return ExitCode::SUCCESS,
+        Err(Failure::Options(told)) => {
+            // A closed stream is no reason to fail differently.
+            let _ = told.print();
+            return ExitCode::from(told.exit_code() as u8);
+        }
+        Err(Failure::Here(sentence)) => sentence,
+        Err(Failure::Library(error)) => error.to_string(),
+    };
+    eprintln!("{}: {sentence}", env!("CARGO_CRATE_NAME"));
+    ExitCode::FAILURE
+}
+
+/// The options of the command line. Every rank reads the same; only rank 0 talks about them.
+pub fn options<O: Parser>(world: &Comm) -> Result<O, Failure> {
+    O::try_parse().map_err(|told| match world.rank() {
+        0 => Failure::Options(told),
+        _ => Failure::Elsewhere,
+    })
+}
+
+/// Ends a step that can fail on one rank alone: if it failed anywhere, no rank goes on, so none
+/// waits for one that has left. The first rank that failed says why.
+///
+/// Collective.
+pub fn agree<T>(world: &Comm, outcome: Result<T, Failure>) -> Result<T, Failure> {
+    let mine = if outcome.is_ok() { u32::MAX } else { world.rank() };
+    let first = world.allreduce(&[mine], Op::Min)?[0];
+    match outcome {
+        Ok(_) if first != u32::MAX => Err(Failure::Elsewhere),
+        Err(_) if first != world.rank() => Err(Failure::Elsewhere),
+        outcome => outcome,
+    }
+}
+
+/// The bytes of rank 0, on every rank, which need not know how many there are.
+///
+/// Collective.
+pub fn broadcast(world: &Comm, mut bytes: Vec<u8>) -> onesided::Result<Vec<u8>> {
+    let mut length = [bytes.len() as u64];
+    world.broadcast(&mut length, Rank(0))?;
+    bytes.resize(length[0] as usize, 0);
+    world.broadcast(&mut bytes, Rank(0))?;
+    Ok(bytes)
+}
+
+/// A progress bar on rank 0's standard error, if that is a terminal; else one that shows nothing.
+pub fn progress(world: &Comm, length: u64, style: &str) -> ProgressBar {
+    if world.rank() != 0 {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(style).expect("the template is correct");
+    ProgressBar::new(length).with_style(style)
+}
+
+/// Writes to standard output; a reader that has seen enough and left is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Here(format!("cannot write the results: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
