@@ -14,7 +14,10 @@ pub(super) struct Target {
 
 impl Win {
     /// The target bytes of an operation, after every check: `None` for [`Rank::NULL`].
-    #[inline]
+    ///
+    /// What every correct call needs is inlined and stays in registers; why a call is refused is
+    /// found out by [`Win::no_target`].
+    #[inline(always)]
     pub(super) fn target(
         &self,
         call: Call,
@@ -22,26 +25,31 @@ impl Win {
         disp: u64,
         bytes: u64,
     ) -> Result<Option<Target>> {
+        let at = self.reach(target).and_then(|part| part.span.at(disp, part.disp_unit, bytes));
+        match at {
+            Some(at) => Ok(Some(Target { rank: target.0, at })),
+            None => self.no_target(call, target, disp, bytes),
+        }
+    }
+
+    /// Why there are no target bytes: [`Rank::NULL`], or an error.
+    #[cold]
+    #[inline(never)]
+    fn no_target(&self, call: Call, target: Rank, disp: u64, bytes: u64) -> Result<Option<Target>> {
         if target == Rank::NULL {
             return self.null_target(call);
         }
         self.check_rank(call, target)?;
         self.check_operation(call, target.0)?;
-        let part = self.part(target.0);
-        match part.span.at(disp, part.disp_unit, bytes) {
-            Some(at) => Ok(Some(Target { rank: target.0, at })),
-            None => Err(self.out_of_range(call, target.0, disp, bytes)),
-        }
+        Err(self.out_of_range(call, target.0, disp, bytes))
     }
 
     /// MPI-2.2 §11.3: an operation on MPI_PROC_NULL does nothing, but belongs in an epoch.
-    #[cold]
     fn null_target(&self, call: Call) -> Result<Option<Target>> {
         self.check_any_access(call)?;
         Ok(None)
     }
 
-    #[cold]
     fn out_of_range(&self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
         let part = self.part(target);
         Error::Range {
@@ -55,7 +63,7 @@ impl Win {
     }
 
     /// Refuses an origin buffer that overlaps the target bytes of the same operation.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_apart(
         &self,
         call: Call,
@@ -68,11 +76,13 @@ impl Win {
         if distance >= bytes {
             return Ok(());
         }
-        Err(Error::Conflict {
-            at: self.place(call),
-            target: target.rank,
-            displacement: disp,
-            bytes: bytes as u64,
-        })
+        Err(self.conflict(call, target, disp, bytes))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn conflict(&self, call: Call, target: Target, displacement: u64, bytes: usize) -> Error {
+        let (target, bytes) = (target.rank, bytes as u64);
+        Error::Conflict { at: self.place(call), target, displacement, bytes }
     }
 }

@@ -78,7 +78,10 @@ impl File {
 
     /// Opens what descriptor `number` of process `pid` refers to.
     pub(crate) fn open_proc(pid: u32, number: RawFd, writable: bool) -> Result<File> {
-        let path = format!("/proc/{pid}/fd/{number}");
+        File::open_path(&format!("/proc/{pid}/fd/{number}"), writable)
+    }
+
+    fn open_path(path: &str, writable: bool) -> Result<File> {
         let file = std::fs::OpenOptions::new().read(true).write(writable).open(path);
         Ok(File::from_fd(
             file.map_err(|e| Error::system("opening the launcher's segment", e))?.into(),
@@ -87,7 +90,8 @@ impl File {
 
     /// A second, read-only descriptor of the same file.
     pub(crate) fn reopen_read_only(&self) -> Result<File> {
-        File::open_proc(std::process::id(), self.fd.as_raw_fd(), false)
+        // By "self" and not by number, which may count in another namespace than this /proc does.
+        File::open_path(&format!("/proc/self/fd/{}", self.fd.as_raw_fd()), false)
     }
 
     /// Forbids, where the file allows it, that anybody changes its length.

@@ -63,14 +63,26 @@ impl Win {
             true => FenceKind::ArriveOnly,
             false => FenceKind::Barrier,
         };
-        // Before the arrival, so that whoever has passed this fence knows.
-        self.words_of(self.comm.rank()).open.fence.store(u32::from(opens));
+        self.announce_fence(opens);
         let mut round = self.fence_round.get();
         let waiter = self.context().waiter();
         let passed = sync::fence(&self.words.fence, self.comm.size(), &mut round, kind, &waiter);
         self.fence_round.set(round);
         self.epochs.fenced(opens);
         passed.map_err(|failed| self.job_failed(failed, Call::Fence))
+    }
+
+    /// Says before the arrival at a fence, so that whoever has passed it knows, whether an epoch is
+    /// open behind it, and since which fence: until all have arrived at that one, it is not yet.
+    fn announce_fence(&self, opens: bool) {
+        // Zero says "none". All ranks count alike, because a fence is collective.
+        self.fences.set(self.fences.get().wrapping_add(1).max(1));
+        let since = &self.words_of(self.comm.rank()).open.fence;
+        if !opens {
+            since.store(0);
+        } else if since.load() == 0 {
+            since.store(self.fences.get());
+        }
     }
 
     /// Ends a fence epoch that turned out to be none, before an epoch of another kind opens.

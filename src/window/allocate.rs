@@ -206,6 +206,7 @@ fn assemble(comm: &Comm, plan: &Plan, block: u64, name: String) -> Result<Win> {
         parts: parts.collect::<Result<_>>()?,
         epochs: Epochs::new(comm.size()),
         fence_round: Cell::default(),
+        fences: Cell::default(),
         pscw: RefCell::new(Pscw::new(comm.size())),
         comm: comm.clone(),
     })

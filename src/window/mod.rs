@@ -42,6 +42,8 @@ pub struct Win {
     parts: Box<[Part]>,
     epochs: Epochs,
     fence_round: Cell<Round>,
+    /// Fences that this rank has arrived at.
+    fences: Cell<u32>,
     pscw: RefCell<Pscw>,
 }
 
@@ -98,6 +100,13 @@ impl Win {
         &self.parts[rank as usize]
     }
 
+    /// The part of `rank` if an operation on it is allowed now: the hot path. Where not,
+    /// [`Win::check_rank`] and [`Win::check_operation`] say why.
+    #[inline]
+    pub(crate) fn reach(&self, rank: Rank) -> Option<&Part> {
+        self.parts.get(rank.0 as usize).filter(|_| self.epochs.reaches(rank.0))
+    }
+
     #[inline]
     pub(crate) fn words_of(&self, rank: u32) -> &RankWords {
         &self.ranks[rank as usize]
@@ -139,7 +148,6 @@ impl Win {
     }
 
     /// Whether this rank may issue an operation on `target` now.
-    #[inline]
     pub(crate) fn check_operation(&self, call: Call, target: u32) -> Result<()> {
         self.epochs.may_operate(target).map_err(|problem| self.wrong_epoch(call, problem))
     }

@@ -193,18 +193,20 @@ impl Epochs {
         }
     }
 
-    /// Operations: the hot path. `target` is a rank of the window.
+    /// Whether an operation on `target`, a rank of the window, is allowed: the hot path.
     #[inline]
-    pub(crate) fn may_operate(&self, target: u32) -> Check {
-        match self.access.get() {
-            Access::LockedAll { .. } | Access::Fence => Ok(()),
-            Access::Started | Access::Locked
-                if self.grants[target as usize].get() != Grant::None =>
-            {
-                Ok(())
-            }
-            _ => self.no_access(target),
+    pub(crate) fn reaches(&self, target: u32) -> bool {
+        let access = self.access.get();
+        if matches!(access, Access::LockedAll { .. } | Access::Fence) {
+            return true;
         }
+        matches!(access, Access::Started | Access::Locked)
+            && self.grants[target as usize].get() != Grant::None
+    }
+
+    /// As [`Epochs::reaches`], with the problem where it is not.
+    pub(crate) fn may_operate(&self, target: u32) -> Check {
+        if self.reaches(target) { Ok(()) } else { self.no_access(target) }
     }
 
     /// An operation on MPI_PROC_NULL needs an access epoch like any other.
