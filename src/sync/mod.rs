@@ -32,11 +32,11 @@ pub struct WindowWords {
     pub lock_all: CachePadded<LockWords>,
 }
 
-/// What a rank says of its own epochs; each word is 0 or 1 and written by that rank alone.
+/// What a rank says of its own epochs; each word is zero for "none" and written by that rank alone.
 #[repr(C)]
 #[derive(Default)]
 pub struct OpenEpochs {
-    /// It is inside a fence epoch; written before it arrives at the fence.
+    /// The fence since which it has a fence epoch open; written before it arrives there.
     pub fence: Word32,
     /// It is between post and wait.
     pub exposure: Word32,
