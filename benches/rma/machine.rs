@@ -4,6 +4,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A busy process ends by itself after this time, whatever happens to its parent.
@@ -11,7 +12,21 @@ const LONGEST_BUSY: Duration = Duration::from_secs(60);
 
 /// Processors that this process may run on.
 pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get())
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()))
+}
+
+/// Gives this rank a processor of its own, if there is one for each rank.
+pub fn pin(rank: u32, ranks: u32) {
+    if ranks as usize <= cores() {
+        pin_to(rank as usize);
+    }
+}
+
+fn pin_to(core: usize) {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).expect("a processor to be pinned to");
 }
 
 /// The processor, cores, kernel and versions, in one line.
@@ -39,9 +54,7 @@ pub fn load() -> String {
 /// Keeps one processor busy until the parent ends.
 pub fn keep_busy(core: usize) {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let mut set = CpuSet::new();
-    set.set(core);
-    sched_setaffinity(None, &set).expect("a processor to be pinned to");
+    pin_to(core);
     compute(LONGEST_BUSY);
 }
 

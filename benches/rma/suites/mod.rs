@@ -41,6 +41,8 @@ pub fn run(suite: Suite, options: &Options) {
     }
     let universe = Universe::init().expect("a rank joins its job");
     let world = universe.world();
+    // After joining: the library counts the processors that the job may use.
+    crate::machine::pin(world.rank(), world.size());
     match suite {
         Suite::Moves => moves::run(world, options),
         Suite::Epochs => epochs::run(world, options),
