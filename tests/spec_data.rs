@@ -174,3 +174,45 @@ fn example_11_3_reverses_the_assignment_if_map_is_one_to_one() {
     };
     example_11_3(3, permutation);
 }
+
+/// MPI-2.1, "Communication Calls": "we allow two concurrent puts with overlapping send buffers", and
+/// "the target process may be identical with the origin process".
+#[test]
+fn concurrent_puts_may_overlap_at_the_origin() {
+    spmd(3, |world| {
+        let n = world.size();
+        let mut window = Window::<u64>::allocate(world, 4 * n as usize).unwrap();
+        let message: Vec<u64> = (0..6).map(|i| u64::from(10 * world.rank()) + i).collect();
+        let epoch = window.fence(FenceAssert::NOPRECEDE).unwrap();
+        for target in 0..n {
+            let start = target as usize;
+            let disp = u64::from(4 * world.rank());
+            epoch.put(&message[start..start + 4], Rank(target), disp).unwrap();
+        }
+        epoch.close(FenceAssert::NONE).unwrap();
+        let mut found = vec![0; 4 * n as usize];
+        window.load(0, &mut found).unwrap();
+        for (from, words) in (0..).zip(found.chunks(4)) {
+            let first = 10 * from + u64::from(world.rank());
+            assert!(words.iter().copied().eq(first..first + 4), "{words:?} from rank {from}");
+        }
+        window.free().unwrap();
+    });
+}
+
+/// MPI-2.1, "Communication Calls": MPI_PROC_NULL is a valid target of put, get and accumulate, which
+/// then do nothing; "it is still necessary to finish the RMA epoch".
+#[test]
+fn operations_on_nobody_do_nothing() {
+    spmd(2, |world| {
+        let mut window = Window::<u64>::allocate(world, 1).unwrap();
+        let mut got = [7];
+        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        epoch.put(&[1], Rank::NULL, 0).unwrap();
+        epoch.accumulate(&[1], Op::Sum, Rank::NULL, 0).unwrap();
+        epoch.get(&mut got, Rank::NULL, 0).unwrap();
+        epoch.close(FenceAssert::NONE).unwrap();
+        assert_eq!((got, window.load_one(0).unwrap()), ([7], 0));
+        window.free().unwrap();
+    });
+}
