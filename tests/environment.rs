@@ -209,22 +209,23 @@ fn one_wrong_variable_of_a_job_is_enough() {
     assert_eq!(under_rmarun(":"), ["joined 2"; 2]);
     assert_eq!(under_rmarun("export ONESIDED_LAUNCHER=1"), ["joined 2"; 2], "not needed");
     let elsewhere = "exec 900</dev/null; exec 901</etc/passwd";
-    for (script, refusals) in [
-        ("export ONESIDED_NONCE=0", 2),
-        ("export ONESIDED_RANKS=3", 2),
-        ("export ONESIDED_RANKS=1000", 2),
-        ("export ONESIDED_RANK=2", 2),
-        ("export ONESIDED_RANKS=1", 2),
-        ("export ONESIDED_SEGMENT_FD=$ONESIDED_NOTICE_FD", 2),
-        ("export ONESIDED_NOTICE_FD=$ONESIDED_SEGMENT_FD", 2),
-        ("export ONESIDED_SEGMENT_FD=900", 2),
-        ("export ONESIDED_NOTICE_FD=901", 2),
+    for (script, most) in [
+        ("export ONESIDED_NONCE=0", 0),
+        ("export ONESIDED_RANKS=3", 0),
+        ("export ONESIDED_RANKS=1000", 0),
+        ("export ONESIDED_RANK=2", 0),
+        ("export ONESIDED_RANKS=1", 0),
+        ("export ONESIDED_SEGMENT_FD=$ONESIDED_NOTICE_FD", 0),
+        ("export ONESIDED_NOTICE_FD=$ONESIDED_SEGMENT_FD", 0),
+        ("export ONESIDED_SEGMENT_FD=900", 0),
+        ("export ONESIDED_NOTICE_FD=901", 0),
         // One of the two comes second.
         ("export ONESIDED_RANK=1", 1),
     ] {
+        // Some may be ended by the launcher, because others did not join, before they say a word.
         let lines = under_rmarun(&format!("{elsewhere}; {script}"));
-        let refused = lines.iter().filter(|line| line.starts_with("refused ")).count();
-        assert!(refused >= refusals, "{script}: {lines:?}");
+        let joined = lines.iter().filter(|line| line.starts_with("joined ")).count();
+        assert!(joined <= most, "{script}: {lines:?}");
     }
 }
 
