@@ -165,6 +165,8 @@ pub struct Patience {
 pub struct Tier {
     looks: u32,
     distrusts: bool,
+    /// When the latest yield returned: the next one is timed by its own return alone.
+    yielded: Option<Instant>,
 }
 
 impl Patience {
@@ -177,7 +179,7 @@ impl Patience {
     pub(super) fn begin(&self) -> Tier {
         let until = self.distrust_until.load(Relaxed);
         let distrusts = until != 0 && (self.since.elapsed().as_nanos() as u64) < until;
-        Tier { looks: 0, distrusts }
+        Tier { looks: 0, distrusts, yielded: None }
     }
 
     pub(super) fn next(&self, tier: &mut Tier) -> Step {
@@ -190,11 +192,13 @@ impl Patience {
         if tier.distrusts || tier.looks > self.spins + YIELDS {
             return Step::Sleep;
         }
-        let before = Instant::now();
+        let before = tier.yielded.unwrap_or_else(Instant::now);
         std::thread::yield_now();
-        if before.elapsed() > SLOW_YIELD {
+        let after = Instant::now();
+        tier.yielded = Some(after);
+        if after - before > SLOW_YIELD {
             tier.distrusts = true;
-            let until = self.since.elapsed() + DISTRUST;
+            let until = after - self.since + DISTRUST;
             self.distrust_until.store(until.as_nanos() as u64, Relaxed);
         }
         Step::Again
