@@ -147,6 +147,25 @@ fn a_window_is_zero_also_where_another_was() {
     });
 }
 
+#[test]
+fn a_window_is_zero_also_at_the_edges_of_where_another_was() {
+    spmd(1, |world| {
+        for len in (1..20_000).step_by(617) {
+            // Between windows that stay, so that the pages at its edges are not given back.
+            let _before = Window::<u8>::allocate(world, 1).unwrap();
+            let old = Window::<u8>::allocate(world, len).unwrap();
+            let _behind = Window::<u8>::allocate(world, 1).unwrap();
+            old.store(0, &vec![0xFF; len]).unwrap();
+            old.free().unwrap();
+            let new = Window::<u8>::allocate(world, len).unwrap();
+            let mut bytes = vec![1; len];
+            new.load(0, &mut bytes).unwrap();
+            assert_eq!(bytes.iter().position(|byte| *byte != 0), None, "{len} bytes");
+            new.store(0, &bytes).unwrap();
+        }
+    });
+}
+
 /// After a refusal the job goes on.
 fn goes_on(world: &Comm) {
     let mut window = Window::<u64>::allocate(world, 1).unwrap();
