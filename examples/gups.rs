@@ -10,8 +10,8 @@
 mod common;
 
 use clap::Parser;
-use common::{Failure, agree};
-use indicatif::{HumanBytes, HumanCount};
+use common::{Failure, agree, several};
+use indicatif::HumanBytes;
 use onesided::{Access, Comm, LockAssert, Op, Rank, Universe, Window, WindowOptions};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -68,11 +68,11 @@ fn run() -> Result<(), Failure> {
     let seconds = started.elapsed().as_secs_f64();
     if world.rank() == 0 {
         common::print(&format!(
-            "{} updates of {} words ({}) by {} ranks in {seconds:.3} s\n{:.4} GUP/s\n",
-            HumanCount(updates),
-            HumanCount(table.words),
+            "{} of {} ({}) by {} in {seconds:.3} s\n{:.4} GUP/s\n",
+            several(updates, "update"),
+            several(table.words, "word"),
             HumanBytes(table.words * 8),
-            world.size(),
+            several(world.size().into(), "rank"),
             updates as f64 / seconds / 1e9,
         ))?;
     }

@@ -84,7 +84,7 @@ fn hello_adds_up() {
 fn examples_run_without_the_launcher_on_one_rank() {
     let mut command = Command::new(program("gups"));
     let Outcome { status, output } = support::run(command.args(["--log-size", "4"]), "gups");
-    assert!(status.success() && output.contains(" by 1 ranks "), "{status}:\n{output}");
+    assert!(status.success() && output.contains(" by 1 rank "), "{status}:\n{output}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ mod wordcount {
         assert_eq!(counts(&output), [(2, "one"), (2, "two")]);
         let nothing = file(&folder, "nothing", "");
         let output = succeeds(3, "wordcount", &["--verify", &nothing]);
-        assert!(output.contains("0 words, 0 of them different, in 1 files"), "{output}");
+        assert!(output.contains("0 words, 0 of them different, in 1 file "), "{output}");
     }
 
     /// `n` different words, each twice, far apart.
@@ -203,7 +203,7 @@ mod wordcount {
         for ranks in [1, 3, 8] {
             let output = succeeds(ranks, "wordcount", &["--verify", "--top", "1", &path]);
             assert!(output.contains("20,000 of them different"), "{output}");
-            assert!(!output.contains("grown 0 times"), "{output}");
+            assert!(!output.contains("after 0 growths"), "{output}");
         }
     }
 

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each example uses its part")]
 
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use onesided::{Comm, Op, Rank};
 use std::io::Write;
 use std::process::ExitCode;
@@ -82,6 +82,12 @@ pub fn progress(world: &Comm, length: u64, style: &str) -> ProgressBar {
     }
     let style = ProgressStyle::with_template(style).expect("the template is correct");
     ProgressBar::new(length).with_style(style)
+}
+
+/// A number of things, as one says it: "1 file", "6,295 files".
+pub fn several(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", HumanCount(number))
 }
 
 /// Writes to standard output; a reader that has seen enough and left is no failure.

@@ -110,6 +110,11 @@ impl Band {
         exposed.wait()
     }
 
+    /// Gives the window's memory back. Collective.
+    pub fn free(self) -> Result<()> {
+        self.halo.free()
+    }
+
     /// Takes what neighbours have put over to the rows above and below. Local.
     fn take_halo(&mut self) -> Result<()> {
         let (columns, end) = (self.columns, self.now.len());

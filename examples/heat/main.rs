@@ -10,7 +10,7 @@ mod picture;
 
 use band::{Band, relaxed, rows_of};
 use clap::{Parser, ValueEnum};
-use common::{Failure, agree};
+use common::{Failure, agree, several};
 use onesided::{Access, Comm, FenceAssert, Op, Rank, Universe, Window, WindowOptions};
 use picture::{Field, Output};
 use std::path::PathBuf;
@@ -84,7 +84,10 @@ fn run() -> Result<(), Failure> {
         }),
         _ => Ok(()),
     };
-    agree(world, verdict)
+    agree(world, verdict)?;
+    band.free()?;
+    grid.window.free()?;
+    Ok(())
 }
 
 /// The temperatures to start from, on rank 0; elsewhere no cell. Fails if there are too few rows.
@@ -186,10 +189,10 @@ fn summary(
     let step = time / steps.max(1);
     let speed = (cells.len() as f64 * f64::from(steps)) / time.as_secs_f64() / 1e6;
     format!(
-        "{rows} x {columns} cells, {steps} steps by {sync} on {} ranks\n\
+        "{rows} x {columns} cells, {steps} steps by {sync} on {}\n\
          {step:.2?} per step, {speed:.0} million cells per second; residual {residual:.3e}, mean \
          temperature {mean:.6}\n",
-        world.size()
+        several(world.size().into(), "rank"),
     )
 }
 

@@ -8,19 +8,20 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod count;
 mod report;
 mod table;
 mod text;
 
 use clap::Parser;
-use common::{Failure, agree};
-use indicatif::{HumanBytes, HumanCount, ProgressBar};
-use onesided::{Comm, Op, Universe};
+use common::{Failure, agree, several};
+use count::Counted;
+use indicatif::{HumanBytes, HumanCount};
+use onesided::{Comm, Universe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use table::{Full, Size, Table};
-use text::{Input, Words};
+use text::Input;
 
 /// Counts the words of text files with one hash table spread over the memory of all ranks, and
 /// prints the most frequent ones.
@@ -57,9 +58,6 @@ Examples:
   rmarun -n 8 --example wordcount -- --verify src README.md
   rmarun -n 2 --example wordcount -- --top 20 /usr/share/doc";
 
-/// Words between two looks at whether another rank has found the table too small.
-const LOOK: usize = 256;
-
 fn main() -> ExitCode {
     common::exit(run())
 }
@@ -71,21 +69,18 @@ fn run() -> Result<(), Failure> {
     let inputs = inputs(world, &options)?;
 
     let started = Instant::now();
-    let counted = count(world, &options, &inputs)?;
+    let mut counted = count::count(world, &inputs, options.slots, options.hash_bits)?;
     let time = started.elapsed();
 
-    let Counted { mut table, .. } = counted;
-    let top = report::most_frequent(world, &mut table, options.top)?;
+    let top = report::most_frequent(world, &mut counted.table, options.top)?;
     if let Some(top) = top {
-        let taken = table.open()?.taken()?;
-        let table = (taken, table.capacity(), counted.growths);
         common::print(&report::lines(&top))?;
-        common::print(&summary(world, &inputs, counted.words, table, time))?;
+        common::print(&summary(world, &inputs, &mut counted, time)?)?;
     }
     if options.verify {
         let started = Instant::now();
         let verdict = match world.rank() {
-            0 => report::verify(&inputs, &mut table),
+            0 => report::verify(&inputs, &mut counted.table),
             _ => Ok(()),
         };
         agree(world, verdict)?;
@@ -93,6 +88,7 @@ fn run() -> Result<(), Failure> {
             common::print(&format!("verified by one process in {:.2?}\n", started.elapsed()))?;
         }
     }
+    counted.table.free()?;
     Ok(())
 }
 
@@ -106,123 +102,27 @@ fn inputs(world: &Comm, options: &Options) -> Result<Vec<Input>, Failure> {
     Ok(text::decode(&common::broadcast(world, text::encode(&found))?))
 }
 
-struct Counted {
-    table: Table,
-    /// Words on all ranks.
-    words: u64,
-    /// How often the table has grown.
-    growths: u32,
-}
-
-/// Counts this rank's share, in as many rounds as the table is too small for. Collective.
-fn count(world: &Comm, options: &Options, inputs: &[Input]) -> Result<Counted, Failure> {
-    let bytes: u64 = inputs.iter().map(|input| input.bytes).sum();
-    let ranks = u64::from(world.size());
-    let slots = options.slots.unwrap_or((bytes / 256).clamp(1 << 10, 1 << 22)).div_ceil(ranks);
-    let size = Size { slots, bytes: (slots * 16).max(1 << 12), hash_bits: options.hash_bits };
-    let mut counted = Counted { table: Table::new(world, size)?, words: 0, growths: 0 };
-
-    let share = text::share(inputs, world.rank(), world.size());
-    let style = "{bar:40} {bytes}/{total_bytes} per rank, {binary_bytes_per_sec}, {eta} left";
-    let progress = common::progress(world, bytes / ranks, style);
-    let mut words = Words::new(share);
-    let mut more = agree(world, words.advance())?;
-    loop {
-        let round = count_round(&mut counted, &mut words, &mut more, options, &progress);
-        let full = agree(world, round)?;
-        let Some(size) = next_size(world, counted.table.size(), full, more)? else { break };
-        counted.table = counted.table.grow(size)?;
-        counted.growths += 1;
-    }
-    progress.finish_and_clear();
-    counted.words = world.allreduce(&[counted.words], Op::Sum)?[0];
-    Ok(counted)
-}
-
-/// Counts until this rank's words are done (then `more` is false), or until the table is too
-/// small: for this rank, which then says so, or for another. Local.
-fn count_round(
-    counted: &mut Counted,
-    words: &mut Words,
-    more: &mut bool,
-    options: &Options,
-    progress: &ProgressBar,
-) -> Result<Option<Full>, Failure> {
-    let capacity = counted.table.capacity();
-    let mut table = counted.table.open()?;
-    while *more {
-        for _ in 0..LOOK {
-            match table.add(words.word(), 1)? {
-                Ok(()) => counted.words += 1,
-                Err(Full::Slots) if options.slots.is_some() => {
-                    return Err(Failure::Here(format!(
-                        "the table's {capacity} slots are all taken: give --slots a larger \
-                         number, or leave it out to let the table grow"
-                    )));
-                }
-                Err(full) => {
-                    table.raise_alarm()?;
-                    return Ok(Some(full));
-                }
-            }
-            *more = words.advance()?;
-            if !*more {
-                return Ok(None);
-            }
-        }
-        progress.set_position(words.bytes);
-        if table.alarm()? {
-            return Ok(None);
-        }
-        // Long searches cost more than moving everything once.
-        if options.slots.is_none() && table.taken()? > capacity / 8 * 5 {
-            table.raise_alarm()?;
-            return Ok(Some(Full::Slots));
-        }
-    }
-    Ok(None)
-}
-
-/// The size that the table needs, if it is too small for any rank; `None` when all are done.
-/// Collective.
-fn next_size(
-    world: &Comm,
-    size: Size,
-    full: Option<Full>,
-    more: bool,
-) -> Result<Option<Size>, Failure> {
-    let (slots, bytes) = match full {
-        Some(Full::Slots) => (1, 0),
-        Some(Full::Words(bytes)) => (0, bytes),
-        None => (0, 0),
-    };
-    let all = world.allreduce(&[u64::from(more), slots, bytes], Op::Max)?;
-    Ok((all[0] != 0).then(|| Size {
-        slots: if all[1] != 0 { size.slots * 4 } else { size.slots },
-        bytes: if all[2] != 0 { all[2].max(size.bytes * 2) } else { size.bytes },
-        ..size
-    }))
-}
-
+/// The numbers that follow the words, apart from them by an empty line.
 fn summary(
     world: &Comm,
     inputs: &[Input],
-    words: u64,
-    (taken, capacity, growths): (u64, u64, u32),
+    counted: &mut Counted,
     time: Duration,
-) -> String {
+) -> onesided::Result<String> {
     let bytes: u64 = inputs.iter().map(|input| input.bytes).sum();
     let speed = bytes as f64 / time.as_secs_f64() / 1e6;
-    format!(
-        "{} words, {} of them different, in {} files ({})\n\
-         {} ranks, {time:.2?}, {speed:.1} MB/s; table of {} slots, {} % taken, grown {growths} \
-         times\n",
-        HumanCount(words),
+    let taken = counted.table.open()?.taken()?;
+    let capacity = counted.table.capacity();
+    Ok(format!(
+        "\n{} words, {} of them different, in {} ({})\n\
+         {} in {time:.2?}: {speed:.1} MB/s; {} slots, {} % of them taken, after {}\n",
+        HumanCount(counted.words),
         HumanCount(taken),
-        inputs.len(),
+        several(inputs.len() as u64, "file"),
         HumanBytes(bytes),
-        world.size(),
+        several(world.size().into(), "rank"),
         HumanCount(capacity),
         taken * 100 / capacity,
-    )
+        several(counted.growths, "growth"),
+    ))
 }

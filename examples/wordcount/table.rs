@@ -15,7 +15,7 @@
 //! 4. Slots are accessed by fetch_and_op and compare_and_swap alone while the table is open, the
 //!    atomic calls of the standard; a plain get there would conflict with them.
 
-use onesided::{Comm, LockAllEpoch, LockAssert, Op, Rank, Result, Window, WindowOptions};
+use onesided::{Comm, Error, LockAllEpoch, LockAssert, Op, Rank, Result, Window, WindowOptions};
 use std::hash::Hasher;
 
 /// Bytes before a word in its record: its length.
@@ -25,6 +25,9 @@ const SLOT: u64 = 2;
 /// Elements after rank 0's slots: slots taken in all, and whether somebody has found the table
 /// too small.
 const CONTROL: u64 = 2;
+
+/// Offsets that fit an entry.
+const OFFSETS: u64 = 1 << 38;
 
 /// What stands in a taken slot, as one element: from the highest bit, 16 of mark, 10 of rank and
 /// 38 of offset. Never 0, because no record has offset 0.
@@ -44,13 +47,13 @@ impl Entry {
     }
 
     fn unpack(word: u64) -> Entry {
-        let (rank, offset) = ((word >> 38 & 0x3ff) as u32, word & ((1 << 38) - 1));
+        let (rank, offset) = ((word >> 38 & 0x3ff) as u32, word & (OFFSETS - 1));
         Entry { mark: word >> 48, rank, offset }
     }
 }
 
 /// How large the table is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Size {
     /// Slots of each rank.
     pub slots: u64,
@@ -61,11 +64,19 @@ pub struct Size {
 }
 
 /// Why a word has not been counted.
-pub enum Full {
+pub enum Refusal {
     /// No slot is free.
     Slots,
     /// This rank's part of `words` must have at least so many bytes.
     Words(u64),
+    /// A call failed.
+    Library(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::Library(error)
+    }
 }
 
 /// The table, closed.
@@ -81,6 +92,7 @@ pub struct Table {
 impl Table {
     /// An empty table. Collective.
     pub fn new(comm: &Comm, size: Size) -> Result<Table> {
+        assert!(size.bytes <= OFFSETS, "an entry has room for 38 bits of offset");
         let control = if comm.rank() == 0 { CONTROL } else { 0 };
         let slots = (size.slots.saturating_mul(SLOT)).saturating_add(control) as usize;
         let slots = WindowOptions::new().name("slots").allocate(comm, slots)?;
@@ -129,14 +141,21 @@ impl Table {
         let mut open = larger.open()?;
         for (entry, count) in taken {
             let word = open.word(entry)?;
-            let added = open.insert(&word, count, Some(entry))?;
-            assert!(added.is_ok(), "what a table has held fits a larger one");
+            match open.insert(&word, count, Some(entry)) {
+                Err(Refusal::Library(error)) => return Err(error),
+                added => assert!(added.is_ok(), "what a table has held fits a larger one"),
+            }
         }
         drop(open);
         self.comm.barrier()?;
-        self.slots.free()?;
-        self.words.free()?;
+        self.free()?;
         Ok(larger)
+    }
+
+    /// Gives the memory back. Collective.
+    pub fn free(self) -> Result<()> {
+        self.slots.free()?;
+        self.words.free()
     }
 }
 
@@ -153,9 +172,9 @@ pub struct Open<'t> {
 }
 
 impl Open<'_> {
-    /// Adds `count` to the count of `word`.
-    pub fn add(&mut self, word: &[u8], count: u64) -> Result<std::result::Result<(), Full>> {
-        self.insert(word, count, None)
+    /// Counts `word` once more.
+    pub fn add(&mut self, word: &[u8]) -> std::result::Result<(), Refusal> {
+        self.insert(word, 1, None)
     }
 
     /// The count of `word`.
@@ -173,61 +192,59 @@ impl Open<'_> {
         Ok(0)
     }
 
-    /// As [`Open::add`]; `entry` is the word's entry, if it has a record already.
+    /// Adds `count` to the count of `word`; `entry` is the word's entry, if it has a record already.
     fn insert(
         &mut self,
         word: &[u8],
         count: u64,
-        mut entry: Option<u64>,
-    ) -> Result<std::result::Result<(), Full>> {
+        entry: Option<u64>,
+    ) -> std::result::Result<(), Refusal> {
         let hash = self.hash(word);
-        let has_record = entry.is_some();
+        let mut own = entry;
         for (rank, disp) in self.search(hash) {
             let mut found = self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp)?;
             if found == 0 {
-                let new = match entry {
-                    Some(entry) => entry,
-                    None => match self.write(word, hash)? {
-                        Ok(entry) => entry,
-                        Err(full) => return Ok(Err(full)),
-                    },
-                };
-                entry = Some(new);
+                let new = own.map_or_else(|| self.write(word, hash), Ok)?;
+                own = Some(new);
                 found = self.slots.compare_and_swap_flush(new, 0, rank, disp)?;
                 if found == 0 {
-                    if !has_record {
-                        *self.end += HEAD + word.len() as u64;
-                    }
-                    let (rank, control) = self.control();
-                    self.slots.fetch_and_op_flush(1, Op::Sum, rank, control)?;
+                    self.took_slot(if entry.is_none() { record_of(word) } else { 0 })?;
                     found = new;
                 }
             }
-            if Some(found) == entry || self.refers_to(found, hash, word)? {
+            if Some(found) == own || self.refers_to(found, hash, word)? {
                 self.slots.fetch_and_op_flush(count, Op::Sum, rank, disp + 1)?;
-                return Ok(Ok(()));
+                return Ok(());
             }
         }
-        Ok(Err(Full::Slots))
+        Err(Refusal::Slots)
     }
 
-    /// Writes the record of `word`; the space is taken only when a slot refers to it.
-    fn write(&mut self, word: &[u8], hash: u64) -> Result<std::result::Result<u64, Full>> {
-        let end = *self.end + HEAD + word.len() as u64;
+    /// Writes the record of `word`. Its space is taken only when a slot refers to it, so none is
+    /// lost when another rank has been faster with the same word.
+    fn write(&mut self, word: &[u8], hash: u64) -> std::result::Result<u64, Refusal> {
+        let end = *self.end + record_of(word);
         if end > self.size.bytes {
-            return Ok(Err(Full::Words(end)));
+            return Err(Refusal::Words(end));
         }
         self.record.clear();
         self.record.extend((word.len() as u32).to_le_bytes());
         self.record.extend(word);
         self.words.put_flush(&self.record, self.own, *self.end)?;
-        Ok(Ok(Entry { mark: mark(hash), rank: self.own.0, offset: *self.end }.pack()))
+        Ok(Entry { mark: mark(hash), rank: self.own.0, offset: *self.end }.pack())
+    }
+
+    /// A slot has been claimed, and it refers to a new record of so many bytes.
+    fn took_slot(&mut self, record: u64) -> Result<()> {
+        *self.end += record;
+        let (rank, disp) = self.control();
+        self.slots.fetch_and_op_flush(1, Op::Sum, rank, disp).map(|_| ())
     }
 
     /// Whether `entry` is that of `word`.
     fn refers_to(&mut self, entry: u64, hash: u64, word: &[u8]) -> Result<bool> {
         let Entry { mark: other, rank, offset } = Entry::unpack(entry);
-        let length = HEAD + word.len() as u64;
+        let length = record_of(word);
         if other != mark(hash) || offset + length > self.size.bytes {
             return Ok(false);
         }
@@ -245,6 +262,11 @@ impl Open<'_> {
         let mut word = vec![0; u32::from_le_bytes(head) as usize];
         self.words.get_flush(&mut word, Rank(rank), offset + HEAD)?;
         Ok(word)
+    }
+
+    /// Slots of all ranks.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
     }
 
     /// Slots that are taken, on all ranks.
@@ -283,6 +305,11 @@ impl Open<'_> {
         hasher.write(word);
         hasher.finish() & (u64::MAX >> (64 - self.size.hash_bits))
     }
+}
+
+/// Bytes of a word's record.
+fn record_of(word: &[u8]) -> u64 {
+    HEAD + word.len() as u64
 }
 
 /// The part of a hash that an entry remembers: the part that says least about the slot.
