@@ -9,7 +9,9 @@ mod support;
 use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync, Site};
 use onesided::{Comm, LockAssert, LockType, Rank};
-use spec_support::{before, free, get, hold, locked_get, locked_put, put, tell_when_asleep, words};
+use spec_support::{
+    before, free, get, hold, load, locked_get, locked_put, put, store, tell_when_asleep, words,
+};
 use std::rc::Rc;
 use support::spmd;
 
@@ -346,4 +348,43 @@ fn increments_under_exclusive_locks_are_not_lost() {
         assert_eq!(locked_get(&win, LockType::Shared, 0, 0), u64::from(20 * n));
         free(win);
     });
+}
+
+/// MPI-2.2 §11.4.3, after Example 11.5: "if the call to MPI_WIN_LOCK is used to lock a local window,
+/// then the call must block until the lock is acquired, since the lock may protect local load/store
+/// accesses to the window issued after the lock call returns". Both ways: the owner sleeps while an
+/// origin holds its part, and the origin sleeps while the owner holds it.
+#[test]
+fn example_11_5_a_lock_of_the_local_window_protects_loads_and_stores() {
+    spmd(2, |world| {
+        let win = words(world, 2);
+        for round in 1..=20 {
+            let is_owner = world.rank() == 0;
+            let word = u64::from(round);
+            // Who holds the lock first: the origin in even rounds, the owner in odd ones.
+            let is_first = is_owner == (round % 2 == 1);
+            if !is_first {
+                world.await_signal(0, round);
+                tell_when_asleep(&win, 1);
+            }
+            win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+            if is_first {
+                access(&win, is_owner, 0);
+                world.signal(0);
+                world.await_signal(1, round);
+                access(&win, is_owner, word);
+            } else {
+                let found = if is_owner { load(&win, 0) } else { get(&win, 0, 0) };
+                assert_eq!(found, word);
+            }
+            win.unlock(Rank(0)).unwrap();
+            world.barrier().unwrap();
+        }
+        free(win);
+    });
+}
+
+/// Writes a word of rank 0: by a store, or by a put.
+fn access(win: &Win, is_owner: bool, word: u64) {
+    if is_owner { store(win, 0, word) } else { put(win, word, 0, 0) }
 }
