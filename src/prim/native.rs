@@ -19,8 +19,12 @@ const YIELDS: u32 = 64;
 /// rank that computes. Sleeping is then the faster wait, because the kernel prefers a woken
 /// sleeper to a busy process (DESIGN 4.6: 71 µs against 2.9 ms).
 const SLOW_YIELD: Duration = Duration::from_micros(250);
-/// How long to go straight to sleep after a slow yield, before yielding is tried again.
+/// How long to go straight to sleep after a slow yield, before yielding is tried again: so long
+/// at first; twice as long as the last time if yielding is slow again before so long has passed,
+/// else half as long. Every trial beside a busy process costs all ranks its time slice, while a
+/// disturbance now and then costs less than to sleep for long.
 const DISTRUST: Duration = Duration::from_millis(200);
+const LONGEST_DISTRUST: Duration = Duration::from_millis(3200);
 
 /// A relaxed 32-bit word of the segment.
 #[repr(transparent)]
@@ -159,6 +163,8 @@ pub struct Patience {
     since: Instant,
     /// Until when (nanoseconds after `since`) yielding is distrusted.
     distrust_until: AtomicU64,
+    /// For how long (nanoseconds) it was distrusted the last time.
+    distrust: AtomicU64,
 }
 
 /// Progress of one wait through the tiers.
@@ -173,7 +179,8 @@ impl Patience {
     /// For a job of `ranks` processes on `cores` processors that this one may run on.
     pub fn new(ranks: usize, cores: usize) -> Self {
         let spins = if ranks <= cores { SPINS } else { 0 };
-        Patience { spins, since: Instant::now(), distrust_until: AtomicU64::new(0) }
+        let (distrust_until, distrust) = Default::default();
+        Patience { spins, since: Instant::now(), distrust_until, distrust }
     }
 
     pub(super) fn begin(&self) -> Tier {
@@ -198,9 +205,18 @@ impl Patience {
         tier.yielded = Some(after);
         if after - before > SLOW_YIELD {
             tier.distrusts = true;
-            let until = after - self.since + DISTRUST;
-            self.distrust_until.store(until.as_nanos() as u64, Relaxed);
+            self.distrust_from((after - self.since).as_nanos() as u64);
         }
         Step::Again
+    }
+
+    /// Yielding was slow at `now`, in nanoseconds after `since`.
+    fn distrust_from(&self, now: u64) {
+        let (least, most) = (DISTRUST.as_nanos() as u64, LONGEST_DISTRUST.as_nanos() as u64);
+        let last = self.distrust.load(Relaxed);
+        let trusted_for = now.saturating_sub(self.distrust_until.load(Relaxed));
+        let distrust = if trusted_for < least { last * 2 } else { last / 2 }.clamp(least, most);
+        self.distrust.store(distrust, Relaxed);
+        self.distrust_until.store(now + distrust, Relaxed);
     }
 }

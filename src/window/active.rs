@@ -242,8 +242,8 @@ impl Win {
     /// Allocates this rank's post slots at its first post (DESIGN 4.8: what is per pair of ranks
     /// costs memory only in windows that use it).
     fn make_table(&self) -> Result<()> {
-        let mut pscw = self.pscw.borrow_mut();
-        if pscw.own.is_some() {
+        let words = &self.words_of(self.comm.rank()).pscw;
+        if words.own_table() != 0 {
             return Ok(());
         }
         let context = self.context();
@@ -261,8 +261,8 @@ impl Win {
             limit: "post slots lie in the first 512 GiB of the segment",
         })?;
         let slots = context.segment.place_all(block, n)?;
-        self.words_of(self.comm.rank()).pscw.publish_table(at, &slots);
-        pscw.own = Some((block, slots));
+        words.publish_table(at, &slots);
+        self.pscw.borrow_mut().own = Some((block, slots));
         Ok(())
     }
 }
