@@ -59,8 +59,8 @@ struct Line {
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
           allow_negative_numbers = true)]
     ranks: u32,
-    /// Puts the rank before every line of output, as in "[3] "
-    #[arg(short, long)]
+    // An attribute, because rustdoc takes the brackets of a comment for a link.
+    #[arg(short, long, help = "Puts the rank before every line of output, as in \"[3] \"")]
     tag_output: bool,
     /// Fails with code 125 if no rank joins the job (a program that does not use the library)
     #[arg(long)]
