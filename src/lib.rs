@@ -67,7 +67,9 @@ mod window;
 
 pub use call::Call;
 pub use comm::Comm;
-pub use datatype::{Datatype, DoubleInt, Element, FloatInt, Integer, LongInt, ShortInt, TwoInt};
+pub use datatype::{
+    Datatype, DoubleInt, Element, FloatInt, Integer, Located, LongInt, ShortInt, TwoInt,
+};
 pub use epoch::{
     Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, LocalEpoch,
     LockAllEpoch, LockBatch, LockEpoch, LockedTarget, Window,
