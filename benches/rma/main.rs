@@ -61,7 +61,7 @@ impl Options {
 
     /// How long to measure.
     pub fn plan(&self) -> measure::Plan {
-        let (rounds, seconds) = if self.quick { (9, 2) } else { (41, 12) };
+        let (rounds, seconds) = if self.quick { (9, 2) } else { (101, 10) };
         measure::Plan {
             rounds: self.rounds.unwrap_or(rounds),
             sample: Duration::from_micros(300),

@@ -27,6 +27,8 @@ pub struct Case<'a> {
     /// Does it that many times.
     run: Box<dyn FnMut(u32) + 'a>,
     repeat: u32,
+    /// How many of the plan's sample times a sample lasts.
+    longer: u32,
     samples: Vec<f64>,
 }
 
@@ -34,12 +36,19 @@ impl<'a> Case<'a> {
     /// `what` on `bytes` bytes; `run` does it as often as it is told.
     pub fn new(what: &'static str, bytes: u64, run: impl FnMut(u32) + 'a) -> Self {
         let run = Box::new(run);
-        Case { what, limit: "", bytes, run, repeat: 2, samples: Vec::new() }
+        Case { what, limit: "", bytes, run, repeat: 2, longer: 1, samples: Vec::new() }
     }
 
     /// Names the case of the same group that is this one's limit.
     pub fn against(mut self, limit: &'static str) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// Samples last that many times as long: for what ranks that share a processor must do at the
+    /// same time, not one after the other.
+    pub fn longer(mut self, times: u32) -> Self {
+        self.longer = times;
         self
     }
 
@@ -57,7 +66,7 @@ impl<'a> Case<'a> {
     fn calibrate(&mut self, together: Option<&Comm>, plan: &Plan) {
         loop {
             let took = agree(together, self.sample(together) as u64) as f64;
-            let wanted = plan.sample.as_nanos() as f64;
+            let wanted = (plan.sample * self.longer).as_nanos() as f64;
             if took * 2.0 >= wanted || self.repeat >= MOST_REPETITIONS {
                 return;
             }

@@ -9,6 +9,8 @@ use onesided::{Comm, LockAssert, LockType, Op, Rank, Window};
 use raw_sync::locks::{Mutex, RwLock};
 
 const TARGET: Rank = Rank(0);
+/// Several time slices of a processor, so that the ranks do meet.
+const LONGER: u32 = 50;
 
 pub fn run(world: &Comm, options: &Options) {
     let new = || Window::<u64>::allocate(world, 512).expect("a window");
@@ -41,6 +43,7 @@ pub fn run(world: &Comm, options: &Options) {
         Case::new("lock + increment + unlock, contended", 8, lock)
             .against("baseline: pthread rwlock, contended"),
     ];
+    let cases = cases.into_iter().map(|case| case.longer(LONGER)).collect();
     measure(Some(world), world.size(), cases, options);
 }
 
