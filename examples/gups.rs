@@ -56,7 +56,8 @@ fn run() -> Result<(), Failure> {
     let options: Options = common::options(world)?;
     let table = Table::new(world, options.log_size);
     let updates = options.updates.unwrap_or(4 * table.words);
-    let mut window = WindowOptions::new().name("table").allocate(world, table.own(world))?;
+    let window = WindowOptions::new().name("table").allocate(world, table.own(world));
+    let mut window: Window<u64> = agree(world, window)?;
     for (word, value) in window.lock_local()?.iter_mut().zip(table.first(world.rank())..) {
         *word = value;
     }

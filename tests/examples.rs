@@ -187,8 +187,9 @@ mod wordcount {
         let two = file(&folder, "two", "one two");
         let output = succeeds(8, "wordcount", &["--verify", &two, &two]);
         assert_eq!(counts(&output), [(2, "one"), (2, "two")]);
+        assert_eq!(counts(&succeeds(2, "wordcount", &["--top", "0", &two])), []);
         let nothing = file(&folder, "nothing", "");
-        let output = succeeds(3, "wordcount", &["--verify", &nothing]);
+        let output = succeeds(3, "wordcount", &["--verify", "--top", "999999999999", &nothing]);
         assert!(output.contains("0 words, 0 of them different, in 1 file "), "{output}");
     }
 
@@ -340,6 +341,14 @@ mod heat {
         let huge = ["--rows", "9", "--cols", "9999999999999999999"];
         fails(2, 1, "heat", &huge, &["no memory for a grid of 9 x 9999999999999999999"]);
     }
+}
+
+#[test]
+fn what_does_not_fit_the_memory_is_told_once() {
+    let text = ours("Cargo.toml");
+    let needed = ["bytes are needed"];
+    fails(3, 1, "wordcount", &["--slots", "1099511627776", &text], &needed);
+    fails(3, 1, "gups", &["--log-size", "40"], &needed);
 }
 
 #[test]

@@ -51,16 +51,17 @@ pub fn options<O: Parser>(world: &Comm) -> Result<O, Failure> {
 }
 
 /// Ends a step that can fail on one rank alone: if it failed anywhere, no rank goes on, so none
-/// waits for one that has left. The first rank that failed says why.
+/// waits for one that has left. The first rank that failed says why; so a failure that all ranks
+/// share is told once.
 ///
 /// Collective.
-pub fn agree<T>(world: &Comm, outcome: Result<T, Failure>) -> Result<T, Failure> {
+pub fn agree<T>(world: &Comm, outcome: Result<T, impl Into<Failure>>) -> Result<T, Failure> {
     let mine = if outcome.is_ok() { u32::MAX } else { world.rank() };
     let first = world.allreduce(&[mine], Op::Min)?[0];
     match outcome {
         Ok(_) if first != u32::MAX => Err(Failure::Elsewhere),
         Err(_) if first != world.rank() => Err(Failure::Elsewhere),
-        outcome => outcome,
+        outcome => outcome.map_err(Into::into),
     }
 }
 

@@ -66,7 +66,7 @@ fn run() -> Result<(), Failure> {
     let world = universe.world();
     let options: Options = common::options(world)?;
     let start = agree(world, start(world, &options))?;
-    let mut grid = Grid::new(world, &start)?;
+    let mut grid = agree(world, Grid::new(world, &start))?;
     let output = options.output.as_deref().filter(|_| world.rank() == 0);
     let output = agree(world, output.map(Output::create).transpose())?;
 

@@ -31,7 +31,7 @@ pub fn count(
     let first = slots.unwrap_or((bytes / 256).clamp(1 << 10, 1 << 22)).div_ceil(ranks);
     let size =
         Size { slots: first, bytes: first.saturating_mul(16).clamp(1 << 12, 1 << 32), hash_bits };
-    let mut table = Table::new(world, size)?;
+    let mut table = agree(world, Table::new(world, size))?;
 
     let style = "{bar:40} {bytes} of {total_bytes} per rank, {binary_bytes_per_sec}, {eta} left";
     let mut words = Words::new(text::share(inputs, world.rank(), world.size()));
@@ -42,7 +42,7 @@ pub fn count(
     loop {
         let wanted = agree(world, share.round(&mut table))?;
         let Some(size) = next_size(world, wanted, share.more)? else { break };
-        table = table.grow(size)?;
+        table = agree(world, table.grow(size))?;
         growths += 1;
     }
     share.progress.finish_and_clear();

@@ -3,7 +3,7 @@
 use crate::common::Failure;
 use crate::table::Table;
 use crate::text::{Input, cannot};
-use onesided::{Comm, Rank};
+use onesided::{Comm, Op, Rank};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -29,8 +29,9 @@ pub fn most_frequent(
     // and would wait for this rank's lock as this rank for it.
     drop(open);
     lines.sort_unstable();
-    // All ranks contribute equally many; an entry of 0 is none.
-    let mut offer = vec![0; 2 * top];
+    // All ranks offer equally many; an entry of 0 is none.
+    let most = world.allreduce(&[lines.len().min(top) as u64], Op::Max)?[0];
+    let mut offer = vec![0; 2 * most as usize];
     for (place, (Reverse(count), _, entry)) in offer.chunks_exact_mut(2).zip(&lines) {
         place.copy_from_slice(&[*entry, *count]);
     }
