@@ -65,10 +65,9 @@ pub fn locked_add(pages: Pages, n: u32) {
 /// One locked compare-and-exchange that succeeds.
 pub fn compare_exchange(pages: Pages, n: u32) {
     let word = atomic(pages, 0);
-    let mut value = word.load(Relaxed);
-    for _ in 0..n {
+    let first = word.load(Relaxed);
+    for value in first..first + u64::from(n) {
         let _ = word.compare_exchange(value, value + 1, Relaxed, Relaxed);
-        value += 1;
     }
 }
 

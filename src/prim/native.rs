@@ -20,10 +20,11 @@ const YIELDS: u32 = 64;
 /// sleeper to a busy process (DESIGN 4.6: 71 µs against 2.9 ms).
 const SLOW_YIELD: Duration = Duration::from_micros(250);
 /// How long to go straight to sleep after a slow yield, before yielding is tried again: so long
-/// at first; twice as long as the last time if yielding is slow again before so long has passed,
-/// else half as long. Every trial beside a busy process costs all ranks its time slice, while a
-/// disturbance now and then costs less than to sleep for long.
-const DISTRUST: Duration = Duration::from_millis(200);
+/// at first; twice as long as the last time if yielding is slow again before it has been trusted
+/// for as long, else half as long. A trial beside a busy process costs all ranks its time slice,
+/// so trials become rare there; a single disturbance, such as the start of the job, costs little.
+const DISTRUST: Duration = Duration::from_millis(10);
+/// The most that it grows to: how late a job learns that a busy process has gone.
 const LONGEST_DISTRUST: Duration = Duration::from_millis(3200);
 
 /// A relaxed 32-bit word of the segment.
@@ -215,7 +216,7 @@ impl Patience {
         let (least, most) = (DISTRUST.as_nanos() as u64, LONGEST_DISTRUST.as_nanos() as u64);
         let last = self.distrust.load(Relaxed);
         let trusted_for = now.saturating_sub(self.distrust_until.load(Relaxed));
-        let distrust = if trusted_for < least { last * 2 } else { last / 2 }.clamp(least, most);
+        let distrust = if trusted_for < last { last * 2 } else { last / 2 }.clamp(least, most);
         self.distrust.store(distrust, Relaxed);
         self.distrust_until.store(now + distrust, Relaxed);
     }

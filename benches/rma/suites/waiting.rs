@@ -46,8 +46,9 @@ fn fences(world: &Comm, options: &Options) {
     fences_for(world, &mut window, Duration::from_millis(300));
     report(BESIDE, fences_for(world, &mut window, time));
     drop(busy);
-    // Yielding is tried again 200 ms after it was slow (`src/prim/native.rs`).
-    fences_for(world, &mut window, Duration::from_millis(500));
+    // Yielding is tried again after as long as it has been slow, at most 3.2 s
+    // (`src/prim/native.rs`).
+    fences_for(world, &mut window, time * 3 / 2);
     report(AFTER, fences_for(world, &mut window, time));
 }
 
