@@ -1,7 +1,7 @@
 //! Counting: every rank its share of the text, in as many rounds as the table is too small for.
 
 use crate::common::{self, Failure, agree};
-use crate::table::{Open, Refusal, Size, Table};
+use crate::table::{OFFSETS, Open, Refusal, Size, Table};
 use crate::text::{self, Input, Words};
 use indicatif::ProgressBar;
 use onesided::{Comm, Op};
@@ -86,7 +86,11 @@ impl Share {
 
     /// Counts a few words; returns the size that the table needs for more of them.
     fn some_words(&mut self, open: &mut Open<'_>, size: Size) -> Result<Size, Failure> {
-        let more_slots = Size { slots: size.slots.saturating_mul(4), ..size };
+        let more_slots = Size {
+            slots: size.slots.saturating_mul(4),
+            bytes: size.bytes.saturating_mul(4).min(OFFSETS),
+            ..size
+        };
         for _ in 0..LOOK {
             match open.add(self.words.word()) {
                 Ok(()) => self.counted += 1,

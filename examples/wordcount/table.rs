@@ -26,8 +26,8 @@ const SLOT: u64 = 2;
 /// too small.
 const CONTROL: u64 = 2;
 
-/// Offsets that fit an entry.
-const OFFSETS: u64 = 1 << 38;
+/// Offsets that fit an entry, so the most bytes that a part of `words` can have.
+pub const OFFSETS: u64 = 1 << 38;
 
 /// What stands in a taken slot, as one element: from the highest bit, 16 of mark, 10 of rank and
 /// 38 of offset. Never 0, because no record has offset 0.
