@@ -25,7 +25,7 @@ const SLOW_YIELD: Duration = Duration::from_micros(250);
 /// so trials become rare there; a single disturbance, such as the start of the job, costs little.
 const DISTRUST: Duration = Duration::from_millis(10);
 /// The most that it grows to: how late a job learns that a busy process has gone.
-const LONGEST_DISTRUST: Duration = Duration::from_millis(3200);
+const LONGEST_DISTRUST: Duration = Duration::from_millis(800);
 
 /// A relaxed 32-bit word of the segment.
 #[repr(transparent)]

@@ -46,9 +46,9 @@ fn fences(world: &Comm, options: &Options) {
     fences_for(world, &mut window, Duration::from_millis(300));
     report(BESIDE, fences_for(world, &mut window, time));
     drop(busy);
-    // Yielding is tried again after as long as it has been slow, at most 3.2 s
+    // Yielding is tried again after as long as it has been slow, at most 0.8 s
     // (`src/prim/native.rs`).
-    fences_for(world, &mut window, time * 3 / 2);
+    fences_for(world, &mut window, Duration::from_secs(1));
     report(AFTER, fences_for(world, &mut window, time));
 }
 
