@@ -82,7 +82,7 @@ impl Job {
         let kind = Kind::from(kind);
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, ranks, bytes, nonce)?;
-        Ok(Job { segment, notice: NoticeBoard::create(&kind)?, ranks, nonce })
+        Ok(Job { segment, notice: NoticeBoard::create(&kind, nonce)?, ranks, nonce })
     }
 
     /// The size in bytes that [`Job::create`] gives a segment for which `bytes` is asked.
@@ -175,7 +175,8 @@ pub(crate) fn join() -> Result<Membership> {
     let launcher = number(ENV_LAUNCHER)?;
     let segment =
         inherit(number(ENV_SEGMENT)?, launcher, true, |file| Segment::attach(file, ranks, nonce))?;
-    let notice = inherit(number(ENV_NOTICE)?, launcher, false, NoticeBoard::attach)?;
+    let notice =
+        inherit(number(ENV_NOTICE)?, launcher, false, |file| NoticeBoard::attach(file, nonce))?;
     Ok(Membership { rank, ranks, segment, notice })
 }
 

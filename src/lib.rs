@@ -72,7 +72,7 @@ pub use datatype::{
 };
 pub use epoch::{
     Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, LocalEpoch,
-    LockAllEpoch, LockBatch, LockEpoch, LockedTarget, Window,
+    LockAllEpoch, LockBatch, LockEpoch, LockedTarget, Window, WindowView,
 };
 pub use error::{Error, ErrorClass, Place, Result};
 pub use group::{Comparison, Group, Rank};

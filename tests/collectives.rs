@@ -192,3 +192,28 @@ fn groups_are_sets_of_ranks_in_order() {
         assert_eq!(Rank::NULL.to_string(), "MPI_PROC_NULL");
     });
 }
+
+#[test]
+fn a_call_that_one_rank_alone_gets_wrong_holds_nobody_up() {
+    spmd(3, |world| {
+        let bad_root = match world.rank() {
+            0 => world.broadcast(&mut [1u8], Rank(9)).unwrap_err().class(),
+            _ => world.broadcast(&mut [1u8], Rank(1)).unwrap_err().class(),
+        };
+        let class = |own| if world.rank() == 0 { own } else { ErrorClass::Arg };
+        assert_eq!(bad_root, class(ErrorClass::Root));
+        let op = if world.rank() == 0 { Op::Replace } else { Op::Sum };
+        assert_eq!(world.allreduce(&[1u8], op).unwrap_err().class(), class(ErrorClass::Op));
+        let other_type = match world.rank() {
+            0 => world.allreduce(&[1.0f32], Op::Sum).map(drop),
+            _ => world.allreduce(&[1u32], Op::Sum).map(drop),
+        };
+        assert_eq!(other_type.unwrap_err().class(), ErrorClass::Arg);
+        let barrier = match world.rank() {
+            0 => world.barrier(),
+            _ => world.allgather(&[1u32]).map(drop),
+        };
+        assert_eq!(barrier.unwrap_err().class(), ErrorClass::Arg);
+        assert_eq!(world.allgather(&[world.rank()]).unwrap(), [0, 1, 2]);
+    });
+}

@@ -47,7 +47,7 @@ fn fuzz(win: &Win, random: &mut Random, triples: u32) {
     for _ in 0..triples {
         let (disp, len) = (random.disp(size, unit), random.below(MOST as u64));
         let start = i128::from(disp) * i128::from(unit);
-        let fits = start + i128::from(len) <= i128::from(size);
+        let fits = len == 0 || start + i128::from(len) <= i128::from(size);
         let (bytes, back) = (&ones[..len as usize], &mut back[..len as usize]);
         let put = win.put(bytes, target, disp);
         assert_eq!(put.is_ok(), fits, "{disp} x {unit}, {len} bytes of {size}: {put:?}");

@@ -23,7 +23,7 @@ impl Comm {
     /// [`Error::RankFailed`].
     pub fn broadcast<T: Element>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
         let _call = self.context().enter(Call::Broadcast, 0);
-        self.check_root(Call::Broadcast, root)?;
+        self.check_root::<T>(Call::Broadcast, root, None, buffer.len())?;
         self.broadcast_within(Call::Broadcast, buffer, root)
     }
 
@@ -34,7 +34,7 @@ impl Comm {
         buffer: &mut [T],
         root: Rank,
     ) -> Result<()> {
-        let mut what = self.describe::<T>(call, root, 0, buffer.len());
+        let mut what = Description::of::<T>(call, root, None, buffer.len());
         for part in chunks_mut(buffer) {
             let mine: &[T] = if self.rank() == root.0 { part } else { &[] };
             let staged = self.exchange(what, bytemuck::cast_slice(mine))?;
@@ -53,10 +53,10 @@ impl Comm {
     /// As [`Comm::broadcast`].
     pub fn gather<T: Element>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<T>>> {
         let _call = self.context().enter(Call::Gather, 0);
-        self.check_root(Call::Gather, root)?;
+        self.check_root::<T>(Call::Gather, root, None, mine.len())?;
         let keep = self.rank() == root.0;
         let all =
-            self.collect(self.describe::<T>(Call::Gather, root, 0, mine.len()), mine, keep)?;
+            self.collect(Description::of::<T>(Call::Gather, root, None, mine.len()), mine, keep)?;
         Ok(keep.then_some(all))
     }
 
@@ -74,7 +74,7 @@ impl Comm {
 
     /// The allgather of another collective call, which the errors then name.
     pub(crate) fn allgather_within<T: Element>(&self, call: Call, mine: &[T]) -> Result<Vec<T>> {
-        self.collect(self.describe::<T>(call, Rank(0), 0, mine.len()), mine, true)
+        self.collect(Description::of::<T>(call, Rank(0), None, mine.len()), mine, true)
     }
 
     /// `MPI_Reduce`: element by element, `op` over the contributions of all ranks in rank order,
@@ -87,7 +87,7 @@ impl Comm {
     /// reductions.
     pub fn reduce<T: Element>(&self, mine: &[T], op: Op, root: Rank) -> Result<Option<Vec<T>>> {
         let _call = self.context().enter(Call::Reduce, 0);
-        self.check_root(Call::Reduce, root)?;
+        self.check_root::<T>(Call::Reduce, root, Some(op), mine.len())?;
         let keep = self.rank() == root.0;
         let result = self.combine(Call::Reduce, root, mine, op, keep)?;
         Ok(keep.then_some(result))
@@ -110,13 +110,13 @@ impl Comm {
         op: Op,
         keep: bool,
     ) -> Result<Vec<T>> {
-        let function = T::function(op).filter(|_| op.is_reduction()).ok_or_else(|| {
-            let (op, datatype) = (op.name(), T::DATATYPE.name());
-            Error::Operation { at: self.place(call), op, datatype }
-        })?;
+        let mut what = Description::of::<T>(call, root, Some(op), mine.len());
+        let Some(function) = T::function(op).filter(|_| op.is_reduction()) else {
+            let (at, op, datatype) = (self.place(call), op.name(), T::DATATYPE.name());
+            return Err(self.refuse(what, Error::Operation { at, op, datatype }));
+        };
         let mut result = mine.to_vec();
         let mut theirs = vec![T::zeroed(); mine.len().min(chunk_elements::<T>())];
-        let mut what = self.describe::<T>(call, root, op as u32, mine.len());
         for (part, result) in chunks(mine).zip(chunks_mut(&mut result)) {
             let staged = self.exchange(what, bytemuck::cast_slice(part))?;
             what.next_chunk();
@@ -150,21 +150,19 @@ impl Comm {
         Ok(all)
     }
 
-    fn describe<T: Element>(
+    fn check_root<T: Element>(
         &self,
         call: Call,
         root: Rank,
-        op: u32,
+        op: Option<Op>,
         elements: usize,
-    ) -> Description {
-        Description::new(call, root.0, op, size_of::<T>(), elements * size_of::<T>())
-    }
-
-    fn check_root(&self, call: Call, root: Rank) -> Result<()> {
+    ) -> Result<()> {
         if root.0 < self.size() {
             return Ok(());
         }
-        Err(Error::Root { at: self.place(call), root: root.0, ranks: self.size() })
+        let what = Description::of::<T>(call, root, op, elements);
+        let error = Error::Root { at: self.place(call), root: root.0, ranks: self.size() };
+        Err(self.refuse(what, error))
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::Comm;
 use crate::call::Call;
+use crate::datatype::{Datatype, Element};
 use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::op::Op;
 use crate::shm::{STAGE_BYTES, Stage};
 use bytemuck::{Pod, Zeroable};
 
@@ -11,13 +14,13 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C)]
 pub(super) struct Description {
     call: u32,
-    /// Root and operation, or zero.
     root: u32,
+    /// Number of the operation plus one, or zero.
     op: u32,
-    /// Size of an element in bytes.
-    unit: u32,
-    /// Bytes that this rank contributes in all, where the call wants all to be equal.
-    bytes: u64,
+    /// Number of the datatype plus one, or zero.
+    datatype: u32,
+    /// Elements of the call's buffer, which must be as many on every rank.
+    elements: u64,
     /// Chunks of this call before this one.
     chunk: u64,
 }
@@ -27,9 +30,16 @@ const HEAD: u64 = size_of::<Description>() as u64;
 pub(super) const CHUNK: usize = (STAGE_BYTES - HEAD) as usize;
 
 impl Description {
-    pub(super) fn new(call: Call, root: u32, op: u32, unit: usize, bytes: usize) -> Self {
-        let (unit, bytes) = (unit as u32, bytes as u64);
-        Description { call: call as u32, root, op, unit, bytes, chunk: 0 }
+    /// A call without data.
+    pub(super) fn bare(call: Call) -> Self {
+        Description { call: call as u32, ..Description::zeroed() }
+    }
+
+    /// A call with a buffer of `elements` elements of type `T`.
+    pub(super) fn of<T: Element>(call: Call, root: Rank, op: Option<Op>, elements: usize) -> Self {
+        let op = op.map_or(0, |op| op as u32 + 1);
+        let (datatype, elements) = (T::DATATYPE as u32 + 1, elements as u64);
+        Description { call: call as u32, root: root.0, op, datatype, elements, chunk: 0 }
     }
 
     pub(super) fn call(&self) -> Call {
@@ -41,14 +51,17 @@ impl Description {
     }
 
     fn sentence(&self) -> String {
-        let Description { root, op, unit, bytes, chunk, .. } = *self;
-        let elements = bytes / u64::from(unit.max(1));
-        let mut text = format!("{} of {elements} elements of {unit} bytes", self.call());
+        let Description { root, op, datatype, elements, chunk, .. } = *self;
+        let numbered = |number: u32| (number as usize).checked_sub(1);
+        let mut text = self.call().to_string();
+        if let Some(datatype) = numbered(datatype).and_then(|k| Datatype::ALL.get(k)) {
+            text += &format!(" of {elements} {}", datatype.name());
+        }
+        if let Some(op) = numbered(op).and_then(|k| Op::ALL.get(k)) {
+            text += &format!(" by {}", op.name());
+        }
         if root != 0 {
             text += &format!(", root {root}");
-        }
-        if op != 0 {
-            text += &format!(", operation number {op}");
         }
         if chunk != 0 {
             text += &format!(" (part {})", chunk + 1);
@@ -77,6 +90,16 @@ impl Comm {
         self.synchronise(what.call())?;
         staged.check(what)?;
         Ok(staged)
+    }
+}
+
+impl Comm {
+    /// Refuses a call of this rank, but not without meeting the others: they would wait for ever.
+    /// They get an error too, because what is staged here differs from what they stage.
+    pub(super) fn refuse(&self, what: Description, error: Error) -> Error {
+        // Whatever the others do, this rank's own fault is what it is told.
+        let _ = self.exchange(what, &[]);
+        error
     }
 }
 

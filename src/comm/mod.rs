@@ -13,6 +13,7 @@ use crate::error::{Place, Result};
 use crate::group::{Group, Rank};
 use crate::sync::{self, Round};
 use crate::universe::Context;
+use exchange::Description;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -61,10 +62,11 @@ impl Comm {
     /// is visible to every rank after its own.
     ///
     /// # Errors
-    /// [`Error::RankFailed`](crate::Error::RankFailed)
+    /// [`Error::Mismatch`](crate::Error::Mismatch) on all ranks if another rank calls something
+    /// else; [`Error::RankFailed`](crate::Error::RankFailed).
     pub fn barrier(&self) -> Result<()> {
         let _call = self.context().enter(Call::Barrier, 0);
-        self.synchronise(Call::Barrier)
+        self.exchange(Description::bare(Call::Barrier), &[]).map(drop)
     }
 
     fn synchronise(&self, call: Call) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Fence epochs (MPI-2.2 §11.4.1).
 
 use super::access::{Access, sealed::Guard};
-use super::{Buffers, Window};
+use super::{Buffers, Window, WindowView};
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::window::FenceAssert;
@@ -65,8 +65,8 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     }
 
     /// The window, for local loads and stores.
-    pub fn window(&self) -> &Window<T> {
-        self.window
+    pub fn window(&self) -> WindowView<'_, T> {
+        WindowView { window: self.window }
     }
 }
 

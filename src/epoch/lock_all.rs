@@ -1,7 +1,7 @@
 //! A shared lock of every target (MPI-4.1 §12.5.3).
 
 use super::access::{Access, sealed::Guard};
-use super::{Batch, Buffers, Window};
+use super::{Batch, Buffers, Window, WindowView};
 use crate::datatype::{Element, Integer};
 use crate::error::Result;
 use crate::group::Rank;
@@ -84,8 +84,8 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     }
 
     /// The window, for local loads and stores.
-    pub fn window(&self) -> &Window<T> {
-        self.window
+    pub fn window(&self) -> WindowView<'_, T> {
+        WindowView { window: self.window }
     }
 
     /// [`Access::get`] followed by [`LockAllEpoch::flush`]: the elements are there on return.

@@ -28,6 +28,7 @@ mod local;
 mod lock;
 mod lock_all;
 mod pscw;
+mod view;
 mod window;
 
 pub use access::Access;
@@ -37,6 +38,7 @@ pub use local::LocalEpoch;
 pub use lock::{LockEpoch, LockedTarget};
 pub use lock_all::LockAllEpoch;
 pub use pscw::{AccessEpoch, AccessSide, ExposureEpoch, ExposureSide};
+pub use view::WindowView;
 pub use window::Window;
 
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 //! Post, start, complete, wait, test (MPI-2.2 §11.4.2).
 
 use super::access::{Access, sealed::Guard};
-use super::{Buffers, Window};
+use super::{Buffers, Window, WindowView};
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Group;
@@ -79,8 +79,8 @@ impl<T: Element> AccessEpoch<'_, '_, T> {
     }
 
     /// The window, for local loads and stores.
-    pub fn window(&self) -> &Window<T> {
-        self.window
+    pub fn window(&self) -> WindowView<'_, T> {
+        WindowView { window: self.window }
     }
 }
 
@@ -122,7 +122,7 @@ impl<T: Element> ExposureEpoch<'_, T> {
     }
 
     /// The window, for local loads and stores.
-    pub fn window(&self) -> &Window<T> {
-        self.window
+    pub fn window(&self) -> WindowView<'_, T> {
+        WindowView { window: self.window }
     }
 }

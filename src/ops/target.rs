@@ -41,6 +41,10 @@ impl Win {
         }
         self.check_rank(call, target)?;
         self.check_operation(call, target.0)?;
+        if bytes == 0 {
+            // No bytes fit anywhere.
+            return Ok(None);
+        }
         Err(self.out_of_range(call, target.0, disp, bytes))
     }
 

@@ -95,7 +95,9 @@ impl WindowHeader {
 /// The words that tell of failure, in a file of their own that ranks can only read.
 #[repr(C)]
 pub(crate) struct Notice {
-    pub(crate) failed: FailedWord,
+    /// The job's nonce: a file that happens to be one page long is not believed.
+    nonce: Word64,
+    failed: FailedWord,
 }
 
 // SAFETY: each is `repr(C)` (1) and made of relaxed words alone (2).
@@ -318,23 +320,29 @@ pub(crate) struct NoticeBoard {
 
 impl NoticeBoard {
     /// Creates the notice; only this process can write it where the kernel offers that.
-    pub(crate) fn create(kind: &os::Kind) -> Result<NoticeBoard> {
+    pub(crate) fn create(kind: &os::Kind, nonce: u64) -> Result<NoticeBoard> {
         let page = os::page_size();
         let kind = if *kind == os::Kind::Memfd { os::Kind::Memfd } else { os::Kind::Posix };
         let file = File::create(&kind, page)?;
         file.reserve(0, page).map_err(|errno| Error::system("reserving the notice", errno))?;
         let mapping = Mapping { map: file.map(page, true)? };
+        mapping.view::<Notice>(0)?.nonce.store(nonce);
         file.seal_future_writes()?;
         Ok(NoticeBoard { mapping, file: file.reopen_read_only()? })
     }
 
     /// Maps an existing notice, read-only.
-    pub(crate) fn attach(file: File) -> Result<NoticeBoard> {
+    pub(crate) fn attach(file: File, nonce: u64) -> Result<NoticeBoard> {
         let page = os::page_size();
+        let not_ours = || Error::NotInJob { what: "the descriptor is not the job's notice".into() };
         if file.len()? != page {
-            return Err(Error::NotInJob { what: "the descriptor is not the job's notice".into() });
+            return Err(not_ours());
         }
-        Ok(NoticeBoard { mapping: Mapping { map: file.map(page, false)? }, file })
+        let mapping = Mapping { map: file.map(page, false)? };
+        if mapping.view::<Notice>(0)?.nonce.load() != nonce {
+            return Err(not_ours());
+        }
+        Ok(NoticeBoard { mapping, file })
     }
 
     /// The read-only descriptor to pass on.
