@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 /// Longest uninterrupted sleep. A sleeper is woken by whoever changes its word; this bounds only
 /// how late it learns that the job has failed when nobody is left to wake it.
 const SLEEP_BOUND: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// How long a wait sleeps before it looks for another way on (a lock's fairness gives way).
+const OVERDUE: Duration = Duration::from_millis(100);
 /// Looks at the word before yielding when every rank can have a core (about 20 µs of `pause`).
 const SPINS: u32 = 300;
 /// Yields before sleeping. Eight ranks on two cores pass a barrier within a handful.
@@ -21,8 +23,9 @@ const YIELDS: u32 = 64;
 const SLOW_YIELD: Duration = Duration::from_micros(250);
 /// How long to go straight to sleep after a slow yield, before yielding is tried again: so long
 /// at first; twice as long as the last time if yielding is slow again before it has been trusted
-/// for as long, else half as long. A trial beside a busy process costs all ranks its time slice,
-/// so trials become rare there; a single disturbance, such as the start of the job, costs little.
+/// for a third of that, else half as long. A trial beside a busy process costs all ranks its time
+/// slice, so trials become rare there; a single disturbance, such as the start of the job, costs
+/// little, and is soon forgotten.
 const DISTRUST: Duration = Duration::from_millis(10);
 /// The most that it grows to: how late a job learns that a busy process has gone.
 const LONGEST_DISTRUST: Duration = Duration::from_millis(800);
@@ -174,6 +177,8 @@ pub struct Tier {
     distrusts: bool,
     /// When the latest yield returned: the next one is timed by its own return alone.
     yielded: Option<Instant>,
+    /// When the wait began to sleep, or was overdue the last time.
+    sleeping_since: Option<Instant>,
 }
 
 impl Patience {
@@ -187,7 +192,7 @@ impl Patience {
     pub(super) fn begin(&self) -> Tier {
         let until = self.distrust_until.load(Relaxed);
         let distrusts = until != 0 && (self.since.elapsed().as_nanos() as u64) < until;
-        Tier { looks: 0, distrusts, yielded: None }
+        Tier { looks: 0, distrusts, yielded: None, sleeping_since: None }
     }
 
     pub(super) fn next(&self, tier: &mut Tier) -> Step {
@@ -198,6 +203,7 @@ impl Patience {
             return Step::Again;
         }
         if tier.distrusts || tier.looks > self.spins + YIELDS {
+            tier.sleeping_since.get_or_insert_with(Instant::now);
             return Step::Sleep;
         }
         let before = tier.yielded.unwrap_or_else(Instant::now);
@@ -211,12 +217,21 @@ impl Patience {
         Step::Again
     }
 
+    /// Whether the wait has slept for another [`OVERDUE`].
+    pub(super) fn is_overdue(&self, tier: &mut Tier) -> bool {
+        let overdue = tier.sleeping_since.is_some_and(|since| since.elapsed() >= OVERDUE);
+        if overdue {
+            tier.sleeping_since = Some(Instant::now());
+        }
+        overdue
+    }
+
     /// Yielding was slow at `now`, in nanoseconds after `since`.
     fn distrust_from(&self, now: u64) {
         let (least, most) = (DISTRUST.as_nanos() as u64, LONGEST_DISTRUST.as_nanos() as u64);
         let last = self.distrust.load(Relaxed);
         let trusted_for = now.saturating_sub(self.distrust_until.load(Relaxed));
-        let distrust = if trusted_for < last { last * 2 } else { last / 2 }.clamp(least, most);
+        let distrust = if trusted_for < last / 3 { last * 2 } else { last / 2 }.clamp(least, most);
         self.distrust.store(distrust, Relaxed);
         self.distrust_until.store(now + distrust, Relaxed);
     }
