@@ -1,5 +1,5 @@
 //! Several locks: of several targets by one rank, of one target by several ranks, and lock_all
-//! (MPI-2.2 §11.4.3, MPI-4 "Lock"; src/sync/README.md, invariant 6).
+//! (MPI-2.2 §11.4.3, MPI-4 "Lock"; src/sync/README.md, invariants 6 and 7).
 #![cfg(feature = "test-hooks")]
 
 mod spec_support;

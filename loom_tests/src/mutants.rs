@@ -61,6 +61,8 @@ pub const FAULTS: &[Fault] = &[
     Fault::GrantForgotten,
     Fault::GrantTwo,
     Fault::NestedQueues,
+    Fault::FairForever,
+    Fault::HoldersPassed,
     Fault::LockAllIgnored,
     Fault::TargetFirst,
     Fault::SleepUnannounced,
@@ -119,9 +121,12 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::ReaderIgnoresWriter | Fault::WriterIgnoresReaders => {
             &["lock/shared then exclusive x"]
         }
-        Fault::GrantForgotten => &["lock/exclusive x"],
+        // Whoever polls becomes overdue, and then does what the forgetful holder did not.
+        Fault::GrantForgotten => &["parking/lock x"],
         Fault::GrantTwo => &["lock/exclusive x3"],
-        Fault::NestedQueues => &["lock_all/nested x"],
+        Fault::NestedQueues => &["parking/nested locks x"],
+        Fault::FairForever => &["lock/past a mere waiter x"],
+        Fault::HoldersPassed => &["lock/shared then exclusive x", "lock/exclusive x"],
         Fault::LockAllIgnored => &["lock_all/read all, write one x"],
         Fault::TargetFirst => &["lock_all/holder waits for a reader x"],
         Fault::SleepUnannounced | Fault::SleepWithoutCheck | Fault::WakeForgotten => {

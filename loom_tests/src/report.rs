@@ -27,11 +27,18 @@ pub fn explore_all(models: &[Model], deep: bool) -> Vec<String> {
     failed
 }
 
-/// Explores every model of a test, and panics with the names of those that fail.
-pub fn assert_pass(models: &[Model]) {
+/// Explores the models with these numbers of ranks; panics with the names of those that fail.
+pub fn assert_pass(models: &[Model], ranks: impl Fn(usize) -> bool) {
+    let models: Vec<_> = models.iter().filter(|model| ranks(model.ranks)).cloned().collect();
     assert!(!models.is_empty(), "no models");
-    let failed = explore_all(models, false);
+    let failed = explore_all(&models, false);
     assert!(failed.is_empty(), "models that fail: {failed:#?}");
+}
+
+/// Explores a model of a wrong program; panics if it passes.
+pub fn assert_fails(model: &Model) {
+    let outcome = model.explore(Mutant::default(), model.short);
+    assert!(outcome.is_err(), "{} passes", model.name);
 }
 
 /// Runs every mutant, and prints a line for each. Returns those that no model kills.

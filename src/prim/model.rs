@@ -254,4 +254,9 @@ impl Patience {
         loom::thread::yield_now();
         Step::Again
     }
+
+    /// Time passes for those who poll; a sleep of the model lasts until somebody ends it.
+    pub(super) fn is_overdue(&self, tier: &mut Tier) -> bool {
+        !SETTING.get().park && tier.0 > SETTING.get().polls
+    }
 }

@@ -88,20 +88,19 @@ pub enum ProcSync {
 /// Algorithm faults that the mutation run plants, one at a time. Natively [`super::planted`] is
 /// a constant `false`, so none of this reaches a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(dead_code, reason = "some are planted where the models do what `window/active.rs` does")]
 pub enum Fault {
     /// The last arriver resets the barrier's counter instead of letting it grow.
     BarrierReset,
     /// A rank leaves the barrier one arrival early.
     BarrierEarly,
     /// One post slot shared by all targets of an origin (a bare count of posts).
-    #[allow(dead_code, reason = "planted where the models do what `window/active.rs` does")]
     PostSlotShared,
     /// `start` accepts the post of an earlier epoch.
     PostStale,
     /// `wait` resets the completion counter instead of letting it grow.
     CompletedReset,
     /// A NOCHECK start counts the post it did not wait for.
-    #[allow(dead_code, reason = "planted where the models do what `window/active.rs` does")]
     NocheckCounts,
     /// The table of post slots is published before it is cleared.
     TableEarly,
@@ -115,6 +114,10 @@ pub enum Fault {
     GrantTwo,
     /// A rank that already holds a lock queues behind waiters it blocks itself.
     NestedQueues,
+    /// An overdue waiter stays behind ranks that only wait themselves.
+    FairForever,
+    /// An overdue waiter goes in although a holder is in its way.
+    HoldersPassed,
     /// An exclusive locker does not respect `lock_all`.
     LockAllIgnored,
     /// An exclusive locker enters its target before the window-wide room.

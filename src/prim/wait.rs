@@ -34,12 +34,28 @@ impl Waiter<'_> {
     /// The value is read relaxed: the caller issues the `mem_sync` that its protocol names.
     #[inline]
     pub fn until(&self, word: &ParkWord, ready: impl Fn(u32) -> bool) -> Result<u32, JobFailed> {
+        self.until_or(word, ready, || ())
+    }
+
+    /// As [`Waiter::until`]; calls `overdue` whenever another tenth of a second has passed.
+    #[inline]
+    pub fn until_or(
+        &self,
+        word: &ParkWord,
+        ready: impl Fn(u32) -> bool,
+        overdue: impl Fn(),
+    ) -> Result<u32, JobFailed> {
         let value = word.load();
-        if ready(value) { Ok(value) } else { self.until_slowly(word, ready) }
+        if ready(value) { Ok(value) } else { self.until_slowly(word, ready, overdue) }
     }
 
     #[cold]
-    fn until_slowly(&self, word: &ParkWord, ready: impl Fn(u32) -> bool) -> Result<u32, JobFailed> {
+    fn until_slowly(
+        &self,
+        word: &ParkWord,
+        ready: impl Fn(u32) -> bool,
+        overdue: impl Fn(),
+    ) -> Result<u32, JobFailed> {
         let mut tier = self.patience.begin();
         loop {
             let value = word.load();
@@ -51,6 +67,9 @@ impl Waiter<'_> {
             }
             if self.patience.next(&mut tier) == Step::Sleep {
                 word.sleep_unless(|now| ready(now) || self.failed.is_set());
+            }
+            if self.patience.is_overdue(&mut tier) {
+                overdue();
             }
         }
     }

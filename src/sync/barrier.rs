@@ -61,17 +61,22 @@ impl BarrierWords {
 
 /// `MPI_Win_fence` on the words of its window (MPI-2.2 §11.4.1).
 ///
+/// `announce` says to others what this fence changes for this rank: it is called when the
+/// accesses of the epoch that ends are published, and before anybody can pass the fence.
+///
 /// Collective; blocks until all `ranks` have arrived, except as [`FenceKind::ArriveOnly`].
 pub fn fence(
     words: &BarrierWords,
     ranks: u32,
     round: &mut Round,
     kind: FenceKind,
+    announce: impl FnOnce(),
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
     // Publishes this rank's accesses of the epoch that ends; pairs with FencePost of every other
     // rank through `arrived`. Fails without it: loom_tests/tests/fence.rs.
     mem_sync(Site::FencePre);
+    announce();
     proc_sync(ProcSync::FenceArrive);
     words.arrive(ranks, round);
     if kind == FenceKind::Barrier {

@@ -20,6 +20,7 @@
 //! ```
 //!
 //! A waiter may go on when its side's gate, which counts admissions, has passed its ticket.
+//! A waiter that is overdue and finds no holder in its way, only waiters, admits its own side.
 //! Whoever admits has put the admitted inside by the same compare-and-swap, so nobody can slip in
 //! between, and a later rank can never see the lock free while an admitted one is on its way.
 
@@ -66,7 +67,7 @@ pub enum Queueing {
     /// Fair: behind everybody who came before.
     Fair,
     /// Behind holders only: for a rank that already holds a lock of the window, because those
-    /// who wait may be waiting for it (README, invariant 6).
+    /// who wait may be waiting for it (README, invariant 7).
     HoldersOnly,
 }
 
@@ -183,7 +184,40 @@ impl LockWords {
         }
         let ticket = state.admitted(index).wrapping_add(state.waiting(index));
         let gate = &self.gates.0[index as usize];
-        waiter.until(gate, |admitted| has_passed(admitted, ticket)).map(drop)
+        let passed = |admitted| has_passed(admitted, ticket);
+        waiter.until_or(gate, passed, || self.admit_unopposed(side)).map(drop)
+    }
+
+    /// Admits the waiters of `side` if no holder is in their way, but only ranks that wait
+    /// themselves: being fair to those must not keep anybody for ever from a lock that nobody
+    /// holds against it (MPI-2.2 §11.7.2). Called by a waiter that is overdue.
+    fn admit_unopposed(&self, side: Side) {
+        let index = side.index();
+        let exclusive = side == Side::RightExclusive;
+        let mut state = State(self.state.0.state.load());
+        loop {
+            let held = state.inside(side.other()) != 0 || exclusive && state.inside(index) != 0;
+            let opposed = held && !planted(Fault::HoldersPassed) || planted(Fault::FairForever);
+            let waiting = state.waiting(index);
+            let n = if exclusive { waiting.min(1) } else { waiting };
+            if opposed || n == 0 {
+                return;
+            }
+            match self.state.0.state.compare_exchange(state.0, state.admit(index, n).0) {
+                Ok(_) => return self.open_gate(index, n),
+                Err(now) => state = State(now),
+            }
+        }
+    }
+
+    /// Tells `n` waiters of a side that they have been put inside.
+    fn open_gate(&self, side: u32, n: u32) {
+        // Carry: the exchange before read from the exchanges of holders that left earlier; what
+        // they published must reach those who read only the gate. Pairs with the UnlockPre of
+        // earlier holders and the LockPost of the admitted.
+        // Fails without it: loom_tests/tests/lock.rs, three ranks.
+        mem_sync(Site::LockCarry);
+        self.gates.0[side as usize].add_and_wake(n);
     }
 
     /// Leaves `side`; the last holder admits those who wait. Never blocks.
@@ -205,12 +239,7 @@ impl LockWords {
             }
         };
         if let Some((turn, n)) = admitted {
-            // Carry: the exchange above read from the exchanges of holders that left earlier;
-            // what they published must reach those who read only the gate. Pairs with the
-            // UnlockPre of earlier holders and the LockPost of the admitted.
-            // Fails without it: loom_tests/tests/lock.rs, three ranks.
-            mem_sync(Site::LockCarry);
-            self.gates.0[turn as usize].add_and_wake(n);
+            self.open_gate(turn, n);
         }
     }
 

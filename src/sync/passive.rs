@@ -31,7 +31,7 @@ pub fn lock(
                 target.enter(Side::RightExclusive, queueing, waiter)?;
             }
             // The room of exclusive lockers first, so that no target is held while waiting for
-            // a `lock_all` holder (README, invariant 7).
+            // a `lock_all` holder (README, invariant 8).
             if !planted(Fault::LockAllIgnored) {
                 window.enter(Side::RightShared, queueing, waiter)?;
             }

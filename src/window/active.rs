@@ -63,17 +63,17 @@ impl Win {
             true => FenceKind::ArriveOnly,
             false => FenceKind::Barrier,
         };
-        self.announce_fence(opens);
         let mut round = self.fence_round.get();
-        let waiter = self.context().waiter();
-        let passed = sync::fence(&self.words.fence, self.comm.size(), &mut round, kind, &waiter);
+        let (words, ranks, waiter) = (&self.words.fence, self.comm.size(), self.context().waiter());
+        let announce = || self.announce_fence(opens);
+        let passed = sync::fence(words, ranks, &mut round, kind, announce, &waiter);
         self.fence_round.set(round);
         self.epochs.fenced(opens);
         passed.map_err(|failed| self.job_failed(failed, Call::Fence))
     }
 
-    /// Says before the arrival at a fence, so that whoever has passed it knows, whether an epoch is
-    /// open behind it, and since which fence: until all have arrived at that one, it is not yet.
+    /// Says, after this rank's operations are published and before its arrival, so that whoever has
+    /// passed the fence knows, whether an epoch is open behind it, and since which fence: until all have arrived at that one, it is not yet.
     fn announce_fence(&self, opens: bool) {
         // Zero says "none". All ranks count alike, because a fence is collective.
         self.fences.set(self.fences.get().wrapping_add(1).max(1));

@@ -17,6 +17,7 @@ pub fn models() -> Vec<Model> {
         model("shared then exclusive", 3, shared_then_exclusive),
         model("several targets", 2, several_targets).within(BOUND_3, ONE_LOOK),
         model("several targets", 3, several_targets),
+        model("past a mere waiter", 3, past_a_mere_waiter),
         model("nocheck", 2, nocheck),
         model("owner", 2, owner),
     ];
@@ -28,6 +29,35 @@ pub fn models() -> Vec<Model> {
     }
     models.push(Model::new("lock", "three readers", 4, |n| readers(n, 0)).within(BOUND_2, BOUND_3));
     models
+}
+
+/// Rank 0 keeps its shared lock until it hears from rank 2, which asks for one too while rank 1
+/// waits for an exclusive one: nobody holds a lock that conflicts with rank 2's.
+fn past_a_mere_waiter(ranks: usize) {
+    run(
+        ranks,
+        || world(1),
+        |w, me| match me {
+            0 => {
+                w.lock(me, 0, Held::Shared, Queueing::Fair);
+                w.messages[0].send();
+                w.messages[1].receive(&w.job, 1);
+                w.look(0);
+                w.unlock(0, Held::Shared);
+            }
+            1 => {
+                w.messages[0].receive(&w.job, 1);
+                w.write(me, 0);
+            }
+            _ => {
+                w.messages[0].receive(&w.job, 1);
+                w.lock(me, 0, Held::Shared, Queueing::Fair);
+                w.look(0);
+                w.messages[1].send();
+                w.unlock(0, Held::Shared);
+            }
+        },
+    );
 }
 
 /// One lock per target; two elements per target.

@@ -1,0 +1,13 @@
+//! Models of waiting and waking, within the short bounds.
+
+use loom_tests::{models, report};
+
+#[test]
+fn two_ranks() {
+    report::assert_pass(&models::parking(), |ranks| ranks == 2);
+}
+
+#[test]
+fn three_and_four_ranks() {
+    report::assert_pass(&models::parking(), |ranks| ranks > 2);
+}
