@@ -19,7 +19,7 @@ pub fn models() -> Vec<Model> {
         model("arrive only", 2, fence::arrive_only).within(BOUND_2, EXHAUSTIVE),
         model("pscw", 2, |n| pscw::ring(n, 1)),
         model("pscw, two origins", 3, |n| pscw::origins(n, 1)),
-        model("pscw, several epochs", 2, |n| pscw::origins(n, 2)),
+        model("pscw, several epochs", 2, |n| pscw::origins(n, 2)).within(BOUND_2, BOUND_3),
         model("table", 2, pscw::table).within(BOUND_2, EXHAUSTIVE),
         model("lock", 2, lock::shared_then_exclusive).within(BOUND_2, EXHAUSTIVE),
         model("lock", 3, |n| lock::exclusive(n, 1)),
