@@ -22,6 +22,8 @@ pub struct Bounds {
 pub const EXHAUSTIVE: Bounds = Bounds { polls: 1, preemptions: None };
 /// No bound on preemptions, but a wait that fails once does not branch again.
 pub const ONE_LOOK: Bounds = Bounds { polls: 0, preemptions: None };
+/// Five preemptions: two ranks in programs too long for an exhaustive search.
+pub const BOUND_5: Bounds = Bounds { polls: 1, preemptions: Some(5) };
 /// Three preemptions.
 pub const BOUND_3: Bounds = Bounds { polls: 1, preemptions: Some(3) };
 /// Two preemptions: three ranks.

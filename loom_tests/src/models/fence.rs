@@ -1,6 +1,6 @@
 //! `fence`.
 
-use crate::explore::{BOUND_2, EXHAUSTIVE, Model, WIDE};
+use crate::explore::{BOUND_2, EXHAUSTIVE, Model, ONE_LOOK, WIDE};
 use crate::sync::{BarrierWords, FenceKind, Round, fence};
 use crate::world::{Data, Job, each, passed, run};
 
@@ -17,8 +17,8 @@ pub fn models() -> Vec<Model> {
         model("one for all", 2, one_for_all),
         model("one for all", 3, one_for_all).within(BOUND_2, EXHAUSTIVE),
         model("one for all", 4, one_for_all).within(WIDE, BOUND_2),
-        model("arrive only", 2, arrive_only).within(BOUND_2, EXHAUSTIVE),
-        model("arrive only", 3, arrive_only).within(WIDE, BOUND_2),
+        model("arrive only", 2, arrive_only).within(BOUND_2, ONE_LOOK),
+        model("arrive only", 3, arrive_only).within(WIDE, WIDE),
     ]
 }
 

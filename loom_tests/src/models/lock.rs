@@ -1,6 +1,6 @@
 //! The lock of one target, and its meeting with the window-wide one.
 
-use crate::explore::{BOUND_2, BOUND_3, Model, ONE_LOOK, WIDE};
+use crate::explore::{BOUND_2, BOUND_3, BOUND_5, Model, ONE_LOOK, WIDE};
 use crate::sync::{Held, LockWords, Queueing, Side, lock, lock_nocheck, unlock, unlock_nocheck};
 use crate::world::{Data, Job, Message, each, passed, run};
 
@@ -9,13 +9,13 @@ pub fn models() -> Vec<Model> {
     let model = |name: &str, ranks, run: fn(usize)| Model::new("lock", name, ranks, run);
     let mut models = vec![
         model("exclusive", 2, |n| exclusive(n, 1)),
-        model("exclusive twice", 2, |n| exclusive(n, 2)).within(BOUND_3, ONE_LOOK),
+        model("exclusive twice", 2, |n| exclusive(n, 2)).within(BOUND_3, BOUND_5),
         model("exclusive", 3, |n| exclusive(n, 1)),
         model("exclusive twice", 3, |n| exclusive(n, 2)).within(BOUND_2, BOUND_2),
         model("exclusive", 4, |n| exclusive(n, 1)).within(WIDE, BOUND_2),
         model("shared then exclusive", 2, shared_then_exclusive).within(BOUND_3, ONE_LOOK),
         model("shared then exclusive", 3, shared_then_exclusive),
-        model("several targets", 2, several_targets).within(BOUND_3, ONE_LOOK),
+        model("several targets", 2, several_targets).within(BOUND_3, BOUND_5),
         model("several targets", 3, several_targets),
         model("past a mere waiter", 3, past_a_mere_waiter),
         model("nocheck", 2, nocheck),

@@ -2,7 +2,7 @@
 //! invariants 6 and 7 of `src/sync/README.md`.
 
 use super::lock::{World, world};
-use crate::explore::{BOUND_2, BOUND_3, Model, ONE_LOOK, WIDE};
+use crate::explore::{BOUND_2, BOUND_3, BOUND_5, Model, WIDE};
 use crate::sync::{Held, Queueing, lock_all, unlock_all};
 use crate::world::{passed, run};
 
@@ -10,7 +10,7 @@ use crate::world::{passed, run};
 pub fn models() -> Vec<Model> {
     let mut models = vec![
         Model::new("lock_all", "read all, write one", 2, read_all_write_one)
-            .within(BOUND_3, ONE_LOOK),
+            .within(BOUND_3, BOUND_5),
         Model::new("lock_all", "read all, write one", 3, read_all_write_one),
         Model::new("lock_all", "nocheck", 2, nocheck),
         Model::new("lock_all", "nested", 3, nested),

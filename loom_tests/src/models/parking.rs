@@ -4,7 +4,7 @@
 //! which orders more than the kernel promises: memory order is shown by the polling models.
 
 use super::{accumulate, fence, lock, lock_all, pscw};
-use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model, WIDE};
+use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::prim::Site;
 
 /// The models of this protocol.
@@ -13,15 +13,15 @@ pub fn models() -> Vec<Model> {
     let sites = (Site::AccumulatePost, Site::AccumulatePre);
     let parked = vec![
         model("fence", 2, |n| fence::neighbours(n, 1)).within(BOUND_3, EXHAUSTIVE),
-        model("fence twice", 2, |n| fence::neighbours(n, 2)).within(BOUND_2, EXHAUSTIVE),
+        model("fence twice", 2, |n| fence::neighbours(n, 2)).within(BOUND_2, BOUND_3),
         model("fence", 3, fence::one_for_all),
         model("fence", 4, fence::one_for_all).within(WIDE, WIDE),
-        model("arrive only", 2, fence::arrive_only).within(BOUND_2, EXHAUSTIVE),
-        model("pscw", 2, |n| pscw::ring(n, 1)),
+        model("arrive only", 2, fence::arrive_only).within(BOUND_2, BOUND_3),
+        model("pscw", 2, |n| pscw::ring(n, 1)).within(BOUND_2, BOUND_3),
         model("pscw, two origins", 3, |n| pscw::origins(n, 1)),
         model("pscw, several epochs", 2, |n| pscw::origins(n, 2)).within(BOUND_2, BOUND_3),
-        model("table", 2, pscw::table).within(BOUND_2, EXHAUSTIVE),
-        model("lock", 2, lock::shared_then_exclusive).within(BOUND_2, EXHAUSTIVE),
+        model("table", 2, pscw::table).within(BOUND_2, BOUND_2),
+        model("lock", 2, lock::shared_then_exclusive).within(BOUND_3, BOUND_5),
         model("lock", 3, |n| lock::exclusive(n, 1)),
         model("lock, two readers", 3, |n| lock::readers(n, 0)),
         model("lock_all", 2, lock_all::read_all_write_one).within(BOUND_2, BOUND_3),

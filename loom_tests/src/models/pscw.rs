@@ -19,7 +19,7 @@ pub fn models() -> Vec<Model> {
         model("several epochs", 2, |n| origins(n, 3)).within(BOUND_3, ONE_LOOK),
         model("two origins", 3, |n| origins(n, 1)).within(BOUND_2, ONE_LOOK),
         model("two origins, several epochs", 3, |n| origins(n, 2)).within(BOUND_2, BOUND_2),
-        model("three origins", 4, |n| origins(n, 1)).within(WIDE, BOUND_2),
+        model("three origins", 4, |n| origins(n, 1)).within(WIDE, WIDE),
         model("two targets at once", 3, two_targets).within(BOUND_2, EXHAUSTIVE),
         model("two targets in turn", 3, targets_in_turn).within(BOUND_2, EXHAUSTIVE),
         model("two groups in turn", 3, groups_in_turn).within(BOUND_2, EXHAUSTIVE),
@@ -27,8 +27,8 @@ pub fn models() -> Vec<Model> {
         model("nocheck repeated", 2, |_| nocheck(2)).within(BOUND_2, BOUND_3),
         model("test", 2, tested).within(BOUND_2, BOUND_3),
         model("table", 2, table).within(BOUND_2, ONE_LOOK),
-        model("table", 3, table).within(WIDE, BOUND_2),
-        model("two lives", 2, two_lives).within(WIDE, BOUND_2),
+        model("table", 3, table).within(WIDE, WIDE),
+        model("two lives", 2, two_lives).within(WIDE, WIDE),
     ]
 }
 
