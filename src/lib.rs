@@ -71,8 +71,8 @@ pub use datatype::{
     Datatype, DoubleInt, Element, FloatInt, Integer, Located, LongInt, ShortInt, TwoInt,
 };
 pub use epoch::{
-    Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, LocalEpoch,
-    LockAllEpoch, LockBatch, LockEpoch, LockedTarget, Window, WindowView,
+    Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, FenceStep,
+    LocalEpoch, LockAllEpoch, LockBatch, LockEpoch, LockedTarget, Window, WindowView,
 };
 pub use error::{Error, ErrorClass, Place, Result};
 pub use group::{Comparison, Group, Rank};

@@ -24,6 +24,12 @@ pub struct FenceEpoch<'w, 'b, T> {
     _buffers: Buffers<'b>,
 }
 
+/// The operations of one [`FenceEpoch::step`].
+pub struct FenceStep<'a, 'b, T> {
+    window: &'a Window<T>,
+    _buffers: Buffers<'b>,
+}
+
 impl<T: Element> Window<T> {
     /// `MPI_Win_fence`, opening a fence epoch. NOSUCCEED contradicts that: use
     /// [`FenceEpoch::close`].
@@ -53,6 +59,42 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
         Ok(FenceEpoch { window, _buffers: Buffers::new() })
     }
 
+    /// The operations that `operations` issues, completed by a `MPI_Win_fence` on every rank; the
+    /// epoch after it is this guard's again. For loops with one fence per step: the buffers of a
+    /// step are free when it returns.
+    ///
+    /// Collective; blocks until every rank has called it. The fence is made also when `operations`
+    /// fails, because the others wait for it.
+    ///
+    /// ```no_run
+    /// # use onesided::{Access, FenceAssert, Rank, Universe, Window};
+    /// # fn main() -> onesided::Result<()> {
+    /// # let universe = Universe::init()?;
+    /// # let mut window = Window::<u64>::allocate(universe.world(), 1)?;
+    /// let mut epoch = window.fence(FenceAssert::NONE)?;
+    /// let mut value = [0];
+    /// for _ in 0..100 {
+    ///     value[0] += 1;
+    ///     epoch.step(FenceAssert::NONE, |step| step.put(&value, Rank(0), 0))?;
+    /// }
+    /// epoch.close(FenceAssert::NOPRECEDE)
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// That of `operations`; as [`Window::fence`].
+    pub fn step<'c, R>(
+        &mut self,
+        assert: FenceAssert,
+        operations: impl FnOnce(&FenceStep<'_, 'c, T>) -> Result<R>,
+    ) -> Result<R> {
+        // `'c` is the caller's: whatever is borrowed for it outlives this call, fence and all.
+        let step = FenceStep { window: self.window, _buffers: Buffers::new() };
+        let issued = operations(&step);
+        self.window.win.fence(assert)?;
+        issued
+    }
+
     /// `MPI_Win_fence` with NOSUCCEED: completes the operations of this epoch on every rank and
     /// opens none. All ranks close, or none does.
     ///
@@ -78,3 +120,12 @@ impl<T: Element> Guard<T> for FenceEpoch<'_, '_, T> {
 }
 
 impl<'b, T: Element> Access<'b, T> for FenceEpoch<'_, 'b, T> {}
+
+impl<T: Element> Guard<T> for FenceStep<'_, '_, T> {
+    #[inline]
+    fn window(&self) -> &Window<T> {
+        self.window
+    }
+}
+
+impl<'b, T: Element> Access<'b, T> for FenceStep<'_, 'b, T> {}

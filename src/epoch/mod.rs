@@ -2,7 +2,7 @@
 //!
 //! | guard | opened by | reaches | ends by |
 //! | --- | --- | --- | --- |
-//! | [`FenceEpoch`] | [`Window::fence`] | every rank | `fence` (the next one) or `close` |
+//! | [`FenceEpoch`] | [`Window::fence`] | every rank | `fence` (the next one), `step`, or `close` |
 //! | [`AccessEpoch`] | [`AccessSide::start`] | the group's ranks | `complete` |
 //! | [`ExposureEpoch`] | [`ExposureSide::post`] | – | `wait`, or `test` when true |
 //! | [`LockEpoch`] | [`Window::lock`] | one rank | `unlock` |
@@ -33,7 +33,7 @@ mod window;
 
 pub use access::Access;
 pub use batch::{Batch, LockBatch};
-pub use fence::FenceEpoch;
+pub use fence::{FenceEpoch, FenceStep};
 pub use local::LocalEpoch;
 pub use lock::{LockEpoch, LockedTarget};
 pub use lock_all::LockAllEpoch;

@@ -11,6 +11,7 @@ fn main() -> Result<()> {
     let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
     let second = epoch.window().lock(LockType::Shared, Rank(0), LockAssert::NONE);
     assert!(second.is_err(), "the same target twice");
+    drop(second);
     epoch.unlock()?;
     window.free()
 }

@@ -1,0 +1,13 @@
+//! The buffers of a step stay borrowed until its fence.
+use onesided::{Access, FenceAssert, Rank, Result, Window};
+
+fn buffer_ends_before_the_fence(window: &mut Window<u64>) -> Result<()> {
+    let mut epoch = window.fence(FenceAssert::NONE)?;
+    epoch.step(FenceAssert::NONE, |step| {
+        let value = [1];
+        step.put(&value, Rank(0), 0)
+    })?;
+    epoch.close(FenceAssert::NONE)
+}
+
+fn main() {}
