@@ -1,7 +1,7 @@
 //! Job failure: a rank stops after any of its steps, the launcher sets the failed word at any
 //! later time, and every wait for that rank ends with an error.
 
-use crate::explore::{BOUND_2, EXHAUSTIVE, Model};
+use crate::explore::{BOUND_2, BOUND_3, Model};
 use crate::prim::{JobFailed, Site};
 use crate::sync::{
     BarrierWords, Exclusion, FenceKind, Held, LockWords, PostSlot, PscwWords, Queueing, Round,
@@ -18,12 +18,12 @@ pub fn models() -> Vec<Model> {
         for stop in 0..=scenario.victim.len() {
             let name = format!("{}, stopped after step {stop}", scenario.name);
             let model = Model::new("failure", &name, 2, move |_| fails(scenario, stop))
-                .within(BOUND_2, EXHAUSTIVE);
+                .within(BOUND_2, BOUND_3);
             models.push(model.clone());
             models.push(model.parked());
         }
     }
-    let inside = Model::new("failure", "accumulate", 2, stopped_inside).within(BOUND_2, EXHAUSTIVE);
+    let inside = Model::new("failure", "accumulate", 2, stopped_inside).within(BOUND_2, BOUND_3);
     models.push(inside.clone());
     models.push(inside.parked());
     models
