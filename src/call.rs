@@ -27,6 +27,8 @@ pub enum Call {
     WinAllocate,
     /// `MPI_Win_free`.
     WinFree,
+    /// `MPI_Win_get_attr`.
+    WinAttribute,
     /// `MPI_Put`.
     Put,
     /// `MPI_Get`.
@@ -87,6 +89,7 @@ const NAMES: &[(Call, &str)] = &[
     (Call::Allreduce, "allreduce"),
     (Call::WinAllocate, "window allocate"),
     (Call::WinFree, "window free"),
+    (Call::WinAttribute, "window attribute"),
     (Call::Put, "put"),
     (Call::Get, "get"),
     (Call::Accumulate, "accumulate"),

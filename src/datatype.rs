@@ -45,7 +45,7 @@ pub enum Datatype {
 }
 
 /// What [`Datatype::visit`] calls with the Rust type of a datatype.
-pub trait Visitor {
+pub(crate) trait Visitor {
     /// What the visit returns.
     type Output;
     /// Called with the type that stands for the datatype.
@@ -75,7 +75,7 @@ impl Datatype {
     ];
 
     /// Calls `visitor` with the Rust type of this datatype.
-    pub fn visit<V: Visitor>(self, visitor: V) -> V::Output {
+    pub(crate) fn visit<V: Visitor>(self, visitor: V) -> V::Output {
         match self {
             Datatype::I8 => visitor.visit::<i8>(),
             Datatype::I16 => visitor.visit::<i16>(),
@@ -218,7 +218,7 @@ pub trait Located: Element {
 macro_rules! pair {
     ($(#[$doc:meta])* $name:ident, $value:ty $(, $before:ident: $pad:ty)? $(; $after:ident: $tail:ty)?) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+        #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
         #[repr(C)]
         pub struct $name {
             value: $value,
@@ -233,6 +233,13 @@ macro_rules! pair {
                 let mut pair = Self::zeroed();
                 (pair.value, pair.index) = (value, index);
                 pair
+            }
+        }
+
+        /// Equal values and indices; the padding is whatever the writer left there.
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool {
+                self.value == other.value && self.index == other.index
             }
         }
 

@@ -1,7 +1,7 @@
 //! The one error type, and the only place with sentences for the user.
 //!
-//! Every error names call, window, ranks and values; a call that returns one has changed
-//! nothing. [`Error::class`] gives MPI's error class.
+//! Every error names call, window, ranks and values; a call that is refused for its arguments or
+//! its epoch has changed nothing. [`Error::class`] gives MPI's error class.
 
 use crate::call::Call;
 use std::fmt;
@@ -54,16 +54,18 @@ pub struct Place {
     pub call: Call,
     /// The name of the window, if the call is one on a window.
     pub window: Option<Box<str>>,
-    /// The rank that made the call, in the group of the window (or of the communicator).
-    pub rank: u32,
+    /// The rank that made the call, in the group of the window or communicator; `None` for calls
+    /// on neither.
+    pub rank: Option<u32>,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.window {
-            Some(window) => write!(f, "{} on window '{window}' by rank {}", self.call, self.rank),
-            None => write!(f, "{} by rank {}", self.call, self.rank),
+        write!(f, "{}", self.call)?;
+        if let Some(window) = &self.window {
+            write!(f, " on window '{window}'")?;
         }
+        self.rank.map_or(Ok(()), |rank| write!(f, " by rank {rank}"))
     }
 }
 

@@ -140,7 +140,7 @@ impl Group {
     }
 
     fn problem(&self, problem: String) -> Error {
-        let at = Place { call: Call::Group, window: None, rank: 0 };
+        let at = Place { call: Call::Group, window: None, rank: None };
         Error::Group { at, problem }
     }
 }

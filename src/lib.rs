@@ -42,7 +42,7 @@
 //!
 //! # Errors
 //!
-//! A call that returns an [`Error`] has changed nothing. Errors name call, window, ranks and
+//! A call that is refused for its arguments or its epoch has changed nothing. Errors name call, window, ranks and
 //! values; [`Error::class`] gives MPI's class. When a rank dies, the launcher ends the job.
 //!
 //! # Threads

@@ -15,10 +15,10 @@ static JOINED: Mutex<bool> = Mutex::new(false);
 /// This process as a rank of its job, from [`Universe::init`] until it is dropped.
 ///
 /// Handles of the library stay on the thread that made them (`MPI_THREAD_FUNNELED`).
-/// Dropping the universe, except while panicking, tells the launcher that this rank has finished
-/// in good order; a rank that ends otherwise fails the job.
+/// When the universe and every handle made from it are dropped, except while panicking, the
+/// launcher knows that this rank has finished in good order; a rank that ends otherwise fails
+/// the job.
 pub struct Universe {
-    context: Rc<Context>,
     world: Comm,
 }
 
@@ -43,7 +43,7 @@ impl Universe {
             return Err(Error::NotInJob { what });
         }
         *joined = true;
-        Ok(Universe { context, world })
+        Ok(Universe { world })
     }
 
     /// `MPI_COMM_WORLD`
@@ -52,10 +52,10 @@ impl Universe {
     }
 }
 
-impl Drop for Universe {
+impl Drop for Context {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.context.slot.finished.store(1);
+            self.slot.finished.store(1);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Accumulates are atomic per element in every mix of calls (MPI-2.2 §11.7.1, DESIGN 4.7).
+//! Accumulates are atomic per element in every mix of calls (MPI-2.2 §11.7.1).
 
 mod support;
 

@@ -95,3 +95,29 @@ fn no_slice_while_others_wait_to_end_a_fence_epoch() {
         window.free().unwrap();
     });
 }
+
+/// A rank that asserts what the others do not: it did not wait in its fence, and still no slice of
+/// its part can live while they have an epoch open.
+#[test]
+fn no_slice_after_a_fence_that_only_this_rank_says_starts_nothing() {
+    spmd(3, |world| {
+        let mut window = Window::<u64>::allocate(world, 4).unwrap();
+        if world.rank() == 0 {
+            drop(window.fence(FenceAssert::NOPRECEDE | FenceAssert::NOSUCCEED).unwrap());
+            // Blocks until the others have arrived at the fence, and then sees their epochs.
+            let refused = window.lock_local().map(drop).unwrap_err();
+            assert_eq!(refused.class(), ErrorClass::RmaSync);
+            world.barrier().unwrap();
+        } else {
+            let epoch = window.fence(FenceAssert::NONE).unwrap();
+            epoch.put(&[7; 4], Rank(0), 0).unwrap();
+            world.barrier().unwrap();
+            drop(epoch);
+        }
+        window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap();
+        let mut own = window.lock_local().unwrap();
+        own.fill(1);
+        own.unlock().unwrap();
+        window.free().unwrap();
+    });
+}

@@ -342,12 +342,12 @@ fn steps_of_one_fence_each_reuse_their_buffers() {
         for round in 1..50 {
             // Everybody passes its value on to the right.
             let right = Rank((me + 1) % n);
-            epoch.step(FenceAssert::NONE, |step| step.put(&value, right, 0)).unwrap();
+            epoch.step(|step| step.put(&value, right, 0)).unwrap();
             value[0] = epoch.window().load_one(0).unwrap();
             assert_eq!(value[0], (me + n * round - round) % n);
-            epoch.step(FenceAssert::NOPRECEDE, |_| Ok(())).unwrap();
+            epoch.step(|_| Ok(())).unwrap();
         }
-        let refused = epoch.step(FenceAssert::NONE, |step| step.put(&value, Rank(n), 0));
+        let refused = epoch.step(|step| step.put(&value, Rank(n), 0));
         assert_eq!(refused.unwrap_err().class(), onesided::ErrorClass::Rank);
         epoch.close(FenceAssert::NONE).unwrap();
         window.free().unwrap();

@@ -1,4 +1,4 @@
-//! Random legal programs against a sequential oracle (DESIGN §8).
+//! Random legal programs against a sequential oracle.
 //!
 //! A program is a sequence of phases, the same on every rank, drawn from a seed. In each phase every
 //! word of every window has one role: it is put by one rank, or accumulated by several with one

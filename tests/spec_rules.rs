@@ -1,5 +1,5 @@
 //! What the standard calls erroneous, and the library can see: an error of the right class, and
-//! nothing changed (MPI-2.2 §11.4, §11.6.2; DESIGN §6).
+//! nothing changed (MPI-2.2 §11.4, §11.6.2).
 #![cfg(feature = "test-hooks")]
 
 mod spec_support;

@@ -16,7 +16,7 @@ const fn chunk_elements<T>() -> usize {
 impl Comm {
     /// `MPI_Bcast`: `buffer` of the root replaces that of every rank. All lengths are equal.
     ///
-    /// Collective; blocks until the root has called it.
+    /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
     /// [`Error::Root`]; [`Error::Mismatch`] on all ranks if root or lengths differ;
@@ -47,7 +47,7 @@ impl Comm {
     /// `MPI_Gather`: the contributions of all ranks in rank order at the root, `None` elsewhere.
     /// All contributions have the same length.
     ///
-    /// Collective; may block until every rank has called it.
+    /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
     /// As [`Comm::broadcast`].
@@ -80,7 +80,7 @@ impl Comm {
     /// `MPI_Reduce`: element by element, `op` over the contributions of all ranks in rank order,
     /// at the root; `None` elsewhere. All contributions have the same length.
     ///
-    /// Collective; may block until every rank has called it.
+    /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
     /// As [`Comm::broadcast`]; [`Error::Operation`] if `op` is not defined for `T` or not for

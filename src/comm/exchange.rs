@@ -54,6 +54,10 @@ impl Description {
         let Description { root, op, datatype, elements, chunk, .. } = *self;
         let numbered = |number: u32| (number as usize).checked_sub(1);
         let mut text = self.call().to_string();
+        if matches!(self.call(), Call::WinAllocate | Call::WinFree) {
+            // What these gather among themselves is not what the caller has written.
+            return text;
+        }
         if let Some(datatype) = numbered(datatype).and_then(|k| Datatype::ALL.get(k)) {
             text += &format!(" of {elements} {}", datatype.name());
         }

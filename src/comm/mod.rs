@@ -83,7 +83,7 @@ impl Comm {
     }
 
     fn place(&self, call: Call) -> Place {
-        Place { call, window: None, rank: self.rank() }
+        Place { call, window: None, rank: Some(self.rank()) }
     }
 
     /// Counts a window and returns its number, the same on all ranks.

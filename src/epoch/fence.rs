@@ -75,7 +75,7 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     /// let mut value = [0];
     /// for _ in 0..100 {
     ///     value[0] += 1;
-    ///     epoch.step(FenceAssert::NONE, |step| step.put(&value, Rank(0), 0))?;
+    ///     epoch.step(|step| step.put(&value, Rank(0), 0))?;
     /// }
     /// epoch.close(FenceAssert::NOPRECEDE)
     /// # }
@@ -85,14 +85,15 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     /// That of `operations`; as [`Window::fence`].
     pub fn step<'c, R>(
         &mut self,
-        assert: FenceAssert,
         operations: impl FnOnce(&FenceStep<'_, 'c, T>) -> Result<R>,
     ) -> Result<R> {
         // `'c` is the caller's: whatever is borrowed for it outlives this call, fence and all.
         let step = FenceStep { window: self.window, _buffers: Buffers::new() };
         let issued = operations(&step);
-        self.window.win.fence(assert)?;
-        issued
+        let fenced = self.window.win.fence(FenceAssert::NONE);
+        let result = issued?;
+        fenced?;
+        Ok(result)
     }
 
     /// `MPI_Win_fence` with NOSUCCEED: completes the operations of this epoch on every rank and

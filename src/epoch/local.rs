@@ -6,8 +6,10 @@
 //!    NOCHECK lock does not ask; asserting it is `unsafe`, and forbids exactly this.
 //! 2. By start: needs a post of this rank. None is open (`may_lock`), and none can be made while
 //!    the window is mutably borrowed. A NOCHECK start does not ask; asserting it is `unsafe`.
-//! 3. In a fence epoch: no rank has one open (checked below), and none can open one, because a
-//!    fence is collective and this rank's window is mutably borrowed.
+//! 3. In a fence epoch: no rank has one open since a fence at which this rank has arrived (checked
+//!    below, after all have arrived at the latest of those), and none opens by a later fence,
+//!    because nobody passes a fence before this rank has arrived at it, and this rank's window is
+//!    mutably borrowed.
 //! 4. By this rank itself: the window is mutably borrowed.
 #![allow(unsafe_code, reason = "makes a slice of window memory")]
 
@@ -29,15 +31,17 @@ pub struct LocalEpoch<'w, T: Element> {
 impl<T: Element> Window<T> {
     /// `MPI_Win_lock` (exclusive) of this rank's own part, for loads and stores through a slice.
     ///
-    /// Local; blocks while another rank holds a lock of the part.
+    /// Local; blocks while another rank holds a lock of the part, or has yet to reach a fence that
+    /// this rank did not wait in (NOPRECEDE with NOSUCCEED).
     ///
     /// # Errors
     /// [`Error::Epoch`], also if any rank has a fence epoch open, in which it could access the
     /// part without a lock; [`Error::RankFailed`].
     pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
         let own = Rank(self.win.comm().rank());
+        self.win.await_latest_fence(Call::Lock)?;
         self.win.lock(LockType::Exclusive, own, LockAssert::NONE)?;
-        // After the lock's MEM_SYNC. Made before the check, so that the lock is released by it.
+        // Made before the check, so that the lock is released by it.
         let epoch = LocalEpoch { window: self, open: true };
         if let Some(rank) = epoch.window.win.rank_in_fence_epoch() {
             let problem =
@@ -45,6 +49,9 @@ impl<T: Element> Window<T> {
             let at = epoch.window.win.place(Call::Lock);
             return Err(Error::Epoch { at, problem });
         }
+        // Observes what those published who say that their fence epoch is over; pairs with their
+        // FencePre through the word that `rank_in_fence_epoch` has read.
+        epoch.window.win.sync();
         Ok(epoch)
     }
 }

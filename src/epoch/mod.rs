@@ -19,7 +19,8 @@
 //!
 //! Dropping a guard ends its epoch where that needs no other rank: unlock, unlock_all, complete.
 //! Dropping a [`FenceEpoch`] or an [`ExposureEpoch`] leaves the epoch open, because ending it
-//! waits for others; while panicking no guard does anything, and the launcher ends the job.
+//! waits for others. While panicking no guard ends its epoch: the rank is about to fail, and the
+//! launcher ends the job; a program that catches the panic keeps what it had locked.
 
 mod access;
 mod batch;

@@ -20,7 +20,8 @@ pub trait Carrier: Pod {
     /// # Safety
     /// 1. `Self::IS_NATIVE`.
     /// 2. `at` is valid for reads and writes, and aligned to `size_of::<Self>()`.
-    /// 3. Other ranks access it at the same time by these functions only.
+    /// 3. No other code of this process accesses it at the same time. (Another process may, in any
+    ///    way: what it races with is outside Rust's memory model, and any bytes are valid.)
     #[doc(hidden)]
     unsafe fn fetch_update(at: *mut Self, f: impl Fn(Self) -> Self) -> Self;
 
@@ -47,8 +48,8 @@ pub trait Carrier: Pod {
 unsafe fn cell<'a, C: NoUninit>(at: *mut C) -> &'a Atomic<C> {
     // Without this proof `atomic` would fall back to locks that are private to the process.
     const { assert!(Atomic::<C>::is_lock_free()) };
-    // SAFETY: `Atomic<C>` is a transparent cell of a `C`; validity, alignment and exclusive use
-    // by atomic accesses are the obligations 2 and 3 of the caller.
+    // SAFETY: `Atomic<C>` is a transparent cell of a `C`; validity, alignment and no
+    // other access by this process are the obligations 2 and 3 of the caller.
     unsafe { &*at.cast::<Atomic<C>>() }
 }
 

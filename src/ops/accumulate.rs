@@ -1,7 +1,7 @@
 //! Accumulate, get_accumulate, fetch_and_op, compare_and_swap over one update routine.
 //!
 //! Every element is updated atomically against every other accumulate of the window, whatever
-//! mix of calls (DESIGN 4.7): an element of 1, 2, 4 or 8 bytes at an address aligned to its size
+//! mix of calls: an element of 1, 2, 4 or 8 bytes at an address aligned to its size
 //! by one atomic instruction, or a loop around one; any other element under the target's
 //! accumulate exclusion. Which of the two depends on size and address alone, so two accumulates
 //! on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location,
@@ -113,8 +113,7 @@ impl Win {
         *result = match self.native::<T>(target) {
             Some(at) => {
                 let (compare, new) = (must_cast(*compare), must_cast(*new));
-                // SAFETY: 1. to 3. by `native`, and because windows are updated atomically only
-                // here and in `update`, at the same addresses in the same way.
+                // SAFETY: 1. and 2. by `native`; 3. handles stay on one thread.
                 must_cast(unsafe { T::Carrier::compare_exchange(at, compare, new) })
             }
             None => {

@@ -28,7 +28,7 @@ impl Origin {
     /// `count` elements of `datatype` at `start`.
     ///
     /// # Safety
-    /// 1. `start` is valid for reads of `count` elements, aligned to the element's Rust type,
+    /// 1. Unless `count` is 0, `start` is valid for reads of `count` elements, aligned to the element's Rust type,
     ///    until the value returned is used for the last time.
     /// 2. Nobody writes them until then.
     pub unsafe fn new(start: *const u8, count: usize, datatype: Datatype) -> Origin {
@@ -37,6 +37,9 @@ impl Origin {
 
     /// The buffer as elements.
     fn slice<E: Element>(&self) -> &[E] {
+        if self.count == 0 {
+            return &[];
+        }
         // SAFETY: obligations 1 and 2 of `new`; `E` is the type of `datatype` (`Datatype::visit`).
         unsafe { std::slice::from_raw_parts(self.start.cast(), self.count) }
     }
@@ -46,7 +49,7 @@ impl OriginMut {
     /// `count` elements of `datatype` at `start`.
     ///
     /// # Safety
-    /// 1. `start` is valid for reads and writes of `count` initialised elements, aligned to the
+    /// 1. Unless `count` is 0, `start` is valid for reads and writes of `count` initialised elements, aligned to the
     ///    element's Rust type, until the value returned is used for the last time.
     /// 2. Nobody else accesses them until then.
     pub unsafe fn new(start: *mut u8, count: usize, datatype: Datatype) -> OriginMut {
@@ -55,6 +58,9 @@ impl OriginMut {
 
     /// The buffer as elements.
     fn slice<E: Element>(&mut self) -> &mut [E] {
+        if self.count == 0 {
+            return &mut [];
+        }
         // SAFETY: obligations 1 and 2 of `new`; `E` is the type of `datatype` (`Datatype::visit`).
         unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.count) }
     }
@@ -100,7 +106,8 @@ impl Visitor for With<'_, GetAccumulate> {
     fn visit<E: Element>(self) -> Result<()> {
         let GetAccumulate(origin, mut result, op) = self.buffers;
         let (win, target, disp) = (self.win, self.target, self.disp);
-        win.get_accumulate(origin.slice::<E>(), result.slice::<E>(), op, target, disp)
+        let origin = if op == Op::NoOp { &[] } else { origin.slice::<E>() };
+        win.get_accumulate(origin, result.slice::<E>(), op, target, disp)
     }
 }
 
@@ -151,7 +158,7 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let datatype = result.datatype;
-        if datatype != origin.datatype {
+        if datatype != origin.datatype && op != Op::NoOp {
             let why = "origin and result must have the same predefined datatype";
             let at = self.place(Call::GetAccumulate);
             return Err(Error::Datatype { at, datatype: origin.datatype.name(), why });

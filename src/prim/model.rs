@@ -5,7 +5,7 @@
 //! * A sleep that is bounded in time natively is modelled by [`FailedWord::set`] waking every
 //!   sleeper: "the bound expires after the failure".
 //! * A rank that polls explores `polls` failed looks and then goes on without branching
-//!   (`anchors/dependencies.md` 2.5): the technique prunes, it does not prove; the mutants check it.
+//!   : the technique prunes, it does not prove; the mutants check it.
 #![allow(clippy::disallowed_types, reason = "this is their room")]
 
 use super::{Fault, Site, wait::Step};

@@ -19,7 +19,7 @@ const SPINS: u32 = 300;
 const YIELDS: u32 = 64;
 /// A yield that takes longer has run somebody else's time slice: a foreign busy process, or a
 /// rank that computes. Sleeping is then the faster wait, because the kernel prefers a woken
-/// sleeper to a busy process (DESIGN 4.6: 71 µs against 2.9 ms).
+/// sleeper to a busy process (docs/measurements.md).
 const SLOW_YIELD: Duration = Duration::from_micros(250);
 /// How long to go straight to sleep after a slow yield, before yielding is tried again: so long
 /// at first; twice as long as the last time if yielding is slow again before it has been trusted

@@ -58,7 +58,7 @@ impl ParkWord {
     #[inline]
     pub fn wake_all(&self) {
         // Publishes the change of `value` before `sleepers` is read. Pairs with ParkWaiter in
-        // `sleep_unless`. Fails without it: loom_tests/tests/parking.rs.
+        // `sleep_unless`. Fails without it: models/parking.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::ParkWaker);
         if self.sleepers.load() != 0 && !planted(Fault::WakeForgotten) {
             self.value.wake(if planted(Fault::WakeOne) { 1 } else { i32::MAX as u32 });
@@ -73,7 +73,7 @@ impl ParkWord {
             self.sleepers.fetch_add(1);
         }
         // Publishes the sleeper before the last look at `value`. Pairs with ParkWaker in
-        // `wake_all`. Fails without it: loom_tests/tests/parking.rs.
+        // `wake_all`. Fails without it: models/parking.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::ParkWaiter);
         let now = self.load();
         if planted(Fault::SleepWithoutCheck) {

@@ -47,7 +47,7 @@ pub enum Site {
     HeapPost,
     /// Allocator of the segment, before its lock is released.
     HeapPre,
-    /// Carry (DESIGN 4.2): between "saw that the last holder left" on the state word of a lock
+    /// Carry: between "saw that the last holder left" on the state word of a lock
     /// and "admitted the waiters" on its gate.
     LockCarry,
     /// Between clearing fresh post slots and telling the origins where they are.

@@ -8,7 +8,8 @@
 //! 3. A page that lies wholly inside a free block, behind its header, is a hole of the file: it
 //!    costs no memory and reads as zero.
 //! 4. No reference to window memory exists, except the slice of an exclusively locked own part
-//!    (`epoch::local`); everything else works on raw pointers.
+//!    (`epoch::local`) and the atomic of one element for the time of its update (`op::carrier`);
+//!    everything else works on raw pointers.
 
 mod alloc_error;
 mod copy;

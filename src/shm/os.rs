@@ -9,7 +9,7 @@ use nix::sys::mman::{shm_open, shm_unlink};
 use nix::sys::stat::Mode;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-/// What a segment is made of (DESIGN §5).
+/// What a segment is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An unnamed, sealed memory file; where that is denied, `Posix`.
@@ -62,7 +62,7 @@ impl File {
     /// at once: from here on only descriptors lead to it.
     fn create_posix() -> Result<File> {
         let mut random = [0u8; 16];
-        rustix_random(&mut random)?;
+        random_bytes(&mut random)?;
         let name = format!("/onesided-{:032x}", u128::from_ne_bytes(random));
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let fd = shm_open(name.as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)
@@ -178,7 +178,7 @@ pub(crate) fn duplicate(number: RawFd) -> Result<File> {
     Ok(File::from_fd(fd))
 }
 
-fn rustix_random(bytes: &mut [u8]) -> Result<()> {
+fn random_bytes(bytes: &mut [u8]) -> Result<()> {
     use std::io::Read;
     std::fs::File::open("/dev/urandom")
         .and_then(|mut source| source.read_exact(bytes))
@@ -188,7 +188,7 @@ fn rustix_random(bytes: &mut [u8]) -> Result<()> {
 /// Random bytes that tell one job from another.
 pub(crate) fn nonce() -> Result<u64> {
     let mut bytes = [0u8; 8];
-    rustix_random(&mut bytes)?;
+    random_bytes(&mut bytes)?;
     Ok(u64::from_ne_bytes(bytes))
 }
 

@@ -28,7 +28,7 @@ pub enum FenceKind {
     /// Passes only after all ranks have arrived.
     Barrier,
     /// NOPRECEDE and NOSUCCEED together: it ends nothing and starts nothing, so it announces
-    /// its arrival and does not wait (MPI-2.2 §11.4.1: "does not necessarily act as a barrier").
+    /// its arrival and does not wait for the others (MPI-2.2 §11.4.1: "does not necessarily act as a barrier").
     ArriveOnly,
 }
 
@@ -73,8 +73,11 @@ pub fn fence(
     announce: impl FnOnce(),
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
+    // Nobody is more than one fence ahead, so an arrival is never counted for a later fence than
+    // the one it was made for. Waits only behind an `ArriveOnly` fence that others have yet to reach.
+    words.pass(*round, waiter)?;
     // Publishes this rank's accesses of the epoch that ends; pairs with FencePost of every other
-    // rank through `arrived`. Fails without it: loom_tests/tests/fence.rs.
+    // rank through `arrived`. Fails without it: models/fence.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::FencePre);
     announce();
     proc_sync(ProcSync::FenceArrive);
@@ -84,9 +87,15 @@ pub fn fence(
     }
     proc_sync(ProcSync::FencePass);
     // Observes what every other rank published before it arrived; pairs with their FencePre.
-    // Fails without it: loom_tests/tests/fence.rs.
+    // Fails without it: models/fence.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::FencePost);
     Ok(())
+}
+
+/// Waits until every rank has arrived at the latest fence that this rank arrived at; only an
+/// [`FenceKind::ArriveOnly`] fence leaves something to wait for.
+pub fn passed(words: &BarrierWords, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+    words.pass(round, waiter)
 }
 
 /// The barrier of a communicator, which also orders memory: what any rank wrote before it is
@@ -98,14 +107,14 @@ pub fn collective(
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
     // Publishes the staged contribution; pairs with CollectivePost of every other rank through
-    // `arrived`. Fails without it: loom_tests/tests/collective.rs.
+    // `arrived`. Fails without it: models/collective.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::CollectivePre);
     proc_sync(ProcSync::CollectiveArrive);
     words.arrive(ranks, round);
     words.pass(*round, waiter)?;
     proc_sync(ProcSync::CollectivePass);
     // Observes the contributions of the others; pairs with their CollectivePre.
-    // Fails without it: loom_tests/tests/collective.rs.
+    // Fails without it: models/collective.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::CollectivePost);
     Ok(())
 }

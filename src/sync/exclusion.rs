@@ -24,7 +24,7 @@ impl Exclusion {
         self.lock.enter(Side::RightExclusive, Queueing::Fair, waiter)?;
         let inside = Inside { lock: &self.lock, before_release: sites.1 };
         // Observes what earlier holders wrote; pairs with `before_release` of each of them.
-        // Fails without it: loom_tests/tests/accumulate.rs.
+        // Fails without it: models/accumulate.rs, by loom_tests/tests/mutants.rs.
         mem_sync(sites.0);
         let result = f();
         drop(inside);
@@ -41,7 +41,7 @@ struct Inside<'a> {
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         // Publishes what this holder wrote; pairs with the grant's site of later holders.
-        // Fails without it: loom_tests/tests/accumulate.rs.
+        // Fails without it: models/accumulate.rs, by loom_tests/tests/mutants.rs.
         mem_sync(self.before_release);
         self.lock.leave(Side::RightExclusive, true);
     }

@@ -175,6 +175,10 @@ impl LockWords {
         let mut state = State(self.state.0.state.load());
         loop {
             let open = state.is_open(side, queueing);
+            if !open && waiter.failed.is_set() {
+                // Nobody queues any more, so a rank leaves at most one abandoned place behind.
+                return Err(JobFailed);
+            }
             let next = if open { state.with_inside(index, 1) } else { state.with_waiter(index) };
             match self.state.0.state.compare_exchange(state.0, next.0) {
                 Ok(_) if open => return Ok(()),
@@ -215,7 +219,7 @@ impl LockWords {
         // Carry: the exchange before read from the exchanges of holders that left earlier; what
         // they published must reach those who read only the gate. Pairs with the UnlockPre of
         // earlier holders and the LockPost of the admitted.
-        // Fails without it: loom_tests/tests/lock.rs, three ranks.
+        // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs, three ranks.
         mem_sync(Site::LockCarry);
         self.gates.0[side as usize].add_and_wake(n);
     }

@@ -8,7 +8,7 @@ mod pscw;
 
 use crate::prim::{CachePadded, Word32};
 
-pub use barrier::{BarrierWords, FenceKind, Round, collective, fence};
+pub use barrier::{BarrierWords, FenceKind, Round, collective, fence, passed};
 pub use exclusion::Exclusion;
 pub use lock::{LockWords, MAX_RANKS, Queueing, Side};
 pub use passive::{

@@ -36,7 +36,11 @@ pub fn lock(
                 window.enter(Side::RightShared, queueing, waiter)?;
             }
             if !target_first {
-                target.enter(Side::RightExclusive, queueing, waiter)?;
+                let entered = target.enter(Side::RightExclusive, queueing, waiter);
+                if entered.is_err() {
+                    window.leave(Side::RightShared, false);
+                }
+                entered?;
             }
         }
     }
@@ -52,7 +56,7 @@ pub fn lock(
 /// `MPI_Win_lock` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
 pub fn lock_nocheck() {
     // Observes what earlier holders published; pairs with their UnlockPre through the state
-    // word (or gate) of the lock. Fails without it: loom_tests/tests/lock.rs.
+    // word (or gate) of the lock. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::LockPost);
 }
 
@@ -78,7 +82,7 @@ pub fn unlock(window: &LockWords, target: &LockWords, held: Held) {
 /// `MPI_Win_unlock` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.
 pub fn unlock_nocheck() {
     // Publishes this holder's accesses; pairs with LockPost of later holders.
-    // Fails without it: loom_tests/tests/lock.rs.
+    // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::UnlockPre);
 }
 
@@ -92,7 +96,7 @@ pub fn lock_all(window: Option<&LockWords>, waiter: &Waiter<'_>) -> Result<(), J
         proc_sync(ProcSync::LockGranted);
     }
     // Observes what exclusive holders of any target published; pairs with their UnlockPre.
-    // Fails without it: loom_tests/tests/lock.rs.
+    // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::LockAllPost);
     Ok(())
 }
@@ -100,7 +104,7 @@ pub fn lock_all(window: Option<&LockWords>, waiter: &Waiter<'_>) -> Result<(), J
 /// `MPI_Win_unlock_all`. Never blocks.
 pub fn unlock_all(window: Option<&LockWords>) {
     // Publishes this holder's accesses; pairs with LockPost of later exclusive holders.
-    // Fails without it: loom_tests/tests/lock.rs.
+    // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::UnlockAllPre);
     if let Some(window) = window {
         proc_sync(ProcSync::LockReleased);
@@ -113,14 +117,14 @@ pub fn unlock_all(window: Option<&LockWords>) {
 /// crosswise, at least one sees the other's put. Never blocks.
 #[inline(always)]
 pub fn flush() {
-    // Fails without it, or as less than a full barrier: loom_tests/tests/flush.rs.
+    // Fails without it, or as less than a full barrier: models/flush.rs, run by loom_tests/tests/mutants.rs.
     mem_sync(Site::Flush);
 }
 
 /// `MPI_Win_flush_all`: as [`flush`], for every target.
 #[inline(always)]
 pub fn flush_all() {
-    // Fails without it: loom_tests/tests/flush.rs.
+    // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::FlushAll);
 }
 
@@ -128,14 +132,14 @@ pub fn flush_all() {
 /// target, so it orders exactly what [`flush`] orders.
 #[inline(always)]
 pub fn flush_local() {
-    // Fails without it: loom_tests/tests/flush.rs.
+    // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::FlushLocal);
 }
 
 /// `MPI_Win_flush_local_all`: as [`flush_local`], for every target.
 #[inline(always)]
 pub fn flush_local_all() {
-    // Fails without it: loom_tests/tests/flush.rs.
+    // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::FlushLocalAll);
 }
 
@@ -143,6 +147,6 @@ pub fn flush_local_all() {
 /// and against what it has seen before. Never blocks.
 #[inline(always)]
 pub fn win_sync() {
-    // Fails without it: loom_tests/tests/flush.rs.
+    // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::WinSync);
 }

@@ -40,7 +40,7 @@ impl PscwWords {
             slot.store_and_wake(0);
         }
         // Publishes the cleared slots; pairs with TableCarry in `table`.
-        // Fails without it: loom_tests/tests/pscw.rs.
+        // Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::TablePre);
         self.table.0.store_and_wake(at);
     }
@@ -49,7 +49,7 @@ impl PscwWords {
     pub fn table(&self, waiter: &Waiter<'_>) -> Result<u32, JobFailed> {
         let at = waiter.until(&self.table.0, |at| at != 0)?;
         // Observes the cleared slots; pairs with TablePre in `publish_table`.
-        // Fails without it: loom_tests/tests/pscw.rs.
+        // Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::TableCarry);
         Ok(at)
     }
@@ -60,7 +60,7 @@ impl PscwWords {
 /// Never blocks. With NOCHECK `slots` is empty: the PROC_SYNC is dropped, the MEM_SYNC stays.
 pub fn post<'a>(slots: impl Iterator<Item = &'a PostSlot>) {
     // Publishes this rank's local loads and stores; pairs with StartPost of each origin through
-    // its slot. Fails without it: loom_tests/tests/pscw.rs.
+    // its slot. Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::PostPre);
     for slot in slots {
         proc_sync(ProcSync::Post);
@@ -83,14 +83,14 @@ pub fn start_one(slot: &PostSlot, seen: &mut u32, waiter: &Waiter<'_>) -> Result
 /// The MEM_SYNC of `MPI_Win_start`, after the last target's post was seen; with NOCHECK alone.
 pub fn started() {
     // Observes what the targets exposed; pairs with their PostPre.
-    // Fails without it: loom_tests/tests/pscw.rs.
+    // Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::StartPost);
 }
 
 /// `MPI_Win_complete`: tells each target that this origin's accesses are over. Never blocks.
 pub fn complete<'a>(targets: impl Iterator<Item = &'a PscwWords>) {
     // Publishes this origin's accesses; pairs with WaitPost of each target through `completed`.
-    // Fails without it: loom_tests/tests/pscw.rs.
+    // Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::CompletePre);
     for target in targets {
         proc_sync(ProcSync::Complete);
@@ -137,6 +137,6 @@ pub fn test(words: &PscwWords, origins: u32, seen: &mut u32) -> bool {
 fn waited() {
     proc_sync(ProcSync::Wait);
     // Observes the origins' accesses; pairs with their CompletePre.
-    // Fails without it: loom_tests/tests/pscw.rs.
+    // Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::WaitPost);
 }

@@ -68,12 +68,12 @@ impl Win {
         let announce = || self.announce_fence(opens);
         let passed = sync::fence(words, ranks, &mut round, kind, announce, &waiter);
         self.fence_round.set(round);
-        self.epochs.fenced(opens);
+        self.epochs.fenced(opens && passed.is_ok());
         passed.map_err(|failed| self.job_failed(failed, Call::Fence))
     }
 
-    /// Says, after this rank's operations are published and before its arrival, so that whoever has
-    /// passed the fence knows, whether an epoch is open behind it, and since which fence: until all have arrived at that one, it is not yet.
+    /// Says, after this rank's operations are published and before its arrival, so that whoever
+    /// has passed the fence knows, whether an epoch is open behind it, and since which fence: until all have arrived at that one, it is not yet.
     fn announce_fence(&self, opens: bool) {
         // Zero says "none". All ranks count alike, because a fence is collective.
         self.fences.set(self.fences.get().wrapping_add(1).max(1));
@@ -83,6 +83,13 @@ impl Win {
         } else if since.load() == 0 {
             since.store(self.fences.get());
         }
+    }
+
+    /// Waits until every rank has arrived at the latest fence of this one, so that what they said
+    /// before their arrival is known.
+    pub(crate) fn await_latest_fence(&self, call: Call) -> Result<()> {
+        sync::passed(&self.words.fence, self.fence_round.get(), &self.context().waiter())
+            .map_err(|failed| self.job_failed(failed, call))
     }
 
     /// Ends a fence epoch that turned out to be none, before an epoch of another kind opens.
@@ -239,7 +246,7 @@ impl Win {
         sync::start_one(slot, &mut pscw.posts_seen[target as usize], &waiter).map_err(failed)
     }
 
-    /// Allocates this rank's post slots at its first post (DESIGN 4.8: what is per pair of ranks
+    /// Allocates this rank's post slots at its first post (what is per pair of ranks
     /// costs memory only in windows that use it).
     fn make_table(&self) -> Result<()> {
         let words = &self.words_of(self.comm.rank()).pscw;

@@ -62,10 +62,8 @@ impl WindowOptions {
         let disp_unit = self.disp_unit.unwrap_or(unit);
         let wishes = comm.allgather_within(Call::WinAllocate, &[bytes, disp_unit])?;
         let plan = Plan::new(comm, &wishes)?;
-        let name = match &self.name {
-            Some(name) => name.clone(),
-            None => format!("#{}", comm.count_window()),
-        };
+        let number = comm.count_window();
+        let name = self.name.clone().unwrap_or_else(|| format!("#{number}"));
         let outcome = match comm.rank() {
             0 => Outcome::of(allocate_block(comm, &plan, &name)),
             _ => Outcome::default(),
@@ -97,7 +95,7 @@ impl Plan {
     /// `wishes` holds (bytes, displacement unit) of every rank; all ranks compute the same plan
     /// or the same error.
     fn new(comm: &Comm, wishes: &[u64]) -> Result<Plan> {
-        let at = || Place { call: Call::WinAllocate, window: None, rank: comm.rank() };
+        let at = || Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank()) };
         let too_large = |rank: usize, bytes: u64| Error::Size {
             at: at(),
             problem: format!("with the {bytes} bytes of rank {rank} the window exceeds 2^62 bytes"),
@@ -174,7 +172,7 @@ impl Outcome {
     }
 
     fn block(self, comm: &Comm, plan: &Plan) -> Result<u64> {
-        let at = Place { call: Call::WinAllocate, window: None, rank: comm.rank() };
+        let at = Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank()) };
         let [block, failure, available] = self.words;
         let limit = failure.checked_sub(SHORT).and_then(|k| Limit::ALL.get(k as usize));
         match (failure, self.error, limit) {
@@ -185,7 +183,10 @@ impl Outcome {
             }
             (_, Some(AllocError::Other(error)), _) => Err(error),
             (_, Some(AllocError::JobFailed), _) => Err(comm.context().job_failed(JobFailed, at)),
-            _ => Err(Error::Size { at, problem: "rank 0 could not allocate the window".into() }),
+            _ => Err(Error::system(
+                "window allocate: rank 0 could not allocate",
+                std::io::Error::other("rank 0 says why"),
+            )),
         }
     }
 }

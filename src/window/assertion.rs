@@ -79,8 +79,9 @@ impl StartAssert {
     /// `MPI_MODE_NOCHECK`: the matching posts, which assert NOCHECK too, have already been made.
     ///
     /// # Safety
-    /// They have: every target has called `post` for this epoch before this rank calls `start`,
-    /// and this rank knows because it has synchronised with it since.
+    /// They have: every target has called `post` with [`PostAssert::NOCHECK`] for this epoch before
+    /// this rank calls `start`, and this rank knows because it has synchronised with it since. No
+    /// target is named whose post for this epoch was made without.
     #[allow(unsafe_code, reason = "the caller takes over what the library otherwise guarantees")]
     pub const unsafe fn nocheck() -> StartAssert {
         StartAssert { nocheck: true }

@@ -1,7 +1,7 @@
 //! The engine's window: what is exposed, to whom, and in which epoch this rank is.
 //!
 //! Untyped, and checked at run time: every rule of the standard that the library can see broken
-//! is an error with its class, and a refused call has changed nothing. The typed face (module
+//! is an error with its class, and a call refused by it has changed nothing. The typed face (module
 //! `epoch`) sits on it and makes most of these errors impossible to write.
 
 mod active;
@@ -82,7 +82,7 @@ impl Win {
     /// # Errors
     /// [`Error::TargetRank`]
     pub fn size(&self, rank: Rank) -> Result<u64> {
-        self.check_rank(Call::WinAllocate, rank)?;
+        self.check_rank(Call::WinAttribute, rank)?;
         Ok(self.part(rank.0).span.len())
     }
 
@@ -91,7 +91,7 @@ impl Win {
     /// # Errors
     /// [`Error::TargetRank`]
     pub fn disp_unit(&self, rank: Rank) -> Result<u32> {
-        self.check_rank(Call::WinAllocate, rank)?;
+        self.check_rank(Call::WinAttribute, rank)?;
         Ok(self.part(rank.0).disp_unit)
     }
 
@@ -124,7 +124,7 @@ impl Win {
 
     #[cold]
     pub(crate) fn place(&self, call: Call) -> Place {
-        Place { call, window: Some(self.name.clone()), rank: self.comm.rank() }
+        Place { call, window: Some(self.name.clone()), rank: Some(self.comm.rank()) }
     }
 
     #[cold]

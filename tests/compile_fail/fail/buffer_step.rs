@@ -3,7 +3,7 @@ use onesided::{Access, FenceAssert, Rank, Result, Window};
 
 fn buffer_ends_before_the_fence(window: &mut Window<u64>) -> Result<()> {
     let mut epoch = window.fence(FenceAssert::NONE)?;
-    epoch.step(FenceAssert::NONE, |step| {
+    epoch.step(|step| {
         let value = [1];
         step.put(&value, Rank(0), 0)
     })?;

@@ -6,9 +6,9 @@ fn main() -> Result<()> {
     let mut window = Window::<u64>::allocate(universe.world(), 1)?;
     let mut epoch = window.fence(FenceAssert::NONE)?;
     let mut value = [1];
-    epoch.step(FenceAssert::NONE, |step| step.put(&value, Rank(0), 0))?;
+    epoch.step(|step| step.put(&value, Rank(0), 0))?;
     value[0] = 2;
-    epoch.step(FenceAssert::NONE, |step| step.put(&value, Rank(0), 0))?;
+    epoch.step(|step| step.put(&value, Rank(0), 0))?;
     assert_eq!(epoch.window().load_one(0)?, 2);
     epoch.close(FenceAssert::NONE)?;
     window.free()
