@@ -187,8 +187,9 @@ fn place(end: &RankEnd, joined: usize) -> String {
     match (has_joined, finished, call) {
         (false, ..) if joined == 0 => String::new(),
         (false, ..) => " before it joined the job".to_owned(),
+        // A main function that returns an error has left the job before it exits.
+        (true, _, Call::None) if matches!(end.how, How::Exited(_)) => String::new(),
         (true, true, _) => " after it had left the job".to_owned(),
-        (true, false, Call::None) if matches!(end.how, How::Exited(_)) => String::new(),
         (true, false, Call::None) => format!(" {}", Call::None),
         (true, false, call) => match window {
             Some(window) => format!(" in {call} on window '{window}'"),

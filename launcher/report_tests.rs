@@ -44,8 +44,9 @@ fn an_exit_code_is_passed_on() {
         "rank 3 (./app, pid 1234) exited with code 3; job ended, exit code 3"
     );
     assert!(sentence(How::Exited(3), plain, 2).contains("code 3 before it joined the job;"));
-    let finished = status(true, true, Call::Finalize, None);
-    assert!(sentence(How::Exited(3), finished, 4).contains("code 3 after it had left the job;"));
+    let finished = status(true, true, Call::None, None);
+    assert!(sentence(How::Exited(3), finished.clone(), 4).contains("exited with code 3; job"));
+    assert!(sentence(How::Killed(9), finished, 4).contains("after it had left the job;"));
     let barrier = status(true, false, Call::Barrier, None);
     assert!(sentence(How::Exited(3), barrier, 4).contains("code 3 in barrier;"));
 }
