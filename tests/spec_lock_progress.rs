@@ -5,18 +5,9 @@
 mod spec_support;
 mod support;
 
-use onesided::engine::Win;
-use onesided::{LockAssert, LockType, Rank};
-use spec_support::{free, tell_when_asleep, words};
+use onesided::{LockAssert, LockType};
+use spec_support::{free, lock, tell_when_asleep, unlock, words};
 use support::spmd;
-
-fn lock(win: &Win, lock_type: LockType, target: u32) {
-    win.lock(lock_type, Rank(target), LockAssert::NONE).unwrap();
-}
-
-fn unlock(win: &Win, target: u32) {
-    win.unlock(Rank(target)).unwrap();
-}
 
 /// Rank 0 keeps a shared lock until it hears from rank 2, which asks for a shared lock while
 /// rank 1 waits for an exclusive one.

@@ -8,17 +8,11 @@ mod support;
 use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync, Site, delay};
 use onesided::{Comm, LockAssert, LockType, Op, Rank, Window};
-use spec_support::{Choices, free, get, locked_get, put, store, tell_when_asleep, words};
+use spec_support::{
+    Choices, free, get, lock, locked_get, put, store, tell_when_asleep, unlock, words,
+};
 use std::rc::Rc;
 use support::spmd;
-
-fn lock(win: &Win, lock_type: LockType, target: u32) {
-    win.lock(lock_type, Rank(target), LockAssert::NONE).unwrap();
-}
-
-fn unlock(win: &Win, target: u32) {
-    win.unlock(Rank(target)).unwrap();
-}
 
 /// Several targets locked at once, unlocked in another order than locked; each lock is released by
 /// its own unlock and by no other. Rank 1 sleeps in a lock of each target in turn, and gets it when

@@ -37,6 +37,16 @@ pub fn others(world: &Comm) -> Vec<u32> {
     (0..world.size()).filter(|rank| *rank != world.rank()).collect()
 }
 
+/// Locks one target.
+pub fn lock(win: &Win, lock_type: LockType, target: u32) {
+    win.lock(lock_type, Rank(target), LockAssert::NONE).unwrap();
+}
+
+/// Unlocks one target.
+pub fn unlock(win: &Win, target: u32) {
+    win.unlock(Rank(target)).unwrap();
+}
+
 /// The word at `disp` of this rank's own part, by a local load.
 pub fn load(win: &Win, disp: u64) -> u64 {
     let mut word = [0];
