@@ -42,8 +42,8 @@
 //!
 //! # Errors
 //!
-//! A call that is refused for its arguments or its epoch has changed nothing. Errors name call, window, ranks and
-//! values; [`Error::class`] gives MPI's class. When a rank dies, the launcher ends the job.
+//! A call that is refused for its arguments or its epoch has changed nothing. Errors name call,
+//! window, ranks and values; [`Error::class`] gives MPI's class. When a rank dies, the launcher ends the job.
 //!
 //! # Threads
 //!

@@ -222,7 +222,8 @@ fn example_11_7_with_eight_ranks() {
 
 /// MPI-2.2 §11.4.1: a fence that is known to end no epoch "does not necessarily act as a barrier".
 /// This library's promise is more: with NOPRECEDE and NOSUCCEED it does not wait. Rank 1 stays away
-/// until rank 0 has passed three of them, and the fences after them still count right.
+/// until rank 0 has passed one, and the fences after it still count right. (It waits for the fence
+/// before it: src/sync/README.md, invariant 3.)
 #[test]
 fn a_fence_that_ends_and_starts_nothing_does_not_wait() {
     spmd(2, |world| {

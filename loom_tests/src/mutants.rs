@@ -51,6 +51,7 @@ pub const SITES: &[Site] = &[
 pub const FAULTS: &[Fault] = &[
     Fault::BarrierReset,
     Fault::BarrierEarly,
+    Fault::RunsAhead,
     Fault::PostSlotShared,
     Fault::PostStale,
     Fault::CompletedReset,
@@ -113,6 +114,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
         Fault::BarrierEarly => &["fence/neighbours x"],
+        Fault::RunsAhead => &["fence/kinds that disagree x"],
         Fault::PostSlotShared => &["pscw/two targets in turn x"],
         Fault::PostStale => &["pscw/ring x"],
         Fault::CompletedReset => &["pscw/test x"],

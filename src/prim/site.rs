@@ -94,6 +94,8 @@ pub enum Fault {
     BarrierReset,
     /// A rank leaves the barrier one arrival early.
     BarrierEarly,
+    /// A rank arrives at a fence although one that it did not wait in is not complete.
+    RunsAhead,
     /// One post slot shared by all targets of an origin (a bare count of posts).
     PostSlotShared,
     /// `start` accepts the post of an earlier epoch.

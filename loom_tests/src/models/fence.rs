@@ -19,6 +19,7 @@ pub fn models() -> Vec<Model> {
         model("one for all", 4, one_for_all).within(WIDE, BOUND_2),
         model("arrive only", 2, arrive_only).within(BOUND_2, ONE_LOOK),
         model("arrive only", 3, arrive_only).within(WIDE, WIDE),
+        model("kinds that disagree", 3, kinds_that_disagree),
     ]
 }
 
@@ -68,6 +69,32 @@ pub(super) fn one_for_all(ranks: usize) {
             w.fence(&mut Round::default(), BARRIER);
             for (rank, data) in w.window.iter().enumerate() {
                 assert_eq!(data.get(), 7 + rank as u32, "get");
+            }
+        },
+    );
+}
+
+/// Rank 0 wrongly asserts, in two fences, what the others do not in their one: it may not be
+/// counted for rank 2, which is late.
+fn kinds_that_disagree(ranks: usize) {
+    run(
+        ranks,
+        || world(ranks),
+        |w, me| {
+            let mut round = Round::default();
+            match me {
+                0 => {
+                    w.fence(&mut round, FenceKind::ArriveOnly);
+                    w.fence(&mut round, FenceKind::ArriveOnly);
+                }
+                1 => {
+                    w.fence(&mut round, BARRIER);
+                    assert_eq!(w.window[2].get(), 5, "get");
+                }
+                _ => {
+                    w.window[2].set(5);
+                    w.fence(&mut round, BARRIER);
+                }
             }
         },
     );
