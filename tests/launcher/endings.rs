@@ -2,6 +2,7 @@
 
 use crate::harness::{Process, Started, eventually, finish, no_litter, rmarun, run, shell};
 use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::path::Path;
 
 /// Says its number and stays.
@@ -149,9 +150,14 @@ fn what_holds_the_output_open_does_not_hold_the_launcher() {
 
 #[test]
 fn children_of_a_rank_that_is_killed_are_ended() {
-    let script = "sleep 1000 & echo $!; [ $ONESIDED_RANK = 1 ] && kill -9 $$; wait";
-    let mut started = Started::new(rmarun(&["-n", "3", "sh", "-c", script]));
-    let below = started.processes(2);
+    let mut started =
+        Started::new(rmarun(&["-n", "2", "sh", "-c", "sleep 1000 & echo $$ $!; wait"]));
+    let numbers: Vec<Vec<i32>> = (0..2)
+        .map(|_| started.line().split(' ').map(|n| n.parse().expect("a number")).collect())
+        .collect();
+    let below: Vec<_> = numbers.iter().map(|rank| Process::new(rank[1])).collect();
+    // Only now, when both have said what they started.
+    kill(Pid::from_raw(numbers[0][0]), Signal::SIGKILL).expect("the rank lives");
     finish(started).expect(137);
     below.iter().for_each(Process::has_ended);
 }
