@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::error::{Error, Place, Result};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A rank, in the group that the call it is given to works on.
 ///
@@ -25,7 +25,7 @@ impl std::fmt::Display for Rank {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// World ranks, each at most once, in the group's order.
-    members: Rc<[u32]>,
+    members: Arc<[u32]>,
 }
 
 /// How two groups compare (MPI-2.2 §6.3.1).

@@ -55,6 +55,7 @@ mod datatype;
 mod epoch;
 mod error;
 mod group;
+mod handler;
 #[doc(hidden)]
 pub mod launch;
 mod op;
@@ -76,6 +77,7 @@ pub use epoch::{
 };
 pub use error::{Error, ErrorClass, Place, Result};
 pub use group::{Comparison, Group, Rank};
+pub use handler::ErrorHandler;
 pub use num_complex::Complex;
 pub use op::Op;
 pub use universe::Universe;

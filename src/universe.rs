@@ -6,7 +6,7 @@ use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
 use crate::prim::{JobFailed, Patience, Waiter};
 use crate::shm::{NoticeBoard, Placed, RankSlot, Segment};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::Mutex;
 
 /// Whether this process has joined its job. A lock and not a cell: a second thread may try too.
@@ -34,7 +34,7 @@ impl Universe {
         if *joined {
             return Err(Error::AlreadyInitialised);
         }
-        let context = Rc::new(Context::new(launch::join()?)?);
+        let context = Arc::new(Context::new(launch::join()?)?);
         let world = Comm::world(context.clone());
         // The counters of the segment go on from where a rank has left them, so nobody can take
         // its place.
@@ -64,7 +64,7 @@ impl Drop for Context {
 pub(crate) struct Context {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
-    pub(crate) segment: Rc<Segment>,
+    pub(crate) segment: Arc<Segment>,
     notice: NoticeBoard,
     patience: Patience,
     slot: Placed<RankSlot>,
@@ -73,7 +73,7 @@ pub(crate) struct Context {
 impl Context {
     fn new(member: Membership) -> Result<Context> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let segment = Rc::new(member.segment);
+        let segment = Arc::new(member.segment);
         let slot = segment.place(segment.slot_offset(member.rank))?;
         Ok(Context {
             rank: member.rank,

@@ -85,7 +85,10 @@ impl Comm {
     ///
     /// Collective; blocks until every rank has staged its chunk.
     pub(super) fn exchange(&self, what: Description, mine: &[u8]) -> Result<Staged<'_>> {
-        let odd = self.inner.odd.replace(!self.inner.odd.get());
+        let mut meeting = self.meeting();
+        let odd = meeting.odd;
+        meeting.odd = !odd;
+        drop(meeting);
         let staged = Staged { comm: self, odd };
         let mapping = self.context().segment.mapping();
         let at = staged.offset(self.rank());

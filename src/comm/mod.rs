@@ -14,33 +14,37 @@ use crate::group::{Group, Rank};
 use crate::sync::{self, Round};
 use crate::universe::Context;
 use exchange::Description;
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A communicator: a group of ranks that communicate among themselves. Cheap to clone.
 #[derive(Clone)]
 pub struct Comm {
-    inner: Rc<Inner>,
+    inner: Arc<Inner>,
 }
 
 struct Inner {
-    context: Rc<Context>,
+    context: Arc<Context>,
     group: Group,
     rank: u32,
-    round: Cell<Round>,
+    meeting: Mutex<Meeting>,
+}
+
+/// Where this rank is in the communicator's sequence of collectives.
+#[derive(Clone, Copy, Default)]
+struct Meeting {
+    round: Round,
     /// Which of the two staging buffers the next chunk uses.
-    odd: Cell<bool>,
+    odd: bool,
     /// Windows allocated over this communicator so far.
-    windows: Cell<u32>,
+    windows: u32,
 }
 
 impl Comm {
-    pub(crate) fn world(context: Rc<Context>) -> Comm {
+    pub(crate) fn world(context: Arc<Context>) -> Comm {
         let group = Group::world(context.ranks);
         let rank = context.rank;
-        let (round, odd, windows) = Default::default();
-        let inner = Inner { context, group, rank, round, odd, windows };
-        Comm { inner: Rc::new(inner) }
+        let inner = Inner { context, group, rank, meeting: Mutex::default() };
+        Comm { inner: Arc::new(inner) }
     }
 
     /// `MPI_Comm_rank`: this process's rank, from 0 to `size() - 1`.
@@ -71,14 +75,17 @@ impl Comm {
 
     fn synchronise(&self, call: Call) -> Result<()> {
         let context = self.context();
-        let mut round = self.inner.round.get();
         let words = context.segment.world_barrier()?;
-        let passed = sync::collective(words, self.size(), &mut round, &context.waiter());
-        self.inner.round.set(round);
-        passed.map_err(|failed| context.job_failed(failed, self.place(call)))
+        let round = &mut self.meeting().round;
+        sync::collective(words, self.size(), round, &context.waiter())
+            .map_err(|failed| context.job_failed(failed, self.place(call)))
     }
 
-    pub(crate) fn context(&self) -> &Rc<Context> {
+    fn meeting(&self) -> MutexGuard<'_, Meeting> {
+        self.inner.meeting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.context
     }
 
@@ -88,7 +95,9 @@ impl Comm {
 
     /// Counts a window and returns its number, the same on all ranks.
     pub(crate) fn count_window(&self) -> u32 {
-        self.inner.windows.replace(self.inner.windows.get() + 1)
+        let windows = &mut self.meeting().windows;
+        *windows += 1;
+        *windows - 1
     }
 
     /// The rank of this communicator that the world's rank `world` has.

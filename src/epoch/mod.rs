@@ -42,14 +42,13 @@ pub use pscw::{AccessEpoch, AccessSide, ExposureEpoch, ExposureSide};
 pub use view::WindowView;
 pub use window::Window;
 
-use std::cell::Cell;
 use std::marker::PhantomData;
 
 /// Keeps the origin buffers of an epoch borrowed until the epoch's guard is gone.
 ///
 /// Invariant in `'b`, so that no operation can be given a buffer that is borrowed for less; and
 /// with a destructor, so that the borrow lasts until the guard is dropped, used or not.
-struct Buffers<'b>(PhantomData<Cell<&'b mut ()>>);
+struct Buffers<'b>(PhantomData<fn(&'b mut ()) -> &'b mut ()>);
 
 impl Buffers<'_> {
     fn new() -> Self {

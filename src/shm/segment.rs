@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::prim::{FailedWord, Word32, Word64};
 use crate::sync::{BarrierWords, PostSlot, RankWords, WindowWords};
 use memmap2::MmapRaw;
-use std::rc::Rc;
+use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"onesided");
 
@@ -18,7 +18,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"onesided");
 ///
 /// # Safety
 /// 1. The type is `repr(C)` and every byte pattern is a valid value of it.
-/// 2. Every part that another process may change is a relaxed word.
+/// 2. Every part that another process, or another thread, may change is a relaxed word.
 pub(crate) unsafe trait Shared {}
 
 /// Says what the segment is; written by its creator before anybody else maps it.
@@ -180,9 +180,15 @@ impl Mapping {
 /// Words of the segment, kept together with the mapping they lie in.
 pub(crate) struct PlacedSlice<T> {
     // Keeps the mapping alive; dropped with the pointer below.
-    _segment: Rc<Segment>,
+    _segment: Arc<Segment>,
     words: *const [T],
 }
+
+// SAFETY: a shared reference into the mapping, in effect, and `T: Shared` are words: any thread
+// may use and drop them.
+unsafe impl<T: Shared> Send for PlacedSlice<T> {}
+// SAFETY: as above.
+unsafe impl<T: Shared> Sync for PlacedSlice<T> {}
 
 impl<T> std::ops::Deref for PlacedSlice<T> {
     type Target = [T];
@@ -266,13 +272,13 @@ impl Segment {
     }
 
     /// The words at `offset`, for keeping.
-    pub(crate) fn place<T: Shared>(self: &Rc<Self>, offset: u64) -> Result<Placed<T>> {
+    pub(crate) fn place<T: Shared>(self: &Arc<Self>, offset: u64) -> Result<Placed<T>> {
         Ok(Placed(self.place_all(offset, 1)?))
     }
 
     /// `n` equal groups of words from `offset` on, for keeping.
     pub(crate) fn place_all<T: Shared>(
-        self: &Rc<Self>,
+        self: &Arc<Self>,
         offset: u64,
         n: usize,
     ) -> Result<PlacedSlice<T>> {

@@ -1,4 +1,5 @@
 //! Bytes of one rank's part of a window, as seen from this process.
+#![allow(unsafe_code, reason = "an address that any thread of the rank may use")]
 
 /// A run of `len` bytes. Copyable; whoever makes one vouches for it until the window is freed.
 #[derive(Clone, Copy, Debug)]
@@ -6,6 +7,12 @@ pub(crate) struct Span {
     base: *mut u8,
     len: u64,
 }
+
+// SAFETY: a span is an address and a length; every access through it is an operation of some
+// rank on shared memory, whose order is the program's synchronisation, not Rust's.
+unsafe impl Send for Span {}
+// SAFETY: as above.
+unsafe impl Sync for Span {}
 
 impl Span {
     /// `base` points to `len` mapped bytes.

@@ -1,34 +1,33 @@
 //! Active target synchronisation: fence, post, start, complete, wait, test (MPI-2.2 §11.4).
 
-use super::{FenceAssert, PostAssert, StartAssert, Win};
+use super::{FenceAssert, PostAssert, StartAssert, Turn, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::shm::PlacedSlice;
 use crate::sync::{self, FenceKind, PostSlot, Side};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-/// This rank's side of post/start/complete/wait.
+/// This rank's side of post/start/complete/wait. Costs nothing until it is used.
+#[derive(Default)]
 pub(super) struct Pscw {
-    /// Posts of each target that this rank has consumed.
-    posts_seen: Box<[u32]>,
+    /// What this rank knows of the targets that it has started on.
+    targets: BTreeMap<u32, Posts>,
     /// Completes that this rank has consumed as a target.
     completes_seen: u32,
-    /// The slots of each target, once this rank has looked them up.
-    tables: Box<[Option<PlacedSlice<PostSlot>>]>,
     /// This rank's own slots, once it has posted.
     own: Option<(u64, PlacedSlice<PostSlot>)>,
 }
 
-impl Pscw {
-    pub(super) fn new(ranks: u32) -> Pscw {
-        Pscw {
-            posts_seen: vec![0; ranks as usize].into(),
-            completes_seen: 0,
-            tables: (0..ranks).map(|_| None).collect(),
-            own: None,
-        }
-    }
+/// The post slots of one target.
+struct Posts {
+    slots: PlacedSlice<PostSlot>,
+    /// Posts that this rank has consumed.
+    seen: u32,
+}
 
+impl Pscw {
     /// The block of this rank's own slots.
     pub(super) fn table_block(&self) -> Option<u64> {
         self.own.as_ref().map(|(block, _)| *block)
@@ -49,7 +48,10 @@ impl Win {
     /// [`Error::Epoch`]; [`Error::Assertion`] if NOPRECEDE is visibly false;
     /// [`Error::RankFailed`].
     pub fn fence(&self, assert: FenceAssert) -> Result<()> {
-        let _call = self.enter(Call::Fence);
+        self.within(Call::Fence, || self.fence_in_turn(assert, &mut *self.turn(Call::Fence)?))
+    }
+
+    fn fence_in_turn(&self, assert: FenceAssert, turn: &mut Turn) -> Result<()> {
         self.epochs.may_fence().map_err(|problem| self.wrong_epoch(Call::Fence, problem))?;
         if assert.has(FenceAssert::NOPRECEDE) && self.epochs.is_used() {
             return Err(Error::Assertion {
@@ -63,11 +65,9 @@ impl Win {
             true => FenceKind::ArriveOnly,
             false => FenceKind::Barrier,
         };
-        let mut round = self.fence_round.get();
         let (words, ranks, waiter) = (&self.words.fence, self.comm.size(), self.context().waiter());
         let announce = || self.announce_fence(opens);
-        let passed = sync::fence(words, ranks, &mut round, kind, announce, &waiter);
-        self.fence_round.set(round);
+        let passed = sync::fence(words, ranks, &mut turn.fence_round, kind, announce, &waiter);
         self.epochs.fenced(opens && passed.is_ok());
         passed.map_err(|failed| self.job_failed(failed, Call::Fence))
     }
@@ -76,19 +76,20 @@ impl Win {
     /// has passed the fence knows, whether an epoch is open behind it, and since which fence: until all have arrived at that one, it is not yet.
     fn announce_fence(&self, opens: bool) {
         // Zero says "none". All ranks count alike, because a fence is collective.
-        self.fences.set(self.fences.get().wrapping_add(1).max(1));
+        self.fences.store(self.fences.load().wrapping_add(1).max(1));
         let since = &self.words_of(self.comm.rank()).open.fence;
         if !opens {
             since.store(0);
         } else if since.load() == 0 {
-            since.store(self.fences.get());
+            since.store(self.fences.load());
         }
     }
 
     /// Waits until every rank has arrived at the latest fence of this one, so that what they said
     /// before their arrival is known.
     pub(crate) fn await_latest_fence(&self, call: Call) -> Result<()> {
-        sync::passed(&self.words.fence, self.fence_round.get(), &self.context().waiter())
+        let round = self.turn(call)?.fence_round;
+        sync::passed(&self.words.fence, round, &self.context().waiter())
             .map_err(|failed| self.job_failed(failed, call))
     }
 
@@ -106,7 +107,10 @@ impl Win {
     /// [`Error::Epoch`], also if the part is locked; [`Error::Group`];
     /// [`Error::NoMemory`] at the first post, for the post slots.
     pub fn post(&self, origins: &Group, assert: PostAssert) -> Result<()> {
-        let _call = self.enter(Call::Post);
+        self.within(Call::Post, || self.post_in_turn(origins, assert, &mut *self.turn(Call::Post)?))
+    }
+
+    fn post_in_turn(&self, origins: &Group, assert: PostAssert, turn: &mut Turn) -> Result<()> {
         let own = self.comm.rank();
         self.epochs.may_post(own).map_err(|problem| self.wrong_epoch(Call::Post, problem))?;
         let lock = &self.words_of(own).lock;
@@ -116,22 +120,13 @@ impl Win {
             return Err(self.wrong_epoch(Call::Post, problem.into()));
         }
         let origins = self.ranks_of(Call::Post, origins)?;
-        let slots = match assert.has(PostAssert::NOCHECK) {
-            true => &[][..],
-            false => &origins[..],
-        };
-        if !slots.is_empty() {
-            self.make_table()?;
-        }
+        let checked = if assert.has(PostAssert::NOCHECK) { &[][..] } else { &origins[..] };
+        let table = if checked.is_empty() { None } else { Some(self.own_slots(&mut turn.pscw)?) };
         // Nothing can fail from here on, and nobody may see the post before the flag.
         self.words_of(own).open.exposure.store(1);
-        if slots.is_empty() {
-            sync::post([].into_iter());
-        } else {
-            let pscw = self.pscw.borrow();
-            let (_, table) = pscw.own.as_ref().expect("make_table has made it");
-            sync::post(slots.iter().map(|origin| &table[*origin as usize]));
-        }
+        let slots =
+            table.into_iter().flat_map(|slots| checked.iter().map(|at| &slots[*at as usize]));
+        sync::post(slots);
         self.epochs.posted(origins.len() as u32);
         Ok(())
     }
@@ -143,18 +138,20 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::Group`], [`Error::RankFailed`].
     pub fn start(&self, targets: &Group, assert: StartAssert) -> Result<()> {
-        let _call = self.enter(Call::Start);
-        self.epochs.may_start().map_err(|problem| self.wrong_epoch(Call::Start, problem))?;
-        let targets = self.ranks_of(Call::Start, targets)?;
-        if !assert.is_nocheck() {
-            for target in &targets {
-                self.await_post(*target)?;
+        self.within(Call::Start, || {
+            let mut turn = self.turn(Call::Start)?;
+            self.epochs.may_start().map_err(|problem| self.wrong_epoch(Call::Start, problem))?;
+            let targets = self.ranks_of(Call::Start, targets)?;
+            if !assert.is_nocheck() {
+                for target in &targets {
+                    self.await_post(*target, &mut turn.pscw)?;
+                }
             }
-        }
-        sync::started();
-        self.leave_fence();
-        self.epochs.started(targets.into_iter());
-        Ok(())
+            sync::started();
+            self.leave_fence();
+            self.epochs.started(targets.into_iter());
+            Ok(())
+        })
     }
 
     /// `MPI_Win_complete` (MPI-2.2 §11.4.2): closes the access epoch opened by start; its
@@ -165,11 +162,14 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn complete(&self) -> Result<()> {
-        let _call = self.enter(Call::Complete);
-        self.epochs.may_complete().map_err(|problem| self.wrong_epoch(Call::Complete, problem))?;
-        let targets = self.epochs.completed();
-        sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
-        Ok(())
+        self.within(Call::Complete, || {
+            let _turn = self.turn(Call::Complete)?;
+            let may = self.epochs.may_complete();
+            may.map_err(|problem| self.wrong_epoch(Call::Complete, problem))?;
+            let targets = self.epochs.completed();
+            sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
+            Ok(())
+        })
     }
 
     /// `MPI_Win_wait` (MPI-2.2 §11.4.2): closes the exposure epoch opened by post.
@@ -179,14 +179,16 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
     pub fn wait(&self) -> Result<()> {
-        let _call = self.enter(Call::Wait);
-        let origins = self.origins_to_await(Call::Wait)?;
-        let words = &self.words_of(self.comm.rank()).pscw;
-        let seen = &mut self.pscw.borrow_mut().completes_seen;
-        sync::wait(words, origins, seen, &self.context().waiter())
-            .map_err(|failed| self.job_failed(failed, Call::Wait))?;
-        self.unexpose();
-        Ok(())
+        self.within(Call::Wait, || {
+            let mut turn = self.turn(Call::Wait)?;
+            let origins = self.origins_to_await(Call::Wait)?;
+            let words = &self.words_of(self.comm.rank()).pscw;
+            let seen = &mut turn.pscw.completes_seen;
+            sync::wait(words, origins, seen, &self.context().waiter())
+                .map_err(|failed| self.job_failed(failed, Call::Wait))?;
+            self.unexpose();
+            Ok(())
+        })
     }
 
     /// `MPI_Win_test` (MPI-2.2 §11.4.2): as [`Win::wait`] if that would not block, and `true`;
@@ -197,14 +199,16 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn test(&self) -> Result<bool> {
-        let _call = self.enter(Call::Test);
-        let origins = self.origins_to_await(Call::Test)?;
-        let words = &self.words_of(self.comm.rank()).pscw;
-        let done = sync::test(words, origins, &mut self.pscw.borrow_mut().completes_seen);
-        if done {
-            self.unexpose();
-        }
-        Ok(done)
+        self.within(Call::Test, || {
+            let mut turn = self.turn(Call::Test)?;
+            let origins = self.origins_to_await(Call::Test)?;
+            let words = &self.words_of(self.comm.rank()).pscw;
+            let done = sync::test(words, origins, &mut turn.pscw.completes_seen);
+            if done {
+                self.unexpose();
+            }
+            Ok(done)
+        })
     }
 
     fn unexpose(&self) {
@@ -230,29 +234,33 @@ impl Win {
             .collect()
     }
 
-    fn await_post(&self, target: u32) -> Result<()> {
+    fn await_post(&self, target: u32, pscw: &mut Pscw) -> Result<()> {
         let waiter = self.context().waiter();
         let failed = |failed| self.job_failed(failed, Call::Start);
-        let mut pscw = self.pscw.borrow_mut();
-        if pscw.tables[target as usize].is_none() {
-            let at = self.words_of(target).pscw.table(&waiter).map_err(failed)?;
-            let offset = u64::from(at) * TABLE_UNIT;
-            let slots = self.context().segment.place_all(offset, self.comm.size() as usize)?;
-            pscw.tables[target as usize] = Some(slots);
-        }
-        let pscw = &mut *pscw;
-        let table = pscw.tables[target as usize].as_ref().expect("just looked up");
-        let slot = &table[self.comm.rank() as usize];
-        sync::start_one(slot, &mut pscw.posts_seen[target as usize], &waiter).map_err(failed)
+        let posts = match pscw.targets.entry(target) {
+            Entry::Occupied(posts) => posts.into_mut(),
+            Entry::Vacant(unknown) => {
+                let at = self.words_of(target).pscw.table(&waiter).map_err(failed)?;
+                let offset = u64::from(at) * TABLE_UNIT;
+                let slots = self.context().segment.place_all(offset, self.comm.size() as usize)?;
+                unknown.insert(Posts { slots, seen: 0 })
+            }
+        };
+        let slot = &posts.slots[self.comm.rank() as usize];
+        sync::start_one(slot, &mut posts.seen, &waiter).map_err(failed)
     }
 
-    /// Allocates this rank's post slots at its first post (what is per pair of ranks
-    /// costs memory only in windows that use it).
-    fn make_table(&self) -> Result<()> {
-        let words = &self.words_of(self.comm.rank()).pscw;
-        if words.own_table() != 0 {
-            return Ok(());
+    /// This rank's post slots, allocated at its first post (what is per pair of ranks costs
+    /// memory only in windows that use it).
+    fn own_slots<'p>(&self, pscw: &'p mut Pscw) -> Result<&'p [PostSlot]> {
+        if pscw.own.is_none() {
+            pscw.own = Some(self.make_slots()?);
         }
+        let (_, slots) = pscw.own.as_ref().expect("just made");
+        Ok(slots)
+    }
+
+    fn make_slots(&self) -> Result<(u64, PlacedSlice<PostSlot>)> {
         let context = self.context();
         let n = self.comm.size() as usize;
         let bytes = (n * size_of::<PostSlot>()) as u64;
@@ -268,8 +276,7 @@ impl Win {
             limit: "post slots lie in the first 512 GiB of the segment",
         })?;
         let slots = context.segment.place_all(block, n)?;
-        words.publish_table(at, &slots);
-        self.pscw.borrow_mut().own = Some((block, slots));
-        Ok(())
+        self.words_of(self.comm.rank()).pscw.publish_table(at, &slots);
+        Ok((block, slots))
     }
 }

@@ -5,15 +5,15 @@
 //! allgather; rank 0 allocates and clears; the outcome, block or error, is broadcast, so either
 //! every rank has the window or every rank has the same error.
 
-use super::{Epochs, Part, Pscw, Win};
+use super::{Epochs, Part, Win};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::Rank;
-use crate::prim::JobFailed;
+use crate::prim::{JobFailed, Word32};
 use crate::shm::{AllocError, Heap, Limit, Span, WindowHeader, page_size};
 use crate::sync::{RankWords, WindowWords};
-use std::cell::{Cell, RefCell};
+use std::sync::{Mutex, RwLock};
 
 /// How a window is allocated; local choices may differ between ranks.
 ///
@@ -206,9 +206,9 @@ fn assemble(comm: &Comm, plan: &Plan, block: u64, name: String) -> Result<Win> {
         ranks: segment.place_all(block + plan.ranks, comm.size() as usize)?,
         parts: parts.collect::<Result<_>>()?,
         epochs: Epochs::new(comm.size()),
-        fence_round: Cell::default(),
-        fences: Cell::default(),
-        pscw: RefCell::new(Pscw::new(comm.size())),
+        fences: Word32::default(),
+        turn: Mutex::default(),
+        handler: RwLock::default(),
         comm: comm.clone(),
     })
 }
@@ -236,7 +236,7 @@ impl Win {
             let problem = format!("rank {rank} frees the window while it has an epoch open");
             return Err(self.wrong_epoch(Call::WinFree, problem));
         }
-        let own_table = self.pscw.borrow().table_block();
+        let own_table = self.turn(Call::WinFree)?.pscw.table_block();
         let block = (self.comm.rank() == 0).then_some(self.block);
         for at in own_table.into_iter().chain(block) {
             let heap = self.context().segment.heap();

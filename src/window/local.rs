@@ -16,7 +16,7 @@ impl Win {
     /// [`Error::Range`]
     pub fn load<T: Element>(&self, disp: u64, to: &mut [T]) -> Result<()> {
         let bytes = size_of_val(to);
-        let from = self.own(disp, bytes as u64)?;
+        let from = self.handled(self.own(disp, bytes as u64))?;
         // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
         // exists while a method of the window can be called (`epoch::local`).
         unsafe { copy(from, to.as_mut_ptr().cast(), bytes) };
@@ -29,7 +29,7 @@ impl Win {
     /// [`Error::Range`]
     pub fn store<T: Element>(&self, disp: u64, from: &[T]) -> Result<()> {
         let bytes = size_of_val(from);
-        let to = self.own(disp, bytes as u64)?;
+        let to = self.handled(self.own(disp, bytes as u64))?;
         // SAFETY: as in `load`.
         unsafe { copy(from.as_ptr().cast(), to, bytes) };
         Ok(())

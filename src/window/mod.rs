@@ -7,6 +7,7 @@
 mod active;
 mod allocate;
 mod assertion;
+mod grant;
 mod local;
 mod passive;
 mod state;
@@ -15,20 +16,24 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
-use crate::prim::JobFailed;
+use crate::handler::ErrorHandler;
+use crate::prim::{JobFailed, Word32};
 use crate::shm::{Placed, PlacedSlice, Span};
 use crate::sync::{RankWords, Round, WindowWords};
 use crate::universe::{Context, InCall};
 use active::Pscw;
 use state::Epochs;
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, TryLockError};
 
 pub use crate::sync::Held as LockType;
 pub use allocate::WindowOptions;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
 
 /// A window of the engine (`MPI_Win`), as one rank sees it.
+///
+/// Any thread of the rank may issue operations and flushes at any time, also while another thread
+/// synchronises (New RMA Design, "Thread safety"). Of two threads that synchronise on one window at
+/// the same time, the second is refused.
 ///
 /// Dropping it without [`Win::free`] keeps its memory until the job ends: freeing is collective,
 /// and a drop must never wait for other ranks.
@@ -41,10 +46,17 @@ pub struct Win {
     ranks: PlacedSlice<RankWords>,
     parts: Box<[Part]>,
     epochs: Epochs,
-    fence_round: Cell<Round>,
     /// Fences that this rank has arrived at.
-    fences: Cell<u32>,
-    pscw: RefCell<Pscw>,
+    fences: Word32,
+    turn: Mutex<Turn>,
+    handler: RwLock<ErrorHandler>,
+}
+
+/// What only the thread that synchronises on the window reads and writes.
+#[derive(Default)]
+struct Turn {
+    fence_round: Round,
+    pscw: Pscw,
 }
 
 /// One rank's part of a window.
@@ -113,13 +125,58 @@ impl Win {
     }
 
     #[inline]
-    pub(crate) fn context(&self) -> &Rc<Context> {
+    pub(crate) fn context(&self) -> &Arc<Context> {
         self.comm.context()
     }
 
     #[inline]
     pub(crate) fn enter(&self, call: Call) -> InCall<'_> {
         self.context().enter(call, self.block)
+    }
+
+    /// Runs the body of a call: says meanwhile that this rank is in it, and shows an error to the
+    /// window's handler.
+    #[inline]
+    pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _call = self.enter(call);
+        self.handled(body())
+    }
+
+    /// Shows an error to the window's handler.
+    #[inline]
+    pub(crate) fn handled<R>(&self, result: Result<R>) -> Result<R> {
+        if let Err(error) = &result {
+            self.handle(error);
+        }
+        result
+    }
+
+    #[cold]
+    fn handle(&self, error: &Error) {
+        self.error_handler().handle(error);
+    }
+
+    /// `MPI_Win_get_errhandler`; [`ErrorHandler::Return`] unless another was set.
+    pub fn error_handler(&self) -> ErrorHandler {
+        self.handler.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the
+    /// window before the call returns it. Local.
+    pub fn set_error_handler(&self, handler: ErrorHandler) {
+        *self.handler.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = handler;
+    }
+
+    /// The right to synchronise on the window, which one thread of a rank has at a time.
+    fn turn(&self, call: Call) -> Result<MutexGuard<'_, Turn>> {
+        match self.turn.try_lock() {
+            Ok(turn) => Ok(turn),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let problem = "another thread of this rank is synchronising on the window";
+                Err(self.wrong_epoch(call, problem.into()))
+            }
+        }
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! Passive target synchronisation: locks, flush, win_sync (MPI-2.2 §11.4.3, MPI-4.1 §12.5).
 
-use super::state::Access;
+use super::grant::Access;
 use super::{LockAssert, LockType, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
@@ -17,31 +17,40 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::RankFailed`].
     pub fn lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
-        let _call = self.enter(Call::Lock);
+        self.within(Call::Lock, || {
+            let _turn = self.turn(Call::Lock)?;
+            self.check_lock(target)?;
+            if assert.is_nocheck() {
+                sync::lock_nocheck();
+            } else {
+                self.await_lock(lock_type, target.0)?;
+            }
+            self.leave_fence();
+            self.epochs.locked(target.0, lock_type, assert.is_nocheck());
+            Ok(())
+        })
+    }
+
+    fn check_lock(&self, target: Rank) -> Result<()> {
         self.check_rank(Call::Lock, target)?;
-        let own = self.comm.rank();
-        self.epochs
-            .may_lock(target.0, own)
-            .map_err(|problem| self.wrong_epoch(Call::Lock, problem))?;
+        let may = self.epochs.may_lock(target.0, self.comm.rank());
+        may.map_err(|problem| self.wrong_epoch(Call::Lock, problem))?;
         if self.words_of(target.0).open.exposure.load() != 0 {
             let problem = format!("rank {} has exposed its part by post", target.0);
             return Err(self.wrong_epoch(Call::Lock, problem));
         }
-        if assert.is_nocheck() {
-            sync::lock_nocheck();
-        } else {
-            let queueing = match self.epochs.locks() {
-                0 => Queueing::Fair,
-                _ => Queueing::HoldersOnly,
-            };
-            let (window, words) = (&self.words.lock_all, &self.words_of(target.0).lock);
-            let waiter = self.context().waiter();
-            sync::lock(window, words, lock_type, own, queueing, &waiter)
-                .map_err(|_| self.lock_failed(target.0))?;
-        }
-        self.leave_fence();
-        self.epochs.locked(target.0, lock_type, assert.is_nocheck());
         Ok(())
+    }
+
+    fn await_lock(&self, lock_type: LockType, target: u32) -> Result<()> {
+        let queueing = match self.epochs.locks() {
+            0 => Queueing::Fair,
+            _ => Queueing::HoldersOnly,
+        };
+        let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
+        let waiter = self.context().waiter();
+        sync::lock(window, words, lock_type, self.comm.rank(), queueing, &waiter)
+            .map_err(|_| self.lock_failed(target))
     }
 
     /// The error of a wait for a lock that ended because the job failed.
@@ -58,19 +67,19 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`].
     pub fn unlock(&self, target: Rank) -> Result<()> {
-        let _call = self.enter(Call::Unlock);
-        self.check_rank(Call::Unlock, target)?;
-        let (held, nocheck) = self
-            .epochs
-            .may_unlock(target.0)
-            .map_err(|problem| self.wrong_epoch(Call::Unlock, problem))?;
-        if nocheck {
-            sync::unlock_nocheck();
-        } else {
-            sync::unlock(&self.words.lock_all, &self.words_of(target.0).lock, held);
-        }
-        self.epochs.unlocked(target.0);
-        Ok(())
+        self.within(Call::Unlock, || {
+            let _turn = self.turn(Call::Unlock)?;
+            self.check_rank(Call::Unlock, target)?;
+            let may = self.epochs.may_unlock(target.0);
+            let (held, nocheck) = may.map_err(|problem| self.wrong_epoch(Call::Unlock, problem))?;
+            if nocheck {
+                sync::unlock_nocheck();
+            } else {
+                sync::unlock(&self.words.lock_all, &self.words_of(target.0).lock, held);
+            }
+            self.epochs.unlocked(target.0);
+            Ok(())
+        })
     }
 
     /// `MPI_Win_lock_all` (MPI-4.1 §12.5.3): a shared lock on every rank's part, at a cost that
@@ -81,14 +90,17 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
     pub fn lock_all(&self, assert: LockAssert) -> Result<()> {
-        let _call = self.enter(Call::LockAll);
-        self.epochs.may_lock_all().map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
-        let words = (!assert.is_nocheck()).then_some(&*self.words.lock_all);
-        sync::lock_all(words, &self.context().waiter())
-            .map_err(|failed| self.job_failed(failed, Call::LockAll))?;
-        self.leave_fence();
-        self.epochs.locked_all(assert.is_nocheck());
-        Ok(())
+        self.within(Call::LockAll, || {
+            let _turn = self.turn(Call::LockAll)?;
+            let may = self.epochs.may_lock_all();
+            may.map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
+            let words = (!assert.is_nocheck()).then_some(&*self.words.lock_all);
+            sync::lock_all(words, &self.context().waiter())
+                .map_err(|failed| self.job_failed(failed, Call::LockAll))?;
+            self.leave_fence();
+            self.epochs.locked_all(assert.is_nocheck());
+            Ok(())
+        })
     }
 
     /// `MPI_Win_unlock_all` (MPI-4.1 §12.5.3). Local; never blocks.
@@ -96,14 +108,14 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn unlock_all(&self) -> Result<()> {
-        let _call = self.enter(Call::UnlockAll);
-        let nocheck = self
-            .epochs
-            .may_unlock_all()
-            .map_err(|problem| self.wrong_epoch(Call::UnlockAll, problem))?;
-        sync::unlock_all((!nocheck).then_some(&*self.words.lock_all));
-        self.epochs.unlocked_all();
-        Ok(())
+        self.within(Call::UnlockAll, || {
+            let _turn = self.turn(Call::UnlockAll)?;
+            let may = self.epochs.may_unlock_all();
+            let nocheck = may.map_err(|problem| self.wrong_epoch(Call::UnlockAll, problem))?;
+            sync::unlock_all((!nocheck).then_some(&*self.words.lock_all));
+            self.epochs.unlocked_all();
+            Ok(())
+        })
     }
 
     /// `MPI_Win_flush` (MPI-4.1 §12.5.4): this rank's operations on `target` are complete at origin
@@ -113,7 +125,7 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`].
     #[inline]
     pub fn flush(&self, target: Rank) -> Result<()> {
-        self.check_flush(Call::Flush, target)?;
+        self.handled(self.check_flush(Call::Flush, target))?;
         sync::flush();
         Ok(())
     }
@@ -123,7 +135,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn flush_all(&self) -> Result<()> {
-        self.check_flush_all(Call::FlushAll)?;
+        self.handled(self.check_flush_all(Call::FlushAll))?;
         sync::flush_all();
         Ok(())
     }
@@ -134,7 +146,7 @@ impl Win {
     /// # Errors
     /// As [`Win::flush`].
     pub fn flush_local(&self, target: Rank) -> Result<()> {
-        self.check_flush(Call::FlushLocal, target)?;
+        self.handled(self.check_flush(Call::FlushLocal, target))?;
         sync::flush_local();
         Ok(())
     }
@@ -144,7 +156,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn flush_local_all(&self) -> Result<()> {
-        self.check_flush_all(Call::FlushLocalAll)?;
+        self.handled(self.check_flush_all(Call::FlushLocalAll))?;
         sync::flush_local_all();
         Ok(())
     }
@@ -176,7 +188,7 @@ impl Win {
     /// asking for a lock. A rank that waits in a fence at which this rank has not arrived is in
     /// none yet. Call after a MEM_SYNC.
     pub(crate) fn rank_in_fence_epoch(&self) -> Option<u32> {
-        let arrived_at = self.fences.get();
+        let arrived_at = self.fences.load();
         (0..self.comm.size()).find(|rank| {
             let since = self.words_of(*rank).open.fence.load();
             since != 0 && (arrived_at.wrapping_sub(since) as i32) >= 0

@@ -14,80 +14,70 @@
 //! On the exposure side it is exposed (from post to wait) or not. Each check returns the problem
 //! as a sentence; a refused call has changed nothing.
 
+use super::grant::{Access, Grant};
+use crate::prim::Word32;
 use crate::sync::Held;
-use std::cell::Cell;
 
 type Check = Result<(), String>;
 
-/// The access side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    None,
-    Fence,
-    Started,
-    Locked,
-    LockedAll { nocheck: bool },
-}
-
-/// What this rank may do with one target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Grant {
-    None,
-    Started,
-    Locked { held: Held, nocheck: bool },
-}
-
 /// This rank's epochs on one window.
+///
+/// Words, because any thread of the rank may issue operations while one synchronises. Who writes
+/// them holds the window's turn (`Win::turn`); `used` alone is written by operations.
 pub(crate) struct Epochs {
-    access: Cell<Access>,
+    access: Word32,
     /// Whether an operation was issued since the last fence.
-    used: Cell<bool>,
-    grants: Box<[Cell<Grant>]>,
-    locks: Cell<u32>,
-    /// The number of origins of the open exposure epoch.
-    exposed_to: Cell<Option<u32>>,
-}
-
-impl Access {
-    fn phrase(self) -> &'static str {
-        match self {
-            Access::None => "no epoch is open",
-            Access::Fence => "a fence epoch is open",
-            Access::Started => "an access epoch opened by start is open",
-            Access::Locked => "a lock is held",
-            Access::LockedAll { .. } => "lock_all is held",
-        }
-    }
+    used: Word32,
+    grants: Box<[Word32]>,
+    locks: Word32,
+    /// The number of origins of the open exposure epoch plus one; zero for "none is open".
+    exposed_to: Word32,
 }
 
 impl Epochs {
     pub(crate) fn new(ranks: u32) -> Epochs {
         Epochs {
-            access: Cell::new(Access::None),
-            used: Cell::new(false),
-            grants: (0..ranks).map(|_| Cell::new(Grant::None)).collect(),
-            locks: Cell::new(0),
-            exposed_to: Cell::new(None),
+            access: Word32::default(),
+            used: Word32::default(),
+            grants: (0..ranks).map(|_| Word32::default()).collect(),
+            locks: Word32::default(),
+            exposed_to: Word32::default(),
         }
     }
 
     #[inline]
     pub(crate) fn access(&self) -> Access {
-        self.access.get()
+        Access::of(self.access.load())
+    }
+
+    fn set_access(&self, access: Access) {
+        self.access.store(access.word());
+    }
+
+    fn grant(&self, rank: u32) -> Grant {
+        Grant::of(self.grants[rank as usize].load())
+    }
+
+    fn set_grant(&self, rank: u32, grant: Grant) {
+        self.grants[rank as usize].store(grant.word());
+    }
+
+    fn is_exposed(&self) -> bool {
+        self.exposed_to.load() != 0
     }
 
     /// Whether an operation was issued since the last fence.
     pub(crate) fn is_used(&self) -> bool {
-        self.access.get() == Access::Fence && self.used.get()
+        self.access() == Access::Fence && self.used.load() != 0
     }
 
     /// Number of locks that this rank holds on the window.
     pub(crate) fn locks(&self) -> u32 {
-        self.locks.get()
+        self.locks.load()
     }
 
     fn problem(&self, call: &str) -> Check {
-        let state = self.access.get().phrase();
+        let state = self.access().phrase();
         let used = if self.is_used() { " and operations were issued in it" } else { "" };
         Err(format!("{call} is not allowed while {state}{used}"))
     }
@@ -95,9 +85,9 @@ impl Epochs {
     /// Whether an access epoch of another kind may be opened: a fence epoch in which nothing was
     /// issued turns out to have been none (MPI-2.2 §11.4.1).
     fn is_idle(&self) -> bool {
-        match self.access.get() {
+        match self.access() {
             Access::None => true,
-            Access::Fence => !self.used.get(),
+            Access::Fence => self.used.load() == 0,
             _ => false,
         }
     }
@@ -105,12 +95,12 @@ impl Epochs {
     // The table, call by call.
 
     pub(crate) fn may_fence(&self) -> Check {
-        if !matches!(self.access.get(), Access::None | Access::Fence) {
+        if !matches!(self.access(), Access::None | Access::Fence) {
             return self.problem("fence");
         }
-        match self.exposed_to.get() {
-            None => Ok(()),
-            Some(_) => Err("fence is not allowed between post and wait".into()),
+        match self.is_exposed() {
+            false => Ok(()),
+            true => Err("fence is not allowed between post and wait".into()),
         }
     }
 
@@ -119,17 +109,17 @@ impl Epochs {
     }
 
     pub(crate) fn may_complete(&self) -> Check {
-        if self.access.get() == Access::Started { Ok(()) } else { self.problem("complete") }
+        if self.access() == Access::Started { Ok(()) } else { self.problem("complete") }
     }
 
     pub(crate) fn may_post(&self, own: u32) -> Check {
-        if self.exposed_to.get().is_some() {
+        if self.is_exposed() {
             return Err("post is not allowed between post and wait".into());
         }
         if self.is_used() {
             return self.problem("post");
         }
-        match (self.access.get(), self.grants[own as usize].get()) {
+        match (self.access(), self.grant(own)) {
             (Access::LockedAll { .. }, _) | (_, Grant::Locked { .. }) => {
                 Err("post is not allowed while this rank's own part is locked".into())
             }
@@ -138,24 +128,27 @@ impl Epochs {
     }
 
     pub(crate) fn may_wait(&self, call: &str) -> Result<u32, String> {
-        self.exposed_to.get().ok_or_else(|| format!("{call} needs a post before it"))
+        self.exposed_to
+            .load()
+            .checked_sub(1)
+            .ok_or_else(|| format!("{call} needs a post before it"))
     }
 
     pub(crate) fn may_lock(&self, target: u32, own: u32) -> Check {
-        if !self.is_idle() && self.access.get() != Access::Locked {
+        if !self.is_idle() && self.access() != Access::Locked {
             return self.problem("lock");
         }
-        if matches!(self.grants[target as usize].get(), Grant::Locked { .. }) {
+        if matches!(self.grant(target), Grant::Locked { .. }) {
             return Err(format!("this rank already holds a lock of rank {target}"));
         }
-        if target == own && self.exposed_to.get().is_some() {
+        if target == own && self.is_exposed() {
             return Err("lock of the own part is not allowed between post and wait".into());
         }
         Ok(())
     }
 
     pub(crate) fn may_unlock(&self, target: u32) -> Result<(Held, bool), String> {
-        match self.grants[target as usize].get() {
+        match self.grant(target) {
             Grant::Locked { held, nocheck } => Ok((held, nocheck)),
             _ => Err(format!("this rank holds no lock of rank {target}")),
         }
@@ -165,21 +158,21 @@ impl Epochs {
         if !self.is_idle() {
             return self.problem("lock_all");
         }
-        match self.exposed_to.get() {
-            None => Ok(()),
-            Some(_) => Err("lock_all is not allowed between post and wait".into()),
+        match self.is_exposed() {
+            false => Ok(()),
+            true => Err("lock_all is not allowed between post and wait".into()),
         }
     }
 
     pub(crate) fn may_unlock_all(&self) -> Result<bool, String> {
-        match self.access.get() {
+        match self.access() {
             Access::LockedAll { nocheck } => Ok(nocheck),
             _ => Err("this rank does not hold lock_all".into()),
         }
     }
 
     pub(crate) fn may_flush(&self, target: u32) -> Check {
-        match (self.access.get(), self.grants[target as usize].get()) {
+        match (self.access(), self.grant(target)) {
             (Access::LockedAll { .. }, _) | (Access::Locked, Grant::Locked { .. }) => Ok(()),
             (Access::Locked, _) => Err(format!("this rank holds no lock of rank {target}")),
             _ => self.problem("flush"),
@@ -187,7 +180,7 @@ impl Epochs {
     }
 
     pub(crate) fn may_flush_all(&self, call: &str) -> Check {
-        match self.access.get() {
+        match self.access() {
             Access::LockedAll { .. } | Access::Locked => Ok(()),
             _ => self.problem(call),
         }
@@ -196,12 +189,12 @@ impl Epochs {
     /// Whether an operation on `target`, a rank of the window, is allowed: the hot path.
     #[inline]
     pub(crate) fn reaches(&self, target: u32) -> bool {
-        let access = self.access.get();
+        let access = self.access();
         if matches!(access, Access::LockedAll { .. } | Access::Fence) {
             return true;
         }
         matches!(access, Access::Started | Access::Locked)
-            && self.grants[target as usize].get() != Grant::None
+            && self.grants[target as usize].load() != 0
     }
 
     /// As [`Epochs::reaches`], with the problem where it is not.
@@ -211,7 +204,7 @@ impl Epochs {
 
     /// An operation on MPI_PROC_NULL needs an access epoch like any other.
     pub(crate) fn may_operate_on_none(&self) -> Check {
-        match self.access.get() {
+        match self.access() {
             Access::None => self.no_access(0),
             _ => Ok(()),
         }
@@ -219,7 +212,7 @@ impl Epochs {
 
     #[cold]
     fn no_access(&self, target: u32) -> Check {
-        Err(match self.access.get() {
+        Err(match self.access() {
             Access::Started => format!("rank {target} is not in the group given to start"),
             Access::Locked => format!("this rank holds no lock of rank {target}"),
             _ => "no access epoch is open; open one by fence, start, lock or lock_all".into(),
@@ -230,9 +223,9 @@ impl Epochs {
         if !self.is_idle() {
             return self.problem("free");
         }
-        match self.exposed_to.get() {
-            None => Ok(()),
-            Some(_) => Err("free is not allowed between post and wait".into()),
+        match self.is_exposed() {
+            false => Ok(()),
+            true => Err("free is not allowed between post and wait".into()),
         }
     }
 
@@ -241,54 +234,58 @@ impl Epochs {
     /// An operation has passed every check; it counts in a fence epoch.
     #[inline]
     pub(crate) fn operated(&self) {
-        self.used.set(true);
+        if self.used.load() == 0 {
+            self.used.store(1);
+        }
     }
 
     pub(crate) fn fenced(&self, opens: bool) {
-        self.access.set(if opens { Access::Fence } else { Access::None });
-        self.used.set(false);
+        self.set_access(if opens { Access::Fence } else { Access::None });
+        self.used.store(0);
     }
 
     pub(crate) fn started(&self, targets: impl Iterator<Item = u32>) {
-        self.access.set(Access::Started);
-        targets.for_each(|target| self.grants[target as usize].set(Grant::Started));
+        targets.for_each(|target| self.set_grant(target, Grant::Started));
+        self.set_access(Access::Started);
     }
 
     /// Closes the access epoch opened by start and returns its targets.
     pub(crate) fn completed(&self) -> Vec<u32> {
-        self.access.set(Access::None);
-        let is_target = |grant: &Cell<Grant>| grant.replace(Grant::None) == Grant::Started;
-        (0..).zip(&self.grants).filter(|(_, g)| is_target(g)).map(|(rank, _)| rank).collect()
+        self.set_access(Access::None);
+        let ranks = 0..self.grants.len() as u32;
+        let targets: Vec<u32> = ranks.filter(|rank| self.grant(*rank) == Grant::Started).collect();
+        targets.iter().for_each(|target| self.set_grant(*target, Grant::None));
+        targets
     }
 
     pub(crate) fn posted(&self, origins: u32) {
-        self.exposed_to.set(Some(origins));
+        self.exposed_to.store(origins + 1);
     }
 
     pub(crate) fn waited(&self) {
-        self.exposed_to.set(None);
+        self.exposed_to.store(0);
     }
 
     pub(crate) fn locked(&self, target: u32, held: Held, nocheck: bool) {
-        self.access.set(Access::Locked);
-        self.grants[target as usize].set(Grant::Locked { held, nocheck });
-        self.locks.set(self.locks.get() + 1);
+        self.set_access(Access::Locked);
+        self.set_grant(target, Grant::Locked { held, nocheck });
+        self.locks.store(self.locks() + 1);
     }
 
     pub(crate) fn unlocked(&self, target: u32) {
-        self.grants[target as usize].set(Grant::None);
-        self.locks.set(self.locks.get() - 1);
-        if self.locks.get() == 0 {
-            self.access.set(Access::None);
+        self.set_grant(target, Grant::None);
+        self.locks.store(self.locks() - 1);
+        if self.locks() == 0 {
+            self.set_access(Access::None);
         }
     }
 
     pub(crate) fn locked_all(&self, nocheck: bool) {
-        self.access.set(Access::LockedAll { nocheck });
+        self.set_access(Access::LockedAll { nocheck });
     }
 
     pub(crate) fn unlocked_all(&self) {
-        self.access.set(Access::None);
+        self.set_access(Access::None);
     }
 }
 

@@ -1,0 +1,48 @@
+//! Error handlers: what happens with an error before a call returns it (MPI-4.1 §9.3).
+
+use crate::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// An error handler of a window or communicator.
+#[derive(Clone, Default)]
+pub enum ErrorHandler {
+    /// `MPI_ERRORS_RETURN`: the call returns the error, and nothing else happens. The default.
+    #[default]
+    Return,
+    /// `MPI_ERRORS_ARE_FATAL`: the error is printed and this process ends with exit code 1, upon
+    /// which the launcher ends the job.
+    Fatal,
+    /// A function that sees the error before the call returns it.
+    User(Arc<dyn Fn(&Error) + Send + Sync>),
+}
+
+impl ErrorHandler {
+    /// A handler that calls `function`.
+    pub fn user(function: impl Fn(&Error) + Send + Sync + 'static) -> ErrorHandler {
+        ErrorHandler::User(Arc::new(function))
+    }
+
+    /// Does with `error` what the handler says.
+    #[allow(clippy::disallowed_methods, reason = "fatal: the job is to end, and to know why")]
+    pub(crate) fn handle(&self, error: &Error) {
+        match self {
+            ErrorHandler::Return => {}
+            ErrorHandler::User(function) => function(error),
+            ErrorHandler::Fatal => {
+                eprintln!("{error:?}");
+                std::process::exit(1)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ErrorHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ErrorHandler::Return => "Return",
+            ErrorHandler::Fatal => "Fatal",
+            ErrorHandler::User(_) => "User",
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! What this rank may access: the values of the words that [`super::state`] keeps.
+
+use crate::sync::Held;
+
+/// The access side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    None,
+    Fence,
+    Started,
+    Locked,
+    LockedAll { nocheck: bool },
+}
+
+/// What this rank may do with one target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grant {
+    None,
+    Started,
+    Locked { held: Held, nocheck: bool },
+}
+
+impl Access {
+    pub(super) fn word(self) -> u32 {
+        match self {
+            Access::None => 0,
+            Access::Fence => 1,
+            Access::Started => 2,
+            Access::Locked => 3,
+            Access::LockedAll { nocheck } => 4 + u32::from(nocheck),
+        }
+    }
+
+    #[inline]
+    pub(super) fn of(word: u32) -> Access {
+        match word {
+            0 => Access::None,
+            1 => Access::Fence,
+            2 => Access::Started,
+            3 => Access::Locked,
+            _ => Access::LockedAll { nocheck: word == 5 },
+        }
+    }
+
+    pub(super) fn phrase(self) -> &'static str {
+        match self {
+            Access::None => "no epoch is open",
+            Access::Fence => "a fence epoch is open",
+            Access::Started => "an access epoch opened by start is open",
+            Access::Locked => "a lock is held",
+            Access::LockedAll { .. } => "lock_all is held",
+        }
+    }
+}
+
+impl Grant {
+    const HELD: u32 = 2;
+
+    pub(super) fn word(self) -> u32 {
+        match self {
+            Grant::None => 0,
+            Grant::Started => 1,
+            Grant::Locked { held, nocheck } => {
+                Grant::HELD + 2 * u32::from(nocheck) + u32::from(held == Held::Exclusive)
+            }
+        }
+    }
+
+    pub(super) fn of(word: u32) -> Grant {
+        match word.checked_sub(Grant::HELD) {
+            None if word == 0 => Grant::None,
+            None => Grant::Started,
+            Some(lock) => {
+                let held = if lock & 1 == 0 { Held::Shared } else { Held::Exclusive };
+                Grant::Locked { held, nocheck: lock & 2 != 0 }
+            }
+        }
+    }
+}
