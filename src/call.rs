@@ -75,6 +75,22 @@ pub enum Call {
     LocalAccess,
     /// A function of a group.
     Group,
+    /// `MPI_Win_create`.
+    WinCreate,
+    /// `MPI_Win_allocate_shared`.
+    WinAllocateShared,
+    /// `MPI_Win_create_dynamic`.
+    WinCreateDynamic,
+    /// `MPI_Win_attach`.
+    Attach,
+    /// `MPI_Win_detach`.
+    Detach,
+    /// `MPI_Win_shared_query`.
+    SharedQuery,
+    /// `MPI_Alloc_mem`.
+    AllocMem,
+    /// `MPI_Free_mem`.
+    FreeMem,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -113,6 +129,14 @@ const NAMES: &[(Call, &str)] = &[
     (Call::WinSync, "win_sync"),
     (Call::LocalAccess, "local access"),
     (Call::Group, "group"),
+    (Call::WinCreate, "window create"),
+    (Call::WinAllocateShared, "window allocate_shared"),
+    (Call::WinCreateDynamic, "window create_dynamic"),
+    (Call::Attach, "attach"),
+    (Call::Detach, "detach"),
+    (Call::SharedQuery, "shared_query"),
+    (Call::AllocMem, "alloc_mem"),
+    (Call::FreeMem, "free_mem"),
 ];
 
 impl Call {

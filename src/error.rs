@@ -37,6 +37,14 @@ pub enum ErrorClass {
     RmaConflict,
     /// `MPI_ERR_RMA_RANGE`
     RmaRange,
+    /// `MPI_ERR_RMA_ATTACH`
+    RmaAttach,
+    /// `MPI_ERR_RMA_SHARED`
+    RmaShared,
+    /// `MPI_ERR_RMA_FLAVOR`
+    RmaFlavor,
+    /// `MPI_ERR_BASE`
+    Base,
     /// `MPI_ERR_NO_MEM`
     NoMem,
     /// `MPI_ERR_PROC_FAILED` (User-Level Failure Mitigation)
@@ -196,6 +204,49 @@ pub enum Error {
         /// The unit, in bytes.
         disp_unit: u64,
     },
+    /// Memory that cannot be exposed (`MPI_ERR_BASE`).
+    #[error("{at}: {problem}")]
+    Base {
+        /// Where.
+        at: Place,
+        /// What is wrong with the address.
+        problem: String,
+    },
+    /// Memory that cannot be attached or detached (`MPI_ERR_RMA_ATTACH`).
+    #[error("{at}: {problem}")]
+    Attach {
+        /// Where.
+        at: Place,
+        /// What is wrong with the region.
+        problem: String,
+    },
+    /// The window has not the flavour that the call needs (`MPI_ERR_RMA_FLAVOR`).
+    #[error("{at}: the window was made by {flavour}, but the call needs {needed}")]
+    Flavour {
+        /// Where.
+        at: Place,
+        /// The call that made the window.
+        flavour: &'static str,
+        /// Which windows the call takes.
+        needed: &'static str,
+    },
+    /// Private memory of a rank that another rank cannot reach (`MPI_ERR_RMA_SHARED`).
+    #[error(
+        "{at}: rank {rank} cannot reach the private memory of rank {owner} ({source}); use memory \
+         from alloc_mem or a window from allocate, or allow process_vm_readv and \
+         process_vm_writev between the processes of this user (kernel.yama.ptrace_scope below 2; \
+         in a container, a seccomp profile that permits them, or CAP_SYS_PTRACE)"
+    )]
+    Unreachable {
+        /// Where.
+        at: Place,
+        /// The rank that was refused.
+        rank: u32,
+        /// The rank whose memory it is.
+        owner: u32,
+        /// The system's answer.
+        source: std::io::Error,
+    },
     /// A group that the call cannot take.
     #[error("{at}: {problem}")]
     Group {
@@ -291,6 +342,10 @@ impl Error {
             Error::Size { .. } => ErrorClass::Size,
             Error::DispUnit { .. } => ErrorClass::Disp,
             Error::Group { .. } => ErrorClass::Group,
+            Error::Base { .. } => ErrorClass::Base,
+            Error::Attach { .. } => ErrorClass::RmaAttach,
+            Error::Flavour { .. } => ErrorClass::RmaFlavor,
+            Error::Unreachable { .. } => ErrorClass::RmaShared,
             Error::NoMemory { .. } => ErrorClass::NoMem,
             Error::RankFailed { .. } => ErrorClass::ProcFailed,
             Error::Mismatch { .. } => ErrorClass::Arg,
