@@ -2,9 +2,30 @@
 //!
 //! `rmarun -n 8 --example hello`
 
+mod common;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Adds up numbers: every rank adds its own, 1 for rank 0 and so on, into a window of rank 0, which
+/// prints the sum.
+#[derive(Parser)]
+#[command(name = "hello", max_term_width = 100, after_help = AFTER_HELP)]
+struct Options {}
+
+const AFTER_HELP: &str = "\
+Examples:
+  rmarun -n 8 --example hello";
+
+fn main() -> ExitCode {
+    common::exit(common::options_before_joining::<Options>().and_then(|_| Ok(hello()?)))
+}
+
+// From here on, this is the README's program, in which `hello` is `main`.
+
 use onesided::{Access, FenceAssert, Op, Rank, Universe, Window};
 
-fn main() -> onesided::Result<()> {
+fn hello() -> onesided::Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
     let mut window = Window::<u64>::allocate(world, 1)?;

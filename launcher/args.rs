@@ -13,7 +13,9 @@ Output:
   anything of another's. Ranks write into pipes, so they see no terminal. A line longer than
   64 KiB is passed on in pieces; should another rank write in between, it starts on a line of its
   own. When rmarun reads from and writes to a terminal, what rank 0 leaves unfinished on a line
-  appears after a moment too, so that it can ask questions. The only rank of a job of one writes
+  appears after a moment too, so that it can ask questions. When standard error is a terminal, a
+  line that rank 0 draws again and again there, by carriage returns, as a progress bar is, stays
+  below the lines of all ranks (not with --tag-output). The only rank of a job of one writes
   to rmarun's own output (unless --tag-output is given), terminal or not.
 
 Input:
@@ -41,7 +43,7 @@ killed, so are the ranks, at once.
 Examples:
   rmarun -n 8 ./app input.dat
   rmarun -n 4 --tag-output hostname
-  rmarun -n 4 --example hello -- --verbose";
+  rmarun -n 4 --example hello -- --help";
 
 /// The command line.
 #[derive(Parser, Debug)]

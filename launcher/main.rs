@@ -32,6 +32,7 @@ mod report;
 mod segment;
 mod signals;
 mod sink;
+mod status;
 mod supervise;
 mod tree;
 mod watch;

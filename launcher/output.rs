@@ -5,6 +5,7 @@ use crate::report;
 use crate::sink::{Sink, Source};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::fstat;
+use onesided::launch;
 use std::io::{self, IsTerminal, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Stdio;
@@ -23,9 +24,18 @@ pub struct Output {
     sinks: [Arc<Sink>; 2],
     /// The only rank writes to the launcher's output itself.
     direct: bool,
+    /// Standard error is a terminal on which rank 0 may draw.
+    draws: bool,
     inlets: [Vec<Inlet>; 2],
     relays: [Option<Running>; 2],
     stop: Option<PipeWriter>,
+}
+
+/// What a rank writes to.
+pub struct Streams {
+    pub stdio: [Stdio; 2],
+    /// The variable that tells the rank of the terminal behind its standard error.
+    pub terminal: Option<(&'static str, String)>,
 }
 
 /// The names of the streams, as messages call them.
@@ -41,27 +51,33 @@ impl Output {
         Ok(Output {
             sinks: [stdout, stderr],
             direct: ranks == 1 && !tag,
+            // A tag before what is drawn over and over would be drawn over too.
+            draws: !tag && launch::is_terminal(io::stderr()),
             inlets: [Vec::new(), Vec::new()],
             relays: [None, None],
             stop: None,
         })
     }
 
-    /// Standard output and error of one rank, to be called once for each before [`start`].
+    /// What one rank writes to, to be called once for each before [`start`].
     ///
     /// [`start`]: Output::start
-    pub fn of_rank(&mut self, rank: u32) -> io::Result<[Stdio; 2]> {
+    pub fn of_rank(&mut self, rank: u32) -> io::Result<Streams> {
         if self.direct {
-            return Ok([Stdio::inherit(), Stdio::inherit()]);
+            return Ok(Streams { stdio: [Stdio::inherit(), Stdio::inherit()], terminal: None });
         }
-        let mut pipe = |error: bool| -> io::Result<Stdio> {
+        // Of two bars, one could only hide the other.
+        let draws = self.draws && rank == 0;
+        let mut pipe = |error: bool| -> io::Result<PipeWriter> {
             let (reader, writer) = io::pipe()?;
             fcntl(&reader, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-            let inlet = Inlet::new(Source::Rank { rank, error }, reader);
+            let inlet = Inlet::new(Source::Rank { rank, error }, reader, draws && error);
             self.inlets[usize::from(error)].push(inlet);
-            Ok(writer.into())
+            Ok(writer)
         };
-        Ok([pipe(false)?, pipe(true)?])
+        let (stdout, stderr) = (pipe(false)?, pipe(true)?);
+        let terminal = draws.then(|| launch::terminal_behind(&stderr)).transpose()?;
+        Ok(Streams { stdio: [stdout.into(), stderr.into()], terminal })
     }
 
     /// Begins to pass on what ranks write.

@@ -1,6 +1,7 @@
 //! Starting a rank.
 #![allow(unsafe_code, reason = "arranges the process between fork and exec")]
 
+use crate::output::Streams;
 use crate::report::{How, RankEnd, Refusal};
 use crate::signals::Taken;
 use nix::sys::prctl::set_pdeathsig;
@@ -47,11 +48,13 @@ impl<'a> Start<'a> {
     ///
     /// Ranks stay in the launcher's process group: so the terminal's Ctrl-C and Ctrl-Z reach all
     /// of them, and rank 0 may read from the terminal, which only the foreground group may.
-    pub fn rank(&self, rank: u32, [stdout, stderr]: [Stdio; 2]) -> Result<Rank, Refusal> {
+    pub fn rank(&self, rank: u32, streams: Streams) -> Result<Rank, Refusal> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         command.envs(self.job.environment(rank, self.supervisor.as_raw() as u32));
+        command.envs(streams.terminal);
         command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
+        let [stdout, stderr] = streams.stdio;
         command.stdout(stdout).stderr(stderr);
         let arrange = self.arrangement();
         // SAFETY: the closure makes system calls and nothing else: it neither allocates nor

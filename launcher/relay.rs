@@ -4,6 +4,7 @@
 //! rank must not go unseen meanwhile. Ranks whose pipe is full wait, as in any pipeline.
 
 use crate::sink::{Sink, Source};
+use crate::status;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsFd;
@@ -24,13 +25,20 @@ const LAST_READS: usize = 32;
 pub struct Inlet {
     pub source: Source,
     pub pipe: PipeReader,
+    /// Its unfinished line is shown at once if it is one that is drawn over and over.
+    pub draws: bool,
     held: Vec<u8>,
 }
 
 impl Inlet {
     /// `pipe` must not block.
-    pub fn new(source: Source, pipe: PipeReader) -> Inlet {
-        Inlet { source, pipe, held: Vec::new() }
+    pub fn new(source: Source, pipe: PipeReader, draws: bool) -> Inlet {
+        Inlet { source, pipe, draws, held: Vec::new() }
+    }
+
+    /// Where the drawing begins that this inlet shows now.
+    fn drawing(&self) -> Option<usize> {
+        status::last_drawing(&self.held).filter(|_| self.draws)
     }
 }
 
@@ -103,7 +111,8 @@ impl Relay {
 
     fn prompt(&self) -> Option<usize> {
         let asking = |inlet: &Inlet| {
-            matches!(inlet.source, Source::Rank { rank: 0, .. }) && !inlet.held.is_empty()
+            let waiting = !inlet.held.is_empty() && inlet.drawing().is_none();
+            matches!(inlet.source, Source::Rank { rank: 0, .. }) && waiting
         };
         self.inlets.iter().position(asking).filter(|_| self.prompts)
     }
@@ -123,7 +132,7 @@ impl Relay {
                     break;
                 }
             }
-            flush(inlet, &self.sink)?;
+            finish(inlet, &self.sink)?;
         }
         Ok(())
     }
@@ -133,7 +142,7 @@ impl Relay {
 fn take(inlet: &mut Inlet, sink: &Sink, buffer: &mut [u8]) -> io::Result<More> {
     let read = match inlet.pipe.read(buffer) {
         Ok(0) => {
-            flush(inlet, sink)?;
+            finish(inlet, sink)?;
             return Ok(More::Never);
         }
         Ok(read) => &buffer[..read],
@@ -147,10 +156,28 @@ fn take(inlet: &mut Inlet, sink: &Sink, buffer: &mut [u8]) -> io::Result<More> {
         flush(inlet, sink)?;
     }
     inlet.held.extend_from_slice(&read[whole..]);
+    if let Some(from) = inlet.drawing() {
+        inlet.held.drain(..from);
+        let text = status::text(&inlet.held);
+        sink.show(inlet.source, text)?;
+        if text.is_empty() {
+            // It has cleared its line: nothing is left unfinished there.
+            inlet.held.clear();
+        }
+    }
     if inlet.held.len() >= LINE_LIMIT {
         flush(inlet, sink)?;
     }
     Ok(More::Perhaps)
+}
+
+/// Passes on the unfinished line of a rank that writes no more.
+fn finish(inlet: &mut Inlet, sink: &Sink) -> io::Result<()> {
+    if inlet.drawing().is_some() {
+        inlet.held.clear();
+        return sink.settle();
+    }
+    flush(inlet, sink)
 }
 
 fn flush(inlet: &mut Inlet, sink: &Sink) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! One output of the launcher, written to by many ranks without mixing inside a line.
 
+use crate::status::{CLEAR, NO_WRAP, WRAP};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,6 +18,9 @@ pub enum Source {
 /// Bytes are passed on as they are. Only where one source has left a line unfinished and another
 /// goes on, a newline is put between them: so a single writer's output arrives unchanged, and two
 /// writers never share a line.
+///
+/// At a terminal there may be a status below the lines: it is cleared before anything else is
+/// written, and shown again after that, unless an unfinished line is in its place.
 pub struct Sink {
     file: OwnedFd,
     tag: bool,
@@ -33,6 +37,20 @@ impl Sink {
     pub fn write(&self, source: Source, bytes: &[u8]) -> io::Result<()> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         self.compose_and_write(lines, source, bytes)
+    }
+
+    /// Shows a status in the place of its source's unfinished line; an empty one shows nothing.
+    pub fn show(&self, source: Source, text: &[u8]) -> io::Result<()> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.show(source, text);
+        self.write_all(&lines.composed)
+    }
+
+    /// Lets the status of a source that draws no more stand as the unfinished line that it is.
+    pub fn settle(&self) -> io::Result<()> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.settle();
+        self.write_all(&lines.composed)
     }
 
     /// Writes lines unless somebody else is writing.
@@ -77,13 +95,28 @@ impl Sink {
 struct Lines {
     /// Who has written the beginning of the line that is not finished.
     unfinished: Option<Source>,
+    status: Option<Status>,
     composed: Vec<u8>,
+}
+
+/// A line that its source draws again and again.
+struct Status {
+    source: Source,
+    text: Vec<u8>,
+    /// It stands on the terminal's last line.
+    visible: bool,
 }
 
 impl Lines {
     fn compose(&mut self, source: Source, bytes: &[u8], tag: bool) {
         self.composed.clear();
-        if self.unfinished.is_some_and(|before| before != source) && !bytes.is_empty() {
+        if bytes.is_empty() {
+            return;
+        }
+        self.clear_status();
+        // What it writes now takes the place of what it has drawn.
+        self.status.take_if(|status| status.source == source);
+        if self.unfinished.is_some_and(|before| before != source) {
             self.composed.push(b'\n');
             self.unfinished = None;
         }
@@ -96,6 +129,53 @@ impl Lines {
             }
             self.composed.extend_from_slice(line);
             self.unfinished = (!line.ends_with(b"\n")).then_some(source);
+        }
+        if self.unfinished.is_none() {
+            self.draw_status();
+        }
+    }
+
+    fn show(&mut self, source: Source, text: &[u8]) {
+        self.composed.clear();
+        self.clear_status();
+        if text.is_empty() {
+            self.status = None;
+            return;
+        }
+        match self.unfinished.take() {
+            Some(before) if before != source => self.composed.push(b'\n'),
+            Some(_) => self.composed.extend_from_slice(CLEAR),
+            None => {}
+        }
+        self.status = Some(Status { source, text: text.to_owned(), visible: false });
+        self.draw_status();
+    }
+
+    fn settle(&mut self) {
+        self.composed.clear();
+        if self.status.as_ref().is_some_and(|status| !status.visible) {
+            self.composed.push(b'\n');
+            self.draw_status();
+        }
+        if let Some(status) = self.status.take() {
+            self.unfinished = Some(status.source);
+        }
+    }
+
+    fn clear_status(&mut self) {
+        if let Some(status) = &mut self.status
+            && std::mem::take(&mut status.visible)
+        {
+            self.composed.extend_from_slice(CLEAR);
+        }
+    }
+
+    fn draw_status(&mut self) {
+        if let Some(status) = &mut self.status {
+            for piece in [NO_WRAP, &status.text, WRAP] {
+                self.composed.extend_from_slice(piece);
+            }
+            status.visible = true;
         }
     }
 }
@@ -133,5 +213,57 @@ mod tests {
             "[0] a\n[0] \n[0] bc\n[12] d"
         );
         assert_eq!(composed(true, &[(0, "a"), (1, "b"), (0, "c\n")]), "[0] a\n[1] b\n[0] c\n");
+    }
+
+    /// What a terminal shows in the end.
+    fn seen(steps: &[(u32, &str)]) -> String {
+        let mut lines = Lines::default();
+        let mut rows = vec![String::new()];
+        for (rank, piece) in steps {
+            let source = Source::Rank { rank: *rank, error: true };
+            match piece.strip_prefix("bar:") {
+                Some("end") => lines.settle(),
+                Some(text) => lines.show(source, text.as_bytes()),
+                None => lines.compose(source, piece.as_bytes(), false),
+            }
+            let composed = String::from_utf8(lines.composed.clone()).unwrap();
+            let composed = composed.replace("\x1b[?7l", "").replace("\x1b[K\x1b[?7h", "");
+            for (n, row) in composed.split('\n').enumerate() {
+                if n > 0 {
+                    rows.push(String::new());
+                }
+                match row.rsplit_once("\r\x1b[2K") {
+                    Some((_, kept)) => *rows.last_mut().unwrap() = kept.to_owned(),
+                    None => rows.last_mut().unwrap().push_str(row),
+                }
+            }
+        }
+        rows.join("\n")
+    }
+
+    #[test]
+    fn a_status_stays_below_the_lines() {
+        assert_eq!(seen(&[(0, "bar:1 %"), (1, "a\n"), (0, "bar:2 %"), (1, "b\n")]), "a\nb\n2 %");
+        assert_eq!(seen(&[(0, "bar:1 %"), (1, "a\n"), (0, "bar:"), (1, "b\n")]), "a\nb\n");
+    }
+
+    #[test]
+    fn a_status_never_shares_a_line() {
+        assert_eq!(seen(&[(0, "bar:1 %"), (1, "a"), (1, "b\n")]), "ab\n1 %");
+        assert_eq!(seen(&[(1, "a"), (0, "bar:1 %"), (1, "b\n")]), "a\nb\n1 %");
+        assert_eq!(seen(&[(0, "bar:1 %"), (1, "a"), (0, "bar:")]), "a");
+    }
+
+    #[test]
+    fn a_status_that_is_drawn_no_more_is_an_unfinished_line() {
+        assert_eq!(seen(&[(0, "bar:1 %"), (0, "bar:end"), (1, "a\n")]), "1 %\na\n");
+        assert_eq!(seen(&[(0, "bar:1 %"), (1, "a"), (0, "bar:end"), (1, "b\n")]), "a\n1 %\nb\n");
+        assert_eq!(seen(&[(1, "a"), (0, "bar:end"), (1, "b\n")]), "ab\n");
+    }
+
+    #[test]
+    fn what_the_source_writes_takes_the_place_of_its_status() {
+        assert_eq!(seen(&[(0, "bar:1 %"), (0, "\r\x1b[2Kdone\n"), (1, "a\n")]), "done\na\n");
+        assert_eq!(seen(&[(0, "Name? "), (0, "bar:1 %")]), "1 %");
     }
 }

@@ -119,8 +119,8 @@ impl<'a> Supervisor<'a> {
 
     fn start_rank(&mut self, start: &Start<'_>, rank: u32) -> Result<(), Refusal> {
         let cannot = |error| Refusal::system("cannot prepare a rank", error);
-        let stdio = self.output.of_rank(rank).map_err(cannot)?;
-        let started = start.rank(rank, stdio)?;
+        let streams = self.output.of_rank(rank).map_err(cannot)?;
+        let started = start.rank(rank, streams)?;
         let watched = match &started.pidfd {
             Some(pidfd) => self.watch.add(pidfd, Event::Rank(rank)),
             None => Ok(()),

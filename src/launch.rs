@@ -10,7 +10,8 @@ use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::shm::{File, Kind, Layout, NoticeBoard, Segment, WindowHeader};
 use crate::shm::{duplicate, nonce, page_size, total_memory};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::io::IsTerminal;
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
 /// Rank of the process in the job.
 pub const ENV_RANK: &str = "ONESIDED_RANK";
@@ -22,6 +23,9 @@ const ENV_NOTICE: &str = "ONESIDED_NOTICE_FD";
 const ENV_NONCE: &str = "ONESIDED_NONCE";
 /// Segment size of a job of one rank without a launcher, in bytes.
 const ENV_SEGMENT_SIZE: &str = "ONESIDED_SEGMENT_SIZE";
+/// The pipe that rmarun shows at a terminal, as device and inode: so a process that has inherited
+/// the variable, but not the pipe, does not take its own output for that.
+const ENV_TERMINAL: &str = "ONESIDED_TERMINAL";
 
 /// Most ranks of a job.
 pub const MAX_RANKS: u32 = crate::sync::MAX_RANKS;
@@ -210,4 +214,22 @@ pub fn let_inherit(descriptor: BorrowedFd<'_>) -> std::io::Result<()> {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
     fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
     Ok(())
+}
+
+/// Whether this is a terminal that can draw over a line.
+pub fn is_terminal(file: impl IsTerminal) -> bool {
+    file.is_terminal() && variable("TERM").is_some_and(|kind| kind != "dumb")
+}
+
+/// The variable that tells a rank of a terminal behind this pipe.
+pub fn terminal_behind(pipe: impl AsFd) -> std::io::Result<(&'static str, String)> {
+    let status = nix::sys::stat::fstat(pipe)?;
+    Ok((ENV_TERMINAL, format!("{}:{}", status.st_dev, status.st_ino)))
+}
+
+/// Whether rmarun shows at a terminal what is drawn on this pipe: a line that begins with a
+/// carriage return, for as long as it is not finished.
+pub fn is_terminal_behind(pipe: impl AsFd) -> bool {
+    let told = variable(ENV_TERMINAL);
+    told.is_some() && told == terminal_behind(pipe).ok().map(|(_, pipe)| pipe)
 }

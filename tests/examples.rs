@@ -89,7 +89,8 @@ fn examples_run_without_the_launcher_on_one_rank() {
 
 #[test]
 fn help_names_every_option_once() {
-    let options: [(&str, &[&str]); 3] = [
+    let options: [(&str, &[&str]); 4] = [
+        ("hello", &["--help"]),
         (
             "wordcount",
             &["--top <K>", "--verify", "--slots <N>", "--hash-bits", "<PATH>...", "lower"],
@@ -114,6 +115,7 @@ fn wrong_options_are_told_once() {
         ("heat", &["--image", "x.png", "--rows", "7"]),
         ("heat", &["--sync", "barrier"]),
         ("gups", &["--log-size", "64"]),
+        ("hello", &["loudly"]),
     ] {
         let Outcome { status, output } = run(3, example, arguments);
         assert_eq!(status.code(), Some(2), "{output}");

@@ -1,9 +1,12 @@
 //! What the examples share: ranks that stop together, options, a progress bar, output.
-#![allow(dead_code, reason = "each example uses its part")]
+#![allow(dead_code, unused_imports, reason = "each example uses its part")]
 
+mod bar;
+
+pub use bar::progress;
 use clap::Parser;
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use onesided::{Comm, Op, Rank};
+use indicatif::HumanCount;
+use onesided::{Comm, Op, Rank, Universe};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -50,6 +53,12 @@ pub fn options<O: Parser>(world: &Comm) -> Result<O, Failure> {
     })
 }
 
+/// The same for a program that joins the job itself. This joins it only when there is something to
+/// tell, so that one rank tells it.
+pub fn options_before_joining<O: Parser>() -> Result<O, Failure> {
+    O::try_parse().or_else(|_| options(Universe::init()?.world()))
+}
+
 /// Ends a step that can fail on one rank alone: if it failed anywhere, no rank goes on, so none
 /// waits for one that has left. The first rank that failed says why; so a failure that all ranks
 /// share is told once.
@@ -74,15 +83,6 @@ pub fn broadcast(world: &Comm, mut bytes: Vec<u8>) -> onesided::Result<Vec<u8>> 
     bytes.resize(length[0] as usize, 0);
     world.broadcast(&mut bytes, Rank(0))?;
     Ok(bytes)
-}
-
-/// A progress bar on rank 0's standard error, if that is a terminal; else one that shows nothing.
-pub fn progress(world: &Comm, length: u64, style: &str) -> ProgressBar {
-    if world.rank() != 0 {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template(style).expect("the template is correct");
-    ProgressBar::new(length).with_style(style)
 }
 
 /// A number of things, as one says it: "1 file", "6,295 files".

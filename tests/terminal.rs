@@ -1,0 +1,199 @@
+//! What is seen at a terminal: rank 0's progress bar below the lines of all ranks.
+#![cfg(feature = "launcher")]
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::pty::openpty;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Nothing here is silent for longer, unless it hangs.
+const HANG: Duration = Duration::from_secs(120);
+
+/// What a job has written to its terminal.
+struct Seen {
+    code: Option<i32>,
+    raw: String,
+    /// The lines that stand there in the end.
+    lines: Vec<String>,
+}
+
+/// Runs `rmarun` with all its streams at a terminal of its own, to its end.
+fn at_terminal(kind: &str, arguments: &[&str]) -> Seen {
+    let pty = openpty(None, None).expect("the system has pseudo-terminals");
+    let copy = || pty.slave.try_clone().expect("a descriptor can be copied");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+    command.args(arguments).env("TERM", kind);
+    command.stdin(copy()).stdout(copy()).stderr(copy());
+    let mut child = command.spawn().expect("rmarun starts");
+    // With no handle of the terminal left but the job's own, its end is the end of what is read.
+    drop((command, pty.slave));
+    let mut terminal = File::from(pty.master);
+    let (mut raw, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let mut ready = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN)];
+        let timeout = PollTimeout::try_from(HANG).expect("a time that poll takes");
+        if poll(&mut ready, timeout) != Ok(1) {
+            let _ = child.kill();
+            panic!("{arguments:?} hangs after {}", String::from_utf8_lossy(&raw));
+        }
+        match terminal.read(&mut buffer) {
+            Ok(read) if read > 0 => raw.extend_from_slice(&buffer[..read]),
+            // EIO: nobody can write there any more.
+            _ => break,
+        }
+    }
+    let code = child.wait().expect("a child can be waited for").code();
+    let raw = String::from_utf8(raw).expect("only text is written");
+    Seen { code, lines: screen(&raw), raw }
+}
+
+/// The lines of a terminal that is wide and high enough.
+fn screen(raw: &str) -> Vec<String> {
+    let mut lines = vec![Vec::new()];
+    let (mut column, mut rest) = (0, raw);
+    while let Some(letter) = rest.chars().next() {
+        let line = lines.last_mut().expect("there is a first line");
+        let controls = ["\x1b[2K", "\x1b[K", "\x1b[?7l", "\x1b[?7h"];
+        if let Some(control) = controls.into_iter().find(|control| rest.starts_with(control)) {
+            match control {
+                "\x1b[2K" => line.clear(),
+                "\x1b[K" => line.truncate(column),
+                _ => {}
+            }
+            rest = &rest[control.len()..];
+            continue;
+        }
+        match letter {
+            '\n' => lines.push(Vec::new()),
+            '\r' => column = 0,
+            letter => {
+                line.resize(line.len().max(column + 1), ' ');
+                line[column] = letter;
+                column += 1;
+            }
+        }
+        rest = &rest[letter.len_utf8()..];
+    }
+    lines.into_iter().map(String::from_iter).collect()
+}
+
+/// The program that Cargo has built for an example, in the same profile as this test.
+fn example(name: &str) -> String {
+    let this = std::env::current_exe().expect("the test's own path");
+    let profile = this.parent().and_then(Path::parent).expect("tests are in <profile>/deps");
+    let program = profile.join("examples").join(name);
+    assert!(program.exists(), "{program:?} is missing: run 'cargo build --examples' first");
+    program.to_str().expect("the path is text").to_owned()
+}
+
+#[test]
+fn the_bar_is_seen_while_it_is_drawn_and_gone_in_the_end() {
+    for ranks in ["1", "2", "5"] {
+        let seen =
+            at_terminal("xterm", &["-n", ranks, &example("gups"), "--log-size", "19", "--verify"]);
+        assert_eq!(seen.code, Some(0), "{}", seen.raw);
+        for bar in [" updates per rank", " updates verified"] {
+            assert!(seen.raw.contains(bar), "no '{bar}' of {ranks} ranks: {}", seen.raw);
+            assert!(!seen.lines.iter().any(|line| line.contains(bar)), "{:#?}", seen.lines);
+        }
+        assert_eq!(seen.lines.len(), 4, "{:#?}", seen.lines);
+        assert!(seen.lines[0].starts_with("2,097,152 updates "), "{:#?}", seen.lines);
+        assert_eq!(seen.lines[2..], ["verified: no word is wrong", ""]);
+    }
+}
+
+/// Rank 0 draws a bar; the others write lines on both streams, in pieces. The bar stays.
+const DRAWER: &str = r#"
+    BEGIN { for (i = 0; i < 300; i++) {
+        if (rank == 0) { printf "\r\033[2Kbar %d end", i; fflush(); continue }
+        printf "%d %d ", rank, i; fflush();
+        printf "%0200d", i; fflush();
+        printf " end\n"; fflush();
+    } }"#;
+
+#[test]
+fn a_bar_does_not_mix_with_lines() {
+    let script = format!(
+        "r=$ONESIDED_RANK; if [ $r = 0 ]; then awk -v rank=0 '{DRAWER}' >&2; exit; fi
+         awk -v rank=$r '{DRAWER}' & awk -v rank=$((r + 10)) '{DRAWER}' >&2; wait"
+    );
+    let seen = at_terminal("xterm", &["-n", "4", "sh", "-c", &script]);
+    assert_eq!(seen.code, Some(0), "{}", seen.raw);
+    let (bars, lines): (Vec<_>, Vec<_>) =
+        seen.lines.iter().filter(|l| !l.is_empty()).partition(|line| line.starts_with("bar "));
+    // Passed on as an unfinished line when rank 0 has ended, and finished for who comes next.
+    assert_eq!(bars, ["bar 299 end"]);
+    let (last, lines) = lines.split_last().expect("there are lines");
+    assert!(last.starts_with("rmarun: note: none of the 4 ranks joined"), "{last}");
+    assert_eq!(lines.len(), 6 * 300);
+    for writer in ["1", "2", "3", "11", "12", "13"] {
+        let of_writer = lines.iter().filter_map(|l| l.strip_prefix(writer)?.strip_prefix(' '));
+        let expected = (0..300).map(|i| format!("{i} {i:0200} end"));
+        assert!(of_writer.eq(expected), "the lines of {writer} are not whole: {:#?}", seen.lines);
+    }
+}
+
+#[test]
+fn a_bar_of_a_rank_that_dies_does_not_hide_the_report() {
+    let script =
+        r#"[ $ONESIDED_RANK = 0 ] || exec sleep 1000; printf '\rhalf done' >&2; kill -9 $$"#;
+    let seen = at_terminal("xterm", &["-n", "2", "sh", "-c", script]);
+    assert_eq!(seen.code, Some(137), "{}", seen.raw);
+    assert_eq!(seen.lines[0], "half done");
+    assert!(seen.lines[1].contains("rank 0 (sh, pid "), "{:#?}", seen.lines);
+}
+
+#[test]
+fn a_bar_that_is_cleared_leaves_nothing() {
+    let script = r#"[ $ONESIDED_RANK = 0 ] || exit 0; printf '\rhalf done' >&2; sleep 0.2
+                    printf '\r\033[2K' >&2; sleep 0.2; printf 'all done\n' >&2"#;
+    let seen = at_terminal("xterm", &["-n", "2", "sh", "-c", script]);
+    assert_eq!(seen.lines[0], "all done");
+    assert!(seen.lines[1].starts_with("rmarun: note: "), "{:#?}", seen.lines);
+}
+
+#[test]
+fn a_bar_may_be_as_long_as_it_likes() {
+    let script = r#"[ $ONESIDED_RANK = 1 ] || printf '\r%0500d' 7 >&2"#;
+    let seen = at_terminal("xterm", &["-n", "2", "sh", "-c", script]);
+    let drawn = format!("\x1b[?7l{:0500}\x1b[K\x1b[?7h", 7);
+    assert!(seen.raw.contains(&drawn), "the terminal could wrap it: {}", seen.raw);
+}
+
+#[test]
+fn where_it_could_not_be_drawn_there_is_no_bar() {
+    let gups = example("gups");
+    for (kind, line) in [
+        ("xterm", vec!["-n", "2", "--tag-output", &gups]),
+        ("dumb", vec!["-n", "2", &gups]),
+        ("xterm", vec!["-n", "2", "sh", "-c", r#"exec "$0" 2>&1 | cat"#, &gups]),
+    ] {
+        let seen = at_terminal(kind, &line);
+        assert_eq!(seen.code, Some(0), "{}", seen.raw);
+        assert!(!seen.raw.contains("\x1b["), "{}", seen.raw);
+        assert_eq!(seen.raw.matches('\r').count(), seen.raw.matches("\r\n").count());
+    }
+}
+
+#[test]
+fn a_rank_that_writes_its_errors_to_a_file_draws_nothing_there() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("terminal-errors");
+    let file = file.to_str().expect("the path is text");
+    let script = r#"[ $ONESIDED_RANK = 0 ] && exec "$0" 2> "$1"; exec "$0""#;
+    let seen = at_terminal("xterm", &["-n", "2", "sh", "-c", script, &example("gups"), file]);
+    assert_eq!(seen.code, Some(0), "{}", seen.raw);
+    assert_eq!(std::fs::read_to_string(file).expect("the file is there"), "");
+}
+
+#[test]
+fn without_a_terminal_nothing_is_drawn() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+    let drawing = r#"printf '\rhalf\rdone' >&2; exec "$0""#;
+    command.args(["-n", "2", "sh", "-c", drawing, &example("gups")]).env("TERM", "xterm");
+    let output = command.output().expect("rmarun starts");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "\rhalf\rdone\n\rhalf\rdone");
+}
