@@ -91,6 +91,42 @@ pub enum Call {
     AllocMem,
     /// `MPI_Free_mem`.
     FreeMem,
+    /// `MPI_Gatherv`.
+    Gatherv,
+    /// `MPI_Scatter`.
+    Scatter,
+    /// `MPI_Scatterv`.
+    Scatterv,
+    /// `MPI_Allgatherv`.
+    Allgatherv,
+    /// `MPI_Alltoall`.
+    Alltoall,
+    /// `MPI_Alltoallv`.
+    Alltoallv,
+    /// `MPI_Reduce_scatter_block`.
+    ReduceScatterBlock,
+    /// `MPI_Reduce_scatter`.
+    ReduceScatter,
+    /// `MPI_Scan`.
+    Scan,
+    /// `MPI_Exscan`.
+    Exscan,
+    /// `MPI_Comm_dup`.
+    CommDup,
+    /// `MPI_Comm_create`.
+    CommCreate,
+    /// `MPI_Comm_create_group`.
+    CommCreateGroup,
+    /// `MPI_Comm_split`.
+    CommSplit,
+    /// `MPI_Comm_free`.
+    CommFree,
+    /// `MPI_Comm_set_info`.
+    CommSetInfo,
+    /// A function of an attribute of a communicator or window.
+    Attribute,
+    /// A function of an info object.
+    Info,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -137,6 +173,24 @@ const NAMES: &[(Call, &str)] = &[
     (Call::SharedQuery, "shared_query"),
     (Call::AllocMem, "alloc_mem"),
     (Call::FreeMem, "free_mem"),
+    (Call::Gatherv, "gatherv"),
+    (Call::Scatter, "scatter"),
+    (Call::Scatterv, "scatterv"),
+    (Call::Allgatherv, "allgatherv"),
+    (Call::Alltoall, "alltoall"),
+    (Call::Alltoallv, "alltoallv"),
+    (Call::ReduceScatterBlock, "reduce_scatter_block"),
+    (Call::ReduceScatter, "reduce_scatter"),
+    (Call::Scan, "scan"),
+    (Call::Exscan, "exscan"),
+    (Call::CommDup, "communicator dup"),
+    (Call::CommCreate, "communicator create"),
+    (Call::CommCreateGroup, "communicator create_group"),
+    (Call::CommSplit, "communicator split"),
+    (Call::CommFree, "communicator free"),
+    (Call::CommSetInfo, "communicator set_info"),
+    (Call::Attribute, "attribute"),
+    (Call::Info, "info"),
 ];
 
 impl Call {

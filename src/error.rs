@@ -3,57 +3,15 @@
 //! Every error names call, window, ranks and values; a call that is refused for its arguments or
 //! its epoch has changed nothing. [`Error::class`] gives MPI's error class.
 
+mod class;
+
 use crate::call::Call;
 use std::fmt;
 
+pub use class::ErrorClass;
+
 /// What every call returns.
 pub type Result<T> = std::result::Result<T, Error>;
-
-/// Error classes: Table 11.1 of MPI-2.2 §11.6.2 and their neighbours in MPI-4.1 §9.4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorClass {
-    /// `MPI_ERR_RANK`
-    Rank,
-    /// `MPI_ERR_COUNT`
-    Count,
-    /// `MPI_ERR_TYPE`
-    Type,
-    /// `MPI_ERR_OP`
-    Op,
-    /// `MPI_ERR_GROUP`
-    Group,
-    /// `MPI_ERR_ROOT`
-    Root,
-    /// `MPI_ERR_SIZE`
-    Size,
-    /// `MPI_ERR_DISP`
-    Disp,
-    /// `MPI_ERR_ASSERT`
-    Assert,
-    /// `MPI_ERR_RMA_SYNC`
-    RmaSync,
-    /// `MPI_ERR_RMA_CONFLICT`
-    RmaConflict,
-    /// `MPI_ERR_RMA_RANGE`
-    RmaRange,
-    /// `MPI_ERR_RMA_ATTACH`
-    RmaAttach,
-    /// `MPI_ERR_RMA_SHARED`
-    RmaShared,
-    /// `MPI_ERR_RMA_FLAVOR`
-    RmaFlavor,
-    /// `MPI_ERR_BASE`
-    Base,
-    /// `MPI_ERR_NO_MEM`
-    NoMem,
-    /// `MPI_ERR_PROC_FAILED` (User-Level Failure Mitigation)
-    ProcFailed,
-    /// `MPI_ERR_ARG`
-    Arg,
-    /// `MPI_ERR_OTHER`
-    Other,
-}
 
 /// Which call, on which window, by which rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,6 +213,61 @@ pub enum Error {
         /// What is wrong with which rank.
         problem: String,
     },
+    /// A communicator that the call cannot use: it is freed, may not be freed, or another thread
+    /// of this rank is in a collective on it (`MPI_ERR_COMM`).
+    #[error("{at}: {problem}")]
+    Communicator {
+        /// Where.
+        at: Place,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A buffer that the call needs was not given (`MPI_ERR_BUFFER`).
+    #[error("{at}: {problem}")]
+    Buffer {
+        /// Where.
+        at: Place,
+        /// Which buffer.
+        problem: &'static str,
+    },
+    /// An attribute key that was freed (`MPI_ERR_KEYVAL`).
+    #[error("{at}: the attribute key has been freed")]
+    Keyval {
+        /// Where.
+        at: Place,
+    },
+    /// A copy or delete callback of an attribute has refused.
+    #[error("{at}: {problem}")]
+    Attribute {
+        /// Where.
+        at: Place,
+        /// Which callback of which rank, and what it said.
+        problem: String,
+    },
+    /// An info key that cannot be (`MPI_ERR_INFO_KEY`).
+    #[error("{at}: {problem}")]
+    InfoKey {
+        /// Where.
+        at: Place,
+        /// What is wrong with the key.
+        problem: String,
+    },
+    /// An info value that cannot be (`MPI_ERR_INFO_VALUE`).
+    #[error("{at}: {problem}")]
+    InfoValue {
+        /// Where.
+        at: Place,
+        /// What is wrong with the value of which key.
+        problem: String,
+    },
+    /// An info key that is not set (`MPI_ERR_INFO_NOKEY`).
+    #[error("{at}: the info key '{key}' is not set")]
+    InfoNokey {
+        /// Where.
+        at: Place,
+        /// The key.
+        key: String,
+    },
     /// Not enough memory; the same error on every rank of the collective.
     #[error("{at}: {requested} bytes are needed, {available} are available ({limit})")]
     NoMemory {
@@ -327,35 +340,6 @@ fn holding(lock_of: &Option<u32>) -> String {
 }
 
 impl Error {
-    /// The error class of the standard.
-    pub fn class(&self) -> ErrorClass {
-        match self {
-            Error::Range { .. } => ErrorClass::RmaRange,
-            Error::TargetRank { .. } => ErrorClass::Rank,
-            Error::Root { .. } => ErrorClass::Root,
-            Error::Epoch { .. } => ErrorClass::RmaSync,
-            Error::Assertion { .. } => ErrorClass::Assert,
-            Error::Count { .. } => ErrorClass::Count,
-            Error::Datatype { .. } => ErrorClass::Type,
-            Error::Operation { .. } => ErrorClass::Op,
-            Error::Conflict { .. } => ErrorClass::RmaConflict,
-            Error::Size { .. } => ErrorClass::Size,
-            Error::DispUnit { .. } => ErrorClass::Disp,
-            Error::Group { .. } => ErrorClass::Group,
-            Error::Base { .. } => ErrorClass::Base,
-            Error::Attach { .. } => ErrorClass::RmaAttach,
-            Error::Flavour { .. } => ErrorClass::RmaFlavor,
-            Error::Unreachable { .. } => ErrorClass::RmaShared,
-            Error::NoMemory { .. } => ErrorClass::NoMem,
-            Error::RankFailed { .. } => ErrorClass::ProcFailed,
-            Error::Mismatch { .. } => ErrorClass::Arg,
-            Error::NotInJob { .. }
-            | Error::AlreadyInitialised
-            | Error::Damaged { .. }
-            | Error::System { .. } => ErrorClass::Other,
-        }
-    }
-
     /// A refusal of the operating system.
     pub(crate) fn system(what: &'static str, source: impl Into<std::io::Error>) -> Error {
         Error::System { what, source: source.into() }

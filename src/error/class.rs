@@ -1,0 +1,99 @@
+//! The standard's error classes, and which error has which.
+
+use super::Error;
+
+/// Error classes: Table 11.1 of MPI-2.2 §11.6.2 and their neighbours in MPI-4.1 §9.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// `MPI_ERR_RANK`
+    Rank,
+    /// `MPI_ERR_COUNT`
+    Count,
+    /// `MPI_ERR_TYPE`
+    Type,
+    /// `MPI_ERR_OP`
+    Op,
+    /// `MPI_ERR_GROUP`
+    Group,
+    /// `MPI_ERR_ROOT`
+    Root,
+    /// `MPI_ERR_SIZE`
+    Size,
+    /// `MPI_ERR_DISP`
+    Disp,
+    /// `MPI_ERR_ASSERT`
+    Assert,
+    /// `MPI_ERR_RMA_SYNC`
+    RmaSync,
+    /// `MPI_ERR_RMA_CONFLICT`
+    RmaConflict,
+    /// `MPI_ERR_RMA_RANGE`
+    RmaRange,
+    /// `MPI_ERR_RMA_ATTACH`
+    RmaAttach,
+    /// `MPI_ERR_RMA_SHARED`
+    RmaShared,
+    /// `MPI_ERR_RMA_FLAVOR`
+    RmaFlavor,
+    /// `MPI_ERR_BASE`
+    Base,
+    /// `MPI_ERR_NO_MEM`
+    NoMem,
+    /// `MPI_ERR_PROC_FAILED` (User-Level Failure Mitigation)
+    ProcFailed,
+    /// `MPI_ERR_COMM`
+    Comm,
+    /// `MPI_ERR_BUFFER`
+    Buffer,
+    /// `MPI_ERR_KEYVAL`
+    Keyval,
+    /// `MPI_ERR_INFO_KEY`
+    InfoKey,
+    /// `MPI_ERR_INFO_VALUE`
+    InfoValue,
+    /// `MPI_ERR_INFO_NOKEY`
+    InfoNokey,
+    /// `MPI_ERR_ARG`
+    Arg,
+    /// `MPI_ERR_OTHER`
+    Other,
+}
+
+impl Error {
+    /// The error class of the standard.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Error::Range { .. } => ErrorClass::RmaRange,
+            Error::TargetRank { .. } => ErrorClass::Rank,
+            Error::Root { .. } => ErrorClass::Root,
+            Error::Epoch { .. } => ErrorClass::RmaSync,
+            Error::Assertion { .. } => ErrorClass::Assert,
+            Error::Count { .. } => ErrorClass::Count,
+            Error::Datatype { .. } => ErrorClass::Type,
+            Error::Operation { .. } => ErrorClass::Op,
+            Error::Conflict { .. } => ErrorClass::RmaConflict,
+            Error::Size { .. } => ErrorClass::Size,
+            Error::DispUnit { .. } => ErrorClass::Disp,
+            Error::Group { .. } => ErrorClass::Group,
+            Error::Base { .. } => ErrorClass::Base,
+            Error::Attach { .. } => ErrorClass::RmaAttach,
+            Error::Flavour { .. } => ErrorClass::RmaFlavor,
+            Error::Unreachable { .. } => ErrorClass::RmaShared,
+            Error::NoMemory { .. } => ErrorClass::NoMem,
+            Error::RankFailed { .. } => ErrorClass::ProcFailed,
+            Error::Communicator { .. } => ErrorClass::Comm,
+            Error::Buffer { .. } => ErrorClass::Buffer,
+            Error::Keyval { .. } => ErrorClass::Keyval,
+            Error::InfoKey { .. } => ErrorClass::InfoKey,
+            Error::InfoValue { .. } => ErrorClass::InfoValue,
+            Error::InfoNokey { .. } => ErrorClass::InfoNokey,
+            Error::Mismatch { .. } => ErrorClass::Arg,
+            Error::Attribute { .. }
+            | Error::NotInJob { .. }
+            | Error::AlreadyInitialised
+            | Error::Damaged { .. }
+            | Error::System { .. } => ErrorClass::Other,
+        }
+    }
+}
