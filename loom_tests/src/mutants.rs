@@ -117,9 +117,9 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::RunsAhead => &["fence/kinds that disagree x"],
         Fault::PostSlotShared => &["pscw/two targets in turn x"],
         Fault::PostStale => &["pscw/ring x"],
-        Fault::CompletedReset => &["pscw/test x"],
-        Fault::NocheckCounts => &["pscw/nocheck x"],
-        Fault::TableEarly => &["pscw/table x"],
+        Fault::CompletedReset => &["pscw/one way, test x"],
+        Fault::NocheckCounts => &["pscw/one way, nocheck x"],
+        Fault::TableEarly => &["pscw/one way, table x"],
         Fault::ReaderIgnoresWriter | Fault::WriterIgnoresReaders => {
             &["lock/shared then exclusive x"]
         }
@@ -129,7 +129,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::NestedQueues => &["parking/nested locks x"],
         Fault::FairForever => &["lock/past a mere waiter x"],
         Fault::HoldersPassed => &["lock/shared then exclusive x", "lock/exclusive x"],
-        Fault::LockAllIgnored => &["lock_all/read all, write one x"],
+        Fault::LockAllIgnored => &["lock_all/one holder, rank"],
         Fault::TargetFirst => &["lock_all/holder waits for a reader x"],
         Fault::SleepUnannounced | Fault::SleepWithoutCheck | Fault::WakeForgotten => {
             &["parking/fence x"]

@@ -1,6 +1,6 @@
 //! Mutual exclusion inside the library: accumulates, and the allocator of the segment.
 
-use crate::explore::{BOUND_2, BOUND_3, BOUND_5, Model, WIDE};
+use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model, WIDE};
 use crate::prim::Site;
 use crate::sync::Exclusion;
 use crate::world::{Data, Job, run};
@@ -19,7 +19,7 @@ pub fn models() -> Vec<Model> {
             Model::new("accumulate", &name, ranks, move |n| counted(n, rounds, sites))
         };
         models.push(model(2, 1));
-        models.push(model(2, 2).within(BOUND_3, BOUND_5));
+        models.push(model(2, 2).within(BOUND_3, EXHAUSTIVE));
         models.push(model(3, 1));
     }
     let sites = USES[0].1;

@@ -1,7 +1,7 @@
 //! Job failure: a rank stops after any of its steps, the launcher sets the failed word at any
 //! later time, and every wait for that rank ends with an error.
 
-use crate::explore::{BOUND_2, BOUND_3, Model};
+use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model};
 use crate::prim::{JobFailed, Site};
 use crate::sync::{
     BarrierWords, Exclusion, FenceKind, Held, LockWords, PostSlot, PscwWords, Queueing, Round,
@@ -11,22 +11,48 @@ use crate::sync::{
 use crate::world::{Job, Message, each, run};
 
 /// The models of this protocol: each scenario, stopped after each number of the victim's steps,
-/// polling and asleep.
+/// polling and asleep. Asleep, the launcher's step is the last one of the victim's thread, which
+/// has nothing left to do: the failure still comes at any later time, and two threads can be
+/// explored exhaustively where three cannot.
 pub fn models() -> Vec<Model> {
     let mut models = Vec::new();
     for scenario in SCENARIOS {
         for stop in 0..=scenario.victim.len() {
             let name = format!("{}, stopped after step {stop}", scenario.name);
-            let model = Model::new("failure", &name, 2, move |_| fails(scenario, stop))
-                .within(BOUND_2, BOUND_3);
-            models.push(model.clone());
-            models.push(model.parked());
+            let model = |by| {
+                Model::new("failure", &name, 2, move |_| fails(scenario, stop, by))
+                    .within(BOUND_2, EXHAUSTIVE)
+            };
+            models.push(model(Launcher::Apart));
+            let asleep = model(Launcher::AfterVictim).parked();
+            // After its last step nothing fails: `parking` has those programs.
+            let deep = if stop < scenario.victim.len() { EXHAUSTIVE } else { BOUND_3 };
+            models.push(asleep.within(BOUND_2, deep));
         }
     }
-    let inside = Model::new("failure", "accumulate", 2, stopped_inside).within(BOUND_2, BOUND_3);
-    models.push(inside.clone());
-    models.push(inside.parked());
+    let inside = |by| {
+        Model::new("failure", "accumulate", 2, move |_| stopped_inside(by))
+            .within(BOUND_2, EXHAUSTIVE)
+    };
+    models.push(inside(Launcher::Apart));
+    // Too long asleep without a bound; its lock is that of the scenario "exclusive lock".
+    models.push(inside(Launcher::AfterVictim).parked().within(BOUND_2, BOUND_3));
     models
+}
+
+/// Which thread sets the failed word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Launcher {
+    /// One of its own.
+    Apart,
+    /// The victim's, when it has stopped.
+    AfterVictim,
+}
+
+impl Launcher {
+    fn threads(self) -> usize {
+        if self == Launcher::Apart { 3 } else { 2 }
+    }
 }
 
 type Step = fn(&World, &mut Memory) -> Result<(), JobFailed>;
@@ -104,25 +130,32 @@ struct Memory {
     completes: u32,
 }
 
-/// One execution. Rank 0 is the launcher, 1 the victim, 2 the survivor.
-fn fails(scenario: &'static Scenario, stop: usize) {
+/// One execution. Rank 0 is the survivor, 1 the victim, 2 the launcher if it is apart.
+fn fails(scenario: &'static Scenario, stop: usize, launcher: Launcher) {
     let world = || World { slots: each(1), ..World::default() };
-    run(3, world, move |w, me| match me {
-        0 => {
-            w.stopped.receive(&w.outside, 1);
-            if stop < scenario.victim.len() {
-                w.job.failed.set(2);
-            }
-        }
+    let failed = stop < scenario.victim.len();
+    run(launcher.threads(), world, move |w, me| match me {
+        0 => survives(scenario, stop, w),
         1 => {
             let mut memory = Memory::default();
             for step in &scenario.victim[..stop] {
                 assert!(step(w, &mut memory).is_ok(), "failed before the failure");
-                w.steps_done.send();
+                if scenario.lead > 0 {
+                    w.steps_done.send();
+                }
             }
-            w.stopped.send();
+            if launcher == Launcher::Apart {
+                w.stopped.send();
+            } else if failed {
+                w.job.failed.set(2);
+            }
         }
-        _ => survives(scenario, stop, w),
+        _ => {
+            w.stopped.receive(&w.outside, 1);
+            if failed {
+                w.job.failed.set(2);
+            }
+        }
     });
 }
 
@@ -140,26 +173,29 @@ fn survives(scenario: &Scenario, stop: usize, w: &World) {
 }
 
 /// The victim is inside an accumulate until the survivor has got its error.
-fn stopped_inside(_: usize) {
+fn stopped_inside(launcher: Launcher) {
     const SITES: (Site, Site) = (Site::AccumulatePost, Site::AccumulatePre);
     let world = World::default;
-    run(3, world, |w, me| match me {
+    run(launcher.threads(), world, move |w, me| match me {
         0 => {
             w.stopped.receive(&w.outside, 1);
-            w.job.failed.set(2);
+            let waited = w.exclusion.run(SITES, &w.job.waiter(), || ());
+            assert_eq!(waited, Err(JobFailed), "two ranks inside");
+            w.survivor_done.send();
         }
         1 => {
             let inside = w.exclusion.run(SITES, &w.job.waiter(), || {
                 w.stopped.send();
+                if launcher == Launcher::AfterVictim {
+                    w.job.failed.set(2);
+                }
                 w.survivor_done.receive(&w.outside, 1);
             });
             assert!(inside.is_ok(), "failed before the failure");
         }
         _ => {
             w.stopped.receive(&w.outside, 1);
-            let waited = w.exclusion.run(SITES, &w.job.waiter(), || ());
-            assert_eq!(waited, Err(JobFailed), "two ranks inside");
-            w.survivor_done.send();
+            w.job.failed.set(2);
         }
     });
 }

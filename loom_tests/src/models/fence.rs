@@ -18,6 +18,7 @@ pub fn models() -> Vec<Model> {
         model("one for all", 3, one_for_all).within(BOUND_2, EXHAUSTIVE),
         model("one for all", 4, one_for_all).within(WIDE, BOUND_2),
         model("arrive only", 2, arrive_only).within(BOUND_2, ONE_LOOK),
+        model("arrive only, once", 2, arrive_once),
         model("arrive only", 3, arrive_only).within(WIDE, WIDE),
         model("kinds that disagree", 3, kinds_that_disagree),
     ]
@@ -96,6 +97,21 @@ fn kinds_that_disagree(ranks: usize) {
                     w.fence(&mut round, BARRIER);
                 }
             }
+        },
+    );
+}
+
+/// The shortest program in which a fence that waits comes after one that does not.
+pub(super) fn arrive_once(ranks: usize) {
+    run(
+        ranks,
+        || world(ranks),
+        move |w, me| {
+            let mut round = Round::default();
+            w.fence(&mut round, FenceKind::ArriveOnly);
+            w.window[me].set(2);
+            w.fence(&mut round, BARRIER);
+            assert_eq!(w.window[1 - me].get(), 2, "get after one that did not wait");
         },
     );
 }

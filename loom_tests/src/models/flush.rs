@@ -24,6 +24,8 @@ pub fn models() -> Vec<Model> {
     for (name, flush) in FLUSHES {
         let relay = format!("{name} then message");
         models.push(Model::new("flush", &relay, 3, move |n| relayed(n, flush)));
+        let back = format!("{name} there and back");
+        models.push(Model::new("flush", &back, 2, move |n| there_and_back(n, flush)));
         let crosswise = format!("{name} crosswise");
         let model = Model::new("flush", &crosswise, 2, move |n| store_buffering(n, flush));
         models.push(model.with_full_barrier());
@@ -87,6 +89,29 @@ fn relayed(ranks: usize, flush: Flush) {
                 flush();
                 w.messages[2].send();
             }
+        }
+        unlock_all(Some(&w.window));
+    });
+}
+
+/// Both ranks are inside `lock_all`: a put, a flush and a message, and the same way back.
+fn there_and_back(ranks: usize, flush: Flush) {
+    run(ranks, world, move |w, me| {
+        passed(lock_all(Some(&w.window), &w.job.waiter()));
+        if me == 0 {
+            w.data.set(1);
+            flush();
+            w.messages[0].send();
+            w.messages[1].receive(&w.job, 1);
+            flush();
+            assert_eq!(w.data.get(), 2, "get");
+        } else {
+            w.messages[0].receive(&w.job, 1);
+            flush();
+            assert_eq!(w.data.get(), 1, "get");
+            w.data.set(2);
+            flush();
+            w.messages[1].send();
         }
         unlock_all(Some(&w.window));
     });

@@ -1,6 +1,6 @@
 //! The lock of one target, and its meeting with the window-wide one.
 
-use crate::explore::{BOUND_2, BOUND_3, BOUND_5, Model, ONE_LOOK, WIDE};
+use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, ONE_LOOK, WIDE};
 use crate::sync::{Held, LockWords, Queueing, Side, lock, lock_nocheck, unlock, unlock_nocheck};
 use crate::world::{Data, Job, Message, each, passed, run};
 
@@ -21,6 +21,13 @@ pub fn models() -> Vec<Model> {
         model("nocheck", 2, nocheck),
         model("owner", 2, owner),
     ];
+    for writer in 0..2 {
+        let name = format!("one reader, rank {writer} writes");
+        let model = Model::new("lock", &name, 2, move |n| readers(n, writer));
+        models.push(model.within(BOUND_3, EXHAUSTIVE));
+    }
+    models.push(model("one twice", 2, one_twice).within(BOUND_3, EXHAUSTIVE));
+    models.push(model("two targets at once", 2, two_targets).within(BOUND_3, EXHAUSTIVE));
     for writer in 0..3 {
         let name = format!("two readers, rank {writer} writes");
         models.push(
@@ -185,6 +192,42 @@ fn several_targets(ranks: usize) {
             w.look(second);
             w.unlock(0, Held::Shared);
             w.unlock(1, Held::Shared);
+        },
+    );
+    w.assert_free();
+}
+
+/// Rank 0 comes back for the exclusive lock while rank 1 may still wait for it.
+fn one_twice(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(1),
+        |w, me| {
+            for _ in 0..2 - me {
+                w.write(me, 0);
+            }
+        },
+    );
+    assert_eq!(w.data[0][0].get(), 3, "an update is lost");
+    w.assert_free();
+}
+
+/// Rank 0 holds the locks of two targets together, one of which rank 1 writes.
+fn two_targets(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(2),
+        |w, me| {
+            if me == 0 {
+                w.lock(me, 0, Held::Shared, Queueing::Fair);
+                w.lock(me, 1, Held::Exclusive, Queueing::HoldersOnly);
+                w.look(0);
+                w.count_up(1);
+                w.unlock(1, Held::Exclusive);
+                w.unlock(0, Held::Shared);
+            } else {
+                w.write(me, 0);
+            }
         },
     );
     w.assert_free();

@@ -2,7 +2,7 @@
 //! invariants 6 and 7 of `src/sync/README.md`.
 
 use super::lock::{World, world};
-use crate::explore::{BOUND_2, BOUND_3, BOUND_5, Model, WIDE};
+use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::sync::{Held, Queueing, lock_all, unlock_all};
 use crate::world::{passed, run};
 
@@ -17,6 +17,11 @@ pub fn models() -> Vec<Model> {
         Model::new("lock_all", "holder waits for a reader", 3, holder_waits),
         Model::new("lock_all", "nested, two exclusive", 4, nested_four).within(WIDE, BOUND_2),
     ];
+    for writer in 0..2 {
+        let name = format!("one holder, rank {writer} writes");
+        let model = Model::new("lock_all", &name, 2, move |n| holders(n, writer));
+        models.push(model.within(BOUND_3, EXHAUSTIVE));
+    }
     for writer in 0..3 {
         let name = format!("two holders, rank {writer} writes");
         let model = Model::new("lock_all", &name, 3, move |n| holders(n, writer));
@@ -55,7 +60,7 @@ pub(super) fn read_all_write_one(ranks: usize) {
 }
 
 /// One rank writes, the others hold `lock_all`: two that leave, and one writer they admit.
-fn holders(ranks: usize, writer: usize) {
+pub(super) fn holders(ranks: usize, writer: usize) {
     let w = run(
         ranks,
         || world(1),

@@ -8,6 +8,8 @@ use crate::sync::{
 };
 use crate::world::{Data, Job, each, passed, run};
 
+pub(super) mod one_way;
+
 /// The models of this protocol.
 pub fn models() -> Vec<Model> {
     let model = |name, ranks, run: fn(usize)| Model::new("pscw", name, ranks, run);
@@ -29,33 +31,38 @@ pub fn models() -> Vec<Model> {
         model("table", 2, table).within(BOUND_2, ONE_LOOK),
         model("table", 3, table).within(WIDE, WIDE),
         model("two lives", 2, two_lives).within(WIDE, WIDE),
+        model("one way, two epochs", 2, |n| origins(n, 2)).within(BOUND_2, EXHAUSTIVE),
+        model("one way, nocheck", 2, one_way::nocheck).within(BOUND_2, EXHAUSTIVE),
+        model("one way, test", 2, one_way::tested).within(BOUND_2, EXHAUSTIVE),
+        model("one way, table", 2, one_way::table).within(BOUND_2, EXHAUSTIVE),
+        model("one way, two lives", 2, one_way::two_lives).within(BOUND_2, ONE_LOOK),
     ]
 }
 
 /// The words and the memory of one window.
-struct Window {
-    words: Vec<PscwWords>,
+pub(super) struct Window {
+    pub words: Vec<PscwWords>,
     /// Of each target, one slot per origin.
-    slots: Vec<Vec<PostSlot>>,
-    data: Vec<Data>,
+    pub slots: Vec<Vec<PostSlot>>,
+    pub data: Vec<Data>,
 }
 
-struct World {
-    job: Job,
-    windows: Vec<Window>,
-    barrier: BarrierWords,
+pub(super) struct World {
+    pub job: Job,
+    pub windows: Vec<Window>,
+    pub barrier: BarrierWords,
 }
 
 /// What one rank knows of one window.
-struct Side<'a> {
-    job: &'a Job,
-    window: &'a Window,
-    me: usize,
-    posts_seen: Vec<u32>,
-    completes_seen: u32,
+pub(super) struct Side<'a> {
+    pub job: &'a Job,
+    pub window: &'a Window,
+    pub me: usize,
+    pub posts_seen: Vec<u32>,
+    pub completes_seen: u32,
 }
 
-fn world(ranks: usize, windows: usize) -> World {
+pub(super) fn world(ranks: usize, windows: usize) -> World {
     let window = || Window {
         words: each(ranks),
         slots: (0..ranks).map(|_| each(ranks)).collect(),
@@ -66,14 +73,14 @@ fn world(ranks: usize, windows: usize) -> World {
 }
 
 impl World {
-    fn side(&self, window: usize, me: usize) -> Side<'_> {
+    pub fn side(&self, window: usize, me: usize) -> Side<'_> {
         let window = &self.windows[window];
         let posts_seen = vec![0; window.words.len()];
         Side { job: &self.job, window, me, posts_seen, completes_seen: 0 }
     }
 
     /// Leaves in every slot what an earlier user of the memory may have left there.
-    fn with_garbage(self) -> World {
+    pub fn with_garbage(self) -> World {
         for window in &self.windows {
             for slot in window.slots.iter().flatten() {
                 slot.add(5);
@@ -85,16 +92,16 @@ impl World {
 
 impl Side<'_> {
     /// Which slots this origin looks at for `target` (the caller of `sync` chooses them).
-    fn row(&self, target: usize) -> usize {
+    pub fn row(&self, target: usize) -> usize {
         if planted(Fault::PostSlotShared) { 0 } else { target }
     }
 
-    fn post(&self, origins: &[usize]) {
+    pub fn post(&self, origins: &[usize]) {
         let row = &self.window.slots[self.row(self.me)];
         post(origins.iter().map(|&origin| &row[origin]));
     }
 
-    fn start(&mut self, targets: &[usize]) {
+    pub fn start(&mut self, targets: &[usize]) {
         for &target in targets {
             let row = self.row(target);
             let slot = &self.window.slots[row][self.me];
@@ -103,33 +110,33 @@ impl Side<'_> {
         started();
     }
 
-    fn start_nocheck(&mut self, target: usize) {
+    pub fn start_nocheck(&mut self, target: usize) {
         if planted(Fault::NocheckCounts) {
             self.posts_seen[target] += 1;
         }
         started();
     }
 
-    fn complete(&self, targets: &[usize]) {
+    pub fn complete(&self, targets: &[usize]) {
         complete(targets.iter().map(|&target| &self.window.words[target]));
     }
 
-    fn wait(&mut self, origins: u32) {
+    pub fn wait(&mut self, origins: u32) {
         let words = &self.window.words[self.me];
         passed(wait(words, origins, &mut self.completes_seen, &self.job.waiter()));
     }
 
-    fn data(&self, rank: usize) -> &Data {
+    pub fn data(&self, rank: usize) -> &Data {
         &self.window.data[rank]
     }
 
     /// The table of slots of `target`, once it exists.
-    fn find_table(&self, target: usize) {
+    pub fn find_table(&self, target: usize) {
         let at = self.window.words[target].table(&self.job.waiter());
         assert_eq!(at, Ok(1), "where the slots are");
     }
 
-    fn publish_table(&self) {
+    pub fn publish_table(&self) {
         let words = &self.window.words[self.me];
         if words.own_table() == 0 {
             words.publish_table(1, &self.window.slots[self.me]);
@@ -188,7 +195,7 @@ pub(super) fn origins(ranks: usize, epochs: u32) {
     );
 }
 
-fn exposes(side: &mut Side<'_>, origin: usize) {
+pub(super) fn exposes(side: &mut Side<'_>, origin: usize) {
     let me = side.me;
     side.data(me).set(1);
     side.post(&[origin]);
@@ -196,7 +203,7 @@ fn exposes(side: &mut Side<'_>, origin: usize) {
     assert_eq!(side.data(me).get(), 2, "local load");
 }
 
-fn accesses(side: &mut Side<'_>, targets: &[usize]) {
+pub(super) fn accesses(side: &mut Side<'_>, targets: &[usize]) {
     side.start(targets);
     for &target in targets {
         assert_eq!(side.data(target).get(), 1, "get");
