@@ -1,4 +1,4 @@
-//! Groups: ordered sets of the job's ranks (MPI-2.2 §6.3).
+//! Groups: ordered sets of the job's ranks (MPI-2.2 §6.3, MPI-4.1 §7.3).
 
 use crate::call::Call;
 use crate::error::{Error, Place, Result};
@@ -21,18 +21,21 @@ impl std::fmt::Display for Rank {
     }
 }
 
-/// An ordered set of ranks of the job, cheap to clone. All its functions are local.
+/// An ordered set of ranks of the job, cheap to clone. All its functions are local and do not
+/// block; `MPI_Group_free` is dropping it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// World ranks, each at most once, in the group's order.
     members: Arc<[u32]>,
 }
 
-/// How two groups compare (MPI-2.2 §6.3.1).
+/// How two groups (MPI-2.2 §6.3.1) or communicators (MPI-2.2 §6.4.1) compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// `MPI_IDENT`: same members, same order.
+    /// `MPI_IDENT`: same members, same order; of communicators, the same communicator.
     Identical,
+    /// `MPI_CONGRUENT`: two communicators of identical groups. Groups never are.
+    Congruent,
     /// `MPI_SIMILAR`: same members, another order.
     Similar,
     /// `MPI_UNEQUAL`
@@ -45,8 +48,13 @@ impl Group {
         Group { members: (0..n).collect() }
     }
 
-    fn of(members: impl IntoIterator<Item = u32>) -> Group {
+    pub(crate) fn of(members: impl IntoIterator<Item = u32>) -> Group {
         Group { members: members.into_iter().collect() }
+    }
+
+    /// `MPI_GROUP_EMPTY`
+    pub fn empty() -> Group {
+        Group::of([])
     }
 
     /// `MPI_Group_size`
@@ -54,7 +62,7 @@ impl Group {
         self.members.len() as u32
     }
 
-    /// Whether the group is `MPI_GROUP_EMPTY`.
+    /// Whether the group has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -91,6 +99,43 @@ impl Group {
     /// [`Error::Group`] for a rank that is not in the group or is named twice.
     pub fn excl(&self, ranks: &[u32]) -> Result<Group> {
         Ok(self.difference(&self.incl(ranks)?))
+    }
+
+    /// `MPI_Group_range_incl`: as [`Group::incl`] of the ranks of all `ranges`, each (first, last,
+    /// stride): first, first + stride and so on, up to last or, with a negative stride, down to it.
+    ///
+    /// # Errors
+    /// [`Error::Group`] for a stride of zero or one that leads away from last; as [`Group::incl`].
+    pub fn range_incl(&self, ranges: &[(u32, u32, i32)]) -> Result<Group> {
+        self.incl(&self.ranks_in(ranges)?)
+    }
+
+    /// `MPI_Group_range_excl`: as [`Group::excl`] of the ranks of all `ranges`.
+    ///
+    /// # Errors
+    /// As [`Group::range_incl`].
+    pub fn range_excl(&self, ranges: &[(u32, u32, i32)]) -> Result<Group> {
+        self.excl(&self.ranks_in(ranges)?)
+    }
+
+    /// The ranks that `ranges` name, until one is not in the group.
+    fn ranks_in(&self, ranges: &[(u32, u32, i32)]) -> Result<Vec<u32>> {
+        let mut ranks = Vec::new();
+        for (first, last, stride) in ranges {
+            let (from, to, step) = (i64::from(*first), i64::from(*last), i64::from(*stride));
+            if step == 0 || (to - from).signum() == -step.signum() {
+                let problem = format!("stride {stride} does not lead from rank {first} to {last}");
+                return Err(self.problem(problem));
+            }
+            for k in 0..=(to - from) / step {
+                let rank = u32::try_from(from + k * step).unwrap_or(u32::MAX);
+                if rank >= self.size() {
+                    return Err(self.no_rank(rank));
+                }
+                ranks.push(rank);
+            }
+        }
+        Ok(ranks)
     }
 
     /// `MPI_Group_union`: this group's members, then those of `other` that it lacks.
@@ -170,6 +215,24 @@ mod tests {
         assert!(a.incl(&[4]).is_err() && a.incl(&[1, 1]).is_err() && a.excl(&[9]).is_err());
         let to = a.translate(&[0, 1], &group(&[2, 3])).unwrap();
         assert_eq!(to, [Rank::NULL, Rank(0)]);
+    }
+
+    #[test]
+    fn ranges_go_up_and_down() {
+        let a = group(&[10, 11, 12, 13, 14, 15, 16]);
+        let incl = |ranges: &[_]| a.range_incl(ranges).map(|group| group.world_ranks().to_vec());
+        assert_eq!(incl(&[(1, 6, 2), (4, 0, -4)]).unwrap(), [11, 13, 15, 14, 10]);
+        assert_eq!(incl(&[(6, 1, -3), (2, 2, -1), (5, 5, 9)]).unwrap(), [16, 13, 12, 15]);
+        assert_eq!(incl(&[(0, 9, 5)]).unwrap(), [10, 15], "last itself need not be a rank");
+        assert!(incl(&[]).unwrap().is_empty());
+        let rest = a.range_excl(&[(0, 4, 2), (6, 6, 1)]).unwrap();
+        assert_eq!(rest, group(&[11, 13, 15]));
+        for bad in [(0, 3, 0), (3, 0, 1), (0, 3, -1), (5, 8, 1), (0, u32::MAX, 1)] {
+            let error = a.range_incl(&[bad]).unwrap_err();
+            assert_eq!(error.class(), crate::ErrorClass::Group, "{bad:?}");
+            assert!(a.range_excl(&[bad]).is_err(), "{bad:?}");
+        }
+        assert!(a.range_incl(&[(0, 4, 2), (4, 5, 1)]).is_err(), "4 is named twice");
     }
 
     #[test]

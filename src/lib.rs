@@ -49,6 +49,7 @@
 //!
 //! All handles stay on the thread that initialised the library (`MPI_THREAD_FUNNELED`).
 
+mod attribute;
 mod call;
 mod comm;
 mod datatype;
@@ -56,6 +57,7 @@ mod epoch;
 mod error;
 mod group;
 mod handler;
+mod info;
 #[doc(hidden)]
 pub mod launch;
 mod op;
@@ -66,8 +68,9 @@ mod sync;
 mod universe;
 mod window;
 
+pub use attribute::{Keyval, KeyvalOptions};
 pub use call::Call;
-pub use comm::Comm;
+pub use comm::{Comm, CommKeyval, Reduction, SplitType, UserOp};
 pub use datatype::{
     Datatype, DoubleInt, Element, FloatInt, Integer, Located, LongInt, ShortInt, TwoInt,
 };
@@ -78,6 +81,7 @@ pub use epoch::{
 pub use error::{Error, ErrorClass, Place, Result};
 pub use group::{Comparison, Group, Rank};
 pub use handler::ErrorHandler;
+pub use info::Info;
 pub use num_complex::Complex;
 pub use op::Op;
 pub use universe::Universe;

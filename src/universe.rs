@@ -14,12 +14,14 @@ static JOINED: Mutex<bool> = Mutex::new(false);
 
 /// This process as a rank of its job, from [`Universe::init`] until it is dropped.
 ///
-/// Handles of the library stay on the thread that made them (`MPI_THREAD_FUNNELED`).
+/// Its handles may be used by any thread (`MPI_THREAD_MULTIPLE`); of each call that its threads may
+/// not make at the same time, the documentation says so.
 /// When the universe and every handle made from it are dropped, except while panicking, the
 /// launcher knows that this rank has finished in good order; a rank that ends otherwise fails
 /// the job.
 pub struct Universe {
     world: Comm,
+    myself: Comm,
 }
 
 impl Universe {
@@ -35,7 +37,7 @@ impl Universe {
             return Err(Error::AlreadyInitialised);
         }
         let context = Arc::new(Context::new(launch::join()?)?);
-        let world = Comm::world(context.clone());
+        let (world, myself) = (Comm::world(context.clone())?, Comm::myself(context.clone()));
         // The counters of the segment go on from where a rank has left them, so nobody can take
         // its place.
         if context.slot.joined.compare_exchange(0, 1).is_err() {
@@ -43,12 +45,29 @@ impl Universe {
             return Err(Error::NotInJob { what });
         }
         *joined = true;
-        Ok(Universe { world })
+        Ok(Universe { world, myself })
     }
 
     /// `MPI_COMM_WORLD`
     pub fn world(&self) -> &Comm {
         &self.world
+    }
+
+    /// `MPI_COMM_SELF`: the communicator of this rank alone. Its collectives do not block, and what
+    /// is made from it costs no memory of the segment.
+    pub fn self_comm(&self) -> &Comm {
+        &self.myself
+    }
+}
+
+/// `MPI_Finalize`: deletes the attributes of [`Universe::self_comm`], the latest first, upon which
+/// their callbacks run while everything else still works (MPI-4.1 §11.2.4).
+impl Drop for Universe {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // A callback that refuses cannot keep the process from leaving.
+            let _ = self.myself.delete_attributes();
+        }
     }
 }
 

@@ -67,13 +67,13 @@ const RULES: &[Rule] = &[
 
 /// The layers of `src`, lowest first; a module imports only from its own line or from above it.
 const LAYERS: &[&[&str]] = &[
-    &["call", "error", "handler"],
+    &["call", "error", "handler", "info"],
     &["prim"],
     &["sync"],
     &["shm"],
     &["op", "datatype"],
     &["launch"],
-    &["group", "comm", "universe"],
+    &["attribute", "group", "comm", "universe"],
     &["window"],
     &["ops"],
     &["epoch"],

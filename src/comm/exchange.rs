@@ -1,13 +1,17 @@
 //! One chunk through the staging buffers: every rank stages, all meet, all may read all.
 
-use super::Comm;
+use super::reduction::sealed::OpKind;
+use super::{Comm, Meeting};
 use crate::call::Call;
 use crate::datatype::{Datatype, Element};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
 use crate::shm::{STAGE_BYTES, Stage};
+use crate::sync;
 use bytemuck::{Pod, Zeroable};
+use std::ops::Range;
+use std::sync::{MutexGuard, TryLockError};
 
 /// Describes the call that a chunk belongs to; all ranks must stage the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -23,11 +27,30 @@ pub(super) struct Description {
     elements: u64,
     /// Chunks of this call before this one.
     chunk: u64,
+    /// What else must be equal, as a number.
+    detail: u64,
 }
 
 const HEAD: u64 = size_of::<Description>() as u64;
 /// Payload bytes of one chunk.
-pub(super) const CHUNK: usize = (STAGE_BYTES - HEAD) as usize;
+const CHUNK: usize = (STAGE_BYTES - HEAD) as usize;
+/// Numbers of operations from here on are user functions.
+const USER_OPS: u32 = 1000;
+/// The detail of a call that this rank refuses.
+const REFUSED: u64 = u64::MAX;
+
+const REFUSAL: &str = " with arguments that it is refused for";
+
+/// Whether the data of a collective are the caller's.
+fn has_data(call: Call) -> bool {
+    let within = |first: Call, last: Call| (first as u32..=last as u32).contains(&(call as u32));
+    within(Call::Broadcast, Call::Allreduce) || within(Call::Gatherv, Call::Exscan)
+}
+
+/// Elements of `T` that fit a chunk.
+pub(super) const fn chunk_elements<T>() -> usize {
+    CHUNK / size_of::<T>()
+}
 
 impl Description {
     /// A call without data.
@@ -35,33 +58,52 @@ impl Description {
         Description { call: call as u32, ..Description::zeroed() }
     }
 
-    /// A call with a buffer of `elements` elements of type `T`.
-    pub(super) fn of<T: Element>(call: Call, root: Rank, op: Option<Op>, elements: usize) -> Self {
-        let op = op.map_or(0, |op| op as u32 + 1);
-        let (datatype, elements) = (T::DATATYPE as u32 + 1, elements as u64);
-        Description { call: call as u32, root: root.0, op, datatype, elements, chunk: 0 }
+    /// A call with buffers of `T` whose lengths may differ from rank to rank.
+    pub(super) fn typed<T: Element>(call: Call) -> Self {
+        Description { datatype: T::DATATYPE as u32 + 1, ..Description::bare(call) }
     }
 
-    pub(super) fn call(&self) -> Call {
+    /// A call with a buffer of `elements` elements of type `T`.
+    pub(super) fn of<T: Element>(call: Call, elements: usize) -> Self {
+        Description { elements: elements as u64, ..Description::typed::<T>(call) }
+    }
+
+    pub(super) fn root(self, root: Rank) -> Self {
+        Description { root: root.0, ..self }
+    }
+
+    pub(super) fn op(self, op: OpKind) -> Self {
+        let op = match op {
+            OpKind::Predefined(op) => op as u32 + 1,
+            OpKind::User { commutative } => USER_OPS + u32::from(commutative),
+        };
+        Description { op, ..self }
+    }
+
+    /// A call that all ranks must give the same `numbers`.
+    pub(super) fn detail(self, numbers: impl IntoIterator<Item = u64>) -> Self {
+        Description { detail: hash(numbers) >> 1, ..self }
+    }
+
+    fn call(&self) -> Call {
         Call::from_word(self.call).unwrap_or(Call::None)
     }
 
-    pub(super) fn next_chunk(&mut self) {
-        self.chunk += 1;
-    }
-
     fn sentence(&self) -> String {
-        let Description { root, op, datatype, elements, chunk, .. } = *self;
+        let Description { root, op, datatype, elements, chunk, detail, .. } = *self;
         let numbered = |number: u32| (number as usize).checked_sub(1);
         let mut text = self.call().to_string();
-        if matches!(self.call(), Call::WinAllocate | Call::WinFree) {
-            // What these gather among themselves is not what the caller has written.
-            return text;
+        if !has_data(self.call()) {
+            // What these exchange among themselves is not what the caller has written.
+            return text + if detail == REFUSED { REFUSAL } else { "" };
         }
         if let Some(datatype) = numbered(datatype).and_then(|k| Datatype::ALL.get(k)) {
             text += &format!(" of {elements} {}", datatype.name());
         }
-        if let Some(op) = numbered(op).and_then(|k| Op::ALL.get(k)) {
+        if op >= USER_OPS {
+            text += " by a user function";
+            text += if op == USER_OPS { " that is not commutative" } else { "" };
+        } else if let Some(op) = numbered(op).and_then(|k| Op::ALL.get(k)) {
             text += &format!(" by {}", op.name());
         }
         if root != 0 {
@@ -70,57 +112,114 @@ impl Description {
         if chunk != 0 {
             text += &format!(" (part {})", chunk + 1);
         }
-        text
+        match detail {
+            0 => text,
+            REFUSED => text + REFUSAL,
+            _ => text + &format!(" with arguments number {detail:x}"),
+        }
     }
 }
 
-/// The staged chunks of all ranks, until the next exchange.
-pub(super) struct Staged<'a> {
-    comm: &'a Comm,
-    odd: bool,
+/// FNV-1a, 64 bits, over whole words.
+pub(super) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, number| {
+        (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
+    })
+}
+
+/// A collective under way: the right to exchange on the communicator, which one thread of a rank
+/// has at a time, from the first chunk of a call to its last.
+pub(crate) struct Collective<'a> {
+    pub(super) comm: &'a Comm,
+    pub(super) call: Call,
+    meeting: MutexGuard<'a, Meeting>,
 }
 
 impl Comm {
-    /// Stages `mine` (at most [`CHUNK`] bytes), meets the others, and checks that they agree.
+    /// Begins a collective, for which no other may be under way on this rank.
+    pub(crate) fn begin(&self, call: Call) -> Result<Collective<'_>> {
+        let meeting = match self.inner.meeting.try_lock() {
+            Ok(meeting) => meeting,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let problem = "another collective of this rank is under way on the communicator";
+                return Err(self.problem(call, problem));
+            }
+        };
+        Ok(Collective { comm: self, call, meeting })
+    }
+}
+
+impl Collective<'_> {
+    /// Stages `mine` (at most a chunk), meets the others, and checks that they agree.
     ///
-    /// Collective; blocks until every rank has staged its chunk.
-    pub(super) fn exchange(&self, what: Description, mine: &[u8]) -> Result<Staged<'_>> {
-        let mut meeting = self.meeting();
-        let odd = meeting.odd;
-        meeting.odd = !odd;
-        drop(meeting);
-        let staged = Staged { comm: self, odd };
-        let mapping = self.context().segment.mapping();
-        let at = staged.offset(self.rank());
-        mapping.write(at, bytemuck::bytes_of(&what))?;
+    /// Blocks until every rank has staged its chunk.
+    pub(super) fn exchange(&mut self, what: &Description, mine: &[u8]) -> Result<Staged<'_>> {
+        let comm = self.comm;
+        let Some(room) = &comm.inner.room else {
+            return Ok(Staged { comm, odd: false, alone: mine.to_vec() });
+        };
+        let odd = self.meeting.odd;
+        self.meeting.odd = !odd;
+        let staged = Staged { comm, odd, alone: Vec::new() };
+        let context = comm.context();
+        let mapping = context.segment.mapping();
+        let at = room.stage(Stage { rank: comm.rank(), odd });
+        mapping.write(at, bytemuck::bytes_of(what))?;
         mapping.write(at + HEAD, &mine[..mine.len().min(CHUNK)])?;
-        self.synchronise(what.call())?;
+        let round = &mut self.meeting.round;
+        sync::collective(&room.words.barrier, comm.size(), round, &context.waiter())
+            .map_err(|failed| context.job_failed(failed, comm.place(self.call)))?;
         staged.check(what)?;
         Ok(staged)
     }
-}
 
-impl Comm {
+    /// Exchanges a buffer of `elements` elements in chunks, one after the other; `mine` holds this
+    /// rank's elements, or fewer. `read` is called with each chunk and the range of elements in it;
+    /// also once for no elements, because the ranks meet all the same.
+    pub(super) fn chunks<T: Element>(
+        &mut self,
+        mut what: Description,
+        elements: usize,
+        mine: &[T],
+        mut read: impl FnMut(&Staged<'_>, Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        let mut start = 0;
+        loop {
+            let end = elements.min(start + chunk_elements::<T>());
+            let part = &mine[start.min(mine.len())..end.min(mine.len())];
+            read(&self.exchange(&what, bytemuck::cast_slice(part))?, start..end)?;
+            if end == elements {
+                return Ok(());
+            }
+            what.chunk += 1;
+            start = end;
+        }
+    }
+
     /// Refuses a call of this rank, but not without meeting the others: they would wait for ever.
     /// They get an error too, because what is staged here differs from what they stage.
-    pub(super) fn refuse(&self, what: Description, error: Error) -> Error {
+    pub(super) fn refuse(&mut self, what: Description, error: Error) -> Error {
         // Whatever the others do, this rank's own fault is what it is told.
-        let _ = self.exchange(what, &[]);
+        let _ = self.exchange(&Description { detail: REFUSED, ..what }, &[]);
         error
     }
 }
 
-impl Staged<'_> {
-    fn offset(&self, rank: u32) -> u64 {
-        self.comm.context().segment.layout().stage(Stage { rank, odd: self.odd })
-    }
+/// The staged chunks of all ranks, until this rank exchanges again.
+pub(super) struct Staged<'a> {
+    comm: &'a Comm,
+    odd: bool,
+    /// What the only rank of a communicator has staged.
+    alone: Vec<u8>,
+}
 
-    fn check(&self, ours: Description) -> Result<()> {
+impl Staged<'_> {
+    fn check(&self, ours: &Description) -> Result<()> {
         for other in 0..self.comm.size() {
             let mut theirs = Description::zeroed();
-            let mapping = self.comm.context().segment.mapping();
-            mapping.read(self.offset(other), bytemuck::bytes_of_mut(&mut theirs))?;
-            if theirs != ours {
+            self.copy(other, 0, bytemuck::bytes_of_mut(&mut theirs))?;
+            if theirs != *ours {
                 return Err(Error::Mismatch {
                     at: self.comm.place(ours.call()),
                     ours: ours.sentence(),
@@ -132,8 +231,39 @@ impl Staged<'_> {
         Ok(())
     }
 
-    /// Copies the start of what `rank` staged.
-    pub(super) fn read(&self, rank: u32, to: &mut [u8]) -> Result<()> {
-        self.comm.context().segment.mapping().read(self.offset(rank) + HEAD, to)
+    /// Copies from element `first` on of the chunk that `rank` staged.
+    pub(super) fn read<T: Element>(&self, rank: u32, first: usize, to: &mut [T]) -> Result<()> {
+        self.bytes(rank, first * size_of::<T>(), bytemuck::cast_slice_mut(to))
+    }
+
+    /// Copies what the chunk with elements `chunk` of `rank` has of the elements from `start` on
+    /// that `to` is to hold.
+    pub(super) fn read_part<T: Element>(
+        &self,
+        rank: u32,
+        chunk: Range<usize>,
+        start: usize,
+        to: &mut [T],
+    ) -> Result<()> {
+        let part = chunk.start.max(start)..chunk.end.min(start + to.len());
+        if part.is_empty() {
+            return Ok(());
+        }
+        self.read(rank, part.start - chunk.start, &mut to[part.start - start..part.end - start])
+    }
+
+    /// Copies from byte `first` on of the chunk that `rank` staged.
+    pub(super) fn bytes(&self, rank: u32, first: usize, to: &mut [u8]) -> Result<()> {
+        if self.comm.inner.room.is_none() {
+            to.copy_from_slice(&self.alone[first..first + to.len()]);
+            return Ok(());
+        }
+        self.copy(rank, HEAD + first as u64, to)
+    }
+
+    fn copy(&self, rank: u32, first: u64, to: &mut [u8]) -> Result<()> {
+        let Some(room) = &self.comm.inner.room else { return Ok(()) };
+        let at = room.stage(Stage { rank, odd: self.odd });
+        self.comm.context().segment.mapping().read(at + first, to)
     }
 }

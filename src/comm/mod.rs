@@ -4,19 +4,61 @@
 //! turn: one barrier per chunk is then enough, because nobody can be two barriers ahead
 //! (`loom_tests/tests/collective.rs`). Every chunk carries a description of the call, so ranks
 //! that disagree about what they are doing all get an error instead of each other's bytes.
+//!
+//! Invariants:
+//! 1. Each communicator of two or more ranks has barrier words and staging buffers of its own, its
+//!    *room*; so collectives on different communicators never meet, whatever threads make them.
+//! 2. On one rank, one collective at a time is under way on a communicator ([`Comm::begin`]).
+//! 3. A room is given back when its communicator has been freed and no rank has a handle of it
+//!    any more, be it the handle of a window.
+//! 4. A communicator is made on all its members or on none.
 
-mod collectives;
+mod create;
+mod create_group;
 mod exchange;
+mod free;
+mod handles;
+mod moves;
+mod outcome;
+mod reduction;
+mod reductions;
+mod room;
+mod vectors;
 
+use crate::attribute::{Attributes, Keyval};
 use crate::call::Call;
-use crate::error::{Place, Result};
+use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
-use crate::sync::{self, Round};
+use crate::handler::ErrorHandler;
+use crate::prim::Word32;
+use crate::sync::Round;
 use crate::universe::Context;
-use exchange::Description;
-use std::sync::{Arc, Mutex, MutexGuard};
+use exchange::{Collective, Description};
+use room::Room;
+use std::sync::{Arc, Mutex, RwLock};
 
-/// A communicator: a group of ranks that communicate among themselves. Cheap to clone.
+pub use create::SplitType;
+pub use reduction::{Reduction, UserOp};
+
+/// An attribute key of communicators.
+pub type CommKeyval<T> = Keyval<Comm, T>;
+
+/// A communicator: a group of ranks that communicate among themselves.
+///
+/// Cheap to clone: clones are handles of the same communicator, as copies of an `MPI_Comm` are. A
+/// communicator of its own is made by [`Comm::dup`]. Any thread of the rank may use it, but MPI
+/// allows one collective at a time on a communicator (MPI-2.2 §12.4.3): of two threads of a rank
+/// that are in collectives on the same communicator at the same time, the second gets
+/// [`Error::Communicator`] (class COMM) at once, and the other ranks do not notice. Give each
+/// thread a communicator of its own.
+///
+/// A collective is a call that all ranks of the communicator make, in the same order. All
+/// collectives report an error on every rank if ranks disagree about call, root, operation, type
+/// or length ([`Error::Mismatch`]), and when a rank of the job fails ([`Error::RankFailed`]).
+///
+/// Memory: a communicator of two or more ranks has 8 KiB per rank in the segment, from its
+/// creation until [`Comm::free`]; dropped without it, it keeps them until the job ends, because
+/// freeing is collective and a drop must never wait for other ranks.
 #[derive(Clone)]
 pub struct Comm {
     inner: Arc<Inner>,
@@ -26,7 +68,19 @@ struct Inner {
     context: Arc<Context>,
     group: Group,
     rank: u32,
+    /// `None` for a communicator of one rank.
+    room: Option<Room>,
+    /// Who locks it makes a collective.
     meeting: Mutex<Meeting>,
+    /// Windows made over this communicator so far.
+    windows: Word32,
+    /// 1 once it has been freed: calls are refused, except those of windows that exist.
+    freed: Word32,
+    /// The job's own communicators are not the program's to free.
+    permanent: bool,
+    name: RwLock<String>,
+    handler: RwLock<ErrorHandler>,
+    attributes: Attributes<Comm>,
 }
 
 /// Where this rank is in the communicator's sequence of collectives.
@@ -35,16 +89,47 @@ struct Meeting {
     round: Round,
     /// Which of the two staging buffers the next chunk uses.
     odd: bool,
-    /// Windows allocated over this communicator so far.
-    windows: u32,
+}
+
+impl Inner {
+    fn new(context: Arc<Context>, group: Group, room: Option<Room>) -> Inner {
+        let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
+        Inner {
+            context,
+            group,
+            rank,
+            room,
+            meeting: Mutex::default(),
+            windows: Word32::default(),
+            freed: Word32::default(),
+            permanent: false,
+            name: RwLock::default(),
+            handler: RwLock::default(),
+            attributes: Attributes::default(),
+        }
+    }
+
+    fn permanent(mut self, name: &str) -> Comm {
+        self.permanent = true;
+        self.name = RwLock::new(name.into());
+        Comm { inner: Arc::new(self) }
+    }
 }
 
 impl Comm {
-    pub(crate) fn world(context: Arc<Context>) -> Comm {
+    pub(crate) fn world(context: Arc<Context>) -> Result<Comm> {
         let group = Group::world(context.ranks);
-        let rank = context.rank;
-        let inner = Inner { context, group, rank, meeting: Mutex::default() };
-        Comm { inner: Arc::new(inner) }
+        let room = match context.ranks {
+            1 => None,
+            _ => Some(Room::world(&context.segment)?),
+        };
+        Ok(Inner::new(context, group, room).permanent("MPI_COMM_WORLD"))
+    }
+
+    /// The communicator of this rank alone.
+    pub(crate) fn myself(context: Arc<Context>) -> Comm {
+        let group = Group::of([context.rank]);
+        Inner::new(context, group, None).permanent("MPI_COMM_SELF")
     }
 
     /// `MPI_Comm_rank`: this process's rank, from 0 to `size() - 1`.
@@ -62,42 +147,69 @@ impl Comm {
         self.inner.group.clone()
     }
 
-    /// `MPI_Barrier`: blocks until every rank has called it. What any rank wrote before its call
-    /// is visible to every rank after its own.
+    /// `MPI_Barrier` (MPI-2.2 §5.3): what any rank wrote before its call is visible to every rank
+    /// after its own.
+    ///
+    /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) on all ranks if another rank calls something
-    /// else; [`Error::RankFailed`](crate::Error::RankFailed).
+    /// Those of any collective ([`Comm`]).
     pub fn barrier(&self) -> Result<()> {
-        let _call = self.context().enter(Call::Barrier, 0);
-        self.exchange(Description::bare(Call::Barrier), &[]).map(drop)
+        self.collectively(Call::Barrier, |barrier| {
+            barrier.exchange(&Description::bare(Call::Barrier), &[]).map(drop)
+        })
     }
 
-    fn synchronise(&self, call: Call) -> Result<()> {
-        let context = self.context();
-        let words = context.segment.world_barrier()?;
-        let round = &mut self.meeting().round;
-        sync::collective(words, self.size(), round, &context.waiter())
-            .map_err(|failed| context.job_failed(failed, self.place(call)))
+    /// Runs the body of a call: says meanwhile that this rank is in it, and shows an error to the
+    /// communicator's handler.
+    fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _call = self.context().enter(call, 0);
+        self.handled(self.check_alive(call).and_then(|()| body()))
     }
 
-    fn meeting(&self) -> MutexGuard<'_, Meeting> {
-        self.inner.meeting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// Runs the body of a collective.
+    fn collectively<R>(
+        &self,
+        call: Call,
+        body: impl FnOnce(&mut Collective<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.within(call, || body(&mut self.begin(call)?))
+    }
+
+    /// Shows an error to the communicator's handler.
+    pub(crate) fn handled<R>(&self, result: Result<R>) -> Result<R> {
+        if let Err(error) = &result {
+            // A copy, because the function may replace the handler.
+            self.error_handler().handle(error);
+        }
+        result
+    }
+
+    /// Refuses a communicator that has been freed.
+    pub(crate) fn check_alive(&self, call: Call) -> Result<()> {
+        match self.inner.freed.load() {
+            0 => Ok(()),
+            _ => Err(self.problem(call, "the communicator has been freed")),
+        }
+    }
+
+    #[cold]
+    fn problem(&self, call: Call, problem: &str) -> Error {
+        Error::Communicator { at: self.place(call), problem: problem.into() }
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.context
     }
 
-    fn place(&self, call: Call) -> Place {
+    #[cold]
+    pub(crate) fn place(&self, call: Call) -> Place {
         Place { call, window: None, rank: Some(self.rank()) }
     }
 
     /// Counts a window and returns its number, the same on all ranks.
     pub(crate) fn count_window(&self) -> u32 {
-        let windows = &mut self.meeting().windows;
-        *windows += 1;
-        *windows - 1
+        self.inner.windows.fetch_add(1)
     }
 
     /// The rank of this communicator that the world's rank `world` has.

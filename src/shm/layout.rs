@@ -1,9 +1,11 @@
 //! The one table of what lies where in the segment.
 
-use super::segment::{Header, RankSlot, WorldWords};
+use super::room::{RegistryWords, RoomWords};
+use super::segment::{Header, RankSlot};
 use crate::prim::{CachePadded, ParkWord};
 
-/// Bytes that one rank can stage for a collective at a time; each rank has two such buffers.
+/// Bytes that one rank can stage for a collective at a time; each rank of a communicator has two
+/// such buffers.
 pub(crate) const STAGE_BYTES: u64 = 4096;
 /// Words by which tests signal between ranks without using what they test.
 pub(crate) const SIGNALS: u64 = 16;
@@ -17,6 +19,9 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) struct Layout {
     pub(crate) ranks: u32,
     pub(crate) slots: u64,
+    /// The registry of communicators.
+    pub(crate) registry: u64,
+    /// The world's room; its staging buffers follow at `stages`.
     pub(crate) world: u64,
     pub(crate) signals: u64,
     pub(crate) stages: u64,
@@ -31,6 +36,24 @@ pub(crate) struct Stage {
     pub(crate) odd: bool,
 }
 
+impl Stage {
+    /// Offset of the buffer, of [`STAGE_BYTES`] bytes, if the communicator's first is at `stages`.
+    pub(crate) fn after(&self, stages: u64) -> u64 {
+        stages + (u64::from(self.rank) * 2 + u64::from(self.odd)) * STAGE_BYTES
+    }
+}
+
+/// Bytes of the block of a communicator of `members` ranks.
+pub(crate) fn room_bytes(members: u32) -> u64 {
+    let last = Stage { rank: members, odd: false };
+    last.after(room_stages(0))
+}
+
+/// Where the staging buffers of the communicator begin whose block is at `block`.
+pub(crate) fn room_stages(block: u64) -> u64 {
+    block + size_of::<RoomWords>() as u64
+}
+
 impl Layout {
     pub(crate) fn new(ranks: u32, page: u64) -> Layout {
         let n = u64::from(ranks);
@@ -43,22 +66,18 @@ impl Layout {
         let of = |bytes: usize| bytes as u64;
         place(of(size_of::<Header>()), GRANULE);
         let slots = place(n * of(size_of::<RankSlot>()), GRANULE);
-        let world = place(of(size_of::<WorldWords>()), GRANULE);
+        let registry = place(of(size_of::<RegistryWords>()), GRANULE);
+        let world = place(of(size_of::<RoomWords>()), GRANULE);
         let signals = place(SIGNALS * of(size_of::<CachePadded<ParkWord>>()), GRANULE);
         let stages = place(n * 2 * STAGE_BYTES, GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let arena = place(0, page);
-        Layout { ranks, slots, world, signals, stages, heap, arena }
+        Layout { ranks, slots, registry, world, signals, stages, heap, arena }
     }
 
     /// The smallest segment that holds the fixed part and a little of the arena.
     pub(crate) fn least_bytes(&self, page: u64) -> u64 {
         self.arena + 16 * page
-    }
-
-    /// Offset of a staging buffer of [`STAGE_BYTES`] bytes.
-    pub(crate) fn stage(&self, stage: Stage) -> u64 {
-        self.stages + (u64::from(stage.rank) * 2 + u64::from(stage.odd)) * STAGE_BYTES
     }
 
     /// A number that differs between builds whose segments differ: sizes of everything placed.
@@ -67,6 +86,7 @@ impl Layout {
             u64::from(VERSION),
             u64::from(self.ranks),
             self.slots,
+            self.registry,
             self.world,
             self.signals,
             self.stages,
@@ -75,6 +95,7 @@ impl Layout {
             size_of::<crate::sync::WindowWords>() as u64,
             size_of::<crate::sync::RankWords>() as u64,
             size_of::<super::WindowHeader>() as u64,
+            size_of::<RoomWords>() as u64,
             size_of::<CachePadded<ParkWord>>() as u64,
         ];
         // FNV-1a, 64 bits.
@@ -91,6 +112,7 @@ const _: () = {
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
     assert!(size_of::<RankSlot>() as u64 == GRANULE);
+    assert!((size_of::<RoomWords>() as u64).is_multiple_of(GRANULE));
     assert!(size_of::<crate::sync::RankWords>() as u64 <= 4 * GRANULE);
     assert!(align_of::<crate::sync::RankWords>() as u64 <= GRANULE);
     assert!(STAGE_BYTES.is_multiple_of(GRANULE));
@@ -106,6 +128,7 @@ mod tests {
             let layout = Layout::new(ranks, 4096);
             let order = [
                 layout.slots,
+                layout.registry,
                 layout.world,
                 layout.signals,
                 layout.stages,
@@ -114,7 +137,7 @@ mod tests {
             ];
             assert!(order.is_sorted());
             assert!(order.iter().all(|offset| offset % GRANULE == 0));
-            let last = layout.stage(Stage { rank: ranks - 1, odd: true });
+            let last = Stage { rank: ranks - 1, odd: true }.after(layout.stages);
             assert!(last + STAGE_BYTES <= layout.heap);
         }
     }

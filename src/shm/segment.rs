@@ -8,7 +8,7 @@ use super::os::{self, File};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::prim::{FailedWord, Word32, Word64};
-use crate::sync::{BarrierWords, PostSlot, RankWords, WindowWords};
+use crate::sync::{PostSlot, RankWords, WindowWords};
 use memmap2::MmapRaw;
 use std::sync::Arc;
 
@@ -60,12 +60,6 @@ impl RankSlot {
     }
 }
 
-/// The words of the world communicator.
-#[repr(C)]
-pub(super) struct WorldWords {
-    pub(super) barrier: BarrierWords,
-}
-
 /// The fixed head of a window's block.
 #[repr(C, align(128))]
 pub(crate) struct WindowHeader {
@@ -105,7 +99,9 @@ unsafe impl Shared for Header {}
 // SAFETY: as above.
 unsafe impl Shared for RankSlot {}
 // SAFETY: as above.
-unsafe impl Shared for WorldWords {}
+unsafe impl Shared for super::room::RoomWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::room::RegistryWords {}
 // SAFETY: as above.
 unsafe impl Shared for WindowHeader {}
 // SAFETY: as above.
@@ -304,11 +300,6 @@ impl Segment {
     /// The status of one rank; `rank` is below the number of ranks.
     pub(crate) fn slot(&self, rank: u32) -> Result<&RankSlot> {
         self.mapping.view(self.slot_offset(rank))
-    }
-
-    /// The barrier of the world communicator.
-    pub(crate) fn world_barrier(&self) -> Result<&BarrierWords> {
-        Ok(&self.mapping.view::<WorldWords>(self.layout.world)?.barrier)
     }
 
     /// The words by which tests signal between ranks.

@@ -1,0 +1,226 @@
+//! Attributes: values that a program keeps with a communicator or window, with callbacks for
+//! what happens to them (MPI-4.1 §7.7, MPI-2.2 §6.7).
+
+use crate::error::{Error, Place, Result};
+use crate::prim::Word32;
+use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+type Value = Arc<dyn Any + Send + Sync>;
+/// What a copy callback says: the value for the copy, none, or a refusal.
+type Copied<V> = std::result::Result<Option<V>, String>;
+type Copy<O> = Box<dyn Fn(&O, &Value) -> Copied<Value> + Send + Sync>;
+type Delete<O> = Box<dyn Fn(&O, &Value) -> std::result::Result<(), String> + Send + Sync>;
+
+/// An attribute key: names an attribute of type `T` of objects of type `O`, which is
+/// [`Comm`](crate::Comm) or [`Win`](crate::engine::Win). Clones are the same key.
+///
+/// ```no_run
+/// # fn main() -> onesided::Result<()> {
+/// # let universe = onesided::Universe::init()?;
+/// use onesided::{Comm, CommKeyval, KeyvalOptions};
+/// let depth: CommKeyval<u32> = KeyvalOptions::new()
+///     .on_copy(|_: &Comm, depth: &u32| Ok(Some(depth + 1)))
+///     .create();
+/// universe.world().set_attribute(&depth, 0)?;
+/// let inner = universe.world().dup()?;
+/// assert_eq!(inner.attribute(&depth).as_deref(), Some(&1));
+/// # Ok(()) }
+/// ```
+pub struct Keyval<O, T> {
+    key: Arc<Key<O>>,
+    values: PhantomData<fn(T) -> T>,
+}
+
+/// What is done with the attributes of a key.
+pub struct KeyvalOptions<O, T> {
+    copy: Option<Copy<O>>,
+    delete: Option<Delete<O>>,
+    values: PhantomData<fn(T) -> T>,
+}
+
+struct Key<O> {
+    copy: Option<Copy<O>>,
+    delete: Option<Delete<O>>,
+    freed: Word32,
+}
+
+/// The attributes of one object.
+pub(crate) struct Attributes<O> {
+    /// In the order in which they were set.
+    slots: Mutex<Vec<Slot<O>>>,
+}
+
+struct Slot<O> {
+    key: Arc<Key<O>>,
+    value: Value,
+}
+
+fn typed<T: Any>(value: &Value) -> &T {
+    value.downcast_ref().expect("a key's values are set through the key, so have its type")
+}
+
+impl<O, T: Any + Send + Sync> KeyvalOptions<O, T> {
+    /// No callbacks: a duplicate of the object does not have the attribute
+    /// (`MPI_COMM_NULL_COPY_FN`), and nothing happens when it is deleted.
+    pub fn new() -> Self {
+        Self { copy: None, delete: None, values: PhantomData }
+    }
+
+    /// `copy` is called with the old object and its value when the object is duplicated. What it
+    /// returns becomes the duplicate's value; with `None` the duplicate has no such attribute.
+    /// An `Err` makes the duplication fail on all ranks.
+    ///
+    /// It runs before the duplication and may itself call collectives on the old object, if all
+    /// ranks have set the same attributes in the same order.
+    pub fn on_copy(mut self, copy: impl Fn(&O, &T) -> Copied<T> + Send + Sync + 'static) -> Self {
+        self.copy = Some(Box::new(move |object, value| {
+            Ok(copy(object, typed(value))?.map(|value| Arc::new(value) as Value))
+        }));
+        self
+    }
+
+    /// `MPI_COMM_DUP_FN`: the duplicate shares the value.
+    pub fn copied(mut self) -> Self {
+        self.copy = Some(Box::new(|_, value| Ok(Some(value.clone()))));
+        self
+    }
+
+    /// `delete` is called with the object and the value when the attribute is deleted, is
+    /// overwritten, or its object is freed. An `Err` makes that call fail, and the attribute stays.
+    pub fn on_delete(
+        mut self,
+        delete: impl Fn(&O, &T) -> std::result::Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.delete = Some(Box::new(move |object, value| delete(object, typed(value))));
+        self
+    }
+
+    /// `MPI_Comm_create_keyval`, `MPI_Win_create_keyval` (MPI-4.1 §7.7.2, §7.7.3). Local; does
+    /// not block.
+    pub fn create(self) -> Keyval<O, T> {
+        let key = Key { copy: self.copy, delete: self.delete, freed: Word32::default() };
+        Keyval { key: Arc::new(key), values: PhantomData }
+    }
+}
+
+impl<O, T: Any + Send + Sync> Default for KeyvalOptions<O, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<O, T> Keyval<O, T> {
+    /// `MPI_Comm_free_keyval`, `MPI_Win_free_keyval`: from now on no attribute can be set under
+    /// this key or its clones. Attributes that exist stay, can be read and deleted, and their
+    /// callbacks are called as before. Local; does not block.
+    pub fn free(self) {
+        self.key.freed.store(1);
+    }
+}
+
+impl<O, T> Clone for Keyval<O, T> {
+    fn clone(&self) -> Self {
+        Keyval { key: self.key.clone(), values: PhantomData }
+    }
+}
+
+impl<O> Default for Attributes<O> {
+    fn default() -> Self {
+        Attributes { slots: Mutex::default() }
+    }
+}
+
+/// No callback runs while the slots are locked: it may itself look at the attributes.
+impl<O> Attributes<O> {
+    fn slots(&self) -> MutexGuard<'_, Vec<Slot<O>>> {
+        self.slots.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn find(&self, key: &Arc<Key<O>>) -> Option<Value> {
+        let slots = self.slots();
+        slots.iter().find(|slot| Arc::ptr_eq(&slot.key, key)).map(|slot| slot.value.clone())
+    }
+
+    fn remove(&self, key: &Arc<Key<O>>) {
+        self.slots().retain(|slot| !Arc::ptr_eq(&slot.key, key));
+    }
+
+    /// Sets an attribute; one that exists is deleted first, and stays if its callback refuses.
+    pub(crate) fn set<T: Any + Send + Sync>(
+        &self,
+        at: Place,
+        object: &O,
+        keyval: &Keyval<O, T>,
+        value: T,
+    ) -> Result<()> {
+        if keyval.key.freed.load() != 0 {
+            return Err(Error::Keyval { at });
+        }
+        self.delete(at, object, keyval)?;
+        self.slots().push(Slot { key: keyval.key.clone(), value: Arc::new(value) });
+        Ok(())
+    }
+
+    /// The value of an attribute.
+    pub(crate) fn get<T: Any + Send + Sync>(&self, keyval: &Keyval<O, T>) -> Option<Arc<T>> {
+        let value = self.find(&keyval.key)?;
+        Some(value.downcast().expect("a key's values are set through the key, so have its type"))
+    }
+
+    /// Deletes an attribute; whether there was one.
+    pub(crate) fn delete<T: Any + Send + Sync>(
+        &self,
+        at: Place,
+        object: &O,
+        keyval: &Keyval<O, T>,
+    ) -> Result<bool> {
+        let value = self.find(&keyval.key);
+        if let Some(value) = &value {
+            self.call_delete(at, object, &keyval.key, value)?;
+        }
+        Ok(value.is_some())
+    }
+
+    /// Deletes all attributes, the latest first, until a callback refuses: the object is freed.
+    pub(crate) fn delete_all(&self, at: &Place, object: &O) -> Result<()> {
+        loop {
+            let last = self.slots().last().map(|slot| (slot.key.clone(), slot.value.clone()));
+            let Some((key, value)) = last else { return Ok(()) };
+            self.call_delete(at.clone(), object, &key, &value)?;
+        }
+    }
+
+    fn call_delete(&self, at: Place, object: &O, key: &Arc<Key<O>>, value: &Value) -> Result<()> {
+        if let Some(delete) = &key.delete {
+            delete(object, value).map_err(|why| {
+                let problem = format!("the attribute's delete callback refuses: {why}");
+                Error::Attribute { at, problem }
+            })?;
+        }
+        self.remove(key);
+        Ok(())
+    }
+
+    /// The attributes of a duplicate of `object`, as the copy callbacks make them. If one
+    /// refuses, those that were made are deleted again.
+    pub(crate) fn copy(&self, at: &Place, object: &O) -> Result<Attributes<O>> {
+        let slots: Vec<_> =
+            self.slots().iter().map(|slot| (slot.key.clone(), slot.value.clone())).collect();
+        let copies = Attributes::default();
+        for (key, value) in slots {
+            match key.copy.as_ref().map_or(Ok(None), |copy| copy(object, &value)) {
+                Ok(None) => {}
+                Ok(Some(value)) => copies.slots().push(Slot { key, value }),
+                Err(why) => {
+                    // The refusal is what the caller must hear of.
+                    let _ = copies.delete_all(at, object);
+                    let problem = format!("an attribute's copy callback refuses: {why}");
+                    return Err(Error::Attribute { at: at.clone(), problem });
+                }
+            }
+        }
+        Ok(copies)
+    }
+}

@@ -1,0 +1,59 @@
+//! `MPI_Comm_free`.
+
+use super::exchange::Description;
+use super::{Comm, Inner};
+use crate::call::Call;
+use crate::error::{Error, Result};
+
+impl Comm {
+    /// `MPI_Comm_free` (MPI-2.2 §6.4.3): calls the delete callbacks of this rank's attributes, the
+    /// latest first, and marks the communicator as freed. Its other handles are refused from then
+    /// on, except that windows made over it go on as before. Its memory is given back when the
+    /// last rank drops its last handle.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`] on all ranks if a delete callback of any of them refuses: the
+    /// communicator is then not freed, and its memory stays until the job ends if no other handle
+    /// is left to free it by. [`Error::Communicator`] for the job's own communicators, and those
+    /// of any collective ([`Comm`]).
+    pub fn free(self) -> Result<()> {
+        self.within(Call::CommFree, || {
+            let what = Description::bare(Call::CommFree);
+            if self.inner.permanent {
+                let error = self.problem(Call::CommFree, "the job's own communicators stay");
+                return Err(self.begin(Call::CommFree)?.refuse(what, error));
+            }
+            let deleted = self.inner.attributes.delete_all(&self.place(Call::CommFree), &self);
+            let mut free = self.begin(Call::CommFree)?;
+            let staged = free.exchange(&what, &[u8::from(deleted.is_err())])?;
+            let mut refusing = None;
+            for rank in 0..self.size() {
+                let mut refuses = [0];
+                staged.bytes(rank, 0, &mut refuses)?;
+                refusing = refusing.or((refuses != [0]).then_some(rank));
+            }
+            deleted?;
+            match refusing {
+                None => self.inner.freed.store(1),
+                Some(rank) => {
+                    let problem = format!("a delete callback of rank {rank} refuses");
+                    return Err(Error::Attribute { at: self.place(Call::CommFree), problem });
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Gives the room of a freed communicator back, with the last handle of the last rank.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let room = self.room.as_ref().filter(|room| self.freed.load() != 0 && room.block != 0);
+        if let Some(room) = room {
+            // It fails when the job has failed, which ends the memory too.
+            let _ = room.leave(&self.context, self.group.size());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The outcome of an allocation that one rank makes for several: a block, or why there is none.
+
+use super::Comm;
+use crate::call::Call;
+use crate::error::{Error, Result};
+use crate::prim::JobFailed;
+use crate::shm::{AllocError, Limit};
+use bytemuck::{Pod, Zeroable};
+
+/// In words that can be told to other ranks.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Told {
+    /// Where the block is; zero if there is none.
+    pub(crate) block: u64,
+    /// Why there is none.
+    pub(crate) failure: u64,
+    /// Bytes available.
+    pub(crate) available: u64,
+}
+
+/// Kinds of failure; the limits count on from `SHORT`.
+const OTHER: u64 = 1;
+const SHORT: u64 = 2;
+
+/// As the rank that allocates has it, or as another rank was told.
+pub(crate) struct Outcome {
+    pub(crate) told: Told,
+    /// In full, which only the allocating rank has.
+    error: Option<AllocError>,
+}
+
+impl From<Told> for Outcome {
+    fn from(told: Told) -> Outcome {
+        Outcome { told, error: None }
+    }
+}
+
+impl Outcome {
+    pub(crate) fn of(result: std::result::Result<u64, AllocError>) -> Outcome {
+        let (block, error) = match result {
+            Ok(block) => (block, None),
+            Err(error) => (0, Some(error)),
+        };
+        let (failure, available) = match &error {
+            None => (0, 0),
+            Some(AllocError::Short { available, limit }) => (SHORT + *limit as u64, *available),
+            Some(_) => (OTHER, 0),
+        };
+        Outcome { told: Told { block, failure, available }, error }
+    }
+
+    /// Whether there is no block where one was asked for.
+    pub(crate) fn is_failure(&self) -> bool {
+        self.told.failure != 0
+    }
+
+    /// The block, or the error of `call`, which asked for `requested` bytes.
+    pub(crate) fn block(self, comm: &Comm, call: Call, requested: u64) -> Result<u64> {
+        let at = comm.place(call);
+        let Told { block, failure, available } = self.told;
+        let limit = failure.checked_sub(SHORT).and_then(|k| Limit::ALL.get(k as usize));
+        match (failure, self.error, limit) {
+            (0, ..) => Ok(block),
+            (_, _, Some(limit)) => {
+                Err(Error::NoMemory { at, requested, available, limit: limit.name() })
+            }
+            (_, Some(AllocError::Other(error)), _) => Err(error),
+            (_, Some(AllocError::JobFailed), _) => Err(comm.context().job_failed(JobFailed, at)),
+            _ => Err(Error::system(
+                "the rank that allocates for the others could not",
+                std::io::Error::other("that rank says why"),
+            )),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What a reduction applies: an operation of the standard, or a function of the program.
+
+use crate::datatype::Element;
+use crate::op::Op;
+use std::sync::Arc;
+
+type Function<T> = Arc<dyn Fn(&[T], &mut [T]) + Send + Sync>;
+
+/// What [`Comm::reduce`](crate::Comm::reduce) and its kin can apply: an [`Op`], or a reference to
+/// a [`UserOp`].
+pub trait Reduction<T: Element>: sealed::Apply<T> {}
+
+impl<T: Element> Reduction<T> for Op {}
+impl<T: Element> Reduction<T> for &UserOp<T> {}
+
+/// A user-defined operation (MPI-2.2 §5.9.5): an associative function of two values, the first of
+/// which comes from the lower ranks. It must give the same results on all ranks.
+///
+/// It is applied in rank order even if it is commutative, so every rank gets the same bits every
+/// time. It runs while its rank is in the collective, so it cannot itself call a collective on the
+/// same communicator. Clones are the same operation; `MPI_Op_free` is dropping it.
+///
+/// ```no_run
+/// # fn main() -> onesided::Result<()> {
+/// # let universe = onesided::Universe::init()?;
+/// use onesided::UserOp;
+/// let saturating = UserOp::new(|a: u8, b: u8| a.saturating_add(b)).commutative();
+/// let sums = universe.world().allreduce(&[200], &saturating)?;
+/// # Ok(()) }
+/// ```
+pub struct UserOp<T> {
+    function: Function<T>,
+    commutative: bool,
+}
+
+impl<T: Element> UserOp<T> {
+    /// `MPI_Op_create` of a function of two elements.
+    pub fn new(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> UserOp<T> {
+        UserOp::from_slices(move |lower: &[T], upper: &mut [T]| {
+            for (a, b) in lower.iter().zip(upper) {
+                *b = function(*a, *b);
+            }
+        })
+    }
+
+    /// `MPI_Op_create` of a function of two slices of equal length, which replaces each element of
+    /// the second by the result. Long buffers are handed to it piece by piece.
+    pub fn from_slices(function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static) -> UserOp<T> {
+        UserOp { function: Arc::new(function), commutative: false }
+    }
+
+    /// Says that the order of the two values does not matter. All ranks must say the same.
+    pub fn commutative(mut self) -> UserOp<T> {
+        self.commutative = true;
+        self
+    }
+}
+
+impl<T> UserOp<T> {
+    /// `MPI_Op_commutative`
+    pub fn is_commutative(&self) -> bool {
+        self.commutative
+    }
+}
+
+impl<T> Clone for UserOp<T> {
+    fn clone(&self) -> Self {
+        UserOp { function: self.function.clone(), commutative: self.commutative }
+    }
+}
+
+/// Keeps the trait to the types above, and its methods to the library.
+pub(super) mod sealed {
+    use super::{Element, Op, UserOp};
+
+    /// What a reduction applies, as far as ranks can compare it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OpKind {
+        /// An operation of the standard.
+        Predefined(Op),
+        /// A function of the program.
+        User {
+            /// Whether it says that it is.
+            commutative: bool,
+        },
+    }
+
+    /// How results are combined.
+    pub enum Combine<'a, T> {
+        /// By a function of two elements.
+        Each(fn(T, T) -> T),
+        /// By a function of two slices.
+        Slices(&'a dyn Fn(&[T], &mut [T])),
+    }
+
+    /// What a reduction needs.
+    pub trait Apply<T> {
+        /// As ranks compare it.
+        fn kind(&self) -> OpKind;
+        /// Its name in the standard.
+        fn name(&self) -> &'static str;
+        /// What it does; `None` if it is not defined for `T`, or not for reductions.
+        fn combine(&self) -> Option<Combine<'_, T>>;
+    }
+
+    impl<T: Element> Apply<T> for Op {
+        fn kind(&self) -> OpKind {
+            OpKind::Predefined(*self)
+        }
+        fn name(&self) -> &'static str {
+            Op::name(*self)
+        }
+        fn combine(&self) -> Option<Combine<'_, T>> {
+            T::function(*self).filter(|_| self.is_reduction()).map(Combine::Each)
+        }
+    }
+
+    impl<T: Element> Apply<T> for &UserOp<T> {
+        fn kind(&self) -> OpKind {
+            OpKind::User { commutative: self.commutative }
+        }
+        fn name(&self) -> &'static str {
+            "user function"
+        }
+        fn combine(&self) -> Option<Combine<'_, T>> {
+            Some(Combine::Slices(&*self.function))
+        }
+    }
+
+    impl<T: Copy> Combine<'_, T> {
+        /// Replaces `result` by its combination with `next`, which comes from a higher rank.
+        pub(in super::super) fn fold(&self, result: &mut [T], next: &mut [T]) {
+            match self {
+                Combine::Each(function) => {
+                    for (value, other) in result.iter_mut().zip(next) {
+                        *value = function(*value, *other);
+                    }
+                }
+                Combine::Slices(function) => {
+                    function(result, next);
+                    result.copy_from_slice(next);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Where the members of a communicator meet, and how long that memory lives.
+
+use crate::error::Result;
+use crate::prim::Site;
+use crate::shm::{
+    AllocError, Placed, RegistryWords, RoomWords, Segment, Stage, room_bytes, room_stages,
+};
+use crate::universe::Context;
+use std::sync::Arc;
+
+/// The memory fences of the registry's lock: whoever is in it allocates.
+pub(super) const REGISTRY_SITES: (Site, Site) = (Site::HeapPost, Site::HeapPre);
+
+/// Barrier words and staging buffers of one communicator. One of a single rank needs none.
+pub(super) struct Room {
+    pub(super) words: Placed<RoomWords>,
+    stages: u64,
+    /// Where its block is; zero for the world's, which is no block.
+    pub(super) block: u64,
+}
+
+impl Room {
+    pub(super) fn world(segment: &Arc<Segment>) -> Result<Room> {
+        let layout = segment.layout();
+        Ok(Room { words: segment.place(layout.world)?, stages: layout.stages, block: 0 })
+    }
+
+    /// The room at `block`, which is zero for a communicator of one rank.
+    pub(super) fn at(block: u64, segment: &Arc<Segment>) -> Result<Option<Room>> {
+        if block == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Room { words: segment.place(block)?, stages: room_stages(block), block }))
+    }
+
+    /// Where a staging buffer is.
+    pub(super) fn stage(&self, stage: Stage) -> u64 {
+        stage.after(self.stages)
+    }
+
+    /// Says that this rank will not use the freed room any more; who says so last gives it back.
+    ///
+    /// Blocks while another rank is in the registry.
+    pub(super) fn leave(
+        &self,
+        context: &Context,
+        members: u32,
+    ) -> std::result::Result<(), AllocError> {
+        let waiter = context.waiter();
+        let registry = registry(&context.segment)?;
+        registry.lock.run(REGISTRY_SITES, &waiter, || {
+            if self.words.left.fetch_add(1) + 1 == members {
+                context.segment.heap().free(self.block, &waiter)?;
+            }
+            Ok(())
+        })?
+    }
+}
+
+/// Takes the block of a room for `members` ranks and clears its words.
+pub(super) fn allocate(context: &Context, members: u32) -> std::result::Result<u64, AllocError> {
+    let segment = &context.segment;
+    let block = segment.heap().allocate(room_bytes(members), &context.waiter())?;
+    segment.mapping().clear(block, size_of::<RoomWords>() as u64)?;
+    Ok(block)
+}
+
+pub(super) fn registry(segment: &Segment) -> Result<&RegistryWords> {
+    segment.mapping().view(segment.layout().registry)
+}
