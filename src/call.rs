@@ -87,6 +87,8 @@ pub enum Call {
     Detach,
     /// `MPI_Win_shared_query`.
     SharedQuery,
+    /// A direct access to a part of a shared window.
+    SharedAccess,
     /// `MPI_Alloc_mem`.
     AllocMem,
     /// `MPI_Free_mem`.
@@ -171,6 +173,7 @@ const NAMES: &[(Call, &str)] = &[
     (Call::Attach, "attach"),
     (Call::Detach, "detach"),
     (Call::SharedQuery, "shared_query"),
+    (Call::SharedAccess, "shared access"),
     (Call::AllocMem, "alloc_mem"),
     (Call::FreeMem, "free_mem"),
     (Call::Gatherv, "gatherv"),

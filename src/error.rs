@@ -162,6 +162,18 @@ pub enum Error {
         /// The unit, in bytes.
         disp_unit: u64,
     },
+    /// The target buffer is not in memory that the target has attached (`MPI_ERR_RMA_RANGE`).
+    #[error("{at}: no region that rank {target} has attached holds {bytes} bytes at {address:#x}")]
+    NotAttached {
+        /// Where.
+        at: Place,
+        /// The rank whose memory it would be.
+        target: u32,
+        /// In the target's process.
+        address: u64,
+        /// Bytes from there.
+        bytes: u64,
+    },
     /// Memory that cannot be exposed (`MPI_ERR_BASE`).
     #[error("{at}: {problem}")]
     Base {

@@ -9,7 +9,7 @@
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::shm::{File, Kind, Layout, NoticeBoard, Segment, WindowHeader};
-use crate::shm::{duplicate, nonce, page_size, total_memory};
+use crate::shm::{admit, duplicate, nonce, page_size, total_memory};
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
@@ -182,6 +182,14 @@ pub(crate) fn join() -> Result<Membership> {
     let notice =
         inherit(number(ENV_NOTICE)?, launcher, false, |file| NoticeBoard::attach(file, nonce))?;
     Ok(Membership { rank, ranks, segment, notice })
+}
+
+/// Lets the other ranks of the job, which descend from the launcher, reach the private memory of
+/// this process.
+pub(crate) fn admit_ranks() {
+    if let Ok(launcher) = number(ENV_LAUNCHER) {
+        admit(launcher);
+    }
 }
 
 /// The inherited descriptor, if it still is what it should be; else, because something between

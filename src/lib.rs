@@ -60,6 +60,7 @@ mod handler;
 mod info;
 #[doc(hidden)]
 pub mod launch;
+mod memory;
 mod op;
 mod ops;
 mod prim;
@@ -76,16 +77,19 @@ pub use datatype::{
 };
 pub use epoch::{
     Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, FenceStep,
-    LocalEpoch, LockAllEpoch, LockBatch, LockEpoch, LockedTarget, Window, WindowView,
+    LocalEpoch, LockAllEpoch, LockBatch, LockEpoch, LockedTarget, SharedPart, Window, WindowView,
 };
 pub use error::{Error, ErrorClass, Place, Result};
 pub use group::{Comparison, Group, Rank};
 pub use handler::ErrorHandler;
 pub use info::Info;
+pub use memory::{Memory, WindowMemory};
 pub use num_complex::Complex;
 pub use op::Op;
 pub use universe::Universe;
-pub use window::{FenceAssert, LockAssert, LockType, PostAssert, StartAssert, WindowOptions};
+pub use window::{
+    FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, WindowOptions,
+};
 
 /// The engine: untyped windows, with MPI's calls and every check at run time.
 ///

@@ -40,6 +40,10 @@ pub const SITES: &[Site] = &[
     Site::AccumulatePre,
     Site::HeapPost,
     Site::HeapPre,
+    Site::LookPost,
+    Site::LookPre,
+    Site::AttachPost,
+    Site::AttachPre,
     Site::LockCarry,
     Site::TablePre,
     Site::TableCarry,
@@ -91,6 +95,9 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::WinSync => &["flush/win_sync then message x"],
         Site::AccumulatePost | Site::AccumulatePre => &["accumulate/accumulate x"],
         Site::HeapPost | Site::HeapPre => &["accumulate/allocate x"],
+        Site::LookPost | Site::LookPre | Site::AttachPost | Site::AttachPre => {
+            &["directory/search and detach x"]
+        }
         Site::ParkWaiter | Site::ParkWaker => PARKED_FENCES,
     }
 }

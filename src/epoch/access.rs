@@ -101,7 +101,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
 
 pub(super) mod sealed {
     /// What an access epoch's guard lends to [`super::Access`].
-    pub trait Guard<T> {
+    pub trait Guard<T: crate::datatype::Element> {
         fn window(&self) -> &super::Window<T>;
     }
 }

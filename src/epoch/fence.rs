@@ -19,13 +19,13 @@ use crate::window::FenceAssert;
 /// # Ok(()) }
 /// ```
 #[must_use = "the epoch stays open until it is fenced again or closed"]
-pub struct FenceEpoch<'w, 'b, T> {
+pub struct FenceEpoch<'w, 'b, T: Element> {
     window: &'w mut Window<T>,
     _buffers: Buffers<'b>,
 }
 
 /// The operations of one [`FenceEpoch::step`].
-pub struct FenceStep<'a, 'b, T> {
+pub struct FenceStep<'a, 'b, T: Element> {
     window: &'a Window<T>,
     _buffers: Buffers<'b>,
 }

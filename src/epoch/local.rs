@@ -11,6 +11,8 @@
 //!    because nobody passes a fence before this rank has arrived at it, and this rank's window is
 //!    mutably borrowed.
 //! 4. By this rank itself: the window is mutably borrowed.
+//! 5. Through another window, or directly: the memory is exposed by this window alone, which was
+//!    not made by allocate_shared (`check_lendable`).
 #![allow(unsafe_code, reason = "makes a slice of window memory")]
 
 use super::Window;
@@ -18,7 +20,7 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::window::{LockAssert, LockType};
+use crate::window::{Flavour, LockAssert, LockType};
 use std::ops::{Deref, DerefMut};
 
 /// This rank's own part under an exclusive lock, as a slice. Dropped, it unlocks.
@@ -35,9 +37,11 @@ impl<T: Element> Window<T> {
     /// this rank did not wait in (NOPRECEDE with NOSUCCEED).
     ///
     /// # Errors
+    /// [`Error::Flavour`] if the memory may be accessed otherwise than by locks of this window;
     /// [`Error::Epoch`], also if any rank has a fence epoch open, in which it could access the
     /// part without a lock; [`Error::RankFailed`].
     pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
+        self.check_lendable()?;
         let own = Rank(self.win.comm().rank());
         self.win.await_latest_fence(Call::Lock)?;
         self.win.lock(LockType::Exclusive, own, LockAssert::NONE)?;
@@ -56,6 +60,23 @@ impl<T: Element> Window<T> {
     }
 }
 
+impl<T: Element> Window<T> {
+    /// Other windows over the same memory, and direct stores of other ranks, do not ask for locks.
+    fn check_lendable(&self) -> Result<()> {
+        let lendable = match self.win.flavour() {
+            Flavour::Allocate => true,
+            Flavour::Create => self.memory.is_only(),
+            Flavour::Dynamic | Flavour::Shared => false,
+        };
+        if lendable {
+            return Ok(());
+        }
+        let needed =
+            "a window of allocate, or one of create whose memory no other handle stands for";
+        self.win.handled(Err(self.win.wrong_flavour(Call::Lock, needed)))
+    }
+}
+
 impl<T: Element> LocalEpoch<'_, T> {
     /// `MPI_Win_unlock`: other ranks may access the part again, and see what was stored here.
     /// Local; never blocks.
@@ -70,22 +91,30 @@ impl<T: Element> LocalEpoch<'_, T> {
     fn own(&self) -> Rank {
         Rank(self.window.win.comm().rank())
     }
+
+    /// The address of the part; of a part of no elements, any that is aligned.
+    fn start(&self) -> *mut T {
+        match self.window.len() {
+            0 => std::ptr::dangling_mut(),
+            _ => self.window.base(),
+        }
+    }
 }
 
 impl<T: Element> Deref for LocalEpoch<'_, T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        // SAFETY: the part is mapped while the window lives, its base is aligned to 128 bytes or a
-        // page, `len` counts whole elements inside it, any bytes are valid elements, and nobody
-        // writes it (module head, 1 to 4).
-        unsafe { std::slice::from_raw_parts(self.window.base(), self.window.len()) }
+        // SAFETY: the part is mapped while the window lives, or kept by it; its base is aligned to
+        // 128 bytes, or as its `Memory` is; `len` counts whole elements inside it, any bytes are
+        // valid elements, and nobody writes it (module head, 1 to 5).
+        unsafe { std::slice::from_raw_parts(self.start(), self.window.len()) }
     }
 }
 
 impl<T: Element> DerefMut for LocalEpoch<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`, and nobody reads it either.
-        unsafe { std::slice::from_raw_parts_mut(self.window.base(), self.window.len()) }
+        unsafe { std::slice::from_raw_parts_mut(self.start(), self.window.len()) }
     }
 }
 

@@ -21,7 +21,7 @@ pub struct LockEpoch<'w, 'b, T: Element> {
 ///
 /// Errors of every method: [`Error::Range`](crate::Error::Range) and
 /// [`Error::Conflict`](crate::Error::Conflict).
-pub struct LockedTarget<'w, 'b, T> {
+pub struct LockedTarget<'w, 'b, T: Element> {
     pub(super) window: &'w Window<T>,
     pub(super) target: Rank,
     _buffers: Buffers<'b>,

@@ -24,11 +24,13 @@
 
 mod access;
 mod batch;
+mod exposed;
 mod fence;
 mod local;
 mod lock;
 mod lock_all;
 mod pscw;
+mod shared;
 mod view;
 mod window;
 
@@ -39,9 +41,11 @@ pub use local::LocalEpoch;
 pub use lock::{LockEpoch, LockedTarget};
 pub use lock_all::LockAllEpoch;
 pub use pscw::{AccessEpoch, AccessSide, ExposureEpoch, ExposureSide};
+pub use shared::SharedPart;
 pub use view::WindowView;
 pub use window::Window;
 
+use exposed::Exposed;
 use std::marker::PhantomData;
 
 /// Keeps the origin buffers of an epoch borrowed until the epoch's guard is gone.

@@ -8,12 +8,12 @@ use crate::group::Group;
 use crate::window::{PostAssert, StartAssert};
 
 /// The side on which this rank is an origin; see [`Window::sides`].
-pub struct AccessSide<'w, T> {
+pub struct AccessSide<'w, T: Element> {
     pub(super) window: &'w Window<T>,
 }
 
 /// The side on which this rank is a target; see [`Window::sides`].
-pub struct ExposureSide<'w, T> {
+pub struct ExposureSide<'w, T: Element> {
     pub(super) window: &'w Window<T>,
 }
 
@@ -31,7 +31,7 @@ pub struct AccessEpoch<'a, 'b, T: Element> {
 ///
 /// Dropped, it stays open, because ending it would wait for other ranks.
 #[must_use = "the epoch stays open until it is waited for"]
-pub struct ExposureEpoch<'a, T> {
+pub struct ExposureEpoch<'a, T: Element> {
     window: &'a Window<T>,
 }
 

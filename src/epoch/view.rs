@@ -16,7 +16,7 @@ use crate::error::Result;
 /// epoch.window().lock(LockType::Shared, Rank(0), LockAssert::NONE)?; // a second access epoch
 /// # Ok(()) }
 /// ```
-pub struct WindowView<'a, T> {
+pub struct WindowView<'a, T: Element> {
     pub(super) window: &'a Window<T>,
 }
 

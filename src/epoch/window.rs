@@ -1,11 +1,12 @@
 //! A window of elements.
 
-use super::{AccessSide, ExposureSide};
+use super::{AccessSide, Exposed, ExposureSide};
 use crate::comm::Comm;
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::{Group, Rank};
-use crate::window::{Win, WindowOptions};
+use crate::handler::ErrorHandler;
+use crate::window::{Flavour, Win, WindowOptions};
 use std::marker::PhantomData;
 
 /// Memory of every rank of a communicator, made of elements of type `T`, that the ranks access
@@ -13,9 +14,10 @@ use std::marker::PhantomData;
 ///
 /// Displacements are in the target's displacement units, by default one element. Dropping a window
 /// keeps its memory until the job ends; [`Window::free`] gives it back.
-pub struct Window<T> {
+pub struct Window<T: Element> {
     pub(super) win: Win,
-    elements: PhantomData<T>,
+    pub(super) memory: Exposed<T>,
+    pub(super) elements: PhantomData<T>,
 }
 
 impl<T: Element> Window<T> {
@@ -38,14 +40,13 @@ impl<T: Element> Window<T> {
     /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if any of them left an epoch open by
     /// dropping its guard; [`Error::RankFailed`](crate::Error::RankFailed).
     pub fn free(self) -> Result<()> {
-        self.win.free()
+        self.free_and_take().map(drop)
     }
 
     /// Elements of this rank's part.
     #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
     pub fn len(&self) -> usize {
-        let own = self.win.part(self.win.comm().rank());
-        (own.span.len() / size_of::<T>() as u64) as usize
+        (self.win.bytes_of(self.win.comm().rank()) / size_of::<T>() as u64) as usize
     }
 
     /// `MPI_WIN_SIZE` of the part of `rank`, in bytes.
@@ -67,6 +68,22 @@ impl<T: Element> Window<T> {
     /// `MPI_WIN_BASE`: the address of this rank's part in this process.
     pub fn base(&self) -> *mut T {
         self.win.base().cast()
+    }
+
+    /// `MPI_WIN_CREATE_FLAVOR`
+    pub fn flavour(&self) -> Flavour {
+        self.win.flavour()
+    }
+
+    /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the
+    /// window before the call returns it; [`ErrorHandler::Return`] at first. Local.
+    pub fn set_error_handler(&self, handler: ErrorHandler) {
+        self.win.set_error_handler(handler);
+    }
+
+    /// `MPI_Win_get_errhandler`
+    pub fn error_handler(&self) -> ErrorHandler {
+        self.win.error_handler()
     }
 
     /// `MPI_Win_get_group`
@@ -136,6 +153,7 @@ impl WindowOptions {
         // A length whose bytes do not fit 64 bits cannot fit the address space either: the
         // collective check of the sizes refuses it on all ranks.
         let bytes = (len as u64).saturating_mul(unit);
-        Ok(Window { win: self.allocate_bytes(comm, bytes, unit)?, elements: PhantomData })
+        let win = self.allocate_bytes(comm, bytes, unit)?;
+        Ok(Window { win, memory: Exposed::nothing(), elements: PhantomData })
     }
 }

@@ -64,7 +64,7 @@ impl Error {
     /// The error class of the standard.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Error::Range { .. } => ErrorClass::RmaRange,
+            Error::Range { .. } | Error::NotAttached { .. } => ErrorClass::RmaRange,
             Error::TargetRank { .. } => ErrorClass::Rank,
             Error::Root { .. } => ErrorClass::Root,
             Error::Epoch { .. } => ErrorClass::RmaSync,

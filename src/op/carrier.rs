@@ -20,8 +20,8 @@ pub trait Carrier: Pod {
     /// # Safety
     /// 1. `Self::IS_NATIVE`.
     /// 2. `at` is valid for reads and writes, and aligned to `size_of::<Self>()`.
-    /// 3. No other code of this process accesses it at the same time. (Another process may, in any
-    ///    way: what it races with is outside Rust's memory model, and any bytes are valid.)
+    /// 3. No Rust reference to it is used at the same time. (Other ranks, and other threads of
+    ///    this one, may access it by operations, in any way: any bytes are valid.)
     #[doc(hidden)]
     unsafe fn fetch_update(at: *mut Self, f: impl Fn(Self) -> Self) -> Self;
 

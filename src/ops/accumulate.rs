@@ -2,9 +2,9 @@
 //!
 //! Every element is updated atomically against every other accumulate of the window, whatever
 //! mix of calls: an element of 1, 2, 4 or 8 bytes at an address aligned to its size
-//! by one atomic instruction, or a loop around one; any other element under the target's
-//! accumulate exclusion. Which of the two depends on size and address alone, so two accumulates
-//! on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location,
+//! by one atomic instruction, or a loop around one; any other element, and any in private memory,
+//! under the target's accumulate exclusion. Which of the two depends on size and address alone, so
+//! two accumulates on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location,
 //! same predefined datatype).
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
@@ -15,8 +15,9 @@ use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::{Carrier, Op};
 use crate::prim::Site;
-use crate::window::Win;
+use crate::window::{Via, Win};
 use bytemuck::must_cast;
+use std::ops::Range;
 
 /// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
 /// short ones out for its whole length.
@@ -38,16 +39,17 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let call = Call::Accumulate;
-        let _call = self.enter(call);
-        let function = self.function::<T>(call, op)?;
-        let bytes = size_of_val(origin);
-        let Some(target) = self.target(call, target, disp, bytes as u64)? else {
-            return Ok(());
-        };
-        self.check_apart(call, target, disp, origin.as_ptr().cast(), bytes)?;
-        self.note_operation();
-        let update = Update { op, function, call, target };
-        self.update(update, origin.len(), |i| origin[i], |_, _| ())
+        self.within(call, || {
+            let function = self.function::<T>(call, op)?;
+            let bytes = size_of_val(origin);
+            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+                return Ok(());
+            };
+            self.check_apart(call, &target, disp, origin.as_ptr().cast(), bytes)?;
+            self.note_operation();
+            let update = Update { op, function, call, target };
+            self.update(&update, origin.len(), |i| origin[i], |_, _| ())
+        })
     }
 
     /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4): as [`Win::accumulate`], and `result` receives the
@@ -100,30 +102,26 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let call = Call::CompareAndSwap;
-        let _call = self.enter(call);
-        let Some(target) = self.target(call, target, disp, size_of::<T>() as u64)? else {
-            return Ok(());
-        };
-        let apart =
-            |buffer: *const T| self.check_apart(call, target, disp, buffer.cast(), size_of::<T>());
-        apart(new)?;
-        apart(compare)?;
-        apart(result)?;
-        self.note_operation();
-        *result = match self.native::<T>(target) {
-            Some(at) => {
-                let (compare, new) = (must_cast(*compare), must_cast(*new));
-                // SAFETY: 1. and 2. by `native`; 3. handles stay on one thread.
-                must_cast(unsafe { T::Carrier::compare_exchange(at, compare, new) })
+        self.within(call, || {
+            let bytes = size_of::<T>();
+            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+                return Ok(());
+            };
+            for buffer in [new, compare, &*result] {
+                self.check_apart(call, &target, disp, std::ptr::from_ref(buffer).cast(), bytes)?;
             }
-            None => {
-                let mut before = *new;
-                let swap = |old: T| if old == *compare { *new } else { old };
-                self.update_excluded(target, call, 0..1, |_, old| (swap(old), before = old))?;
-                before
-            }
-        };
-        Ok(())
+            self.note_operation();
+            let Some(at) = self.native::<T>(&target) else {
+                return self.update_excluded(&target, call, 0..1, |_, old: T| {
+                    *result = old;
+                    if old == *compare { *new } else { old }
+                });
+            };
+            let (compare, new) = (must_cast(*compare), must_cast(*new));
+            // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
+            *result = must_cast(unsafe { T::Carrier::compare_exchange(at, compare, new) });
+            Ok(())
+        })
     }
 
     fn fetch<T: Element>(
@@ -135,30 +133,27 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let _call = self.enter(call);
-        let function = self.function::<T>(call, op)?;
-        let reads_origin = op != Op::NoOp;
-        if reads_origin && origin.len() != result.len() {
-            let (found, needed) = (origin.len(), result.len());
-            return Err(Error::Count {
-                at: self.place(call),
-                what: "origin buffer",
-                found,
-                needed,
-            });
-        }
-        let bytes = size_of_val(result);
-        let Some(target) = self.target(call, target, disp, bytes as u64)? else {
-            return Ok(());
-        };
-        if reads_origin {
-            self.check_apart(call, target, disp, origin.as_ptr().cast(), bytes)?;
-        }
-        self.check_apart(call, target, disp, result.as_ptr().cast(), bytes)?;
-        self.note_operation();
-        let update = Update { op, function, call, target };
-        let operand = |i: usize| if reads_origin { origin[i] } else { T::zeroed() };
-        self.update(update, result.len(), operand, |i, old| result[i] = old)
+        self.within(call, || {
+            let function = self.function::<T>(call, op)?;
+            let reads_origin = op != Op::NoOp;
+            if reads_origin && origin.len() != result.len() {
+                let (found, needed) = (origin.len(), result.len());
+                let (at, what) = (self.place(call), "origin buffer");
+                return Err(Error::Count { at, what, found, needed });
+            }
+            let bytes = size_of_val(result);
+            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+                return Ok(());
+            };
+            if reads_origin {
+                self.check_apart(call, &target, disp, origin.as_ptr().cast(), bytes)?;
+            }
+            self.check_apart(call, &target, disp, result.as_ptr().cast(), bytes)?;
+            self.note_operation();
+            let update = Update { op, function, call, target };
+            let operand = |i: usize| if reads_origin { origin[i] } else { T::zeroed() };
+            self.update(&update, result.len(), operand, |i, old| result[i] = old)
+        })
     }
 
     fn function<T: Element>(&self, call: Call, op: Op) -> Result<fn(T, T) -> T> {
@@ -170,26 +165,28 @@ impl Win {
 
     /// The address as a carrier, if the elements there are updated by instructions.
     #[inline]
-    fn native<T: Element>(&self, target: Target) -> Option<*mut T::Carrier> {
+    fn native<T: Element>(&self, target: &Target<'_>) -> Option<*mut T::Carrier> {
         let aligned = (target.at as usize).is_multiple_of(size_of::<T>());
-        (T::Carrier::IS_NATIVE && aligned).then_some(target.at.cast())
+        let native = T::Carrier::IS_NATIVE && aligned && target.via == Via::Mapped;
+        native.then_some(target.at.cast())
     }
 
     /// Updates `n` elements; `operand` gives the origin's values, `before` takes the target's.
     #[inline]
     fn update<T: Element>(
         &self,
-        update: Update<T>,
+        update: &Update<'_, T>,
         n: usize,
         operand: impl Fn(usize) -> T,
         mut before: impl FnMut(usize, T),
     ) -> Result<()> {
-        let Update { op, function, call, target } = update;
+        let Update { op, function, call, ref target } = *update;
         let Some(at) = self.native::<T>(target) else {
             for start in (0..n).step_by(BATCH) {
                 let batch = start..n.min(start + BATCH);
                 self.update_excluded(target, call, batch, |i, old| {
-                    (function(old, operand(i)), before(i, old))
+                    before(i, old);
+                    function(old, operand(i))
                 })?;
             }
             return Ok(());
@@ -213,34 +210,36 @@ impl Win {
         Ok(())
     }
 
-    /// Updates elements under the target's accumulate exclusion; blocks while it is held.
+    /// Updates elements under the target's accumulate exclusion, in a copy of them; blocks while
+    /// it is held.
     fn update_excluded<T: Element>(
         &self,
-        target: Target,
+        target: &Target<'_>,
         call: Call,
-        elements: std::ops::Range<usize>,
-        mut step: impl FnMut(usize, T) -> (T, ()),
+        elements: Range<usize>,
+        mut step: impl FnMut(usize, T) -> T,
     ) -> Result<()> {
         let sites = (Site::AccumulatePost, Site::AccumulatePre);
         let exclusion = &self.words_of(target.rank).accumulate;
         let updated = exclusion.run(sites, &self.context().waiter(), || {
-            for i in elements {
-                let at = target.at.cast::<T>().wrapping_add(i);
-                // SAFETY: `target` covers the element; its address may have any alignment.
-                let old = unsafe { at.read_unaligned() };
-                let (new, ()) = step(i, old);
-                // SAFETY: as above.
-                unsafe { at.write_unaligned(new) };
+            let mut values = vec![T::zeroed(); elements.len()];
+            let (into, bytes) = (elements.start * size_of::<T>(), size_of_val(&*values));
+            // SAFETY: 1. `target` covers the elements, and `values` is as long. 2. `values` is new.
+            unsafe { self.read_from(call, target, into, values.as_mut_ptr().cast(), bytes) }?;
+            for (i, value) in elements.zip(&mut values) {
+                *value = step(i, *value);
             }
+            // SAFETY: as above.
+            unsafe { self.write_to(call, target, into, values.as_ptr().cast(), bytes) }
         });
-        updated.map_err(|failed| self.job_failed(failed, call))
+        updated.map_err(|failed| self.job_failed(failed, call))?
     }
 }
 
 /// What [`Win::update`] does, and where.
-struct Update<T> {
+struct Update<'w, T> {
     op: Op,
     function: fn(T, T) -> T,
     call: Call,
-    target: Target,
+    target: Target<'w>,
 }

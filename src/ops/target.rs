@@ -3,20 +3,24 @@
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::window::Win;
+use crate::sync::Sharing;
+use crate::window::{Reached, Via, Win};
 
 /// Bytes of a target's part that an operation may access.
-#[derive(Clone, Copy)]
-pub(super) struct Target {
+pub(super) struct Target<'w> {
     pub(super) rank: u32,
+    /// Where they are, in the process that `via` says.
     pub(super) at: *mut u8,
+    pub(super) via: Via,
+    /// Keeps memory of a dynamic window attached while the operation is under way.
+    _sharing: Option<Sharing<'w>>,
 }
 
 impl Win {
     /// The target bytes of an operation, after every check: `None` for [`Rank::NULL`].
     ///
-    /// What every correct call needs is inlined and stays in registers; why a call is refused is
-    /// found out by [`Win::no_target`].
+    /// What every correct call needs is inlined and stays in registers; memory that is not mapped,
+    /// and why a call is refused, is found out by [`Win::target_beyond`].
     #[inline(always)]
     pub(super) fn target(
         &self,
@@ -24,18 +28,27 @@ impl Win {
         target: Rank,
         disp: u64,
         bytes: u64,
-    ) -> Result<Option<Target>> {
+    ) -> Result<Option<Target<'_>>> {
         let at = self.reach(target).and_then(|part| part.span.at(disp, part.disp_unit, bytes));
         match at {
-            Some(at) => Ok(Some(Target { rank: target.0, at })),
-            None => self.no_target(call, target, disp, bytes),
+            Some(at) => {
+                let (rank, via) = (target.0, Via::Mapped);
+                Ok(Some(Target { rank, at, via, _sharing: None }))
+            }
+            None => self.target_beyond(call, target, disp, bytes),
         }
     }
 
-    /// Why there are no target bytes: [`Rank::NULL`], or an error.
+    /// Target bytes that are not mapped, or why there are none: [`Rank::NULL`], or an error.
     #[cold]
     #[inline(never)]
-    fn no_target(&self, call: Call, target: Rank, disp: u64, bytes: u64) -> Result<Option<Target>> {
+    fn target_beyond(
+        &self,
+        call: Call,
+        target: Rank,
+        disp: u64,
+        bytes: u64,
+    ) -> Result<Option<Target<'_>>> {
         if target == Rank::NULL {
             return self.null_target(call);
         }
@@ -45,25 +58,16 @@ impl Win {
             // No bytes fit anywhere.
             return Ok(None);
         }
-        Err(self.out_of_range(call, target.0, disp, bytes))
+        let reached = self.reach_beyond(call, target.0, disp, bytes)?;
+        let Reached { at, via, sharing } =
+            reached.ok_or_else(|| self.out_of_range(call, target.0, disp, bytes))?;
+        Ok(Some(Target { rank: target.0, at, via, _sharing: sharing }))
     }
 
     /// MPI-2.2 §11.3: an operation on MPI_PROC_NULL does nothing, but belongs in an epoch.
-    fn null_target(&self, call: Call) -> Result<Option<Target>> {
+    fn null_target(&self, call: Call) -> Result<Option<Target<'_>>> {
         self.check_any_access(call)?;
         Ok(None)
-    }
-
-    fn out_of_range(&self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
-        let part = self.part(target);
-        Error::Range {
-            at: self.place(call),
-            target,
-            displacement,
-            bytes,
-            disp_unit: part.disp_unit,
-            size: part.span.len(),
-        }
     }
 
     /// Refuses an origin buffer that overlaps the target bytes of the same operation.
@@ -71,22 +75,21 @@ impl Win {
     pub(super) fn check_apart(
         &self,
         call: Call,
-        target: Target,
+        target: &Target<'_>,
         disp: u64,
         origin: *const u8,
         bytes: usize,
     ) -> Result<()> {
         let distance = (origin as usize).abs_diff(target.at as usize);
-        if distance >= bytes {
+        if distance >= bytes || matches!(target.via, Via::Kernel(_)) {
             return Ok(());
         }
-        Err(self.conflict(call, target, disp, bytes))
+        Err(self.conflict(call, target.rank, disp, bytes as u64))
     }
 
     #[cold]
     #[inline(never)]
-    fn conflict(&self, call: Call, target: Target, displacement: u64, bytes: usize) -> Error {
-        let (target, bytes) = (target.rank, bytes as u64);
+    fn conflict(&self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
         Error::Conflict { at: self.place(call), target, displacement, bytes }
     }
 }

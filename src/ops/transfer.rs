@@ -1,12 +1,13 @@
 //! Put and get: the two directions of one copy.
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
+use super::target::Target;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::shm::copy;
-use crate::window::Win;
+use crate::window::{Via, Win};
 
 impl Win {
     /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to the window of `target`, from displacement
@@ -19,17 +20,17 @@ impl Win {
     /// [`Error::Range`](crate::Error::Range), [`Error::Conflict`](crate::Error::Conflict).
     #[inline]
     pub fn put<T: Element>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
-        let _call = self.enter(Call::Put);
-        let bytes = size_of_val(origin);
-        let Some(target) = self.target(Call::Put, target, disp, bytes as u64)? else {
-            return Ok(());
-        };
-        let origin: *const u8 = origin.as_ptr().cast();
-        self.check_apart(Call::Put, target, disp, origin, bytes)?;
-        self.note_operation();
-        // SAFETY: 1. `origin` was a slice; `target` has been checked. 2. `check_apart`.
-        unsafe { copy(origin, target.at, bytes) };
-        Ok(())
+        self.within(Call::Put, || {
+            let bytes = size_of_val(origin);
+            let Some(target) = self.target(Call::Put, target, disp, bytes as u64)? else {
+                return Ok(());
+            };
+            let origin: *const u8 = origin.as_ptr().cast();
+            self.check_apart(Call::Put, &target, disp, origin, bytes)?;
+            self.note_operation();
+            // SAFETY: 1. `origin` was a slice; `target` has been checked. 2. `check_apart`.
+            unsafe { self.write_to(Call::Put, &target, 0, origin, bytes) }
+        })
     }
 
     /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp`
@@ -41,16 +42,66 @@ impl Win {
     /// As [`Win::put`].
     #[inline]
     pub fn get<T: Element>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
-        let _call = self.enter(Call::Get);
-        let bytes = size_of_val(origin);
-        let Some(target) = self.target(Call::Get, target, disp, bytes as u64)? else {
-            return Ok(());
-        };
-        let origin: *mut u8 = origin.as_mut_ptr().cast();
-        self.check_apart(Call::Get, target, disp, origin, bytes)?;
-        self.note_operation();
-        // SAFETY: 1. `origin` was a slice; `target` has been checked. 2. `check_apart`.
-        unsafe { copy(target.at, origin, bytes) };
+        self.within(Call::Get, || {
+            let bytes = size_of_val(origin);
+            let Some(target) = self.target(Call::Get, target, disp, bytes as u64)? else {
+                return Ok(());
+            };
+            let origin: *mut u8 = origin.as_mut_ptr().cast();
+            self.check_apart(Call::Get, &target, disp, origin, bytes)?;
+            self.note_operation();
+            // SAFETY: 1. `origin` was a slice; `target` has been checked. 2. `check_apart`.
+            unsafe { self.read_from(Call::Get, &target, 0, origin, bytes) }
+        })
+    }
+
+    /// Copies to the target bytes from `into` on.
+    ///
+    /// # Safety
+    /// 1. `from` is valid for reads of `bytes` bytes, and `target` has as many from `into` on.
+    /// 2. The two do not overlap.
+    #[inline(always)]
+    pub(super) unsafe fn write_to(
+        &self,
+        call: Call,
+        target: &Target<'_>,
+        into: usize,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<()> {
+        let to = target.at.wrapping_add(into);
+        if let Via::Kernel(process) = target.via {
+            // SAFETY: the caller's obligation 1; the memory at `to` is exposed by the window.
+            let written = unsafe { process.write(from, to, bytes) };
+            return written.map_err(|error| self.kernel_error(call, target.rank, error));
+        }
+        // SAFETY: the caller's obligations 1 and 2.
+        unsafe { copy(from, to, bytes) };
+        Ok(())
+    }
+
+    /// Copies from the target bytes from `into` on.
+    ///
+    /// # Safety
+    /// 1. `to` is valid for writes of `bytes` bytes, and `target` has as many from `into` on.
+    /// 2. The two do not overlap.
+    #[inline(always)]
+    pub(super) unsafe fn read_from(
+        &self,
+        call: Call,
+        target: &Target<'_>,
+        into: usize,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<()> {
+        let from = target.at.wrapping_add(into);
+        if let Via::Kernel(process) = target.via {
+            // SAFETY: the caller's obligation 1.
+            let read = unsafe { process.read(from, to, bytes) };
+            return read.map_err(|error| self.kernel_error(call, target.rank, error));
+        }
+        // SAFETY: the caller's obligations 1 and 2.
+        unsafe { copy(from, to, bytes) };
         Ok(())
     }
 }

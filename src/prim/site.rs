@@ -47,6 +47,14 @@ pub enum Site {
     HeapPost,
     /// Allocator of the segment, before its lock is released.
     HeapPre,
+    /// Search of a dynamic window's directory, after the grant: the entries can be read.
+    LookPost,
+    /// Access to attached memory, before the directory is released.
+    LookPre,
+    /// Attach and detach, after the grant: no rank accesses detached memory any more.
+    AttachPost,
+    /// Attach and detach, before the release: exposes the entries.
+    AttachPre,
     /// Carry: between "saw that the last holder left" on the state word of a lock
     /// and "admitted the waiters" on its gate.
     LockCarry,

@@ -13,19 +13,23 @@
 
 mod alloc_error;
 mod copy;
+mod directory;
 mod heap;
 mod layout;
 mod os;
 mod room;
+mod process;
 mod segment;
 mod size_class;
 mod span;
 
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use copy::copy;
+pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
 pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
+pub(crate) use process::{Process, admit};
 pub(crate) use segment::{NoticeBoard, Placed, PlacedSlice, RankSlot, Segment, WindowHeader};
 pub(crate) use span::Span;

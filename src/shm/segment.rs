@@ -112,6 +112,10 @@ unsafe impl Shared for super::heap::BlockHeader {}
 unsafe impl Shared for WindowWords {}
 // SAFETY: as above.
 unsafe impl Shared for RankWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::directory::DirectoryWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::directory::Entry {}
 // SAFETY: as above; a slot is a padded word.
 unsafe impl Shared for PostSlot {}
 // SAFETY: as above.
@@ -285,6 +289,12 @@ impl Segment {
     /// The allocator.
     pub(crate) fn heap(&self) -> super::Heap<'_> {
         super::Heap::new(self)
+    }
+
+    /// Where the `bytes` bytes at `address` of this process are in the segment, if they are.
+    pub(crate) fn offset_of(&self, address: *const u8, bytes: u64) -> Option<u64> {
+        let offset = (address as u64).checked_sub(self.mapping.map.as_ptr() as u64)?;
+        self.mapping.at(offset, bytes).map(|_| offset)
     }
 
     /// Length of the segment in bytes.

@@ -20,6 +20,11 @@ impl Span {
         Span { base, len }
     }
 
+    /// No bytes.
+    pub(crate) fn nothing() -> Span {
+        Span::new(std::ptr::null_mut(), 0)
+    }
+
     pub(crate) fn base(&self) -> *mut u8 {
         self.base
     }

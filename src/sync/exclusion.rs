@@ -32,6 +32,40 @@ impl Exclusion {
     }
 }
 
+impl Exclusion {
+    /// Keeps ranks out of [`Exclusion::run`] until the value returned is dropped; others may share
+    /// it meanwhile. Blocks while a rank is inside.
+    ///
+    /// `sites` are the MEM_SYNCs after the grant and before the release.
+    pub fn share(
+        &self,
+        sites: (Site, Site),
+        waiter: &Waiter<'_>,
+    ) -> Result<Sharing<'_>, JobFailed> {
+        self.lock.enter(Side::Left, Queueing::Fair, waiter)?;
+        let sharing = Sharing { lock: &self.lock, before_release: sites.1 };
+        // Observes what the last rank in `run` wrote; pairs with its `before_release`.
+        // Fails without it: models/directory.rs, by loom_tests/tests/mutants.rs.
+        mem_sync(sites.0);
+        Ok(sharing)
+    }
+}
+
+/// Shares an [`Exclusion`] until dropped.
+pub struct Sharing<'a> {
+    lock: &'a LockWords,
+    before_release: Site,
+}
+
+impl Drop for Sharing<'_> {
+    fn drop(&mut self) {
+        // Publishes what this rank did meanwhile; pairs with the grant's site in `run`.
+        // Fails without it: models/directory.rs, by loom_tests/tests/mutants.rs.
+        mem_sync(self.before_release);
+        self.lock.leave(Side::Left, true);
+    }
+}
+
 /// Releases on drop, so that a panic in `f` leaves the exclusion usable.
 struct Inside<'a> {
     lock: &'a LockWords,

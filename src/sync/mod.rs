@@ -9,7 +9,7 @@ mod pscw;
 use crate::prim::{CachePadded, Word32};
 
 pub use barrier::{BarrierWords, FenceKind, Round, collective, fence, passed};
-pub use exclusion::Exclusion;
+pub use exclusion::{Exclusion, Sharing};
 pub use lock::{LockWords, MAX_RANKS, Queueing, Side};
 pub use passive::{
     Held, flush, flush_all, flush_local, flush_local_all, lock, lock_all, lock_nocheck, unlock,

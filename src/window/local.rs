@@ -2,7 +2,7 @@
 //! exposes memory that others write as a Rust reference.
 #![allow(unsafe_code, reason = "reads and writes the own part of a window")]
 
-use super::Win;
+use super::{Flavour, Reached, Via, Win};
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
@@ -13,38 +13,52 @@ impl Win {
     /// load. What it sees of other ranks' operations, synchronisation decides (MPI-2.2 §11.7).
     ///
     /// # Errors
-    /// [`Error::Range`]
+    /// [`Error::Range`]; [`Error::NotAttached`] in a dynamic window.
     pub fn load<T: Element>(&self, disp: u64, to: &mut [T]) -> Result<()> {
         let bytes = size_of_val(to);
         let from = self.handled(self.own(disp, bytes as u64))?;
         // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
         // exists while a method of the window can be called (`epoch::local`).
-        unsafe { copy(from, to.as_mut_ptr().cast(), bytes) };
+        unsafe { copy(from.at, to.as_mut_ptr().cast(), bytes) };
         Ok(())
     }
 
     /// Copies `from` to this rank's own part, from displacement `disp` on: a local store.
     ///
     /// # Errors
-    /// [`Error::Range`]
+    /// As [`Win::load`].
     pub fn store<T: Element>(&self, disp: u64, from: &[T]) -> Result<()> {
         let bytes = size_of_val(from);
         let to = self.handled(self.own(disp, bytes as u64))?;
         // SAFETY: as in `load`.
-        unsafe { copy(from.as_ptr().cast(), to, bytes) };
+        unsafe { copy(from.as_ptr().cast(), to.at, bytes) };
         Ok(())
     }
 
-    fn own(&self, disp: u64, bytes: u64) -> Result<*mut u8> {
+    fn own(&self, disp: u64, bytes: u64) -> Result<Reached<'_>> {
         let rank = self.comm.rank();
         let part = self.part(rank);
-        part.span.at(disp, part.disp_unit, bytes).ok_or_else(|| Error::Range {
-            at: self.place(Call::LocalAccess),
-            target: rank,
-            displacement: disp,
-            bytes,
-            disp_unit: part.disp_unit,
-            size: part.span.len(),
-        })
+        if let Some(at) = part.span.at(disp, part.disp_unit, bytes) {
+            return Ok(Reached { at, via: Via::Mapped, sharing: None });
+        }
+        let reached = self.reach_beyond(Call::LocalAccess, rank, disp, bytes)?;
+        reached.ok_or_else(|| self.out_of_range(Call::LocalAccess, rank, disp, bytes))
+    }
+
+    /// Why a part has no such bytes.
+    #[cold]
+    pub(crate) fn out_of_range(
+        &self,
+        call: Call,
+        target: u32,
+        displacement: u64,
+        bytes: u64,
+    ) -> Error {
+        let at = self.place(call);
+        if self.flavour == Flavour::Dynamic {
+            return Error::NotAttached { at, target, address: displacement, bytes };
+        }
+        let (disp_unit, size) = (self.part(target).disp_unit, self.bytes_of(target));
+        Error::Range { at, target, displacement, bytes, disp_unit, size }
     }
 }

@@ -7,9 +7,15 @@
 mod active;
 mod allocate;
 mod assertion;
+mod beyond;
+mod block;
+mod create;
+mod free;
 mod grant;
 mod local;
+mod options;
 mod passive;
+mod plan;
 mod state;
 
 use crate::call::Call;
@@ -22,12 +28,16 @@ use crate::shm::{Placed, PlacedSlice, Span};
 use crate::sync::{RankWords, Round, WindowWords};
 use crate::universe::{Context, InCall};
 use active::Pscw;
+use beyond::Beyond;
+use plan::Plan;
 use state::Epochs;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, TryLockError};
 
+pub(crate) use beyond::{Reached, Via};
+
 pub use crate::sync::Held as LockType;
-pub use allocate::WindowOptions;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
+pub use options::WindowOptions;
 
 /// A window of the engine (`MPI_Win`), as one rank sees it.
 ///
@@ -39,12 +49,14 @@ pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
 /// and a drop must never wait for other ranks.
 pub struct Win {
     comm: Comm,
+    flavour: Flavour,
     name: Box<str>,
     /// Where the window's block is in the segment.
     block: u64,
     words: Placed<WindowWords>,
     ranks: PlacedSlice<RankWords>,
     parts: Box<[Part]>,
+    beyond: Beyond,
     epochs: Epochs,
     /// Fences that this rank has arrived at.
     fences: Word32,
@@ -59,7 +71,32 @@ struct Turn {
     pscw: Pscw,
 }
 
-/// One rank's part of a window.
+/// How a window was made (`MPI_WIN_CREATE_FLAVOR`, MPI-4.1 §12.2.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// `MPI_WIN_FLAVOR_CREATE`
+    Create,
+    /// `MPI_WIN_FLAVOR_ALLOCATE`
+    Allocate,
+    /// `MPI_WIN_FLAVOR_DYNAMIC`
+    Dynamic,
+    /// `MPI_WIN_FLAVOR_SHARED`
+    Shared,
+}
+
+impl Flavour {
+    /// The call that makes such windows.
+    fn call(self) -> Call {
+        match self {
+            Flavour::Create => Call::WinCreate,
+            Flavour::Allocate => Call::WinAllocate,
+            Flavour::Dynamic => Call::WinCreateDynamic,
+            Flavour::Shared => Call::WinAllocateShared,
+        }
+    }
+}
+
+/// One rank's part of a window, as far as it is mapped into this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) span: Span,
@@ -67,6 +104,32 @@ pub(crate) struct Part {
 }
 
 impl Win {
+    /// The handle of a window whose block is taken and cleared.
+    fn assemble(
+        comm: &Comm,
+        flavour: Flavour,
+        plan: &Plan,
+        block: u64,
+        name: String,
+        parts: Box<[Part]>,
+    ) -> Result<Win> {
+        let segment = &comm.context().segment;
+        Ok(Win {
+            flavour,
+            name: name.into(),
+            block,
+            words: segment.place(block + plan.words)?,
+            ranks: segment.place_all(block + plan.ranks, comm.size() as usize)?,
+            parts,
+            beyond: Beyond::Nothing,
+            epochs: Epochs::new(comm.size()),
+            fences: Word32::default(),
+            turn: Mutex::default(),
+            handler: RwLock::default(),
+            comm: comm.clone(),
+        })
+    }
+
     /// The communicator that the window was allocated over.
     pub fn comm(&self) -> &Comm {
         &self.comm
@@ -86,7 +149,14 @@ impl Win {
     ///
     /// Reading or writing through it is for the caller to synchronise.
     pub fn base(&self) -> *mut u8 {
-        self.part(self.comm.rank()).span.base()
+        let own = self.comm.rank();
+        let mapped = self.part(own).span;
+        if mapped.base().is_null() { self.private(own).base() } else { mapped.base() }
+    }
+
+    /// `MPI_WIN_CREATE_FLAVOR`
+    pub fn flavour(&self) -> Flavour {
+        self.flavour
     }
 
     /// `MPI_WIN_SIZE` of a rank's part, in bytes.
@@ -95,7 +165,12 @@ impl Win {
     /// [`Error::TargetRank`]
     pub fn size(&self, rank: Rank) -> Result<u64> {
         self.check_rank(Call::WinAttribute, rank)?;
-        Ok(self.part(rank.0).span.len())
+        Ok(self.bytes_of(rank.0))
+    }
+
+    /// Bytes of a rank's part, mapped or private.
+    pub(crate) fn bytes_of(&self, rank: u32) -> u64 {
+        self.part(rank).span.len() + self.private(rank).len()
     }
 
     /// `MPI_WIN_DISP_UNIT` of a rank's part, in bytes.

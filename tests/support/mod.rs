@@ -22,17 +22,26 @@ pub struct Outcome {
 
 /// Runs `body` on `n` ranks, each a process of its own, and fails unless all succeed.
 pub fn spmd(n: u32, body: impl FnOnce(&Comm)) {
-    if let Some(outcome) = job(n, &[], body) {
+    universe(n, |universe| body(universe.world()));
+}
+
+/// As [`spmd`], for what needs more than the world.
+pub fn universe(n: u32, body: impl FnOnce(&Universe)) {
+    if let Some(outcome) = launch(n, &[], body) {
         assert!(outcome.status.success(), "{n} ranks, {}:\n{}", outcome.status, outcome.output);
     }
 }
 
 /// Runs `body` on `n` ranks with further options for rmarun. `None` in a rank, after `body`.
 pub fn job(n: u32, options: &[&str], body: impl FnOnce(&Comm)) -> Option<Outcome> {
+    launch(n, options, |universe| body(universe.world()))
+}
+
+fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<Outcome> {
     if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
         let universe = Universe::init().expect("a rank joins its job");
         assert_eq!(universe.world().size(), n, "a job inside a job");
-        body(universe.world());
+        body(&universe);
         return None;
     }
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();

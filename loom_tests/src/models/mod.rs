@@ -5,6 +5,7 @@
 
 mod accumulate;
 mod collective;
+mod directory;
 mod failure;
 mod fence;
 mod flush;
@@ -15,6 +16,7 @@ mod pscw;
 
 pub use accumulate::models as accumulate;
 pub use collective::models as collective;
+pub use directory::models as directory;
 pub use failure::models as failure;
 pub use fence::models as fence;
 pub use flush::models as flush;
@@ -30,6 +32,17 @@ use crate::explore::Model;
 
 /// The table of all models.
 pub fn all() -> Vec<Model> {
-    [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate(), parking(), failure()]
-        .concat()
+    [
+        fence(),
+        collective(),
+        pscw(),
+        lock(),
+        lock_all(),
+        flush(),
+        accumulate(),
+        directory(),
+        parking(),
+        failure(),
+    ]
+    .concat()
 }

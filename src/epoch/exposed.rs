@@ -1,0 +1,166 @@
+//! Windows over memory that the program has, and what becomes of that memory.
+
+use super::{Window, WindowView};
+use crate::comm::Comm;
+use crate::datatype::Element;
+use crate::error::Result;
+use crate::memory::WindowMemory;
+use crate::window::WindowOptions;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The memory that a window exposes for the program, by its address. Never dropped with the
+/// window, because other ranks may access it until the window is freed.
+pub(super) struct Exposed<T: Element>(ManuallyDrop<Mutex<BTreeMap<u64, WindowMemory<T>>>>);
+
+impl<T: Element> Exposed<T> {
+    pub(super) fn nothing() -> Self {
+        Exposed(ManuallyDrop::default())
+    }
+
+    fn of(memory: WindowMemory<T>) -> Self {
+        let address = memory.as_ptr() as u64;
+        Exposed(ManuallyDrop::new(Mutex::new([(address, memory)].into())))
+    }
+
+    fn map(&self) -> MutexGuard<'_, BTreeMap<u64, WindowMemory<T>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing else exposes any of the memory.
+    pub(super) fn is_only(&self) -> bool {
+        self.map().values().all(WindowMemory::is_only)
+    }
+
+    /// The memory, which no rank accesses through the window any more.
+    pub(super) fn take(self) -> Vec<WindowMemory<T>> {
+        let map = ManuallyDrop::into_inner(self.0).into_inner();
+        map.unwrap_or_else(PoisonError::into_inner).into_values().collect()
+    }
+}
+
+impl WindowOptions {
+    /// Creates a window over `memory`; see [`Window::create`].
+    ///
+    /// # Errors
+    /// As [`Window::create`], and [`Error::DispUnit`](crate::Error::DispUnit).
+    #[allow(unsafe_code, reason = "the window keeps the memory that it exposes")]
+    pub fn create<T: Element>(
+        &self,
+        comm: &Comm,
+        memory: impl Into<WindowMemory<T>>,
+    ) -> Result<Window<T>> {
+        let memory = memory.into();
+        let unit = size_of::<T>() as u64;
+        let bytes = memory.len() as u64 * unit;
+        // SAFETY: 1. and 2. The window keeps the memory, which lends no references, until it has
+        // been freed; `WindowMemory` says so.
+        let win = unsafe { self.create_bytes(comm, memory.as_ptr().cast(), bytes, unit) }?;
+        Ok(Window { win, memory: Exposed::of(memory), elements: PhantomData })
+    }
+
+    /// Creates a window without memory; see [`Window::create_dynamic`].
+    ///
+    /// # Errors
+    /// As [`Window::create_dynamic`].
+    pub fn create_dynamic<T: Element>(&self, comm: &Comm) -> Result<Window<T>> {
+        let win = self.create_dynamic_bytes(comm)?;
+        Ok(Window { win, memory: Exposed::nothing(), elements: PhantomData })
+    }
+}
+
+impl<T: Element> Window<T> {
+    /// `MPI_Win_create` (MPI-2.2 §11.2.1): exposes memory that the program has: from
+    /// [`Universe::alloc_mem`](crate::Universe::alloc_mem), or its own (`Vec<T>`, `Box<[T]>`,
+    /// `&'static mut [T]`), which other ranks access through the kernel. See
+    /// [`Window::free_and_take`] for getting it back.
+    ///
+    /// Collective; blocks until every rank of `comm` has called it. The outcome is the same on
+    /// all ranks.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`](crate::Error::Unreachable) on all ranks if the system forbids one of
+    /// them to access private memory of another; the message says what to change.
+    /// [`Error::NoMemory`](crate::Error::NoMemory),
+    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory is then dropped.
+    pub fn create(comm: &Comm, memory: impl Into<WindowMemory<T>>) -> Result<Self> {
+        WindowOptions::new().create(comm, memory)
+    }
+
+    /// `MPI_Win_create_dynamic` (MPI-4.1 §12.2.4): a window to which each rank attaches memory as
+    /// it goes. Displacements are addresses in the target's process, in bytes, as
+    /// [`Window::attach`] returns them.
+    ///
+    /// Collective; blocks until every rank of `comm` has called it.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`](crate::Error::NoMemory),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn create_dynamic(comm: &Comm) -> Result<Self> {
+        WindowOptions::new().create_dynamic(comm)
+    }
+
+    /// `MPI_Win_attach` (MPI-4.1 §12.2.4): exposes `memory` in a dynamic window, and returns the
+    /// displacement of its first element; the others follow byte by byte.
+    ///
+    /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
+    ///
+    /// # Errors
+    /// [`Error::Attach`](crate::Error::Attach) if it is empty or overlaps attached memory;
+    /// [`Error::Flavour`](crate::Error::Flavour), [`Error::NoMemory`](crate::Error::NoMemory),
+    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory is then dropped.
+    #[allow(unsafe_code, reason = "the window keeps the memory that it exposes")]
+    pub fn attach(&self, memory: impl Into<WindowMemory<T>>) -> Result<u64> {
+        let memory = memory.into();
+        let (start, bytes) = (memory.as_ptr(), memory.len() * size_of::<T>());
+        // SAFETY: as in `create`, until it is detached.
+        unsafe { self.win.attach(start.cast(), bytes as u64) }?;
+        self.memory.map().insert(start as u64, memory);
+        Ok(start as u64)
+    }
+
+    /// `MPI_Win_detach` (MPI-4.1 §12.2.4): takes back what [`Window::attach`] has exposed at
+    /// `address`. No rank accesses it any more when it returns.
+    ///
+    /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
+    ///
+    /// # Errors
+    /// [`Error::Attach`](crate::Error::Attach) if nothing was attached there;
+    /// [`Error::Flavour`](crate::Error::Flavour),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn detach(&self, address: u64) -> Result<WindowMemory<T>> {
+        self.win.detach(address as *mut u8)?;
+        Ok(self.memory.map().remove(&address).expect("what is attached is kept"))
+    }
+
+    /// [`Window::free`], returning the memory that [`Window::create`] or [`Window::attach`] has
+    /// exposed, in the order of addresses.
+    ///
+    /// # Errors
+    /// As [`Window::free`]; the memory then stays exposed until the job ends.
+    pub fn free_and_take(self) -> Result<Vec<WindowMemory<T>>> {
+        let Window { win, memory, .. } = self;
+        win.free()?;
+        Ok(memory.take())
+    }
+}
+
+impl<T: Element> WindowView<'_, T> {
+    /// As [`Window::attach`].
+    ///
+    /// # Errors
+    /// As [`Window::attach`].
+    pub fn attach(&self, memory: impl Into<WindowMemory<T>>) -> Result<u64> {
+        self.window.attach(memory)
+    }
+
+    /// As [`Window::detach`].
+    ///
+    /// # Errors
+    /// As [`Window::detach`].
+    pub fn detach(&self, address: u64) -> Result<WindowMemory<T>> {
+        self.window.detach(address)
+    }
+}

@@ -1,0 +1,178 @@
+//! Direct loads and stores of parts of a shared window (MPI-4.1 §12.2.3, §12.4.2).
+#![allow(unsafe_code, reason = "copies to and from the parts of a shared window")]
+
+use super::{Window, WindowView};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::datatype::Element;
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::shm::copy;
+use crate::window::{Flavour, WindowOptions};
+use std::marker::PhantomData;
+
+/// The part of a rank in a shared window, for direct loads and stores.
+///
+/// Never a Rust slice: other ranks may store to it at any time. Loads and stores are copies, in no
+/// order but that which the program makes, by [`Window::sync`] on both sides of a synchronisation
+/// of its own, or by the window's epochs (New RMA Design, "RMA + Shared Memory").
+#[derive(Clone, Copy)]
+pub struct SharedPart<'w, T> {
+    win: &'w crate::window::Win,
+    start: *mut T,
+    len: usize,
+}
+
+// SAFETY: an address in a window that the reference keeps; its accesses are copies of plain data
+// that any rank, and so any thread, may make.
+unsafe impl<T: Element> Send for SharedPart<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Element> Sync for SharedPart<'_, T> {}
+
+impl WindowOptions {
+    /// Allocates a shared window; see [`Window::allocate_shared`].
+    ///
+    /// # Errors
+    /// As [`Window::allocate_shared`], and [`Error::DispUnit`].
+    pub fn allocate_shared<T: Element>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
+        let unit = size_of::<T>() as u64;
+        let bytes = (len as u64).saturating_mul(unit);
+        let win = self.allocate_shared_bytes(comm, bytes, unit)?;
+        Ok(Window { win, memory: super::Exposed::nothing(), elements: PhantomData })
+    }
+}
+
+impl<T: Element> Window<T> {
+    /// `MPI_Win_allocate_shared` (MPI-4.1 §12.2.3): `len` zeroed elements for this rank, which
+    /// every rank can load and store directly ([`Window::shared_part`]). The parts follow one
+    /// another without a gap; see [`WindowOptions::noncontig`].
+    ///
+    /// Collective; blocks until every rank of `comm` has called it. The outcome is the same on
+    /// all ranks.
+    ///
+    /// # Errors
+    /// As [`Window::allocate`].
+    pub fn allocate_shared(comm: &Comm, len: usize) -> Result<Self> {
+        WindowOptions::new().allocate_shared(comm, len)
+    }
+
+    /// `MPI_Win_shared_query` (MPI-4.1 §12.2.3): the part of `rank`, for direct loads and stores;
+    /// for [`Rank::NULL`] that of the first rank whose part is not empty.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`]; [`Error::Flavour`] for windows that were not made by
+    /// [`Window::allocate_shared`]: of those, [`Window::lock_local`] lends slices.
+    pub fn shared_part(&self, rank: Rank) -> Result<SharedPart<'_, T>> {
+        if self.win.flavour() != Flavour::Shared {
+            let needed = "a window of allocate_shared";
+            return self.win.handled(Err(self.win.wrong_flavour(Call::SharedQuery, needed)));
+        }
+        let (bytes, _, start) = self.win.shared_query(rank)?;
+        let len = (bytes / size_of::<T>() as u64) as usize;
+        Ok(SharedPart { win: &self.win, start: start.cast(), len })
+    }
+
+    /// `MPI_Win_shared_query` of any window that has memory: elements and address, in this
+    /// process, of the part of `rank`; no elements if it cannot be addressed.
+    ///
+    /// Local; never blocks. Reading and writing through the address is unsafe, and for the caller
+    /// to synchronise.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`]; [`Error::Flavour`] for dynamic windows.
+    pub fn shared_query(&self, rank: Rank) -> Result<(usize, *mut T)> {
+        let (bytes, _, start) = self.win.shared_query(rank)?;
+        Ok(((bytes / size_of::<T>() as u64) as usize, start.cast()))
+    }
+}
+
+impl<T: Element> WindowView<'_, T> {
+    /// As [`Window::shared_part`].
+    ///
+    /// # Errors
+    /// As [`Window::shared_part`].
+    pub fn shared_part(&self, rank: Rank) -> Result<SharedPart<'_, T>> {
+        self.window.shared_part(rank)
+    }
+}
+
+impl<T: Element> SharedPart<'_, T> {
+    /// Number of elements.
+    #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Address of the first element in this process.
+    pub fn as_ptr(&self) -> *mut T {
+        self.start
+    }
+
+    /// Copies elements from `index` on into `to`.
+    ///
+    /// # Errors
+    /// [`Error::Range`]
+    #[inline]
+    pub fn load(&self, index: usize, to: &mut [T]) -> Result<()> {
+        let from = self.at(index, to.len())?;
+        // SAFETY: 1. `at` has checked the range; `to` is a slice. 2. No slice of a shared window
+        // exists (`epoch::local`).
+        unsafe { copy(from.cast(), to.as_mut_ptr().cast(), size_of_val(to)) };
+        Ok(())
+    }
+
+    /// Copies `from` to the elements from `index` on.
+    ///
+    /// # Errors
+    /// [`Error::Range`]
+    #[inline]
+    pub fn store(&self, index: usize, from: &[T]) -> Result<()> {
+        let to = self.at(index, from.len())?;
+        // SAFETY: as in `load`.
+        unsafe { copy(from.as_ptr().cast(), to.cast(), size_of_val(from)) };
+        Ok(())
+    }
+
+    /// The element at `index`.
+    ///
+    /// # Errors
+    /// [`Error::Range`]
+    #[inline]
+    pub fn load_one(&self, index: usize) -> Result<T> {
+        let mut value = T::zeroed();
+        self.load(index, std::slice::from_mut(&mut value))?;
+        Ok(value)
+    }
+
+    /// Stores `value` at `index`.
+    ///
+    /// # Errors
+    /// [`Error::Range`]
+    #[inline]
+    pub fn store_one(&self, index: usize, value: T) -> Result<()> {
+        self.store(index, &[value])
+    }
+
+    #[inline]
+    fn at(&self, index: usize, count: usize) -> Result<*mut T> {
+        match index.checked_add(count) {
+            Some(end) if end <= self.len => Ok(self.start.wrapping_add(index)),
+            _ => self.win.handled(Err(self.outside(index, count))),
+        }
+    }
+
+    #[cold]
+    fn outside(&self, index: usize, count: usize) -> Error {
+        let unit = size_of::<T>() as u64;
+        Error::Range {
+            at: self.win.place(Call::SharedAccess),
+            target: self.win.comm().rank(),
+            displacement: index as u64,
+            bytes: count as u64 * unit,
+            disp_unit: unit as u32,
+            size: self.len as u64 * unit,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Memory that windows are created over: from the segment, or the program's own.
+//!
+//! A [`Memory`] is owned and dereferences to its elements. To expose it, it becomes a
+//! [`WindowMemory`], which does not: from then on other ranks may access it, until every window
+//! over it has been freed.
+#![allow(unsafe_code, reason = "owns memory by address")]
+
+use crate::call::Call;
+use crate::datatype::Element;
+use crate::error::{Error, Place, Result};
+use crate::prim::JobFailed;
+use crate::shm::{AllocError, Heap};
+use crate::universe::{Context, Universe};
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Elements in memory that a window can be created over, owned.
+///
+/// * From [`Universe::alloc_mem`]: memory of the segment, which other ranks access directly.
+/// * From a `Vec<T>`, a `Box<[T]>` or a `&'static mut [T]`: private memory of this process, which
+///   they access through the kernel.
+pub struct Memory<T: Element> {
+    start: NonNull<T>,
+    len: usize,
+    owner: Owner,
+}
+
+enum Owner {
+    /// A block of the segment.
+    Segment { context: Arc<Context>, block: u64 },
+    /// A vector with that capacity.
+    Vec { capacity: usize },
+    /// Somebody who never takes it back.
+    Nobody,
+}
+
+// SAFETY: it owns its elements as a vector does, and `T: Element` is plain data.
+unsafe impl<T: Element> Send for Memory<T> {}
+// SAFETY: as above; a shared reference only reads.
+unsafe impl<T: Element> Sync for Memory<T> {}
+
+impl Universe {
+    /// `MPI_Alloc_mem` (MPI-2.2 §8.2): `len` zeroed elements of the segment. Dropping them is
+    /// `MPI_Free_mem`.
+    ///
+    /// Local, from any thread; blocks at most while another rank allocates.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`], [`Error::RankFailed`].
+    pub fn alloc_mem<T: Element>(&self, len: usize) -> Result<Memory<T>> {
+        let context = self.world().context();
+        let _call = context.enter(Call::AllocMem, 0);
+        let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
+        let block = allocate(context, bytes).map_err(|error| refusal(context, error, bytes))?;
+        let start =
+            context.segment.mapping().at(block, bytes).and_then(|at| NonNull::new(at.cast()));
+        let start = start.ok_or(Error::Damaged { what: "allocator" })?;
+        Ok(Memory { start, len, owner: Owner::Segment { context: context.clone(), block } })
+    }
+}
+
+fn allocate(context: &Context, bytes: u64) -> std::result::Result<u64, AllocError> {
+    let block = context.segment.heap().allocate(bytes.max(1), &context.waiter())?;
+    for (at, n) in Heap::dirty_edges(block, bytes) {
+        context.segment.mapping().clear(at, n)?;
+    }
+    Ok(block)
+}
+
+fn refusal(context: &Context, error: AllocError, requested: u64) -> Error {
+    let at = Place { call: Call::AllocMem, window: None, rank: Some(context.rank) };
+    match error {
+        AllocError::JobFailed => context.job_failed(JobFailed, at),
+        AllocError::Other(error) => error,
+        AllocError::Short { available, limit } => {
+            Error::NoMemory { at, requested, available, limit: limit.name() }
+        }
+    }
+}
+
+impl<T: Element> Memory<T> {
+    /// Memory of `len` elements at `start`, such as a mapped file.
+    ///
+    /// # Safety
+    /// `start` is aligned and valid for reads and writes of `len` elements, which nobody else
+    /// accesses, for the rest of the process's life.
+    pub unsafe fn from_raw_parts(start: NonNull<T>, len: usize) -> Memory<T> {
+        Memory { start, len, owner: Owner::Nobody }
+    }
+
+    /// The vector that the memory was made from; `None`, and the memory is dropped, if it was made
+    /// otherwise.
+    pub fn into_vec(self) -> Option<Vec<T>> {
+        let memory = ManuallyDrop::new(self);
+        match memory.owner {
+            Owner::Vec { capacity } => Some(memory.vec(capacity)),
+            _ => {
+                drop(ManuallyDrop::into_inner(memory));
+                None
+            }
+        }
+    }
+
+    /// The vector that the memory was made from, which the caller must not let be dropped twice.
+    fn vec(&self, capacity: usize) -> Vec<T> {
+        // SAFETY: taken apart from a vector of this capacity in `from`.
+        unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.len, capacity) }
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Memory<T> {
+    fn from(vec: Vec<T>) -> Self {
+        let mut vec = ManuallyDrop::new(vec);
+        let start = NonNull::new(vec.as_mut_ptr()).expect("a vector's pointer is never null");
+        Memory { start, len: vec.len(), owner: Owner::Vec { capacity: vec.capacity() } }
+    }
+}
+
+impl<T: Element> From<Box<[T]>> for Memory<T> {
+    fn from(elements: Box<[T]>) -> Self {
+        elements.into_vec().into()
+    }
+}
+
+impl<T: Element> From<&'static mut [T]> for Memory<T> {
+    fn from(elements: &'static mut [T]) -> Self {
+        Memory { len: elements.len(), start: NonNull::from(elements).cast(), owner: Owner::Nobody }
+    }
+}
+
+impl<T: Element> Deref for Memory<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        // SAFETY: owned and valid (see `owner`); no window exposes it while this can be called,
+        // because `WindowMemory` does not lend it.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Element> DerefMut for Memory<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Element> Drop for Memory<T> {
+    fn drop(&mut self) {
+        match &self.owner {
+            Owner::Nobody => {}
+            Owner::Vec { capacity } => drop(self.vec(*capacity)),
+            Owner::Segment { context, block } => {
+                // Nobody is left to tell: the job has failed, or the segment is damaged.
+                let _ = context.segment.heap().free(*block, &context.waiter());
+            }
+        }
+    }
+}
+
+impl<T: Element> fmt::Debug for Memory<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let from = match self.owner {
+            Owner::Segment { .. } => "segment",
+            Owner::Vec { .. } => "vector",
+            Owner::Nobody => "program",
+        };
+        write!(f, "Memory({} elements at {:p}, from {from})", self.len, self.start)
+    }
+}
+
+/// Memory that other ranks may access through windows. Its clones, and their parts, stand for the
+/// same memory: windows over them overlap.
+#[derive(Clone, Debug)]
+pub struct WindowMemory<T: Element> {
+    memory: Arc<Memory<T>>,
+    start: usize,
+    len: usize,
+}
+
+impl<T: Element> WindowMemory<T> {
+    /// The elements of `range` alone; `None` if they are not all there.
+    pub fn part(&self, range: Range<usize>) -> Option<WindowMemory<T>> {
+        let fits = range.start <= range.end && range.end <= self.len;
+        let (memory, start) = (self.memory.clone(), self.start + range.start);
+        fits.then(|| WindowMemory { memory, start, len: range.len() })
+    }
+
+    /// The memory, if this is the last that stands for it; else this.
+    ///
+    /// # Errors
+    /// This value, if another clone, part, or window of it is left.
+    pub fn into_memory(self) -> std::result::Result<Memory<T>, WindowMemory<T>> {
+        let (start, len) = (self.start, self.len);
+        Arc::try_unwrap(self.memory).map_err(|memory| WindowMemory { memory, start, len })
+    }
+
+    /// Number of elements.
+    #[allow(clippy::len_without_is_empty, reason = "memory of no elements is no special case")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Address of the first element in this process.
+    pub fn as_ptr(&self) -> *mut T {
+        self.memory.start.as_ptr().wrapping_add(self.start)
+    }
+
+    /// Whether nothing else stands for any of the memory.
+    pub(crate) fn is_only(&self) -> bool {
+        Arc::strong_count(&self.memory) == 1
+    }
+}
+
+impl<T: Element, M: Into<Memory<T>>> From<M> for WindowMemory<T> {
+    fn from(memory: M) -> Self {
+        let memory = Arc::new(memory.into());
+        WindowMemory { start: 0, len: memory.len, memory }
+    }
+}

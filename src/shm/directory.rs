@@ -1,0 +1,204 @@
+//! The attachments of one rank to a dynamic window: a sorted table in the segment, which other
+//! ranks search while its owner attaches and detaches.
+//!
+//! 1. The entries are sorted by address and do not overlap.
+//! 2. Whoever searches holds the shared side of `guard` until its access to the region is over;
+//!    whoever changes the table holds the exclusive side. So a region that has been detached is
+//!    accessed by nobody any more, and its memory is its owner's again.
+//! 3. Only the owner changes the table, so the owner may read it without the guard.
+
+use super::AllocError;
+use super::layout::GRANULE;
+use super::segment::Segment;
+use crate::error::Result;
+use crate::prim::{Site, Waiter, Word64};
+use crate::sync::{Exclusion, Line, Sharing};
+
+/// The words of one rank's directory. Zero bytes are its initial state: nothing attached.
+#[repr(C)]
+pub(crate) struct DirectoryWords {
+    guard: Exclusion,
+    table: Line<Table>,
+}
+
+#[repr(C)]
+struct Table {
+    /// Offset of the block of entries, or zero.
+    block: Word64,
+    capacity: Word64,
+    count: Word64,
+}
+
+/// One attached region.
+#[repr(C)]
+pub(super) struct Entry {
+    address: Word64,
+    bytes: Word64,
+    /// Offset in the segment plus one, or zero for private memory.
+    offset: Word64,
+}
+
+/// A run of bytes of the owner's address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    /// First byte, as an address in the owner's process.
+    pub(crate) address: u64,
+    /// Length in bytes; not zero.
+    pub(crate) bytes: u64,
+    /// Where the region is in the segment; `None` for private memory.
+    pub(crate) offset: Option<u64>,
+}
+
+/// Why a region cannot be attached.
+#[derive(Debug)]
+pub(crate) enum AttachError {
+    /// It overlaps this one, which is attached.
+    Overlaps(Region),
+    /// No memory for the table, damage, or failure of the job.
+    Other(AllocError),
+}
+
+impl<E: Into<AllocError>> From<E> for AttachError {
+    fn from(error: E) -> Self {
+        AttachError::Other(error.into())
+    }
+}
+
+/// Entries of the first table.
+const FIRST_CAPACITY: u64 = GRANULE / size_of::<Entry>() as u64;
+const READING: (Site, Site) = (Site::LookPost, Site::LookPre);
+const CHANGING: (Site, Site) = (Site::AttachPost, Site::AttachPre);
+
+impl Region {
+    fn end(&self) -> u64 {
+        self.address + self.bytes
+    }
+}
+
+impl Entry {
+    fn region(&self) -> Region {
+        let (address, bytes) = (self.address.load(), self.bytes.load());
+        Region { address, bytes, offset: self.offset.load().checked_sub(1) }
+    }
+
+    fn set(&self, region: Region) {
+        self.address.store(region.address);
+        self.bytes.store(region.bytes);
+        self.offset.store(region.offset.map_or(0, |offset| offset + 1));
+    }
+}
+
+impl DirectoryWords {
+    /// The region that holds `bytes` bytes at `address`, and the guard that keeps it attached.
+    ///
+    /// Blocks while the owner attaches or detaches.
+    pub(crate) fn find(
+        &self,
+        segment: &Segment,
+        address: u64,
+        bytes: u64,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<Option<(Region, Sharing<'_>)>, AllocError> {
+        let sharing = self.guard.share(READING, waiter)?;
+        let entries = self.entries(segment)?;
+        let behind = entries.partition_point(|entry| entry.address.load() <= address);
+        let Some(region) = behind.checked_sub(1).map(|at| entries[at].region()) else {
+            return Ok(None);
+        };
+        let end = address.checked_add(bytes).filter(|end| *end <= region.end());
+        Ok(end.map(|_| (region, sharing)))
+    }
+
+    /// Adds a region to the caller's own directory.
+    ///
+    /// Blocks while other ranks access memory that is attached.
+    pub(crate) fn attach(
+        &self,
+        segment: &Segment,
+        region: Region,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<(), AttachError> {
+        self.guard.run(CHANGING, waiter, || {
+            let at = self.place_for(segment, region)?;
+            self.grow(segment, waiter)?;
+            let count = self.table.0.count.load();
+            self.table.0.count.store(count + 1);
+            let entries = self.entries(segment)?;
+            for k in (at..count as usize).rev() {
+                entries[k + 1].set(entries[k].region());
+            }
+            entries[at].set(region);
+            Ok(())
+        })?
+    }
+
+    /// Takes the region that starts at `address` out of the caller's own directory, if one does;
+    /// when it returns, no rank accesses the region any more.
+    ///
+    /// Blocks while other ranks access memory that is attached.
+    pub(crate) fn detach(
+        &self,
+        segment: &Segment,
+        address: u64,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<Option<Region>, AllocError> {
+        self.guard.run(CHANGING, waiter, || {
+            let entries = self.entries(segment)?;
+            let Some(at) = entries.iter().position(|entry| entry.address.load() == address) else {
+                return Ok(None);
+            };
+            let region = entries[at].region();
+            for k in at + 1..entries.len() {
+                entries[k - 1].set(entries[k].region());
+            }
+            self.table.0.count.store(entries.len() as u64 - 1);
+            Ok(Some(region))
+        })?
+    }
+
+    /// The block of the caller's own table, if it has one.
+    pub(crate) fn block(&self) -> Option<u64> {
+        Some(self.table.0.block.load()).filter(|block| *block != 0)
+    }
+
+    /// Where `region` belongs in the order, if it overlaps no other.
+    fn place_for(
+        &self,
+        segment: &Segment,
+        region: Region,
+    ) -> std::result::Result<usize, AttachError> {
+        let entries = self.entries(segment)?;
+        let at = entries.partition_point(|entry| entry.address.load() < region.address);
+        let before = at.checked_sub(1).map(|k| entries[k].region());
+        let after = entries.get(at).map(Entry::region);
+        let overlapped = before
+            .filter(|before| before.end() > region.address)
+            .or(after.filter(|after| after.address < region.end()));
+        overlapped.map_or(Ok(at), |other| Err(AttachError::Overlaps(other)))
+    }
+
+    /// Makes room for one more entry.
+    fn grow(&self, segment: &Segment, waiter: &Waiter<'_>) -> std::result::Result<(), AllocError> {
+        let (count, capacity) = (self.table.0.count.load(), self.table.0.capacity.load());
+        if count < capacity {
+            return Ok(());
+        }
+        let more = (2 * capacity).max(FIRST_CAPACITY);
+        let block = segment.heap().allocate(more * size_of::<Entry>() as u64, waiter)?;
+        let (old, new) = (self.entries(segment)?, segment.mapping().views(block, more as usize)?);
+        for (entry, place) in old.iter().zip(new) {
+            Entry::set(place, entry.region());
+        }
+        let old = self.block();
+        self.table.0.block.store(block);
+        self.table.0.capacity.store(more);
+        old.map_or(Ok(()), |old| segment.heap().free(old, waiter))
+    }
+
+    fn entries<'s>(&self, segment: &'s Segment) -> Result<&'s [Entry]> {
+        match self.block() {
+            None => Ok(&[]),
+            Some(block) => segment.mapping().views(block, self.table.0.count.load() as usize),
+        }
+    }
+}

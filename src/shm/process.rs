@@ -1,0 +1,94 @@
+//! Private memory of the ranks' processes, which the kernel copies to and from without their help.
+#![allow(unsafe_code, reason = "names local memory by address for the kernel to copy")]
+
+use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
+use nix::unistd::Pid;
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Result};
+
+/// Bytes per system call: the kernel moves at most 2 GiB less a page.
+const MOST: usize = 1 << 30;
+
+/// A process whose memory the kernel is asked to copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process(i32);
+
+impl Process {
+    /// This process.
+    pub(crate) fn own() -> Process {
+        Process(nix::unistd::getpid().as_raw())
+    }
+
+    /// The process with that number.
+    pub(crate) fn numbered(pid: i32) -> Process {
+        Process(pid)
+    }
+
+    pub(crate) fn number(self) -> i32 {
+        self.0
+    }
+
+    /// Copies `bytes` bytes from the address `from` of the process to `to`.
+    ///
+    /// # Errors
+    /// What the kernel answers: `EFAULT` for memory that is not there, `EPERM`, `ESRCH`.
+    ///
+    /// # Safety
+    /// `to` is valid for writes of `bytes` bytes that no Rust reference is to.
+    pub(crate) unsafe fn read(self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
+        in_chunks(bytes, |done, n| {
+            // SAFETY: a part of the bytes that the caller vouches for; any bytes are valid.
+            let to = unsafe { std::slice::from_raw_parts_mut(to.wrapping_add(done), n) };
+            let from = RemoteIoVec { base: from as usize + done, len: n };
+            Ok(process_vm_readv(Pid::from_raw(self.0), &mut [IoSliceMut::new(to)], &[from])?)
+        })
+    }
+
+    /// Copies `bytes` bytes from `from` to the address `to` of the process.
+    ///
+    /// # Errors
+    /// As [`Process::read`].
+    ///
+    /// # Safety
+    /// `from` is valid for reads of `bytes` bytes, and the memory at `to` is exposed by its owner.
+    pub(crate) unsafe fn write(self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
+        in_chunks(bytes, |done, n| {
+            // SAFETY: a part of the bytes that the caller vouches for.
+            let from = unsafe { std::slice::from_raw_parts(from.wrapping_add(done), n) };
+            let to = RemoteIoVec { base: to as usize + done, len: n };
+            Ok(process_vm_writev(Pid::from_raw(self.0), &[IoSlice::new(from)], &[to])?)
+        })
+    }
+
+    /// Whether this process may read and write `bytes` bytes at `at` of the process; tried on the
+    /// first byte and the last.
+    pub(crate) fn probe(self, at: *mut u8, bytes: usize) -> Result<()> {
+        for at in [at, at.wrapping_add(bytes - 1)] {
+            let mut byte = 0u8;
+            // SAFETY: a local byte.
+            unsafe { self.read(at, &raw mut byte, 1) }?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls `transfer(done, next)` until all bytes are transferred.
+fn in_chunks(bytes: usize, mut transfer: impl FnMut(usize, usize) -> Result<usize>) -> Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        match transfer(done, (bytes - done).min(MOST))? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            n => done += n,
+        }
+    }
+    Ok(())
+}
+
+/// Lets `tracer` and its descendants reach this process's private memory, where the system
+/// restricts that to named processes (Yama).
+pub(crate) fn admit(tracer: u32) {
+    let pid = rustix::process::Pid::from_raw(tracer as i32);
+    if let Some(pid) = pid {
+        // Refused by systems without Yama, which do not need it.
+        let _ = rustix::process::set_ptracer(rustix::process::PTracer::ProcessID(pid));
+    }
+}

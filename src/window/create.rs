@@ -1,0 +1,204 @@
+//! Windows over memory that the program has: `MPI_Win_create`, `MPI_Win_create_dynamic`.
+#![allow(unsafe_code, reason = "takes the caller's word for memory it exposes")]
+
+use super::beyond::{Beyond, Private};
+use super::plan::{Follows, Plan, Wish};
+use super::{Flavour, Part, Win, WindowOptions, block};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Place, Result};
+use crate::launch;
+use crate::shm::{Process, Span};
+use bytemuck::{Pod, Zeroable};
+
+/// What each rank says of the memory that it exposes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Offer {
+    /// Offset in the segment, or address in the rank's process.
+    at: u64,
+    bytes: u64,
+    disp_unit: u64,
+    /// The rank's process number if the memory is private, else 0.
+    process: u64,
+}
+
+const WORDS: usize = size_of::<Offer>() / 8;
+
+impl WindowOptions {
+    /// `MPI_Win_create` (MPI-2.2 §11.2.1) over the `bytes` bytes at `start`; 0 bytes are allowed.
+    ///
+    /// Memory from alloc_mem is accessed directly. Private memory of this process is accessed by
+    /// the other ranks through the kernel (`process_vm_readv`, `process_vm_writev`), without help
+    /// from this rank; accumulates then take turns under an exclusion. `docs/performance.md` has
+    /// the difference.
+    ///
+    /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on
+    /// all ranks.
+    ///
+    /// # Errors
+    /// [`Error::Base`] for a null address with bytes; [`Error::DispUnit`]; [`Error::Unreachable`]
+    /// on all ranks if the system forbids one of them to reach private memory;
+    /// [`Error::NoMemory`], [`Error::RankFailed`].
+    ///
+    /// # Safety
+    /// Until the window has been freed successfully:
+    /// 1. The memory stays valid for reads and writes by any thread.
+    /// 2. No Rust reference to it is used, except while the program's synchronisation keeps every
+    ///    rank from accessing it through the window.
+    pub unsafe fn create_bytes(
+        &self,
+        comm: &Comm,
+        start: *mut u8,
+        bytes: u64,
+        unit: u64,
+    ) -> Result<Win> {
+        let call = Call::WinCreate;
+        let _call = comm.context().enter(call, 0);
+        let disp_unit = self.disp_unit.unwrap_or(unit);
+        let mine = offer(comm, start, bytes, disp_unit);
+        let all =
+            comm.allgather_within::<u64>(call, &bytemuck::cast::<Offer, [u64; WORDS]>(mine))?;
+        let offers: &[Offer] = bytemuck::cast_slice(&all);
+        check_bases(comm, offers)?;
+        let wishes: Vec<Wish> =
+            offers.iter().map(|o| Wish { bytes: o.bytes, disp_unit: o.disp_unit }).collect();
+        let plan = Plan::new(comm, call, &wishes, Follows::Nothing)?;
+        let beyond = private_parts(comm, offers)?;
+        let name = self.name_for(comm);
+        let block = block::take(comm, call, &plan, &name)?;
+        let parts = parts(comm, offers)?;
+        let mut win = Win::assemble(comm, Flavour::Create, &plan, block, name, parts)?;
+        win.beyond = beyond;
+        Ok(win)
+    }
+
+    /// `MPI_Win_create_dynamic` (MPI-4.1 §12.2.4): a window without memory; each rank attaches
+    /// memory to it, and displacements are addresses in the target's process.
+    ///
+    /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on
+    /// all ranks.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`], [`Error::RankFailed`].
+    pub fn create_dynamic_bytes(&self, comm: &Comm) -> Result<Win> {
+        let call = Call::WinCreateDynamic;
+        let _call = comm.context().enter(call, 0);
+        admit(comm);
+        let mine = [Process::own().number() as u64];
+        let processes = comm.allgather_within(call, &mine)?;
+        let processes = processes.iter().map(|pid| Process::numbered(*pid as i32)).collect();
+        let wishes = vec![Wish { bytes: 0, disp_unit: 1 }; comm.size() as usize];
+        let plan = Plan::new(comm, call, &wishes, Follows::Directories)?;
+        let name = self.name_for(comm);
+        let block = block::take(comm, call, &plan, &name)?;
+        let nothing = Part { span: Span::nothing(), disp_unit: 1 };
+        let parts = vec![nothing; comm.size() as usize].into();
+        let mut win = Win::assemble(comm, Flavour::Dynamic, &plan, block, name, parts)?;
+        let segment = &comm.context().segment;
+        let directories = segment.place_all(block + plan.directories, comm.size() as usize)?;
+        win.beyond = Beyond::Dynamic { directories, processes };
+        Ok(win)
+    }
+}
+
+fn offer(comm: &Comm, start: *mut u8, bytes: u64, disp_unit: u64) -> Offer {
+    match comm.context().segment.offset_of(start, bytes) {
+        Some(at) => Offer { at, bytes, disp_unit, process: 0 },
+        None if bytes == 0 => Offer { at: 0, bytes, disp_unit, process: 0 },
+        None => {
+            admit(comm);
+            let process = Process::own().number() as u64;
+            Offer { at: start as u64, bytes, disp_unit, process }
+        }
+    }
+}
+
+/// Lets the other ranks of the job reach the private memory of this one.
+fn admit(comm: &Comm) {
+    if comm.size() > 1 {
+        launch::admit_ranks();
+    }
+}
+
+/// All ranks see the same offers, and so the same fault.
+fn check_bases(comm: &Comm, offers: &[Offer]) -> Result<()> {
+    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
+    for (rank, offer) in offers.iter().enumerate() {
+        if offer.process != 0 && (offer.at == 0 || offer.at.checked_add(offer.bytes).is_none()) {
+            let (bytes, base) = (offer.bytes, offer.at);
+            let problem = format!("rank {rank} exposes {bytes} bytes at address {base:#x}");
+            return Err(Error::Base { at: at(), problem });
+        }
+    }
+    Ok(())
+}
+
+/// The parts that are mapped into this process; private ones are empty here.
+fn parts(comm: &Comm, offers: &[Offer]) -> Result<Box<[Part]>> {
+    let mapping = comm.context().segment.mapping();
+    let part = |offer: &Offer| {
+        let span = match offer.process {
+            0 => {
+                let base = mapping.at(offer.at, offer.bytes);
+                Span::new(base.ok_or(Error::Damaged { what: "window" })?, offer.bytes)
+            }
+            _ => Span::nothing(),
+        };
+        Ok(Part { span, disp_unit: offer.disp_unit as u32 })
+    };
+    offers.iter().map(part).collect()
+}
+
+/// The private parts, after every rank has tried to reach every other's.
+fn private_parts(comm: &Comm, offers: &[Offer]) -> Result<Beyond> {
+    if offers.iter().all(|offer| offer.process == 0) {
+        return Ok(Beyond::Nothing);
+    }
+    let privates: Box<[Private]> = offers.iter().map(Private::of).collect();
+    let own = comm.rank() as usize;
+    let refused = privates.iter().enumerate().filter(|(owner, _)| *owner != own).find_map(
+        |(owner, private)| {
+            let refusal = private.probe().err()?;
+            Some([owner as u64 + 1, refusal.raw_os_error().unwrap_or_default() as u64])
+        },
+    );
+    let verdicts = comm.allgather_within(Call::WinCreate, &refused.unwrap_or_default())?;
+    let refusal = verdicts.chunks_exact(2).enumerate().find(|(_, verdict)| verdict[0] != 0);
+    match refusal {
+        None => Ok(Beyond::Private(privates)),
+        Some((rank, verdict)) => Err(Error::Unreachable {
+            at: Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) },
+            rank: rank as u32,
+            owner: verdict[0] as u32 - 1,
+            source: std::io::Error::from_raw_os_error(verdict[1] as i32),
+        }),
+    }
+}
+
+impl Private {
+    fn of(offer: &Offer) -> Private {
+        let process = Process::numbered(offer.process as i32);
+        match offer.process {
+            0 => Private { span: Span::nothing(), process },
+            _ => Private { span: Span::new(offer.at as *mut u8, offer.bytes), process },
+        }
+    }
+}
+
+impl Win {
+    /// `MPI_Win_attach` (MPI-4.1 §12.2.4): exposes `bytes` bytes at `start` in a dynamic window.
+    /// Other ranks address them by this process's addresses (`start as u64` and on).
+    ///
+    /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
+    ///
+    /// # Errors
+    /// [`Error::Attach`] if the region is empty or overlaps one that is attached;
+    /// [`Error::Base`]; [`Error::Flavour`]; [`Error::NoMemory`]; [`Error::RankFailed`].
+    ///
+    /// # Safety
+    /// As [`WindowOptions::create_bytes`], until it is detached.
+    pub unsafe fn attach(&self, start: *mut u8, bytes: u64) -> Result<()> {
+        self.within(Call::Attach, || self.attach_region(start, bytes))
+    }
+}

@@ -1,0 +1,74 @@
+//! `MPI_Win_free`.
+
+use super::Win;
+use crate::call::Call;
+use crate::error::{Error, Result};
+use crate::prim::JobFailed;
+use crate::shm::AllocError;
+
+impl Win {
+    /// `MPI_Win_free` (MPI-2.2 §11.2.1).
+    ///
+    /// Collective; blocks until every rank has called it, after which no rank can access the
+    /// window any more and its memory is given back.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] on all ranks if any of them has an epoch open: the window is then gone for
+    /// the program, but its memory stays until the job ends. [`Error::Mismatch`] on all ranks if
+    /// they free different windows, with the same consequence. [`Error::RankFailed`].
+    pub fn free(self) -> Result<()> {
+        self.within(Call::WinFree, || {
+            let verdict = self.epochs.may_free();
+            // Read before the others can be done: it stands in the block that rank 0 frees.
+            let directory = self.own_directory_block();
+            // Nobody is inside a call on this window once all have met here; only then does
+            // anybody take memory away.
+            let mine = [self.block, u64::from(verdict.is_ok())];
+            let all = self.comm.allgather_within(Call::WinFree, &mine)?;
+            self.check_same_window(&all)?;
+            verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
+            if let Some(rank) = all.chunks_exact(2).position(|theirs| theirs[1] == 0) {
+                let problem = format!("rank {rank} frees the window while it has an epoch open");
+                return Err(self.wrong_epoch(Call::WinFree, problem));
+            }
+            self.give_back(directory)
+        })
+    }
+
+    /// Frees this rank's own blocks of the window (post slots, directory), and the window's if this is rank 0.
+    fn give_back(&self, directory: Option<u64>) -> Result<()> {
+        let slots = self.turn(Call::WinFree)?.pscw.table_block();
+        let block = (self.comm.rank() == 0).then_some(self.block);
+        for at in slots.into_iter().chain(directory).chain(block) {
+            let heap = self.context().segment.heap();
+            heap.free(at, &self.context().waiter())
+                .map_err(|error| self.heap_error(Call::WinFree, error, 0))?;
+        }
+        Ok(())
+    }
+
+    /// `all` holds the block of the window that each rank frees, and another word.
+    fn check_same_window(&self, all: &[u64]) -> Result<()> {
+        match all.chunks_exact(2).position(|theirs| theirs[0] != self.block) {
+            None => Ok(()),
+            Some(other) => Err(Error::Mismatch {
+                at: self.place(Call::WinFree),
+                ours: "window free of this window".into(),
+                other: other as u32,
+                theirs: "window free of another window".into(),
+            }),
+        }
+    }
+
+    /// What the allocator said, as an error of `call`.
+    pub(super) fn heap_error(&self, call: Call, error: AllocError, requested: u64) -> Error {
+        match error {
+            AllocError::JobFailed => self.job_failed(JobFailed, call),
+            AllocError::Other(error) => error,
+            AllocError::Short { available, limit } => {
+                let limit = limit.name();
+                Error::NoMemory { at: self.place(call), requested, available, limit }
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Where everything lies in the block of a window.
+//!
+//! ```text
+//! header (name) | words of the window | words of each rank | directory of each rank | parts
+//! ```
+//!
+//! Only dynamic windows have directories; only windows whose memory the library allocates have
+//! parts.
+
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Place, Result};
+use crate::shm::{DirectoryWords, WindowHeader, page_size};
+use crate::sync::{RankWords, WindowWords};
+
+/// What follows the words in the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follows {
+    /// Nothing: the memory is the user's.
+    Nothing,
+    /// A directory of attachments for each rank.
+    Directories,
+    /// The ranks' parts, each on cache lines (or pages) of its own.
+    Parts {
+        /// Alignment that every part has at least, in bytes; a power of two.
+        align: u64,
+    },
+    /// The ranks' parts, each where the last one ends.
+    OneRun,
+}
+
+/// What one rank asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wish {
+    pub(super) bytes: u64,
+    pub(super) disp_unit: u64,
+}
+
+/// Offsets within the block, the same on all ranks.
+pub(super) struct Plan {
+    /// Start behind `first`, bytes, and displacement unit of each rank.
+    pub(super) parts: Vec<(u64, u64, u32)>,
+    pub(super) words: u64,
+    pub(super) ranks: u64,
+    /// Where the directories are; of no meaning in other windows.
+    pub(super) directories: u64,
+    /// Bytes before the parts.
+    head: u64,
+    /// Alignment of the parts' common start.
+    align: u64,
+    /// Bytes of the block.
+    pub(super) total: u64,
+}
+
+/// Part sizes add up to less.
+const MOST_BYTES: u64 = i64::MAX as u64 / 2;
+/// Alignment of a part: a pair of cache lines.
+const LINES: u64 = 128;
+
+impl Plan {
+    /// All ranks compute the same plan, or the same error, from the same wishes.
+    pub(super) fn new(comm: &Comm, call: Call, wishes: &[Wish], follows: Follows) -> Result<Plan> {
+        let n = u64::from(comm.size());
+        let words = size_of::<WindowHeader>() as u64;
+        let ranks = (words + size_of::<WindowWords>() as u64)
+            .next_multiple_of(align_of::<RankWords>() as u64);
+        let directories = (ranks + n * size_of::<RankWords>() as u64)
+            .next_multiple_of(align_of::<DirectoryWords>() as u64);
+        let head = match follows {
+            Follows::Directories => directories + n * size_of::<DirectoryWords>() as u64,
+            _ => directories,
+        };
+        let mut parts = Parts { call, rank: comm.rank(), follows, most: LINES, end: 0 };
+        let placed = (0..).zip(wishes).map(|(rank, wish)| parts.place(rank, *wish));
+        let placed = placed.collect::<Result<Vec<_>>>()?;
+        let Parts { most, end, .. } = parts;
+        // The block is aligned to 128 bytes only; what is between makes up for the rest.
+        let total = head + end + (most - LINES);
+        Ok(Plan { parts: placed, words, ranks, directories, head, align: most, total })
+    }
+
+    /// Where the parts begin, in a block at `block`.
+    pub(super) fn first(&self, block: u64) -> u64 {
+        (block + self.head).next_multiple_of(self.align)
+    }
+}
+
+/// Places one part behind the other.
+struct Parts {
+    call: Call,
+    rank: u32,
+    follows: Follows,
+    /// Strictest alignment so far.
+    most: u64,
+    end: u64,
+}
+
+impl Parts {
+    fn place(&mut self, rank: u32, wish: Wish) -> Result<(u64, u64, u32)> {
+        let at = || Place { call: self.call, window: None, rank: Some(self.rank) };
+        let Wish { bytes, disp_unit: unit } = wish;
+        let disp_unit = i32::try_from(unit).ok().filter(|unit| *unit > 0);
+        let disp_unit =
+            disp_unit.ok_or_else(|| Error::DispUnit { at: at(), rank, disp_unit: unit })? as u32;
+        let align = match self.follows {
+            Follows::Nothing | Follows::Directories => return Ok((0, bytes, disp_unit)),
+            // A part of a page or more has its pages for itself.
+            Follows::Parts { align } if bytes >= page_size() => align.max(page_size()),
+            Follows::Parts { align } => align.max(LINES),
+            Follows::OneRun => 1,
+        };
+        let start = self.end.next_multiple_of(align);
+        let end = start.checked_add(bytes).filter(|end| *end <= MOST_BYTES);
+        self.end = end.ok_or_else(|| Error::Size {
+            at: at(),
+            problem: format!("with the {bytes} bytes of rank {rank} the window exceeds 2^62 bytes"),
+        })?;
+        self.most = self.most.max(align);
+        Ok((start, bytes, disp_unit))
+    }
+}
