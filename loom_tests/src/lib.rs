@@ -7,6 +7,7 @@ pub mod sync;
 
 mod data;
 pub mod explore;
+mod memory;
 pub mod models;
 pub mod mutants;
 pub mod report;

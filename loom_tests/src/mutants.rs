@@ -47,6 +47,10 @@ pub const SITES: &[Site] = &[
     Site::LockCarry,
     Site::TablePre,
     Site::TableCarry,
+    Site::NotifyPre,
+    Site::NotifyPost,
+    Site::WatchWaiter,
+    Site::WatchPost,
     Site::ParkWaiter,
     Site::ParkWaker,
 ];
@@ -75,6 +79,23 @@ pub const FAULTS: &[Fault] = &[
     Fault::WakeForgotten,
     Fault::WakeOne,
     Fault::FailureIgnored,
+    Fault::WatchLooksFirst,
+    Fault::BellLate,
+    Fault::WatchersForgotten,
+    Fault::RingEarly,
+    Fault::NotifyEarly,
+    Fault::NotifiedTwice,
+    Fault::McsAbandons,
+    Fault::McsUnobserved,
+    Fault::McsUnpublished,
+    Fault::McsLinkUnrung,
+    Fault::McsGrantUnrung,
+    Fault::QueueEarly,
+    Fault::QueueUnobserved,
+    Fault::QueueUnpublished,
+    Fault::QueueUnrung,
+    Fault::CountSplit,
+    Fault::TicketSplit,
 ];
 
 /// The models that should notice when `site` is left out: the names begin with one of these.
@@ -98,6 +119,8 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::LookPost | Site::LookPre | Site::AttachPost | Site::AttachPre => {
             &["directory/search and detach x"]
         }
+        Site::NotifyPre | Site::NotifyPost => &["notify/there and back x"],
+        Site::WatchWaiter | Site::WatchPost => &["watch/after flush, rank"],
         Site::ParkWaiter | Site::ParkWaker => PARKED_FENCES,
     }
 }
@@ -109,6 +132,14 @@ const FULL_BARRIERS: &[(Site, &[&str])] = &[
     (Site::FlushLocal, &["flush/flush_local crosswise x"]),
     (Site::FlushLocalAll, &["flush/flush_local_all crosswise x"]),
     (Site::WinSync, &["flush/win_sync crosswise x"]),
+    (Site::WatchWaiter, &["watch/after flush, rank"]),
+    (Site::Flush, &["watch/after flush, rank"]),
+    (Site::FlushAll, &["watch/after flush_all, rank"]),
+    (Site::WinSync, &["watch/after win_sync, rank"]),
+    (Site::UnlockPre, &["watch/after unlock, rank"]),
+    (Site::UnlockAllPre, &["watch/after unlock_all, rank"]),
+    (Site::CompletePre, &["watch/after complete, rank"]),
+    (Site::FencePre, &["watch/before fence, rank"]),
     (Site::ParkWaiter, PARKED_FENCES),
     (Site::ParkWaker, PARKED_FENCES),
 ];
@@ -143,6 +174,19 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         }
         Fault::WakeOne => &["parking/fence x3"],
         Fault::FailureIgnored => &["failure/fence"],
+        Fault::WatchLooksFirst | Fault::BellLate | Fault::RingEarly => &["watch/after flush, rank"],
+        Fault::WatchersForgotten => &["watch/two watchers x"],
+        Fault::NotifyEarly => &["notify/there and back x"],
+        Fault::NotifiedTwice => &["notify/in turn x"],
+        Fault::McsAbandons => &["mutex/counted x2"],
+        Fault::McsUnobserved | Fault::McsUnpublished => &["mutex/counted x"],
+        Fault::McsLinkUnrung | Fault::McsGrantUnrung => &["mutex/with bells x2"],
+        Fault::QueueEarly | Fault::QueueUnobserved | Fault::QueueUnpublished => {
+            &["queue/one slot x2", "queue/two producers x"]
+        }
+        Fault::QueueUnrung => &["queue/with bells x2"],
+        Fault::CountSplit => &["counter/two threads x"],
+        Fault::TicketSplit => &["counter/tickets x"],
     }
 }
 

@@ -30,10 +30,17 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../../src/prim/park.rs"),
         include_str!("../../src/prim/wait.rs"),
         include_str!("../../src/sync/barrier.rs"),
+        include_str!("../../src/sync/counter.rs"),
         include_str!("../../src/sync/lock.rs"),
+        include_str!("../../src/sync/mcs.rs"),
+        include_str!("../../src/sync/notify.rs"),
         include_str!("../../src/sync/passive.rs"),
         include_str!("../../src/sync/pscw.rs"),
+        include_str!("../../src/sync/queue.rs"),
+        include_str!("../../src/sync/watch.rs"),
+        include_str!("../src/models/notify.rs"),
         include_str!("../src/models/pscw.rs"),
+        include_str!("../src/models/watch.rs"),
     ];
     for fault in mutants::FAULTS {
         let plant = format!("planted(Fault::{fault:?})");

@@ -123,6 +123,9 @@ impl Word32 {
         self.0.fetch_add(n, Relaxed)
     }
     pub fn fetch_sub(&self, n: u32) -> u32 {
+        if execution_is_over() {
+            return n;
+        }
         self.0.fetch_sub(n, Relaxed)
     }
     pub fn compare_exchange(&self, current: u32, new: u32) -> Result<u32, u32> {

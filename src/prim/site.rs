@@ -62,6 +62,14 @@ pub enum Site {
     TablePre,
     /// Carry: between "saw the table of post slots" and the first look into it.
     TableCarry,
+    /// `notify`, before the counter grows: exposes the operations that it counts.
+    NotifyPre,
+    /// `wait_notify` and a successful `test_notify`: the operations that were counted can be read.
+    NotifyPost,
+    /// `wait_until`: between "I watch" and the look at the memory; and after each ring of the bell.
+    WatchWaiter,
+    /// `wait_until`, after the look that succeeded.
+    WatchPost,
     /// Parking: between "I am about to sleep" and the last look at the word.
     ParkWaiter,
     /// Parking: between the change of the word and "does anybody sleep?".
@@ -142,4 +150,38 @@ pub enum Fault {
     WakeOne,
     /// A wait does not look whether the job has failed.
     FailureIgnored,
+    /// A watcher announces itself after its look, and does not look again.
+    WatchLooksFirst,
+    /// A watcher reads its bell after the look.
+    BellLate,
+    /// A watcher that is done forgets that there are others.
+    WatchersForgotten,
+    /// The bell is rung before the MEM_SYNC that completes the stores.
+    RingEarly,
+    /// An operation is counted before its data is stored.
+    NotifyEarly,
+    /// A notification that was consumed is not remembered.
+    NotifiedTwice,
+    /// A mutex is left without waiting for a successor that is about to say who it is.
+    McsAbandons,
+    /// A mutex is granted without observing what its last holder published.
+    McsUnobserved,
+    /// A mutex is left without publishing the holder's accesses.
+    McsUnpublished,
+    /// A waiter links itself to its predecessor and does not ring.
+    McsLinkUnrung,
+    /// A holder hands the mutex over and does not ring.
+    McsGrantUnrung,
+    /// A slot of a queue is passed on before it is used.
+    QueueEarly,
+    /// A slot of a queue is used without observing what the other side published.
+    QueueUnobserved,
+    /// A slot of a queue is passed on without publishing what was done to it.
+    QueueUnpublished,
+    /// A slot of a queue is passed on and nobody is told.
+    QueueUnrung,
+    /// A stripe of a counter is read and written instead of added to.
+    CountSplit,
+    /// The word of an exact counter is read and written instead of added to.
+    TicketSplit,
 }

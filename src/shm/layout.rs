@@ -113,9 +113,24 @@ const _: () = {
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
     assert!(size_of::<RankSlot>() as u64 == GRANULE);
     assert!((size_of::<RoomWords>() as u64).is_multiple_of(GRANULE));
-    assert!(size_of::<crate::sync::RankWords>() as u64 <= 4 * GRANULE);
-    assert!(align_of::<crate::sync::RankWords>() as u64 <= GRANULE);
     assert!(STAGE_BYTES.is_multiple_of(GRANULE));
+};
+
+/// The synchronisation words of a window.
+const _: () = {
+    use crate::sync::{Bell, RankWords, WindowWords};
+    use std::mem::offset_of;
+    assert!(size_of::<RankWords>() as u64 == 3 * GRANULE);
+    assert!(align_of::<RankWords>() as u64 == GRANULE);
+    // What is written once, or by this rank alone, and its bell: one line, and nothing hot on it.
+    let line = offset_of!(RankWords, table);
+    assert!(line.is_multiple_of(64) && offset_of!(RankWords, open) < line + 64);
+    assert!(offset_of!(RankWords, bell) + size_of::<Bell>() <= line + 64);
+    // The headers of the block and of the window are a granule each: with them a window takes less
+    // than 512 bytes per rank beside its memory, in small jobs and in large ones.
+    let fixed = size_of::<WindowWords>() + 2 * GRANULE as usize;
+    assert!(fixed + 8 * size_of::<RankWords>() < 8 * 512);
+    assert!(fixed + 64 * size_of::<RankWords>() < 64 * 512);
 };
 
 #[cfg(test)]

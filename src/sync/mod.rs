@@ -1,10 +1,22 @@
 #![doc = include_str!("README.md")]
 
 mod barrier;
+#[allow(dead_code, reason = "the windows have yet to offer it")]
+pub mod cells;
+#[allow(dead_code, reason = "the windows have yet to offer it")]
+pub mod counter;
 mod exclusion;
 mod lock;
+#[allow(dead_code, reason = "the windows have yet to offer it")]
+pub mod mcs;
+#[allow(dead_code, reason = "the windows have yet to offer it")]
+pub mod notify;
 mod passive;
 mod pscw;
+#[allow(dead_code, reason = "the windows have yet to offer it")]
+pub mod queue;
+#[allow(dead_code, reason = "the windows have yet to offer it")]
+pub mod watch;
 
 use crate::prim::{CachePadded, Word32};
 
@@ -15,7 +27,8 @@ pub use passive::{
     Held, flush, flush_all, flush_local, flush_local_all, lock, lock_all, lock_nocheck, unlock,
     unlock_all, unlock_nocheck, win_sync,
 };
-pub use pscw::{PostSlot, PscwWords, complete, post, start_one, started, test, wait};
+pub use pscw::{PostSlot, PostTable, PscwWords, complete, post, start_one, started, test, wait};
+pub use watch::{Bell, Watchers};
 
 /// One 64-byte cache line, so that what one rank waits on shares its line with nothing else.
 #[repr(C, align(64))]
@@ -28,6 +41,8 @@ pub struct Line<T>(pub T);
 pub struct WindowWords {
     /// The barrier of `fence`.
     pub fence: BarrierWords,
+    /// How many ranks are inside `watch::until`.
+    pub watchers: Watchers,
     /// `lock_all` holders against the exclusive lockers of any target.
     pub lock_all: CachePadded<LockWords>,
 }
@@ -42,7 +57,10 @@ pub struct OpenEpochs {
     pub exposure: Word32,
 }
 
-/// The synchronisation words of one window that belong to one of its ranks as a target.
+/// The synchronisation words of one window that belong to one of its ranks as a target: 384 bytes.
+///
+/// The last three share a line: the table is written once, and the others wait for nobody's
+/// traffic but this rank's own (`shm/layout.rs` asserts where the lines are).
 #[repr(C)]
 #[derive(Default)]
 pub struct RankWords {
@@ -52,6 +70,10 @@ pub struct RankWords {
     pub accumulate: Exclusion,
     /// Post/start and complete/wait of this target.
     pub pscw: PscwWords,
+    /// Where this target's post slots are.
+    pub table: PostTable,
     /// What epochs this rank has open, for the checks of others.
-    pub open: CachePadded<OpenEpochs>,
+    pub open: OpenEpochs,
+    /// Rung by whoever may have changed this rank's part while somebody watches it.
+    pub bell: Bell,
 }

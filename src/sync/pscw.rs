@@ -4,7 +4,7 @@
 //!   many posts of each target it has consumed, so a post for another epoch, or by another
 //!   target, is never mistaken for the awaited one.
 //! * The slots of a target are `ranks` padded words, allocated by the target at its first post;
-//!   until then its `table` word is zero and an origin waits on that.
+//!   until then its [`PostTable`] is zero and an origin waits on that.
 //! * Completes are counted per target (README, invariant 4).
 
 use super::Line;
@@ -21,35 +21,42 @@ pub type PostSlot = CachePadded<ParkWord>;
 pub struct PscwWords {
     /// How often an origin has completed an epoch on this target, modulo 2³².
     completed: Line<ParkWord>,
-    /// Where the slots of this target are: zero until they exist, then fixed.
-    table: Line<ParkWord>,
 }
 
-impl PscwWords {
+/// Where the post slots of one target are: zero until they exist, then fixed.
+///
+/// Origins wait on it until the target's first post, and read it once each.
+#[repr(C)]
+#[derive(Default)]
+pub struct PostTable {
+    at: ParkWord,
+}
+
+impl PostTable {
     /// The table as this target itself published it; zero before.
     #[allow(dead_code, reason = "the models ask; the engine keeps the slots themselves")]
-    pub fn own_table(&self) -> u32 {
-        self.table.0.load()
+    pub fn own(&self) -> u32 {
+        self.at.load()
     }
 
     /// Clears fresh slots and tells every origin where they are. Once per target and window.
-    pub fn publish_table(&self, at: u32, slots: &[PostSlot]) {
+    pub fn publish(&self, at: u32, slots: &[PostSlot]) {
         if planted(Fault::TableEarly) {
-            self.table.0.store_and_wake(at);
+            self.at.store_and_wake(at);
         }
         for slot in slots {
             slot.store_and_wake(0);
         }
-        // Publishes the cleared slots; pairs with TableCarry in `table`.
+        // Publishes the cleared slots; pairs with TableCarry in `find`.
         // Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::TablePre);
-        self.table.0.store_and_wake(at);
+        self.at.store_and_wake(at);
     }
 
     /// Waits until the target has slots, and says where. Blocks until the target's first post.
-    pub fn table(&self, waiter: &Waiter<'_>) -> Result<u32, JobFailed> {
-        let at = waiter.until(&self.table.0, |at| at != 0)?;
-        // Observes the cleared slots; pairs with TablePre in `publish_table`.
+    pub fn find(&self, waiter: &Waiter<'_>) -> Result<u32, JobFailed> {
+        let at = waiter.until(&self.at, |at| at != 0)?;
+        // Observes the cleared slots; pairs with TablePre in `publish`.
         // Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::TableCarry);
         Ok(at)

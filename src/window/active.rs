@@ -240,7 +240,7 @@ impl Win {
         let posts = match pscw.targets.entry(target) {
             Entry::Occupied(posts) => posts.into_mut(),
             Entry::Vacant(unknown) => {
-                let at = self.words_of(target).pscw.table(&waiter).map_err(failed)?;
+                let at = self.words_of(target).table.find(&waiter).map_err(failed)?;
                 let offset = u64::from(at) * TABLE_UNIT;
                 let slots = self.context().segment.place_all(offset, self.comm.size() as usize)?;
                 unknown.insert(Posts { slots, seen: 0 })
@@ -276,7 +276,7 @@ impl Win {
             limit: "post slots lie in the first 512 GiB of the segment",
         })?;
         let slots = context.segment.place_all(block, n)?;
-        self.words_of(self.comm.rank()).pscw.publish_table(at, &slots);
+        self.words_of(self.comm.rank()).table.publish(at, &slots);
         Ok((block, slots))
     }
 }

@@ -4,9 +4,9 @@
 use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model};
 use crate::prim::{JobFailed, Site};
 use crate::sync::{
-    BarrierWords, Exclusion, FenceKind, Held, LockWords, PostSlot, PscwWords, Queueing, Round,
-    collective, complete, fence, lock, lock_all, post, start_one, started, unlock, unlock_all,
-    wait,
+    BarrierWords, Exclusion, FenceKind, Held, LockWords, PostSlot, PostTable, PscwWords, Queueing,
+    Round, collective, complete, fence, lock, lock_all, post, start_one, started, unlock,
+    unlock_all, wait,
 };
 use crate::world::{Job, Message, each, run};
 
@@ -112,6 +112,7 @@ struct World {
     job: Job,
     barrier: BarrierWords,
     pscw: PscwWords,
+    table: PostTable,
     slots: Vec<PostSlot>,
     window: LockWords,
     target: LockWords,
@@ -209,12 +210,12 @@ fn collected(w: &World, memory: &mut Memory) -> Result<(), JobFailed> {
 }
 
 fn published(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    w.pscw.publish_table(1, &w.slots);
+    w.table.publish(1, &w.slots);
     Ok(())
 }
 
 fn found(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    w.pscw.table(&w.job.waiter()).map(drop)
+    w.table.find(&w.job.waiter()).map(drop)
 }
 
 fn posted(w: &World, _: &mut Memory) -> Result<(), JobFailed> {

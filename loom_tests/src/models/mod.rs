@@ -5,25 +5,35 @@
 
 mod accumulate;
 mod collective;
+mod counter;
 mod directory;
 mod failure;
 mod fence;
 mod flush;
 mod lock;
 mod lock_all;
+mod mutex;
+mod notify;
 mod parking;
 mod pscw;
+mod queue;
+mod watch;
 
 pub use accumulate::models as accumulate;
 pub use collective::models as collective;
+pub use counter::models as counter;
 pub use directory::models as directory;
 pub use failure::models as failure;
 pub use fence::models as fence;
 pub use flush::models as flush;
 pub use lock::models as lock;
 pub use lock_all::models as lock_all;
+pub use mutex::models as mutex;
+pub use notify::models as notify;
 pub use parking::models as parking;
 pub use pscw::models as pscw;
+pub use queue::models as queue;
+pub use watch::models as watch;
 
 pub use collective::one_buffer_only;
 pub use flush::sync_forgotten;
@@ -32,17 +42,7 @@ use crate::explore::Model;
 
 /// The table of all models.
 pub fn all() -> Vec<Model> {
-    [
-        fence(),
-        collective(),
-        pscw(),
-        lock(),
-        lock_all(),
-        flush(),
-        accumulate(),
-        directory(),
-        parking(),
-        failure(),
-    ]
-    .concat()
+    let epochs = [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate()];
+    let waits = [watch(), notify(), mutex(), queue(), counter(), directory(), parking(), failure()];
+    [epochs.concat(), waits.concat()].concat()
 }

@@ -3,8 +3,8 @@
 use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model, ONE_LOOK, WIDE};
 use crate::prim::{Fault, planted};
 use crate::sync::{
-    BarrierWords, PostSlot, PscwWords, Round, collective, complete, post, start_one, started, test,
-    wait,
+    BarrierWords, PostSlot, PostTable, PscwWords, Round, collective, complete, post, start_one,
+    started, test, wait,
 };
 use crate::world::{Data, Job, each, passed, run};
 
@@ -42,6 +42,7 @@ pub fn models() -> Vec<Model> {
 /// The words and the memory of one window.
 pub(super) struct Window {
     pub words: Vec<PscwWords>,
+    pub tables: Vec<PostTable>,
     /// Of each target, one slot per origin.
     pub slots: Vec<Vec<PostSlot>>,
     pub data: Vec<Data>,
@@ -65,6 +66,7 @@ pub(super) struct Side<'a> {
 pub(super) fn world(ranks: usize, windows: usize) -> World {
     let window = || Window {
         words: each(ranks),
+        tables: each(ranks),
         slots: (0..ranks).map(|_| each(ranks)).collect(),
         data: each(ranks),
     };
@@ -132,14 +134,14 @@ impl Side<'_> {
 
     /// The table of slots of `target`, once it exists.
     pub fn find_table(&self, target: usize) {
-        let at = self.window.words[target].table(&self.job.waiter());
+        let at = self.window.tables[target].find(&self.job.waiter());
         assert_eq!(at, Ok(1), "where the slots are");
     }
 
     pub fn publish_table(&self) {
-        let words = &self.window.words[self.me];
-        if words.own_table() == 0 {
-            words.publish_table(1, &self.window.slots[self.me]);
+        let table = &self.window.tables[self.me];
+        if table.own() == 0 {
+            table.publish(1, &self.window.slots[self.me]);
         }
     }
 }
@@ -345,7 +347,7 @@ fn two_lives(ranks: usize) {
             let mut side = w.side(life, me);
             let (mine, theirs) = (&w.windows[0].slots[place], &w.windows[0].slots[1 - place]);
             let (memory, remote) = (&w.windows[0].data[place], &w.windows[0].data[1 - place]);
-            side.window.words[me].publish_table(1, mine);
+            side.window.tables[me].publish(1, mine);
             memory.set(1);
             post(std::iter::once(&mine[other]));
             side.find_table(other);

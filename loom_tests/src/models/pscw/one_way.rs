@@ -105,7 +105,7 @@ pub(super) fn two_lives(ranks: usize) {
                 let mut side = w.side(target, me);
                 if me == target {
                     if target == 1 {
-                        side.window.words[me].publish_table(1, slots);
+                        side.window.tables[me].publish(1, slots);
                     }
                     memory.set(1);
                     post(slots.iter());

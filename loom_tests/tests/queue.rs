@@ -1,0 +1,13 @@
+//! Models of the queue over window operations, within the short bounds.
+
+use loom_tests::{models, report};
+
+#[test]
+fn two_ranks() {
+    report::assert_pass(&models::queue(), |ranks| ranks == 2);
+}
+
+#[test]
+fn three_ranks() {
+    report::assert_pass(&models::queue(), |ranks| ranks > 2);
+}

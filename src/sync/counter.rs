@@ -1,0 +1,49 @@
+//! Counters over window operations: one that is cheap to add to, one that is exact.
+//!
+//! None of these operations orders memory. A count that somebody adds before a synchronisation
+//! (its MEM_SYNC before PROC_SYNC: a fence, a flush and a message) is seen by whoever comes after
+//! it: that is all that the models lean on.
+
+use super::cells::{Cell, Cells};
+use crate::prim::{Fault, planted};
+
+/// A counter that every rank adds to in its own part: no line travels between processors until
+/// somebody reads the sum. Zero words are its initial state.
+#[derive(Clone, Copy, Debug)]
+pub struct Striped {
+    /// Index, in every rank's part, of that rank's word.
+    pub stripe: u64,
+    /// Ranks that have a stripe.
+    pub ranks: u32,
+}
+
+impl Striped {
+    /// Adds `n`, modulo 2⁶⁴, to the stripe of `me`. Never blocks.
+    pub fn add<C: Cells>(&self, cells: &C, me: u32, n: u64) -> Result<(), C::Error> {
+        let at = Cell { rank: me, index: self.stripe };
+        if planted(Fault::CountSplit) {
+            return cells.fetch(at).and_then(|now| cells.replace(at, now + n)).map(drop);
+        }
+        // Atomic, because the threads of a rank share its stripe.
+        cells.add(at, n).map(drop)
+    }
+
+    /// The sum of all stripes, modulo 2⁶⁴. Never blocks.
+    ///
+    /// Of what is added meanwhile some may be counted and some not, in any order: the sum is exact
+    /// when nobody adds, and for one reader it never goes back while nobody subtracts.
+    pub fn read<C: Cells>(&self, cells: &C) -> Result<u64, C::Error> {
+        let stripe = |rank| cells.fetch(Cell { rank, index: self.stripe });
+        (0..self.ranks).try_fold(0, |sum: u64, rank| Ok(sum.wrapping_add(stripe(rank)?)))
+    }
+}
+
+/// Adds `n`, modulo 2⁶⁴, to the one word of an exact counter, and returns what it was: no two ranks
+/// get the same tickets. Never blocks.
+pub fn take_tickets<C: Cells>(cells: &C, at: Cell, n: u64) -> Result<u64, C::Error> {
+    if planted(Fault::TicketSplit) {
+        let now = cells.fetch(at)?;
+        return cells.replace(at, now.wrapping_add(n)).map(|_| now);
+    }
+    cells.add(at, n)
+}

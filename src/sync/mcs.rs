@@ -1,0 +1,114 @@
+//! A fair mutex over window operations: the queue lock of Mellor-Crummey and Scott (1991).
+//!
+//! The home rank has one word, `tail`: the last rank in the queue plus one, or zero while the
+//! mutex is free. Every rank has two words in its own part: `next`, its successor plus one, and
+//! `granted`, how often the mutex was handed to it. A rank waits on its own words only.
+//!
+//! ```text
+//!   lock                                      unlock
+//!     grants = own granted                      flush                       (1)
+//!     before = replace(tail, me)                own next is 0, and
+//!     flush                       (2)             compare_and_swap(tail, me, 0) succeeds -> free
+//!     before is 0 -> locked                     wait until own next is not 0
+//!     next of before = me; flush  (3)           own next = 0
+//!     wait until own granted changes (4)        granted of next += 1; flush (5)
+//! ```
+//!
+//! What each MEM_SYNC is for:
+//! 1. publishes the holder's accesses, for (2) of the next holder through `tail`, or for (4) of
+//!    the successor through `granted`;
+//! 2. observes what the last holder published; and keeps the link that follows behind the
+//!    holder's own `next = 0`, which its (5) put before its arrival at `tail`;
+//! 3. rings for a holder that leaves and waits to learn who follows it;
+//! 4. the wait's own MEM_SYNC observes what the predecessor published;
+//! 5. rings for the successor; its wait must not depend on anything that the holder does later.
+
+use super::cells::{Cell, Cells, flush};
+use crate::prim::{Fault, planted};
+
+/// One rank's view of a mutex. Zero words are its initial state: free.
+///
+/// A rank has one place in the queue: it does not lock a second time before it has unlocked.
+#[derive(Clone, Copy, Debug)]
+pub struct Mcs {
+    /// The word at the home rank.
+    pub tail: Cell,
+    /// Index, in every rank's part, of the two words of that rank.
+    pub node: u64,
+    /// The calling rank.
+    pub me: u32,
+}
+
+impl Mcs {
+    fn next(&self, rank: u32) -> Cell {
+        Cell { rank, index: self.node }
+    }
+
+    fn granted(&self, rank: u32) -> Cell {
+        Cell { rank, index: self.node + 1 }
+    }
+
+    /// This rank as `tail` and `next` name it.
+    fn name(&self) -> u64 {
+        u64::from(self.me) + 1
+    }
+
+    /// Locks, in the order of arrival. Blocks while another rank holds the mutex.
+    pub fn lock<C: Cells>(&self, cells: &C) -> Result<(), C::Error> {
+        let grants = cells.fetch(self.granted(self.me))?;
+        let before = cells.replace(self.tail, self.name())?;
+        // (2). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
+        flush(cells, self.tail.rank, planted(Fault::McsUnobserved))?;
+        let Some(before) = rank(before) else { return Ok(()) };
+        cells.replace(self.next(before), self.name())?;
+        // (3). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
+        flush(cells, before, planted(Fault::McsLinkUnrung))?;
+        // (4). Fails without its MEM_SYNC: models/mutex.rs, by loom_tests/tests/mutants.rs.
+        cells.wait_until(self.granted(self.me), |now| now != grants).map(drop)
+    }
+
+    /// Locks if nobody holds the mutex; `false` if somebody does. Never blocks.
+    pub fn try_lock<C: Cells>(&self, cells: &C) -> Result<bool, C::Error> {
+        if cells.compare_and_swap(self.tail, 0, self.name())? != 0 {
+            return Ok(false);
+        }
+        // (2). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
+        flush(cells, self.tail.rank, planted(Fault::McsUnobserved))?;
+        Ok(true)
+    }
+
+    /// Hands the mutex to the rank that has waited longest, if any. Blocks only while that rank
+    /// has yet to say who it is, which it does next.
+    pub fn unlock<C: Cells>(&self, cells: &C) -> Result<(), C::Error> {
+        // (1). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
+        flush(cells, self.tail.rank, planted(Fault::McsUnpublished))?;
+        let linked = rank(cells.fetch(self.next(self.me))?);
+        let next = match linked {
+            Some(next) => next,
+            None => match self.leave(cells)? {
+                Some(next) => next,
+                None => return Ok(()),
+            },
+        };
+        cells.replace(self.next(self.me), 0)?;
+        cells.add(self.granted(next), 1)?;
+        // (5). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
+        flush(cells, next, planted(Fault::McsGrantUnrung))
+    }
+
+    /// Frees the mutex if nobody has come, and returns who has.
+    fn leave<C: Cells>(&self, cells: &C) -> Result<Option<u32>, C::Error> {
+        if cells.compare_and_swap(self.tail, self.name(), 0)? == self.name() {
+            return Ok(None);
+        }
+        if planted(Fault::McsAbandons) {
+            return Ok(None);
+        }
+        cells.wait_until(self.next(self.me), |next| next != 0).map(rank)
+    }
+}
+
+/// The rank that a nonzero word names.
+fn rank(name: u64) -> Option<u32> {
+    name.checked_sub(1).map(|rank| rank as u32)
+}
