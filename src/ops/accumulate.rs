@@ -8,7 +8,7 @@
 //! same predefined datatype).
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
-use super::target::Target;
+use super::target::{Target, are_apart};
 use crate::call::Call;
 use crate::datatype::{Element, Integer};
 use crate::error::{Error, Result};
@@ -81,6 +81,10 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
+        if let Some(old) = self.fetch_mapped(origin, result, op, target, disp) {
+            *result = old;
+            return Ok(());
+        }
         use std::slice::{from_mut, from_ref};
         self.fetch(Call::FetchAndOp, from_ref(origin), from_mut(result), op, target, disp)
     }
@@ -102,6 +106,15 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let call = Call::CompareAndSwap;
+        let buffers = [new, compare, &*result].map(std::ptr::from_ref);
+        if let Some(at) = self.mapped_carrier::<T, 3>(target, disp, buffers) {
+            let _call = self.enter(call);
+            self.note_operation();
+            let (compare, new) = (must_cast(*compare), must_cast(*new));
+            // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
+            *result = must_cast(unsafe { T::Carrier::compare_exchange(at, compare, new) });
+            return Ok(());
+        }
         self.within(call, || {
             let bytes = size_of::<T>();
             let Some(target) = self.target(call, target, disp, bytes as u64)? else {
@@ -111,17 +124,51 @@ impl Win {
                 self.check_apart(call, &target, disp, std::ptr::from_ref(buffer).cast(), bytes)?;
             }
             self.note_operation();
-            let Some(at) = self.native::<T>(&target) else {
-                return self.update_excluded(&target, call, 0..1, |_, old: T| {
-                    *result = old;
-                    if old == *compare { *new } else { old }
-                });
-            };
-            let (compare, new) = (must_cast(*compare), must_cast(*new));
-            // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
-            *result = must_cast(unsafe { T::Carrier::compare_exchange(at, compare, new) });
-            Ok(())
+            self.update_excluded(&target, call, 0..1, |_, old: T| {
+                *result = old;
+                if old == *compare { *new } else { old }
+            })
         })
+    }
+
+    /// The hot path of `fetch_and_op`: one instruction, if the machine has it and nothing is
+    /// wrong. Returns the value before.
+    #[inline(always)]
+    fn fetch_mapped<T: Element>(
+        &self,
+        origin: &T,
+        result: &T,
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Option<T> {
+        if !(T::IS_INTEGER || matches!(op, Op::Replace | Op::NoOp)) {
+            return None;
+        }
+        let buffers = [origin, result].map(std::ptr::from_ref);
+        let at = self.mapped_carrier::<T, 2>(target, disp, buffers)?;
+        let _call = self.enter(Call::FetchAndOp);
+        // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
+        let old = unsafe { T::Carrier::fetch_op(at, op, must_cast(*origin)) }?;
+        self.note_operation();
+        Some(must_cast(old))
+    }
+
+    /// The address of one element of a target as a carrier, if it is mapped, nothing is wrong, and
+    /// the machine updates such elements.
+    #[inline(always)]
+    fn mapped_carrier<T: Element, const N: usize>(
+        &self,
+        target: Rank,
+        disp: u64,
+        buffers: [*const T; N],
+    ) -> Option<*mut T::Carrier> {
+        if !T::Carrier::IS_NATIVE {
+            return None;
+        }
+        let at = self.mapped(target, disp, size_of::<T>(), buffers[0].cast())?;
+        let apart = buffers.iter().all(|buffer| are_apart(buffer.cast(), at, size_of::<T>()));
+        (apart && (at as usize).is_multiple_of(size_of::<T>())).then_some(at.cast())
     }
 
     fn fetch<T: Element>(

@@ -16,12 +16,30 @@ pub(super) struct Target<'w> {
     _sharing: Option<Sharing<'w>>,
 }
 
+/// Whether `bytes` bytes at `a` and at `b` do not overlap.
+#[inline(always)]
+pub(super) fn are_apart(a: *const u8, b: *const u8, bytes: usize) -> bool {
+    (a as usize).abs_diff(b as usize) >= bytes
+}
+
 impl Win {
-    /// The target bytes of an operation, after every check: `None` for [`Rank::NULL`].
-    ///
-    /// What every correct call needs is inlined and stays in registers; memory that is not mapped,
-    /// and why a call is refused, is found out by [`Win::target_beyond`].
+    /// The hot path of every operation: the target bytes, if they are mapped, the epoch reaches
+    /// them, and the `apart` bytes at `origin` do not overlap them. Where it has none,
+    /// [`Win::target`] finds out why.
     #[inline(always)]
+    pub(super) fn mapped(
+        &self,
+        target: Rank,
+        disp: u64,
+        bytes: usize,
+        origin: *const u8,
+    ) -> Option<*mut u8> {
+        let part = self.reach(target)?;
+        let at = part.span.at(disp, part.disp_unit, bytes as u64)?;
+        are_apart(origin, at, bytes).then_some(at)
+    }
+
+    /// The target bytes of an operation, after every check: `None` for [`Rank::NULL`].
     pub(super) fn target(
         &self,
         call: Call,
@@ -40,8 +58,6 @@ impl Win {
     }
 
     /// Target bytes that are not mapped, or why there are none: [`Rank::NULL`], or an error.
-    #[cold]
-    #[inline(never)]
     fn target_beyond(
         &self,
         call: Call,
@@ -71,7 +87,6 @@ impl Win {
     }
 
     /// Refuses an origin buffer that overlaps the target bytes of the same operation.
-    #[inline(always)]
     pub(super) fn check_apart(
         &self,
         call: Call,
@@ -80,15 +95,12 @@ impl Win {
         origin: *const u8,
         bytes: usize,
     ) -> Result<()> {
-        let distance = (origin as usize).abs_diff(target.at as usize);
-        if distance >= bytes || matches!(target.via, Via::Kernel(_)) {
+        if are_apart(origin, target.at, bytes) || matches!(target.via, Via::Kernel(_)) {
             return Ok(());
         }
         Err(self.conflict(call, target.rank, disp, bytes as u64))
     }
 
-    #[cold]
-    #[inline(never)]
     fn conflict(&self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
         Error::Conflict { at: self.place(call), target, displacement, bytes }
     }

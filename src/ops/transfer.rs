@@ -20,17 +20,38 @@ impl Win {
     /// [`Error::Range`](crate::Error::Range), [`Error::Conflict`](crate::Error::Conflict).
     #[inline]
     pub fn put<T: Element>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
-        self.within(Call::Put, || {
-            let bytes = size_of_val(origin);
-            let Some(target) = self.target(Call::Put, target, disp, bytes as u64)? else {
-                return Ok(());
-            };
-            let origin: *const u8 = origin.as_ptr().cast();
-            self.check_apart(Call::Put, &target, disp, origin, bytes)?;
+        let _call = self.enter(Call::Put);
+        let (from, bytes) = (origin.as_ptr().cast(), size_of_val(origin));
+        if let Some(to) = self.mapped(target, disp, bytes, from) {
             self.note_operation();
-            // SAFETY: 1. `origin` was a slice; `target` has been checked. 2. `check_apart`.
-            unsafe { self.write_to(Call::Put, &target, 0, origin, bytes) }
-        })
+            // SAFETY: 1. `origin` is a slice; `mapped` has checked the target bytes. 2. It has
+            // checked that too.
+            unsafe { copy(from, to, bytes) };
+            return Ok(());
+        }
+        // SAFETY: `origin` is a slice.
+        self.handled(unsafe { self.put_beyond(from, bytes, target, disp) })
+    }
+
+    /// [`Win::put`] to memory that is not mapped, or for a reason not to.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of `bytes` bytes.
+    #[cold]
+    unsafe fn put_beyond(
+        &self,
+        from: *const u8,
+        bytes: usize,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let Some(target) = self.target(Call::Put, target, disp, bytes as u64)? else {
+            return Ok(());
+        };
+        self.check_apart(Call::Put, &target, disp, from, bytes)?;
+        self.note_operation();
+        // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
+        unsafe { self.write_to(Call::Put, &target, 0, from, bytes) }
     }
 
     /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp`
@@ -42,17 +63,31 @@ impl Win {
     /// As [`Win::put`].
     #[inline]
     pub fn get<T: Element>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
-        self.within(Call::Get, || {
-            let bytes = size_of_val(origin);
-            let Some(target) = self.target(Call::Get, target, disp, bytes as u64)? else {
-                return Ok(());
-            };
-            let origin: *mut u8 = origin.as_mut_ptr().cast();
-            self.check_apart(Call::Get, &target, disp, origin, bytes)?;
+        let _call = self.enter(Call::Get);
+        let (to, bytes) = (origin.as_mut_ptr().cast::<u8>(), size_of_val(origin));
+        if let Some(from) = self.mapped(target, disp, bytes, to) {
             self.note_operation();
-            // SAFETY: 1. `origin` was a slice; `target` has been checked. 2. `check_apart`.
-            unsafe { self.read_from(Call::Get, &target, 0, origin, bytes) }
-        })
+            // SAFETY: as in `put`.
+            unsafe { copy(from, to, bytes) };
+            return Ok(());
+        }
+        // SAFETY: `origin` is a slice.
+        self.handled(unsafe { self.get_beyond(to, bytes, target, disp) })
+    }
+
+    /// [`Win::get`] from memory that is not mapped, or for a reason not to.
+    ///
+    /// # Safety
+    /// `to` is valid for writes of `bytes` bytes.
+    #[cold]
+    unsafe fn get_beyond(&self, to: *mut u8, bytes: usize, target: Rank, disp: u64) -> Result<()> {
+        let Some(target) = self.target(Call::Get, target, disp, bytes as u64)? else {
+            return Ok(());
+        };
+        self.check_apart(Call::Get, &target, disp, to, bytes)?;
+        self.note_operation();
+        // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
+        unsafe { self.read_from(Call::Get, &target, 0, to, bytes) }
     }
 
     /// Copies to the target bytes from `into` on.
@@ -60,7 +95,6 @@ impl Win {
     /// # Safety
     /// 1. `from` is valid for reads of `bytes` bytes, and `target` has as many from `into` on.
     /// 2. The two do not overlap.
-    #[inline(always)]
     pub(super) unsafe fn write_to(
         &self,
         call: Call,
@@ -85,7 +119,6 @@ impl Win {
     /// # Safety
     /// 1. `to` is valid for writes of `bytes` bytes, and `target` has as many from `into` on.
     /// 2. The two do not overlap.
-    #[inline(always)]
     pub(super) unsafe fn read_from(
         &self,
         call: Call,
