@@ -129,6 +129,34 @@ pub enum Call {
     Attribute,
     /// A function of an info object.
     Info,
+    /// `MPI_Type_contiguous`.
+    TypeContiguous,
+    /// `MPI_Type_vector`.
+    TypeVector,
+    /// `MPI_Type_create_hvector`.
+    TypeHvector,
+    /// `MPI_Type_indexed`.
+    TypeIndexed,
+    /// `MPI_Type_create_hindexed`.
+    TypeHindexed,
+    /// `MPI_Type_create_indexed_block`.
+    TypeIndexedBlock,
+    /// `MPI_Type_create_hindexed_block`.
+    TypeHindexedBlock,
+    /// `MPI_Type_create_struct`.
+    TypeStruct,
+    /// `MPI_Type_create_subarray`.
+    TypeSubarray,
+    /// `MPI_Type_create_darray`.
+    TypeDarray,
+    /// `MPI_Type_create_resized`.
+    TypeResized,
+    /// `MPI_Type_dup`.
+    TypeDup,
+    /// `MPI_Pack`.
+    Pack,
+    /// `MPI_Unpack`.
+    Unpack,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -194,6 +222,20 @@ const NAMES: &[(Call, &str)] = &[
     (Call::CommSetInfo, "communicator set_info"),
     (Call::Attribute, "attribute"),
     (Call::Info, "info"),
+    (Call::TypeContiguous, "type contiguous"),
+    (Call::TypeVector, "type vector"),
+    (Call::TypeHvector, "type hvector"),
+    (Call::TypeIndexed, "type indexed"),
+    (Call::TypeHindexed, "type hindexed"),
+    (Call::TypeIndexedBlock, "type indexed_block"),
+    (Call::TypeHindexedBlock, "type hindexed_block"),
+    (Call::TypeStruct, "type struct"),
+    (Call::TypeSubarray, "type subarray"),
+    (Call::TypeDarray, "type darray"),
+    (Call::TypeResized, "type resized"),
+    (Call::TypeDup, "type dup"),
+    (Call::Pack, "pack"),
+    (Call::Unpack, "unpack"),
 ];
 
 impl Call {

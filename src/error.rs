@@ -144,6 +144,14 @@ pub enum Error {
         /// Bytes of the target range.
         bytes: u64,
     },
+    /// Arguments that describe nothing that can be (`MPI_ERR_ARG`).
+    #[error("{at}: {problem}")]
+    Argument {
+        /// Where.
+        at: Place,
+        /// Which value, and why.
+        problem: String,
+    },
     /// A window size that cannot be.
     #[error("{at}: {problem}")]
     Size {

@@ -73,7 +73,8 @@ pub use attribute::{Keyval, KeyvalOptions};
 pub use call::Call;
 pub use comm::{Comm, CommKeyval, Reduction, SplitType, UserOp};
 pub use datatype::{
-    Datatype, DoubleInt, Element, FloatInt, Integer, Located, LongInt, ShortInt, TwoInt,
+    CommittedDatatype, Constructor, Datatype, DerivedDatatype, Distribution, DoubleInt, Element,
+    FloatInt, Integer, Located, LongInt, Order, Shape, ShortInt, TwoInt,
 };
 pub use epoch::{
     Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, FenceStep,

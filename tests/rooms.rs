@@ -19,6 +19,7 @@ const RULES: &[Rule] = &[
             "src/shm/segment.rs",
             "src/shm/span.rs",
             "src/shm/copy.rs",
+            "src/shm/strip.rs",
             "src/shm/process.rs",
             "src/op/carrier.rs",
             "src/ops/transfer.rs",

@@ -88,7 +88,7 @@ impl Error {
             Error::InfoKey { .. } => ErrorClass::InfoKey,
             Error::InfoValue { .. } => ErrorClass::InfoValue,
             Error::InfoNokey { .. } => ErrorClass::InfoNokey,
-            Error::Mismatch { .. } => ErrorClass::Arg,
+            Error::Argument { .. } | Error::Mismatch { .. } => ErrorClass::Arg,
             Error::Attribute { .. }
             | Error::NotInJob { .. }
             | Error::AlreadyInitialised

@@ -22,6 +22,7 @@ mod room;
 mod segment;
 mod size_class;
 mod span;
+mod strip;
 
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use copy::copy;
@@ -33,3 +34,4 @@ pub(crate) use process::{Process, admit};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
 pub(crate) use segment::{NoticeBoard, Placed, PlacedSlice, RankSlot, Segment, WindowHeader};
 pub(crate) use span::Span;
+pub(crate) use strip::{Lane, Strip};

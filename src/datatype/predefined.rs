@@ -1,4 +1,4 @@
-//! What an element is: the predefined datatypes, and the Rust types that stand for them.
+//! The predefined datatypes, and the Rust types that stand for them.
 
 use crate::op::{Carrier, Op};
 use bytemuck::{Pod, Zeroable};

@@ -1,0 +1,187 @@
+//! The constructors that list or repeat blocks.
+
+use super::{Constructor, DerivedDatatype};
+use crate::call::Call;
+use crate::error::{Error, Place, Result};
+
+impl DerivedDatatype {
+    /// `count` elements side by side (`MPI_Type_contiguous`, MPI-2.2 §4.1.2).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the datatype would be larger than 2^63 - 1 bytes.
+    pub fn contiguous(
+        count: usize,
+        element: impl Into<DerivedDatatype>,
+    ) -> Result<DerivedDatatype> {
+        let element = element.into();
+        DerivedDatatype::new(Call::TypeContiguous, Constructor::Contiguous { count, element })
+    }
+
+    /// `count` blocks of `block_length` elements; from the start of one to that of the next are
+    /// `stride` extents of the element (`MPI_Type_vector`, MPI-2.2 §4.1.2).
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::contiguous`].
+    pub fn vector(
+        count: usize,
+        block_length: usize,
+        stride: i64,
+        element: impl Into<DerivedDatatype>,
+    ) -> Result<DerivedDatatype> {
+        let element = element.into();
+        let constructor = Constructor::Vector { count, block_length, stride, element };
+        DerivedDatatype::new(Call::TypeVector, constructor)
+    }
+
+    /// As [`DerivedDatatype::vector`], with the stride in bytes (`MPI_Type_create_hvector`,
+    /// MPI-2.2 §4.1.2).
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::contiguous`].
+    pub fn hvector(
+        count: usize,
+        block_length: usize,
+        stride: i64,
+        element: impl Into<DerivedDatatype>,
+    ) -> Result<DerivedDatatype> {
+        let element = element.into();
+        let constructor = Constructor::Hvector { count, block_length, stride, element };
+        DerivedDatatype::new(Call::TypeHvector, constructor)
+    }
+
+    /// Blocks of that many elements each at those displacements, in extents of the element
+    /// (`MPI_Type_indexed`, MPI-2.2 §4.1.2).
+    ///
+    /// # Errors
+    /// [`Error::Count`] if the arrays differ in length; as [`DerivedDatatype::contiguous`].
+    pub fn indexed(
+        block_lengths: &[usize],
+        displacements: &[i64],
+        element: impl Into<DerivedDatatype>,
+    ) -> Result<DerivedDatatype> {
+        let call = Call::TypeIndexed;
+        equally_long(call, DISPLACEMENTS, displacements.len(), block_lengths.len())?;
+        let (block_lengths, displacements) = (block_lengths.into(), displacements.into());
+        let element = element.into();
+        DerivedDatatype::new(call, Constructor::Indexed { block_lengths, displacements, element })
+    }
+
+    /// As [`DerivedDatatype::indexed`], with displacements in bytes (`MPI_Type_create_hindexed`,
+    /// MPI-2.2 §4.1.2).
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::indexed`].
+    pub fn hindexed(
+        block_lengths: &[usize],
+        displacements: &[i64],
+        element: impl Into<DerivedDatatype>,
+    ) -> Result<DerivedDatatype> {
+        let call = Call::TypeHindexed;
+        equally_long(call, DISPLACEMENTS, displacements.len(), block_lengths.len())?;
+        let (block_lengths, displacements) = (block_lengths.into(), displacements.into());
+        let element = element.into();
+        DerivedDatatype::new(call, Constructor::Hindexed { block_lengths, displacements, element })
+    }
+
+    /// Blocks of `block_length` elements at those displacements, in extents of the element
+    /// (`MPI_Type_create_indexed_block`, MPI-2.2 §4.1.2).
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::contiguous`].
+    pub fn indexed_block(
+        block_length: usize,
+        displacements: &[i64],
+        element: impl Into<DerivedDatatype>,
+    ) -> Result<DerivedDatatype> {
+        let (displacements, element) = (displacements.into(), element.into());
+        let constructor = Constructor::IndexedBlock { block_length, displacements, element };
+        DerivedDatatype::new(Call::TypeIndexedBlock, constructor)
+    }
+
+    /// As [`DerivedDatatype::indexed_block`], with displacements in bytes
+    /// (`MPI_Type_create_hindexed_block`, MPI-4.1 §5.1.2).
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::contiguous`].
+    pub fn hindexed_block(
+        block_length: usize,
+        displacements: &[i64],
+        element: impl Into<DerivedDatatype>,
+    ) -> Result<DerivedDatatype> {
+        let (displacements, element) = (displacements.into(), element.into());
+        let constructor = Constructor::HindexedBlock { block_length, displacements, element };
+        DerivedDatatype::new(Call::TypeHindexedBlock, constructor)
+    }
+
+    /// Blocks of that many elements each, of that datatype each, at those displacements in bytes
+    /// (`MPI_Type_create_struct`, MPI-2.2 §4.1.2).
+    ///
+    /// The upper bound is moved up until the extent is a multiple of the strictest alignment of a
+    /// basic element: the epsilon of MPI-2.2 §4.1.6, which makes the extent that of a `repr(C)`
+    /// struct. As in MPICH, this constructor alone does so, and not if a member was
+    /// [resized](DerivedDatatype::resized); to the letter of the standard a vector whose stride in
+    /// bytes is no multiple of the alignment would be padded too.
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::indexed`].
+    pub fn structure(
+        block_lengths: &[usize],
+        displacements: &[i64],
+        elements: &[DerivedDatatype],
+    ) -> Result<DerivedDatatype> {
+        let call = Call::TypeStruct;
+        equally_long(call, DISPLACEMENTS, displacements.len(), block_lengths.len())?;
+        equally_long(call, "array of datatypes", elements.len(), block_lengths.len())?;
+        let (block_lengths, displacements) = (block_lengths.into(), displacements.into());
+        let elements = elements.into();
+        DerivedDatatype::new(call, Constructor::Struct { block_lengths, displacements, elements })
+    }
+
+    /// The same elements with a lower bound and an extent of its own, in bytes
+    /// (`MPI_Type_create_resized`, MPI-2.2 §4.1.7). What is made of it keeps these bounds for its
+    /// parts.
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::contiguous`].
+    pub fn resized(
+        lower_bound: i64,
+        extent: i64,
+        element: impl Into<DerivedDatatype>,
+    ) -> Result<DerivedDatatype> {
+        let element = element.into();
+        DerivedDatatype::new(
+            Call::TypeResized,
+            Constructor::Resized { lower_bound, extent, element },
+        )
+    }
+
+    /// The same datatype, of which [`DerivedDatatype::constructor`] says that it is a duplicate
+    /// (`MPI_Type_dup`, MPI-2.2 §4.1.10). `Clone` is enough for everything else.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if datatypes are nested too deeply.
+    pub fn dup(&self) -> Result<DerivedDatatype> {
+        DerivedDatatype::new(Call::TypeDup, Constructor::Dup(self.clone()))
+    }
+}
+
+const DISPLACEMENTS: &str = "array of displacements";
+
+/// Refuses an array that is not as long as another.
+pub(super) fn equally_long(
+    call: Call,
+    what: &'static str,
+    found: usize,
+    needed: usize,
+) -> Result<()> {
+    if found == needed {
+        return Ok(());
+    }
+    let at = Place { call, window: None, rank: None };
+    Err(Error::Count { at, what, found, needed })
+}
+
+/// Refuses an argument.
+pub(super) fn refuse<T>(call: Call, problem: String) -> Result<T> {
+    Err(Error::Argument { at: Place { call, window: None, rank: None }, problem })
+}

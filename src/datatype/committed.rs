@@ -1,0 +1,187 @@
+//! A committed datatype: what operations take.
+
+use super::cursor::{Cursor, Run};
+use super::overlap::{self, Known};
+use super::plan::{Item, Items};
+use super::{Datatype, DerivedDatatype};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A datatype compiled to loops by [`DerivedDatatype::commit`] (MPI-2.2 §4.1.9). Operations take
+/// nothing else, so a datatype that is not committed does not compile in one.
+///
+/// Offsets are in bytes from the start of the buffer, which is where displacement 0 lies; they may
+/// be negative. All functions are local and do not block.
+#[derive(Clone)]
+pub struct CommittedDatatype {
+    datatype: DerivedDatatype,
+    plan: Arc<Plan>,
+}
+
+/// What a commit computes.
+pub(super) struct Plan {
+    items: Items,
+    /// One instance, if it is a single loop over a block.
+    run: Option<Run>,
+    size: u64,
+    extent: i64,
+    /// First byte and end of the data of one instance; empty without data.
+    bytes: Range<i64>,
+    overlap: Mutex<Known>,
+}
+
+impl Plan {
+    pub(super) fn new(datatype: &DerivedDatatype) -> Plan {
+        let items = datatype.items().clone();
+        let start = datatype.true_lower_bound();
+        Plan {
+            run: Run::of(&Item::whole(&items)),
+            items,
+            size: datatype.size(),
+            extent: datatype.extent(),
+            bytes: start..start + datatype.true_extent(),
+            overlap: Mutex::default(),
+        }
+    }
+}
+
+impl CommittedDatatype {
+    pub(super) fn new(datatype: DerivedDatatype, plan: Arc<Plan>) -> CommittedDatatype {
+        CommittedDatatype { datatype, plan }
+    }
+
+    /// The datatype that was committed, with its queries.
+    pub fn datatype(&self) -> &DerivedDatatype {
+        &self.datatype
+    }
+
+    /// Bytes of data of `count` instances, without gaps; `None` if no `u64` holds them.
+    #[inline]
+    pub fn bytes(&self, count: usize) -> Option<u64> {
+        self.plan.size.checked_mul(count as u64)
+    }
+
+    /// From the first to behind the last byte that `count` instances, one extent apart, touch;
+    /// empty if they touch none, `None` if they reach beyond what an `i64` or their number of
+    /// bytes beyond what a `u64` can say.
+    ///
+    /// What lies in this range fits wherever the range does: with a negative lower bound, from
+    /// before the start of the buffer on.
+    #[inline]
+    pub fn range(&self, count: usize) -> Option<Range<i64>> {
+        let plan = &*self.plan;
+        if count == 1 {
+            return Some(plan.bytes.clone());
+        }
+        self.range_of_many(count)
+    }
+
+    fn range_of_many(&self, count: usize) -> Option<Range<i64>> {
+        let plan = &*self.plan;
+        if count == 0 || plan.size == 0 {
+            return Some(0..0);
+        }
+        self.bytes(count)?;
+        let last = i64::try_from(count - 1).ok()?.checked_mul(plan.extent)?;
+        let start = plan.bytes.start.checked_add(last.min(0))?;
+        let end = plan.bytes.end.checked_add(last.max(0))?;
+        // Every distance between two bytes is an `i64` too (invariant 1 of the module).
+        end.checked_sub(start)?;
+        Some(start..end)
+    }
+
+    /// Whether `count` instances are one contiguous piece, in the order of the type map.
+    pub fn is_contiguous(&self, count: usize) -> bool {
+        self.bytes(count).is_some_and(|bytes| {
+            bytes == 0 || self.run_of(count).is_some_and(|run| run.blocks == 1)
+        })
+    }
+
+    /// Whether two entries of `count` instances share a byte. A target of a put or accumulate must
+    /// not (MPI-2.2 §11.3.1), nor may the origin of a get (§11.3.2).
+    ///
+    /// Exact. Where the loops alone do not tell, the first question of a datatype sorts its
+    /// pieces; the answer is kept.
+    pub fn overlaps(&self, count: usize) -> bool {
+        let plan = &*self.plan;
+        let Some(range) = self.range(count) else { return true };
+        if range.is_empty() || plan.run.is_some_and(|run| run.blocks == 1) && count == 1 {
+            return false;
+        }
+        let one = plan.bytes.end - plan.bytes.start;
+        // Instances that do not reach into one another overlap only if one overlaps itself.
+        let interleaved = i128::from(plan.extent).abs() < i128::from(one);
+        let count = if interleaved { count as u64 } else { 1 };
+        let mut known = plan.overlap.lock().unwrap_or_else(PoisonError::into_inner);
+        known.answer(count, || match self.bytes(count as usize) {
+            // More bytes than places for them.
+            Some(bytes) if i128::from(bytes) > i128::from(range.end - range.start) => true,
+            Some(_) => overlap::overlaps(&self.root(count)),
+            None => true,
+        })
+    }
+
+    /// Whether the basic elements of `count` instances can be received, without truncation, by
+    /// `target_count` instances of `target`: the same sequence of predefined datatypes, or the
+    /// beginning of it (MPI-2.2 §3.3.1, §11.3.1: "must fit, without truncation, in the target
+    /// buffer").
+    pub fn fits_into(&self, count: usize, target: &CommittedDatatype, target_count: usize) -> bool {
+        let Some(elements) = self.datatype.elements().checked_mul(count as u64) else {
+            return false;
+        };
+        let room = target.datatype.elements().checked_mul(target_count as u64);
+        if elements == 0 || room.is_none_or(|room| room < elements) {
+            return elements == 0;
+        }
+        match (self.datatype.uniform(), target.datatype.uniform()) {
+            (Some(own), Some(other)) => own == other,
+            _ => {
+                let own = self.datatype.signature_of(elements);
+                own.is_some() && own == target.datatype.signature_of(elements)
+            }
+        }
+    }
+
+    /// The contiguous pieces of `count` instances, in the order of the type map: offset and length
+    /// in bytes. Neighbours in that order that lie side by side come as one piece where the
+    /// datatype's description shows it. Nothing if there is no [range](Self::range).
+    pub fn pieces(&self, count: usize) -> impl Iterator<Item = (i64, u64)> {
+        let count = if self.range(count).is_some() { count as u64 } else { 0 };
+        let run = if count == 0 { None } else { self.run_of(count as usize) };
+        let others = if run.is_some() { 0 } else { count };
+        let instance =
+            |i: u64| Cursor::over(&self.plan.items, self.plan.extent.wrapping_mul(i as i64));
+        let runs = run.into_iter().chain((0..others).flat_map(instance));
+        runs.flat_map(Run::pieces)
+    }
+
+    /// The single loop over a block that `count` instances are, if they are one. There is a
+    /// [range](Self::range) for `count`, and data in it.
+    #[inline]
+    pub(super) fn run_of(&self, count: usize) -> Option<Run> {
+        match count {
+            0 => None,
+            1 => self.plan.run,
+            _ => self.plan.run.and_then(|_| Run::of(&self.root(count as u64))),
+        }
+    }
+
+    /// The loops of `count` instances, at least one. There is a [range](Self::range) for `count`.
+    pub(super) fn root(&self, count: u64) -> Item {
+        Item::whole(&self.plan.items).repeated(count, self.plan.extent)
+    }
+}
+
+/// Predefined datatypes are committed by themselves (MPI-2.2 §4.1.9).
+impl From<Datatype> for CommittedDatatype {
+    fn from(datatype: Datatype) -> CommittedDatatype {
+        DerivedDatatype::from(datatype).commit()
+    }
+}
+
+impl fmt::Debug for CommittedDatatype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.datatype.fmt(f)
+    }
+}

@@ -1,0 +1,252 @@
+//! A derived datatype: a handle on an immutable description, and the queries.
+
+use super::committed::{CommittedDatatype, Plan};
+use super::constructor::Constructor;
+use super::plan::Items;
+use super::signature::{Kind, Signature};
+use super::summary::Summary;
+use super::{Datatype, plan};
+use crate::call::Call;
+use crate::error::{Error, Place, Result};
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, OnceLock};
+
+/// How deep datatypes may be nested: what walks them calls itself.
+const DEEPEST: u32 = 500;
+
+/// A datatype made of other datatypes (MPI-2.2 §4.1): a *type map*, that is a sequence of
+/// predefined datatypes with displacements in bytes.
+///
+/// Immutable; `Clone` copies the handle. All constructors are local and do not block. They take
+/// predefined ([`Datatype`]) and derived datatypes, by value or by reference. Before an operation
+/// takes a datatype it must be [committed](DerivedDatatype::commit).
+///
+/// ```
+/// use onesided::{Datatype, DerivedDatatype};
+///
+/// // Every second row of a 6 x 100 array of doubles.
+/// let row = DerivedDatatype::contiguous(100, Datatype::F64)?;
+/// let rows = DerivedDatatype::vector(3, 1, 2, &row)?;
+/// assert_eq!((rows.size(), rows.extent()), (2400, 4000));
+/// let rows = rows.commit();
+/// # let _ = rows;
+/// # Ok::<(), onesided::Error>(())
+/// ```
+///
+/// An element of a pair type such as `MPI_DOUBLE_INT` counts with its padding here, as in
+/// [`Datatype::size`]: 16 bytes, where `MPI_Type_size` says 12.
+#[derive(Clone)]
+pub struct DerivedDatatype {
+    node: Arc<Node>,
+    name: Option<Arc<str>>,
+}
+
+struct Node {
+    constructor: Constructor,
+    /// What a constructor of arrays is made of.
+    lowered: Option<DerivedDatatype>,
+    summary: Summary,
+    depth: u32,
+    items: OnceLock<Items>,
+    plan: OnceLock<Arc<Plan>>,
+}
+
+impl DerivedDatatype {
+    /// The datatype of a constructor whose arguments have been checked one by one; refuses what
+    /// would overflow.
+    pub(super) fn new(call: Call, constructor: Constructor) -> Result<DerivedDatatype> {
+        DerivedDatatype::lowered(call, constructor, None)
+    }
+
+    /// As [`DerivedDatatype::new`], made of `lowered`.
+    pub(super) fn lowered(
+        call: Call,
+        constructor: Constructor,
+        lowered: Option<DerivedDatatype>,
+    ) -> Result<DerivedDatatype> {
+        let refuse = |why: String| {
+            let problem = format!("{why}: {}", Brief::of(&constructor));
+            Err(Error::Argument { at: Place { call, window: None, rank: None }, problem })
+        };
+        let Some(summary) = Summary::of(&constructor, lowered.as_ref()) else {
+            return refuse("the datatype would be larger than 2^63 - 1 bytes".into());
+        };
+        let children = constructor.elements().iter().chain(&lowered);
+        let depth = 1 + children.map(|element| element.node.depth).max().unwrap_or(0);
+        if depth > DEEPEST {
+            return refuse(format!("the datatype would be nested deeper than {DEEPEST}"));
+        }
+        let (items, plan) = (OnceLock::new(), OnceLock::new());
+        let node = Arc::new(Node { constructor, lowered, summary, depth, items, plan });
+        Ok(DerivedDatatype { node, name: None })
+    }
+
+    /// Compiles the datatype for use in operations (`MPI_Type_commit`, MPI-2.2 §4.1.9). Done once;
+    /// again, or of a clone, it costs nothing. Local; does not block.
+    pub fn commit(&self) -> CommittedDatatype {
+        let plan = self.node.plan.get_or_init(|| Arc::new(Plan::new(self)));
+        CommittedDatatype::new(self.clone(), plan.clone())
+    }
+
+    /// Bytes of the basic elements, without gaps (`MPI_Type_size`, MPI-2.2 §4.1.5); bytes that
+    /// several entries share count as often.
+    pub fn size(&self) -> u64 {
+        self.node.summary.size
+    }
+
+    /// From the lower to the upper bound, in bytes (`MPI_Type_get_extent`, MPI-2.2 §4.1.7); this
+    /// far apart are the elements of an array of the datatype. Negative only if so
+    /// [resized](DerivedDatatype::resized).
+    pub fn extent(&self) -> i64 {
+        self.node.summary.extent()
+    }
+
+    /// The lower bound, in bytes (`MPI_Type_get_extent`, MPI-2.2 §4.1.7): the smallest
+    /// displacement, or what the datatype was resized to.
+    pub fn lower_bound(&self) -> i64 {
+        self.node.summary.lower
+    }
+
+    /// From the first byte of the basic elements to the end of the last, whatever the datatype was
+    /// resized to (`MPI_Type_get_true_extent`, MPI-2.2 §4.1.8).
+    pub fn true_extent(&self) -> i64 {
+        self.node.summary.data.map_or(0, |(start, end)| end - start)
+    }
+
+    /// The first byte of the basic elements (`MPI_Type_get_true_extent`, MPI-2.2 §4.1.8); 0 if
+    /// there are none.
+    pub fn true_lower_bound(&self) -> i64 {
+        self.node.summary.data.map_or(0, |(start, _)| start)
+    }
+
+    /// How many basic elements there are: the length of the type map (`MPI_Get_elements` of one
+    /// instance, MPI-2.2 §4.1.11).
+    pub fn elements(&self) -> u64 {
+        self.node.summary.signature.elements
+    }
+
+    /// The predefined datatype of all basic elements, if there are elements and they have the
+    /// same: what accumulates need (MPI-2.2 §11.3.4).
+    pub fn uniform(&self) -> Option<Datatype> {
+        match self.node.summary.signature.kind {
+            Kind::One(datatype) => Some(datatype),
+            Kind::Empty | Kind::Mixed => None,
+        }
+    }
+
+    /// How it was made, with the arguments as given (`MPI_Type_get_envelope` and
+    /// `MPI_Type_get_contents`, MPI-2.2 §4.1.13).
+    pub fn constructor(&self) -> &Constructor {
+        &self.node.constructor
+    }
+
+    /// The same datatype under a name, which errors print (`MPI_Type_set_name`, MPI-2.2 §6.8).
+    pub fn named(&self, name: &str) -> DerivedDatatype {
+        DerivedDatatype { node: self.node.clone(), name: Some(name.into()) }
+    }
+
+    /// The name given, or the standard's of a predefined datatype (`MPI_Type_get_name`, MPI-2.2
+    /// §6.8).
+    pub fn name(&self) -> Option<&str> {
+        match (&self.name, &self.node.constructor) {
+            (Some(name), _) => Some(name),
+            (None, Constructor::Predefined(datatype)) => Some(datatype.name()),
+            (None, _) => None,
+        }
+    }
+
+    /// The signature of the first `elements` basic elements, or of all if there are no more, of
+    /// as many instances as are needed; `None` if it overflows.
+    pub(super) fn signature_of(&self, elements: u64) -> Option<Signature> {
+        let whole = self.node.summary.signature;
+        if elements == 0 || whole.elements == 0 {
+            return Some(Signature::EMPTY);
+        }
+        let instances = whole.repeated(elements / whole.elements)?;
+        instances.then(self.beginning(elements % whole.elements)?)
+    }
+
+    /// The signature of the first `elements` basic elements of one instance.
+    fn beginning(&self, mut elements: u64) -> Option<Signature> {
+        if elements == 0 {
+            return Some(Signature::EMPTY);
+        }
+        if elements == self.elements() {
+            return Some(self.node.summary.signature);
+        }
+        if let Some(lowered) = &self.node.lowered {
+            return lowered.beginning(elements);
+        }
+        let Some(members) = self.node.constructor.members() else {
+            // All blocks are of one element, so where they lie does not matter here.
+            let element = self.node.constructor.elements().first()?;
+            return element.signature_of(elements);
+        };
+        let mut signature = Signature::EMPTY;
+        for (_, length, element) in members {
+            let of_member = elements.min(element.elements() * length);
+            signature = signature.then(element.signature_of(of_member)?)?;
+            elements -= of_member;
+        }
+        Some(signature)
+    }
+
+    pub(super) fn summary(&self) -> &Summary {
+        &self.node.summary
+    }
+
+    /// The loops of one instance.
+    pub(super) fn items(&self) -> &Items {
+        self.node.items.get_or_init(|| match &self.node.lowered {
+            Some(lowered) => lowered.items().clone(),
+            None => plan::compile(&self.node.constructor),
+        })
+    }
+}
+
+impl From<Datatype> for DerivedDatatype {
+    fn from(datatype: Datatype) -> DerivedDatatype {
+        DerivedDatatype::new(Call::None, Constructor::Predefined(datatype))
+            .expect("a predefined datatype is small")
+    }
+}
+
+impl From<&DerivedDatatype> for DerivedDatatype {
+    fn from(datatype: &DerivedDatatype) -> DerivedDatatype {
+        datatype.clone()
+    }
+}
+
+/// The name if there is one, else the constructor, cut off after some hundred characters.
+impl fmt::Debug for DerivedDatatype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => f.write_str(&Brief::of(&self.node.constructor)),
+        }
+    }
+}
+
+/// The beginning of a text: a datatype may have a million displacements, or share its parts in
+/// ways that take for ever to write out.
+struct Brief(String);
+
+impl Brief {
+    const LONGEST: usize = 300;
+
+    fn of(value: &Constructor) -> String {
+        let mut brief = Brief(String::new());
+        match write!(brief, "{value:?}") {
+            Ok(()) => brief.0,
+            Err(_) => brief.0 + "...",
+        }
+    }
+}
+
+impl fmt::Write for Brief {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = Brief::LONGEST - self.0.len();
+        self.0.push_str(&text[..text.floor_char_boundary(room)]);
+        if text.len() > room { Err(fmt::Error) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,81 @@
+//! Whether entries of a datatype share a byte.
+
+use super::cursor::{Cursor, Run};
+use super::plan::{Body, Dim, Item};
+
+/// What has been found out about some numbers of instances: an overlap of a few is one of more.
+#[derive(Debug)]
+pub(super) struct Known {
+    apart_up_to: u64,
+    overlap_from: u64,
+}
+
+impl Default for Known {
+    fn default() -> Known {
+        Known { apart_up_to: 0, overlap_from: u64::MAX }
+    }
+}
+
+impl Known {
+    /// Whether `count` instances overlap, as known or as `find` finds.
+    pub(super) fn answer(&mut self, count: u64, find: impl FnOnce() -> bool) -> bool {
+        if count <= self.apart_up_to || count >= self.overlap_from {
+            return count >= self.overlap_from;
+        }
+        let overlaps = find();
+        match overlaps {
+            true => self.overlap_from = count,
+            false => self.apart_up_to = count,
+        }
+        overlaps
+    }
+}
+
+/// Whether two blocks of the item share a byte. The item's bytes are no more than the range they
+/// lie in has, which bounds what is sorted.
+pub(super) fn overlaps(item: &Item) -> bool {
+    if surely_apart(std::slice::from_ref(item)).is_some() {
+        return false;
+    }
+    let mut pieces: Vec<_> = Cursor::new(item).flat_map(Run::pieces).collect();
+    pieces.sort_unstable();
+    pieces.windows(2).any(|pair| reaches(pair[0], pair[1].0))
+}
+
+/// Whether the piece reaches beyond `start`, which does not lie before it.
+fn reaches((at, bytes): (i64, u64), start: i64) -> bool {
+    i128::from(at) + i128::from(bytes) > i128::from(start)
+}
+
+/// The range of the items, if their loops show that nothing in it overlaps: every loop steps over
+/// all that the loops of smaller steps reach, and every item over its neighbours.
+fn surely_apart(items: &[Item]) -> Option<(i64, u64)> {
+    let mut ranges = items.iter().map(item_apart).collect::<Option<Vec<_>>>()?;
+    ranges.sort_unstable();
+    if ranges.windows(2).any(|pair| reaches(pair[0], pair[1].0)) {
+        return None;
+    }
+    let (first, _) = *ranges.first()?;
+    let (last, bytes) = *ranges.last()?;
+    Some((first, (last - first) as u64 + bytes))
+}
+
+fn item_apart(item: &Item) -> Option<(i64, u64)> {
+    let (inner, mut span) = match &item.body {
+        Body::Block(bytes) => (0, *bytes),
+        Body::List(items) => surely_apart(items)?,
+    };
+    let mut dims = item.dims().to_vec();
+    dims.sort_unstable_by_key(|dim| dim.stride.unsigned_abs());
+    let mut start = item.offset.wrapping_add(inner);
+    for Dim { count, stride } in dims {
+        if stride.unsigned_abs() < span {
+            return None;
+        }
+        span += stride.unsigned_abs() * (count - 1);
+        if stride < 0 {
+            start = start.wrapping_add(stride.wrapping_mul(count as i64 - 1));
+        }
+    }
+    Some((start, span))
+}

@@ -1,0 +1,80 @@
+//! Packing and unpacking: the entries of a datatype without the gaps between them.
+
+use super::strips::{Side, zip_strips};
+use super::{CommittedDatatype, build};
+use crate::call::Call;
+use crate::error::Result;
+use std::ops::Range;
+
+impl CommittedDatatype {
+    /// Copies the entries of `count` instances out of `from` to `to`, one behind the other in the
+    /// order of the type map (`MPI_Pack`, MPI-2.2 §4.2). Displacement 0 is at byte `base` of
+    /// `from`. Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::Count`](crate::Error::Count) if `to` does not have exactly the bytes of the
+    /// entries; [`Error::Argument`](crate::Error::Argument) if an entry leaves `from`.
+    pub fn pack(&self, count: usize, from: &[u8], base: usize, to: &mut [u8]) -> Result<()> {
+        let base = self.check(Call::Pack, count, from.len(), base, to.len())?;
+        let sides = (Side::Typed(self, count), Side::Packed(to.len() as u64));
+        zip_strips(sides.0, sides.1, |strip| strip.copy_slices(from, base, to, 0));
+        Ok(())
+    }
+
+    /// The other way round: copies the packed entries `from` to where `count` instances have them
+    /// in `to` (`MPI_Unpack`, MPI-2.2 §4.2). Displacement 0 is at byte `base` of `to`; of entries
+    /// that share a byte the last counts. Local; does not block.
+    ///
+    /// # Errors
+    /// As [`CommittedDatatype::pack`].
+    pub fn unpack(&self, count: usize, from: &[u8], to: &mut [u8], base: usize) -> Result<()> {
+        let base = self.check(Call::Unpack, count, to.len(), base, from.len())?;
+        let sides = (Side::Packed(from.len() as u64), Side::Typed(self, count));
+        zip_strips(sides.0, sides.1, |strip| strip.copy_slices(from, 0, to, base));
+        Ok(())
+    }
+
+    /// Refuses buffers that do not have the entries; `base` as an offset.
+    #[inline]
+    fn check(
+        &self,
+        call: Call,
+        count: usize,
+        laid_out: usize,
+        base: usize,
+        packed: usize,
+    ) -> Result<i64> {
+        // No slice has more than `i64::MAX` bytes, so nothing below overflows.
+        let (offset, len) = (base as i64, laid_out as i64);
+        let fits = |range: &Range<i64>| range.start >= -offset && range.end <= len - offset;
+        match (self.bytes(count), self.range(count)) {
+            (Some(bytes), Some(range))
+                if bytes == packed as u64 && (bytes == 0 || offset >= 0 && fits(&range)) =>
+            {
+                Ok(offset)
+            }
+            _ => self.misfit(call, count, laid_out, base, packed),
+        }
+    }
+
+    /// Why the buffers are refused.
+    #[cold]
+    #[inline(never)]
+    fn misfit(
+        &self,
+        call: Call,
+        count: usize,
+        laid_out: usize,
+        base: usize,
+        packed: usize,
+    ) -> Result<i64> {
+        let needed = self.bytes(count).unwrap_or(u64::MAX) as usize;
+        build::equally_long(call, "packed buffer, in bytes,", packed, needed)?;
+        let range = self.range(count);
+        let problem = format!(
+            "{count} of {self:?} at byte {base}, with bytes {range:?} from there on, leave a \
+             buffer of {laid_out} bytes"
+        );
+        build::refuse(call, problem)
+    }
+}

@@ -1,0 +1,191 @@
+//! Datatypes as loops: what a commit compiles.
+//!
+//! An [`Item`] is a nest of loops around a block of bytes, or around a list of further items. A
+//! vector of a million blocks is one item; an irregular datatype is a list of as many items as
+//! its constructor has arguments, and a regular datatype of irregular ones is one item around
+//! their list, which is shared and not copied.
+
+use super::constructor::{Constructor, Regular};
+use std::sync::Arc;
+
+/// Items in the order of the type map.
+pub(super) type Items = Arc<[Item]>;
+
+/// Loops of one item; deeper nests continue in a list of one item.
+pub(super) const MOST_DIMS: usize = 4;
+/// Lists up to this length are copied into the list that uses them, where their ends may merge
+/// with their neighbours; longer ones are shared.
+const COPIED: usize = 8;
+
+/// One loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Dim {
+    pub(super) count: u64,
+    pub(super) stride: i64,
+}
+
+/// What the innermost loop repeats.
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    /// So many bytes.
+    Block(u64),
+    /// These, relative to where the loops stand.
+    List(Items),
+}
+
+/// A nest of loops.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// Where the first repetition of the body begins.
+    pub(super) offset: i64,
+    dims: [Dim; MOST_DIMS],
+    depth: usize,
+    pub(super) body: Body,
+}
+
+impl Body {
+    fn is(&self, other: &Body) -> bool {
+        match (self, other) {
+            (Body::Block(a), Body::Block(b)) => a == b,
+            (Body::List(a), Body::List(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+impl Item {
+    fn new(offset: i64, body: Body) -> Item {
+        Item { offset, dims: [Dim::default(); MOST_DIMS], depth: 0, body }
+    }
+
+    pub(super) fn block(bytes: u64) -> Item {
+        Item::new(0, Body::Block(bytes))
+    }
+
+    /// The only item of a list, or one around it.
+    pub(super) fn whole(items: &Items) -> Item {
+        match &items[..] {
+            [item] => item.clone(),
+            _ => Item::new(0, Body::List(items.clone())),
+        }
+    }
+
+    /// The loops, outermost first.
+    #[inline]
+    pub(super) fn dims(&self) -> &[Dim] {
+        &self.dims[..self.depth]
+    }
+
+    /// This item `count` times, `stride` bytes apart; `count` is not zero.
+    pub(super) fn repeated(mut self, count: u64, stride: i64) -> Item {
+        if count == 1 {
+            return self;
+        }
+        if self.depth == 0
+            && let Body::Block(bytes) = &mut self.body
+            && i128::from(stride) == i128::from(*bytes)
+        {
+            *bytes *= count;
+            return self;
+        }
+        if let Some(outer) = self.dims().first()
+            && i128::from(outer.count).checked_mul(outer.stride.into()) == Some(stride.into())
+        {
+            self.dims[0].count *= count;
+            return self;
+        }
+        if self.depth == MOST_DIMS {
+            self = Item::new(0, Body::List(Arc::new([self])));
+        }
+        self.dims.copy_within(..self.depth, 1);
+        self.dims[0] = Dim { count, stride };
+        self.depth += 1;
+        self
+    }
+
+    fn shifted(mut self, by: i64) -> Item {
+        self.offset = self.offset.wrapping_add(by);
+        self
+    }
+
+    /// Takes `next` into this item, if the two together are one nest.
+    fn absorb(&mut self, next: &Item) -> bool {
+        let distance = next.offset.wrapping_sub(self.offset);
+        if self.depth == 0
+            && next.depth == 0
+            && let (Body::Block(bytes), Body::Block(more)) = (&mut self.body, &next.body)
+            && i128::from(distance) == i128::from(*bytes)
+        {
+            *bytes += more;
+            return true;
+        }
+        if !self.body.is(&next.body) {
+            return false;
+        }
+        if let [outer, inner @ ..] = self.dims()
+            && inner == next.dims()
+            && i128::from(outer.count).checked_mul(outer.stride.into()) == Some(distance.into())
+        {
+            self.dims[0].count += 1;
+            return true;
+        }
+        if self.dims() == next.dims() && self.depth < MOST_DIMS {
+            *self = self.clone().repeated(2, distance);
+            return true;
+        }
+        false
+    }
+}
+
+/// The loops of one instance of what the constructor makes; the array constructors are made of
+/// others.
+pub(super) fn compile(constructor: &Constructor) -> Items {
+    let mut items = Vec::new();
+    if let Some(Regular { count, length, stride, element }) = constructor.regular() {
+        let inner = element.items();
+        if count > 0 && length > 0 && !inner.is_empty() {
+            let block = Item::whole(inner).repeated(length, element.extent());
+            items.push(block.repeated(count, stride as i64));
+        }
+    } else if let Some(irregular) = constructor.irregular() {
+        let (inner, extent) = (irregular.element.items(), irregular.element.extent());
+        for (at, length) in irregular.blocks() {
+            place(&mut items, inner, extent, at as i64, length);
+        }
+    } else if let Some(members) = constructor.members() {
+        for (at, length, element) in members {
+            place(&mut items, element.items(), element.extent(), at, length);
+        }
+    } else {
+        match constructor {
+            Constructor::Dup(element) | Constructor::Resized { element, .. } => {
+                return element.items().clone();
+            }
+            Constructor::Predefined(datatype) => items.push(Item::block(datatype.size() as u64)),
+            _ => unreachable!("arrays are compiled as what they are made of"),
+        }
+    }
+    items.into()
+}
+
+/// Appends `length` copies of `inner`, one extent apart, from `at` on; `length` is not zero.
+fn place(items: &mut Vec<Item>, inner: &Items, extent: i64, at: i64, length: u64) {
+    if inner.is_empty() {
+        return;
+    }
+    if length == 1 && inner.len() <= COPIED {
+        for item in inner.iter() {
+            append(items, item.clone().shifted(at));
+        }
+    } else {
+        append(items, Item::whole(inner).repeated(length, extent).shifted(at));
+    }
+}
+
+/// Appends an item, or merges it with the last one.
+fn append(items: &mut Vec<Item>, item: Item) {
+    let merged = items.last_mut().is_some_and(|last| last.absorb(&item));
+    if !merged {
+        items.push(item);
+    }
+}

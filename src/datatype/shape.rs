@@ -1,0 +1,185 @@
+//! The typed face of datatypes: which elements of a slice.
+
+use super::build::refuse;
+use super::{CommittedDatatype, DerivedDatatype, Element, Order};
+use crate::call::Call;
+use crate::error::Result;
+use bytemuck::Pod;
+use std::marker::PhantomData;
+
+/// Which elements of a buffer an operation means, and in which order: a committed datatype whose
+/// basic elements are all `T`s.
+///
+/// ```
+/// use onesided::Shape;
+///
+/// // A block of 2 x 2 at (1, 2) of an array of 3 rows and 5 columns.
+/// let block = Shape::<f64>::block_2d([3, 5], [1, 2], [2, 2])?;
+/// let array: Vec<f64> = (0..15).map(f64::from).collect();
+/// let mut out = [0.0; 4];
+/// block.gather(&array, &mut out)?;
+/// assert_eq!(out, [7.0, 8.0, 12.0, 13.0]);
+/// # Ok::<(), onesided::Error>(())
+/// ```
+///
+/// What `MPI_Type_*` can say beyond that, [`DerivedDatatype`] says. All functions are local and do
+/// not block.
+pub struct Shape<T> {
+    datatype: CommittedDatatype,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Element> Shape<T> {
+    /// The first `count` elements.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) if that is more than 2^63 - 1 bytes.
+    pub fn contiguous(count: usize) -> Result<Shape<T>> {
+        Shape::of(DerivedDatatype::contiguous(count, T::DATATYPE)?)
+    }
+
+    /// `blocks` blocks of `block_length` elements; from the start of one to that of the next are
+    /// `stride` elements.
+    ///
+    /// ```
+    /// # use onesided::Shape;
+    /// let every_third = Shape::<u32>::strided(3, 1, 3)?;
+    /// let mut out = [0; 3];
+    /// every_third.gather(&[0u32, 1, 2, 3, 4, 5, 6], &mut out)?;
+    /// assert_eq!(out, [0, 3, 6]);
+    /// # Ok::<(), onesided::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Shape::contiguous`].
+    pub fn strided(blocks: usize, block_length: usize, stride: usize) -> Result<Shape<T>> {
+        let stride = displacement(Call::TypeVector, stride)?;
+        Shape::of(DerivedDatatype::vector(blocks, block_length, stride, T::DATATYPE)?)
+    }
+
+    /// The elements of those indices, in that order.
+    ///
+    /// ```
+    /// # use onesided::Shape;
+    /// let some = Shape::<u8>::indices(&[4, 0, 3])?;
+    /// let mut word = [0; 3];
+    /// some.gather(b"tuesday", &mut word)?;
+    /// assert_eq!(&word, b"dts");
+    /// # Ok::<(), onesided::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Shape::contiguous`].
+    pub fn indices(indices: &[usize]) -> Result<Shape<T>> {
+        let at = |index: &usize| displacement(Call::TypeIndexedBlock, *index);
+        let indices = indices.iter().map(at).collect::<Result<Vec<_>>>()?;
+        Shape::of(DerivedDatatype::indexed_block(1, &indices, T::DATATYPE)?)
+    }
+
+    /// A block of `size` = [rows, columns] from `start` = [row, column] on, of an array of `array`
+    /// = [rows, columns] whose rows lie behind one another.
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::subarray`].
+    pub fn block_2d(array: [usize; 2], start: [usize; 2], size: [usize; 2]) -> Result<Shape<T>> {
+        Shape::block(&array, &start, &size)
+    }
+
+    /// As [`Shape::block_2d`], of an array of planes of rows.
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::subarray`].
+    pub fn block_3d(array: [usize; 3], start: [usize; 3], size: [usize; 3]) -> Result<Shape<T>> {
+        Shape::block(&array, &start, &size)
+    }
+
+    fn block(array: &[usize], start: &[usize], size: &[usize]) -> Result<Shape<T>> {
+        Shape::of(DerivedDatatype::subarray(array, size, start, Order::C, T::DATATYPE)?)
+    }
+
+    /// One field of each of `count` structs `S` that lie behind one another; `offset` is where
+    /// [`core::mem::offset_of`] says that the field is.
+    ///
+    /// ```
+    /// # use onesided::Shape;
+    /// # use std::mem::offset_of;
+    /// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+    /// #[repr(C)]
+    /// struct Particle {
+    ///     at: [f64; 3],
+    ///     mass: f64,
+    /// }
+    /// let masses = Shape::<f64>::field::<Particle>(offset_of!(Particle, mass), 2)?;
+    /// let particle = |mass| Particle { at: [0.0; 3], mass };
+    /// let mut out = [0.0; 2];
+    /// masses.gather(&[particle(1.5), particle(2.5)], &mut out)?;
+    /// assert_eq!(out, [1.5, 2.5]);
+    /// # Ok::<(), onesided::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) if the field would leave the struct; as
+    /// [`Shape::contiguous`].
+    pub fn field<S>(offset: usize, count: usize) -> Result<Shape<T>> {
+        let (field, whole) = (size_of::<T>(), size_of::<S>());
+        if offset.checked_add(field).is_none_or(|end| end > whole) {
+            let problem =
+                format!("a field of {field} bytes at offset {offset} leaves a struct of {whole}");
+            return refuse(Call::TypeHvector, problem);
+        }
+        let first = DerivedDatatype::hindexed_block(1, &[offset as i64], T::DATATYPE)?;
+        Shape::of(DerivedDatatype::hvector(count, 1, whole as i64, first)?)
+    }
+
+    fn of(datatype: DerivedDatatype) -> Result<Shape<T>> {
+        Ok(Shape { datatype: datatype.commit(), element: PhantomData })
+    }
+
+    /// How many elements it means.
+    pub fn len(&self) -> usize {
+        self.datatype.datatype().elements() as usize
+    }
+
+    /// Whether it means none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The datatype, for the calls that take any.
+    pub fn datatype(&self) -> &CommittedDatatype {
+        &self.datatype
+    }
+
+    /// Copies the elements out of `from`, one behind the other.
+    ///
+    /// # Errors
+    /// As [`CommittedDatatype::pack`].
+    pub fn gather<S: Pod>(&self, from: &[S], to: &mut [T]) -> Result<()> {
+        self.datatype.pack(1, bytemuck::cast_slice(from), 0, bytemuck::cast_slice_mut(to))
+    }
+
+    /// Copies to the elements of `to` what lies in `from` one behind the other.
+    ///
+    /// # Errors
+    /// As [`CommittedDatatype::pack`].
+    pub fn scatter<S: Pod>(&self, from: &[T], to: &mut [S]) -> Result<()> {
+        self.datatype.unpack(1, bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to), 0)
+    }
+}
+
+/// An index as a displacement.
+fn displacement(call: Call, index: usize) -> Result<i64> {
+    i64::try_from(index).or_else(|_| refuse(call, format!("{index} is more than 2^63 - 1")))
+}
+
+impl<T> Clone for Shape<T> {
+    fn clone(&self) -> Shape<T> {
+        Shape { datatype: self.datatype.clone(), element: PhantomData }
+    }
+}
+
+impl<T> std::fmt::Debug for Shape<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.datatype.fmt(f)
+    }
+}

@@ -1,0 +1,84 @@
+//! The sequence of basic datatypes of a type map, without its displacements.
+
+use super::Datatype;
+
+/// Arithmetic of the digest is modulo this Mersenne prime.
+const PRIME: u64 = (1 << 61) - 1;
+/// An arbitrary base, large so that short sequences already differ in high bits.
+const BASE: u64 = 0x0b5a_d4ec_eda1_ce2a;
+
+/// A type signature (MPI-2.2 §4.1): how many basic elements, of which datatypes, in which order.
+///
+/// Sequences of one datatype are kept exactly. Mixed ones are kept as a polynomial digest, which
+/// can be joined and repeated without writing the sequence out; two different sequences of the
+/// same length have the same digest with a probability of about 2^-61 per element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signature {
+    pub(super) elements: u64,
+    pub(super) kind: Kind,
+    digest: u64,
+}
+
+/// Which datatypes a signature has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// None.
+    Empty,
+    /// Only this one.
+    One(Datatype),
+    /// More than one.
+    Mixed,
+}
+
+impl Signature {
+    pub(super) const EMPTY: Signature = Signature { elements: 0, kind: Kind::Empty, digest: 0 };
+
+    pub(super) fn of(datatype: Datatype) -> Signature {
+        Signature { elements: 1, kind: Kind::One(datatype), digest: 1 + datatype as u64 }
+    }
+
+    /// This sequence, then `next`.
+    pub(super) fn then(self, next: Signature) -> Option<Signature> {
+        let kind = match (self.kind, next.kind) {
+            (kind, Kind::Empty) | (Kind::Empty, kind) => kind,
+            (a, b) if a == b => a,
+            _ => Kind::Mixed,
+        };
+        let elements = self.elements.checked_add(next.elements)?;
+        let digest = add(multiply(self.digest, power(next.elements)), next.digest);
+        Some(Signature { elements, kind, digest })
+    }
+
+    /// This sequence `times` times: squaring, as in a power.
+    pub(super) fn repeated(self, times: u64) -> Option<Signature> {
+        let mut result = Signature::EMPTY;
+        for bit in (0..u64::BITS - times.leading_zeros()).rev() {
+            result = result.then(result)?;
+            if times >> bit & 1 == 1 {
+                result = result.then(self)?;
+            }
+        }
+        Some(result)
+    }
+}
+
+fn add(a: u64, b: u64) -> u64 {
+    (a + b) % PRIME
+}
+
+fn multiply(a: u64, b: u64) -> u64 {
+    (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64
+}
+
+/// The base to the power of `exponent`.
+fn power(mut exponent: u64) -> u64 {
+    let (mut result, mut square) = (1, BASE % PRIME);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = multiply(result, square);
+        }
+        square = multiply(square, square);
+        exponent >>= 1;
+    }
+    result
+}

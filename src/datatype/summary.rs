@@ -1,0 +1,202 @@
+//! What is known of a type map without writing it out: size, bounds, alignment, signature.
+
+use super::Datatype;
+use super::DerivedDatatype;
+use super::constructor::{Constructor, Regular};
+use super::predefined::{Element, Visitor};
+use super::signature::Signature;
+
+/// What determines the bounds of a type map (MPI-2.2 §4.1.6): the stronger wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Bounded {
+    /// Nothing: the map is empty.
+    Not,
+    /// Its basic elements.
+    ByData,
+    /// The markers of a resized datatype, wherever in the map they stand.
+    ByMarkers,
+}
+
+/// The summary of a type map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub(super) size: u64,
+    pub(super) lower: i64,
+    pub(super) upper: i64,
+    pub(super) bounded: Bounded,
+    /// First byte and end of the basic elements; `None` if there are none.
+    pub(super) data: Option<(i64, i64)>,
+    /// The strictest alignment of a basic element.
+    align: u64,
+    pub(super) signature: Signature,
+}
+
+impl Summary {
+    pub(super) const EMPTY: Summary = Summary {
+        size: 0,
+        lower: 0,
+        upper: 0,
+        bounded: Bounded::Not,
+        data: None,
+        align: 1,
+        signature: Signature::EMPTY,
+    };
+
+    /// Of the datatype that the constructor makes; `None` if a number would overflow.
+    /// `lowered` is the datatype by which an array constructor is made of the others.
+    pub(super) fn of(
+        constructor: &Constructor,
+        lowered: Option<&DerivedDatatype>,
+    ) -> Option<Summary> {
+        if let Some(lowered) = lowered {
+            return Some(*lowered.summary());
+        }
+        if let Some(Regular { count, length, stride, element }) = constructor.regular() {
+            return element.summary().placed_regularly(count, length, stride);
+        }
+        if let Some(irregular) = constructor.irregular() {
+            return irregular.element.summary().placed(irregular.blocks());
+        }
+        if let Some(mut members) = constructor.members() {
+            let all = members.try_fold(Summary::EMPTY, |all, (at, length, element)| {
+                let member = element.summary().placed(std::iter::once((at.into(), length)))?;
+                all.joined(member)
+            });
+            return all?.padded();
+        }
+        match constructor {
+            Constructor::Resized { lower_bound, extent, element } => {
+                element.summary().resized(*lower_bound, *extent)
+            }
+            Constructor::Dup(element) => Some(*element.summary()),
+            Constructor::Predefined(datatype) => Some(Summary::of_predefined(*datatype)),
+            _ => unreachable!("every other constructor has been answered"),
+        }
+    }
+
+    fn of_predefined(datatype: Datatype) -> Summary {
+        struct Align;
+        impl Visitor for Align {
+            type Output = u64;
+            fn visit<E: Element>(self) -> u64 {
+                align_of::<E>() as u64
+            }
+        }
+        let size = datatype.size() as u64;
+        let upper = size as i64;
+        Summary {
+            size,
+            lower: 0,
+            upper,
+            bounded: Bounded::ByData,
+            data: Some((0, upper)),
+            align: datatype.visit(Align),
+            signature: Signature::of(datatype),
+        }
+    }
+
+    pub(super) fn extent(&self) -> i64 {
+        self.upper - self.lower
+    }
+
+    /// Copies of this map in blocks of (displacement in bytes, number of copies one extent apart).
+    fn placed(&self, blocks: impl Iterator<Item = (i128, u64)>) -> Option<Summary> {
+        let (mut copies, mut first, mut last) = (0u64, i128::MAX, i128::MIN);
+        for (at, length) in blocks {
+            let end = at.checked_add(distance(length, self.extent().into())?)?;
+            copies = copies.checked_add(length)?;
+            (first, last) = (first.min(at.min(end)), last.max(at.max(end)));
+        }
+        self.copied(copies, first, last)
+    }
+
+    /// `count` blocks of `length` copies, `stride` bytes apart.
+    fn placed_regularly(&self, count: u64, length: u64, stride: i128) -> Option<Summary> {
+        let copies = count.checked_mul(length)?;
+        if copies == 0 {
+            return Some(Summary::EMPTY);
+        }
+        let (outer, inner) = (distance(count, stride)?, distance(length, self.extent().into())?);
+        let first = outer.min(0).checked_add(inner.min(0))?;
+        let last = outer.max(0).checked_add(inner.max(0))?;
+        self.copied(copies, first, last)
+    }
+
+    /// Copies of this map at displacements from `first` to `last`.
+    fn copied(&self, copies: u64, first: i128, last: i128) -> Option<Summary> {
+        if copies == 0 || self.bounded == Bounded::Not {
+            return Some(Summary::EMPTY);
+        }
+        let (lower, upper) = spread((self.lower, self.upper), first, last)?;
+        let data = match self.data {
+            Some(data) => Some(spread(data, first, last)?),
+            None => None,
+        };
+        let size = self.size.checked_mul(copies).filter(|size| i64::try_from(*size).is_ok())?;
+        let signature = self.signature.repeated(copies)?;
+        Some(Summary { size, lower, upper, data, signature, ..*self })
+    }
+
+    /// This map, then `next`.
+    fn joined(self, next: Summary) -> Option<Summary> {
+        let (lower, upper) = match self.bounded.cmp(&next.bounded) {
+            std::cmp::Ordering::Less => (next.lower, next.upper),
+            std::cmp::Ordering::Greater => (self.lower, self.upper),
+            std::cmp::Ordering::Equal => hull((self.lower, self.upper), (next.lower, next.upper))?,
+        };
+        let data = match (self.data, next.data) {
+            (Some(a), Some(b)) => Some(hull(a, b)?),
+            (a, b) => a.or(b),
+        };
+        let size = self.size.checked_add(next.size).filter(|size| i64::try_from(*size).is_ok())?;
+        Some(Summary {
+            size,
+            lower,
+            upper,
+            bounded: self.bounded.max(next.bounded),
+            data,
+            align: self.align.max(next.align),
+            signature: self.signature.then(next.signature)?,
+        })
+    }
+
+    /// The upper bound of a struct moved up by the epsilon of MPI-2.2 §4.1.6, so that the extent
+    /// is a multiple of the strictest alignment. Markers are left where they were put.
+    fn padded(self) -> Option<Summary> {
+        if self.bounded != Bounded::ByData {
+            return Some(self);
+        }
+        let extent = (self.extent() as u64).checked_next_multiple_of(self.align)?;
+        let upper = i128::from(self.lower) + i128::from(extent);
+        let (lower, upper) = both(self.lower.into(), upper)?;
+        Some(Summary { lower, upper, ..self })
+    }
+
+    /// The same map with new markers.
+    fn resized(&self, lower: i64, extent: i64) -> Option<Summary> {
+        let upper = lower.checked_add(extent)?;
+        Some(Summary { lower, upper, bounded: Bounded::ByMarkers, ..*self })
+    }
+}
+
+/// From the first to the last of `n` things that are `stride` apart.
+fn distance(n: u64, stride: i128) -> Option<i128> {
+    i128::from(n - 1).checked_mul(stride)
+}
+
+/// The bounds of copies of something with these bounds, at displacements from `first` to `last`.
+fn spread(bounds: (i64, i64), first: i128, last: i128) -> Option<(i64, i64)> {
+    // A negative extent puts the upper bound below the lower one; each is moved on its own.
+    both(first.checked_add(bounds.0.into())?, last.checked_add(bounds.1.into())?)
+}
+
+/// The bounds of two things together.
+fn hull(a: (i64, i64), b: (i64, i64)) -> Option<(i64, i64)> {
+    both(a.0.min(b.0).into(), a.1.max(b.1).into())
+}
+
+/// Bounds that fit in an `i64`, and their distance as well (invariant 1 of the module).
+fn both(lower: i128, upper: i128) -> Option<(i64, i64)> {
+    i64::try_from(upper.checked_sub(lower)?).ok()?;
+    Some((i64::try_from(lower).ok()?, i64::try_from(upper).ok()?))
+}

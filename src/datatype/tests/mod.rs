@@ -1,0 +1,5 @@
+//! Datatypes against the standard's definition, written out.
+
+mod arguments;
+mod oracle;
+mod properties;

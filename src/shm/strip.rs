@@ -1,0 +1,135 @@
+//! The one loop that copies blocks at a stride.
+#![allow(unsafe_code, reason = "copies between raw addresses")]
+
+use super::copy::copy;
+
+/// Where the blocks of one side lie: bytes from that side's base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lane {
+    /// The first block.
+    pub(crate) start: i64,
+    /// From one block to the next.
+    pub(crate) stride: i64,
+}
+
+/// Equal blocks to be copied one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strip {
+    pub(crate) from: Lane,
+    pub(crate) to: Lane,
+    /// Bytes of a block; not zero.
+    pub(crate) bytes: usize,
+    /// How many; not zero.
+    pub(crate) blocks: usize,
+}
+
+/// Copies the blocks of `strip`, whose lanes are relative to `from` and `to`.
+///
+/// Concurrent conflicting accesses of other ranks are as harmless as in [`copy`].
+///
+/// # Safety
+/// 1. All blocks of the `from` lane are valid for reads, all of the `to` lane for writes.
+/// 2. No block of one lane overlaps a block of the other.
+#[inline(always)]
+pub(crate) unsafe fn copy_strip(from: *const u8, to: *mut u8, strip: &Strip) {
+    let from = from.wrapping_offset(strip.from.start as isize);
+    let to = to.wrapping_offset(strip.to.start as isize);
+    if strip.blocks == 1 {
+        // SAFETY: 1 and 2 are the obligations of this function's caller.
+        return unsafe { copy(from, to, strip.bytes) };
+    }
+    let strides = (strip.from.stride as isize, strip.to.stride as isize);
+    // SAFETY: as above.
+    unsafe { loop_for(strip.bytes)(from, to, strides, strip.bytes, strip.blocks) }
+}
+
+/// A loop over blocks: first addresses, strides, bytes of a block, number of blocks. All of it
+/// travels in registers.
+type Loop = unsafe fn(*const u8, *mut u8, (isize, isize), usize, usize);
+
+/// The loop for blocks of that length.
+fn loop_for(bytes: usize) -> Loop {
+    match bytes {
+        1 => equal::<1>,
+        2 => equal::<2>,
+        4 => equal::<4>,
+        8 => equal::<8>,
+        16 => equal::<16>,
+        24 => equal::<24>,
+        32 => equal::<32>,
+        40 => equal::<40>,
+        48 => equal::<48>,
+        56 => equal::<56>,
+        64 => equal::<64>,
+        _ => any,
+    }
+}
+
+/// Blocks of `N` bytes, which the compiler copies without a call.
+///
+/// # Safety
+/// As [`copy_strip`], and blocks have `N` bytes.
+unsafe fn equal<const N: usize>(
+    from: *const u8,
+    to: *mut u8,
+    strides: (isize, isize),
+    _: usize,
+    blocks: usize,
+) {
+    let (mut from, mut to): (*const [u8; N], *mut [u8; N]) = (from.cast(), to.cast());
+    for _ in 0..blocks {
+        // SAFETY: 1 and 2 of the caller; an array of bytes has no alignment.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, 1) };
+        from = from.wrapping_byte_offset(strides.0);
+        to = to.wrapping_byte_offset(strides.1);
+    }
+}
+
+/// Blocks of any length.
+///
+/// # Safety
+/// As [`copy_strip`].
+unsafe fn any(
+    mut from: *const u8,
+    mut to: *mut u8,
+    strides: (isize, isize),
+    bytes: usize,
+    blocks: usize,
+) {
+    for _ in 0..blocks {
+        // SAFETY: 1 and 2 of the caller.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+        from = from.wrapping_offset(strides.0);
+        to = to.wrapping_offset(strides.1);
+    }
+}
+
+impl Strip {
+    /// Copies between slices; byte 0 of the lanes is at `from_base` and `to_base` of them.
+    ///
+    /// # Panics
+    /// If a block leaves its slice.
+    #[inline(always)]
+    pub(crate) fn copy_slices(&self, from: &[u8], from_base: i64, to: &mut [u8], to_base: i64) {
+        assert!(self.fits(self.from, from_base, from.len()), "a block leaves the source");
+        assert!(self.fits(self.to, to_base, to.len()), "a block leaves the destination");
+        let from = from.as_ptr().wrapping_offset(from_base as isize);
+        let to = to.as_mut_ptr().wrapping_offset(to_base as isize);
+        // SAFETY: 1. first and last block lie in the slices, as asserted, and so do those between
+        // them; 2. a shared and a mutable slice do not overlap.
+        unsafe { copy_strip(from, to, self) }
+    }
+
+    /// Whether the blocks of a lane lie in a slice of `len` bytes.
+    #[inline(always)]
+    fn fits(&self, lane: Lane, base: i64, len: usize) -> bool {
+        let ends = || {
+            let first = base.checked_add(lane.start)?;
+            let steps = i64::try_from(self.blocks).ok()?.checked_sub(1)?;
+            let last = first.checked_add(steps.checked_mul(lane.stride)?)?;
+            let end = first.max(last).checked_add(i64::try_from(self.bytes).ok()?)?;
+            Some((first.min(last), end))
+        };
+        ends().is_some_and(|(start, end)| start >= 0 && end <= len as i64)
+    }
+}
