@@ -2,7 +2,7 @@
 
 use crate::driver::START;
 use crate::report::{Row, find, table, time};
-use crate::suites::waiting;
+use crate::suites::{datatypes, waiting};
 
 const BARRIER: &str = "limit: store + full barrier";
 const MEMCPY: &str = "limit: memcpy to the target";
@@ -36,10 +36,18 @@ const fn target(
 
 use Bound::{Time, Times};
 
+const LOOP: Bound = Times(1.0 / 0.8, datatypes::VECTOR_LOOP);
+const BLOCK_LOOP: Bound = Times(1.0 / 0.8, datatypes::BLOCK_LOOP);
+/// No slower than memcpy, but for what two medians of the same thing differ.
+const PRIVATE_MEMCPY: Bound = Times(1.05, datatypes::MEMCPY);
+
 const TARGETS: &[Target] = &[
     target("put 8 B + flush: 3 x store + barrier", "put + flush", 2, 8, Times(3.0, BARRIER)),
     target("get 8 B + flush: 3 x store + barrier", "get + flush", 2, 8, Times(3.0, BARRIER)),
     target("put 1 MiB: 0.9 of memcpy", "put + flush", 2, 1 << 20, Times(1.0 / 0.9, MEMCPY)),
+    target("vector of doubles: 0.8 of a loop", datatypes::VECTOR, 1, 32 << 10, LOOP),
+    target("8x8 of a matrix: 0.8 of a loop", datatypes::BLOCK, 1, 512, BLOCK_LOOP),
+    target("contiguous datatype: memcpy", datatypes::CONTIGUOUS, 1, 1 << 20, PRIVATE_MEMCPY),
     target("fence, a core per rank: 1 us", waiting::QUIET, 2, 0, Time(1e3)),
     target("fence, 8 ranks, quiet: 20 us", waiting::QUIET, 8, 0, Time(20e3)),
     target("fence, 8 ranks, busy cores: 200 us", waiting::BESIDE, 8, 0, Time(200e3)),

@@ -139,10 +139,12 @@ impl Summary {
 
     /// This map, then `next`.
     fn joined(self, next: Summary) -> Option<Summary> {
-        let (lower, upper) = match self.bounded.cmp(&next.bounded) {
-            std::cmp::Ordering::Less => (next.lower, next.upper),
-            std::cmp::Ordering::Greater => (self.lower, self.upper),
-            std::cmp::Ordering::Equal => hull((self.lower, self.upper), (next.lower, next.upper))?,
+        let (lower, upper) = if self.bounded == next.bounded {
+            hull((self.lower, self.upper), (next.lower, next.upper))?
+        } else if self.bounded < next.bounded {
+            (next.lower, next.upper)
+        } else {
+            (self.lower, self.upper)
         };
         let data = match (self.data, next.data) {
             (Some(a), Some(b)) => Some(hull(a, b)?),

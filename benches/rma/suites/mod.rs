@@ -1,6 +1,7 @@
 //! What is measured, by the number of ranks that it needs.
 
 mod contended;
+pub mod datatypes;
 mod epochs;
 mod moves;
 mod startup;
@@ -15,6 +16,8 @@ use onesided::Universe;
 pub enum Suite {
     /// Rank 0 moves data and locks, while the others wait.
     Moves,
+    /// One rank copies by derived datatypes.
+    Datatypes,
     /// All ranks synchronise.
     Epochs,
     /// All ranks want the same word or lock.
@@ -45,6 +48,7 @@ pub fn run(suite: Suite, options: &Options) {
     crate::machine::pin(world.rank(), world.size());
     match suite {
         Suite::Moves => moves::run(world, options),
+        Suite::Datatypes => datatypes::run(options),
         Suite::Epochs => epochs::run(world, options),
         Suite::Contended => contended::run(world, options),
         Suite::Waiting => waiting::run(world, options),
