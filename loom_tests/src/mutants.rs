@@ -2,8 +2,9 @@
 //! the models that should notice.
 //!
 //! * **A MEM_SYNC left out**: each [`Site`], on all ranks and on each single rank.
-//! * **A full barrier weakened** to an acquire-release fence: the two of parking, and each flush
-//!   where two ranks put and get crosswise. The other sites run as acquire-release fences in
+//! * **A full barrier weakened** to an acquire-release fence: the two of parking, each flush
+//!   where two ranks put and get crosswise, and those that a watcher and its writer lean on
+//!   (`sync/watch.rs`). The other sites run as acquire-release fences in
 //!   every model already, and the accesses of the words are relaxed without exception (`prim`,
 //!   invariant 1), so there is no further ordering to weaken.
 //! * **An algorithm fault**: each [`Fault`].

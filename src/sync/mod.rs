@@ -77,3 +77,6 @@ pub struct RankWords {
     /// Rung by whoever may have changed this rank's part while somebody watches it.
     pub bell: Bell,
 }
+
+#[cfg(all(test, not(loom)))]
+mod stress;

@@ -1,7 +1,7 @@
 //! Notified access.
 
 use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model};
-use crate::prim::{Fault, planted};
+use crate::prim::{Fault, JobFailed, planted};
 use crate::sync::notify::{NotifyCounter, notify, outstanding, test, wait};
 use crate::world::{Data, Job, each, passed, run};
 
@@ -17,8 +17,14 @@ pub fn models() -> Vec<Model> {
         model("from all", 2, from_all),
         model("from all", 3, from_all).within(BOUND_2, BOUND_3),
         model("test", 2, tested),
+        model("job failed", 2, job_failed),
     ];
-    let asleep = |model: &Model| model.clone().parked().within(BOUND_2, BOUND_3);
+    let asleep = |model: &Model| match (model.ranks, model.name.as_str()) {
+        (3, _) | (_, "notify/there and back twice x2" | "notify/across the wrap x2") => {
+            model.clone().parked().within(BOUND_2, BOUND_3)
+        }
+        _ => model.clone().parked().within(BOUND_3, EXHAUSTIVE),
+    };
     let parked: Vec<_> = models.iter().map(asleep).collect();
     [models, parked].concat()
 }
@@ -120,6 +126,21 @@ fn tested(ranks: usize) {
             }
             assert_eq!(w.data[0].get(), 1, "local load");
             assert!(!test(&w.counters[1], &mut seen, 1), "it was consumed");
+        },
+    );
+}
+
+/// The job fails while a rank waits for a notification that never comes.
+fn job_failed(ranks: usize) {
+    run(
+        ranks,
+        || world(ranks, 0),
+        |w, me| match me {
+            0 => w.job.failed.set(1),
+            _ => {
+                let waited = wait(&w.counters[1], &mut 0, 1, &w.job.waiter());
+                assert_eq!(waited, Err(JobFailed), "notified by nobody");
+            }
         },
     );
 }

@@ -2,7 +2,7 @@
 //! is what is shown: a lost wake-up is a deadlock, or ranks that poll for ever.
 
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
-use crate::prim::{Fault, Word32, planted};
+use crate::prim::{Fault, JobFailed, Word32, planted};
 use crate::sync::watch::{ring, until};
 use crate::sync::{
     BarrierWords, Bell, FenceKind, Held, LockWords, PscwWords, Queueing, Round, Watchers, complete,
@@ -36,7 +36,11 @@ pub fn models() -> Vec<Model> {
             models.push(Model::new("watch", &name, 2, move |n| one_writer(n, watcher, completes)));
         }
     }
-    let asleep = |model: &Model| model.clone().parked().within(BOUND_3, BOUND_5);
+    let asleep = |model: &Model| {
+        let fences = model.name.contains("fence");
+        let deep = if fences { BOUND_5 } else { EXHAUSTIVE };
+        model.clone().parked().within(BOUND_3, deep)
+    };
     // First, so that the mutants meet them first: a lost wake-up is a deadlock there.
     models = models.iter().map(asleep).chain(models.iter().cloned()).collect();
     let more = [
@@ -45,6 +49,8 @@ pub fn models() -> Vec<Model> {
     ];
     models.extend(more.iter().map(|model| model.clone().parked()));
     models.extend(more);
+    let failure = Model::new("watch", "job failed", 2, job_failed);
+    models.extend([failure.clone().parked(), failure]);
     models.push(Model::new("watch", "crosswise", 2, crosswise).within(BOUND_3, EXHAUSTIVE));
     models.into_iter().map(Model::with_full_barrier).collect()
 }
@@ -182,6 +188,21 @@ fn two_writers(ranks: usize) {
                 flush();
                 w.flags[2].fetch_add(1);
                 w.sync_and_ring(2, flush);
+            }
+        },
+    );
+}
+
+/// The job fails while a rank watches what nobody changes.
+fn job_failed(ranks: usize) {
+    run(
+        ranks,
+        || world(ranks),
+        |w, me| match me {
+            0 => w.job.failed.set(1),
+            _ => {
+                let waited = until(&w.watchers, &w.bells[me], || false, &w.job.waiter());
+                assert_eq!(waited, Err(JobFailed), "found what nobody wrote");
             }
         },
     );
