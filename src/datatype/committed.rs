@@ -6,7 +6,7 @@ use super::plan::{Item, Items};
 use super::{Datatype, DerivedDatatype};
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A datatype compiled to loops by [`DerivedDatatype::commit`] (MPI-2.2 §4.1.9). Operations take
 /// nothing else, so a datatype that is not committed does not compile in one.
@@ -28,7 +28,10 @@ pub(super) struct Plan {
     extent: i64,
     /// First byte and end of the data of one instance; empty without data.
     bytes: Range<i64>,
-    overlap: Mutex<Known>,
+    /// Whether one instance overlaps itself.
+    overlap: OnceLock<bool>,
+    /// Of several that reach into one another.
+    interleaved: Mutex<Known>,
 }
 
 impl Plan {
@@ -41,7 +44,8 @@ impl Plan {
             size: datatype.size(),
             extent: datatype.extent(),
             bytes: start..start + datatype.true_extent(),
-            overlap: Mutex::default(),
+            overlap: OnceLock::new(),
+            interleaved: Mutex::default(),
         }
     }
 }
@@ -106,20 +110,23 @@ impl CommittedDatatype {
     pub fn overlaps(&self, count: usize) -> bool {
         let plan = &*self.plan;
         let Some(range) = self.range(count) else { return true };
-        if range.is_empty() || plan.run.is_some_and(|run| run.blocks == 1) && count == 1 {
+        if range.is_empty() {
             return false;
         }
         let one = plan.bytes.end - plan.bytes.start;
-        // Instances that do not reach into one another overlap only if one overlaps itself.
-        let interleaved = i128::from(plan.extent).abs() < i128::from(one);
-        let count = if interleaved { count as u64 } else { 1 };
-        let mut known = plan.overlap.lock().unwrap_or_else(PoisonError::into_inner);
-        known.answer(count, || match self.bytes(count as usize) {
-            // More bytes than places for them.
-            Some(bytes) if i128::from(bytes) > i128::from(range.end - range.start) => true,
-            Some(_) => overlap::overlaps(&self.root(count)),
-            None => true,
-        })
+        if count == 1 || i128::from(plan.extent).abs() >= i128::from(one) {
+            // Instances do not reach into one another.
+            return *plan.overlap.get_or_init(|| self.find_overlap(1, &plan.bytes));
+        }
+        let mut known = plan.interleaved.lock().unwrap_or_else(PoisonError::into_inner);
+        known.answer(count, || self.find_overlap(count, &range))
+    }
+
+    /// [`CommittedDatatype::overlaps`] of instances that have this range.
+    fn find_overlap(&self, count: usize, range: &Range<i64>) -> bool {
+        // More bytes than places for them overlap, however many pieces they are.
+        let bytes = i128::from(self.plan.size) * count as i128;
+        bytes > i128::from(range.end - range.start) || overlap::overlaps(&self.root(count as u64))
     }
 
     /// Whether the basic elements of `count` instances can be received, without truncation, by

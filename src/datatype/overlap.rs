@@ -6,19 +6,19 @@ use super::plan::{Body, Dim, Item};
 /// What has been found out about some numbers of instances: an overlap of a few is one of more.
 #[derive(Debug)]
 pub(super) struct Known {
-    apart_up_to: u64,
-    overlap_from: u64,
+    apart_up_to: usize,
+    overlap_from: usize,
 }
 
 impl Default for Known {
     fn default() -> Known {
-        Known { apart_up_to: 0, overlap_from: u64::MAX }
+        Known { apart_up_to: 0, overlap_from: usize::MAX }
     }
 }
 
 impl Known {
     /// Whether `count` instances overlap, as known or as `find` finds.
-    pub(super) fn answer(&mut self, count: u64, find: impl FnOnce() -> bool) -> bool {
+    pub(super) fn answer(&mut self, count: usize, find: impl FnOnce() -> bool) -> bool {
         if count <= self.apart_up_to || count >= self.overlap_from {
             return count >= self.overlap_from;
         }
