@@ -155,16 +155,17 @@ impl Group {
     }
 
     /// `MPI_Group_translate_ranks`: for each of `ranks` of this group its rank in `other`, or
-    /// [`Rank::NULL`] for MPI_UNDEFINED.
+    /// [`Rank::NULL`] for `MPI_UNDEFINED`; and for `MPI_PROC_NULL`, itself.
     ///
     /// # Errors
     /// [`Error::Group`] for a rank that is not in this group.
     pub fn translate(&self, ranks: &[u32], other: &Group) -> Result<Vec<Rank>> {
         ranks
             .iter()
-            .map(|rank| {
-                let world = self.members.get(*rank as usize).ok_or_else(|| self.no_rank(*rank))?;
-                Ok(other.rank_of_world(*world).unwrap_or(Rank::NULL))
+            .map(|rank| match self.members.get(*rank as usize) {
+                Some(world) => Ok(other.rank_of_world(*world).unwrap_or(Rank::NULL)),
+                None if *rank == Rank::NULL.0 => Ok(Rank::NULL),
+                None => Err(self.no_rank(*rank)),
             })
             .collect()
     }
@@ -215,6 +216,8 @@ mod tests {
         assert!(a.incl(&[4]).is_err() && a.incl(&[1, 1]).is_err() && a.excl(&[9]).is_err());
         let to = a.translate(&[0, 1], &group(&[2, 3])).unwrap();
         assert_eq!(to, [Rank::NULL, Rank(0)]);
+        assert_eq!(a.translate(&[Rank::NULL.0], &a).unwrap(), [Rank::NULL]);
+        assert!(a.translate(&[4], &a).is_err());
     }
 
     #[test]

@@ -146,6 +146,20 @@ fn other_types_arrive_where_they_should() {
 }
 
 #[test]
+fn any_number_of_ranks_will_do() {
+    support::for_each_size(&[1, 2, 3, 6, 7, 8], |world| {
+        everywhere(world, |comm| {
+            moved::<u16>(comm, |k| k as u16);
+            reduced::<u64>(comm, Op::Sum, u64::from, |a, b| a + b);
+            let concatenation = UserOp::new(|a: u64, b: u64| a * 10 + b);
+            let digits = (1..=u64::from(comm.size())).fold(0, |sum, digit| sum * 10 + digit);
+            let mine = [u64::from(comm.rank()) + 1];
+            assert_eq!(comm.allreduce(&mine, &concatenation).unwrap(), [digits]);
+        });
+    });
+}
+
+#[test]
 fn scans_and_scattered_reductions_are_what_their_operations_say() {
     spmd(4, |world| {
         everywhere(world, |comm| {
@@ -255,7 +269,7 @@ fn own(a: u32, b: u32) -> u32 {
 }
 
 /// All differ from each other in call, root, operation, counts, length or element type.
-const COLLECTIVES: [Collective; 19] = [
+const COLLECTIVES: [Collective; 20] = [
     ("scatter", |w| w.scatter(Some(&[1u32; 3]), Rank(0)).map(drop)),
     ("scatter of another root", |w| w.scatter(Some(&[1u32; 3]), Rank(1)).map(drop)),
     ("scatterv", |w| w.scatterv::<u32>(Some(&[&[], &[], &[]]), Rank(0)).map(drop)),
@@ -266,6 +280,7 @@ const COLLECTIVES: [Collective; 19] = [
     ("alltoall of more", |w| w.alltoall(&[1u32; 6]).map(drop)),
     ("alltoallv", |w| w.alltoallv::<u32>(&[&[], &[], &[1]]).map(drop)),
     ("broadcast_vec", |w| w.broadcast_vec(&mut vec![1u32], Rank(0))),
+    ("broadcast of nothing", |w| w.broadcast::<u32>(&mut [], Rank(0))),
     ("scan", |w| w.scan(&[1u32], Op::Sum).map(drop)),
     ("scan by a user function", |w| w.scan(&[1u32], &UserOp::new(own)).map(drop)),
     ("scan by a commutative one", |w| w.scan(&[1u32], &UserOp::new(own).commutative()).map(drop)),

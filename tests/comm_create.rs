@@ -14,7 +14,7 @@ fn members(comm: &Comm, world: &Comm) -> Vec<u32> {
 
 #[test]
 fn a_duplicate_has_the_same_ranks_and_other_collectives() {
-    for_each_size(&[1, 2, 3, 8], |world| {
+    support::for_each_size(&[1, 2, 3, 8], |world| {
         let copy = world.dup().unwrap();
         assert_eq!((copy.rank(), copy.size()), (world.rank(), world.size()));
         assert_eq!(copy.group(), world.group());
@@ -38,16 +38,6 @@ fn a_duplicate_has_the_same_ranks_and_other_collectives() {
         assert_eq!(again.allreduce(&[1u32], Op::Sum).unwrap(), [last + 1]);
         again.free().unwrap();
     });
-}
-
-/// Runs `body` in jobs of several sizes; the first argument of a job is its size.
-fn for_each_size(sizes: &[u32], body: impl Fn(&Comm)) {
-    let ours = onesided::launch::ENV_RANKS;
-    #[allow(clippy::disallowed_methods, reason = "tells test from rank")]
-    let size = std::env::var(ours).ok().and_then(|size| size.parse::<u32>().ok());
-    for n in sizes.iter().filter(|n| size.is_none_or(|size| size == **n)) {
-        spmd(*n, &body);
-    }
 }
 
 #[test]

@@ -57,6 +57,9 @@ impl Comm {
             registry.lock.run(REGISTRY_SITES, &waiter, || wish.come()).map_err(failed)??;
         let words = context.segment.mapping().view::<RoomWords>(block)?;
         waiter.until(&words.arrived, |arrived| arrived >= group.size()).map_err(failed)?;
+        // In the registry behind the last one to come: what the members have written there lies
+        // where they may now stage.
+        registry.lock.run(REGISTRY_SITES, &waiter, || ()).map_err(failed)?;
         Ok(block)
     }
 }

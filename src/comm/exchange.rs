@@ -23,11 +23,11 @@ pub(super) struct Description {
     op: u32,
     /// Number of the datatype plus one, or zero.
     datatype: u32,
-    /// Elements of the call's buffer, which must be as many on every rank.
+    /// Elements of the call's buffer, which must be as many on every rank; or [`ANY_LENGTH`].
     elements: u64,
     /// Chunks of this call before this one.
     chunk: u64,
-    /// What else must be equal, as a number.
+    /// A digest of the counts, which must be the same on every rank; or [`REFUSED`]; or zero.
     detail: u64,
 }
 
@@ -36,6 +36,8 @@ const HEAD: u64 = size_of::<Description>() as u64;
 const CHUNK: usize = (STAGE_BYTES - HEAD) as usize;
 /// Numbers of operations from here on are user functions.
 const USER_OPS: u32 = 1000;
+/// The elements of a call whose buffers may differ in length.
+const ANY_LENGTH: u64 = u64::MAX;
 /// The detail of a call that this rank refuses.
 const REFUSED: u64 = u64::MAX;
 
@@ -60,7 +62,8 @@ impl Description {
 
     /// A call with buffers of `T` whose lengths may differ from rank to rank.
     pub(super) fn typed<T: Element>(call: Call) -> Self {
-        Description { datatype: T::DATATYPE as u32 + 1, ..Description::bare(call) }
+        let datatype = T::DATATYPE as u32 + 1;
+        Description { datatype, elements: ANY_LENGTH, ..Description::bare(call) }
     }
 
     /// A call with a buffer of `elements` elements of type `T`.
@@ -80,9 +83,9 @@ impl Description {
         Description { op, ..self }
     }
 
-    /// A call that all ranks must give the same `numbers`.
-    pub(super) fn detail(self, numbers: impl IntoIterator<Item = u64>) -> Self {
-        Description { detail: hash(numbers) >> 1, ..self }
+    pub(super) fn counts(self, counts: &[usize]) -> Self {
+        let digest = hash(counts.iter().map(|count| *count as u64)) >> 1;
+        Description { detail: digest, ..self }
     }
 
     fn call(&self) -> Call {
@@ -98,7 +101,10 @@ impl Description {
             return text + if detail == REFUSED { REFUSAL } else { "" };
         }
         if let Some(datatype) = numbered(datatype).and_then(|k| Datatype::ALL.get(k)) {
-            text += &format!(" of {elements} {}", datatype.name());
+            text += &match elements {
+                ANY_LENGTH => format!(" of {}", datatype.name()),
+                _ => format!(" of {elements} {}", datatype.name()),
+            };
         }
         if op >= USER_OPS {
             text += " by a user function";
@@ -115,7 +121,7 @@ impl Description {
         match detail {
             0 => text,
             REFUSED => text + REFUSAL,
-            _ => text + &format!(" with arguments number {detail:x}"),
+            _ => text + &format!(" with counts (digest {detail:x})"),
         }
     }
 }

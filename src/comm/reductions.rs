@@ -114,7 +114,7 @@ impl Comm {
         op: impl Reduction<T>,
     ) -> Result<Vec<T>> {
         let what = Description::of::<T>(Call::ReduceScatter, mine.len()).op(op.kind());
-        let what = what.detail(counts.iter().map(|count| *count as u64));
+        let what = what.counts(counts);
         self.collectively(Call::ReduceScatter, |reduce| {
             reduce.check_count(what, "list of counts", counts.len(), self.size() as usize)?;
             let total = counts.iter().fold(0, |sum: usize, count| sum.saturating_add(*count));

@@ -52,6 +52,15 @@ fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<Outc
     Some(run(&mut command, &name))
 }
 
+/// As [`spmd`], for each number of ranks in `sizes`.
+pub fn for_each_size(sizes: &[u32], body: impl Fn(&Comm)) {
+    // A rank runs the body of its own job alone.
+    let own = std::env::var(onesided::launch::ENV_RANKS).ok().and_then(|n| n.parse().ok());
+    for n in sizes.iter().filter(|n| own.is_none_or(|own: u32| own == **n)) {
+        spmd(*n, &body);
+    }
+}
+
 /// The rmarun options for the kind of segment under test.
 pub fn segment() -> Vec<String> {
     match std::env::var("ONESIDED_TEST_SEGMENT").as_deref() {
