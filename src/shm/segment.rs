@@ -118,6 +118,8 @@ unsafe impl Shared for super::directory::DirectoryWords {}
 unsafe impl Shared for super::directory::Entry {}
 // SAFETY: as above; a slot is a padded word.
 unsafe impl Shared for PostSlot {}
+// SAFETY: as above; a counter is a word with a line to itself.
+unsafe impl Shared for crate::sync::notify::NotifyCounter {}
 // SAFETY: as above.
 unsafe impl Shared for Notice {}
 

@@ -54,6 +54,9 @@ impl Mcs {
     }
 
     /// Locks, in the order of arrival. Blocks while another rank holds the mutex.
+    ///
+    /// A wait that ends with an error leaves the rank in the queue for ever: only a job that has
+    /// failed ends it.
     pub fn lock<C: Cells>(&self, cells: &C) -> Result<(), C::Error> {
         let grants = cells.fetch(self.granted(self.me))?;
         let before = cells.replace(self.tail, self.name())?;

@@ -33,6 +33,9 @@ use super::cells::{Cell, Cells, flush};
 use crate::prim::{Fault, planted};
 
 /// One rank's view of a queue. Zero words are its initial state: empty.
+///
+/// What puts or gets an item must not fail for its arguments: the slot is claimed by then, and an
+/// error leaves it claimed for ever.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     /// The first of its words, at the home rank.

@@ -18,7 +18,9 @@
 //!
 //! The writer's full barrier is the MEM_SYNC that its call has in any case. `ring` comes after it
 //! and, where the call blocks (fence), before it blocks: the target may be the one that watches.
-//! A store that no synchronisation follows may stay unnoticed.
+//! A store that no synchronisation follows may stay unnoticed; so may one that is followed by
+//! `flush_local` only, which completes nothing at the target, or that goes through another window
+//! over the same memory, whose ranks do not look at this window's watchers.
 
 use super::Line;
 use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, Word32, mem_sync, planted};
