@@ -89,6 +89,16 @@ pub enum Call {
     SharedQuery,
     /// A direct access to a part of a shared window.
     SharedAccess,
+    /// `MPI_Win_set_info`.
+    WinSetInfo,
+    /// `MPI_Rput`.
+    Rput,
+    /// `MPI_Rget`.
+    Rget,
+    /// `MPI_Raccumulate`.
+    Raccumulate,
+    /// `MPI_Rget_accumulate`.
+    RgetAccumulate,
     /// `MPI_Alloc_mem`.
     AllocMem,
     /// `MPI_Free_mem`.
@@ -202,6 +212,11 @@ const NAMES: &[(Call, &str)] = &[
     (Call::Detach, "detach"),
     (Call::SharedQuery, "shared_query"),
     (Call::SharedAccess, "shared access"),
+    (Call::WinSetInfo, "window set_info"),
+    (Call::Rput, "rput"),
+    (Call::Rget, "rget"),
+    (Call::Raccumulate, "raccumulate"),
+    (Call::RgetAccumulate, "rget_accumulate"),
     (Call::AllocMem, "alloc_mem"),
     (Call::FreeMem, "free_mem"),
     (Call::Gatherv, "gatherv"),

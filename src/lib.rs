@@ -87,9 +87,10 @@ pub use info::Info;
 pub use memory::{Memory, WindowMemory};
 pub use num_complex::Complex;
 pub use op::Op;
+pub use ops::Request;
 pub use universe::Universe;
 pub use window::{
-    FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, WindowOptions,
+    FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, WinKeyval, WindowOptions,
 };
 
 /// The engine: untyped windows, with MPI's calls and every check at run time.

@@ -162,7 +162,7 @@ impl Comm {
 
     /// Runs the body of a call: says meanwhile that this rank is in it, and shows an error to the
     /// communicator's handler.
-    fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+    pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
         let _call = self.context().enter(call, 0);
         self.handled(self.check_alive(call).and_then(|()| body()))
     }

@@ -13,7 +13,7 @@ use crate::window::LockAssert;
 /// Dropped, it unlocks.
 #[must_use = "the locks are released when the guard is dropped"]
 pub struct LockAllEpoch<'w, 'b, T: Element> {
-    window: &'w Window<T>,
+    pub(super) window: &'w Window<T>,
     open: bool,
     _buffers: Buffers<'b>,
 }

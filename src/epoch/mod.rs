@@ -30,6 +30,7 @@ mod local;
 mod lock;
 mod lock_all;
 mod pscw;
+mod request;
 mod shared;
 mod view;
 mod window;

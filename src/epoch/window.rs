@@ -6,8 +6,11 @@ use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::window::{Flavour, Win, WindowOptions};
+use crate::info::Info;
+use crate::window::{Flavour, Win, WinKeyval, WindowOptions};
+use std::any::Any;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Memory of every rank of a communicator, made of elements of type `T`, that the ranks access
 /// one-sidedly (`MPI_Win`).
@@ -94,6 +97,47 @@ impl<T: Element> Window<T> {
     /// `MPI_Win_get_name`
     pub fn name(&self) -> &str {
         self.win.name()
+    }
+
+    /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use.
+    pub fn set_name(&mut self, name: &str) {
+        self.win.set_name(name);
+    }
+
+    /// `MPI_Win_get_info` (MPI-4.1 §12.2.7): the hints in force. Local; does not block.
+    pub fn info(&self) -> Info {
+        self.win.info()
+    }
+
+    /// `MPI_Win_set_info` (MPI-4.1 §12.2.7): see [`Win::set_info`].
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// As [`Win::set_info`].
+    pub fn set_info(&self, info: &Info) -> Result<()> {
+        self.win.set_info(info)
+    }
+
+    /// `MPI_Win_set_attr`: see [`Win::set_attribute`].
+    ///
+    /// # Errors
+    /// As [`Win::set_attribute`].
+    pub fn set_attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>, value: V) -> Result<()> {
+        self.win.set_attribute(key, value)
+    }
+
+    /// `MPI_Win_get_attr`: see [`Win::attribute`].
+    pub fn attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>) -> Option<Arc<V>> {
+        self.win.attribute(key)
+    }
+
+    /// `MPI_Win_delete_attr`: see [`Win::delete_attribute`].
+    ///
+    /// # Errors
+    /// As [`Win::delete_attribute`].
+    pub fn delete_attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>) -> Result<bool> {
+        self.win.delete_attribute(key)
     }
 
     /// The communicator that the window was allocated over.

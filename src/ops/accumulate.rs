@@ -38,7 +38,18 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let call = Call::Accumulate;
+        self.accumulate_as(Call::Accumulate, origin, op, target, disp)
+    }
+
+    /// [`Win::accumulate`] for `call`.
+    pub(super) fn accumulate_as<T: Element>(
+        &self,
+        call: Call,
+        origin: &[T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
         self.within(call, || {
             let function = self.function::<T>(call, op)?;
             let bytes = size_of_val(origin);
@@ -171,7 +182,8 @@ impl Win {
         (apart && (at as usize).is_multiple_of(size_of::<T>())).then_some(at.cast())
     }
 
-    fn fetch<T: Element>(
+    /// [`Win::get_accumulate`] for `call`.
+    pub(super) fn fetch<T: Element>(
         &self,
         call: Call,
         origin: &[T],

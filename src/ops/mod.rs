@@ -6,11 +6,14 @@
 //! 1. [`target`] turns (rank, displacement, count) into checked memory, and nothing else does.
 //! 2. [`transfer`] has put and get, the two directions of one copy.
 //! 3. [`accumulate`] has one update routine under all four accumulates.
-//! 4. [`untyped`] is the same for callers who know the datatype only at run time.
+//! 4. [`request`] has the operations with requests, which are complete at once.
+//! 5. [`untyped`] is the same for callers who know the datatype only at run time.
 
 mod accumulate;
+mod request;
 mod target;
 mod transfer;
 mod untyped;
 
+pub use request::Request;
 pub use untyped::{Origin, OriginMut};

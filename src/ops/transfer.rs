@@ -20,7 +20,19 @@ impl Win {
     /// [`Error::Range`](crate::Error::Range), [`Error::Conflict`](crate::Error::Conflict).
     #[inline]
     pub fn put<T: Element>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
-        let _call = self.enter(Call::Put);
+        self.put_as(Call::Put, origin, target, disp)
+    }
+
+    /// [`Win::put`] for `call`.
+    #[inline(always)]
+    pub(super) fn put_as<T: Element>(
+        &self,
+        call: Call,
+        origin: &[T],
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let _call = self.enter(call);
         let (from, bytes) = (origin.as_ptr().cast(), size_of_val(origin));
         if let Some(to) = self.mapped(target, disp, bytes, from) {
             self.note_operation();
@@ -30,7 +42,7 @@ impl Win {
             return Ok(());
         }
         // SAFETY: `origin` is a slice.
-        self.handled(unsafe { self.put_beyond(from, bytes, target, disp) })
+        self.handled(unsafe { self.put_beyond(call, from, bytes, target, disp) })
     }
 
     /// [`Win::put`] to memory that is not mapped, or for a reason not to.
@@ -40,18 +52,19 @@ impl Win {
     #[cold]
     unsafe fn put_beyond(
         &self,
+        call: Call,
         from: *const u8,
         bytes: usize,
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let Some(target) = self.target(Call::Put, target, disp, bytes as u64)? else {
+        let Some(target) = self.target(call, target, disp, bytes as u64)? else {
             return Ok(());
         };
-        self.check_apart(Call::Put, &target, disp, from, bytes)?;
+        self.check_apart(call, &target, disp, from, bytes)?;
         self.note_operation();
         // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
-        unsafe { self.write_to(Call::Put, &target, 0, from, bytes) }
+        unsafe { self.write_to(call, &target, 0, from, bytes) }
     }
 
     /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp`
@@ -63,7 +76,19 @@ impl Win {
     /// As [`Win::put`].
     #[inline]
     pub fn get<T: Element>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
-        let _call = self.enter(Call::Get);
+        self.get_as(Call::Get, origin, target, disp)
+    }
+
+    /// [`Win::get`] for `call`.
+    #[inline(always)]
+    pub(super) fn get_as<T: Element>(
+        &self,
+        call: Call,
+        origin: &mut [T],
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let _call = self.enter(call);
         let (to, bytes) = (origin.as_mut_ptr().cast::<u8>(), size_of_val(origin));
         if let Some(from) = self.mapped(target, disp, bytes, to) {
             self.note_operation();
@@ -72,7 +97,7 @@ impl Win {
             return Ok(());
         }
         // SAFETY: `origin` is a slice.
-        self.handled(unsafe { self.get_beyond(to, bytes, target, disp) })
+        self.handled(unsafe { self.get_beyond(call, to, bytes, target, disp) })
     }
 
     /// [`Win::get`] from memory that is not mapped, or for a reason not to.
@@ -80,14 +105,21 @@ impl Win {
     /// # Safety
     /// `to` is valid for writes of `bytes` bytes.
     #[cold]
-    unsafe fn get_beyond(&self, to: *mut u8, bytes: usize, target: Rank, disp: u64) -> Result<()> {
-        let Some(target) = self.target(Call::Get, target, disp, bytes as u64)? else {
+    unsafe fn get_beyond(
+        &self,
+        call: Call,
+        to: *mut u8,
+        bytes: usize,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let Some(target) = self.target(call, target, disp, bytes as u64)? else {
             return Ok(());
         };
-        self.check_apart(Call::Get, &target, disp, to, bytes)?;
+        self.check_apart(call, &target, disp, to, bytes)?;
         self.note_operation();
         // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
-        unsafe { self.read_from(Call::Get, &target, 0, to, bytes) }
+        unsafe { self.read_from(call, &target, 0, to, bytes) }
     }
 
     /// Copies to the target bytes from `into` on.

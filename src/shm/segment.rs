@@ -210,6 +210,15 @@ impl<T> std::ops::Deref for Placed<T> {
     }
 }
 
+/// What a process can tell the kernel about memory of the segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Advice {
+    /// Back it by huge pages.
+    HugePages,
+    /// Map its pages now.
+    Populate,
+}
+
 /// The segment of a job, mapped into this process.
 pub(crate) struct Segment {
     mapping: Mapping,
@@ -297,6 +306,16 @@ impl Segment {
     pub(crate) fn offset_of(&self, address: *const u8, bytes: u64) -> Option<u64> {
         let offset = (address as u64).checked_sub(self.mapping.map.as_ptr() as u64)?;
         self.mapping.at(offset, bytes).map(|_| offset)
+    }
+
+    /// Tells the kernel how this process will use `bytes` bytes at `offset`; whether it listens.
+    pub(crate) fn advise(&self, offset: u64, bytes: u64, advice: Advice) -> bool {
+        let advice = match advice {
+            Advice::HugePages => memmap2::Advice::HugePage,
+            Advice::Populate => memmap2::Advice::PopulateWrite,
+        };
+        let (offset, bytes) = (offset as usize, bytes as usize);
+        bytes == 0 || self.mapping.map.advise_range(advice, offset, bytes).is_ok()
     }
 
     /// Length of the segment in bytes.

@@ -1,5 +1,6 @@
 //! Windows over memory that the library allocates: `MPI_Win_allocate`, `MPI_Win_allocate_shared`.
 
+use super::hints::NONCONTIG;
 use super::plan::{Follows, Plan, Wish};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
@@ -24,7 +25,7 @@ impl WindowOptions {
     /// `MPI_Win_allocate_shared` (MPI-4.1 §12.2.3): as [`WindowOptions::allocate_bytes`], for
     /// windows that ranks also load from and store to directly ([`Win::shared_query`]). Each
     /// rank's part begins where that of the rank before it ends, unless
-    /// [`WindowOptions::noncontig`] is given on every rank.
+    /// [`WindowOptions::noncontig`] is given on every rank. The first is aligned to 128 bytes.
     ///
     /// # Errors
     /// As [`WindowOptions::allocate_bytes`].
@@ -34,21 +35,25 @@ impl WindowOptions {
 
     fn allocate_as(&self, flavour: Flavour, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
         let call = flavour.call();
-        let _call = comm.context().enter(call, 0);
-        let apart = flavour == Flavour::Allocate || self.noncontig;
-        let mine = [bytes, self.disp_unit.unwrap_or(unit), u64::from(apart)];
-        let all = comm.allgather_within(call, &mine)?;
-        let wishes: Vec<Wish> =
-            all.chunks_exact(3).map(|wish| Wish { bytes: wish[0], disp_unit: wish[1] }).collect();
-        let follows = match all.chunks_exact(3).all(|wish| wish[2] != 0) {
-            true => Follows::Parts { align: 1 },
-            false => Follows::OneRun,
-        };
-        let plan = Plan::new(comm, call, &wishes, follows)?;
-        let name = self.name_for(comm);
-        let block = block::take(comm, call, &plan, &name)?;
-        let parts = mapped_parts(comm, &plan, block)?;
-        Win::assemble(comm, flavour, &plan, block, name, parts)
+        comm.within(call, || {
+            let unit = self.disp_unit.unwrap_or(unit);
+            let mine = [bytes, unit, self.hints.flags, self.hints.alignment];
+            let all = comm.allgather_within(call, &mine)?;
+            let theirs = || all.chunks_exact(mine.len());
+            let wishes: Vec<Wish> =
+                theirs().map(|wish| Wish { bytes: wish[0], disp_unit: wish[1] }).collect();
+            let making = self.making(comm, flavour, theirs().map(|wish| wish[2]));
+            making.hints.check(comm, call, &wishes)?;
+            let align = theirs().map(|wish| wish[3]).fold(1, u64::max);
+            let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
+            let follows = if apart { Follows::Parts { align } } else { Follows::OneRun { align } };
+            let plan = Plan::new(comm, call, &wishes, follows)?;
+            let block = block::take(&making, &plan)?;
+            let parts = mapped_parts(comm, &plan, block)?;
+            let win = Win::assemble(making, &plan, block, parts)?;
+            win.advise(plan.first(block), plan.bytes());
+            Ok(win)
+        })
     }
 }
 

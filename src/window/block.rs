@@ -1,6 +1,7 @@
 //! The block of a window: rank 0 takes it from the segment, and its outcome, block or error, is
 //! everybody's: either every rank has the window or every rank has the same error.
 
+use super::options::Making;
 use super::plan::Plan;
 use crate::call::Call;
 use crate::comm::Comm;
@@ -12,7 +13,8 @@ use crate::shm::{AllocError, Heap, Limit, WindowHeader};
 /// Takes the block of a window, cleared and named.
 ///
 /// Collective over `comm`; the outcome is the same on all ranks.
-pub(super) fn take(comm: &Comm, call: Call, plan: &Plan, name: &str) -> Result<u64> {
+pub(super) fn take(making: &Making<'_>, plan: &Plan) -> Result<u64> {
+    let (comm, call, name) = (making.comm, making.flavour.call(), &making.name);
     let outcome = match comm.rank() {
         0 => Outcome::of(allocate(comm, plan, name)),
         _ => Outcome::default(),

@@ -21,6 +21,8 @@ struct Offer {
     disp_unit: u64,
     /// The rank's process number if the memory is private, else 0.
     process: u64,
+    /// The rank's hints.
+    flags: u64,
 }
 
 const WORDS: usize = size_of::<Offer>() / 8;
@@ -54,23 +56,25 @@ impl WindowOptions {
         unit: u64,
     ) -> Result<Win> {
         let call = Call::WinCreate;
-        let _call = comm.context().enter(call, 0);
-        let disp_unit = self.disp_unit.unwrap_or(unit);
-        let mine = offer(comm, start, bytes, disp_unit);
-        let all =
-            comm.allgather_within::<u64>(call, &bytemuck::cast::<Offer, [u64; WORDS]>(mine))?;
-        let offers: &[Offer] = bytemuck::cast_slice(&all);
-        check_bases(comm, offers)?;
-        let wishes: Vec<Wish> =
-            offers.iter().map(|o| Wish { bytes: o.bytes, disp_unit: o.disp_unit }).collect();
-        let plan = Plan::new(comm, call, &wishes, Follows::Nothing)?;
-        let beyond = private_parts(comm, offers)?;
-        let name = self.name_for(comm);
-        let block = block::take(comm, call, &plan, &name)?;
-        let parts = parts(comm, offers)?;
-        let mut win = Win::assemble(comm, Flavour::Create, &plan, block, name, parts)?;
-        win.beyond = beyond;
-        Ok(win)
+        comm.within(call, || {
+            let mut mine = offer(comm, start, bytes, self.disp_unit.unwrap_or(unit));
+            mine.flags = self.hints.flags;
+            let mine: [u64; WORDS] = bytemuck::cast(mine);
+            let all = comm.allgather_within(call, &mine)?;
+            let offers: &[Offer] = bytemuck::cast_slice(&all);
+            check_bases(comm, offers)?;
+            let wishes: Vec<Wish> =
+                offers.iter().map(|o| Wish { bytes: o.bytes, disp_unit: o.disp_unit }).collect();
+            let making = self.making(comm, Flavour::Create, offers.iter().map(|o| o.flags));
+            making.hints.check(comm, call, &wishes)?;
+            let plan = Plan::new(comm, call, &wishes, Follows::Nothing)?;
+            let beyond = private_parts(comm, offers)?;
+            let block = block::take(&making, &plan)?;
+            let parts = parts(comm, offers)?;
+            let mut win = Win::assemble(making, &plan, block, parts)?;
+            win.beyond = beyond;
+            Ok(win)
+        })
     }
 
     /// `MPI_Win_create_dynamic` (MPI-4.1 §12.2.4): a window without memory; each rank attaches
@@ -83,33 +87,34 @@ impl WindowOptions {
     /// [`Error::NoMemory`], [`Error::RankFailed`].
     pub fn create_dynamic_bytes(&self, comm: &Comm) -> Result<Win> {
         let call = Call::WinCreateDynamic;
-        let _call = comm.context().enter(call, 0);
-        admit(comm);
-        let mine = [Process::own().number() as u64];
-        let processes = comm.allgather_within(call, &mine)?;
-        let processes = processes.iter().map(|pid| Process::numbered(*pid as i32)).collect();
-        let wishes = vec![Wish { bytes: 0, disp_unit: 1 }; comm.size() as usize];
-        let plan = Plan::new(comm, call, &wishes, Follows::Directories)?;
-        let name = self.name_for(comm);
-        let block = block::take(comm, call, &plan, &name)?;
-        let nothing = Part { span: Span::nothing(), disp_unit: 1 };
-        let parts = vec![nothing; comm.size() as usize].into();
-        let mut win = Win::assemble(comm, Flavour::Dynamic, &plan, block, name, parts)?;
-        let segment = &comm.context().segment;
-        let directories = segment.place_all(block + plan.directories, comm.size() as usize)?;
-        win.beyond = Beyond::Dynamic { directories, processes };
-        Ok(win)
+        comm.within(call, || {
+            admit(comm);
+            let mine = [Process::own().number() as u64, self.hints.flags];
+            let all = comm.allgather_within(call, &mine)?;
+            let theirs = || all.chunks_exact(mine.len());
+            let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
+            let making = self.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
+            let n = comm.size() as usize;
+            let wishes = vec![Wish { bytes: 0, disp_unit: 1 }; n];
+            let plan = Plan::new(comm, call, &wishes, Follows::Directories)?;
+            let block = block::take(&making, &plan)?;
+            let nothing = Part { span: Span::nothing(), disp_unit: 1 };
+            let mut win = Win::assemble(making, &plan, block, vec![nothing; n].into())?;
+            let directories = comm.context().segment.place_all(block + plan.directories, n)?;
+            win.beyond = Beyond::Dynamic { directories, processes };
+            Ok(win)
+        })
     }
 }
 
 fn offer(comm: &Comm, start: *mut u8, bytes: u64, disp_unit: u64) -> Offer {
     match comm.context().segment.offset_of(start, bytes) {
-        Some(at) => Offer { at, bytes, disp_unit, process: 0 },
-        None if bytes == 0 => Offer { at: 0, bytes, disp_unit, process: 0 },
+        Some(at) => Offer { at, bytes, disp_unit, process: 0, flags: 0 },
+        None if bytes == 0 => Offer { at: 0, bytes, disp_unit, process: 0, flags: 0 },
         None => {
             admit(comm);
             let process = Process::own().number() as u64;
-            Offer { at: start as u64, bytes, disp_unit, process }
+            Offer { at: start as u64, bytes, disp_unit, process, flags: 0 }
         }
     }
 }

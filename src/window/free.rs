@@ -13,22 +13,25 @@ impl Win {
     /// window any more and its memory is given back.
     ///
     /// # Errors
-    /// [`Error::Epoch`] on all ranks if any of them has an epoch open: the window is then gone for
-    /// the program, but its memory stays until the job ends. [`Error::Mismatch`] on all ranks if
+    /// [`Error::Epoch`] on all ranks if any of them has an epoch open, or the delete callback of
+    /// an attribute refuses ([`Error::Attribute`] on that rank): the window is then gone for the
+    /// program, but its memory stays until the job ends. [`Error::Mismatch`] on all ranks if
     /// they free different windows, with the same consequence. [`Error::RankFailed`].
     pub fn free(self) -> Result<()> {
         self.within(Call::WinFree, || {
+            let deleted = self.delete_attributes();
             let verdict = self.epochs.may_free();
             // Read before the others can be done: it stands in the block that rank 0 frees.
             let directory = self.own_directory_block();
             // Nobody is inside a call on this window once all have met here; only then does
             // anybody take memory away.
-            let mine = [self.block, u64::from(verdict.is_ok())];
+            let mine = [self.block, u64::from(verdict.is_ok() && deleted.is_ok())];
             let all = self.comm.allgather_within(Call::WinFree, &mine)?;
             self.check_same_window(&all)?;
             verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
+            deleted?;
             if let Some(rank) = all.chunks_exact(2).position(|theirs| theirs[1] == 0) {
-                let problem = format!("rank {rank} frees the window while it has an epoch open");
+                let problem = format!("rank {rank} has an epoch open, or an attribute that stays");
                 return Err(self.wrong_epoch(Call::WinFree, problem));
             }
             self.give_back(directory)

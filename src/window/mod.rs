@@ -7,17 +7,20 @@
 mod active;
 mod allocate;
 mod assertion;
+mod attributes;
 mod beyond;
 mod block;
 mod create;
 mod free;
 mod grant;
+mod hints;
 mod local;
 mod options;
 mod passive;
 mod plan;
 mod state;
 
+use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
@@ -29,6 +32,8 @@ use crate::sync::{RankWords, Round, WindowWords};
 use crate::universe::{Context, InCall};
 use active::Pscw;
 use beyond::Beyond;
+use hints::Hints;
+use options::Making;
 use plan::Plan;
 use state::Epochs;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, TryLockError};
@@ -37,6 +42,7 @@ pub(crate) use beyond::{Reached, Via};
 
 pub use crate::sync::Held as LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
+pub use attributes::WinKeyval;
 pub use options::WindowOptions;
 
 /// A window of the engine (`MPI_Win`), as one rank sees it.
@@ -61,6 +67,10 @@ pub struct Win {
     /// Fences that this rank has arrived at.
     fences: Word32,
     turn: Mutex<Turn>,
+    hints: Mutex<Hints>,
+    /// 1 where the hint `no_locks` is in force.
+    no_locks: Word32,
+    attributes: Attributes<Win>,
     handler: RwLock<ErrorHandler>,
 }
 
@@ -105,14 +115,8 @@ pub(crate) struct Part {
 
 impl Win {
     /// The handle of a window whose block is taken and cleared.
-    fn assemble(
-        comm: &Comm,
-        flavour: Flavour,
-        plan: &Plan,
-        block: u64,
-        name: String,
-        parts: Box<[Part]>,
-    ) -> Result<Win> {
+    fn assemble(making: Making<'_>, plan: &Plan, block: u64, parts: Box<[Part]>) -> Result<Win> {
+        let Making { comm, flavour, name, hints } = making;
         let segment = &comm.context().segment;
         Ok(Win {
             flavour,
@@ -125,7 +129,10 @@ impl Win {
             epochs: Epochs::new(comm.size()),
             fences: Word32::default(),
             turn: Mutex::default(),
-            handler: RwLock::default(),
+            no_locks: hints.no_locks(),
+            hints: Mutex::new(hints),
+            attributes: Attributes::default(),
+            handler: RwLock::new(comm.error_handler()),
             comm: comm.clone(),
         })
     }
@@ -138,11 +145,6 @@ impl Win {
     /// `MPI_Win_get_group`
     pub fn group(&self) -> Group {
         self.comm.group()
-    }
-
-    /// `MPI_Win_get_name`
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// `MPI_WIN_BASE`: the address of this rank's part in this process.
@@ -229,17 +231,6 @@ impl Win {
     #[cold]
     fn handle(&self, error: &Error) {
         self.error_handler().handle(error);
-    }
-
-    /// `MPI_Win_get_errhandler`; [`ErrorHandler::Return`] unless another was set.
-    pub fn error_handler(&self) -> ErrorHandler {
-        self.handler.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
-    }
-
-    /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the
-    /// window before the call returns it. Local.
-    pub fn set_error_handler(&self, handler: ErrorHandler) {
-        *self.handler.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = handler;
     }
 
     /// The right to synchronise on the window, which one thread of a rank has at a time.

@@ -1,6 +1,9 @@
 //! How a window is made.
 
+use super::Flavour;
+use super::hints::{Hints, NONCONTIG};
 use crate::comm::Comm;
+use crate::info::Info;
 
 /// How a window is made; local choices may differ between ranks unless they say otherwise.
 ///
@@ -16,7 +19,7 @@ use crate::comm::Comm;
 pub struct WindowOptions {
     name: Option<String>,
     pub(super) disp_unit: Option<u64>,
-    pub(super) noncontig: bool,
+    pub(super) hints: Hints,
 }
 
 impl WindowOptions {
@@ -40,13 +43,38 @@ impl WindowOptions {
     /// `alloc_shared_noncontig` (MPI-4.1 §12.2.3): the parts of a shared window need not follow
     /// one another, so each gets cache lines of its own. Counts if every rank says so.
     pub fn noncontig(mut self) -> Self {
-        self.noncontig = true;
+        self.hints.flags |= NONCONTIG;
         self
     }
 
-    /// The name chosen, or the window's number among those of `comm`.
-    pub(super) fn name_for(&self, comm: &Comm) -> String {
-        let number = comm.count_window();
-        self.name.clone().unwrap_or_else(|| format!("#{number}"))
+    /// Info keys (MPI-4.1 §12.2.1): `no_locks`, `same_size`, `same_disp_unit`,
+    /// `accumulate_ordering`, `accumulate_ops`, `mpi_accumulate_granularity`,
+    /// `alloc_shared_noncontig`, `mpi_minimum_memory_alignment`, and of this library
+    /// `onesided_huge_pages` and `onesided_populate`. Others are ignored, and so are values that
+    /// mean nothing; [`Window::info`](crate::Window::info) tells what is in force.
+    pub fn info(mut self, info: &Info) -> Self {
+        self.hints.read(info);
+        self
     }
+
+    /// Begins to make a window; every rank has then counted it. `flags` are the hints of every
+    /// rank.
+    pub(super) fn making<'a>(
+        &self,
+        comm: &'a Comm,
+        flavour: Flavour,
+        flags: impl Iterator<Item = u64>,
+    ) -> Making<'a> {
+        let number = comm.count_window();
+        let name = self.name.clone().unwrap_or_else(|| format!("#{number}"));
+        Making { comm, flavour, name, hints: self.hints.agreed(flags) }
+    }
+}
+
+/// A window in the making.
+pub(super) struct Making<'a> {
+    pub(super) comm: &'a Comm,
+    pub(super) flavour: Flavour,
+    pub(super) name: String,
+    pub(super) hints: Hints,
 }

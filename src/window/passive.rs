@@ -33,6 +33,7 @@ impl Win {
 
     fn check_lock(&self, target: Rank) -> Result<()> {
         self.check_rank(Call::Lock, target)?;
+        self.check_locks(Call::Lock)?;
         let may = self.epochs.may_lock(target.0, self.comm.rank());
         may.map_err(|problem| self.wrong_epoch(Call::Lock, problem))?;
         if self.words_of(target.0).open.exposure.load() != 0 {
@@ -92,6 +93,7 @@ impl Win {
     pub fn lock_all(&self, assert: LockAssert) -> Result<()> {
         self.within(Call::LockAll, || {
             let _turn = self.turn(Call::LockAll)?;
+            self.check_locks(Call::LockAll)?;
             let may = self.epochs.may_lock_all();
             may.map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
             let words = (!assert.is_nocheck()).then_some(&*self.words.lock_all);
@@ -178,6 +180,18 @@ impl Win {
             return Ok(());
         }
         self.epochs.may_flush(target.0).map_err(|problem| self.wrong_epoch(call, problem))
+    }
+
+    /// Refuses a request-based operation in an epoch of active target synchronisation. What else
+    /// an operation needs is checked by the operation.
+    pub(crate) fn check_passive(&self, call: Call) -> Result<()> {
+        match self.epochs.access() {
+            Access::None | Access::LockedAll { .. } | Access::Locked => Ok(()),
+            Access::Fence | Access::Started => {
+                let problem = format!("{call} is allowed in an epoch of lock or lock_all only");
+                Err(self.wrong_epoch(call, problem))
+            }
+        }
     }
 
     fn check_flush_all(&self, call: Call) -> Result<()> {

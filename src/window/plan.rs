@@ -26,7 +26,10 @@ pub(super) enum Follows {
         align: u64,
     },
     /// The ranks' parts, each where the last one ends.
-    OneRun,
+    OneRun {
+        /// Alignment of the first at least, in bytes; a power of two.
+        align: u64,
+    },
 }
 
 /// What one rank asks for.
@@ -70,13 +73,22 @@ impl Plan {
             Follows::Directories => directories + n * size_of::<DirectoryWords>() as u64,
             _ => directories,
         };
-        let mut parts = Parts { call, rank: comm.rank(), follows, most: LINES, end: 0 };
+        let most = match follows {
+            Follows::OneRun { align } => align.max(LINES),
+            _ => LINES,
+        };
+        let mut parts = Parts { call, rank: comm.rank(), follows, most, end: 0 };
         let placed = (0..).zip(wishes).map(|(rank, wish)| parts.place(rank, *wish));
         let placed = placed.collect::<Result<Vec<_>>>()?;
         let Parts { most, end, .. } = parts;
         // The block is aligned to 128 bytes only; what is between makes up for the rest.
         let total = head + end + (most - LINES);
         Ok(Plan { parts: placed, words, ranks, directories, head, align: most, total })
+    }
+
+    /// Bytes of all parts and of what lies between them.
+    pub(super) fn bytes(&self) -> u64 {
+        self.total - self.head - (self.align - LINES)
     }
 
     /// Where the parts begin, in a block at `block`.
@@ -107,7 +119,7 @@ impl Parts {
             // A part of a page or more has its pages for itself.
             Follows::Parts { align } if bytes >= page_size() => align.max(page_size()),
             Follows::Parts { align } => align.max(LINES),
-            Follows::OneRun => 1,
+            Follows::OneRun { .. } => 1,
         };
         let start = self.end.next_multiple_of(align);
         let end = start.checked_add(bytes).filter(|end| *end <= MOST_BYTES);

@@ -1,0 +1,71 @@
+//! What a program keeps with a window: name, error handler, attributes. All local.
+
+use super::Win;
+use crate::attribute::{Attributes, Keyval};
+use crate::call::Call;
+use crate::error::Result;
+use crate::handler::ErrorHandler;
+use std::any::Any;
+use std::sync::{Arc, PoisonError};
+
+/// A key of window attributes (`MPI_Win_create_keyval`).
+pub type WinKeyval<T> = Keyval<Win, T>;
+
+impl Win {
+    /// `MPI_Win_get_name`
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use.
+    pub fn set_name(&mut self, name: &str) {
+        self.name = name.into();
+    }
+
+    /// `MPI_Win_get_errhandler`; that of the communicator unless another was set.
+    pub fn error_handler(&self) -> ErrorHandler {
+        self.handler.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the
+    /// window before the call returns it.
+    pub fn set_error_handler(&self, handler: ErrorHandler) {
+        *self.handler.write().unwrap_or_else(PoisonError::into_inner) = handler;
+    }
+
+    /// `MPI_Win_set_attr` (MPI-4.1 §7.7.3): sets this rank's attribute under `key`. One that
+    /// exists is deleted first, and stays if its delete callback refuses.
+    ///
+    /// # Errors
+    /// [`Error::Keyval`](crate::Error::Keyval) if the key was freed;
+    /// [`Error::Attribute`](crate::Error::Attribute) if the delete callback refuses.
+    pub fn set_attribute<T>(&self, key: &WinKeyval<T>, value: T) -> Result<()>
+    where
+        T: Any + Send + Sync,
+    {
+        let call = Call::Attribute;
+        self.within(call, || self.attributes.set(self.place(call), self, key, value))
+    }
+
+    /// `MPI_Win_get_attr`: this rank's attribute under `key`, if there is one. The predefined
+    /// attributes are methods: [`Win::base`], [`Win::size`], [`Win::disp_unit`], [`Win::flavour`];
+    /// the memory model is always unified.
+    pub fn attribute<T: Any + Send + Sync>(&self, key: &WinKeyval<T>) -> Option<Arc<T>> {
+        self.attributes.get(key)
+    }
+
+    /// `MPI_Win_delete_attr`: whether there was an attribute under `key`.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`](crate::Error::Attribute) if its delete callback refuses: it then stays.
+    pub fn delete_attribute<T: Any + Send + Sync>(&self, key: &WinKeyval<T>) -> Result<bool> {
+        let call = Call::Attribute;
+        self.within(call, || self.attributes.delete(self.place(call), self, key))
+    }
+
+    /// Deletes all attributes, because the window is freed.
+    pub(super) fn delete_attributes(&self) -> Result<()> {
+        let attributes: &Attributes<Win> = &self.attributes;
+        attributes.delete_all(&self.place(Call::WinFree), self)
+    }
+}

@@ -1,0 +1,265 @@
+//! Info keys of windows: what they mean here, and what `get_info` says of them (MPI-4.1 §12.2.1).
+//!
+//! | key | values | here |
+//! | --- | --- | --- |
+//! | `no_locks` | `true`, `false` | `true` on every rank: locks are refused |
+//! | `same_size`, `same_disp_unit` | `true`, `false` | `true` on every rank: checked when the window is made |
+//! | `accumulate_ordering` | `none`, or any of `rar,raw,war,waw` | kept; accumulates are always ordered in all four ways |
+//! | `accumulate_ops` | `same_op`, `same_op_no_op` | kept; any mix is always atomic |
+//! | `mpi_accumulate_granularity` | bytes | kept; atomicity is always per element |
+//! | `alloc_shared_noncontig` | `true`, `false` | `true` on every rank: each part has cache lines of its own |
+//! | `mpi_minimum_memory_alignment` | bytes, a power of two up to a page (the segment is mapped at page boundaries) | honoured by allocate and allocate_shared |
+//! | `onesided_huge_pages` | `true`, `false` | allocate: asks the kernel for huge pages in this process |
+//! | `onesided_populate` | `true`, `false` | allocate: maps the pages of all parts into this process at once |
+//!
+//! Other keys, and values that are not in the table, are ignored (MPI-4.1 §10).
+
+use super::Win;
+use super::plan::Wish;
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Place, Result};
+use crate::info::Info;
+use crate::prim::Word32;
+use crate::shm::{Advice, page_size};
+use std::sync::{MutexGuard, PoisonError};
+
+/// `MPI_WIN` info keys with a Boolean value, in the order of [`Hints::flags`].
+const FLAGS: [&str; 6] = [
+    "no_locks",
+    "same_size",
+    "same_disp_unit",
+    "alloc_shared_noncontig",
+    "onesided_huge_pages",
+    "onesided_populate",
+];
+
+pub(super) const NO_LOCKS: u64 = 1;
+pub(super) const SAME_SIZE: u64 = 2;
+pub(super) const SAME_DISP_UNIT: u64 = 4;
+pub(super) const NONCONTIG: u64 = 8;
+pub(super) const HUGE_PAGES: u64 = 16;
+pub(super) const POPULATE: u64 = 32;
+
+/// The flags that are in force only if every rank has given them.
+const OF_ALL_RANKS: u64 = NO_LOCKS | SAME_SIZE | SAME_DISP_UNIT | NONCONTIG;
+
+const ORDERINGS: [&str; 4] = ["rar", "raw", "war", "waw"];
+
+/// What a window was asked to be.
+#[derive(Clone, Debug)]
+pub(super) struct Hints {
+    /// A bit for each of [`FLAGS`].
+    pub(super) flags: u64,
+    /// A bit for each of [`ORDERINGS`].
+    ordering: u8,
+    ops: &'static str,
+    granularity: Option<u64>,
+    pub(super) alignment: u64,
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Hints { flags: 0, ordering: 15, ops: "same_op_no_op", granularity: None, alignment: 1 }
+    }
+}
+
+impl Hints {
+    /// Takes over what `info` says of the keys above.
+    pub(super) fn read(&mut self, info: &Info) {
+        for (bit, key) in FLAGS.iter().enumerate() {
+            match info.get(key) {
+                Some("true") => self.flags |= 1 << bit,
+                Some("false") => self.flags &= !(1 << bit),
+                _ => {}
+            }
+        }
+        if let Some(ordering) = info.get("accumulate_ordering").and_then(ordering) {
+            self.ordering = ordering;
+        }
+        match info.get("accumulate_ops") {
+            Some("same_op") => self.ops = "same_op",
+            Some("same_op_no_op") => self.ops = "same_op_no_op",
+            _ => {}
+        }
+        let number = |key| info.get(key).and_then(|text| text.parse::<u64>().ok());
+        if let Some(bytes) = number("mpi_accumulate_granularity").filter(|bytes| *bytes > 0) {
+            self.granularity = Some(bytes);
+        }
+        let aligned = |bytes: &u64| bytes.is_power_of_two() && *bytes <= page_size();
+        if let Some(bytes) = number("mpi_minimum_memory_alignment").filter(aligned) {
+            self.alignment = bytes;
+        }
+    }
+
+    /// These hints with what `flags`, the flags of every rank, have in common.
+    pub(super) fn agreed(&self, flags: impl Iterator<Item = u64>) -> Hints {
+        let common = flags.fold(self.flags, |all, flags| all & (flags | !OF_ALL_RANKS));
+        Hints { flags: common, ..self.clone() }
+    }
+
+    /// Checks what `same_size` and `same_disp_unit` say of the wishes of all ranks.
+    pub(super) fn check(&self, comm: &Comm, call: Call, wishes: &[Wish]) -> Result<()> {
+        let different = |key, value: fn(&Wish) -> u64| {
+            let first = value(&wishes[0]);
+            let (rank, other) =
+                (0..).zip(wishes).map(|(rank, wish)| (rank, value(wish))).find(|w| w.1 != first)?;
+            let problem =
+                format!("{key} is true, but rank 0 gave {first} bytes and rank {rank} {other}");
+            let at = Place { call, window: None, rank: Some(comm.rank()) };
+            Some(Error::InfoValue { at, problem })
+        };
+        let size = self.has(SAME_SIZE).then(|| different("same_size", |wish| wish.bytes));
+        let unit =
+            self.has(SAME_DISP_UNIT).then(|| different("same_disp_unit", |wish| wish.disp_unit));
+        size.flatten().or(unit.flatten()).map_or(Ok(()), Err)
+    }
+
+    /// The word that says whether locks are refused.
+    pub(super) fn no_locks(&self) -> Word32 {
+        let word = Word32::default();
+        word.store(u32::from(self.has(NO_LOCKS)));
+        word
+    }
+
+    pub(super) fn has(&self, flag: u64) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// What is in force, for `MPI_Win_get_info`.
+    pub(super) fn info(&self) -> Info {
+        let mut info = Info::new();
+        let mut set = |key: &str, value: &str| {
+            info.set(key, value).expect("the keys and values of the table are legal");
+        };
+        for (bit, key) in FLAGS.iter().enumerate() {
+            set(key, if self.flags >> bit & 1 == 1 { "true" } else { "false" });
+        }
+        let named = ORDERINGS.iter().enumerate().filter(|(bit, _)| self.ordering >> bit & 1 == 1);
+        let named: Vec<&str> = named.map(|(_, name)| *name).collect();
+        set("accumulate_ordering", &if named.is_empty() { "none".into() } else { named.join(",") });
+        set("accumulate_ops", self.ops);
+        if let Some(bytes) = self.granularity {
+            set("mpi_accumulate_granularity", &bytes.to_string());
+        }
+        set("mpi_minimum_memory_alignment", &self.alignment.to_string());
+        info
+    }
+}
+
+/// The orderings that a comma-separated list names; `None` if it names anything else.
+fn ordering(text: &str) -> Option<u8> {
+    if text == "none" {
+        return Some(0);
+    }
+    text.split(',').try_fold(0, |all, name| {
+        let bit = ORDERINGS.iter().position(|ordering| *ordering == name.trim())?;
+        Some(all | 1 << bit)
+    })
+}
+
+impl Win {
+    /// `MPI_Win_get_info` (MPI-4.1 §12.2.7): the keys of `hints.rs` and the values in force.
+    /// Local; does not block.
+    pub fn info(&self) -> Info {
+        self.hints().info()
+    }
+
+    /// `MPI_Win_set_info` (MPI-4.1 §12.2.7): takes over `no_locks` (in force if every rank gives
+    /// it, and not if any gives `false`) and the `accumulate` keys; what is about the making of
+    /// the window stays as it was.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`], [`Error::RankFailed`].
+    pub fn set_info(&self, info: &Info) -> Result<()> {
+        self.within(Call::WinSetInfo, || {
+            let mut hints = self.hints().clone();
+            let before = hints.clone();
+            hints.read(info);
+            let all = self.comm.allgather_within(Call::WinSetInfo, &[hints.flags])?;
+            let agreed = hints.agreed(all.into_iter());
+            let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
+            self.no_locks.store(u32::from(flags & NO_LOCKS != 0));
+            *self.hints() = Hints { flags, alignment: before.alignment, ..agreed };
+            Ok(())
+        })
+    }
+
+    /// Tells the kernel what the hints say of the window's own memory; what it does not take up is
+    /// no longer in force.
+    pub(super) fn advise(&self, offset: u64, bytes: u64) {
+        let mut hints = self.hints();
+        let segment = &self.context().segment;
+        for (flag, advice) in [(HUGE_PAGES, Advice::HugePages), (POPULATE, Advice::Populate)] {
+            if hints.has(flag) && !segment.advise(offset, bytes, advice) {
+                hints.flags &= !flag;
+            }
+        }
+    }
+
+    fn hints(&self) -> MutexGuard<'_, Hints> {
+        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses a lock where `no_locks` is in force.
+    #[inline]
+    pub(super) fn check_locks(&self, call: Call) -> Result<()> {
+        match self.no_locks.load() {
+            0 => Ok(()),
+            _ => {
+                let problem = "the window was made, or told, to have no locks (info no_locks)";
+                Err(self.wrong_epoch(call, problem.into()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(pairs: &[(&str, &str)]) -> Info {
+        let mut info = Info::new();
+        pairs.iter().for_each(|(key, value)| info.set(key, value).unwrap());
+        let mut hints = Hints::default();
+        hints.read(&info);
+        hints.info()
+    }
+
+    #[test]
+    fn known_keys_are_kept_and_the_rest_is_ignored() {
+        let info = told(&[
+            ("no_locks", "true"),
+            ("accumulate_ordering", "waw, rar"),
+            ("accumulate_ops", "same_op"),
+            ("mpi_accumulate_granularity", "8"),
+            ("mpi_minimum_memory_alignment", "4096"),
+            ("pizza", "true"),
+        ]);
+        assert_eq!(info.get("no_locks"), Some("true"));
+        assert_eq!(info.get("same_size"), Some("false"));
+        assert_eq!(info.get("accumulate_ordering"), Some("rar,waw"));
+        assert_eq!(info.get("accumulate_ops"), Some("same_op"));
+        assert_eq!(info.get("mpi_accumulate_granularity"), Some("8"));
+        assert_eq!(info.get("mpi_minimum_memory_alignment"), Some("4096"));
+        assert_eq!(info.get("pizza"), None);
+    }
+
+    #[test]
+    fn values_that_mean_nothing_change_nothing() {
+        let info = told(&[
+            ("no_locks", "maybe"),
+            ("accumulate_ordering", "rar,xyz"),
+            ("accumulate_ops", "any"),
+            ("mpi_accumulate_granularity", "0"),
+            ("mpi_minimum_memory_alignment", "24"),
+        ]);
+        assert_eq!(info, Hints::default().info());
+        assert_eq!(
+            told(&[("accumulate_ordering", "none")]).get("accumulate_ordering"),
+            Some("none")
+        );
+    }
+}
