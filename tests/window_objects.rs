@@ -7,7 +7,7 @@ use onesided::{
     Comm, ErrorClass, ErrorHandler, FenceAssert, Info, KeyvalOptions, LockAssert, LockType, Rank,
     WinKeyval, Window, WindowOptions,
 };
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use support::{job, spmd};
 
@@ -91,7 +91,7 @@ fn hints_about_memory_are_followed_or_not_reported() {
 #[test]
 fn attributes_come_and_go_with_their_callbacks() {
     spmd(2, |world| {
-        let deleted = Arc::new(AtomicU32::new(0));
+        let deleted = Arc::new(AtomicUsize::new(0));
         let seen = deleted.clone();
         let key: WinKeyval<String> = KeyvalOptions::new()
             .on_delete(move |_, value: &String| {
@@ -149,7 +149,7 @@ fn handlers_see_each_error_once() {
 #[test]
 fn a_window_takes_over_the_handler_of_its_communicator() {
     spmd(2, |world| {
-        let seen = Arc::new(AtomicU32::new(0));
+        let seen = Arc::new(AtomicUsize::new(0));
         let count = seen.clone();
         let comm = world.dup().unwrap();
         comm.set_error_handler(ErrorHandler::user(move |_| {
