@@ -9,17 +9,18 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Place, Result};
 use crate::prim::JobFailed;
-use crate::shm::{AllocError, Heap};
+use crate::shm::{AllocError, Heap, Segment};
 use crate::universe::{Context, Universe};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Elements in memory that a window can be created over, owned.
 ///
-/// * From [`Universe::alloc_mem`]: memory of the segment, which other ranks access directly.
+/// * From [`Universe::alloc_mem`]: memory of the segment, which other ranks access directly. It may
+///   outlive the universe; the job's end then frees it.
 /// * From a `Vec<T>`, a `Box<[T]>` or a `&'static mut [T]`: private memory of this process, which
 ///   they access through the kernel.
 pub struct Memory<T: Element> {
@@ -29,8 +30,10 @@ pub struct Memory<T: Element> {
 }
 
 enum Owner {
-    /// A block of the segment.
-    Segment { context: Arc<Context>, block: u64 },
+    /// A block of the segment, which stays mapped as long. Not a handle of the job: the memory of
+    /// a window that is dropped without being freed is never dropped, and must not keep the rank
+    /// from leaving the job.
+    Segment { context: Weak<Context>, block: u64, _mapped: Arc<Segment> },
     /// A vector with that capacity.
     Vec { capacity: usize },
     /// Somebody who never takes it back.
@@ -58,7 +61,9 @@ impl Universe {
         let start =
             context.segment.mapping().at(block, bytes).and_then(|at| NonNull::new(at.cast()));
         let start = start.ok_or(Error::Damaged { what: "allocator" })?;
-        Ok(Memory { start, len, owner: Owner::Segment { context: context.clone(), block } })
+        let (context, _mapped) = (Arc::downgrade(context), context.segment.clone());
+        let owner = Owner::Segment { context, block, _mapped };
+        Ok(Memory { start, len, owner })
     }
 }
 
@@ -152,7 +157,8 @@ impl<T: Element> Drop for Memory<T> {
         match &self.owner {
             Owner::Nobody => {}
             Owner::Vec { capacity } => drop(self.vec(*capacity)),
-            Owner::Segment { context, block } => {
+            Owner::Segment { context, block, .. } => {
+                let Some(context) = context.upgrade() else { return };
                 // Nobody is left to tell: the job has failed, or the segment is damaged.
                 let _ = context.segment.heap().free(*block, &context.waiter());
             }

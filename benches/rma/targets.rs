@@ -36,6 +36,8 @@ const fn target(
 
 use Bound::{Time, Times};
 
+const CREATE: &str = "window allocate + free";
+
 const LOOP: Bound = Times(1.0 / 0.8, datatypes::VECTOR_LOOP);
 const BLOCK_LOOP: Bound = Times(1.0 / 0.8, datatypes::BLOCK_LOOP);
 /// No slower than memcpy, but for what two medians of the same thing differ.
@@ -56,6 +58,7 @@ const TARGETS: &[Target] = &[
     target("a long wait sleeps, 8 ranks", waiting::PROCESSOR_TIME, 8, 0, Time(20e6)),
     target("lock + put + unlock, busy target", waiting::COMPUTING, 2, 8, Time(5e3)),
     target("the first one", waiting::COMPUTING_FIRST, 2, 8, Time(5e3)),
+    target("window allocate + free, 8 ranks: 300 us", CREATE, 8, 4096, Time(300e3)),
     target("start 8, window, fence, end: 50 ms", START, 8, 0, Time(50e6)),
 ];
 

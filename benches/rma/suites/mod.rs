@@ -3,6 +3,7 @@
 mod contended;
 pub mod datatypes;
 mod epochs;
+mod flavours;
 mod moves;
 mod startup;
 pub mod waiting;
@@ -16,6 +17,8 @@ use onesided::Universe;
 pub enum Suite {
     /// Rank 0 moves data and locks, while the others wait.
     Moves,
+    /// Rank 0 works on windows over memory of each kind.
+    Flavours,
     /// One rank copies by derived datatypes.
     Datatypes,
     /// All ranks synchronise.
@@ -48,6 +51,7 @@ pub fn run(suite: Suite, options: &Options) {
     crate::machine::pin(world.rank(), world.size());
     match suite {
         Suite::Moves => moves::run(world, options),
+        Suite::Flavours => flavours::run(&universe, options),
         Suite::Datatypes => datatypes::run(options),
         Suite::Epochs => epochs::run(world, options),
         Suite::Contended => contended::run(world, options),
