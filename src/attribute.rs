@@ -57,6 +57,10 @@ struct Slot<O> {
     value: Value,
 }
 
+fn position<O>(slots: &[Slot<O>], key: &Arc<Key<O>>) -> Option<usize> {
+    slots.iter().position(|slot| Arc::ptr_eq(&slot.key, key))
+}
+
 fn typed<T: Any>(value: &Value) -> &T {
     value.downcast_ref().expect("a key's values are set through the key, so have its type")
 }
@@ -88,7 +92,8 @@ impl<O, T: Any + Send + Sync> KeyvalOptions<O, T> {
     }
 
     /// `delete` is called with the object and the value when the attribute is deleted, is
-    /// overwritten, or its object is freed. An `Err` makes that call fail, and the attribute stays.
+    /// overwritten, or its object is freed; the object no longer has it then. An `Err` makes that
+    /// call fail, and the attribute is put back.
     pub fn on_delete(
         mut self,
         delete: impl Fn(&O, &T) -> std::result::Result<(), String> + Send + Sync + 'static,
@@ -132,19 +137,12 @@ impl<O> Default for Attributes<O> {
     }
 }
 
-/// No callback runs while the slots are locked: it may itself look at the attributes.
+/// No callback runs while the slots are locked: it may itself look at the attributes. An attribute
+/// is taken off before its delete callback is called, so that of two threads that delete it one
+/// calls it, and put back if the callback refuses.
 impl<O> Attributes<O> {
     fn slots(&self) -> MutexGuard<'_, Vec<Slot<O>>> {
         self.slots.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn find(&self, key: &Arc<Key<O>>) -> Option<Value> {
-        let slots = self.slots();
-        slots.iter().find(|slot| Arc::ptr_eq(&slot.key, key)).map(|slot| slot.value.clone())
-    }
-
-    fn remove(&self, key: &Arc<Key<O>>) {
-        self.slots().retain(|slot| !Arc::ptr_eq(&slot.key, key));
     }
 
     /// Sets an attribute; one that exists is deleted first, and stays if its callback refuses.
@@ -155,17 +153,26 @@ impl<O> Attributes<O> {
         keyval: &Keyval<O, T>,
         value: T,
     ) -> Result<()> {
-        if keyval.key.freed.load() != 0 {
+        let key = &keyval.key;
+        if key.freed.load() != 0 {
             return Err(Error::Keyval { at });
         }
-        self.delete(at, object, keyval)?;
-        self.slots().push(Slot { key: keyval.key.clone(), value: Arc::new(value) });
-        Ok(())
+        let value: Value = Arc::new(value);
+        loop {
+            let mut slots = self.slots();
+            if position(&slots, key).is_none() {
+                slots.push(Slot { key: key.clone(), value });
+                return Ok(());
+            }
+            drop(slots);
+            self.delete_at(&at, object, |slots| position(slots, key))?;
+        }
     }
 
     /// The value of an attribute.
     pub(crate) fn get<T: Any + Send + Sync>(&self, keyval: &Keyval<O, T>) -> Option<Arc<T>> {
-        let value = self.find(&keyval.key)?;
+        let slots = self.slots();
+        let value = slots[position(&slots, &keyval.key)?].value.clone();
         Some(value.downcast().expect("a key's values are set through the key, so have its type"))
     }
 
@@ -176,31 +183,38 @@ impl<O> Attributes<O> {
         object: &O,
         keyval: &Keyval<O, T>,
     ) -> Result<bool> {
-        let value = self.find(&keyval.key);
-        if let Some(value) = &value {
-            self.call_delete(at, object, &keyval.key, value)?;
-        }
-        Ok(value.is_some())
+        self.delete_at(&at, object, |slots| position(slots, &keyval.key))
     }
 
     /// Deletes all attributes, the latest first, until a callback refuses: the object is freed.
     pub(crate) fn delete_all(&self, at: &Place, object: &O) -> Result<()> {
-        loop {
-            let last = self.slots().last().map(|slot| (slot.key.clone(), slot.value.clone()));
-            let Some((key, value)) = last else { return Ok(()) };
-            self.call_delete(at.clone(), object, &key, &value)?;
-        }
+        while self.delete_at(at, object, |slots| slots.len().checked_sub(1))? {}
+        Ok(())
     }
 
-    fn call_delete(&self, at: Place, object: &O, key: &Arc<Key<O>>, value: &Value) -> Result<()> {
-        if let Some(delete) = &key.delete {
-            delete(object, value).map_err(|why| {
-                let problem = format!("the attribute's delete callback refuses: {why}");
-                Error::Attribute { at, problem }
-            })?;
+    /// Deletes the attribute that `choose` finds; whether it has found one.
+    fn delete_at(
+        &self,
+        at: &Place,
+        object: &O,
+        choose: impl FnOnce(&[Slot<O>]) -> Option<usize>,
+    ) -> Result<bool> {
+        let mut slots = self.slots();
+        let Some(k) = choose(&slots) else { return Ok(false) };
+        let slot = slots.remove(k);
+        drop(slots);
+        let Some(Err(why)) = slot.key.delete.as_ref().map(|delete| delete(object, &slot.value))
+        else {
+            return Ok(true);
+        };
+        let mut slots = self.slots();
+        // Unless it has been set anew meanwhile.
+        if position(&slots, &slot.key).is_none() {
+            let k = k.min(slots.len());
+            slots.insert(k, slot);
         }
-        self.remove(key);
-        Ok(())
+        let problem = format!("the attribute's delete callback refuses: {why}");
+        Err(Error::Attribute { at: at.clone(), problem })
     }
 
     /// The attributes of a duplicate of `object`, as the copy callbacks make them. If one

@@ -152,6 +152,37 @@ fn callbacks_may_use_their_communicator() {
 }
 
 #[test]
+fn threads_that_set_and_delete_one_attribute_call_its_callback_once_for_each_value() {
+    spmd(1, |world| {
+        let deleted: Arc<Mutex<Vec<u32>>> = Arc::default();
+        let log = deleted.clone();
+        let key = KeyvalOptions::new()
+            .on_delete(move |_: &Comm, value: &u32| {
+                log.lock().unwrap().push(*value);
+                Ok(())
+            })
+            .create();
+        std::thread::scope(|threads| {
+            for thread in 0..4 {
+                let key = &key;
+                threads.spawn(move || {
+                    for k in 0..500 {
+                        world.set_attribute(key, thread * 500 + k).unwrap();
+                        if k % 3 == thread % 3 {
+                            world.delete_attribute(key).unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        world.delete_attribute(&key).unwrap();
+        let mut deleted = deleted.lock().unwrap();
+        deleted.sort();
+        assert_eq!(*deleted, (0..2000).collect::<Vec<_>>());
+    });
+}
+
+#[test]
 fn names_belong_to_the_communicator_not_to_the_handle() {
     spmd(2, |world| {
         assert_eq!(world.name(), "MPI_COMM_WORLD");

@@ -1,5 +1,5 @@
 //! Communicators and threads: MPI allows one collective at a time on a communicator
-//! (MPI-2.2 §12.4.3), and any number of threads with a communicator each.
+//! (MPI-2.2 §12.4.2), and any number of threads with a communicator each.
 #![cfg(feature = "test-hooks")]
 
 mod support;

@@ -70,8 +70,8 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Group`] on all ranks if the members of a group give different ones, and on a rank
-    /// whose group is not part of this communicator; [`Error::NoMemory`] on all ranks; those of
-    /// any collective ([`Comm`]).
+    /// whose group is not part of this communicator (the others then get [`Error::Mismatch`]);
+    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
     pub fn create(&self, group: &Group) -> Result<Option<Comm>> {
         self.collectively(Call::CommCreate, |create| {
             let mut mine = vec![u32::MAX; self.size() as usize];

@@ -47,7 +47,7 @@ pub type CommKeyval<T> = Keyval<Comm, T>;
 ///
 /// Cheap to clone: clones are handles of the same communicator, as copies of an `MPI_Comm` are. A
 /// communicator of its own is made by [`Comm::dup`]. Any thread of the rank may use it, but MPI
-/// allows one collective at a time on a communicator (MPI-2.2 §12.4.3): of two threads of a rank
+/// allows one collective at a time on a communicator (MPI-2.2 §12.4.2): of two threads of a rank
 /// that are in collectives on the same communicator at the same time, the second gets
 /// [`Error::Communicator`] (class COMM) at once, and the other ranks do not notice. Give each
 /// thread a communicator of its own.
@@ -56,7 +56,7 @@ pub type CommKeyval<T> = Keyval<Comm, T>;
 /// collectives report an error on every rank if ranks disagree about call, root, operation, type
 /// or length ([`Error::Mismatch`]), and when a rank of the job fails ([`Error::RankFailed`]).
 ///
-/// Memory: a communicator of two or more ranks has 8 KiB per rank in the segment, from its
+/// Memory: a communicator of two or more ranks has 8 KiB for each in the segment, from its
 /// creation until [`Comm::free`]; dropped without it, it keeps them until the job ends, because
 /// freeing is collective and a drop must never wait for other ranks.
 #[derive(Clone)]
