@@ -2,8 +2,8 @@
 
 mod support;
 
-use onesided::{FenceAssert, LockAssert, LockType, Rank, Window, WindowOptions};
-use support::{spmd, universe};
+use onesided::{FenceAssert, LockAssert, LockType, Rank, Universe, Window, WindowOptions};
+use support::{launch, spmd};
 
 /// Bytes of memory that this process has, mapped segment included.
 fn resident() -> u64 {
@@ -52,7 +52,7 @@ fn windows_leave_the_segment_as_it_was() {
 
 /// Creates and frees windows of every flavour, and then finds the segment in one piece.
 fn cycles(n: usize) {
-    universe(2, |universe| {
+    let outcome = launch(2, &["--segment-size=64M"], |universe| {
         let world = universe.world();
         let all = world.dup().unwrap();
         let most = largest(universe);
@@ -73,17 +73,20 @@ fn cycles(n: usize) {
         assert_eq!(largest(universe), most);
         all.free().unwrap();
     });
+    if let Some(outcome) = outcome {
+        assert!(outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
+    }
 }
 
-/// Size of the largest block that the segment has for rank 0, in units of a megabyte.
-fn largest(universe: &onesided::Universe) -> usize {
+/// Size of the largest block that the segment has for rank 0, in units of 64 KiB.
+fn largest(universe: &Universe) -> usize {
     let world = universe.world();
     let mut found = [0u64];
     if world.rank() == 0 {
-        let (mut low, mut high) = (0, 1 << 14);
+        let (mut low, mut high) = (0, 1 << 10);
         while high - low > 1 {
             let middle = (low + high) / 2;
-            match universe.alloc_mem::<u8>(middle << 20) {
+            match universe.alloc_mem::<u8>(middle << 16) {
                 Ok(_) => low = middle,
                 Err(_) => high = middle,
             }

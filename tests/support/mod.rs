@@ -37,7 +37,8 @@ pub fn job(n: u32, options: &[&str], body: impl FnOnce(&Comm)) -> Option<Outcome
     launch(n, options, |universe| body(universe.world()))
 }
 
-fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<Outcome> {
+/// As [`job`], for what needs more than the world.
+pub fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<Outcome> {
     if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
         let universe = Universe::init().expect("a rank joins its job");
         assert_eq!(universe.world().size(), n, "a job inside a job");
@@ -48,7 +49,7 @@ fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<Outc
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
     command.args(["-n", &n.to_string(), "--require-join", "--tag-output"]).args(options);
     command.args(segment()).arg("--").arg(std::env::current_exe().expect("the test's own path"));
-    command.args(["--exact", &name, "--nocapture", "--test-threads=1"]);
+    command.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
     Some(run(&mut command, &name))
 }
 
