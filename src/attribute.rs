@@ -192,6 +192,13 @@ impl<O> Attributes<O> {
         Ok(())
     }
 
+    /// Drops all attributes without their callbacks.
+    pub(crate) fn clear(&self) {
+        // Outside the lock: the values are the program's, and may look at the attributes too.
+        let slots = std::mem::take(&mut *self.slots());
+        drop(slots);
+    }
+
     /// Deletes the attribute that `choose` finds; whether it has found one.
     fn delete_at(
         &self,

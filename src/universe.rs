@@ -61,12 +61,15 @@ impl Universe {
 }
 
 /// `MPI_Finalize`: deletes the attributes of [`Universe::self_comm`], the latest first, upon which
-/// their callbacks run while everything else still works (MPI-4.1 §11.2.4).
+/// their callbacks run while everything else still works (MPI-4.1 §11.2.4). The world's attributes
+/// are dropped without their callbacks, and so are the error handlers of both.
 impl Drop for Universe {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // A callback that refuses cannot keep the process from leaving.
             let _ = self.myself.delete_attributes();
+            self.myself.let_go();
+            self.world.let_go();
         }
     }
 }

@@ -183,6 +183,19 @@ fn threads_that_set_and_delete_one_attribute_call_its_callback_once_for_each_val
 }
 
 #[test]
+fn what_is_kept_with_the_world_may_hold_it() {
+    // A rank that never let go of its handles would fail the job.
+    spmd(2, |world| {
+        let (first, second) = (world.clone(), world.clone());
+        world.set_error_handler(ErrorHandler::user(move |_| first.set_name("failed")));
+        let key = KeyvalOptions::new().create();
+        world.set_attribute(&key, (second, world.dup().unwrap())).unwrap();
+        world.broadcast(&mut [0u8], Rank(9)).unwrap_err();
+        assert_eq!(world.name(), "failed");
+    });
+}
+
+#[test]
 fn names_belong_to_the_communicator_not_to_the_handle() {
     spmd(2, |world| {
         assert_eq!(world.name(), "MPI_COMM_WORLD");

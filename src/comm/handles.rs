@@ -35,12 +35,22 @@ impl Comm {
     /// `MPI_Comm_set_errhandler`: what happens with an error of a call on the communicator before
     /// the call returns it. Communicators and windows made from it later take it over. Local;
     /// does not block.
+    ///
+    /// A function that holds a handle of the communicator keeps it alive, and its rank in the job,
+    /// until another handler is set.
     pub fn set_error_handler(&self, handler: ErrorHandler) {
-        *self.inner.handler.write().unwrap_or_else(PoisonError::into_inner) = handler;
+        let mut current = self.inner.handler.write().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *current, handler);
+        // What it holds is the program's, and may look at the handler when it is dropped.
+        drop(current);
+        drop(old);
     }
 
     /// `MPI_Comm_set_attr` (MPI-4.1 §7.7.2): sets this rank's attribute under `key`. One that
     /// exists is deleted first, and stays if its delete callback refuses. Local; does not block.
+    ///
+    /// A value that holds a handle of the communicator keeps it alive, and its rank in the job,
+    /// until the attribute is deleted. The job's own communicators drop theirs when it ends.
     ///
     /// # Errors
     /// [`Error::Keyval`](crate::Error::Keyval) if the key was freed;
@@ -70,10 +80,16 @@ impl Comm {
         self.within(call, || self.inner.attributes.delete(self.place(call), self, key))
     }
 
-    /// As when the communicator is freed; the job's own are not, but their attributes go when the
-    /// job ends (MPI-4.1 §11.2.4).
+    /// Deletes the attributes as when the communicator is freed (MPI-4.1 §11.2.4).
     pub(crate) fn delete_attributes(&self) -> Result<()> {
         self.inner.attributes.delete_all(&self.place(Call::Finalize), self)
+    }
+
+    /// Drops what the program keeps with one of the job's own communicators, without callbacks.
+    /// It may hold handles, which would keep the rank in the job for ever.
+    pub(crate) fn let_go(&self) {
+        self.set_error_handler(ErrorHandler::Return);
+        self.inner.attributes.clear();
     }
 
     /// `MPI_Comm_set_info` (MPI-4.1 §7.4.4). The standard's hints for communicators are about
