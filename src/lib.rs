@@ -47,7 +47,11 @@
 //!
 //! # Threads
 //!
-//! All handles stay on the thread that initialised the library (`MPI_THREAD_FUNNELED`).
+//! Handles are `Send` and `Sync`. Any thread of a rank may issue operations and flushes at any
+//! time, also while another thread of the rank is in a fence or a flush (New RMA Design, "RMA +
+//! Threads"); no operation takes a lock. Of two threads that synchronise on the same window at the
+//! same time, the second is refused with class `MPI_ERR_RMA_SYNC`; of two that call a collective on
+//! the same communicator, with class `MPI_ERR_COMM`. Guards make most of that impossible to write.
 
 mod attribute;
 mod call;

@@ -32,8 +32,8 @@ impl WindowOptions {
     ///
     /// Memory from alloc_mem is accessed directly. Private memory of this process is accessed by
     /// the other ranks through the kernel (`process_vm_readv`, `process_vm_writev`), without help
-    /// from this rank; accumulates then take turns under an exclusion. `docs/performance.md` has
-    /// the difference.
+    /// from this rank; accumulates then take turns under an exclusion. `docs/measurements.md`
+    /// has the difference: about 1.6 µs against 6 ns for 8 bytes.
     ///
     /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on
     /// all ranks.

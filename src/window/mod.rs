@@ -48,7 +48,7 @@ pub use options::WindowOptions;
 /// A window of the engine (`MPI_Win`), as one rank sees it.
 ///
 /// Any thread of the rank may issue operations and flushes at any time, also while another thread
-/// synchronises (New RMA Design, "Thread safety"). Of two threads that synchronise on one window at
+/// synchronises (New RMA Design, "RMA + Threads"). Of two threads that synchronise on one window at
 /// the same time, the second is refused.
 ///
 /// Dropping it without [`Win::free`] keeps its memory until the job ends: freeing is collective,
