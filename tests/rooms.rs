@@ -21,6 +21,7 @@ const RULES: &[Rule] = &[
             "src/shm/copy.rs",
             "src/shm/strip.rs",
             "src/shm/process.rs",
+            "src/shm/numa.rs",
             "src/op/carrier.rs",
             "src/ops/transfer.rs",
             "src/ops/accumulate.rs",
@@ -53,6 +54,7 @@ const RULES: &[Rule] = &[
         rooms: &[
             "src/shm/os.rs",
             "src/shm/process.rs",
+            "src/shm/numa.rs",
             "src/prim/native.rs",
             "src/launch.rs",
             "launcher/",

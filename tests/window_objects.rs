@@ -76,6 +76,14 @@ fn hints_about_memory_are_followed_or_not_reported() {
         assert!(matches!(window.info().get("onesided_populate"), Some("true" | "false")));
         assert_eq!(window.load_one(99).unwrap(), 0);
         window.free().unwrap();
+        // The machine has no sixtieth node; a part of no whole page stays where it is; and whether
+        // a container may place memory at all is not ours to say.
+        for (node, len, may) in [("0", 1 << 16, true), ("60", 1 << 16, false), ("0", 1, false)] {
+            let window = made(world, &[("onesided_numa_node", node)], len).unwrap();
+            let told = window.info().get("onesided_numa_node").map(str::to_owned);
+            assert!(told.is_none() || may && told.as_deref() == Some(node));
+            window.free().unwrap();
+        }
         let beyond = made(world, &[("mpi_minimum_memory_alignment", "1048576")], 1).unwrap();
         assert_eq!(beyond.info().get("mpi_minimum_memory_alignment"), Some("1"));
         beyond.free().unwrap();

@@ -16,6 +16,7 @@ mod copy;
 mod directory;
 mod heap;
 mod layout;
+mod numa;
 mod os;
 mod process;
 mod room;

@@ -217,6 +217,8 @@ pub(crate) enum Advice {
     HugePages,
     /// Map its pages now.
     Populate,
+    /// Keep it on this node of the machine.
+    Node(u32),
 }
 
 /// The segment of a job, mapped into this process.
@@ -311,6 +313,10 @@ impl Segment {
     /// Tells the kernel how this process will use `bytes` bytes at `offset`; whether it listens.
     pub(crate) fn advise(&self, offset: u64, bytes: u64, advice: Advice) -> bool {
         let advice = match advice {
+            Advice::Node(node) => {
+                let start = self.mapping.at(offset, bytes);
+                return start.is_some_and(|start| super::numa::place(start, bytes, node));
+            }
             Advice::HugePages => memmap2::Advice::HugePage,
             Advice::Populate => memmap2::Advice::PopulateWrite,
         };

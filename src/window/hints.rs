@@ -10,6 +10,7 @@
 //! | `alloc_shared_noncontig` | `true`, `false` | `true` on every rank: each part has cache lines of its own |
 //! | `mpi_minimum_memory_alignment` | bytes, a power of two up to a page (the segment is mapped at page boundaries) | honoured by allocate and allocate_shared |
 //! | `onesided_huge_pages` | `true`, `false` | allocate: asks the kernel for huge pages in this process |
+//! | `onesided_numa_node` | a number | allocate: keeps the pages of this rank's part on that node |
 //! | `onesided_populate` | `true`, `false` | allocate: maps the pages of all parts into this process at once |
 //!
 //! Other keys, and values that are not in the table, are ignored (MPI-4.1 §10).
@@ -56,11 +57,13 @@ pub(super) struct Hints {
     ops: &'static str,
     granularity: Option<u64>,
     pub(super) alignment: u64,
+    numa_node: Option<u32>,
 }
 
 impl Default for Hints {
     fn default() -> Self {
-        Hints { flags: 0, ordering: 15, ops: "same_op_no_op", granularity: None, alignment: 1 }
+        let (granularity, numa_node) = (None, None);
+        Hints { flags: 0, ordering: 15, ops: "same_op_no_op", granularity, alignment: 1, numa_node }
     }
 }
 
@@ -85,6 +88,9 @@ impl Hints {
         let number = |key| info.get(key).and_then(|text| text.parse::<u64>().ok());
         if let Some(bytes) = number("mpi_accumulate_granularity").filter(|bytes| *bytes > 0) {
             self.granularity = Some(bytes);
+        }
+        if let Some(node) = number("onesided_numa_node").and_then(|node| node.try_into().ok()) {
+            self.numa_node = Some(node);
         }
         let aligned = |bytes: &u64| bytes.is_power_of_two() && *bytes <= page_size();
         if let Some(bytes) = number("mpi_minimum_memory_alignment").filter(aligned) {
@@ -142,6 +148,9 @@ impl Hints {
         if let Some(bytes) = self.granularity {
             set("mpi_accumulate_granularity", &bytes.to_string());
         }
+        if let Some(node) = self.numa_node {
+            set("onesided_numa_node", &node.to_string());
+        }
         set("mpi_minimum_memory_alignment", &self.alignment.to_string());
         info
     }
@@ -182,7 +191,8 @@ impl Win {
             let agreed = hints.agreed(all.into_iter());
             let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
             self.no_locks.store(u32::from(flags & NO_LOCKS != 0));
-            *self.hints() = Hints { flags, alignment: before.alignment, ..agreed };
+            *self.hints() =
+                Hints { flags, alignment: before.alignment, numa_node: before.numa_node, ..agreed };
             Ok(())
         })
     }
@@ -197,6 +207,12 @@ impl Win {
                 hints.flags &= !flag;
             }
         }
+        let own = self.part(self.comm.rank()).span;
+        let placed = |node: &u32| {
+            let offset = segment.offset_of(own.base(), own.len());
+            offset.is_some_and(|at| segment.advise(at, own.len(), Advice::Node(*node)))
+        };
+        hints.numa_node = hints.numa_node.filter(placed);
     }
 
     fn hints(&self) -> MutexGuard<'_, Hints> {
@@ -237,6 +253,7 @@ mod tests {
             ("mpi_accumulate_granularity", "8"),
             ("mpi_minimum_memory_alignment", "4096"),
             ("pizza", "true"),
+            ("onesided_numa_node", "0"),
         ]);
         assert_eq!(info.get("no_locks"), Some("true"));
         assert_eq!(info.get("same_size"), Some("false"));
@@ -244,6 +261,7 @@ mod tests {
         assert_eq!(info.get("accumulate_ops"), Some("same_op"));
         assert_eq!(info.get("mpi_accumulate_granularity"), Some("8"));
         assert_eq!(info.get("mpi_minimum_memory_alignment"), Some("4096"));
+        assert_eq!(info.get("onesided_numa_node"), Some("0"));
         assert_eq!(info.get("pizza"), None);
     }
 
@@ -253,6 +271,7 @@ mod tests {
             ("no_locks", "maybe"),
             ("accumulate_ordering", "rar,xyz"),
             ("accumulate_ops", "any"),
+            ("onesided_numa_node", "-1"),
             ("mpi_accumulate_granularity", "0"),
             ("mpi_minimum_memory_alignment", "24"),
         ]);

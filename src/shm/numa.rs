@@ -1,0 +1,36 @@
+//! Memory of the segment on a node of the machine's choosing: the program's.
+#![allow(unsafe_code, reason = "a system call that no crate wraps")]
+
+use super::os::page_size;
+use nix::libc;
+
+/// Of the nodes that a mask of one word can name.
+const NODES: u32 = u64::BITS;
+/// Only from the nodes given (`MPOL_BIND`).
+const BIND: libc::c_int = 2;
+/// Also what is there already (`MPOL_MF_MOVE`).
+const MOVE: libc::c_uint = 2;
+
+/// Moves the whole pages among the `bytes` mapped bytes at `start` to `node`, and has later ones
+/// taken from there; whether the kernel does so.
+pub(super) fn place(start: *mut u8, bytes: u64, node: u32) -> bool {
+    let first = (start as u64).next_multiple_of(page_size());
+    let end = (start as u64 + bytes) / page_size() * page_size();
+    if node >= NODES || first >= end {
+        return false;
+    }
+    let mask = 1u64 << node;
+    // SAFETY: mbind(2) reads one word at `mask`, and changes where pages lie, not what is in them.
+    let outcome = unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            first,
+            end - first,
+            BIND,
+            &raw const mask,
+            libc::c_ulong::from(NODES + 1),
+            MOVE,
+        )
+    };
+    outcome == 0
+}
