@@ -7,7 +7,7 @@ use onesided::{
     Access, Comm, ErrorClass, FenceAssert, Flavour, Group, LockAssert, LockType, Memory, Op,
     PostAssert, Rank, StartAssert, Universe, Window, WindowMemory, WindowOptions,
 };
-use support::{spmd, universe};
+use support::{launch, spmd, universe};
 
 /// Puts, gets and accumulates around the ring, by every kind of synchronisation.
 fn exercise(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u64> {
@@ -417,4 +417,29 @@ fn windows_that_are_only_dropped_do_not_keep_a_rank_in_the_job() {
         world.barrier().unwrap();
         drop((window, dynamic, kept));
     });
+}
+
+#[test]
+fn a_rank_that_has_left_the_job_is_not_reached_any_more() {
+    let outcome = launch(2, &[], |universe| {
+        let world = universe.world();
+        let window = Window::create(world, vec![7u64; 4]).unwrap();
+        world.barrier().unwrap();
+        if world.rank() == 1 {
+            return;
+        }
+        // Rank 1 drops its window without freeing it, and leaves.
+        let mut window = window;
+        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let error = loop {
+            if let Err(error) = all.get_flush(&mut [0], Rank(1), 0) {
+                break error;
+            }
+        };
+        assert_eq!(error.class(), ErrorClass::RmaShared, "{error}");
+        assert!(error.to_string().contains("left the job"), "{error}");
+    });
+    if let Some(outcome) = outcome {
+        assert!(outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
+    }
 }

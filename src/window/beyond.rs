@@ -72,7 +72,7 @@ impl Win {
             Beyond::Private(privates) => {
                 let private = &privates[target as usize];
                 let at = private.span.at(disp, self.part(target).disp_unit, bytes);
-                let via = self.via(target, private.process);
+                let via = self.via(call, target, private.process)?;
                 Ok(at.map(|at| Reached { at, via, sharing: None }))
             }
             Beyond::Dynamic { directories, processes } => {
@@ -85,7 +85,7 @@ impl Win {
                 };
                 let into = disp - region.address;
                 let (at, via) = match region.offset {
-                    None => (disp as *mut u8, self.via(target, processes[target as usize])),
+                    None => (disp as *mut u8, self.via(call, target, processes[target as usize])?),
                     Some(offset) => {
                         let at = context.segment.mapping().at(offset + into, bytes);
                         (at.ok_or(Error::Damaged { what: "attachment" })?, Via::Mapped)
@@ -96,8 +96,18 @@ impl Win {
         }
     }
 
-    fn via(&self, target: u32, process: Process) -> Via {
-        if target == self.comm().rank() { Via::Own } else { Via::Kernel(process) }
+    fn via(&self, call: Call, target: u32, process: Process) -> Result<Via> {
+        if target == self.comm().rank() {
+            return Ok(Via::Own);
+        }
+        // Its number may soon be another process's. (A rank that ends without saying that it has
+        // finished ends the job.)
+        let world = self.comm().group().world_ranks()[target as usize];
+        if self.context().segment.slot(world)?.finished.load() != 0 {
+            let source = std::io::Error::other("the rank has left the job");
+            return Err(self.kernel_error(call, target, source));
+        }
+        Ok(Via::Kernel(process))
     }
 
     /// The private part of a rank, empty if it has none.
