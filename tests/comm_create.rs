@@ -4,8 +4,7 @@
 mod support;
 
 use onesided::{Comm, Comparison, ErrorClass, Group, Info, Op, Rank, SplitType, Window};
-use std::os::unix::fs::MetadataExt;
-use support::{job, spmd};
+use support::{job, occupied, spmd};
 
 /// What the members of `comm` are as ranks of the world, told by themselves.
 fn members(comm: &Comm, world: &Comm) -> Vec<u32> {
@@ -187,18 +186,6 @@ fn freeing_one_communicator_on_one_rank_only_is_a_mismatch() {
         assert_eq!(kept.allreduce(&[1u8], Op::Sum).unwrap(), [2]);
         kept.free().unwrap();
     });
-}
-
-/// Bytes of memory that the job's segment occupies.
-fn occupied() -> u64 {
-    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap());
-    let ours = descriptors.filter(|entry| {
-        let target = std::fs::read_link(entry.path()).unwrap_or_default();
-        target.to_string_lossy().contains("onesided")
-    });
-    let files = ours.filter_map(|entry| std::fs::metadata(entry.path()).ok());
-    let segment = files.max_by_key(|file| file.len()).expect("the segment is open");
-    segment.blocks() * 512
 }
 
 #[test]

@@ -8,8 +8,7 @@ use onesided::{
     Window, WindowOptions,
 };
 use std::mem::ManuallyDrop;
-use std::os::unix::fs::MetadataExt;
-use support::{job, spmd};
+use support::{job, occupied, spmd};
 
 #[test]
 fn attributes_are_those_given() {
@@ -76,18 +75,6 @@ fn thousands_of_windows_live_at_once() {
             windows.swap_remove(k).free().unwrap();
         }
     });
-}
-
-/// Bytes of memory that the job's segment occupies.
-fn occupied() -> u64 {
-    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap());
-    let ours = descriptors.filter(|entry| {
-        let target = std::fs::read_link(entry.path()).unwrap_or_default();
-        target.to_string_lossy().contains("onesided")
-    });
-    let files = ours.filter_map(|entry| std::fs::metadata(entry.path()).ok());
-    let segment = files.max_by_key(|file| file.len()).expect("the segment is open");
-    segment.blocks() * 512
 }
 
 /// Sizes from a byte to two megabytes.

@@ -6,6 +6,7 @@
 
 use onesided::{Comm, Universe};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -98,4 +99,16 @@ pub fn run(command: &mut Command, name: &str) -> Outcome {
     let output = output.join().expect("the reader ends");
     assert!(!hangs, "{name} hung after {:?}:\n{output}", started.elapsed());
     Outcome { status, output }
+}
+
+/// Bytes of memory that the job's segment occupies.
+pub fn occupied() -> u64 {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap());
+    let ours = descriptors.filter(|entry| {
+        let target = std::fs::read_link(entry.path()).unwrap_or_default();
+        target.to_string_lossy().contains("onesided")
+    });
+    let files = ours.filter_map(|entry| std::fs::metadata(entry.path()).ok());
+    let segment = files.max_by_key(|file| file.len()).expect("the segment is open");
+    segment.blocks() * 512
 }
