@@ -19,7 +19,7 @@ mod exchange;
 mod free;
 mod handles;
 mod moves;
-mod outcome;
+pub(crate) mod outcome;
 mod reduction;
 mod reductions;
 mod room;
@@ -33,7 +33,8 @@ use crate::handler::ErrorHandler;
 use crate::prim::Word32;
 use crate::sync::Round;
 use crate::universe::Context;
-use exchange::{Collective, Description};
+pub(crate) use exchange::Collective;
+use exchange::Description;
 use room::Room;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -168,7 +169,7 @@ impl Comm {
     }
 
     /// Runs the body of a collective.
-    fn collectively<R>(
+    pub(crate) fn collectively<R>(
         &self,
         call: Call,
         body: impl FnOnce(&mut Collective<'_>) -> Result<R>,

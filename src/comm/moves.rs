@@ -129,16 +129,6 @@ impl Comm {
         })
     }
 
-    /// The broadcast of another collective call, which the errors then name.
-    pub(crate) fn broadcast_within<T: Element>(
-        &self,
-        call: Call,
-        buffer: &mut [T],
-        root: Rank,
-    ) -> Result<()> {
-        self.begin(call)?.broadcast(buffer, root)
-    }
-
     /// The allgather of another collective call, which the errors then name.
     pub(crate) fn allgather_within<T: Element>(&self, call: Call, mine: &[T]) -> Result<Vec<T>> {
         self.begin(call)?.allgather(mine)

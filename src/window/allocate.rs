@@ -35,10 +35,10 @@ impl WindowOptions {
 
     fn allocate_as(&self, flavour: Flavour, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
         let call = flavour.call();
-        comm.within(call, || {
+        comm.collectively(call, |ranks| {
             let unit = self.disp_unit.unwrap_or(unit);
             let mine = [bytes, unit, self.hints.flags, self.hints.alignment];
-            let all = comm.allgather_within(call, &mine)?;
+            let all = ranks.allgather(&mine)?;
             let theirs = || all.chunks_exact(mine.len());
             let wishes: Vec<Wish> =
                 theirs().map(|wish| Wish { bytes: wish[0], disp_unit: wish[1] }).collect();
@@ -48,7 +48,7 @@ impl WindowOptions {
             let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
             let follows = if apart { Follows::Parts { align } } else { Follows::OneRun { align } };
             let plan = Plan::new(comm, call, &wishes, follows)?;
-            let block = block::take(&making, &plan)?;
+            let block = block::take(ranks, &making, &plan)?;
             let parts = mapped_parts(comm, &plan, block)?;
             let win = Win::assemble(making, &plan, block, parts)?;
             win.advise(plan.first(block), plan.bytes());

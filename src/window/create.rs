@@ -5,7 +5,7 @@ use super::beyond::{Beyond, Private};
 use super::plan::{Follows, Plan, Wish};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
-use crate::comm::Comm;
+use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
 use crate::launch;
 use crate::shm::{Process, Span};
@@ -56,11 +56,11 @@ impl WindowOptions {
         unit: u64,
     ) -> Result<Win> {
         let call = Call::WinCreate;
-        comm.within(call, || {
+        comm.collectively(call, |ranks| {
             let mut mine = offer(comm, start, bytes, self.disp_unit.unwrap_or(unit));
             mine.flags = self.hints.flags;
             let mine: [u64; WORDS] = bytemuck::cast(mine);
-            let all = comm.allgather_within(call, &mine)?;
+            let all = ranks.allgather(&mine)?;
             let offers: &[Offer] = bytemuck::cast_slice(&all);
             check_bases(comm, offers)?;
             let wishes: Vec<Wish> =
@@ -68,8 +68,8 @@ impl WindowOptions {
             let making = self.making(comm, Flavour::Create, offers.iter().map(|o| o.flags));
             making.hints.check(comm, call, &wishes)?;
             let plan = Plan::new(comm, call, &wishes, Follows::Nothing)?;
-            let beyond = private_parts(comm, offers)?;
-            let block = block::take(&making, &plan)?;
+            let beyond = private_parts(ranks, comm, offers)?;
+            let block = block::take(ranks, &making, &plan)?;
             let parts = parts(comm, offers)?;
             let mut win = Win::assemble(making, &plan, block, parts)?;
             win.beyond = beyond;
@@ -87,17 +87,17 @@ impl WindowOptions {
     /// [`Error::NoMemory`], [`Error::RankFailed`].
     pub fn create_dynamic_bytes(&self, comm: &Comm) -> Result<Win> {
         let call = Call::WinCreateDynamic;
-        comm.within(call, || {
+        comm.collectively(call, |ranks| {
             admit(comm);
             let mine = [Process::own().number() as u64, self.hints.flags];
-            let all = comm.allgather_within(call, &mine)?;
+            let all = ranks.allgather(&mine)?;
             let theirs = || all.chunks_exact(mine.len());
             let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
             let making = self.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
             let n = comm.size() as usize;
             let wishes = vec![Wish { bytes: 0, disp_unit: 1 }; n];
             let plan = Plan::new(comm, call, &wishes, Follows::Directories)?;
-            let block = block::take(&making, &plan)?;
+            let block = block::take(ranks, &making, &plan)?;
             let nothing = Part { span: Span::nothing(), disp_unit: 1 };
             let mut win = Win::assemble(making, &plan, block, vec![nothing; n].into())?;
             let directories = comm.context().segment.place_all(block + plan.directories, n)?;
@@ -156,7 +156,7 @@ fn parts(comm: &Comm, offers: &[Offer]) -> Result<Box<[Part]>> {
 }
 
 /// The private parts, after every rank has tried to reach every other's.
-fn private_parts(comm: &Comm, offers: &[Offer]) -> Result<Beyond> {
+fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> Result<Beyond> {
     if offers.iter().all(|offer| offer.process == 0) {
         return Ok(Beyond::Nothing);
     }
@@ -168,7 +168,7 @@ fn private_parts(comm: &Comm, offers: &[Offer]) -> Result<Beyond> {
             Some([owner as u64 + 1, refusal.raw_os_error().unwrap_or_default() as u64])
         },
     );
-    let verdicts = comm.allgather_within(Call::WinCreate, &refused.unwrap_or_default())?;
+    let verdicts = ranks.allgather(&refused.unwrap_or_default())?;
     let refusal = verdicts.chunks_exact(2).enumerate().find(|(_, verdict)| verdict[0] != 0);
     match refusal {
         None => Ok(Beyond::Private(privates)),
