@@ -167,6 +167,32 @@ pub enum Call {
     Pack,
     /// `MPI_Unpack`.
     Unpack,
+    /// Waiting until an element of this rank's own part satisfies a condition.
+    WaitUntil,
+    /// Asking whether an element of this rank's own part satisfies a condition.
+    TestUntil,
+    /// A put that is counted at its target.
+    PutNotify,
+    /// A get that is counted at its target.
+    GetNotify,
+    /// An accumulate that is counted at its target.
+    AccumulateNotify,
+    /// A notification without data.
+    Notify,
+    /// Waiting for notifications.
+    WaitNotify,
+    /// Asking whether notifications have come.
+    TestNotify,
+    /// Locking a window mutex.
+    MutexLock,
+    /// Unlocking a window mutex.
+    MutexUnlock,
+    /// Appending to a window queue.
+    QueuePush,
+    /// Removing from a window queue.
+    QueuePop,
+    /// A function of a distributed counter.
+    Counter,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -251,6 +277,19 @@ const NAMES: &[(Call, &str)] = &[
     (Call::TypeDup, "type dup"),
     (Call::Pack, "pack"),
     (Call::Unpack, "unpack"),
+    (Call::WaitUntil, "wait_until"),
+    (Call::TestUntil, "test_until"),
+    (Call::PutNotify, "put_notify"),
+    (Call::GetNotify, "get_notify"),
+    (Call::AccumulateNotify, "accumulate_notify"),
+    (Call::Notify, "notify"),
+    (Call::WaitNotify, "wait_notify"),
+    (Call::TestNotify, "test_notify"),
+    (Call::MutexLock, "mutex lock"),
+    (Call::MutexUnlock, "mutex unlock"),
+    (Call::QueuePush, "queue push"),
+    (Call::QueuePop, "queue pop"),
+    (Call::Counter, "counter"),
 ];
 
 impl Call {

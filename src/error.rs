@@ -170,6 +170,21 @@ pub enum Error {
         /// The unit, in bytes.
         disp_unit: u64,
     },
+    /// An element that is not aligned to its size, where it must be (`MPI_ERR_DISP`).
+    #[error(
+        "{at}: the element at displacement {displacement} (unit {disp_unit} bytes) does not lie at \
+         an address aligned to its {bytes} bytes"
+    )]
+    Alignment {
+        /// Where.
+        at: Place,
+        /// In displacement units of the rank whose part it is.
+        displacement: u64,
+        /// That displacement unit, in bytes.
+        disp_unit: u32,
+        /// Size and alignment of the element, in bytes.
+        bytes: usize,
+    },
     /// The target buffer is not in memory that the target has attached (`MPI_ERR_RMA_RANGE`).
     #[error("{at}: no region that rank {target} has attached holds {bytes} bytes at {address:#x}")]
     NotAttached {

@@ -94,7 +94,8 @@ pub use op::Op;
 pub use ops::Request;
 pub use universe::Universe;
 pub use window::{
-    FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, WinKeyval, WindowOptions,
+    FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, Until, WinKeyval,
+    WindowOptions,
 };
 
 /// The engine: untyped windows, with MPI's calls and every check at run time.

@@ -27,6 +27,7 @@ const RULES: &[Rule] = &[
             "src/ops/accumulate.rs",
             "src/ops/untyped.rs",
             "src/window/local.rs",
+            "src/window/watch.rs",
             "src/window/create.rs",
             "src/memory.rs",
             "src/epoch/exposed.rs",

@@ -157,7 +157,7 @@ mod sealed {
 
 /// An element type whose equality is that of its bytes, for `compare_and_swap`, which the
 /// standard defines for integer types only (MPI-4.1 §12.3.4).
-pub trait Integer: Element + Eq {}
+pub trait Integer: Element + Ord {}
 
 /// Implements [`Element`]: datatype, carrier, whether integer, and the table of operations.
 macro_rules! elements {

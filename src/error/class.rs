@@ -74,7 +74,7 @@ impl Error {
             Error::Operation { .. } => ErrorClass::Op,
             Error::Conflict { .. } => ErrorClass::RmaConflict,
             Error::Size { .. } => ErrorClass::Size,
-            Error::DispUnit { .. } => ErrorClass::Disp,
+            Error::DispUnit { .. } | Error::Alignment { .. } => ErrorClass::Disp,
             Error::Group { .. } => ErrorClass::Group,
             Error::Base { .. } => ErrorClass::Base,
             Error::Attach { .. } => ErrorClass::RmaAttach,

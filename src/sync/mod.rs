@@ -15,7 +15,6 @@ mod passive;
 mod pscw;
 #[allow(dead_code, reason = "the windows have yet to offer it")]
 pub mod queue;
-#[allow(dead_code, reason = "the windows have yet to offer it")]
 pub mod watch;
 
 use crate::prim::{CachePadded, Word32};

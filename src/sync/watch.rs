@@ -49,10 +49,15 @@ pub fn until(
     if !look() {
         watch(watchers, bell, look, waiter)?;
     }
+    found();
+    Ok(())
+}
+
+/// The end of every successful look, also of one that nobody waited for.
+pub fn found() {
     // Observes what the writer completed before the store that `look` found; pairs with the
     // MEM_SYNC between the two. Fails without it: models/watch.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::WatchPost);
-    Ok(())
 }
 
 #[cold]

@@ -83,6 +83,9 @@ impl Win {
         } else if since.load() == 0 {
             since.store(self.fences.load());
         }
+        // Behind the MEM_SYNC that publishes this rank's operations, and before it waits for
+        // ranks that may themselves be watching.
+        self.ring_all();
     }
 
     /// Waits until every rank has arrived at the latest fence of this one, so that what they said
@@ -168,6 +171,7 @@ impl Win {
             may.map_err(|problem| self.wrong_epoch(Call::Complete, problem))?;
             let targets = self.epochs.completed();
             sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
+            self.ring(targets);
             Ok(())
         })
     }

@@ -19,6 +19,7 @@ mod options;
 mod passive;
 mod plan;
 mod state;
+mod watch;
 
 use crate::attribute::Attributes;
 use crate::call::Call;
@@ -44,6 +45,7 @@ pub use crate::sync::Held as LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
 pub use attributes::WinKeyval;
 pub use options::WindowOptions;
+pub use watch::Until;
 
 /// A window of the engine (`MPI_Win`), as one rank sees it.
 ///

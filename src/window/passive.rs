@@ -1,7 +1,7 @@
 //! Passive target synchronisation: locks, flush, win_sync (MPI-2.2 §11.4.3, MPI-4.1 §12.5).
 
 use super::grant::Access;
-use super::{LockAssert, LockType, Win};
+use super::{Flavour, LockAssert, LockType, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -78,6 +78,7 @@ impl Win {
             } else {
                 sync::unlock(&self.words.lock_all, &self.words_of(target.0).lock, held);
             }
+            self.ring([target.0]);
             self.epochs.unlocked(target.0);
             Ok(())
         })
@@ -115,6 +116,7 @@ impl Win {
             let may = self.epochs.may_unlock_all();
             let nocheck = may.map_err(|problem| self.wrong_epoch(Call::UnlockAll, problem))?;
             sync::unlock_all((!nocheck).then_some(&*self.words.lock_all));
+            self.ring_all();
             self.epochs.unlocked_all();
             Ok(())
         })
@@ -129,6 +131,8 @@ impl Win {
     pub fn flush(&self, target: Rank) -> Result<()> {
         self.handled(self.check_flush(Call::Flush, target))?;
         sync::flush();
+        // `MPI_PROC_NULL` has no part that anybody could watch.
+        self.ring(Some(target.0).filter(|target| *target < self.comm.size()));
         Ok(())
     }
 
@@ -139,6 +143,7 @@ impl Win {
     pub fn flush_all(&self) -> Result<()> {
         self.handled(self.check_flush_all(Call::FlushAll))?;
         sync::flush_all();
+        self.ring_all();
         Ok(())
     }
 
@@ -168,6 +173,11 @@ impl Win {
     /// synchronisation with others. Allowed in any epoch and in none. Local; never blocks.
     pub fn sync(&self) {
         sync::win_sync();
+        match self.flavour {
+            // Its stores may have gone to any part.
+            Flavour::Shared => self.ring_all(),
+            _ => self.ring([self.comm.rank()]),
+        }
     }
 
     #[inline]
