@@ -97,6 +97,51 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     {
         self.window().win.compare_and_swap(new, compare, result, target, disp)
     }
+
+    /// [`Access::put`] that counts itself in counter number `counter` of the target when it is
+    /// complete there, without a flush. See [`Win::put_notify`](crate::engine::Win::put_notify).
+    ///
+    /// # Errors
+    /// See the trait; [`Error::Argument`](crate::Error::Argument) for a counter that the target has
+    /// not.
+    #[inline]
+    fn put_notify(&self, origin: &'b [T], target: Rank, disp: u64, counter: u32) -> Result<()> {
+        self.window().win.put_notify(origin, target, disp, counter)
+    }
+
+    /// [`Access::get`] that counts itself at the target when it has read.
+    ///
+    /// # Errors
+    /// As [`Access::put_notify`].
+    #[inline]
+    fn get_notify(&self, origin: &'b mut [T], target: Rank, disp: u64, counter: u32) -> Result<()> {
+        self.window().win.get_notify(origin, target, disp, counter)
+    }
+
+    /// [`Access::accumulate`] that counts itself at the target when it is complete there.
+    ///
+    /// # Errors
+    /// As [`Access::put_notify`]; [`Error::Operation`](crate::Error::Operation).
+    #[inline]
+    fn accumulate_notify(
+        &self,
+        origin: &'b [T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+        counter: u32,
+    ) -> Result<()> {
+        self.window().win.accumulate_notify(origin, op, target, disp, counter)
+    }
+
+    /// Counts at the target that all operations so far on it are complete there.
+    ///
+    /// # Errors
+    /// As [`Access::put_notify`].
+    #[inline]
+    fn notify(&self, target: Rank, counter: u32) -> Result<()> {
+        self.window().win.notify(target, counter)
+    }
 }
 
 pub(super) mod sealed {

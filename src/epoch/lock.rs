@@ -185,4 +185,48 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     {
         self.window.win.compare_and_swap(new, compare, result, self.target, disp)
     }
+
+    /// [`LockedTarget::put`] that counts itself in counter number `counter` of the target when it is
+    /// complete there, without a flush. See [`Win::put_notify`](crate::engine::Win::put_notify).
+    ///
+    /// # Errors
+    /// See the type; [`Error::Argument`](crate::Error::Argument) for a counter that the target has
+    /// not.
+    #[inline]
+    pub fn put_notify(&self, origin: &'b [T], disp: u64, counter: u32) -> Result<()> {
+        self.window.win.put_notify(origin, self.target, disp, counter)
+    }
+
+    /// [`LockedTarget::get`] that counts itself at the target when it has read.
+    ///
+    /// # Errors
+    /// As [`LockedTarget::put_notify`].
+    #[inline]
+    pub fn get_notify(&self, origin: &'b mut [T], disp: u64, counter: u32) -> Result<()> {
+        self.window.win.get_notify(origin, self.target, disp, counter)
+    }
+
+    /// [`LockedTarget::accumulate`] that counts itself at the target when it is complete there.
+    ///
+    /// # Errors
+    /// As [`LockedTarget::put_notify`]; [`Error::Operation`](crate::Error::Operation).
+    #[inline]
+    pub fn accumulate_notify(
+        &self,
+        origin: &'b [T],
+        op: Op,
+        disp: u64,
+        counter: u32,
+    ) -> Result<()> {
+        self.window.win.accumulate_notify(origin, op, self.target, disp, counter)
+    }
+
+    /// Counts at the target that all operations so far on it are complete there.
+    ///
+    /// # Errors
+    /// As [`LockedTarget::put_notify`].
+    #[inline]
+    pub fn notify(&self, counter: u32) -> Result<()> {
+        self.window.win.notify(self.target, counter)
+    }
 }

@@ -33,6 +33,7 @@ mod pscw;
 mod request;
 mod shared;
 mod view;
+mod waiting;
 mod window;
 
 pub use access::Access;

@@ -2,9 +2,8 @@
 
 use super::Window;
 use crate::comm::Comm;
-use crate::datatype::{Element, Integer};
+use crate::datatype::Element;
 use crate::error::Result;
-use crate::window::Until;
 
 /// A window during an epoch: this rank's own part by copying, and the window's attributes.
 ///
@@ -60,28 +59,6 @@ impl<T: Element> WindowView<'_, T> {
     /// [`Error::Range`](crate::Error::Range)
     pub fn store(&self, disp: u64, from: &[T]) -> Result<()> {
         self.window.store(disp, from)
-    }
-
-    /// As [`Window::wait_until`].
-    ///
-    /// # Errors
-    /// As [`Window::wait_until`].
-    pub fn wait_until(&self, disp: u64, until: Until, value: T) -> Result<T>
-    where
-        T: Integer,
-    {
-        self.window.wait_until(disp, until, value)
-    }
-
-    /// As [`Window::test_until`].
-    ///
-    /// # Errors
-    /// As [`Window::wait_until`].
-    pub fn test_until(&self, disp: u64, until: Until, value: T) -> Result<Option<T>>
-    where
-        T: Integer,
-    {
-        self.window.test_until(disp, until, value)
     }
 
     /// As [`Window::sync`].

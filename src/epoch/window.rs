@@ -2,12 +2,12 @@
 
 use super::{AccessSide, Exposed, ExposureSide};
 use crate::comm::Comm;
-use crate::datatype::{Element, Integer};
+use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
-use crate::window::{Flavour, Until, Win, WinKeyval, WindowOptions};
+use crate::window::{Flavour, Win, WinKeyval, WindowOptions};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -172,32 +172,6 @@ impl<T: Element> Window<T> {
     /// [`Error::Range`](crate::Error::Range)
     pub fn store(&self, disp: u64, from: &[T]) -> Result<()> {
         self.win.store(disp, from)
-    }
-
-    /// Waits until the element at `disp` of this rank's own part compares with `value` as `until`
-    /// says, and returns it. Which writes are noticed: see [`Win::wait_until`].
-    ///
-    /// Local, in any epoch and in none; blocks until then.
-    ///
-    /// # Errors
-    /// [`Error::Range`](crate::Error::Range), [`Error::Alignment`](crate::Error::Alignment),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
-    pub fn wait_until(&self, disp: u64, until: Until, value: T) -> Result<T>
-    where
-        T: Integer,
-    {
-        self.win.wait_until(disp, until, value)
-    }
-
-    /// As [`Window::wait_until`] if that would not block; `None`, without any effect, if it would.
-    ///
-    /// # Errors
-    /// As [`Window::wait_until`].
-    pub fn test_until(&self, disp: u64, until: Until, value: T) -> Result<Option<T>>
-    where
-        T: Integer,
-    {
-        self.win.test_until(disp, until, value)
     }
 
     /// `MPI_Win_sync`: orders this rank's local loads and stores before it against those after

@@ -7,9 +7,11 @@
 //! 2. [`transfer`] has put and get, the two directions of one copy.
 //! 3. [`accumulate`] has one update routine under all four accumulates.
 //! 4. [`request`] has the operations with requests, which are complete at once.
-//! 5. [`untyped`] is the same for callers who know the datatype only at run time.
+//! 5. [`notify`] has operations that count themselves at their target.
+//! 6. [`untyped`] is the same for callers who know the datatype only at run time.
 
 mod accumulate;
+mod notify;
 mod request;
 mod target;
 mod transfer;

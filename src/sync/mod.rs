@@ -9,7 +9,6 @@ mod exclusion;
 mod lock;
 #[allow(dead_code, reason = "the windows have yet to offer it")]
 pub mod mcs;
-#[allow(dead_code, reason = "the windows have yet to offer it")]
 pub mod notify;
 mod passive;
 mod pscw;

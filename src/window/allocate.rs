@@ -1,6 +1,6 @@
 //! Windows over memory that the library allocates: `MPI_Win_allocate`, `MPI_Win_allocate_shared`.
 
-use super::hints::NONCONTIG;
+use super::hints::{Hints, NONCONTIG};
 use super::plan::{Follows, Plan, Wish};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
@@ -37,14 +37,15 @@ impl WindowOptions {
         let call = flavour.call();
         comm.collectively(call, |ranks| {
             let unit = self.disp_unit.unwrap_or(unit);
-            let mine = [bytes, unit, self.hints.flags, self.hints.alignment];
+            let Hints { flags, alignment, .. } = self.hints;
+            let mine = [bytes, unit, u64::from(self.notifications), flags, alignment];
             let all = ranks.allgather(&mine)?;
             let theirs = || all.chunks_exact(mine.len());
-            let wishes: Vec<Wish> =
-                theirs().map(|wish| Wish { bytes: wish[0], disp_unit: wish[1] }).collect();
-            let making = self.making(comm, flavour, theirs().map(|wish| wish[2]));
+            let wish = |w: &[u64]| Wish { bytes: w[0], disp_unit: w[1], notifications: w[2] };
+            let wishes: Vec<Wish> = theirs().map(wish).collect();
+            let making = self.making(comm, flavour, theirs().map(|wish| wish[3]));
             making.hints.check(comm, call, &wishes)?;
-            let align = theirs().map(|wish| wish[3]).fold(1, u64::max);
+            let align = theirs().map(|wish| wish[4]).fold(1, u64::max);
             let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
             let follows = if apart { Follows::Parts { align } } else { Follows::OneRun { align } };
             let plan = Plan::new(comm, call, &wishes, follows)?;

@@ -21,11 +21,20 @@ struct Offer {
     disp_unit: u64,
     /// The rank's process number if the memory is private, else 0.
     process: u64,
+    /// How many notification counters the rank asks for.
+    notifications: u64,
     /// The rank's hints.
     flags: u64,
 }
 
 const WORDS: usize = size_of::<Offer>() / 8;
+
+impl Offer {
+    fn wish(&self) -> Wish {
+        let Offer { bytes, disp_unit, notifications, .. } = *self;
+        Wish { bytes, disp_unit, notifications }
+    }
+}
 
 impl WindowOptions {
     /// `MPI_Win_create` (MPI-2.2 §11.2.1) over the `bytes` bytes at `start`; 0 bytes are allowed.
@@ -59,12 +68,12 @@ impl WindowOptions {
         comm.collectively(call, |ranks| {
             let mut mine = offer(comm, start, bytes, self.disp_unit.unwrap_or(unit));
             mine.flags = self.hints.flags;
+            mine.notifications = u64::from(self.notifications);
             let mine: [u64; WORDS] = bytemuck::cast(mine);
             let all = ranks.allgather(&mine)?;
             let offers: &[Offer] = bytemuck::cast_slice(&all);
             check_bases(comm, offers)?;
-            let wishes: Vec<Wish> =
-                offers.iter().map(|o| Wish { bytes: o.bytes, disp_unit: o.disp_unit }).collect();
+            let wishes: Vec<Wish> = offers.iter().map(Offer::wish).collect();
             let making = self.making(comm, Flavour::Create, offers.iter().map(|o| o.flags));
             making.hints.check(comm, call, &wishes)?;
             let plan = Plan::new(comm, call, &wishes, Follows::Nothing)?;
@@ -89,13 +98,15 @@ impl WindowOptions {
         let call = Call::WinCreateDynamic;
         comm.collectively(call, |ranks| {
             admit(comm);
-            let mine = [Process::own().number() as u64, self.hints.flags];
+            let own = Process::own().number() as u64;
+            let mine = [own, self.hints.flags, u64::from(self.notifications)];
             let all = ranks.allgather(&mine)?;
             let theirs = || all.chunks_exact(mine.len());
             let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
             let making = self.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
             let n = comm.size() as usize;
-            let wishes = vec![Wish { bytes: 0, disp_unit: 1 }; n];
+            let wish = |w: &[u64]| Wish { bytes: 0, disp_unit: 1, notifications: w[2] };
+            let wishes: Vec<Wish> = theirs().map(wish).collect();
             let plan = Plan::new(comm, call, &wishes, Follows::Directories)?;
             let block = block::take(ranks, &making, &plan)?;
             let nothing = Part { span: Span::nothing(), disp_unit: 1 };
@@ -109,12 +120,12 @@ impl WindowOptions {
 
 fn offer(comm: &Comm, start: *mut u8, bytes: u64, disp_unit: u64) -> Offer {
     match comm.context().segment.offset_of(start, bytes) {
-        Some(at) => Offer { at, bytes, disp_unit, process: 0, flags: 0 },
-        None if bytes == 0 => Offer { at: 0, bytes, disp_unit, process: 0, flags: 0 },
+        Some(at) => Offer { at, bytes, disp_unit, process: 0, ..Zeroable::zeroed() },
+        None if bytes == 0 => Offer { at: 0, bytes, disp_unit, process: 0, ..Zeroable::zeroed() },
         None => {
             admit(comm);
             let process = Process::own().number() as u64;
-            Offer { at: start as u64, bytes, disp_unit, process, flags: 0 }
+            Offer { at: start as u64, bytes, disp_unit, process, ..Zeroable::zeroed() }
         }
     }
 }

@@ -15,6 +15,7 @@ mod free;
 mod grant;
 mod hints;
 mod local;
+mod notify;
 mod options;
 mod passive;
 mod plan;
@@ -34,6 +35,7 @@ use crate::universe::{Context, InCall};
 use active::Pscw;
 use beyond::Beyond;
 use hints::Hints;
+use notify::Notifications;
 use options::Making;
 use plan::Plan;
 use state::Epochs;
@@ -64,6 +66,7 @@ pub struct Win {
     words: Placed<WindowWords>,
     ranks: PlacedSlice<RankWords>,
     parts: Box<[Part]>,
+    notifications: Notifications,
     beyond: Beyond,
     epochs: Epochs,
     /// Fences that this rank has arrived at.
@@ -127,6 +130,7 @@ impl Win {
             words: segment.place(block + plan.words)?,
             ranks: segment.place_all(block + plan.ranks, comm.size() as usize)?,
             parts,
+            notifications: Notifications::place(segment, plan, block, comm.rank())?,
             beyond: Beyond::Nothing,
             epochs: Epochs::new(comm.size()),
             fences: Word32::default(),

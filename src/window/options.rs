@@ -19,6 +19,7 @@ use crate::info::Info;
 pub struct WindowOptions {
     name: Option<String>,
     pub(super) disp_unit: Option<u64>,
+    pub(super) notifications: u32,
     pub(super) hints: Hints,
 }
 
@@ -37,6 +38,14 @@ impl WindowOptions {
     /// The displacement unit of this rank's part, in bytes, from 1 to 2³¹-1.
     pub fn disp_unit(mut self, bytes: u64) -> Self {
         self.disp_unit = Some(bytes);
+        self
+    }
+
+    /// Gives this rank `counters` notification counters (an extension, see
+    /// [`Win::put_notify`](crate::engine::Win::put_notify)), of 64 bytes each; none if it is not
+    /// called. Ranks may ask for different numbers.
+    pub fn notifications(mut self, counters: u32) -> Self {
+        self.notifications = counters;
         self
     }
 

@@ -1,16 +1,18 @@
 //! Where everything lies in the block of a window.
 //!
 //! ```text
-//! header (name) | words of the window | words of each rank | directory of each rank | parts
+//! header (name) | words of the window | words of each rank | notification counters of each rank |
+//! directory of each rank | parts
 //! ```
 //!
-//! Only dynamic windows have directories; only windows whose memory the library allocates have
+//! Only windows that ask for notification counters have any; only dynamic windows have directories; only windows whose memory the library allocates have
 //! parts.
 
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::shm::{DirectoryWords, WindowHeader, page_size};
+use crate::sync::notify::NotifyCounter;
 use crate::sync::{RankWords, WindowWords};
 
 /// What follows the words in the block.
@@ -37,6 +39,8 @@ pub(super) enum Follows {
 pub(super) struct Wish {
     pub(super) bytes: u64,
     pub(super) disp_unit: u64,
+    /// Notification counters.
+    pub(super) notifications: u64,
 }
 
 /// Offsets within the block, the same on all ranks.
@@ -45,6 +49,10 @@ pub(super) struct Plan {
     pub(super) parts: Vec<(u64, u64, u32)>,
     pub(super) words: u64,
     pub(super) ranks: u64,
+    /// Where the notification counters of all ranks are, one rank's behind another's.
+    pub(super) counters: u64,
+    /// Of those counters, the first of each rank, and behind the last one how many there are.
+    pub(super) first_counters: Vec<u64>,
     /// Where the directories are; of no meaning in other windows.
     pub(super) directories: u64,
     /// Bytes before the parts.
@@ -67,8 +75,11 @@ impl Plan {
         let words = size_of::<WindowHeader>() as u64;
         let ranks = (words + size_of::<WindowWords>() as u64)
             .next_multiple_of(align_of::<RankWords>() as u64);
-        let directories = (ranks + n * size_of::<RankWords>() as u64)
-            .next_multiple_of(align_of::<DirectoryWords>() as u64);
+        let counters = ranks + n * size_of::<RankWords>() as u64;
+        let first_counters = first_counters(wishes);
+        let directories = (counters
+            + first_counters[n as usize] * size_of::<NotifyCounter>() as u64)
+            .next_multiple_of(LINES.max(align_of::<DirectoryWords>() as u64));
         let head = match follows {
             Follows::Directories => directories + n * size_of::<DirectoryWords>() as u64,
             _ => directories,
@@ -83,7 +94,9 @@ impl Plan {
         let Parts { most, end, .. } = parts;
         // The block is aligned to 128 bytes only; what is between makes up for the rest.
         let total = head + end + (most - LINES);
-        Ok(Plan { parts: placed, words, ranks, directories, head, align: most, total })
+        let align = most;
+        let parts = placed;
+        Ok(Plan { parts, words, ranks, counters, first_counters, directories, head, align, total })
     }
 
     /// Bytes of all parts and of what lies between them.
@@ -95,6 +108,16 @@ impl Plan {
     pub(super) fn first(&self, block: u64) -> u64 {
         (block + self.head).next_multiple_of(self.align)
     }
+}
+
+/// How many counters the ranks before each rank have, and how many all have. Each asks for less than
+/// 2³² of them, so the sum and its bytes fit.
+fn first_counters(wishes: &[Wish]) -> Vec<u64> {
+    let ends = wishes.iter().scan(0, |end, wish| {
+        *end += wish.notifications;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 /// Places one part behind the other.
@@ -110,7 +133,7 @@ struct Parts {
 impl Parts {
     fn place(&mut self, rank: u32, wish: Wish) -> Result<(u64, u64, u32)> {
         let at = || Place { call: self.call, window: None, rank: Some(self.rank) };
-        let Wish { bytes, disp_unit: unit } = wish;
+        let Wish { bytes, disp_unit: unit, .. } = wish;
         let disp_unit = i32::try_from(unit).ok().filter(|unit| *unit > 0);
         let disp_unit =
             disp_unit.ok_or_else(|| Error::DispUnit { at: at(), rank, disp_unit: unit })? as u32;

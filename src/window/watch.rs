@@ -146,7 +146,7 @@ impl Win {
     /// Tells whoever watches the part of one of `ranks` that it may have changed. Behind a MEM_SYNC
     /// that is behind the change.
     #[inline(always)]
-    pub(super) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
+    pub(crate) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
         let bells = ranks.into_iter().map(|rank| &self.words_of(rank).bell);
         watch::ring(&self.words.watchers, bells);
     }

@@ -1,0 +1,160 @@
+//! Notification counters of a window, as targets wait on them and origins reach them.
+//!
+//! The protocol is `sync/notify.rs`; the operations that are counted stand in `ops/notify.rs`.
+
+use super::Win;
+use super::plan::Plan;
+use crate::call::Call;
+use crate::error::{Error, Result};
+use crate::prim::Word32;
+use crate::shm::{PlacedSlice, Segment};
+use crate::sync::notify::{self, NotifyCounter};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+/// All counters of a window, and what this rank has consumed of its own.
+pub(super) struct Notifications {
+    /// Nothing where no rank has a counter.
+    counters: Option<PlacedSlice<NotifyCounter>>,
+    /// The first counter of each rank, and behind the last how many there are.
+    first: Box<[u64]>,
+    own: Box<[Consumed]>,
+}
+
+/// How many notifications of one counter this rank has consumed, modulo 2³².
+#[derive(Default)]
+struct Consumed {
+    /// Held by the thread that consumes; the others wait for it, or see that they would have to.
+    turn: Mutex<()>,
+    /// Written in turn.
+    count: Word32,
+}
+
+/// A target never has this many notifications outstanding, so that nobody waits for as many.
+const TOO_MANY: u32 = 1 << 31;
+
+impl Notifications {
+    /// Those of the window whose block is at `block`, for the rank `own`.
+    pub(super) fn place(
+        segment: &Arc<Segment>,
+        plan: &Plan,
+        block: u64,
+        own: u32,
+    ) -> Result<Notifications> {
+        let own = own as usize;
+        let first: Box<[u64]> = plan.first_counters.as_slice().into();
+        let all = first.last().map_or(0, |end| *end as usize);
+        let counters = match all {
+            0 => None,
+            _ => Some(segment.place_all(block + plan.counters, all)?),
+        };
+        let own = (first[own]..first[own + 1]).map(|_| Consumed::default()).collect();
+        Ok(Notifications { counters, first, own })
+    }
+
+    /// How many counters a rank has.
+    fn of(&self, rank: u32) -> u64 {
+        self.first[rank as usize + 1] - self.first[rank as usize]
+    }
+
+    fn find(&self, rank: u32, counter: u32) -> Option<&NotifyCounter> {
+        let all = self.counters.as_ref()?;
+        let at = self.first[rank as usize] + u64::from(counter);
+        (u64::from(counter) < self.of(rank)).then(|| &all[at as usize])
+    }
+}
+
+impl Win {
+    /// Counter number `counter` of `rank`, a rank of the window.
+    pub(crate) fn counter(&self, call: Call, rank: u32, counter: u32) -> Result<&NotifyCounter> {
+        let found = self.notifications.find(rank, counter);
+        found.ok_or_else(|| self.no_such_counter(call, rank, counter))
+    }
+
+    #[cold]
+    fn no_such_counter(&self, call: Call, rank: u32, counter: u32) -> Error {
+        let problem = match self.notifications.of(rank) {
+            0 => format!(
+                "rank {rank} has no notification counter {counter}: it asked for none \
+                 (WindowOptions::notifications)"
+            ),
+            n => format!(
+                "rank {rank} has no notification counter {counter}: it has {n}, numbered from 0"
+            ),
+        };
+        Error::Argument { at: self.place(call), problem }
+    }
+
+    fn own_counter(&self, call: Call, counter: u32) -> Result<(&NotifyCounter, &Consumed)> {
+        let word = self.counter(call, self.comm.rank(), counter)?;
+        Ok((word, &self.notifications.own[counter as usize]))
+    }
+
+    fn check_count(&self, call: Call, counter: u32, count: u32) -> Result<()> {
+        if count < TOO_MANY {
+            return Ok(());
+        }
+        let problem = format!(
+            "{count} notifications of counter {counter}: at most 2^31-1 can be outstanding"
+        );
+        Err(Error::Argument { at: self.place(call), problem })
+    }
+
+    /// Waits until `count` notifications of this rank's counter number `counter` have come that were
+    /// not consumed, and consumes them. The operations that they tell of are then complete, and their
+    /// data can be read without further synchronisation.
+    ///
+    /// An extension, see [`Win::put_notify`]. Local, allowed in any epoch and in none; blocks, asleep
+    /// if need be, until the last of them. Threads of the rank that wait on the same counter take
+    /// turns.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a counter that this rank has not, or 2³¹ notifications or more;
+    /// [`Error::RankFailed`].
+    pub fn wait_notify(&self, counter: u32, count: u32) -> Result<()> {
+        let call = Call::WaitNotify;
+        self.within(call, || {
+            let (word, consumed) = self.own_counter(call, counter)?;
+            self.check_count(call, counter, count)?;
+            let _turn = consumed.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = consumed.count.load();
+            notify::wait(word, &mut seen, count, &self.context().waiter())
+                .map_err(|failed| self.job_failed(failed, call))?;
+            consumed.count.store(seen);
+            Ok(())
+        })
+    }
+
+    /// As [`Win::wait_notify`] if that would not block, and `true`; else no effect, and `false`, also
+    /// while another thread of the rank waits on the counter.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// As [`Win::wait_notify`], except [`Error::RankFailed`].
+    pub fn test_notify(&self, counter: u32, count: u32) -> Result<bool> {
+        let call = Call::TestNotify;
+        self.within(call, || {
+            let (word, consumed) = self.own_counter(call, counter)?;
+            self.check_count(call, counter, count)?;
+            let _turn = match consumed.turn.try_lock() {
+                Ok(turn) => turn,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return Ok(false),
+            };
+            let mut seen = consumed.count.load();
+            let come = notify::test(word, &mut seen, count);
+            consumed.count.store(seen);
+            Ok(come)
+        })
+    }
+
+    /// How many notifications of this rank's counter number `counter` have come that were not
+    /// consumed. Only consuming them lets this rank read what they tell of. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a counter that this rank has not.
+    pub fn notifications(&self, counter: u32) -> Result<u32> {
+        let (word, consumed) = self.handled(self.own_counter(Call::TestNotify, counter))?;
+        Ok(notify::outstanding(word, consumed.count.load()))
+    }
+}
