@@ -70,6 +70,7 @@ mod ops;
 mod prim;
 mod shm;
 mod sync;
+mod tools;
 mod universe;
 mod window;
 
@@ -92,6 +93,7 @@ pub use memory::{Memory, WindowMemory};
 pub use num_complex::Complex;
 pub use op::Op;
 pub use ops::Request;
+pub use tools::{DistributedCounter, WindowMutex, WindowMutexGuard, WindowQueue};
 pub use universe::Universe;
 pub use window::{
     FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, Until, WinKeyval,

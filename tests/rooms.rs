@@ -93,6 +93,7 @@ const LAYERS: &[&[&str]] = &[
     &["window"],
     &["ops"],
     &["epoch"],
+    &["tools"],
 ];
 
 const LONGEST_FILE: usize = 400;

@@ -1,18 +1,14 @@
 #![doc = include_str!("README.md")]
 
 mod barrier;
-#[allow(dead_code, reason = "the windows have yet to offer it")]
 pub mod cells;
-#[allow(dead_code, reason = "the windows have yet to offer it")]
 pub mod counter;
 mod exclusion;
 mod lock;
-#[allow(dead_code, reason = "the windows have yet to offer it")]
 pub mod mcs;
 pub mod notify;
 mod passive;
 mod pscw;
-#[allow(dead_code, reason = "the windows have yet to offer it")]
 pub mod queue;
 pub mod watch;
 

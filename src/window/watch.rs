@@ -14,7 +14,6 @@ use crate::op::{Carrier, Op};
 use crate::sync::watch;
 use bytemuck::{Zeroable, must_cast};
 use std::cell::Cell;
-use std::cmp::Ordering;
 
 /// What [`Win::wait_until`] waits for: how the element compares with the value that is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,9 +39,9 @@ impl Until {
         match self {
             Until::Eq => ordering.is_eq(),
             Until::Ne => ordering.is_ne(),
-            Until::Gt => ordering == Ordering::Greater,
+            Until::Gt => ordering.is_gt(),
             Until::Ge => ordering.is_ge(),
-            Until::Lt => ordering == Ordering::Less,
+            Until::Lt => ordering.is_lt(),
             Until::Le => ordering.is_le(),
         }
     }

@@ -1,0 +1,105 @@
+//! A counter between ranks.
+
+use super::words::{Agreed, NEXT_LINES, Words};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::Result;
+use crate::group::Rank;
+use crate::sync::cells::Cell;
+use crate::sync::counter::{Striped, take_tickets};
+
+/// Two counts of the ranks of a communicator, both zero at first and modulo 2⁶⁴: a *sum*, to which
+/// every rank adds in its own part at the cost of a local atomic addition, and *tickets*, which are
+/// drawn at one rank and of which nobody draws the same twice.
+///
+/// "RMA does not define fine-grained mutexes in memory" (MPI-3, "Lock"), nor counters, but
+/// "provides the primitives": fetch_and_op.
+///
+/// Neither orders other accesses; a synchronisation of the program does. Any thread may use it at any
+/// time.
+///
+/// ```no_run
+/// # fn main() -> onesided::Result<()> {
+/// # let universe = onesided::Universe::init()?;
+/// use onesided::DistributedCounter;
+/// let counter = DistributedCounter::new(universe.world())?;
+/// loop {
+///     let iteration = counter.take_tickets(1)?;
+///     if iteration >= 1000 {
+///         break;
+///     }
+///     counter.add(iteration % 7)?;
+/// }
+/// universe.world().barrier()?;
+/// println!("{}", counter.read()?);
+/// counter.free()
+/// # }
+/// ```
+pub struct DistributedCounter {
+    words: Words,
+    sum: Striped,
+    tickets: Cell,
+    me: u32,
+}
+
+/// Index of the word of the tickets at their home; the stripes of the sum are at 0.
+const TICKETS: u64 = NEXT_LINES;
+
+impl DistributedCounter {
+    /// Makes a counter; its tickets are drawn at rank 0.
+    ///
+    /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on all
+    /// ranks.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn new(comm: &Comm) -> Result<DistributedCounter> {
+        let home = Rank(0);
+        let agreed = Agreed { name: "counter", home, parameters: [("", 0), ("", 0)] };
+        let bytes = |is_home| 8 * if is_home { TICKETS + 1 } else { 1 };
+        let words = Words::new(comm, &agreed, bytes)?;
+        let sum = Striped { stripe: 0, ranks: comm.size() };
+        let tickets = Cell { rank: home.0, index: TICKETS };
+        Ok(DistributedCounter { words, sum, tickets, me: comm.rank() })
+    }
+
+    /// Adds `n` to the sum; to subtract, add `n.wrapping_neg()`. Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn add(&self, n: u64) -> Result<()> {
+        self.sum.add(&self.words.during(Call::Counter), self.me, n)
+    }
+
+    /// The sum. Of what is added meanwhile some may be in it and some not, in any order: it is exact
+    /// when nobody adds, and for one reader it never goes back while nobody subtracts.
+    ///
+    /// Local; never blocks. It costs one load of each rank's part.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn read(&self) -> Result<u64> {
+        self.sum.read(&self.words.during(Call::Counter))
+    }
+
+    /// Draws the next `n` tickets and returns the first: they are it and the `n - 1` numbers that
+    /// follow. The first tickets of all begin with 0; with `n` = 0 it only tells which one is next.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn take_tickets(&self, n: u64) -> Result<u64> {
+        take_tickets(&self.words.during(Call::Counter), self.tickets, n)
+    }
+
+    /// Gives the counter's memory back.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn free(self) -> Result<()> {
+        self.words.free()
+    }
+}

@@ -1,0 +1,162 @@
+//! A fair mutex between ranks.
+
+use super::words::{Agreed, NEXT_LINES, Words};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::Result;
+use crate::group::Rank;
+use crate::sync::cells::Cell;
+use crate::sync::mcs::Mcs;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// A mutex of the ranks of a communicator: one holds it at a time, and it goes round in the order in
+/// which the ranks have asked.
+///
+/// "RMA does not define fine-grained mutexes in memory" (MPI-3, "Lock"), "MPI provides the
+/// primitives": this is the queue lock of Mellor-Crummey and Scott over window operations. A rank
+/// that waits sleeps, on a word of its own part.
+///
+/// What the holder has accessed before it unlocks, in any window and by any operation, store or load,
+/// is complete for whoever locks next: no flush is needed for that.
+///
+/// The threads of a rank take turns; among them there is no order. A thread that locks it twice
+/// deadlocks, or panics.
+///
+/// ```no_run
+/// # fn main() -> onesided::Result<()> {
+/// # let universe = onesided::Universe::init()?;
+/// use onesided::{Rank, WindowMutex};
+/// let mutex = WindowMutex::new(universe.world(), Rank(0))?;
+/// let held = mutex.lock()?;
+/// println!("one rank at a time");
+/// held.unlock()?;
+/// mutex.free()
+/// # }
+/// ```
+pub struct WindowMutex {
+    words: Words,
+    mcs: Mcs,
+    /// The turn of this rank's threads; `true` once the rank's place in the queue is lost.
+    turn: Mutex<bool>,
+}
+
+/// Holds a [`WindowMutex`] until it is unlocked or dropped.
+///
+/// Dropped while panicking it keeps the mutex locked, as the guards of epochs do: what it protects
+/// may be half done, and the rank is about to fail. If the program catches the panic, the rank's own
+/// later calls are errors, and other ranks wait until the job ends.
+#[must_use = "the mutex is unlocked when the guard is dropped"]
+pub struct WindowMutexGuard<'m> {
+    mutex: &'m WindowMutex,
+    turn: MutexGuard<'m, bool>,
+    held: bool,
+}
+
+/// Index of the mutex's own word at the home rank; the rank's two words in the queue are at 0.
+const TAIL: u64 = NEXT_LINES;
+
+impl WindowMutex {
+    /// Makes a mutex, free, with its one common word at rank `home`.
+    ///
+    /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on all
+    /// ranks.
+    ///
+    /// # Errors
+    /// [`Error::Root`](crate::Error::Root) if there is no rank `home`; [`Error::Mismatch`](crate::Error::Mismatch) if the ranks name different
+    /// ones; [`Error::NoMemory`](crate::Error::NoMemory); [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn new(comm: &Comm, home: Rank) -> Result<WindowMutex> {
+        let agreed = Agreed { name: "mutex", home, parameters: [("", 0), ("", 0)] };
+        let words = Words::new(comm, &agreed, |is_home| 8 * if is_home { TAIL + 1 } else { 2 })?;
+        let tail = Cell { rank: home.0, index: TAIL };
+        let mcs = Mcs { tail, node: 0, me: comm.rank() };
+        Ok(WindowMutex { words, mcs, turn: Mutex::new(false) })
+    }
+
+    /// The rank whose part has the mutex's common word; to lock it costs that rank nothing.
+    pub fn home(&self) -> Rank {
+        Rank(self.mcs.tail.rank)
+    }
+
+    /// Locks the mutex.
+    ///
+    /// Local; blocks, asleep if need be, while another rank holds it or has asked before.
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`](crate::Error::RankFailed); [`Error::Epoch`](crate::Error::Epoch) if a thread of this rank has panicked while it held
+    /// the mutex, or has had the first error here.
+    pub fn lock(&self) -> Result<WindowMutexGuard<'_>> {
+        let mut turn = self.turn.lock().or_else(|_| self.is_lost())?;
+        if *turn {
+            return self.is_lost();
+        }
+        let locked = self.mcs.lock(&self.words.during(Call::MutexLock));
+        *turn = locked.is_err();
+        locked.map(|()| WindowMutexGuard { mutex: self, turn, held: true })
+    }
+
+    /// Locks the mutex if nobody holds it, nor another thread of this rank; `None` otherwise.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch) as for [`WindowMutex::lock`].
+    pub fn try_lock(&self) -> Result<Option<WindowMutexGuard<'_>>> {
+        let turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Poisoned(_)) => return self.is_lost(),
+        };
+        if *turn {
+            return self.is_lost();
+        }
+        let locked = self.mcs.try_lock(&self.words.during(Call::MutexLock))?;
+        Ok(locked.then_some(WindowMutexGuard { mutex: self, turn, held: true }))
+    }
+
+    /// Gives the mutex's memory back.
+    ///
+    /// Collective; blocks until every rank has called it. Nobody can hold the mutex then.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn free(self) -> Result<()> {
+        self.words.free()
+    }
+
+    #[cold]
+    fn is_lost<R>(&self) -> Result<R> {
+        let problem = "a thread of this rank has panicked while it held the mutex, or failed to lock \
+                       or unlock it";
+        let win = &self.words.win;
+        win.handled(Err(win.wrong_epoch(Call::MutexLock, problem.into())))
+    }
+
+    fn release(&self, turn: &mut bool) -> Result<()> {
+        let unlocked = self.mcs.unlock(&self.words.during(Call::MutexUnlock));
+        *turn = unlocked.is_err();
+        unlocked
+    }
+}
+
+impl WindowMutexGuard<'_> {
+    /// Unlocks the mutex, and hands it to the rank that has waited longest. Dropping the guard does
+    /// the same, and cannot tell of an error.
+    ///
+    /// Local; blocks only while that rank has yet to say who it is, which it does next.
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`](crate::Error::RankFailed)
+    pub fn unlock(mut self) -> Result<()> {
+        self.held = false;
+        self.mutex.release(&mut self.turn)
+    }
+}
+
+impl Drop for WindowMutexGuard<'_> {
+    fn drop(&mut self) {
+        if self.held && !std::thread::panicking() {
+            // Fails with the job only, of which the next call tells.
+            let _ = self.mutex.release(&mut self.turn);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A bounded queue between ranks.
+
+use super::words::{Agreed, Words};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::datatype::Element;
+use crate::error::{Error, Place, Result};
+use crate::group::Rank;
+use crate::sync::cells::Cell;
+use crate::sync::queue::Queue;
+use std::marker::PhantomData;
+
+/// A first-in first-out queue of elements, to which any rank appends and from which any rank
+/// removes; it lies in the part of one rank, its home.
+///
+/// "RMA does not define fine-grained mutexes in memory" (MPI-3, "Lock"), nor queues, but "provides
+/// the primitives": this is Vyukov's ring of numbered slots over window operations, so producers and
+/// consumers at different slots do not wait for one another, and nobody needs the home rank's help.
+/// Waiting ranks sleep.
+///
+/// What a rank has done before it pushes an item, in any window, is complete for the rank that pops
+/// it.
+///
+/// Any thread may push and pop at any time. A rank that dies in the middle of either ends the job.
+///
+/// ```no_run
+/// # fn main() -> onesided::Result<()> {
+/// # let universe = onesided::Universe::init()?;
+/// use onesided::{Rank, WindowQueue};
+/// let queue = WindowQueue::<u64>::new(universe.world(), Rank(0), 64)?;
+/// queue.push(17)?;
+/// println!("{}", queue.pop()?);
+/// queue.free()
+/// # }
+/// ```
+pub struct WindowQueue<T: Element> {
+    words: Words,
+    queue: Queue,
+    items: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Element> WindowQueue<T> {
+    /// Words of one item.
+    const STRIDE: u64 = (size_of::<T>() as u64).div_ceil(8);
+
+    /// Makes an empty queue of at most `capacity` items in the part of rank `home`.
+    ///
+    /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on all
+    /// ranks.
+    ///
+    /// # Errors
+    /// [`Error::Root`] if there is no rank `home`; [`Error::Argument`] for a capacity of 0 or one
+    /// beyond 2³²; [`Error::Mismatch`] if the ranks give different homes, capacities or sizes of an
+    /// item; [`Error::NoMemory`]; [`Error::RankFailed`].
+    pub fn new(comm: &Comm, home: Rank, capacity: u64) -> Result<Self> {
+        let size = size_of::<T>() as u64;
+        let parameters = [("capacity", capacity), ("bytes of an item", size)];
+        // Where the capacity makes no sense the others learn of it first: it is the same everywhere.
+        let sensible = capacity.clamp(1, MOST);
+        let agreed = Agreed { name: "queue", home, parameters };
+        let bytes = |is_home| match is_home {
+            true if sensible == capacity => 8 * (Queue::words(capacity) + Self::STRIDE * capacity),
+            _ => 0,
+        };
+        let words = Words::new(comm, &agreed, bytes)?;
+        if sensible != capacity {
+            words.free()?;
+            let at = Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank()) };
+            let problem = format!("a queue of capacity {capacity}: it must be from 1 to 2^32");
+            return Err(Error::Argument { at, problem });
+        }
+        let queue = Queue { first: Cell { rank: home.0, index: 0 }, capacity };
+        Ok(WindowQueue { words, queue, items: PhantomData })
+    }
+
+    /// How many items it holds at most.
+    pub fn capacity(&self) -> u64 {
+        self.queue.capacity
+    }
+
+    /// The rank in whose part it lies.
+    pub fn home(&self) -> Rank {
+        Rank(self.queue.first.rank)
+    }
+
+    /// Appends an item.
+    ///
+    /// Local; blocks, asleep if need be, while the queue is full.
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`]
+    pub fn push(&self, item: T) -> Result<()> {
+        let during = self.words.during(Call::QueuePush);
+        self.queue.push(&during, |slot| self.put(item, slot))
+    }
+
+    /// Appends an item; `false`, and no effect, if the queue is full. A slot whose consumer is still
+    /// reading it counts as full.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn try_push(&self, item: T) -> Result<bool> {
+        let during = self.words.during(Call::QueuePush);
+        self.queue.try_push(&during, |slot| self.put(item, slot))
+    }
+
+    /// Removes the oldest item.
+    ///
+    /// Local; blocks, asleep if need be, while the queue is empty.
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`]
+    pub fn pop(&self) -> Result<T> {
+        self.queue.pop(&self.words.during(Call::QueuePop), |slot| self.get(slot))
+    }
+
+    /// Removes the oldest item; `None` if the queue is empty. A slot whose producer is still writing
+    /// it counts as empty.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn try_pop(&self) -> Result<Option<T>> {
+        self.queue.try_pop(&self.words.during(Call::QueuePop), |slot| self.get(slot))
+    }
+
+    /// Gives the queue's memory back, with the items that are still in it.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`], [`Error::RankFailed`].
+    pub fn free(self) -> Result<()> {
+        self.words.free()
+    }
+
+    /// The item's place in the window, behind the words of the queue.
+    fn place(&self, slot: u64) -> u64 {
+        Queue::words(self.queue.capacity) + slot * Self::STRIDE
+    }
+
+    fn put(&self, item: T, slot: u64) -> Result<()> {
+        self.words.win.put(&[item], self.home(), self.place(slot))
+    }
+
+    fn get(&self, slot: u64) -> Result<T> {
+        let mut item = T::zeroed();
+        let place = self.place(slot);
+        self.words.win.get(std::slice::from_mut(&mut item), self.home(), place)?;
+        Ok(item)
+    }
+}
+
+/// Items that fit the arithmetic of sizes, whatever their type.
+const MOST: u64 = 1 << 32;

@@ -1,0 +1,125 @@
+//! The window under a tool, and its operations as the protocols ask for them.
+
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Place, Result};
+use crate::group::Rank;
+use crate::op::Op;
+use crate::sync::cells::{Cell, Cells};
+use crate::window::{LockAssert, Win, WindowOptions};
+
+/// Words of 64 bits at every rank, in an epoch of lock_all that lasts as long as they do.
+pub(super) struct Words {
+    pub(super) win: Win,
+}
+
+/// What one rank says about the tool that it makes; all ranks must say the same.
+pub(super) struct Agreed {
+    /// What the tool is called in errors.
+    pub(super) name: &'static str,
+    /// Where its common words are.
+    pub(super) home: Rank,
+    /// What else must be the same, with its name in errors.
+    pub(super) parameters: [(&'static str, u64); 2],
+}
+
+/// As index of a word: far enough from index 0 to share no line with it, nor a pair of lines.
+pub(super) const NEXT_LINES: u64 = 16;
+
+impl Words {
+    /// Makes `count(home)` words at each rank, all zero.
+    ///
+    /// Collective; the outcome is the same on all ranks.
+    pub(super) fn new(comm: &Comm, agreed: &Agreed, bytes: impl Fn(bool) -> u64) -> Result<Words> {
+        comm.within(Call::WinAllocate, || agreed.check(comm))?;
+        let options = WindowOptions::new().name(agreed.name);
+        let own = bytes(comm.rank() == agreed.home.0);
+        let win = options.allocate_bytes(comm, own, 8)?;
+        win.lock_all(LockAssert::NONE)?;
+        Ok(Words { win })
+    }
+
+    /// The words, for a protocol that `call` goes through.
+    pub(super) fn during(&self, call: Call) -> During<'_> {
+        During { win: &self.win, call }
+    }
+
+    /// Collective; blocks until every rank has called it.
+    pub(super) fn free(self) -> Result<()> {
+        self.win.unlock_all()?;
+        self.win.free()
+    }
+}
+
+impl Agreed {
+    fn check(&self, comm: &Comm) -> Result<()> {
+        let [first, second] = self.parameters;
+        let mine = [u64::from(self.home.0), first.1, second.1];
+        let all = comm.allgather_within(Call::WinAllocate, &mine)?;
+        let at = || Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank()) };
+        if let Some(other) = all.chunks_exact(mine.len()).position(|theirs| theirs != mine) {
+            let theirs = &all[other * mine.len()..][..mine.len()];
+            let (ours, theirs) = (self.words(&mine), self.words(theirs));
+            return Err(Error::Mismatch { at: at(), ours, other: other as u32, theirs });
+        }
+        if self.home.0 >= comm.size() {
+            return Err(Error::Root { at: at(), root: self.home.0, ranks: comm.size() });
+        }
+        Ok(())
+    }
+
+    /// What a rank has said, in words.
+    fn words(&self, said: &[u64]) -> String {
+        let mut text = format!("{} of home rank {}", self.name, said[0]);
+        for ((name, _), value) in self.parameters.iter().zip(&said[1..]) {
+            if !name.is_empty() {
+                text += &format!(", {name} {value}");
+            }
+        }
+        text
+    }
+}
+
+/// The words of a tool during one of its calls.
+pub(super) struct During<'w> {
+    win: &'w Win,
+    call: Call,
+}
+
+impl During<'_> {
+    fn fetch_and_op(&self, at: Cell, op: Op, operand: u64) -> Result<u64> {
+        let mut before = 0;
+        self.win.fetch_and_op(&operand, &mut before, op, Rank(at.rank), at.index)?;
+        Ok(before)
+    }
+}
+
+impl Cells for During<'_> {
+    type Error = Error;
+
+    fn fetch(&self, at: Cell) -> Result<u64> {
+        self.fetch_and_op(at, Op::NoOp, 0)
+    }
+
+    fn replace(&self, at: Cell, value: u64) -> Result<u64> {
+        self.fetch_and_op(at, Op::Replace, value)
+    }
+
+    fn add(&self, at: Cell, n: u64) -> Result<u64> {
+        self.fetch_and_op(at, Op::Sum, n)
+    }
+
+    fn compare_and_swap(&self, at: Cell, expected: u64, new: u64) -> Result<u64> {
+        let mut before = 0;
+        self.win.compare_and_swap(&new, &expected, &mut before, Rank(at.rank), at.index)?;
+        Ok(before)
+    }
+
+    fn flush(&self, rank: u32) -> Result<()> {
+        self.win.flush(Rank(rank))
+    }
+
+    fn wait_until(&self, at: Cell, ready: impl Fn(u64) -> bool) -> Result<u64> {
+        self.win.within(self.call, || self.win.await_value(self.call, at.rank, at.index, ready))
+    }
+}
