@@ -127,13 +127,32 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`].
-    #[inline]
+    #[inline(always)]
     pub fn flush(&self, target: Rank) -> Result<()> {
+        let is_rank = (target.0 as usize) < self.parts.len();
+        if is_rank && matches!(self.epochs.access(), Access::LockedAll { .. }) {
+            self.flush_rank(target.0);
+            return Ok(());
+        }
+        self.flush_checked(target)
+    }
+
+    /// [`Win::flush`] outside lock_all, or to no rank of the window.
+    #[inline(never)]
+    fn flush_checked(&self, target: Rank) -> Result<()> {
         self.handled(self.check_flush(Call::Flush, target))?;
-        sync::flush();
-        // `MPI_PROC_NULL` has no part that anybody could watch.
-        self.ring(Some(target.0).filter(|target| *target < self.comm.size()));
+        match target {
+            // It has no part that anybody could watch.
+            Rank::NULL => sync::flush(),
+            target => self.flush_rank(target.0),
+        }
         Ok(())
+    }
+
+    #[inline(always)]
+    fn flush_rank(&self, target: u32) {
+        sync::flush();
+        self.ring([target]);
     }
 
     /// `MPI_Win_flush_all`: as [`Win::flush`], for every target.
@@ -186,9 +205,6 @@ impl Win {
             return self.check_flush_all(call);
         }
         self.check_rank(call, target)?;
-        if matches!(self.epochs.access(), Access::LockedAll { .. }) {
-            return Ok(());
-        }
         self.epochs.may_flush(target.0).map_err(|problem| self.wrong_epoch(call, problem))
     }
 
