@@ -89,7 +89,7 @@ fn examples_run_without_the_launcher_on_one_rank() {
 
 #[test]
 fn help_names_every_option_once() {
-    let options: [(&str, &[&str]); 4] = [
+    let options: [(&str, &[&str]); 8] = [
         ("hello", &["--help"]),
         (
             "wordcount",
@@ -97,6 +97,10 @@ fn help_names_every_option_once() {
         ),
         ("heat", &["--rows", "--cols", "--steps", "--image", "--sync", "--output", "--verify"]),
         ("gups", &["--log-size", "--updates", "--verify", "four per word"]),
+        ("mutex", &["--times", "--words", "--verify"]),
+        ("queue", &["--tasks", "--capacity", "--verify"]),
+        ("counter", &["--below", "--chunk", "--verify"]),
+        ("notify", &["--blocks", "--length", "--verify"]),
     ];
     for (example, options) in options {
         let help = succeeds(3, example, &["--help"]);
@@ -115,6 +119,10 @@ fn wrong_options_are_told_once() {
         ("heat", &["--image", "x.png", "--rows", "7"]),
         ("heat", &["--sync", "barrier"]),
         ("gups", &["--log-size", "64"]),
+        ("mutex", &["--words", "0"]),
+        ("queue", &["--capacity", "0"]),
+        ("counter", &["--chunk", "0"]),
+        ("notify", &["--length", "0"]),
         ("hello", &["loudly"]),
     ] {
         let Outcome { status, output } = run(3, example, arguments);
@@ -363,4 +371,46 @@ fn gups_loses_no_update() {
     // More ranks than words, all of them at the same two words.
     let crowded = ["--log-size", "1", "--updates", "100000", "--verify"];
     succeeds(8, "gups", &crowded);
+}
+
+#[test]
+fn a_mutex_keeps_a_record_whole() {
+    for ranks in [1, 2, 3, 8] {
+        let output = succeeds(ranks, "mutex", &["--times", "200", "--words", "5", "--verify"]);
+        assert!(output.contains("critical sections by"), "{output}");
+        assert!(output.contains("nothing was lost or torn"), "{output}");
+    }
+}
+
+#[test]
+fn a_farm_does_every_task() {
+    for (ranks, capacity) in [(1, "1"), (2, "1"), (3, "64"), (8, "5")] {
+        let arguments = ["--tasks", "500", "--capacity", capacity, "--verify"];
+        let output = succeeds(ranks, "queue", &arguments);
+        assert!(output.contains("500 tasks by") && output.contains("longest: 143\n"), "{output}");
+        assert!(output.contains("every task was done"), "{output}");
+    }
+    succeeds(3, "queue", &["--tasks", "0", "--verify"]);
+}
+
+#[test]
+fn tickets_schedule_a_loop() {
+    for (ranks, chunk) in [(1, "1"), (2, "7"), (3, "100000"), (8, "50")] {
+        let arguments = ["--below", "10000", "--chunk", chunk, "--verify"];
+        let output = succeeds(ranks, "counter", &arguments);
+        assert!(output.contains("1,229 primes below 10000"), "{output}");
+        assert!(output.contains("no prime is missing"), "{output}");
+    }
+    succeeds(3, "counter", &["--below", "0", "--verify"]);
+}
+
+#[test]
+fn a_pipeline_loses_no_block() {
+    for (ranks, length) in [(1, "3"), (2, "1"), (3, "1000"), (8, "64")] {
+        let arguments = ["--blocks", "200", "--length", length, "--verify"];
+        let output = succeeds(ranks, "notify", &arguments);
+        assert!(output.contains("200 blocks of") && output.contains(" GB/s, sum "), "{output}");
+        assert!(output.contains("the sum is right"), "{output}");
+    }
+    succeeds(3, "notify", &["--blocks", "0", "--verify"]);
 }

@@ -110,7 +110,8 @@ impl WindowMutex {
             return self.is_lost();
         }
         let locked = self.mcs.try_lock(&self.words.during(Call::MutexLock))?;
-        Ok(locked.then_some(WindowMutexGuard { mutex: self, turn, held: true }))
+        // Not `then_some`: a guard that is made and dropped would unlock.
+        Ok(locked.then(|| WindowMutexGuard { mutex: self, turn, held: true }))
     }
 
     /// Gives the mutex's memory back.

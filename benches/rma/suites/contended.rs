@@ -5,7 +5,9 @@ use crate::measure::{Case, measure};
 use crate::pages::Pages;
 use crate::pthread::Baseline;
 use crate::{Options, limits};
-use onesided::{Comm, LockAssert, LockType, Op, Rank, Window};
+use onesided::{
+    Comm, DistributedCounter, LockAssert, LockType, Op, Rank, Window, WindowMutex, WindowQueue,
+};
 use raw_sync::locks::{Mutex, RwLock};
 
 const TARGET: Rank = Rank(0);
@@ -42,9 +44,61 @@ pub fn run(world: &Comm, options: &Options) {
         Case::new("baseline: pthread rwlock, contended", 8, by_rwlock),
         Case::new("lock + increment + unlock, contended", 8, lock)
             .against("baseline: pthread rwlock, contended"),
+        mutex_increment(world, new()).against("lock + increment + unlock, contended"),
+        push_and_pop(world),
     ];
     let cases = cases.into_iter().map(|case| case.longer(LONGER)).collect();
     measure(Some(world), world.size(), cases, options);
+    // What ranks do by themselves, apart from what they wait for each other in.
+    measure(Some(world), world.size(), counts(world), options);
+}
+
+/// What [`increment`] does, in an epoch of lock_all and under a mutex.
+fn mutex_increment<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
+    let mutex = WindowMutex::new(world, TARGET).expect("a mutex");
+    let run = move |n| {
+        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        for _ in 0..n {
+            let held = mutex.lock().expect("lock");
+            let mut value = [0];
+            epoch.get_flush(&mut value, TARGET, 0).expect("get");
+            epoch.put_flush(&[value[0] + 1], TARGET, 0).expect("put");
+            held.unlock().expect("unlock");
+        }
+        epoch.unlock_all().expect("unlock_all");
+        world.barrier().expect("the job goes on");
+    };
+    Case::new("mutex lock + increment + unlock, contended", 8, run)
+}
+
+/// Each rank pushes an item and pops one, which is mostly another rank's.
+fn push_and_pop<'a>(world: &'a Comm) -> Case<'a> {
+    let queue = WindowQueue::<u64>::new(world, TARGET, 64).expect("a queue");
+    let run = move |n| {
+        for i in 0..n {
+            queue.push(i.into()).expect("push");
+            queue.pop().expect("pop");
+        }
+        world.barrier().expect("the job goes on");
+    };
+    Case::new("queue push + pop, contended", 8, run)
+}
+
+fn counts<'a>(world: &'a Comm) -> Vec<Case<'a>> {
+    let new = || DistributedCounter::new(world).expect("a counter");
+    let (sum, tickets) = (new(), new());
+    let add = move |n| {
+        (0..n).for_each(|_| sum.add(1).expect("add"));
+        world.barrier().expect("the job goes on");
+    };
+    let take = move |n| {
+        (0..n).for_each(|_| drop(tickets.take_tickets(1).expect("take_tickets")));
+        world.barrier().expect("the job goes on");
+    };
+    vec![
+        Case::new("counter add, by all", 8, add).longer(LONGER),
+        Case::new("counter take_tickets, by all", 8, take).longer(LONGER),
+    ]
 }
 
 fn increment(window: &Window<u64>) {

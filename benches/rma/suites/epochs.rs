@@ -3,7 +3,9 @@
 use crate::measure::{Case, measure};
 use crate::pages::Pages;
 use crate::{Options, limits, machine};
-use onesided::{Access, Comm, FenceAssert, LockAssert, PostAssert, Rank, StartAssert, Window};
+use onesided::{
+    Access, Comm, FenceAssert, LockAssert, PostAssert, Rank, StartAssert, Window, WindowOptions,
+};
 
 const LIMIT: &str = "limit: barrier by hand";
 
@@ -27,7 +29,8 @@ pub fn run(world: &Comm, options: &Options) {
         let first = world.rank() == 0;
         let ping_pong = move |n| limits::ping_pong(pages, first, n);
         let ping_pong = Case::new("limit: cache line there and back", 0, ping_pong);
-        measure(Some(world), ranks, vec![ping_pong], options);
+        let counted = notified(world).against("limit: cache line there and back");
+        measure(Some(world), ranks, vec![ping_pong, counted], options);
     }
     measure(Some(world), ranks, vec![lock_all(world, new())], options);
     if ranks <= 8 {
@@ -67,6 +70,29 @@ fn ring<'a>(world: &Comm, mut window: Window<u64>) -> Case<'a> {
         }
     };
     Case::new("PSCW ring epoch with put", 8, run)
+}
+
+/// 8 bytes to the other rank and 8 bytes back, each counted where it arrives.
+fn notified<'a>(world: &Comm) -> Case<'a> {
+    let counted = WindowOptions::new().notifications(1);
+    let mut window: Window<u64> = counted.allocate(world, 1).expect("a window");
+    let (first, other) = (world.rank() == 0, Rank(1 - world.rank()));
+    let value = [1];
+    let run = move |n| {
+        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        let wait = || epoch.window().wait_notify(0, 1).expect("wait_notify");
+        for _ in 0..n {
+            if !first {
+                wait();
+            }
+            epoch.put_notify(&value, other, 0, 0).expect("put_notify");
+            if first {
+                wait();
+            }
+        }
+        epoch.unlock_all().expect("unlock_all");
+    };
+    Case::new("put_notify + wait_notify, there and back", 0, run)
 }
 
 /// lock_all and unlock_all by all ranks at once; time per call of one rank.
