@@ -84,7 +84,7 @@ fn count(
 }
 
 fn is_prime(n: u64) -> bool {
-    n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)
+    n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
 fn verify(world: &Comm, below: u64, found: u64) -> Result<(), Failure> {

@@ -69,7 +69,7 @@ fn run() -> Result<(), Failure> {
 }
 
 fn steps(number: u32) -> i32 {
-    let next = |n: &u64| Some(if n % 2 == 0 { n / 2 } else { 3 * n + 1 });
+    let next = |n: &u64| Some(if n.is_multiple_of(2) { n / 2 } else { 3 * n + 1 });
     let sequence = std::iter::successors(Some(u64::from(number)), next);
     sequence.take_while(|n| *n != 1).count() as i32
 }
