@@ -1,6 +1,7 @@
 //! Active target synchronisation: fence, post, start, complete, wait, test (MPI-2.2 §11.4).
 
-use super::{FenceAssert, PostAssert, StartAssert, Turn, Win};
+use super::turn::{ACCESS, BOTH, EXPOSURE, Turn};
+use super::{FenceAssert, PostAssert, StartAssert, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
@@ -48,10 +49,31 @@ impl Win {
     /// [`Error::Epoch`]; [`Error::Assertion`] if NOPRECEDE is visibly false;
     /// [`Error::RankFailed`].
     pub fn fence(&self, assert: FenceAssert) -> Result<()> {
-        self.within(Call::Fence, || self.fence_in_turn(assert, &mut *self.turn(Call::Fence)?))
+        self.within(Call::Fence, || {
+            let (mut round, waiting) = {
+                let mut turn = self.turn();
+                let waiting = self.begin_waiting(&mut turn, Call::Fence, BOTH)?;
+                (turn.fence_round, waiting)
+            };
+            self.check_fence(assert)?;
+            let opens = !assert.has(FenceAssert::NOSUCCEED);
+            let kind = match assert.has(FenceAssert::NOPRECEDE | FenceAssert::NOSUCCEED) {
+                true => FenceKind::ArriveOnly,
+                false => FenceKind::Barrier,
+            };
+            let (words, ranks) = (&self.words.fence, self.comm.size());
+            let announce = || self.announce_fence(opens);
+            let waiter = self.context().waiter();
+            let passed = sync::fence(words, ranks, &mut round, kind, announce, &waiter);
+            waiting.end(|turn| {
+                turn.fence_round = round;
+                self.epochs.fenced(opens && passed.is_ok());
+            });
+            passed.map_err(|failed| self.job_failed(failed, Call::Fence))
+        })
     }
 
-    fn fence_in_turn(&self, assert: FenceAssert, turn: &mut Turn) -> Result<()> {
+    fn check_fence(&self, assert: FenceAssert) -> Result<()> {
         self.epochs.may_fence().map_err(|problem| self.wrong_epoch(Call::Fence, problem))?;
         if assert.has(FenceAssert::NOPRECEDE) && self.epochs.is_used() {
             return Err(Error::Assertion {
@@ -60,16 +82,7 @@ impl Win {
                 why: "this rank has issued operations since the last fence".into(),
             });
         }
-        let opens = !assert.has(FenceAssert::NOSUCCEED);
-        let kind = match assert.has(FenceAssert::NOPRECEDE | FenceAssert::NOSUCCEED) {
-            true => FenceKind::ArriveOnly,
-            false => FenceKind::Barrier,
-        };
-        let (words, ranks, waiter) = (&self.words.fence, self.comm.size(), self.context().waiter());
-        let announce = || self.announce_fence(opens);
-        let passed = sync::fence(words, ranks, &mut turn.fence_round, kind, announce, &waiter);
-        self.epochs.fenced(opens && passed.is_ok());
-        passed.map_err(|failed| self.job_failed(failed, Call::Fence))
+        Ok(())
     }
 
     /// Says, after this rank's operations are published and before its arrival, so that whoever
@@ -91,7 +104,7 @@ impl Win {
     /// Waits until every rank has arrived at the latest fence of this one, so that what they said
     /// before their arrival is known.
     pub(crate) fn await_latest_fence(&self, call: Call) -> Result<()> {
-        let round = self.turn(call)?.fence_round;
+        let round = self.turn().fence_round;
         sync::passed(&self.words.fence, round, &self.context().waiter())
             .map_err(|failed| self.job_failed(failed, call))
     }
@@ -110,11 +123,12 @@ impl Win {
     /// [`Error::Epoch`], also if the part is locked; [`Error::Group`];
     /// [`Error::NoMemory`] at the first post, for the post slots.
     pub fn post(&self, origins: &Group, assert: PostAssert) -> Result<()> {
-        self.within(Call::Post, || self.post_in_turn(origins, assert, &mut *self.turn(Call::Post)?))
+        self.within(Call::Post, || self.post_in_turn(origins, assert, &mut self.turn()))
     }
 
     fn post_in_turn(&self, origins: &Group, assert: PostAssert, turn: &mut Turn) -> Result<()> {
         let own = self.comm.rank();
+        self.check_turn(turn, Call::Post, EXPOSURE)?;
         self.epochs.may_post(own).map_err(|problem| self.wrong_epoch(Call::Post, problem))?;
         let lock = &self.words_of(own).lock;
         let is_locked = lock.is_held(Side::Left) || lock.is_held(Side::RightExclusive);
@@ -142,18 +156,28 @@ impl Win {
     /// [`Error::Epoch`], [`Error::Group`], [`Error::RankFailed`].
     pub fn start(&self, targets: &Group, assert: StartAssert) -> Result<()> {
         self.within(Call::Start, || {
-            let mut turn = self.turn(Call::Start)?;
-            self.epochs.may_start().map_err(|problem| self.wrong_epoch(Call::Start, problem))?;
-            let targets = self.ranks_of(Call::Start, targets)?;
-            if !assert.is_nocheck() {
-                for target in &targets {
-                    self.await_post(*target, &mut turn.pscw)?;
-                }
+            let (targets, mut known, waiting) = {
+                let mut turn = self.turn();
+                self.epochs
+                    .may_start()
+                    .map_err(|problem| self.wrong_epoch(Call::Start, problem))?;
+                let targets = self.ranks_of(Call::Start, targets)?;
+                let waiting = self.begin_waiting(&mut turn, Call::Start, ACCESS)?;
+                (targets, std::mem::take(&mut turn.pscw.targets), waiting)
+            };
+            let checked = if assert.is_nocheck() { &[][..] } else { &targets[..] };
+            let posted = checked.iter().try_for_each(|target| self.await_post(*target, &mut known));
+            if posted.is_ok() {
+                sync::started();
+                self.leave_fence();
             }
-            sync::started();
-            self.leave_fence();
-            self.epochs.started(targets.into_iter());
-            Ok(())
+            waiting.end(|turn| {
+                turn.pscw.targets = known;
+                if posted.is_ok() {
+                    self.epochs.started(targets.into_iter());
+                }
+            });
+            posted
         })
     }
 
@@ -166,7 +190,7 @@ impl Win {
     /// [`Error::Epoch`]
     pub fn complete(&self) -> Result<()> {
         self.within(Call::Complete, || {
-            let _turn = self.turn(Call::Complete)?;
+            let _turn = self.turn();
             let may = self.epochs.may_complete();
             may.map_err(|problem| self.wrong_epoch(Call::Complete, problem))?;
             let targets = self.epochs.completed();
@@ -184,14 +208,21 @@ impl Win {
     /// [`Error::Epoch`], [`Error::RankFailed`].
     pub fn wait(&self) -> Result<()> {
         self.within(Call::Wait, || {
-            let mut turn = self.turn(Call::Wait)?;
-            let origins = self.origins_to_await(Call::Wait)?;
+            let (origins, mut seen, waiting) = {
+                let mut turn = self.turn();
+                let origins = self.origins_to_await(Call::Wait)?;
+                let waiting = self.begin_waiting(&mut turn, Call::Wait, EXPOSURE)?;
+                (origins, turn.pscw.completes_seen, waiting)
+            };
             let words = &self.words_of(self.comm.rank()).pscw;
-            let seen = &mut turn.pscw.completes_seen;
-            sync::wait(words, origins, seen, &self.context().waiter())
-                .map_err(|failed| self.job_failed(failed, Call::Wait))?;
-            self.unexpose();
-            Ok(())
+            let waited = sync::wait(words, origins, &mut seen, &self.context().waiter());
+            waiting.end(|turn| {
+                turn.pscw.completes_seen = seen;
+                if waited.is_ok() {
+                    self.unexpose();
+                }
+            });
+            waited.map_err(|failed| self.job_failed(failed, Call::Wait))
         })
     }
 
@@ -204,7 +235,8 @@ impl Win {
     /// [`Error::Epoch`]
     pub fn test(&self) -> Result<bool> {
         self.within(Call::Test, || {
-            let mut turn = self.turn(Call::Test)?;
+            let mut turn = self.turn();
+            self.check_turn(&turn, Call::Test, EXPOSURE)?;
             let origins = self.origins_to_await(Call::Test)?;
             let words = &self.words_of(self.comm.rank()).pscw;
             let done = sync::test(words, origins, &mut turn.pscw.completes_seen);
@@ -238,10 +270,10 @@ impl Win {
             .collect()
     }
 
-    fn await_post(&self, target: u32, pscw: &mut Pscw) -> Result<()> {
+    fn await_post(&self, target: u32, known: &mut BTreeMap<u32, Posts>) -> Result<()> {
         let waiter = self.context().waiter();
         let failed = |failed| self.job_failed(failed, Call::Start);
-        let posts = match pscw.targets.entry(target) {
+        let posts = match known.entry(target) {
             Entry::Occupied(posts) => posts.into_mut(),
             Entry::Vacant(unknown) => {
                 let at = self.words_of(target).table.find(&waiter).map_err(failed)?;

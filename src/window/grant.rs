@@ -16,8 +16,13 @@ pub(crate) enum Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grant {
     None,
+    /// A thread of this rank waits for a lock of it: not yet anything.
+    Awaited,
     Started,
-    Locked { held: Held, nocheck: bool },
+    Locked {
+        held: Held,
+        nocheck: bool,
+    },
 }
 
 impl Access {
@@ -54,12 +59,15 @@ impl Access {
 }
 
 impl Grant {
-    const HELD: u32 = 2;
+    /// Words above this one let operations pass.
+    pub(super) const AWAITED: u32 = 1;
+    const HELD: u32 = 3;
 
     pub(super) fn word(self) -> u32 {
         match self {
             Grant::None => 0,
-            Grant::Started => 1,
+            Grant::Awaited => Grant::AWAITED,
+            Grant::Started => 2,
             Grant::Locked { held, nocheck } => {
                 Grant::HELD + 2 * u32::from(nocheck) + u32::from(held == Held::Exclusive)
             }
@@ -69,6 +77,7 @@ impl Grant {
     pub(super) fn of(word: u32) -> Grant {
         match word.checked_sub(Grant::HELD) {
             None if word == 0 => Grant::None,
+            None if word == Grant::AWAITED => Grant::Awaited,
             None => Grant::Started,
             Some(lock) => {
                 let held = if lock & 1 == 0 { Held::Shared } else { Held::Exclusive };

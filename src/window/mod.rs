@@ -20,6 +20,7 @@ mod options;
 mod passive;
 mod plan;
 mod state;
+mod turn;
 mod watch;
 
 use crate::attribute::Attributes;
@@ -30,16 +31,16 @@ use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, Word32};
 use crate::shm::{Placed, PlacedSlice, Span};
-use crate::sync::{RankWords, Round, WindowWords};
+use crate::sync::{RankWords, WindowWords};
 use crate::universe::{Context, InCall};
-use active::Pscw;
 use beyond::Beyond;
 use hints::Hints;
 use notify::Notifications;
 use options::Making;
 use plan::Plan;
 use state::Epochs;
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, TryLockError};
+use std::sync::{Arc, Mutex, RwLock};
+use turn::Turn;
 
 pub(crate) use beyond::{Reached, Via};
 
@@ -52,8 +53,9 @@ pub use watch::Until;
 /// A window of the engine (`MPI_Win`), as one rank sees it.
 ///
 /// Any thread of the rank may issue operations and flushes at any time, also while another thread
-/// synchronises (New RMA Design, "RMA + Threads"). Of two threads that synchronise on one window at
-/// the same time, the second is refused.
+/// synchronises (New RMA Design, "RMA + Threads"). While one thread waits in a call, another that
+/// would wait on the same side of the window is refused ([`Error::Epoch`]); several may wait for
+/// locks of different targets.
 ///
 /// Dropping it without [`Win::free`] keeps its memory until the job ends: freeing is collective,
 /// and a drop must never wait for other ranks.
@@ -77,13 +79,6 @@ pub struct Win {
     no_locks: Word32,
     attributes: Attributes<Win>,
     handler: RwLock<ErrorHandler>,
-}
-
-/// What only the thread that synchronises on the window reads and writes.
-#[derive(Default)]
-struct Turn {
-    fence_round: Round,
-    pscw: Pscw,
 }
 
 /// How a window was made (`MPI_WIN_CREATE_FLAVOR`, MPI-4.1 §12.2.6).
@@ -237,18 +232,6 @@ impl Win {
     #[cold]
     fn handle(&self, error: &Error) {
         self.error_handler().handle(error);
-    }
-
-    /// The right to synchronise on the window, which one thread of a rank has at a time.
-    fn turn(&self, call: Call) -> Result<MutexGuard<'_, Turn>> {
-        match self.turn.try_lock() {
-            Ok(turn) => Ok(turn),
-            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                let problem = "another thread of this rank is synchronising on the window";
-                Err(self.wrong_epoch(call, problem.into()))
-            }
-        }
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! Passive target synchronisation: locks, flush, win_sync (MPI-2.2 §11.4.3, MPI-4.1 §12.5).
 
 use super::grant::Access;
+use super::turn::ACCESS;
 use super::{Flavour, LockAssert, LockType, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
@@ -18,16 +19,25 @@ impl Win {
     /// [`Error::RankFailed`].
     pub fn lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
         self.within(Call::Lock, || {
-            let _turn = self.turn(Call::Lock)?;
-            self.check_lock(target)?;
-            if assert.is_nocheck() {
+            let queueing = {
+                let turn = self.turn();
+                self.check_turn(&turn, Call::Lock, ACCESS)?;
+                self.check_lock(target)?;
+                self.leave_fence();
+                self.epochs.awaits_lock(target.0)
+            };
+            let granted = if assert.is_nocheck() {
                 sync::lock_nocheck();
+                Ok(())
             } else {
-                self.await_lock(lock_type, target.0)?;
+                self.await_lock(lock_type, target.0, queueing)
+            };
+            let _turn = self.turn();
+            match granted {
+                Ok(()) => self.epochs.locked(target.0, lock_type, assert.is_nocheck()),
+                Err(_) => self.epochs.unlocked(target.0),
             }
-            self.leave_fence();
-            self.epochs.locked(target.0, lock_type, assert.is_nocheck());
-            Ok(())
+            granted
         })
     }
 
@@ -43,11 +53,7 @@ impl Win {
         Ok(())
     }
 
-    fn await_lock(&self, lock_type: LockType, target: u32) -> Result<()> {
-        let queueing = match self.epochs.locks() {
-            0 => Queueing::Fair,
-            _ => Queueing::HoldersOnly,
-        };
+    fn await_lock(&self, lock_type: LockType, target: u32, queueing: Queueing) -> Result<()> {
         let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
         let waiter = self.context().waiter();
         sync::lock(window, words, lock_type, self.comm.rank(), queueing, &waiter)
@@ -69,7 +75,7 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`].
     pub fn unlock(&self, target: Rank) -> Result<()> {
         self.within(Call::Unlock, || {
-            let _turn = self.turn(Call::Unlock)?;
+            let _turn = self.turn();
             self.check_rank(Call::Unlock, target)?;
             let may = self.epochs.may_unlock(target.0);
             let (held, nocheck) = may.map_err(|problem| self.wrong_epoch(Call::Unlock, problem))?;
@@ -93,15 +99,18 @@ impl Win {
     /// [`Error::Epoch`], [`Error::RankFailed`].
     pub fn lock_all(&self, assert: LockAssert) -> Result<()> {
         self.within(Call::LockAll, || {
-            let _turn = self.turn(Call::LockAll)?;
-            self.check_locks(Call::LockAll)?;
-            let may = self.epochs.may_lock_all();
-            may.map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
+            let waiting = {
+                let mut turn = self.turn();
+                self.check_locks(Call::LockAll)?;
+                let may = self.epochs.may_lock_all();
+                may.map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
+                self.begin_waiting(&mut turn, Call::LockAll, ACCESS)?
+            };
             let words = (!assert.is_nocheck()).then_some(&*self.words.lock_all);
             sync::lock_all(words, &self.context().waiter())
                 .map_err(|failed| self.job_failed(failed, Call::LockAll))?;
             self.leave_fence();
-            self.epochs.locked_all(assert.is_nocheck());
+            waiting.end(|_| self.epochs.locked_all(assert.is_nocheck()));
             Ok(())
         })
     }
@@ -112,7 +121,7 @@ impl Win {
     /// [`Error::Epoch`]
     pub fn unlock_all(&self) -> Result<()> {
         self.within(Call::UnlockAll, || {
-            let _turn = self.turn(Call::UnlockAll)?;
+            let _turn = self.turn();
             let may = self.epochs.may_unlock_all();
             let nocheck = may.map_err(|problem| self.wrong_epoch(Call::UnlockAll, problem))?;
             sync::unlock_all((!nocheck).then_some(&*self.words.lock_all));

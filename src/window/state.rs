@@ -16,7 +16,7 @@
 
 use super::grant::{Access, Grant};
 use crate::prim::Word32;
-use crate::sync::Held;
+use crate::sync::{Held, Queueing};
 
 type Check = Result<(), String>;
 
@@ -71,11 +71,6 @@ impl Epochs {
         self.access() == Access::Fence && self.used.load() != 0
     }
 
-    /// Number of locks that this rank holds on the window.
-    pub(crate) fn locks(&self) -> u32 {
-        self.locks.load()
-    }
-
     fn problem(&self, call: &str) -> Check {
         let state = self.access().phrase();
         let used = if self.is_used() { " and operations were issued in it" } else { "" };
@@ -120,7 +115,7 @@ impl Epochs {
             return self.problem("post");
         }
         match (self.access(), self.grant(own)) {
-            (Access::LockedAll { .. }, _) | (_, Grant::Locked { .. }) => {
+            (Access::LockedAll { .. }, _) | (_, Grant::Locked { .. } | Grant::Awaited) => {
                 Err("post is not allowed while this rank's own part is locked".into())
             }
             _ => Ok(()),
@@ -138,8 +133,16 @@ impl Epochs {
         if !self.is_idle() && self.access() != Access::Locked {
             return self.problem("lock");
         }
-        if matches!(self.grant(target), Grant::Locked { .. }) {
-            return Err(format!("this rank already holds a lock of rank {target}"));
+        match self.grant(target) {
+            Grant::Locked { .. } => {
+                return Err(format!("this rank already holds a lock of rank {target}"));
+            }
+            Grant::Awaited => {
+                return Err(format!(
+                    "another thread of this rank waits for a lock of rank {target}"
+                ));
+            }
+            _ => {}
         }
         if target == own && self.is_exposed() {
             return Err("lock of the own part is not allowed between post and wait".into());
@@ -194,7 +197,7 @@ impl Epochs {
             return true;
         }
         matches!(access, Access::Started | Access::Locked)
-            && self.grants[target as usize].load() != 0
+            && self.grants[target as usize].load() > Grant::AWAITED
     }
 
     /// As [`Epochs::reaches`], with the problem where it is not.
@@ -266,16 +269,24 @@ impl Epochs {
         self.exposed_to.store(0);
     }
 
-    pub(crate) fn locked(&self, target: u32, held: Held, nocheck: bool) {
+    /// A thread begins to wait for a lock, which counts from now on; how it queues.
+    pub(crate) fn awaits_lock(&self, target: u32) -> Queueing {
+        let others = self.locks.load();
         self.set_access(Access::Locked);
-        self.set_grant(target, Grant::Locked { held, nocheck });
-        self.locks.store(self.locks() + 1);
+        self.set_grant(target, Grant::Awaited);
+        self.locks.store(others + 1);
+        if others == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
     }
 
+    pub(crate) fn locked(&self, target: u32, held: Held, nocheck: bool) {
+        self.set_grant(target, Grant::Locked { held, nocheck });
+    }
+
+    /// A lock is held, or waited for, no longer.
     pub(crate) fn unlocked(&self, target: u32) {
         self.set_grant(target, Grant::None);
-        self.locks.store(self.locks() - 1);
-        if self.locks() == 0 {
+        self.locks.store(self.locks.load() - 1);
+        if self.locks.load() == 0 {
             self.set_access(Access::None);
         }
     }
@@ -295,13 +306,18 @@ mod tests {
 
     const SHARED: Held = Held::Shared;
 
+    fn lock(epochs: &Epochs, target: u32) {
+        epochs.awaits_lock(target);
+        epochs.locked(target, SHARED, false);
+    }
+
     fn in_state(access: Access) -> Epochs {
         let epochs = Epochs::new(3);
         match access {
             Access::None => {}
             Access::Fence => epochs.fenced(true),
             Access::Started => epochs.started([1].into_iter()),
-            Access::Locked => epochs.locked(1, SHARED, false),
+            Access::Locked => lock(&epochs, 1),
             Access::LockedAll { nocheck } => epochs.locked_all(nocheck),
         }
         epochs
@@ -365,7 +381,7 @@ mod tests {
         assert!(epochs.may_lock(0, 0).is_err() && epochs.may_lock(1, 0).is_ok());
         epochs.waited();
         assert!(epochs.may_fence().is_ok() && epochs.may_wait("wait").is_err());
-        epochs.locked(0, SHARED, false);
+        lock(&epochs, 0);
         assert!(epochs.may_post(0).is_err());
     }
 }

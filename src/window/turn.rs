@@ -1,0 +1,82 @@
+//! Which calls of a rank's threads may be under way on a window at the same time.
+//!
+//! Calls that open, close or wait for an epoch share the state below. They hold its mutex for
+//! moments only, never while they wait for another rank; a call that waits claims the side that
+//! it is about instead, and a second call on that side is then refused (New RMA Design, "RMA +
+//! Threads": "All other interleaving situations are invalid"). Calls that end an epoch claim
+//! nothing, so whoever holds the epoch can always end it.
+
+use super::Win;
+use super::active::Pscw;
+use crate::call::Call;
+use crate::error::Result;
+use crate::sync::Round;
+use std::sync::{MutexGuard, PoisonError};
+
+/// What only synchronising calls read and write.
+#[derive(Default)]
+pub(super) struct Turn {
+    pub(super) fence_round: Round,
+    pub(super) pscw: Pscw,
+    /// The call that waits on the access side, and on the exposure side.
+    waiting: [Option<Call>; 2],
+}
+
+/// The sides that a waiting call claims, as indices.
+pub(super) type Sides = &'static [usize];
+/// This rank as an origin.
+pub(super) const ACCESS: Sides = &[0];
+/// This rank as a target.
+pub(super) const EXPOSURE: Sides = &[1];
+/// A fence is about both.
+pub(super) const BOTH: Sides = &[0, 1];
+
+/// A call that waits, until it has ended or is given up.
+pub(super) struct Waiting<'w> {
+    win: &'w Win,
+    sides: Sides,
+}
+
+impl Win {
+    /// The shared state, for a moment.
+    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses `call` while another thread of this rank waits on one of the sides.
+    pub(super) fn check_turn(&self, turn: &Turn, call: Call, sides: Sides) -> Result<()> {
+        match sides.iter().find_map(|side| turn.waiting[*side]) {
+            None => Ok(()),
+            Some(other) => {
+                let problem = format!("another thread of this rank is in {other} on the window");
+                Err(self.wrong_epoch(call, problem))
+            }
+        }
+    }
+
+    /// Claims the sides for `call`, which is going to wait.
+    pub(super) fn begin_waiting(
+        &self,
+        turn: &mut Turn,
+        call: Call,
+        sides: Sides,
+    ) -> Result<Waiting<'_>> {
+        self.check_turn(turn, call, sides)?;
+        sides.iter().for_each(|side| turn.waiting[*side] = Some(call));
+        Ok(Waiting { win: self, sides })
+    }
+}
+
+impl Waiting<'_> {
+    /// Ends the call with what has changed.
+    pub(super) fn end(self, change: impl FnOnce(&mut Turn)) {
+        change(&mut self.win.turn());
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut turn = self.win.turn();
+        self.sides.iter().for_each(|side| turn.waiting[*side] = None);
+    }
+}
