@@ -14,7 +14,7 @@ type Copy<O> = Box<dyn Fn(&O, &Value) -> Copied<Value> + Send + Sync>;
 type Delete<O> = Box<dyn Fn(&O, &Value) -> std::result::Result<(), String> + Send + Sync>;
 
 /// An attribute key: names an attribute of type `T` of objects of type `O`, which is
-/// [`Comm`](crate::Comm) or [`Win`](crate::engine::Win). Clones are the same key.
+/// [`Comm`](crate::Comm) or [`WindowIdentity`](crate::WindowIdentity). Clones are the same key.
 ///
 /// ```no_run
 /// # fn main() -> onesided::Result<()> {

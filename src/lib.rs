@@ -97,7 +97,7 @@ pub use tools::{DistributedCounter, WindowMutex, WindowMutexGuard, WindowQueue};
 pub use universe::Universe;
 pub use window::{
     FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, Until, WinKeyval,
-    WindowOptions,
+    WindowIdentity, WindowOptions,
 };
 
 /// The engine: untyped windows, with MPI's calls and every check at run time.

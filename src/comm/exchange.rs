@@ -11,7 +11,8 @@ use crate::shm::{STAGE_BYTES, Stage};
 use crate::sync;
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
-use std::sync::{MutexGuard, TryLockError};
+use std::sync::{MutexGuard, PoisonError, TryLockError};
+use std::thread::ThreadId;
 
 /// Describes the call that a chunk belongs to; all ranks must stage the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -152,7 +153,34 @@ impl Comm {
                 return Err(self.problem(call, problem));
             }
         };
-        Ok(Collective { comm: self, call, meeting })
+        Ok(self.begun(call, meeting))
+    }
+
+    /// As [`Comm::begin`], but waits for a collective of another thread: for the calls of a window,
+    /// which have nothing to do with those of its communicator.
+    pub(crate) fn begin_patiently(&self, call: Call) -> Result<Collective<'_>> {
+        if *self.thread_inside() == Some(std::thread::current().id()) {
+            let problem = "a collective of this thread is under way on the communicator";
+            return Err(self.problem(call, problem));
+        }
+        let meeting = self.inner.meeting.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.begun(call, meeting))
+    }
+
+    fn begun<'c>(&'c self, call: Call, meeting: MutexGuard<'c, Meeting>) -> Collective<'c> {
+        *self.thread_inside() = Some(std::thread::current().id());
+        Collective { comm: self, call, meeting }
+    }
+
+    /// The thread whose collective is under way.
+    fn thread_inside(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        self.inner.thread_inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Collective<'_> {
+    fn drop(&mut self) {
+        *self.comm.thread_inside() = None;
     }
 }
 

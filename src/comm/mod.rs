@@ -37,6 +37,7 @@ pub(crate) use exchange::Collective;
 use exchange::Description;
 use room::Room;
 use std::sync::{Arc, Mutex, RwLock};
+use std::thread::ThreadId;
 
 pub use create::SplitType;
 pub use reduction::{Reduction, UserOp};
@@ -73,6 +74,8 @@ struct Inner {
     room: Option<Room>,
     /// Who locks it makes a collective.
     meeting: Mutex<Meeting>,
+    /// The thread that holds it.
+    thread_inside: Mutex<Option<ThreadId>>,
     /// Windows made over this communicator so far.
     windows: Word32,
     /// 1 once it has been freed: calls are refused, except those of windows that exist.
@@ -101,6 +104,7 @@ impl Inner {
             rank,
             room,
             meeting: Mutex::default(),
+            thread_inside: Mutex::default(),
             windows: Word32::default(),
             freed: Word32::default(),
             permanent: false,

@@ -1,6 +1,7 @@
 //! Windows over memory that the program has, and what becomes of that memory.
 
 use super::{Window, WindowView};
+use crate::call::Call;
 use crate::comm::Comm;
 use crate::datatype::Element;
 use crate::error::Result;
@@ -57,8 +58,10 @@ impl WindowOptions {
         let bytes = memory.len() as u64 * unit;
         // SAFETY: 1. and 2. The window keeps the memory, which lends no references, until it has
         // been freed; `WindowMemory` says so.
-        let win = unsafe { self.create_bytes(comm, memory.as_ptr().cast(), bytes, unit) }?;
-        Ok(Window { win, memory: Exposed::of(memory), elements: PhantomData })
+        let win = unsafe { self.typed().create_bytes(comm, memory.as_ptr().cast(), bytes, unit) };
+        // Kept in any case: another rank may have its window although the job has just failed.
+        let memory = Exposed::of(memory);
+        Ok(Window { win: win?, memory, elements: PhantomData })
     }
 
     /// Creates a window without memory; see [`Window::create_dynamic`].
@@ -66,7 +69,7 @@ impl WindowOptions {
     /// # Errors
     /// As [`Window::create_dynamic`].
     pub fn create_dynamic<T: Element>(&self, comm: &Comm) -> Result<Window<T>> {
-        let win = self.create_dynamic_bytes(comm)?;
+        let win = self.typed().create_dynamic_bytes(comm)?;
         Ok(Window { win, memory: Exposed::nothing(), elements: PhantomData })
     }
 }
@@ -84,7 +87,7 @@ impl<T: Element> Window<T> {
     /// [`Error::Unreachable`](crate::Error::Unreachable) on all ranks if the system forbids one of
     /// them to access private memory of another; the message says what to change.
     /// [`Error::NoMemory`](crate::Error::NoMemory),
-    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory is then dropped.
+    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory then stays until the job ends.
     pub fn create(comm: &Comm, memory: impl Into<WindowMemory<T>>) -> Result<Self> {
         WindowOptions::new().create(comm, memory)
     }
@@ -111,14 +114,16 @@ impl<T: Element> Window<T> {
     /// [`Error::Attach`](crate::Error::Attach) if it is empty or overlaps attached memory;
     /// [`Error::Flavour`](crate::Error::Flavour), [`Error::NoMemory`](crate::Error::NoMemory),
     /// [`Error::RankFailed`](crate::Error::RankFailed). The memory is then dropped.
-    #[allow(unsafe_code, reason = "the window keeps the memory that it exposes")]
     pub fn attach(&self, memory: impl Into<WindowMemory<T>>) -> Result<u64> {
         let memory = memory.into();
         let (start, bytes) = (memory.as_ptr(), memory.len() * size_of::<T>());
-        // SAFETY: as in `create`, until it is detached.
-        unsafe { self.win.attach(start.cast(), bytes as u64) }?;
-        self.memory.map().insert(start as u64, memory);
-        Ok(start as u64)
+        self.win.within(Call::Attach, || {
+            // Over both steps, so that what is attached is kept, whatever other threads do.
+            let mut kept = self.memory.map();
+            self.win.attach_region(start.cast(), bytes as u64)?;
+            kept.insert(start as u64, memory);
+            Ok(start as u64)
+        })
     }
 
     /// `MPI_Win_detach` (MPI-4.1 §12.2.4): takes back what [`Window::attach`] has exposed at
@@ -131,8 +136,11 @@ impl<T: Element> Window<T> {
     /// [`Error::Flavour`](crate::Error::Flavour),
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     pub fn detach(&self, address: u64) -> Result<WindowMemory<T>> {
-        self.win.detach(address as *mut u8)?;
-        Ok(self.memory.map().remove(&address).expect("what is attached is kept"))
+        self.win.within(Call::Detach, || {
+            let mut kept = self.memory.map();
+            self.win.detach_region(address as *mut u8)?;
+            Ok(kept.remove(&address).expect("what is attached is kept"))
+        })
     }
 
     /// [`Window::free`], returning the memory that [`Window::create`] or [`Window::attach`] has

@@ -11,6 +11,8 @@
 //!    because nobody passes a fence before this rank has arrived at it, and this rank's window is
 //!    mutably borrowed.
 //! 4. By this rank itself: the window is mutably borrowed.
+//!    All ranks have it by the typed face (`check_lendable`), whose guards end an epoch only when
+//!    none of its operations is under way; threads of the engine could let a put outlast the unlock.
 //! 5. Through another window, or directly: the memory is exposed by this window alone, which was
 //!    not made by allocate_shared (`check_lendable`).
 #![allow(unsafe_code, reason = "makes a slice of window memory")]
@@ -18,7 +20,7 @@
 use super::Window;
 use crate::call::Call;
 use crate::datatype::Element;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::Rank;
 use crate::window::{Flavour, LockAssert, LockType};
 use std::ops::{Deref, DerefMut};
@@ -37,21 +39,21 @@ impl<T: Element> Window<T> {
     /// this rank did not wait in (NOPRECEDE with NOSUCCEED).
     ///
     /// # Errors
-    /// [`Error::Flavour`] if the memory may be accessed otherwise than by locks of this window;
-    /// [`Error::Epoch`], also if any rank has a fence epoch open, in which it could access the
-    /// part without a lock; [`Error::RankFailed`].
+    /// [`Error::Flavour`](crate::Error::Flavour) if the memory may be accessed otherwise than by locks of this window;
+    /// [`Error::Epoch`](crate::Error::Epoch), also if any rank has a fence epoch open, in which it could access the
+    /// part without a lock; [`Error::RankFailed`](crate::Error::RankFailed).
     pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
-        self.check_lendable()?;
+        self.win.handled(self.check_lendable())?;
         let own = Rank(self.win.comm().rank());
-        self.win.await_latest_fence(Call::Lock)?;
+        self.win.handled(self.win.await_latest_fence(Call::Lock))?;
         self.win.lock(LockType::Exclusive, own, LockAssert::NONE)?;
         // Made before the check, so that the lock is released by it.
         let epoch = LocalEpoch { window: self, open: true };
         if let Some(rank) = epoch.window.win.rank_in_fence_epoch() {
             let problem =
                 format!("rank {rank} has a fence epoch open; end it by close on all ranks");
-            let at = epoch.window.win.place(Call::Lock);
-            return Err(Error::Epoch { at, problem });
+            let error = epoch.window.win.wrong_epoch(Call::Lock, problem);
+            return epoch.window.win.handled(Err(error));
         }
         // Observes what those published who say that their fence epoch is over; pairs with their
         // FencePre through the word that `rank_in_fence_epoch` has read.
@@ -63,17 +65,17 @@ impl<T: Element> Window<T> {
 impl<T: Element> Window<T> {
     /// Other windows over the same memory, and direct stores of other ranks, do not ask for locks.
     fn check_lendable(&self) -> Result<()> {
-        let lendable = match self.win.flavour() {
+        let alone = match self.win.flavour() {
             Flavour::Allocate => true,
             Flavour::Create => self.memory.is_only(),
             Flavour::Dynamic | Flavour::Shared => false,
         };
-        if lendable {
+        if alone && self.win.is_typed_everywhere() {
             return Ok(());
         }
-        let needed =
-            "a window of allocate, or one of create whose memory no other handle stands for";
-        self.win.handled(Err(self.win.wrong_flavour(Call::Lock, needed)))
+        let needed = "a window that is typed on all ranks, by allocate, or by create over memory \
+                      that no other handle stands for";
+        Err(self.win.wrong_flavour(Call::Lock, needed))
     }
 }
 

@@ -37,7 +37,7 @@ impl WindowOptions {
     pub fn allocate_shared<T: Element>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
         let unit = size_of::<T>() as u64;
         let bytes = (len as u64).saturating_mul(unit);
-        let win = self.allocate_shared_bytes(comm, bytes, unit)?;
+        let win = self.typed().allocate_shared_bytes(comm, bytes, unit)?;
         Ok(Window { win, memory: super::Exposed::nothing(), elements: PhantomData })
     }
 }

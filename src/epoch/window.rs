@@ -197,7 +197,7 @@ impl WindowOptions {
         // A length whose bytes do not fit 64 bits cannot fit the address space either: the
         // collective check of the sizes refuses it on all ranks.
         let bytes = (len as u64).saturating_mul(unit);
-        let win = self.allocate_bytes(comm, bytes, unit)?;
+        let win = self.typed().allocate_bytes(comm, bytes, unit)?;
         Ok(Window { win, memory: Exposed::nothing(), elements: PhantomData })
     }
 }

@@ -40,11 +40,13 @@ const ADMITTED_MASK: u64 = (1 << ADMITTED_BITS) - 1;
 const WAITING_SHIFT: u32 = INSIDE_BITS;
 const ADMITTED_SHIFT: u32 = INSIDE_BITS + WAITING_BITS;
 
+/// Most holders of one side. In the window's room of exclusive lockers there are at once the
+/// holders, one per target, and those who wait for a target, one per rank.
+const MOST_INSIDE: u32 = 2 * MAX_RANKS;
+
 const _: () = {
     assert!(SIDE_BITS == 32);
-    // In the window's room of exclusive lockers there are at once the holders, one per target,
-    // and those who wait for a target, one per rank.
-    assert!(2 * MAX_RANKS as u64 <= INSIDE_MASK);
+    assert!(MOST_INSIDE as u64 <= INSIDE_MASK);
     assert!(MAX_RANKS as u64 <= WAITING_MASK);
     // A ticket and the gate are never further apart than there are waiters.
     assert!(MAX_RANKS as u64 <= ADMITTED_MASK / 2);
@@ -139,7 +141,14 @@ impl State {
         let behind_other = self.inside(other) != 0 || (fair && self.waiting(other) != 0);
         let behind_own = side == Side::RightExclusive
             && (self.inside(side.index()) != 0 || self.waiting(side.index()) != 0);
-        (blind || !behind_other) && !behind_own
+        let room = self.inside(side.index()) < MOST_INSIDE;
+        (blind || !behind_other) && !behind_own && room
+    }
+
+    /// Whether one more can queue. Ranks always can; a rank's threads, of which there may be any
+    /// number, wait outside the queue where they cannot.
+    fn has_place(self, side: Side) -> bool {
+        self.waiting(side.index()) < MAX_RANKS
     }
 
     /// Whom the last holder of `side` admits: a side, and how many.
@@ -179,6 +188,10 @@ impl LockWords {
                 // Nobody queues any more, so a rank leaves at most one abandoned place behind.
                 return Err(JobFailed);
             }
+            if !open && !state.has_place(side) {
+                state = self.await_place(side, waiter)?;
+                continue;
+            }
             let next = if open { state.with_inside(index, 1) } else { state.with_waiter(index) };
             match self.state.0.state.compare_exchange(state.0, next.0) {
                 Ok(_) if open => return Ok(()),
@@ -192,6 +205,15 @@ impl LockWords {
         waiter.until_or(gate, passed, || self.admit_unopposed(side)).map(drop)
     }
 
+    /// Waits until one more can queue, and returns the state. Whoever admits waiters opens the gate
+    /// and so wakes those outside the queue too.
+    #[cold]
+    fn await_place(&self, side: Side, waiter: &Waiter<'_>) -> Result<State, JobFailed> {
+        let state = || State(self.state.0.state.load());
+        waiter.until(&self.gates.0[side.index() as usize], |_| state().has_place(side))?;
+        Ok(state())
+    }
+
     /// Admits the waiters of `side` if no holder is in their way, but only ranks that wait
     /// themselves: being fair to those must not keep anybody for ever from a lock that nobody
     /// holds against it (MPI-2.2 §11.7.2). Called by a waiter that is overdue.
@@ -203,7 +225,8 @@ impl LockWords {
             let held = state.inside(side.other()) != 0 || exclusive && state.inside(index) != 0;
             let opposed = held && !planted(Fault::HoldersPassed) || planted(Fault::FairForever);
             let waiting = state.waiting(index);
-            let n = if exclusive { waiting.min(1) } else { waiting };
+            let room = MOST_INSIDE.saturating_sub(state.inside(index));
+            let n = if exclusive { waiting.min(1) } else { waiting.min(room) };
             if opposed || n == 0 {
                 return;
             }

@@ -1,25 +1,52 @@
 //! What a program keeps with a window: name, error handler, attributes. All local.
 
-use super::Win;
-use crate::attribute::{Attributes, Keyval};
+use super::{Flavour, Win};
+use crate::attribute::Keyval;
 use crate::call::Call;
+use crate::comm::Comm;
 use crate::error::Result;
 use crate::handler::ErrorHandler;
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
-/// A key of window attributes (`MPI_Win_create_keyval`).
-pub type WinKeyval<T> = Keyval<Win, T>;
+/// Which window an attribute's callback is about. Not the window itself: a callback must not end
+/// an epoch that a guard holds open, nor access memory that a guard lends out.
+#[derive(Clone, Debug)]
+pub struct WindowIdentity {
+    pub(super) comm: Comm,
+    pub(super) flavour: Flavour,
+    pub(super) name: Box<str>,
+}
 
-impl Win {
+/// A key of window attributes (`MPI_Win_create_keyval`).
+pub type WinKeyval<T> = Keyval<WindowIdentity, T>;
+
+impl WindowIdentity {
     /// `MPI_Win_get_name`
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// The communicator that the window was made over.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// `MPI_WIN_CREATE_FLAVOR`
+    pub fn flavour(&self) -> Flavour {
+        self.flavour
+    }
+}
+
+impl Win {
+    /// `MPI_Win_get_name`
+    pub fn name(&self) -> &str {
+        &self.identity.name
+    }
+
     /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use.
     pub fn set_name(&mut self, name: &str) {
-        self.name = name.into();
+        self.identity.name = name.into();
     }
 
     /// `MPI_Win_get_errhandler`; that of the communicator unless another was set.
@@ -44,7 +71,7 @@ impl Win {
         T: Any + Send + Sync,
     {
         let call = Call::Attribute;
-        self.within(call, || self.attributes.set(self.place(call), self, key, value))
+        self.within(call, || self.attributes.set(self.place(call), &self.identity, key, value))
     }
 
     /// `MPI_Win_get_attr`: this rank's attribute under `key`, if there is one. The predefined
@@ -60,12 +87,11 @@ impl Win {
     /// [`Error::Attribute`](crate::Error::Attribute) if its delete callback refuses: it then stays.
     pub fn delete_attribute<T: Any + Send + Sync>(&self, key: &WinKeyval<T>) -> Result<bool> {
         let call = Call::Attribute;
-        self.within(call, || self.attributes.delete(self.place(call), self, key))
+        self.within(call, || self.attributes.delete(self.place(call), &self.identity, key))
     }
 
     /// Deletes all attributes, because the window is freed.
     pub(super) fn delete_attributes(&self) -> Result<()> {
-        let attributes: &Attributes<Win> = &self.attributes;
-        attributes.delete_all(&self.place(Call::WinFree), self)
+        self.attributes.delete_all(&self.place(Call::WinFree), &self.identity)
     }
 }

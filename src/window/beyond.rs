@@ -144,8 +144,9 @@ impl Win {
         }
     }
 
-    /// Adds memory to this rank's part of a dynamic window; [`Win::attach`] is the public face.
-    pub(super) fn attach_region(&self, start: *mut u8, bytes: u64) -> Result<()> {
+    /// Adds memory to this rank's part of a dynamic window, which whoever calls this keeps valid and
+    /// unreferenced until it is detached; [`Win::attach`] is the public face.
+    pub(crate) fn attach_region(&self, start: *mut u8, bytes: u64) -> Result<()> {
         let call = Call::Attach;
         let directory = self.own_directory(call)?;
         let address = start as u64;
@@ -180,17 +181,20 @@ impl Win {
     /// [`Error::Attach`] if no region was attached at that address; [`Error::Flavour`];
     /// [`Error::RankFailed`].
     pub fn detach(&self, start: *mut u8) -> Result<()> {
-        self.within(Call::Detach, || {
-            let directory = self.own_directory(Call::Detach)?;
-            let context = self.context();
-            let detached = directory.detach(&context.segment, start as u64, &context.waiter());
-            match detached.map_err(|error: AllocError| self.heap_error(Call::Detach, error, 0))? {
-                Some(_) => Ok(()),
-                None => Err(Error::Attach {
-                    at: self.place(Call::Detach),
-                    problem: format!("no region is attached at address {start:p}"),
-                }),
-            }
-        })
+        self.within(Call::Detach, || self.detach_region(start))
+    }
+
+    /// The body of [`Win::detach`].
+    pub(crate) fn detach_region(&self, start: *mut u8) -> Result<()> {
+        let directory = self.own_directory(Call::Detach)?;
+        let context = self.context();
+        let detached = directory.detach(&context.segment, start as u64, &context.waiter());
+        match detached.map_err(|error: AllocError| self.heap_error(Call::Detach, error, 0))? {
+            Some(_) => Ok(()),
+            None => Err(Error::Attach {
+                at: self.place(Call::Detach),
+                problem: format!("no region is attached at address {start:p}"),
+            }),
+        }
     }
 }

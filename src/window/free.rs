@@ -26,7 +26,7 @@ impl Win {
             // Nobody is inside a call on this window once all have met here; only then does
             // anybody take memory away.
             let mine = [self.block, u64::from(verdict.is_ok() && deleted.is_ok())];
-            let all = self.comm.allgather_within(Call::WinFree, &mine)?;
+            let all = self.comm.begin_patiently(Call::WinFree)?.allgather(&mine)?;
             self.check_same_window(&all)?;
             verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
             deleted?;

@@ -42,8 +42,12 @@ pub(super) const NONCONTIG: u64 = 8;
 pub(super) const HUGE_PAGES: u64 = 16;
 pub(super) const POPULATE: u64 = 32;
 
+/// Not a key: the window is a typed one, whose guards end epochs only when no operation is under
+/// way.
+const TYPED: u64 = 64;
+
 /// The flags that are in force only if every rank has given them.
-const OF_ALL_RANKS: u64 = NO_LOCKS | SAME_SIZE | SAME_DISP_UNIT | NONCONTIG;
+const OF_ALL_RANKS: u64 = NO_LOCKS | SAME_SIZE | SAME_DISP_UNIT | NONCONTIG | TYPED;
 
 const ORDERINGS: [&str; 4] = ["rar", "raw", "war", "waw"];
 
@@ -121,6 +125,11 @@ impl Hints {
         size.flatten().or(unit.flatten()).map_or(Ok(()), Err)
     }
 
+    /// These hints, for a window of the typed face.
+    pub(super) fn typed(&self) -> Hints {
+        Hints { flags: self.flags | TYPED, ..self.clone() }
+    }
+
     /// The word that says whether locks are refused.
     pub(super) fn no_locks(&self) -> Word32 {
         let word = Word32::default();
@@ -187,7 +196,7 @@ impl Win {
             let mut hints = self.hints().clone();
             let before = hints.clone();
             hints.read(info);
-            let all = self.comm.allgather_within(Call::WinSetInfo, &[hints.flags])?;
+            let all = self.comm.begin_patiently(Call::WinSetInfo)?.allgather(&[hints.flags])?;
             let agreed = hints.agreed(all.into_iter());
             let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
             self.no_locks.store(u32::from(flags & NO_LOCKS != 0));
@@ -217,6 +226,12 @@ impl Win {
 
     fn hints(&self) -> MutexGuard<'_, Hints> {
         self.hints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether every rank has the window by the typed face. Threads that use the engine can let an
+    /// operation outlast the lock that it was checked under.
+    pub(crate) fn is_typed_everywhere(&self) -> bool {
+        self.hints().has(TYPED)
     }
 
     /// Refuses a lock where `no_locks` is in force.

@@ -46,7 +46,7 @@ pub(crate) use beyond::{Reached, Via};
 
 pub use crate::sync::Held as LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
-pub use attributes::WinKeyval;
+pub use attributes::{WinKeyval, WindowIdentity};
 pub use options::WindowOptions;
 pub use watch::Until;
 
@@ -62,7 +62,7 @@ pub use watch::Until;
 pub struct Win {
     comm: Comm,
     flavour: Flavour,
-    name: Box<str>,
+    identity: WindowIdentity,
     /// Where the window's block is in the segment.
     block: u64,
     words: Placed<WindowWords>,
@@ -77,7 +77,7 @@ pub struct Win {
     hints: Mutex<Hints>,
     /// 1 where the hint `no_locks` is in force.
     no_locks: Word32,
-    attributes: Attributes<Win>,
+    attributes: Attributes<WindowIdentity>,
     handler: RwLock<ErrorHandler>,
 }
 
@@ -120,7 +120,7 @@ impl Win {
         let segment = &comm.context().segment;
         Ok(Win {
             flavour,
-            name: name.into(),
+            identity: WindowIdentity { comm: comm.clone(), flavour, name: name.into() },
             block,
             words: segment.place(block + plan.words)?,
             ranks: segment.place_all(block + plan.ranks, comm.size() as usize)?,
@@ -236,7 +236,7 @@ impl Win {
 
     #[cold]
     pub(crate) fn place(&self, call: Call) -> Place {
-        Place { call, window: Some(self.name.clone()), rank: Some(self.comm.rank()) }
+        Place { call, window: Some(self.identity.name.clone()), rank: Some(self.comm.rank()) }
     }
 
     #[cold]

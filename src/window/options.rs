@@ -66,6 +66,11 @@ impl WindowOptions {
         self
     }
 
+    /// The same for a window of the typed face.
+    pub(crate) fn typed(&self) -> WindowOptions {
+        WindowOptions { hints: self.hints.typed(), ..self.clone() }
+    }
+
     /// Begins to make a window; every rank has then counted it. `flags` are the hints of every
     /// rank.
     pub(super) fn making<'a>(
