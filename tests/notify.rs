@@ -105,6 +105,8 @@ fn every_operation_counts_in_every_kind_of_epoch() {
         come("start");
         win.complete().unwrap();
         win.wait().unwrap();
+        // A part that is still exposed is not locked.
+        world.barrier().unwrap();
         win.lock(LockType::Shared, to, LockAssert::NONE).unwrap();
         operate();
         come("lock");
