@@ -1,7 +1,7 @@
 //! `Element` and `Integer` are sealed: the library must know how to update an element atomically.
 use onesided::{Datatype, Element, Integer, Op};
 
-#[derive(Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 struct Mine(u64);
 
