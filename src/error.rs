@@ -59,6 +59,27 @@ pub enum Error {
         /// The size of the target's window, in bytes.
         size: u64,
     },
+    /// As [`Error::Range`], of a target buffer whose bytes do not begin at its displacement.
+    #[error(
+        "{at}: bytes {start} to {end} from displacement {displacement} (unit {disp_unit} bytes) on \
+         leave the window of rank {target}, which has {size} bytes"
+    )]
+    LayoutRange {
+        /// Where.
+        at: Place,
+        /// The rank whose window it is.
+        target: u32,
+        /// In displacement units of the target.
+        displacement: u64,
+        /// The first byte that the layout touches, from the displacement on.
+        start: i64,
+        /// Behind the last.
+        end: i64,
+        /// The target's displacement unit, in bytes.
+        disp_unit: u32,
+        /// The size of the target's window, in bytes.
+        size: u64,
+    },
     /// The target is no rank of the window.
     #[error("{at}: there is no rank {target}; the window has {ranks} ranks")]
     TargetRank {
@@ -114,8 +135,8 @@ pub enum Error {
     Datatype {
         /// Where.
         at: Place,
-        /// Its name in the standard.
-        datatype: &'static str,
+        /// Its name, or how it was made.
+        datatype: String,
         /// The rule.
         why: &'static str,
     },

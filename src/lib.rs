@@ -79,7 +79,7 @@ pub use call::Call;
 pub use comm::{Comm, CommKeyval, Reduction, SplitType, UserOp};
 pub use datatype::{
     CommittedDatatype, Constructor, Datatype, DerivedDatatype, Distribution, DoubleInt, Element,
-    FloatInt, Integer, Located, LongInt, Order, Shape, ShortInt, TwoInt,
+    FloatInt, Integer, Located, LongInt, Order, Shape, Shaped, ShapedMut, ShortInt, TwoInt,
 };
 pub use epoch::{
     Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, FenceStep,
@@ -105,7 +105,7 @@ pub use window::{
 /// A window is made by [`WindowOptions::allocate_bytes`]. The typed face never lends its engine
 /// out, because the engine could end an epoch that a guard believes to be open.
 pub mod engine {
-    pub use crate::ops::{Origin, OriginMut};
+    pub use crate::ops::{Layout, Origin, OriginMut};
     pub use crate::window::Win;
 }
 

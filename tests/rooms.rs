@@ -26,6 +26,8 @@ const RULES: &[Rule] = &[
             "src/ops/transfer.rs",
             "src/ops/accumulate.rs",
             "src/ops/untyped.rs",
+            "src/ops/scatter.rs",
+            "src/ops/combine.rs",
             "src/window/local.rs",
             "src/window/watch.rs",
             "src/window/create.rs",

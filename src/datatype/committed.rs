@@ -1,6 +1,6 @@
 //! A committed datatype: what operations take.
 
-use super::cursor::{Cursor, Run};
+use super::cursor::{Cursor, Entries, Run};
 use super::overlap::{self, Known};
 use super::plan::{Item, Items};
 use super::{Datatype, DerivedDatatype};
@@ -26,6 +26,12 @@ pub(super) struct Plan {
     run: Option<Run>,
     size: u64,
     extent: i64,
+    /// As [`DerivedDatatype::elements`] and [`DerivedDatatype::uniform`], which operations ask for
+    /// before anything else.
+    elements: u64,
+    uniform: Option<Datatype>,
+    /// Whether instances are one block from offset 0 on, and several lie side by side.
+    plain: bool,
     /// First byte and end of the data of one instance; empty without data.
     bytes: Range<i64>,
     /// Whether one instance overlaps itself.
@@ -38,11 +44,17 @@ impl Plan {
     pub(super) fn new(datatype: &DerivedDatatype) -> Plan {
         let items = datatype.items().clone();
         let start = datatype.true_lower_bound();
+        let (run, size, extent) =
+            (Run::of(&Item::whole(&items)), datatype.size(), datatype.extent());
         Plan {
-            run: Run::of(&Item::whole(&items)),
+            plain: start == 0
+                && run.is_some_and(|run| run.blocks == 1 && extent as u64 == run.bytes),
+            run,
             items,
-            size: datatype.size(),
-            extent: datatype.extent(),
+            size,
+            extent,
+            elements: datatype.elements(),
+            uniform: datatype.uniform(),
             bytes: start..start + datatype.true_extent(),
             overlap: OnceLock::new(),
             interleaved: Mutex::default(),
@@ -107,7 +119,19 @@ impl CommittedDatatype {
     ///
     /// Exact. Where the loops alone do not tell, the first question of a datatype sorts its
     /// pieces; the answer is kept.
+    #[inline]
     pub fn overlaps(&self, count: usize) -> bool {
+        let plan = &*self.plan;
+        if count == 1
+            && let Some(known) = plan.overlap.get()
+        {
+            return *known;
+        }
+        !(plan.plain && self.range(count).is_some()) && self.find_out_overlap(count)
+    }
+
+    #[inline(never)]
+    fn find_out_overlap(&self, count: usize) -> bool {
         let plan = &*self.plan;
         let Some(range) = self.range(count) else { return true };
         if range.is_empty() {
@@ -133,21 +157,54 @@ impl CommittedDatatype {
     /// `target_count` instances of `target`: the same sequence of predefined datatypes, or the
     /// beginning of it (MPI-2.2 §3.3.1, §11.3.1: "must fit, without truncation, in the target
     /// buffer").
+    #[inline]
     pub fn fits_into(&self, count: usize, target: &CommittedDatatype, target_count: usize) -> bool {
-        let Some(elements) = self.datatype.elements().checked_mul(count as u64) else {
+        let Some(elements) = self.elements(count) else {
             return false;
         };
-        let room = target.datatype.elements().checked_mul(target_count as u64);
+        let room = target.elements(target_count);
         if elements == 0 || room.is_none_or(|room| room < elements) {
             return elements == 0;
         }
-        match (self.datatype.uniform(), target.datatype.uniform()) {
+        match (self.plan.uniform, target.plan.uniform) {
             (Some(own), Some(other)) => own == other,
             _ => {
                 let own = self.datatype.signature_of(elements);
                 own.is_some() && own == target.datatype.signature_of(elements)
             }
         }
+    }
+
+    /// How many basic elements `count` instances have; `None` if no `u64` holds it.
+    #[inline]
+    pub(crate) fn elements(&self, count: usize) -> Option<u64> {
+        self.plan.elements.checked_mul(count as u64)
+    }
+
+    /// [`DerivedDatatype::uniform`]
+    #[inline]
+    pub(crate) fn uniform(&self) -> Option<Datatype> {
+        self.plan.uniform
+    }
+
+    /// The bytes of `count` instances, if these are one block from offset 0 on: what a slice is.
+    #[inline]
+    pub(crate) fn plain(&self, count: usize) -> Option<u64> {
+        if self.plan.plain { self.bytes(count) } else { None }
+    }
+
+    /// The offsets of the basic elements of `count` instances, each of `size` bytes, in the order
+    /// of the type map. There is a [range](Self::range) for `count`.
+    pub(crate) fn with_entries<R>(
+        &self,
+        count: usize,
+        size: usize,
+        body: impl FnOnce(&mut Entries<'_>) -> R,
+    ) -> R {
+        // Instances of nothing are not worth a loop.
+        let nothing = self.elements(count).is_none_or(|elements| elements == 0);
+        let item = if nothing { Item::none() } else { self.root(count as u64) };
+        body(&mut Entries::new(&item, size as u64))
     }
 
     /// The contiguous pieces of `count` instances, in the order of the type map: offset and length
@@ -170,6 +227,9 @@ impl CommittedDatatype {
         match count {
             0 => None,
             1 => self.plan.run,
+            _ if self.plan.plain => {
+                self.plan.run.map(|run| Run { bytes: run.bytes * count as u64, ..run })
+            }
             _ => self.plan.run.and_then(|_| Run::of(&self.root(count as u64))),
         }
     }
@@ -184,6 +244,15 @@ impl CommittedDatatype {
 impl From<Datatype> for CommittedDatatype {
     fn from(datatype: Datatype) -> CommittedDatatype {
         DerivedDatatype::from(datatype).commit()
+    }
+}
+
+/// As above, of the one that the library keeps: nothing is compiled and nothing counted.
+impl From<Datatype> for &CommittedDatatype {
+    #[inline]
+    fn from(datatype: Datatype) -> Self {
+        static ALL: OnceLock<Vec<CommittedDatatype>> = OnceLock::new();
+        &ALL.get_or_init(|| Datatype::ALL.map(CommittedDatatype::from).into())[datatype as usize]
     }
 }
 

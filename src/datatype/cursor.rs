@@ -113,3 +113,39 @@ impl Iterator for Cursor<'_> {
         }
     }
 }
+
+/// The offsets of elements of one size, of which all blocks are made.
+pub(crate) struct Entries<'a> {
+    cursor: Cursor<'a>,
+    size: u64,
+    /// What is left of the run, from its first block on.
+    run: Run,
+    /// Bytes of that block that have been named.
+    used: u64,
+}
+
+impl<'a> Entries<'a> {
+    pub(super) fn new(item: &'a Item, size: u64) -> Entries<'a> {
+        let run = Run { start: 0, stride: 0, bytes: 0, blocks: 0 };
+        Entries { cursor: Cursor::new(item), size, run, used: 0 }
+    }
+}
+
+impl Iterator for Entries<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        if self.run.blocks == 0 {
+            self.run = self.cursor.next()?;
+        }
+        let at = self.run.start.wrapping_add(self.used as i64);
+        self.used += self.size;
+        if self.used >= self.run.bytes {
+            self.used = 0;
+            self.run.start = self.run.start.wrapping_add(self.run.stride);
+            self.run.blocks -= 1;
+        }
+        Some(at)
+    }
+}

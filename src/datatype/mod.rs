@@ -9,7 +9,7 @@
 //! 4. [`cursor`] walks the loops in the order of the type map, [`strips`] walks two datatypes at
 //!    once, [`overlap`] says whether entries share a byte.
 //! 5. [`pack`] copies between a laid-out and a packed buffer of this process.
-//! 6. [`shape`] is the typed face: which elements of a slice.
+//! 6. [`shape`] is the typed face: which elements of a slice; [`shaped`] binds it to one.
 //!
 //! Invariants:
 //! 1. All bounds and extents of a datatype that exists fit in an `i64`, and so does every
@@ -30,6 +30,7 @@ mod pack;
 mod plan;
 mod predefined;
 mod shape;
+mod shaped;
 mod signature;
 mod strips;
 mod summary;
@@ -38,9 +39,12 @@ mod tests;
 
 pub use committed::CommittedDatatype;
 pub use constructor::{Constructor, Distribution, Order};
+pub(crate) use cursor::Entries;
 pub use derived::DerivedDatatype;
 pub(crate) use predefined::Visitor;
 pub use predefined::{
     Datatype, DoubleInt, Element, FloatInt, Integer, Located, LongInt, ShortInt, TwoInt,
 };
 pub use shape::Shape;
+pub use shaped::{Shaped, ShapedMut};
+pub(crate) use strips::{Side, zip_strips};

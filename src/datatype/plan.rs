@@ -62,6 +62,11 @@ impl Item {
         Item::new(0, Body::Block(bytes))
     }
 
+    /// Nothing.
+    pub(super) fn none() -> Item {
+        Item::new(0, Body::List(Arc::new([])))
+    }
+
     /// The only item of a list, or one around it.
     pub(super) fn whole(items: &Items) -> Item {
         match &items[..] {

@@ -136,8 +136,9 @@ impl<T: Element> Shape<T> {
     }
 
     /// How many elements it means.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.datatype.datatype().elements() as usize
+        self.datatype.elements(1).unwrap_or(0) as usize
     }
 
     /// Whether it means none.
@@ -146,6 +147,7 @@ impl<T: Element> Shape<T> {
     }
 
     /// The datatype, for the calls that take any.
+    #[inline]
     pub fn datatype(&self) -> &CommittedDatatype {
         &self.datatype
     }

@@ -1,7 +1,7 @@
 //! The operations of an epoch that reaches several ranks.
 
 use super::Window;
-use crate::datatype::{Element, Integer};
+use crate::datatype::{Element, Integer, Shape, Shaped, ShapedMut};
 use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
@@ -141,6 +141,74 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     #[inline]
     fn notify(&self, target: Rank, counter: u32) -> Result<()> {
         self.window().win.notify(target, counter)
+    }
+
+    /// [`Access::put`] to the elements of a shape, counted from `disp` on (`MPI_Put`, MPI-2.2
+    /// §11.3.1, with derived datatypes). `origin` is a slice, or the elements of one that
+    /// [`Shape::over`] means; it has as many elements as `shape`.
+    ///
+    /// # Errors
+    /// See the trait; [`Error::Count`](crate::Error::Count);
+    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` means an element twice.
+    #[inline]
+    fn put_shaped<'s>(
+        &self,
+        origin: impl Into<Shaped<'b, 's, T>>,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        self.window().win.put_shaped(origin.into(), target, disp, shape)
+    }
+
+    /// [`Access::get`] of the elements of a shape, counted from `disp` on. `origin` is a slice,
+    /// or the elements of one that [`Shape::over_mut`] means.
+    ///
+    /// # Errors
+    /// As [`Access::put_shaped`], where `origin` means an element twice.
+    #[inline]
+    fn get_shaped<'s>(
+        &self,
+        origin: impl Into<ShapedMut<'b, 's, T>>,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        self.window().win.get_shaped(origin.into(), target, disp, shape)
+    }
+
+    /// [`Access::accumulate`] into the elements of a shape, counted from `disp` on.
+    ///
+    /// # Errors
+    /// As [`Access::put_shaped`]; [`Error::Operation`](crate::Error::Operation).
+    #[inline]
+    fn accumulate_shaped<'s>(
+        &self,
+        origin: impl Into<Shaped<'b, 's, T>>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        self.window().win.accumulate_shaped(origin.into(), op, target, disp, shape)
+    }
+
+    /// [`Access::get_accumulate`] with the elements of a shape, counted from `disp` on.
+    ///
+    /// # Errors
+    /// As [`Access::accumulate_shaped`], and where `result` means an element twice.
+    #[inline]
+    fn get_accumulate_shaped<'s>(
+        &self,
+        origin: impl Into<Shaped<'b, 's, T>>,
+        result: impl Into<ShapedMut<'b, 's, T>>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        let buffers = (origin.into(), result.into());
+        self.window().win.get_accumulate_shaped(buffers, op, target, disp, shape)
     }
 }
 

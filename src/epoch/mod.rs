@@ -31,6 +31,7 @@ mod lock;
 mod lock_all;
 mod pscw;
 mod request;
+mod shaped;
 mod shared;
 mod view;
 mod waiting;

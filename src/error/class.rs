@@ -64,7 +64,9 @@ impl Error {
     /// The error class of the standard.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Error::Range { .. } | Error::NotAttached { .. } => ErrorClass::RmaRange,
+            Error::Range { .. } | Error::LayoutRange { .. } | Error::NotAttached { .. } => {
+                ErrorClass::RmaRange
+            }
             Error::TargetRank { .. } => ErrorClass::Rank,
             Error::Root { .. } => ErrorClass::Root,
             Error::Epoch { .. } => ErrorClass::RmaSync,

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 /// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
 /// short ones out for its whole length.
-const BATCH: usize = 512;
+pub(super) const BATCH: usize = 512;
 
 impl Win {
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4): element by element, replaces the target's value by
@@ -215,7 +215,7 @@ impl Win {
         })
     }
 
-    fn function<T: Element>(&self, call: Call, op: Op) -> Result<fn(T, T) -> T> {
+    pub(super) fn function<T: Element>(&self, call: Call, op: Op) -> Result<fn(T, T) -> T> {
         T::function(op).ok_or_else(|| {
             let (op, datatype) = (op.name(), T::DATATYPE.name());
             Error::Operation { at: self.place(call), op, datatype }
@@ -250,21 +250,9 @@ impl Win {
             }
             return Ok(());
         };
-        let by_carrier = T::IS_INTEGER || matches!(op, Op::Replace | Op::NoOp);
         for i in 0..n {
-            let at = at.wrapping_add(i);
-            let value = operand(i);
-            let old = match by_carrier {
-                // SAFETY: 1. to 3. as in `compare_and_swap`; `target` covers `n` elements.
-                true => unsafe { T::Carrier::fetch_op(at, op, must_cast(value)) },
-                false => None,
-            };
-            let old = old.unwrap_or_else(|| {
-                let apply = |old| must_cast(function(must_cast(old), value));
-                // SAFETY: as above.
-                unsafe { T::Carrier::fetch_update(at, apply) }
-            });
-            before(i, must_cast(old));
+            // SAFETY: `native`, and `target` covers `n` elements.
+            before(i, unsafe { update_native(at.wrapping_add(i), op, function, operand(i)) });
         }
         Ok(())
     }
@@ -293,6 +281,30 @@ impl Win {
         });
         updated.map_err(|failed| self.job_failed(failed, call))?
     }
+}
+
+/// Replaces the element at `at` by `op` of it and `value`, and returns what it was; `function` is
+/// that of `op`.
+///
+/// # Safety
+/// As [`Carrier::fetch_update`] of `T::Carrier`.
+#[inline(always)]
+pub(super) unsafe fn update_native<T: Element>(
+    at: *mut T::Carrier,
+    op: Op,
+    function: fn(T, T) -> T,
+    value: T,
+) -> T {
+    if T::IS_INTEGER || matches!(op, Op::Replace | Op::NoOp) {
+        // SAFETY: the caller's obligation.
+        let old = unsafe { T::Carrier::fetch_op(at, op, must_cast(value)) };
+        if let Some(old) = old {
+            return must_cast(old);
+        }
+    }
+    let apply = |old| must_cast(function(must_cast(old), value));
+    // SAFETY: the caller's obligation.
+    must_cast(unsafe { T::Carrier::fetch_update(at, apply) })
 }
 
 /// What [`Win::update`] does, and where.

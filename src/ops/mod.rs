@@ -12,10 +12,21 @@
 
 mod accumulate;
 mod notify;
+//! 5. [`scatter`] and [`combine`] are put and get, and the accumulates, of any [`layout`] on either
+//!    side. Slices never come this far.
+//! 6. [`untyped`] is the same for callers who know the datatype only at run time, [`shaped`] for
+//!    slices with a shape.
+
+mod accumulate;
+mod combine;
+mod layout;
 mod request;
+mod scatter;
+mod shaped;
 mod target;
 mod transfer;
 mod untyped;
 
+pub use layout::Layout;
 pub use request::Request;
 pub use untyped::{Origin, OriginMut};

@@ -4,6 +4,7 @@
 //! may be used again, and what a get asked for is there. At the target it is complete after a
 //! flush or the end of the epoch, as the standard says.
 
+use super::{Layout, Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;
@@ -133,6 +134,77 @@ impl Win {
     ) -> Result<Request<'b>> {
         self.handled(self.check_passive(Call::RgetAccumulate))?;
         self.fetch(Call::RgetAccumulate, origin, result, op, target, disp)?;
+        Ok(Request::complete())
+    }
+}
+
+/// The same of buffers with a layout, whose borrow is their maker's promise.
+impl Win {
+    /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Win::put_layout`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::rput`] and [`Win::put_layout`].
+    pub fn rput_layout<'d>(
+        &self,
+        origin: Origin<'d>,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'_>,
+    ) -> Result<Request<'d>> {
+        self.handled(self.check_passive(Call::Rput))?;
+        self.put_layout_as(Call::Rput, origin, target, disp, layout)?;
+        Ok(Request::complete())
+    }
+
+    /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Win::get_layout`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::rget`] and [`Win::get_layout`].
+    pub fn rget_layout<'d>(
+        &self,
+        origin: OriginMut<'d>,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'_>,
+    ) -> Result<Request<'d>> {
+        self.handled(self.check_passive(Call::Rget))?;
+        self.get_layout_as(Call::Rget, origin, target, disp, layout)?;
+        Ok(Request::complete())
+    }
+
+    /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Win::accumulate_layout`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::raccumulate`] and [`Win::accumulate_layout`].
+    pub fn raccumulate_layout<'d>(
+        &self,
+        origin: Origin<'d>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'_>,
+    ) -> Result<Request<'d>> {
+        self.handled(self.check_passive(Call::Raccumulate))?;
+        self.accumulate_layout_as(Call::Raccumulate, origin, op, target, disp, layout)?;
+        Ok(Request::complete())
+    }
+
+    /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`Win::get_accumulate_layout`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::rget_accumulate`] and [`Win::get_accumulate_layout`].
+    pub fn rget_accumulate_layout<'d>(
+        &self,
+        origin: Origin<'d>,
+        result: OriginMut<'d>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'_>,
+    ) -> Result<Request<'d>> {
+        let call = Call::RgetAccumulate;
+        self.handled(self.check_passive(call))?;
+        self.get_accumulate_layout_as(call, (origin, result), op, target, disp, layout)?;
         Ok(Request::complete())
     }
 }

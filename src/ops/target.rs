@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::sync::Sharing;
 use crate::window::{Reached, Via, Win};
+use std::ops::Range;
 
 /// Bytes of a target's part that an operation may access.
 pub(super) struct Target<'w> {
@@ -53,8 +54,43 @@ impl Win {
                 let (rank, via) = (target.0, Via::Mapped);
                 Ok(Some(Target { rank, at, via, _sharing: None }))
             }
-            None => self.target_beyond(call, target, disp, bytes),
+            // No slice has more than `i64::MAX` bytes.
+            None => self.target_beyond(call, target, disp, &(0..bytes as i64)),
         }
+    }
+
+    /// As [`Win::target`], of bytes around the displacement; the address is that of the
+    /// displacement.
+    pub(super) fn target_around(
+        &self,
+        call: Call,
+        target: Rank,
+        disp: u64,
+        range: &Range<i64>,
+    ) -> Result<Option<Target<'_>>> {
+        if range.is_empty() {
+            return self.target(call, target, disp, 0);
+        }
+        match self.mapped_around(target, disp, range) {
+            Some(at) => {
+                let (rank, via) = (target.0, Via::Mapped);
+                Ok(Some(Target { rank, at, via, _sharing: None }))
+            }
+            None => self.target_beyond(call, target, disp, range),
+        }
+    }
+
+    /// The address of the displacement, if the bytes around it (not none) are mapped and the epoch
+    /// reaches them.
+    #[inline(always)]
+    pub(super) fn mapped_around(
+        &self,
+        target: Rank,
+        disp: u64,
+        range: &Range<i64>,
+    ) -> Option<*mut u8> {
+        let part = self.reach(target)?;
+        part.span.around(disp, part.disp_unit, range)
     }
 
     /// Target bytes that are not mapped, or why there are none: [`Rank::NULL`], or an error.
@@ -63,25 +99,25 @@ impl Win {
         call: Call,
         target: Rank,
         disp: u64,
-        bytes: u64,
+        range: &Range<i64>,
     ) -> Result<Option<Target<'_>>> {
         if target == Rank::NULL {
             return self.null_target(call);
         }
         self.check_rank(call, target)?;
         self.check_operation(call, target.0)?;
-        if bytes == 0 {
+        if range.is_empty() {
             // No bytes fit anywhere.
             return Ok(None);
         }
-        let reached = self.reach_beyond(call, target.0, disp, bytes)?;
+        let reached = self.reach_beyond(call, target.0, disp, range)?;
         let Reached { at, via, sharing } =
-            reached.ok_or_else(|| self.out_of_range(call, target.0, disp, bytes))?;
+            reached.ok_or_else(|| self.out_of_range(call, target.0, disp, range))?;
         Ok(Some(Target { rank: target.0, at, via, _sharing: sharing }))
     }
 
     /// MPI-2.2 §11.3: an operation on MPI_PROC_NULL does nothing, but belongs in an epoch.
-    fn null_target(&self, call: Call) -> Result<Option<Target<'_>>> {
+    pub(super) fn null_target(&self, call: Call) -> Result<Option<Target<'_>>> {
         self.check_any_access(call)?;
         Ok(None)
     }
@@ -101,7 +137,7 @@ impl Win {
         Err(self.conflict(call, target.rank, disp, bytes as u64))
     }
 
-    fn conflict(&self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
+    pub(super) fn conflict(&self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
         Error::Conflict { at: self.place(call), target, displacement, bytes }
     }
 }

@@ -1,169 +1,161 @@
 //! The operations for callers who know the datatype only at run time, such as a C interface.
-#![allow(unsafe_code, reason = "turns the caller's address and count into a slice")]
+//!
+//! The `_untyped` operations mean the same layout on both sides, the `_layout` ones (in
+//! [`super::scatter`] and [`super::combine`]) any two.
+#![allow(unsafe_code, reason = "vouches for the caller's address and count")]
 
+use super::layout::Layout;
 use crate::call::Call;
-use crate::datatype::{Datatype, Element, Visitor};
+use crate::datatype::{CommittedDatatype, Element, Shaped, ShapedMut};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
 use crate::window::Win;
 
-/// An origin buffer that is read: address, number of elements, datatype.
+/// An origin buffer that is read: address, and layout of the elements.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin {
-    start: *const u8,
-    count: usize,
-    datatype: Datatype,
+pub struct Origin<'d> {
+    pub(super) start: *const u8,
+    pub(super) layout: Layout<'d>,
 }
 
 /// An origin buffer that is written.
 #[derive(Debug)]
-pub struct OriginMut {
-    start: *mut u8,
-    count: usize,
-    datatype: Datatype,
+pub struct OriginMut<'d> {
+    pub(super) start: *mut u8,
+    pub(super) layout: Layout<'d>,
 }
 
-impl Origin {
-    /// `count` elements of `datatype` at `start`.
+impl<'d> Origin<'d> {
+    /// `count` instances of `datatype`, a [`Datatype`](crate::Datatype) or a
+    /// [`&CommittedDatatype`](CommittedDatatype), with displacement 0 at `start`. No alignment is
+    /// needed.
     ///
     /// # Safety
-    /// 1. Unless `count` is 0, `start` is valid for reads of `count` elements, aligned to the element's Rust type,
-    ///    until the value returned is used for the last time.
+    /// 1. The entries are valid for reads until the value returned is used for the last time.
     /// 2. Nobody writes them until then.
-    pub unsafe fn new(start: *const u8, count: usize, datatype: Datatype) -> Origin {
-        Origin { start, count, datatype }
+    pub unsafe fn new(
+        start: *const u8,
+        count: usize,
+        datatype: impl Into<&'d CommittedDatatype>,
+    ) -> Origin<'d> {
+        Origin { start, layout: Layout::new(count, datatype) }
     }
 
-    /// The buffer as elements.
-    fn slice<E: Element>(&self) -> &[E] {
-        if self.count == 0 {
-            return &[];
+    /// The elements of a slice, which stays borrowed.
+    #[inline]
+    pub(super) fn of<T: Element>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
+        let (bytes, datatype, count) = shaped.parts();
+        Origin { start: bytes.as_ptr(), layout: Layout { count, datatype } }
+    }
+
+    /// The buffer as a slice, if it lies in memory as one.
+    pub(super) fn slice<E: Element>(&self) -> Option<&[E]> {
+        let elements = self.layout.plain()? / size_of::<E>();
+        if elements == 0 {
+            return Some(&[]);
         }
-        // SAFETY: obligations 1 and 2 of `new`; `E` is the type of `datatype` (`Datatype::visit`).
-        unsafe { std::slice::from_raw_parts(self.start.cast(), self.count) }
+        if self.layout.datatype.uniform() != Some(E::DATATYPE)
+            || !self.start.cast::<E>().is_aligned()
+        {
+            return None;
+        }
+        // SAFETY: obligations 1 and 2 of `new`: a block of so many elements from `start` on, which
+        // is aligned.
+        Some(unsafe { std::slice::from_raw_parts(self.start.cast(), elements) })
     }
 }
 
-impl OriginMut {
-    /// `count` elements of `datatype` at `start`.
+impl<'d> OriginMut<'d> {
+    /// As [`Origin::new`].
     ///
     /// # Safety
-    /// 1. Unless `count` is 0, `start` is valid for reads and writes of `count` initialised elements, aligned to the
-    ///    element's Rust type, until the value returned is used for the last time.
+    /// 1. The entries are valid for reads and writes, and initialised, until the value returned is
+    ///    used for the last time.
     /// 2. Nobody else accesses them until then.
-    pub unsafe fn new(start: *mut u8, count: usize, datatype: Datatype) -> OriginMut {
-        OriginMut { start, count, datatype }
+    pub unsafe fn new(
+        start: *mut u8,
+        count: usize,
+        datatype: impl Into<&'d CommittedDatatype>,
+    ) -> OriginMut<'d> {
+        OriginMut { start, layout: Layout::new(count, datatype) }
     }
 
-    /// The buffer as elements.
-    fn slice<E: Element>(&mut self) -> &mut [E] {
-        if self.count == 0 {
-            return &mut [];
+    /// The elements of a slice, which stays borrowed.
+    #[inline]
+    pub(super) fn of<T: Element>(shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
+        let (bytes, datatype, count) = shaped.parts();
+        OriginMut { start: bytes.as_mut_ptr(), layout: Layout { count, datatype } }
+    }
+
+    /// As [`Origin::slice`].
+    pub(super) fn slice<E: Element>(&mut self) -> Option<&mut [E]> {
+        let elements = self.layout.plain()? / size_of::<E>();
+        if elements == 0 {
+            return Some(&mut []);
         }
-        // SAFETY: obligations 1 and 2 of `new`; `E` is the type of `datatype` (`Datatype::visit`).
-        unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.count) }
-    }
-}
-
-/// Calls a method of the window with the buffers as slices of the datatype's type.
-struct With<'a, F> {
-    win: &'a Win,
-    buffers: F,
-    target: Rank,
-    disp: u64,
-}
-
-struct Put(Origin);
-struct Get(OriginMut);
-struct Accumulate(Origin, Op);
-struct GetAccumulate(Origin, OriginMut, Op);
-
-impl Visitor for With<'_, Put> {
-    type Output = Result<()>;
-    fn visit<E: Element>(self) -> Result<()> {
-        self.win.put(self.buffers.0.slice::<E>(), self.target, self.disp)
-    }
-}
-
-impl Visitor for With<'_, Get> {
-    type Output = Result<()>;
-    fn visit<E: Element>(mut self) -> Result<()> {
-        self.win.get(self.buffers.0.slice::<E>(), self.target, self.disp)
-    }
-}
-
-impl Visitor for With<'_, Accumulate> {
-    type Output = Result<()>;
-    fn visit<E: Element>(self) -> Result<()> {
-        let Accumulate(origin, op) = self.buffers;
-        self.win.accumulate(origin.slice::<E>(), op, self.target, self.disp)
-    }
-}
-
-impl Visitor for With<'_, GetAccumulate> {
-    type Output = Result<()>;
-    fn visit<E: Element>(self) -> Result<()> {
-        let GetAccumulate(origin, mut result, op) = self.buffers;
-        let (win, target, disp) = (self.win, self.target, self.disp);
-        let origin = if op == Op::NoOp { &[] } else { origin.slice::<E>() };
-        win.get_accumulate(origin, result.slice::<E>(), op, target, disp)
+        if self.layout.datatype.uniform() != Some(E::DATATYPE)
+            || !self.start.cast::<E>().is_aligned()
+        {
+            return None;
+        }
+        // SAFETY: obligations 1 and 2 of `new`, as in `Origin::slice`.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.start.cast(), elements) })
     }
 }
 
 impl Win {
-    /// [`Win::put`] of an untyped buffer.
+    /// [`Win::put`] of an untyped buffer, to a target of the same layout.
     ///
     /// # Errors
-    /// As [`Win::put`].
-    pub fn put_untyped(&self, origin: Origin, target: Rank, disp: u64) -> Result<()> {
-        let datatype = origin.datatype;
-        datatype.visit(With { win: self, buffers: Put(origin), target, disp })
+    /// As [`Win::put_layout`].
+    pub fn put_untyped(&self, origin: Origin<'_>, target: Rank, disp: u64) -> Result<()> {
+        self.put_layout(origin, target, disp, origin.layout)
     }
 
-    /// [`Win::get`] into an untyped buffer.
+    /// [`Win::get`] into an untyped buffer, from a target of the same layout.
     ///
     /// # Errors
-    /// As [`Win::get`].
-    pub fn get_untyped(&self, origin: OriginMut, target: Rank, disp: u64) -> Result<()> {
-        let datatype = origin.datatype;
-        datatype.visit(With { win: self, buffers: Get(origin), target, disp })
+    /// As [`Win::get_layout`].
+    pub fn get_untyped(&self, origin: OriginMut<'_>, target: Rank, disp: u64) -> Result<()> {
+        let layout = origin.layout;
+        self.get_layout(origin, target, disp, layout)
     }
 
-    /// [`Win::accumulate`] of an untyped buffer.
+    /// [`Win::accumulate`] of an untyped buffer, to a target of the same layout.
     ///
     /// # Errors
-    /// As [`Win::accumulate`].
+    /// As [`Win::accumulate_layout`].
     pub fn accumulate_untyped(
         &self,
-        origin: Origin,
+        origin: Origin<'_>,
         op: Op,
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let datatype = origin.datatype;
-        datatype.visit(With { win: self, buffers: Accumulate(origin, op), target, disp })
+        self.accumulate_layout(origin, op, target, disp, origin.layout)
     }
 
-    /// [`Win::get_accumulate`] of untyped buffers.
+    /// [`Win::get_accumulate`] of untyped buffers, with a target of the result's layout.
     ///
     /// # Errors
-    /// As [`Win::get_accumulate`], and [`Error::Datatype`] if the buffers' datatypes differ.
+    /// As [`Win::get_accumulate_layout`], and [`Error::Count`] if the numbers of elements differ.
     pub fn get_accumulate_untyped(
         &self,
-        origin: Origin,
-        result: OriginMut,
+        origin: Origin<'_>,
+        result: OriginMut<'_>,
         op: Op,
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let datatype = result.datatype;
-        if datatype != origin.datatype && op != Op::NoOp {
-            let why = "origin and result must have the same predefined datatype";
-            let at = self.place(Call::GetAccumulate);
-            return Err(Error::Datatype { at, datatype: origin.datatype.name(), why });
+        let layout = result.layout;
+        let (found, needed) = (origin.layout.elements(), layout.elements());
+        let same = origin.layout.datatype.uniform() == layout.datatype.uniform();
+        if op != Op::NoOp && same && found != needed {
+            let (at, what) = (self.place(Call::GetAccumulate), "origin buffer");
+            let (found, needed) = (found as usize, needed as usize);
+            return self.handled(Err(Error::Count { at, what, found, needed }));
         }
-        let buffers = GetAccumulate(origin, result, op);
-        datatype.visit(With { win: self, buffers, target, disp })
+        self.get_accumulate_layout(origin, result, op, target, disp, layout)
     }
 }

@@ -8,6 +8,31 @@ use std::io::{ErrorKind, IoSlice, IoSliceMut, Result};
 /// Bytes per system call: the kernel moves at most 2 GiB less a page.
 const MOST: usize = 1 << 30;
 
+/// Pieces per system call: half of what the kernel takes (`IOV_MAX`).
+const MOST_PIECES: usize = 512;
+
+/// Bytes to be copied between this process and another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub(crate) own: *mut u8,
+    /// In the other process.
+    pub(crate) other: *mut u8,
+    /// Not zero.
+    pub(crate) bytes: usize,
+}
+
+impl Piece {
+    /// What is behind the first `bytes` bytes.
+    fn behind(self, bytes: usize) -> Piece {
+        let Piece { own, other, bytes: all } = self;
+        Piece { own: own.wrapping_add(bytes), other: other.wrapping_add(bytes), bytes: all - bytes }
+    }
+
+    fn remote(&self) -> RemoteIoVec {
+        RemoteIoVec { base: self.other as usize, len: self.bytes }
+    }
+}
+
 /// A process whose memory the kernel is asked to copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process(i32);
@@ -59,6 +84,46 @@ impl Process {
         })
     }
 
+    /// As [`Process::read`], of many pieces.
+    ///
+    /// # Errors
+    /// As [`Process::read`].
+    ///
+    /// # Safety
+    /// 1. Each own piece is valid for writes, and no Rust reference is to it.
+    /// 2. No two own pieces overlap.
+    pub(crate) unsafe fn read_pieces(self, pieces: &[Piece]) -> Result<()> {
+        in_batches(pieces, |batch| {
+            let slice = |piece: &Piece| {
+                // SAFETY: obligations 1 and 2; any bytes are valid.
+                IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(piece.own, piece.bytes) })
+            };
+            let mut to: Vec<_> = batch.iter().map(slice).collect();
+            let from: Vec<_> = batch.iter().map(Piece::remote).collect();
+            Ok(process_vm_readv(Pid::from_raw(self.0), &mut to, &from)?)
+        })
+    }
+
+    /// As [`Process::write`], of many pieces.
+    ///
+    /// # Errors
+    /// As [`Process::read`].
+    ///
+    /// # Safety
+    /// Each own piece is valid for reads, and the memory of each other piece is exposed by its
+    /// owner.
+    pub(crate) unsafe fn write_pieces(self, pieces: &[Piece]) -> Result<()> {
+        in_batches(pieces, |batch| {
+            let slice = |piece: &Piece| {
+                // SAFETY: the caller's obligation.
+                IoSlice::new(unsafe { std::slice::from_raw_parts(piece.own, piece.bytes) })
+            };
+            let from: Vec<_> = batch.iter().map(slice).collect();
+            let to: Vec<_> = batch.iter().map(Piece::remote).collect();
+            Ok(process_vm_writev(Pid::from_raw(self.0), &from, &to)?)
+        })
+    }
+
     /// Whether this process may read and write `bytes` bytes at `at` of the process; tried on the
     /// first byte and the last.
     pub(crate) fn probe(self, at: *mut u8, bytes: usize) -> Result<()> {
@@ -78,6 +143,30 @@ fn in_chunks(bytes: usize, mut transfer: impl FnMut(usize, usize) -> Result<usiz
         match transfer(done, (bytes - done).min(MOST))? {
             0 => return Err(ErrorKind::UnexpectedEof.into()),
             n => done += n,
+        }
+    }
+    Ok(())
+}
+
+/// Calls `transfer` with as many pieces as one call takes, until all are transferred; it says how
+/// many bytes it has transferred of those it was given.
+fn in_batches(pieces: &[Piece], mut transfer: impl FnMut(&[Piece]) -> Result<usize>) -> Result<()> {
+    for chunk in pieces.chunks(MOST_PIECES) {
+        let mut batch = chunk.to_vec();
+        while !batch.is_empty() {
+            let mut done = transfer(&batch)?;
+            if done == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            let mut moved = 0;
+            while let Some(piece) = batch.get(moved).filter(|piece| piece.bytes <= done) {
+                done -= piece.bytes;
+                moved += 1;
+            }
+            batch.drain(..moved);
+            if let Some(first) = batch.first_mut() {
+                *first = first.behind(done);
+            }
         }
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! Bytes of one rank's part of a window, as seen from this process.
 #![allow(unsafe_code, reason = "an address that any thread of the rank may use")]
 
+use std::ops::Range;
+
 /// A run of `len` bytes. Copyable; whoever makes one vouches for it until the window is freed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
@@ -43,6 +45,25 @@ impl Span {
     }
 }
 
+/// Bytes of something whose displacement 0 is `units` displacement units of `unit` bytes after
+/// another place: its first byte and its end, counted from that place.
+#[inline]
+pub(crate) fn range_at(units: u64, unit: u32, bytes: &Range<i64>) -> Option<(u64, u64)> {
+    let zero = units.checked_mul(u64::from(unit))?;
+    Some((zero.checked_add_signed(bytes.start)?, zero.checked_add_signed(bytes.end)?))
+}
+
+impl Span {
+    /// As [`Span::at`], of bytes that lie around their displacement 0 (not empty): the address of
+    /// that one, which itself may lie outside.
+    #[inline]
+    pub(crate) fn around(&self, units: u64, unit: u32, bytes: &Range<i64>) -> Option<*mut u8> {
+        let (start, end) = range_at(units, unit, bytes)?;
+        let zero = self.base.wrapping_add(start as usize).wrapping_offset(-(bytes.start as isize));
+        (end <= self.len).then_some(zero)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +84,28 @@ mod tests {
             prop_assert_eq!(span.at(units, unit, bytes).is_some(), fits);
             if let Some(at) = span.at(units, unit, bytes) {
                 prop_assert_eq!(at as usize - memory.as_ptr() as usize, start as usize);
+            }
+        }
+
+        #[test]
+        fn around_agrees_with_unbounded_arithmetic(
+            units in prop_oneof![0..200u64, any::<u64>()],
+            unit in prop_oneof![1..9u32, any::<u32>()],
+            first in prop_oneof![-300..300i64, any::<i64>()],
+            bytes in prop_oneof![1..200i64, 1..i64::MAX],
+            len in 0..200u64,
+        ) {
+            let mut memory = [0u8; 200];
+            let span = Span::new(memory.as_mut_ptr(), len);
+            let range = first..first.saturating_add(bytes);
+            let zero = i128::from(units) * i128::from(unit);
+            let (start, end) = (zero + i128::from(range.start), zero + i128::from(range.end));
+            let fits = start >= 0 && end <= i128::from(len);
+            let at = span.around(units, unit, &range);
+            prop_assert_eq!(at.is_some(), fits);
+            if let Some(at) = at {
+                let from = at.wrapping_offset(first as isize) as usize;
+                prop_assert_eq!(from - memory.as_ptr() as usize, start as usize);
             }
         }
     }

@@ -12,6 +12,13 @@ pub(crate) struct Lane {
     pub(crate) stride: i64,
 }
 
+impl Lane {
+    /// Where that block lies.
+    pub(crate) fn block(&self, block: usize) -> i64 {
+        self.start.wrapping_add(self.stride.wrapping_mul(block as i64))
+    }
+}
+
 /// Equal blocks to be copied one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strip {

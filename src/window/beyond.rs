@@ -4,8 +4,11 @@
 use super::{Flavour, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::shm::{AllocError, AttachError, DirectoryWords, PlacedSlice, Process, Region, Span};
+use crate::shm::{
+    AllocError, AttachError, DirectoryWords, PlacedSlice, Process, Region, Span, range_at,
+};
 use crate::sync::Sharing;
+use std::ops::Range;
 
 /// What an operation that finds no mapped part looks at.
 pub(crate) enum Beyond {
@@ -58,39 +61,45 @@ impl Private {
 }
 
 impl Win {
-    /// The `bytes` bytes (not 0) at displacement `disp` of `target`, a rank that has no mapped
-    /// bytes there. Blocks while the target attaches or detaches.
+    /// The bytes (not none) around displacement `disp` of `target`, a rank that has no mapped bytes
+    /// there; the address is that of the displacement. Blocks while the target attaches or
+    /// detaches.
     pub(crate) fn reach_beyond(
         &self,
         call: Call,
         target: u32,
         disp: u64,
-        bytes: u64,
+        bytes: &Range<i64>,
     ) -> Result<Option<Reached<'_>>> {
         match &self.beyond {
             Beyond::Nothing => Ok(None),
             Beyond::Private(privates) => {
                 let private = &privates[target as usize];
-                let at = private.span.at(disp, self.part(target).disp_unit, bytes);
+                let at = private.span.around(disp, self.part(target).disp_unit, bytes);
                 let via = self.via(call, target, private.process)?;
                 Ok(at.map(|at| Reached { at, via, sharing: None }))
             }
             Beyond::Dynamic { directories, processes } => {
                 let context = self.context();
                 let directory = &directories[target as usize];
-                let found = directory.find(&context.segment, disp, bytes, &context.waiter());
+                let Some((start, end)) = range_at(disp, 1, bytes) else {
+                    return Ok(None);
+                };
+                let length = end - start;
+                let found = directory.find(&context.segment, start, length, &context.waiter());
                 let found = found.map_err(|error| self.heap_error(call, error, 0))?;
                 let Some((region, sharing)) = found else {
                     return Ok(None);
                 };
-                let into = disp - region.address;
-                let (at, via) = match region.offset {
-                    None => (disp as *mut u8, self.via(call, target, processes[target as usize])?),
+                let into = start - region.address;
+                let (first, via) = match region.offset {
+                    None => (start as *mut u8, self.via(call, target, processes[target as usize])?),
                     Some(offset) => {
-                        let at = context.segment.mapping().at(offset + into, bytes);
+                        let at = context.segment.mapping().at(offset + into, length);
                         (at.ok_or(Error::Damaged { what: "attachment" })?, Via::Mapped)
                     }
                 };
+                let at = first.wrapping_offset(-(bytes.start as isize));
                 Ok(Some(Reached { at, via, sharing: Some(sharing) }))
             }
         }

@@ -7,6 +7,7 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::shm::copy;
+use std::ops::Range;
 
 impl Win {
     /// Copies elements of this rank's own part, from displacement `disp` on, into `to`: a local
@@ -41,8 +42,10 @@ impl Win {
         if let Some(at) = part.span.at(disp, part.disp_unit, bytes) {
             return Ok(Reached { at, via: Via::Mapped, sharing: None });
         }
-        let reached = self.reach_beyond(Call::LocalAccess, rank, disp, bytes)?;
-        reached.ok_or_else(|| self.out_of_range(Call::LocalAccess, rank, disp, bytes))
+        // No slice has more than `i64::MAX` bytes.
+        let bytes = 0..bytes as i64;
+        let reached = self.reach_beyond(Call::LocalAccess, rank, disp, &bytes)?;
+        reached.ok_or_else(|| self.out_of_range(Call::LocalAccess, rank, disp, &bytes))
     }
 
     /// Why a part has no such bytes.
@@ -52,13 +55,20 @@ impl Win {
         call: Call,
         target: u32,
         displacement: u64,
-        bytes: u64,
+        range: &Range<i64>,
     ) -> Error {
         let at = self.place(call);
+        // The distance of two `i64`s, each of them perhaps the smallest or largest.
+        let bytes = range.end.wrapping_sub(range.start) as u64;
         if self.flavour == Flavour::Dynamic {
+            let displacement = displacement.saturating_add_signed(range.start);
             return Error::NotAttached { at, target, address: displacement, bytes };
         }
         let (disp_unit, size) = (self.part(target).disp_unit, self.bytes_of(target));
+        if range.start != 0 {
+            let (start, end) = (range.start, range.end);
+            return Error::LayoutRange { at, target, displacement, start, end, disp_unit, size };
+        }
         Error::Range { at, target, displacement, bytes, disp_unit, size }
     }
 }

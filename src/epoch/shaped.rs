@@ -1,0 +1,72 @@
+//! Operations between shapes on a locked target.
+
+use super::LockedTarget;
+use crate::datatype::{Element, Shape, Shaped, ShapedMut};
+use crate::error::Result;
+use crate::op::Op;
+
+impl<'b, T: Element> LockedTarget<'_, 'b, T> {
+    /// [`LockedTarget::put`] to the elements of a shape, counted from `disp` on (`MPI_Put`, MPI-2.2
+    /// §11.3.1, with derived datatypes). `origin` is a slice, or the elements of one that
+    /// [`Shape::over`] means; it has as many elements as `shape`.
+    ///
+    /// # Errors
+    /// See the type; [`Error::Count`](crate::Error::Count);
+    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` means an element twice.
+    #[inline]
+    pub fn put_shaped<'s>(
+        &self,
+        origin: impl Into<Shaped<'b, 's, T>>,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        self.window.win.put_shaped(origin.into(), self.target, disp, shape)
+    }
+
+    /// [`LockedTarget::get`] of the elements of a shape, counted from `disp` on. `origin` is a slice,
+    /// or the elements of one that [`Shape::over_mut`] means.
+    ///
+    /// # Errors
+    /// As [`LockedTarget::put_shaped`], where `origin` means an element twice.
+    #[inline]
+    pub fn get_shaped<'s>(
+        &self,
+        origin: impl Into<ShapedMut<'b, 's, T>>,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        self.window.win.get_shaped(origin.into(), self.target, disp, shape)
+    }
+
+    /// [`LockedTarget::accumulate`] into the elements of a shape, counted from `disp` on.
+    ///
+    /// # Errors
+    /// As [`LockedTarget::put_shaped`]; [`Error::Operation`](crate::Error::Operation).
+    #[inline]
+    pub fn accumulate_shaped<'s>(
+        &self,
+        origin: impl Into<Shaped<'b, 's, T>>,
+        op: Op,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        self.window.win.accumulate_shaped(origin.into(), op, self.target, disp, shape)
+    }
+
+    /// [`LockedTarget::get_accumulate`] with the elements of a shape, counted from `disp` on.
+    ///
+    /// # Errors
+    /// As [`LockedTarget::accumulate_shaped`], and where `result` means an element twice.
+    #[inline]
+    pub fn get_accumulate_shaped<'s>(
+        &self,
+        origin: impl Into<Shaped<'b, 's, T>>,
+        result: impl Into<ShapedMut<'b, 's, T>>,
+        op: Op,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        let buffers = (origin.into(), result.into());
+        self.window.win.get_accumulate_shaped(buffers, op, self.target, disp, shape)
+    }
+}

@@ -1,0 +1,173 @@
+//! Where the elements of an operation lie on either side, and the checks of it that need no window.
+
+use super::target::are_apart;
+use super::untyped::{Origin, OriginMut};
+use crate::datatype::{CommittedDatatype, Side};
+use std::ops::Range;
+
+/// So many instances of a datatype, one extent apart (the standard's count and datatype).
+#[derive(Clone, Copy, Debug)]
+pub struct Layout<'d> {
+    pub(super) count: usize,
+    pub(super) datatype: &'d CommittedDatatype,
+}
+
+impl<'d> Layout<'d> {
+    /// `count` instances of `datatype`: a [`Datatype`](crate::Datatype), a
+    /// [`&CommittedDatatype`](CommittedDatatype) or a [`&Shape`](crate::Shape).
+    #[inline]
+    pub fn new(count: usize, datatype: impl Into<&'d CommittedDatatype>) -> Layout<'d> {
+        Layout { count, datatype: datatype.into() }
+    }
+
+    pub(super) fn side(&self) -> Side<'d> {
+        Side::Typed(self.datatype, self.count)
+    }
+
+    /// The bytes from displacement 0 on; `None` for what reaches farther than can be said.
+    #[inline]
+    pub(super) fn known_range(&self) -> Option<Range<i64>> {
+        self.datatype.range(self.count)
+    }
+
+    /// As [`Layout::known_range`]; all bytes there are for what
+    /// reaches farther, and so fits nowhere.
+    #[inline]
+    pub(super) fn range(&self) -> Range<i64> {
+        self.known_range().unwrap_or(i64::MIN..i64::MAX)
+    }
+
+    /// Its bytes, if they are one block from displacement 0 on.
+    #[inline]
+    pub(super) fn plain(&self) -> Option<usize> {
+        self.datatype.plain(self.count).map(|bytes| bytes as usize)
+    }
+
+    /// Basic elements; all there may be, if they are more.
+    #[inline]
+    pub(super) fn elements(&self) -> u64 {
+        self.datatype.elements(self.count).unwrap_or(u64::MAX)
+    }
+
+    #[inline]
+    pub(super) fn fits_into(&self, to: &Layout<'_>) -> bool {
+        self.datatype.fits_into(self.count, to.datatype, to.count)
+    }
+
+    #[inline]
+    pub(super) fn overlaps(&self) -> bool {
+        self.datatype.overlaps(self.count)
+    }
+
+    /// First address and length of its pieces, with displacement 0 at `zero`, in order of address.
+    fn pieces(&self, zero: *const u8) -> Vec<(usize, u64)> {
+        let address = |at| (zero as usize).wrapping_add_signed(at as isize);
+        let pieces = self.datatype.pieces(self.count);
+        let mut pieces: Vec<_> = pieces.map(|(at, bytes)| (address(at), bytes)).collect();
+        pieces.sort_unstable();
+        pieces
+    }
+}
+
+/// A layout in this process: the origin's side, or a target that is not in another process.
+#[derive(Clone, Copy)]
+pub(super) struct Located<'d> {
+    pub(super) zero: *const u8,
+    pub(super) layout: Layout<'d>,
+}
+
+impl Located<'_> {
+    /// Whether the ranges of both do not overlap, so that no entry of one can overlap one of the
+    /// other.
+    #[inline]
+    pub(super) fn is_far_from(&self, other: &Located<'_>) -> bool {
+        are_far((self.zero, &self.layout.range()), (other.zero, &other.layout.range()))
+    }
+
+    /// Whether no entry of one overlaps an entry of the other. Sorts them only where the ranges
+    /// overlap.
+    pub(super) fn is_apart_from(&self, other: &Located<'_>) -> bool {
+        if self.is_far_from(other) {
+            return true;
+        }
+        if let (Some(a), Some(b)) = (self.layout.plain(), other.layout.plain())
+            && a == b
+        {
+            return are_apart(self.zero, other.zero, a);
+        }
+        let (own, others) = (self.layout.pieces(self.zero), other.layout.pieces(other.zero));
+        let mut others = &others[..];
+        own.iter().all(|(at, bytes)| {
+            // What ends before this piece ends before all that follow it.
+            let ended = |(other, length): &(usize, u64)| *other as u64 + length <= *at as u64;
+            while others.first().is_some_and(ended) {
+                others = &others[1..];
+            }
+            others.first().is_none_or(|(other, _)| *other as u64 >= *at as u64 + bytes)
+        })
+    }
+}
+
+/// Whether bytes around two addresses do not overlap.
+#[inline(always)]
+pub(super) fn are_far(a: (*const u8, &Range<i64>), b: (*const u8, &Range<i64>)) -> bool {
+    let first = |(zero, range): (*const u8, &Range<i64>)| {
+        (zero as usize).wrapping_add_signed(range.start as isize)
+    };
+    let bytes = |range: &Range<i64>| range.end.wrapping_sub(range.start) as usize;
+    let ((first_a, first_b), (length_a, length_b)) =
+        ((first(a), first(b)), (bytes(a.1), bytes(b.1)));
+    if first_a <= first_b { first_b - first_a >= length_a } else { first_a - first_b >= length_b }
+}
+
+impl<'d> From<&Origin<'d>> for Located<'d> {
+    #[inline]
+    fn from(origin: &Origin<'d>) -> Located<'d> {
+        Located { zero: origin.start, layout: origin.layout }
+    }
+}
+
+impl<'d> From<&OriginMut<'d>> for Located<'d> {
+    #[inline]
+    fn from(origin: &OriginMut<'d>) -> Located<'d> {
+        Located { zero: origin.start, layout: origin.layout }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::{Datatype, DerivedDatatype};
+    use proptest::prelude::*;
+
+    fn layout() -> impl Strategy<Value = (usize, CommittedDatatype)> {
+        let blocks = proptest::collection::vec((0..4usize, -20..20i64), 0..5);
+        (0..3usize, blocks).prop_map(|(count, blocks)| {
+            let (lengths, at): (Vec<_>, Vec<_>) = blocks.into_iter().unzip();
+            let datatype = DerivedDatatype::indexed(&lengths, &at, Datatype::U8).unwrap();
+            (count, datatype.commit())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn apart_means_that_no_byte_is_shared(
+            (a, b) in (layout(), layout()),
+            distance in -60..60isize,
+        ) {
+            let zero = std::ptr::without_provenance::<u8>(1000);
+            let here = Located { zero, layout: Layout::new(a.0, &a.1) };
+            let zero = zero.wrapping_offset(distance);
+            let there = Located { zero, layout: Layout::new(b.0, &b.1) };
+            let bytes = |located: &Located<'_>| -> std::collections::BTreeSet<u64> {
+                let pieces = located.layout.pieces(located.zero);
+                pieces.into_iter().flat_map(|(at, n)| at as u64..at as u64 + n).collect()
+            };
+            let shared = bytes(&here).intersection(&bytes(&there)).count();
+            prop_assert_eq!(here.is_apart_from(&there), shared == 0);
+            if here.is_far_from(&there) {
+                prop_assert_eq!(shared, 0);
+            }
+        }
+    }
+}
