@@ -174,10 +174,10 @@ impl Combine<'_, '_> {
             win.check_fits(call, layout, &result.layout)?;
             win.check_entries_apart(call, &result.layout)?;
         }
-        win.check_entries_apart(call, layout)?;
         let Some(target) = win.target_around(call, target, disp, &layout.range())? else {
             return Ok(None);
         };
+        win.check_entries_apart(call, layout)?;
         for own in [origin, result].iter().flatten() {
             win.check_apart_from(call, &target, disp, layout, own)?;
         }

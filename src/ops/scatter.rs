@@ -167,11 +167,11 @@ impl Win {
         }
         let (from, to) = transfer.sides();
         self.check_fits(call, &from, &to)?;
-        self.check_entries_apart(call, &to)?;
         self.check_reach(call, &own.layout)?;
         let Some(target) = self.target_around(call, target, disp, &layout.range())? else {
             return Ok(());
         };
+        self.check_entries_apart(call, &to)?;
         self.check_apart_from(call, &target, disp, &layout, &own)?;
         self.note_operation();
         if from.elements() == 0 {
