@@ -47,6 +47,39 @@ pub fn copy_from(to: &mut [u64], pages: Pages, n: u32) {
     }
 }
 
+/// Copies each word to the first of every `STRIDE` words of the pages.
+pub fn scatter<const STRIDE: usize>(from: &[u64], pages: Pages, n: u32) {
+    for _ in 0..n {
+        let from = black_box(from);
+        let to = pages.words(0, from.len() * STRIDE);
+        for (i, word) in from.iter().enumerate() {
+            // SAFETY: `words` has checked the last of them.
+            unsafe { to.wrapping_add(i * STRIDE).write(*word) };
+        }
+    }
+}
+
+/// A block of a matrix in the pages.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    pub columns: usize,
+    /// Row and column.
+    pub start: [usize; 2],
+    /// Rows and columns.
+    pub size: [usize; 2],
+}
+
+/// Copies rows that lie behind one another to a block of a matrix in the pages.
+#[inline(always)]
+pub fn rows_to(from: &[u64], pages: Pages, Rows { columns, start, size }: Rows) {
+    for row in 0..size[0] {
+        let words = &from[row * size[1]..][..size[1]];
+        let to = pages.words((start[0] + row) * columns + start[1], words.len());
+        // SAFETY: `words` has checked the row; it lies in the segment and `from` does not.
+        unsafe { to.copy_from_nonoverlapping(words.as_ptr(), words.len()) };
+    }
+}
+
 /// A word of the pages as an atomic.
 fn atomic(pages: Pages, at: usize) -> &'static AtomicU64 {
     // SAFETY: `words` has checked the address and windows are aligned; the window outlives every

@@ -2,7 +2,7 @@
 
 use crate::driver::START;
 use crate::report::{Row, find, table, time};
-use crate::suites::{datatypes, waiting};
+use crate::suites::{datatypes, layouts, waiting};
 
 const BARRIER: &str = "limit: store + full barrier";
 const MEMCPY: &str = "limit: memcpy to the target";
@@ -43,6 +43,10 @@ const BLOCK_LOOP: Bound = Times(1.0 / 0.8, datatypes::BLOCK_LOOP);
 /// No slower than memcpy, but for what two medians of the same thing differ.
 const PRIVATE_MEMCPY: Bound = Times(1.05, datatypes::MEMCPY);
 
+const PUT_LOOP: Bound = Times(1.0 / 0.8, layouts::VECTOR_LOOP);
+const PUT_ROWS: Bound = Times(1.0 / 0.8, layouts::BLOCK_LOOP);
+const SLICE: Bound = Times(1.05, layouts::SLICE);
+
 const TARGETS: &[Target] = &[
     target("put 8 B + flush: 3 x store + barrier", "put + flush", 2, 8, Times(3.0, BARRIER)),
     target("get 8 B + flush: 3 x store + barrier", "get + flush", 2, 8, Times(3.0, BARRIER)),
@@ -50,6 +54,9 @@ const TARGETS: &[Target] = &[
     target("vector of doubles: 0.8 of a loop", datatypes::VECTOR, 1, 32 << 10, LOOP),
     target("8x8 of a matrix: 0.8 of a loop", datatypes::BLOCK, 1, 512, BLOCK_LOOP),
     target("contiguous datatype: memcpy", datatypes::CONTIGUOUS, 1, 1 << 20, PRIVATE_MEMCPY),
+    target("put of a vector: 0.8 of a loop", layouts::VECTOR, 2, 32 << 10, PUT_LOOP),
+    target("put of 8x8: 0.8 of a loop", layouts::BLOCK, 2, 512, PUT_ROWS),
+    target("put, contiguous datatype: a slice", layouts::CONTIGUOUS, 2, 1 << 20, SLICE),
     target("fence, a core per rank: 1 us", waiting::QUIET, 2, 0, Time(1e3)),
     target("fence, 8 ranks, quiet: 20 us", waiting::QUIET, 8, 0, Time(20e3)),
     target("fence, 8 ranks, busy cores: 200 us", waiting::BESIDE, 8, 0, Time(200e3)),

@@ -4,6 +4,7 @@ mod contended;
 pub mod datatypes;
 mod epochs;
 mod flavours;
+pub mod layouts;
 mod moves;
 mod startup;
 pub mod waiting;
@@ -19,6 +20,8 @@ pub enum Suite {
     Moves,
     /// Rank 0 works on windows over memory of each kind.
     Flavours,
+    /// Rank 0 puts by derived datatypes, while the others wait.
+    Layouts,
     /// One rank copies by derived datatypes.
     Datatypes,
     /// All ranks synchronise.
@@ -52,6 +55,7 @@ pub fn run(suite: Suite, options: &Options) {
     match suite {
         Suite::Moves => moves::run(world, options),
         Suite::Flavours => flavours::run(&universe, options),
+        Suite::Layouts => layouts::run(world, options),
         Suite::Datatypes => datatypes::run(options),
         Suite::Epochs => epochs::run(world, options),
         Suite::Contended => contended::run(world, options),

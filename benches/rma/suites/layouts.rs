@@ -1,0 +1,93 @@
+//! Derived datatypes at the target: rank 0 puts to rank 1, which sleeps in a barrier, beside loops
+//! written by hand over the same pages. Words of eight bytes stand for doubles.
+
+use crate::Options;
+use crate::limits::{self, Rows};
+use crate::measure::{Case, measure};
+use crate::pages::Pages;
+use onesided::{Access, Batch, Comm, LockAssert, Rank, Shape, Window};
+use std::hint::black_box;
+
+pub const VECTOR: &str = "put vector, stride 8 doubles";
+pub const VECTOR_LOOP: &str = "limit: loop to the target, stride 8 doubles";
+pub const BLOCK: &str = "put 8x8 of 1024 columns";
+pub const BLOCK_LOOP: &str = "limit: loop over rows at the target, 8x8";
+pub const CONTIGUOUS: &str = "put, contiguous datatype";
+pub const SLICE: &str = "limit: put of a slice";
+const UNROLLED: &str = "loop over rows at the target, 8x8, sizes known";
+
+const TARGET: Rank = Rank(1);
+const STRIDE: usize = 8;
+const COLUMNS: usize = 1024;
+const WORDS: usize = STRIDE * (128 << 10);
+
+pub fn run(world: &Comm, options: &Options) {
+    let mut window = Window::<u64>::allocate(world, WORDS).expect("a window");
+    let pages = Pages::locate(world, &window, TARGET.0);
+    if world.rank() == 0 {
+        let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        let batch = epoch.batch();
+        for doubles in [64, 4 << 10, 128 << 10] {
+            measure(None, 2, vectors(&batch, pages, doubles), options);
+        }
+        measure(None, 2, block(&batch, pages), options);
+        for bytes in [64, 4 << 10, 1 << 20] {
+            measure(None, 2, contiguous(&batch, bytes), options);
+        }
+        drop(batch);
+        epoch.unlock_all().expect("the epoch is open");
+    }
+    world.barrier().expect("the job goes on");
+}
+
+/// A buffer for the rest of the run, as the operations of a batch need it.
+fn words(n: usize) -> &'static [u64] {
+    vec![7; n].leak()
+}
+
+fn vectors<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages, doubles: usize) -> Vec<Case<'a>> {
+    let shape = Shape::<u64>::strided(doubles, 1, STRIDE).expect("a small vector");
+    let (from, bytes) = (words(doubles), 8 * doubles as u64);
+    let by_hand = move |n| limits::scatter::<STRIDE>(from, pages, n);
+    let put = move |n| {
+        for _ in 0..n {
+            batch.put_shaped(black_box(from), TARGET, 0, black_box(&shape)).expect("put");
+        }
+    };
+    vec![Case::new(VECTOR_LOOP, bytes, by_hand), Case::new(VECTOR, bytes, put).against(VECTOR_LOOP)]
+}
+
+fn block<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages) -> Vec<Case<'a>> {
+    let (start, size) = ([3, 5], [8, 8]);
+    let shape = Shape::<u64>::block_2d([64, COLUMNS], start, size).expect("a small block");
+    let from = words(64);
+    let rows = Rows { columns: COLUMNS, start, size };
+    let by_hand = move |n| {
+        (0..n).for_each(|_| limits::rows_to(black_box(from), pages, black_box(rows)));
+    };
+    let unrolled = move |n| (0..n).for_each(|_| limits::rows_to(black_box(from), pages, rows));
+    let put = move |n| {
+        for _ in 0..n {
+            batch.put_shaped(black_box(from), TARGET, 0, black_box(&shape)).expect("put");
+        }
+    };
+    vec![
+        Case::new(BLOCK_LOOP, 512, by_hand),
+        Case::new(BLOCK, 512, put).against(BLOCK_LOOP),
+        Case::new(UNROLLED, 512, unrolled).against(BLOCK_LOOP),
+    ]
+}
+
+fn contiguous<'a>(batch: &'a Batch<'_, 'static, u64>, bytes: usize) -> Vec<Case<'a>> {
+    let (from, size) = (words(bytes / 8), bytes as u64);
+    let shape = Shape::<u64>::contiguous(bytes / 8).expect("a small datatype");
+    let slice = move |n| {
+        (0..n).for_each(|_| batch.put(black_box(from), TARGET, 0).expect("put"));
+    };
+    let put = move |n| {
+        for _ in 0..n {
+            batch.put_shaped(black_box(from), TARGET, 0, black_box(&shape)).expect("put");
+        }
+    };
+    vec![Case::new(SLICE, size, slice), Case::new(CONTIGUOUS, size, put).against(SLICE)]
+}
