@@ -455,25 +455,7 @@ fn what_is_wrong_is_refused_before_a_byte_moves() {
     every_memory(|win, zero| {
         win.put(&vec![CANARY; BYTES], Rank(1), zero).unwrap();
         let ints = |n| DerivedDatatype::contiguous(n, Datatype::I32).unwrap().commit();
-        let end = zero + BYTES as u64;
-        // Layouts that leave the part: behind its end, before its start, and beyond all numbers.
-        let vector = DerivedDatatype::vector(4, 1, 4, Datatype::I32).unwrap().commit();
-        let back = DerivedDatatype::vector(4, 1, -4, Datatype::I32).unwrap().commit();
-        let range = ErrorClass::RmaRange;
-        for disp in [end - 51, end, u64::MAX, u64::MAX - 30, u64::MAX / 2] {
-            all_refused(win, disp, (1, &ints(4)), (1, &vector), range);
-        }
-        for disp in [zero, zero + 47, end - 3, end + 44] {
-            all_refused(win, disp, (1, &ints(4)), (1, &back), range);
-        }
-        let far = DerivedDatatype::resized(0, i64::MAX, Datatype::I32).unwrap().commit();
-        all_refused(win, zero, (1, &ints(4)), (4, &far), range);
-        // The entries count, not the displacement: it may lie outside.
-        let ahead = DerivedDatatype::hindexed_block(4, &[-16], Datatype::I32).unwrap().commit();
-        for (disp, datatype) in [(end - 52, &vector), (zero + 48, &back), (end, &ahead)] {
-            four(win, disp, (1, &ints(4)), (1, datatype)).into_iter().for_each(Result::unwrap);
-            win.put(&vec![CANARY; BYTES], Rank(1), zero).unwrap();
-        }
+        outside(win, zero, &ints(4));
         // Other elements, or too many.
         let floats = DerivedDatatype::contiguous(4, Datatype::F32).unwrap().commit();
         let pair = [Datatype::I32.into(), Datatype::F32.into()];
@@ -507,14 +489,38 @@ fn what_is_wrong_is_refused_before_a_byte_moves() {
         let mut found = vec![0; BYTES];
         win.get(&mut found, Rank(1), zero).unwrap();
         assert!(found.iter().all(|byte| *byte == CANARY));
-        nothing_at_all(win, zero, &vector);
+        nothing_at_all(win, zero);
     });
+}
+
+/// Layouts that leave the part, and such that only seem to.
+fn outside(win: &Win, zero: u64, four_ints: &CommittedDatatype) {
+    let end = zero + BYTES as u64;
+    // Layouts that leave the part: behind its end, before its start, and beyond all numbers.
+    let vector = DerivedDatatype::vector(4, 1, 4, Datatype::I32).unwrap().commit();
+    let back = DerivedDatatype::vector(4, 1, -4, Datatype::I32).unwrap().commit();
+    let range = ErrorClass::RmaRange;
+    for disp in [end - 51, end, u64::MAX, u64::MAX - 30, u64::MAX / 2] {
+        all_refused(win, disp, (1, four_ints), (1, &vector), range);
+    }
+    for disp in [zero, zero + 47, end - 3, end + 44] {
+        all_refused(win, disp, (1, four_ints), (1, &back), range);
+    }
+    let far = DerivedDatatype::resized(0, i64::MAX, Datatype::I32).unwrap().commit();
+    all_refused(win, zero, (1, four_ints), (4, &far), range);
+    // The entries count, not the displacement: it may lie outside.
+    let ahead = DerivedDatatype::hindexed_block(4, &[-16], Datatype::I32).unwrap().commit();
+    for (disp, datatype) in [(end - 52, &vector), (zero + 48, &back), (end, &ahead)] {
+        four(win, disp, (1, four_ints), (1, datatype)).into_iter().for_each(Result::unwrap);
+        win.put(&vec![CANARY; BYTES], Rank(1), zero).unwrap();
+    }
 }
 
 /// Put and get move what accumulates refuse.
 fn accumulates_of_several_types(win: &Win, zero: u64, mixed: &CommittedDatatype) {
     let [put, get, add, fetch] = four(win, zero, (1, mixed), (1, mixed));
-    (put.unwrap(), get.unwrap());
+    put.unwrap();
+    get.unwrap();
     for refused in [add, fetch] {
         assert_eq!(refused.unwrap_err().class(), ErrorClass::Type);
     }
@@ -528,7 +534,8 @@ fn accumulates_of_several_types(win: &Win, zero: u64, mixed: &CommittedDatatype)
     assert_eq!(refused.class(), ErrorClass::Rank);
 }
 
-fn nothing_at_all(win: &Win, zero: u64, vector: &CommittedDatatype) {
+fn nothing_at_all(win: &Win, zero: u64) {
+    let vector = &DerivedDatatype::vector(4, 1, 4, Datatype::I32).unwrap().commit();
     four(win, zero, (0, vector), (0, vector)).into_iter().for_each(Result::unwrap);
     let empty = DerivedDatatype::contiguous(0, Datatype::I32).unwrap().commit();
     four(win, zero, (3, &empty), (1000, &empty)).into_iter().for_each(Result::unwrap);

@@ -193,6 +193,15 @@ impl CommittedDatatype {
         if self.plan.plain { self.bytes(count) } else { None }
     }
 
+    /// The range of one instance, if it has that many bytes of entries and is known not to overlap
+    /// itself: what an operation between it and a slice looks at.
+    #[inline]
+    pub(crate) fn known_apart(&self, bytes: u64) -> Option<&Range<i64>> {
+        let plan = &*self.plan;
+        let apart = plan.plain || plan.overlap.get() == Some(&false);
+        (apart && plan.size == bytes && bytes > 0).then_some(&plan.bytes)
+    }
+
     /// The offsets of the basic elements of `count` instances, each of `size` bytes, in the order
     /// of the type map. There is a [range](Self::range) for `count`.
     pub(crate) fn with_entries<R>(

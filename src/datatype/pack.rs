@@ -15,7 +15,12 @@ impl CommittedDatatype {
     /// [`Error::Count`](crate::Error::Count) if `to` does not have exactly the bytes of the
     /// entries; [`Error::Argument`](crate::Error::Argument) if an entry leaves `from`.
     pub fn pack(&self, count: usize, from: &[u8], base: usize, to: &mut [u8]) -> Result<()> {
-        let base = self.check(Call::Pack, count, from.len(), base, to.len())?;
+        let (start, bytes) = (base, to.len());
+        let base = self.check(Call::Pack, count, from.len(), base, bytes)?;
+        if self.plain(count).is_some() && bytes > 0 {
+            to.copy_from_slice(&from[start..start + bytes]);
+            return Ok(());
+        }
         let sides = (Side::Typed(self, count), Side::Packed(to.len() as u64));
         zip_strips(sides.0, sides.1, |strip| strip.copy_slices(from, base, to, 0));
         Ok(())
@@ -28,7 +33,12 @@ impl CommittedDatatype {
     /// # Errors
     /// As [`CommittedDatatype::pack`].
     pub fn unpack(&self, count: usize, from: &[u8], to: &mut [u8], base: usize) -> Result<()> {
-        let base = self.check(Call::Unpack, count, to.len(), base, from.len())?;
+        let (start, bytes) = (base, from.len());
+        let base = self.check(Call::Unpack, count, to.len(), base, bytes)?;
+        if self.plain(count).is_some() && bytes > 0 {
+            to[start..start + bytes].copy_from_slice(from);
+            return Ok(());
+        }
         let sides = (Side::Packed(from.len() as u64), Side::Typed(self, count));
         zip_strips(sides.0, sides.1, |strip| strip.copy_slices(from, 0, to, base));
         Ok(())

@@ -12,8 +12,8 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy)]
 pub struct Shaped<'b, 's, T> {
     bytes: &'b [u8],
-    datatype: &'s CommittedDatatype,
-    count: usize,
+    /// `None` for all that there are.
+    shape: Option<&'s CommittedDatatype>,
     element: PhantomData<&'b [T]>,
 }
 
@@ -21,8 +21,8 @@ pub struct Shaped<'b, 's, T> {
 /// ([`Shape::over_mut`]).
 pub struct ShapedMut<'b, 's, T> {
     bytes: &'b mut [u8],
-    datatype: &'s CommittedDatatype,
-    count: usize,
+    /// As in [`Shaped`].
+    shape: Option<&'s CommittedDatatype>,
     element: PhantomData<&'b mut [T]>,
 }
 
@@ -35,7 +35,7 @@ impl<T: Element> Shape<T> {
     pub fn over<'b, S: Pod>(&self, slice: &'b [S]) -> Result<Shaped<'b, '_, T>> {
         self.check(size_of_val(slice))?;
         let bytes = bytemuck::cast_slice(slice);
-        Ok(Shaped { bytes, datatype: self.datatype(), count: 1, element: PhantomData })
+        Ok(Shaped { bytes, shape: Some(self.datatype()), element: PhantomData })
     }
 
     /// As [`Shape::over`], to be written.
@@ -45,7 +45,7 @@ impl<T: Element> Shape<T> {
     pub fn over_mut<'b, S: Pod>(&self, slice: &'b mut [S]) -> Result<ShapedMut<'b, '_, T>> {
         self.check(size_of_val(slice))?;
         let bytes = bytemuck::cast_slice_mut(slice);
-        Ok(ShapedMut { bytes, datatype: self.datatype(), count: 1, element: PhantomData })
+        Ok(ShapedMut { bytes, shape: Some(self.datatype()), element: PhantomData })
     }
 
     /// Refuses a slice of `len` bytes that does not have the elements.
@@ -63,18 +63,46 @@ impl<T: Element> Shape<T> {
     }
 }
 
+/// Datatype and number of its instances.
+#[inline]
+fn layout<T: Element>(
+    shape: Option<&CommittedDatatype>,
+    bytes: usize,
+) -> (&CommittedDatatype, usize) {
+    match shape {
+        Some(datatype) => (datatype, 1),
+        None => (T::DATATYPE.into(), bytes / size_of::<T>()),
+    }
+}
+
+/// How many elements.
+#[inline]
+fn elements<T: Element>(shape: Option<&CommittedDatatype>, bytes: usize) -> usize {
+    match shape {
+        // A shape over a slice, which has them or has them several times.
+        Some(datatype) => datatype.elements(1).unwrap_or(0) as usize,
+        None => bytes / size_of::<T>(),
+    }
+}
+
 impl<'b, 's, T: Element> Shaped<'b, 's, T> {
-    /// First byte, datatype, and number of its instances.
+    /// The slice, datatype, and number of its instances.
     #[inline]
     pub(crate) fn parts(&self) -> (&'b [u8], &'s CommittedDatatype, usize) {
-        (self.bytes, self.datatype, self.count)
+        let (datatype, count) = layout::<T>(self.shape, self.bytes.len());
+        (self.bytes, datatype, count)
+    }
+
+    /// The bytes, if all of them are meant.
+    #[inline]
+    pub(crate) fn all(&self) -> Option<&'b [u8]> {
+        if self.shape.is_none() { Some(self.bytes) } else { None }
     }
 
     /// How many elements it means.
     #[inline]
     pub fn len(&self) -> usize {
-        // Elements of a slice, or of a shape, whose number has been checked.
-        self.datatype.elements(self.count).unwrap_or(0) as usize
+        elements::<T>(self.shape, self.bytes.len())
     }
 
     /// Whether it means none.
@@ -87,14 +115,20 @@ impl<'b, 's, T: Element> ShapedMut<'b, 's, T> {
     /// As [`Shaped::parts`].
     #[inline]
     pub(crate) fn parts(self) -> (&'b mut [u8], &'s CommittedDatatype, usize) {
-        (self.bytes, self.datatype, self.count)
+        let (datatype, count) = layout::<T>(self.shape, self.bytes.len());
+        (self.bytes, datatype, count)
+    }
+
+    /// As [`Shaped::all`].
+    #[inline]
+    pub(crate) fn all(&mut self) -> Option<&mut [u8]> {
+        if self.shape.is_none() { Some(self.bytes) } else { None }
     }
 
     /// How many elements it means.
     #[inline]
     pub fn len(&self) -> usize {
-        // As in `Shaped`.
-        self.datatype.elements(self.count).unwrap_or(0) as usize
+        elements::<T>(self.shape, self.bytes.len())
     }
 
     /// Whether it means none.
@@ -106,17 +140,14 @@ impl<'b, 's, T: Element> ShapedMut<'b, 's, T> {
 impl<'b, T: Element> From<&'b [T]> for Shaped<'b, '_, T> {
     #[inline]
     fn from(slice: &'b [T]) -> Self {
-        let (bytes, count) = (bytemuck::cast_slice(slice), slice.len());
-        Shaped { bytes, datatype: T::DATATYPE.into(), count, element: PhantomData }
+        Shaped { bytes: bytemuck::cast_slice(slice), shape: None, element: PhantomData }
     }
 }
 
 impl<'b, T: Element> From<&'b mut [T]> for ShapedMut<'b, '_, T> {
     #[inline]
     fn from(slice: &'b mut [T]) -> Self {
-        let count = slice.len();
-        let bytes = bytemuck::cast_slice_mut(slice);
-        ShapedMut { bytes, datatype: T::DATATYPE.into(), count, element: PhantomData }
+        ShapedMut { bytes: bytemuck::cast_slice_mut(slice), shape: None, element: PhantomData }
     }
 }
 

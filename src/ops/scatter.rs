@@ -5,7 +5,7 @@ use super::layout::{Layout, Located, are_far};
 use super::target::Target;
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
-use crate::datatype::zip_strips;
+use crate::datatype::{CommittedDatatype, Side, zip_strips};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::shm::{Piece, Process, Strip, copy, copy_strip};
@@ -122,6 +122,68 @@ impl Win {
     ) -> Result<()> {
         let own = Located::from(&origin);
         self.transfer(&Transfer { call, way: Way::Get, own, layout }, target, disp)
+    }
+
+    /// Puts the elements of a slice to those of one instance of `datatype`, which has the same
+    /// basic elements, if it has as many, all are mapped, and nothing is wrong.
+    #[inline(always)]
+    pub(super) fn put_slice(
+        &self,
+        origin: &[u8],
+        target: Rank,
+        disp: u64,
+        datatype: &CommittedDatatype,
+    ) -> bool {
+        let (from, side) = (origin.as_ptr(), Side::Packed(origin.len() as u64));
+        let Some(at) = self.mapped_slice(from, origin.len(), target, disp, datatype) else {
+            return false;
+        };
+        let _call = self.enter(Call::Put);
+        self.note_operation();
+        zip_strips(side, Side::Typed(datatype, 1), |strip| {
+            // SAFETY: 1. the bytes of a slice; the target's entries, by `mapped_slice`. 2. It has
+            // found them apart.
+            unsafe { copy_strip(from, at, strip) };
+        });
+        true
+    }
+
+    /// [`Win::put_slice`] the other way.
+    #[inline(always)]
+    pub(super) fn get_slice(
+        &self,
+        origin: &mut [u8],
+        target: Rank,
+        disp: u64,
+        datatype: &CommittedDatatype,
+    ) -> bool {
+        let (to, side) = (origin.as_mut_ptr(), Side::Packed(origin.len() as u64));
+        let Some(at) = self.mapped_slice(to, origin.len(), target, disp, datatype) else {
+            return false;
+        };
+        let _call = self.enter(Call::Get);
+        self.note_operation();
+        zip_strips(Side::Typed(datatype, 1), side, |strip| {
+            // SAFETY: as in `put_slice`.
+            unsafe { copy_strip(at, to, strip) };
+        });
+        true
+    }
+
+    /// The address of the displacement, if `datatype` has `bytes` bytes of entries there that are
+    /// mapped, and neither overlap nor come near the slice.
+    #[inline(always)]
+    fn mapped_slice(
+        &self,
+        slice: *const u8,
+        bytes: usize,
+        target: Rank,
+        disp: u64,
+        datatype: &CommittedDatatype,
+    ) -> Option<*mut u8> {
+        let range = datatype.known_apart(bytes as u64)?;
+        let zero = self.mapped_around(target, disp, range)?;
+        are_far((slice, &(0..bytes as i64)), (zero, range)).then_some(zero)
     }
 
     #[inline(always)]

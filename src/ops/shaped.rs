@@ -11,7 +11,7 @@ use crate::window::Win;
 
 impl Win {
     /// [`Win::put_layout`] of elements to as many of a shape.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_shaped<'s, T: Element>(
         &self,
         origin: Shaped<'s, 's, T>,
@@ -19,19 +19,63 @@ impl Win {
         disp: u64,
         shape: &Shape<T>,
     ) -> Result<()> {
+        if let Some(bytes) = origin.all()
+            && shape.datatype().plain(1) == Some(bytes.len() as u64)
+        {
+            return self.put_as(Call::Put, bytes, target, disp);
+        }
+        self.put_scattered(origin, target, disp, shape)
+    }
+
+    /// [`Win::put_shaped`], not of a slice on both sides.
+    #[inline(never)]
+    fn put_scattered<'s, T: Element>(
+        &self,
+        origin: Shaped<'s, 's, T>,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        if let Some(bytes) = origin.all()
+            && self.put_slice(bytes, target, disp, shape.datatype())
+        {
+            return Ok(());
+        }
         self.check_len(Call::Put, origin.len(), shape)?;
         self.put_layout(Origin::of(origin), target, disp, Layout::new(1, shape))
     }
 
     /// [`Win::get_layout`] of the elements of a shape to as many.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get_shaped<'s, T: Element>(
         &self,
-        origin: ShapedMut<'s, 's, T>,
+        mut origin: ShapedMut<'s, 's, T>,
         target: Rank,
         disp: u64,
         shape: &Shape<T>,
     ) -> Result<()> {
+        if let Some(bytes) = origin.all()
+            && shape.datatype().plain(1) == Some(bytes.len() as u64)
+        {
+            return self.get_as(Call::Get, bytes, target, disp);
+        }
+        self.get_scattered(origin, target, disp, shape)
+    }
+
+    /// [`Win::get_shaped`], not of a slice on both sides.
+    #[inline(never)]
+    fn get_scattered<'s, T: Element>(
+        &self,
+        mut origin: ShapedMut<'s, 's, T>,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        if let Some(bytes) = origin.all()
+            && self.get_slice(bytes, target, disp, shape.datatype())
+        {
+            return Ok(());
+        }
         self.check_len(Call::Get, origin.len(), shape)?;
         self.get_layout(OriginMut::of(origin), target, disp, Layout::new(1, shape))
     }

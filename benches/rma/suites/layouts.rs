@@ -86,7 +86,7 @@ fn contiguous<'a>(batch: &'a Batch<'_, 'static, u64>, bytes: usize) -> Vec<Case<
     };
     let put = move |n| {
         for _ in 0..n {
-            batch.put_shaped(black_box(from), TARGET, 0, black_box(&shape)).expect("put");
+            batch.put_shaped(black_box(from), TARGET, 0, &shape).expect("put");
         }
     };
     vec![Case::new(SLICE, size, slice), Case::new(CONTIGUOUS, size, put).against(SLICE)]
