@@ -193,13 +193,17 @@ impl CommittedDatatype {
         if self.plan.plain { self.bytes(count) } else { None }
     }
 
-    /// The range of one instance, if it has that many bytes of entries and is known not to overlap
-    /// itself: what an operation between it and a slice looks at.
+    /// The range of one instance, if it has that many bytes of entries (not none): what an
+    /// operation between it and a slice looks at.
     #[inline]
-    pub(crate) fn known_apart(&self, bytes: u64) -> Option<&Range<i64>> {
-        let plan = &*self.plan;
-        let apart = plan.plain || plan.overlap.get() == Some(&false);
-        (apart && plan.size == bytes && bytes > 0).then_some(&plan.bytes)
+    pub(crate) fn range_of_bytes(&self, bytes: u64) -> Option<&Range<i64>> {
+        (self.plan.size == bytes && bytes > 0).then_some(&self.plan.bytes)
+    }
+
+    /// Whether [`CommittedDatatype::overlaps`] has said of one instance that it does not.
+    #[inline]
+    pub(crate) fn is_known_apart(&self) -> bool {
+        self.plan.plain || self.plan.overlap.get() == Some(&false)
     }
 
     /// The offsets of the basic elements of `count` instances, each of `size` bytes, in the order

@@ -134,6 +134,9 @@ impl Win {
         disp: u64,
         datatype: &CommittedDatatype,
     ) -> bool {
+        if !datatype.is_known_apart() {
+            return false;
+        }
         let (from, side) = (origin.as_ptr(), Side::Packed(origin.len() as u64));
         let Some(at) = self.mapped_slice(from, origin.len(), target, disp, datatype) else {
             return false;
@@ -171,7 +174,7 @@ impl Win {
     }
 
     /// The address of the displacement, if `datatype` has `bytes` bytes of entries there that are
-    /// mapped, and neither overlap nor come near the slice.
+    /// mapped, and do not come near the slice.
     #[inline(always)]
     fn mapped_slice(
         &self,
@@ -181,7 +184,7 @@ impl Win {
         disp: u64,
         datatype: &CommittedDatatype,
     ) -> Option<*mut u8> {
-        let range = datatype.known_apart(bytes as u64)?;
+        let range = datatype.range_of_bytes(bytes as u64)?;
         let zero = self.mapped_around(target, disp, range)?;
         are_far((slice, &(0..bytes as i64)), (zero, range)).then_some(zero)
     }
