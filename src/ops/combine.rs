@@ -44,8 +44,8 @@ impl Win {
     /// All basic elements of both have one predefined datatype.
     ///
     /// # Errors
-    /// As [`Win::put_layout`] and [`Win::accumulate`]; [`Error::Datatype`] if the basic elements
-    /// are of several datatypes.
+    /// As [`Win::put_layout`] and [`Win::accumulate`];
+    /// [`Error::Datatype`](crate::Error::Datatype) if the basic elements are of several datatypes.
     pub fn accumulate_layout(
         &self,
         origin: Origin<'_>,
