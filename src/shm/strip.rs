@@ -47,40 +47,44 @@ pub(crate) unsafe fn copy_strip(from: *const u8, to: *mut u8, strip: &Strip) {
     }
     let strides = (strip.from.stride as isize, strip.to.stride as isize);
     // SAFETY: as above.
-    unsafe { loop_for(strip.bytes)(from, to, strides, strip.bytes, strip.blocks) }
+    unsafe { copy_blocks(from, to, strides, strip.bytes, strip.blocks) }
 }
 
-/// A loop over blocks: first addresses, strides, bytes of a block, number of blocks. All of it
-/// travels in registers.
-type Loop = unsafe fn(*const u8, *mut u8, (isize, isize), usize, usize);
-
-/// The loop for blocks of that length.
-fn loop_for(bytes: usize) -> Loop {
-    match bytes {
-        1 => equal::<1>,
-        2 => equal::<2>,
-        4 => equal::<4>,
-        8 => equal::<8>,
-        16 => equal::<16>,
-        24 => equal::<24>,
-        32 => equal::<32>,
-        40 => equal::<40>,
-        48 => equal::<48>,
-        56 => equal::<56>,
-        64 => equal::<64>,
-        _ => any,
+/// The loop for blocks of that length: found by comparisons, the commonest lengths first, because
+/// an indirect call that the processor predicts wrongly costs as much as a small block.
+///
+/// # Safety
+/// As [`copy_strip`].
+#[inline(never)]
+unsafe fn copy_blocks(
+    from: *const u8,
+    to: *mut u8,
+    strides: (isize, isize),
+    bytes: usize,
+    blocks: usize,
+) {
+    macro_rules! lengths {
+        ($($n:literal)*) => {$(
+            if bytes == $n {
+                // SAFETY: the obligations of this function's caller; blocks have so many bytes.
+                return unsafe { equal::<$n>(from, to, strides, blocks) };
+            }
+        )*};
     }
+    lengths!(8 64 4 16 32 1 2 24 40 48 56);
+    // SAFETY: the obligations of this function's caller.
+    unsafe { any(from, to, strides, bytes, blocks) }
 }
 
 /// Blocks of `N` bytes, which the compiler copies without a call.
 ///
 /// # Safety
 /// As [`copy_strip`], and blocks have `N` bytes.
+#[inline(always)]
 unsafe fn equal<const N: usize>(
     from: *const u8,
     to: *mut u8,
     strides: (isize, isize),
-    _: usize,
     blocks: usize,
 ) {
     let (mut from, mut to): (*const [u8; N], *mut [u8; N]) = (from.cast(), to.cast());
