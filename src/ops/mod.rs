@@ -8,18 +8,15 @@
 //! 3. [`accumulate`] has one update routine under all four accumulates.
 //! 4. [`request`] has the operations with requests, which are complete at once.
 //! 5. [`notify`] has operations that count themselves at their target.
-//! 6. [`untyped`] is the same for callers who know the datatype only at run time.
-
-mod accumulate;
-mod notify;
-//! 5. [`scatter`] and [`combine`] are put and get, and the accumulates, of any [`layout`] on either
+//! 6. [`scatter`] and [`combine`] are put and get, and the accumulates, of any [`layout`] on either
 //!    side. Slices never come this far.
-//! 6. [`untyped`] is the same for callers who know the datatype only at run time, [`shaped`] for
+//! 7. [`untyped`] is the same for callers who know the datatype only at run time, [`shaped`] for
 //!    slices with a shape.
 
 mod accumulate;
 mod combine;
 mod layout;
+mod notify;
 mod request;
 mod scatter;
 mod shaped;

@@ -116,9 +116,10 @@ impl Win {
         let (at, _sharing) = match part.span.at(disp, part.disp_unit, bytes as u64) {
             Some(at) => (at, None),
             None => {
-                let reached = self.reach_beyond(call, rank, disp, bytes as u64)?;
+                let range = 0..bytes as i64;
+                let reached = self.reach_beyond(call, rank, disp, &range)?;
                 let reached =
-                    reached.ok_or_else(|| self.out_of_range(call, rank, disp, bytes as u64))?;
+                    reached.ok_or_else(|| self.out_of_range(call, rank, disp, &range))?;
                 if matches!(reached.via, Via::Kernel(_)) {
                     return Err(self.wrong_flavour(call, "memory of this process"));
                 }

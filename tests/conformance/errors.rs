@@ -1,0 +1,102 @@
+//! MPI-2.2 §11.6: error handlers and error classes.
+
+use super::rule::{Rule, Section, pending, rule, unseen};
+
+pub const SECTION: Section = Section {
+    edition: "MPI-2.2",
+    clause: "11.6",
+    title: "Error handling (with the classes of MPI-4.1 \u{a7}12.6)",
+    rules: RULES,
+};
+
+const RULES: &[Rule] = &[
+    rule(
+        "1",
+        "errors during win_create invoke the error handler of comm",
+        &["window_objects::a_window_takes_over_the_handler_of_its_communicator"],
+    ),
+    rule(
+        "2",
+        "errors of other RMA calls invoke the error handler of the window",
+        &["window_objects::handlers_see_each_error_once"],
+    ),
+    rule(
+        "3",
+        "the default is MPI_ERRORS_ARE_FATAL: differs, it is to return; FATAL can be set",
+        &["window_objects::a_fatal_error_ends_the_job_and_says_why"],
+    ),
+    rule("WIN", "invalid win argument", &["compile_fail::window_after_free"]),
+    rule("BASE", "invalid base", &["flavours::memory_without_an_address_is_refused_on_all_ranks"]),
+    rule(
+        "SIZE",
+        "invalid size",
+        &[
+            "errors::size_displacement_unit_and_memory",
+            "windows::sizes_beyond_all_arithmetic_are_refused_on_every_rank",
+        ],
+    ),
+    rule(
+        "DISP",
+        "invalid disp",
+        &[
+            "errors::size_displacement_unit_and_memory",
+            "windows::displacement_units_beyond_an_int_are_refused_on_every_rank",
+        ],
+    ),
+    unseen("LOCKTYPE", "invalid locktype", "the two lock types are a type: there is no third"),
+    rule(
+        "ASSERT",
+        "invalid assert",
+        &["errors::assertion", "compile_fail::assertion_of_another_call"],
+    ),
+    rule(
+        "RMA_CONFLICT",
+        "conflicting accesses to window, where one call makes both",
+        &["engine::an_origin_inside_the_target_range_is_a_conflict"],
+    ),
+    rule(
+        "RMA_SYNC",
+        "wrong synchronization of RMA calls",
+        &[
+            "errors::rma_sync",
+            "engine_epochs::every_synchronisation_in_every_state",
+            "threads::of_two_threads_that_synchronise_the_second_is_refused",
+        ],
+    ),
+    rule(
+        "RMA_RANGE",
+        "the target memory is not part of the window",
+        &["errors::range", "flavours::what_is_not_attached_is_out_of_range"],
+    ),
+    rule(
+        "RMA_ATTACH",
+        "memory cannot be attached",
+        &[
+            "flavours::dynamic_windows_are_addressed_by_address",
+            "flavours::what_is_not_attached_is_out_of_range",
+        ],
+    ),
+    rule(
+        "RMA_FLAVOR",
+        "the window has the wrong flavor for the call",
+        &[
+            "flavours::what_is_not_attached_is_out_of_range",
+            "flavours::shared_windows_are_contiguous_unless_told_otherwise",
+            "flavours::allocated_windows_answer_shared_query_with_addresses",
+        ],
+    ),
+    pending(
+        "RMA_SHARED",
+        "memory cannot be shared: here, private memory that the kernel keeps from other ranks",
+        "a test: the kernel must forbid process_vm_readv to the tests' own user",
+    ),
+    rule(
+        "4",
+        "a call that is refused has changed nothing",
+        &[
+            "engine_epochs::every_operation_in_every_state",
+            "sequence::a_refused_call_has_no_event",
+            "spec_rules::wrong_arguments_have_their_classes",
+        ],
+    ),
+];

@@ -1,0 +1,30 @@
+//! The conformance set: every normative sentence of the RMA chapter, section by section, and the
+//! test that shows it.
+//!
+//! A file per section holds its rules in the order of the text (`SECTION`), and those tests that
+//! are nowhere else; the other rules name a test of `tests/spec_*.rs` and its neighbours. From the
+//! lists `page.rs` makes docs/conformance.md, and fails when the page is stale, when a test that is
+//! named does not exist, and when a rule has neither test nor reason.
+#![cfg(feature = "test-hooks")]
+
+#[path = "../spec_support/mod.rs"]
+mod spec_support;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod assertions;
+mod communication;
+mod creation;
+mod epochs;
+mod errors;
+mod fence;
+mod flavours;
+mod general;
+mod lock;
+mod page;
+mod passive;
+mod pending;
+mod progress;
+mod rule;
+mod semantics;
+mod threads;

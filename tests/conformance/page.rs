@@ -1,0 +1,181 @@
+//! docs/conformance.md, made from the lists, and what must be true of them.
+//!
+//! `CONFORMANCE=overwrite cargo test --all-features --test conformance page` writes the page anew;
+//! review it.
+#![allow(clippy::disallowed_methods, reason = "reads the variable that asks to write the page")]
+
+use super::rule::{Rule, Section, Shown};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const SECTIONS: &[&Section] = &[
+    &super::creation::SECTION,
+    &super::creation::ATTRIBUTES,
+    &super::communication::SECTION,
+    &super::communication::ACCUMULATE,
+    &super::epochs::SECTION,
+    &super::fence::SECTION,
+    &super::general::SECTION,
+    &super::lock::SECTION,
+    &super::assertions::SECTION,
+    &super::assertions::CLARIFICATIONS,
+    &super::errors::SECTION,
+    &super::semantics::SECTION,
+    &super::progress::ATOMICITY,
+    &super::progress::SECTION,
+    &super::passive::SECTION,
+    &super::passive::FLUSH,
+    &super::flavours::SECTION,
+    &super::pending::REQUESTS,
+    &super::pending::INFO,
+    &super::pending::NOTIFIED,
+    &super::threads::SECTION,
+    &super::threads::SHARED_MEMORY,
+];
+
+const HEAD: &str = "\
+# Conformance
+
+Which test shows which rule. The rules are the normative sentences of the RMA chapter, numbered in
+the order of the text (or as the text numbers them); `tests/conformance/` holds the list. This page
+is made from it:
+
+    CONFORMANCE=overwrite cargo test --all-features --test conformance page
+
+and the same test without the variable fails when the page is stale or names a test that is not
+there. *Pending* are rules of calls that the library does not have yet.
+";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The file, from the root, that holds the test `file::function`, and the function.
+fn place(test: &str) -> (String, &str) {
+    let (file, function) = test.rsplit_once("::").expect("file::function");
+    match file {
+        "compile_fail" => (format!("tests/compile_fail/fail/{function}.rs"), function),
+        _ if root().join(format!("tests/{file}.rs")).exists() => {
+            (format!("tests/{file}.rs"), function)
+        }
+        _ => (format!("{file}.rs"), function),
+    }
+}
+
+fn exists(test: &str) -> bool {
+    let (file, function) = place(test);
+    let Ok(text) = fs::read_to_string(root().join(file)) else { return false };
+    test.starts_with("compile_fail::") || tests_of(&text).any(|name| name == function)
+}
+
+/// The test functions of a source text.
+fn tests_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split("#[test]\n").skip(1).filter_map(|behind| {
+        let name = behind.split_once("fn ")?.1;
+        name.split_once('(').map(|(name, _)| name)
+    })
+}
+
+fn rules() -> impl Iterator<Item = (&'static Section, &'static Rule)> {
+    SECTIONS.iter().flat_map(|section| section.rules.iter().map(|rule| (*section, rule)))
+}
+
+fn cited() -> impl Iterator<Item = (String, &'static str)> {
+    rules().flat_map(|(section, rule)| {
+        let tests = if let Shown::By(tests) = rule.shown { tests } else { &[] };
+        tests.iter().map(|test| (format!("{}-{}", section.clause, rule.number), *test))
+    })
+}
+
+fn row(section: &Section, rule: &Rule) -> String {
+    let shown = match rule.shown {
+        Shown::By(tests) => {
+            let link = |test: &&str| {
+                let (file, function) = place(test);
+                format!("[{function}](../{file})")
+            };
+            tests.iter().map(link).collect::<Vec<_>>().join("<br>")
+        }
+        Shown::Pending(what) => format!("*pending*: {what}"),
+        Shown::Nothing(why) => format!("none: {why}"),
+    };
+    let (edition, clause, number) = (section.edition, section.clause, rule.number);
+    format!("| {clause}-{number} | {edition} §{clause} | {} | {shown} |\n", rule.says)
+}
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    let of = |shown: fn(&Shown) -> bool| rules().filter(|(_, rule)| shown(&rule.shown)).count();
+    write!(
+        page,
+        "\n{} rules: {} shown by {} tests, {} pending, {} that bind the program or promise nothing.\n",
+        rules().count(),
+        of(|shown| matches!(shown, Shown::By(_))),
+        cited().map(|(_, test)| test).collect::<BTreeSet<_>>().len(),
+        of(|shown| matches!(shown, Shown::Pending(_))),
+        of(|shown| matches!(shown, Shown::Nothing(_))),
+    )
+    .expect("a string can be written to");
+    for section in SECTIONS {
+        let (edition, clause, title) = (section.edition, section.clause, section.title);
+        page += &format!("\n## {edition} §{clause}: {title}\n\n");
+        page += "| rule | clause | what | test |\n| --- | --- | --- | --- |\n";
+        section.rules.iter().for_each(|rule| page += &row(section, rule));
+    }
+    page
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let file = root().join("docs/conformance.md");
+    if std::env::var("CONFORMANCE").is_ok_and(|wish| wish == "overwrite") {
+        fs::write(&file, page()).unwrap();
+    }
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    for (line, made) in page().lines().enumerate() {
+        let there = found.lines().nth(line);
+        assert_eq!(there, Some(made), "docs/conformance.md, line {}, is stale", line + 1);
+    }
+    assert_eq!(found.lines().count(), page().lines().count(), "docs/conformance.md is stale");
+}
+
+#[test]
+fn every_test_that_is_named_exists() {
+    let missing: Vec<_> = cited().filter(|(_, test)| !exists(test)).collect();
+    assert!(missing.is_empty(), "there are no such tests: {missing:#?}");
+}
+
+#[test]
+fn every_rule_has_one_number_and_a_test_or_a_reason() {
+    let mut numbers = BTreeSet::new();
+    for (section, rule) in rules() {
+        let number = format!("{} §{}-{}", section.edition, section.clause, rule.number);
+        let says_something = match rule.shown {
+            Shown::By(tests) => !tests.is_empty(),
+            Shown::Pending(why) | Shown::Nothing(why) => !why.is_empty(),
+        };
+        assert!(says_something && !rule.says.is_empty(), "{number} has no test and no reason");
+        assert!(!rule.says.contains('|'), "{number} would end its cell");
+        assert!(numbers.insert(number.clone()), "{number} comes twice");
+    }
+}
+
+/// A test of the set that shows no rule would be in the wrong place.
+#[test]
+fn every_test_of_the_set_shows_a_rule() {
+    let named: BTreeSet<_> = cited().map(|(_, test)| test).collect();
+    let folder = fs::read_dir(root().join("tests/conformance")).unwrap();
+    for path in folder.map(|entry| entry.unwrap().path()) {
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        if stem == "page" {
+            continue;
+        }
+        let text = fs::read_to_string(PathBuf::from(&path)).unwrap();
+        for test in tests_of(&text) {
+            let test = format!("conformance/{stem}::{test}");
+            assert!(named.contains(&*test), "{test} shows no rule");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! MPI-4.1: requests, info keys; and what other libraries have: notified access.
+
+use super::rule::{Section, pending, rule, unseen};
+
+pub const REQUESTS: Section = Section {
+    edition: "MPI-4.1",
+    clause: "12.3.5",
+    title: "Request-based operations",
+    rules: &[
+        rule(
+            "1",
+            "the completion of a request is local completion of its operation",
+            &["requests::a_request_frees_its_buffer_before_the_epoch_ends"],
+        ),
+        rule(
+            "2",
+            "request-based operations are valid in passive target epochs only",
+            &["requests::only_passive_epochs_take_requests_and_errors_name_the_call"],
+        ),
+        rule(
+            "3",
+            "requests can be waited for, tested, and combined with others",
+            &["requests::requests_are_waited_for_together"],
+        ),
+        rule(
+            "4",
+            "the data of an rget or rget_accumulate is in the buffer when its request completes",
+            &["requests::a_request_frees_its_buffer_before_the_epoch_ends"],
+        ),
+        rule(
+            "5",
+            "remote completion takes a flush or the end of the epoch",
+            &["requests::a_request_frees_its_buffer_before_the_epoch_ends"],
+        ),
+    ],
+};
+
+pub const INFO: Section = Section {
+    edition: "MPI-4.1",
+    clause: "12.2.1",
+    title: "Info keys of windows",
+    rules: &[
+        rule(
+            "1",
+            "no_locks: the window is never locked, neither by lock nor by lock_all",
+            &["window_objects::windows_without_locks_refuse_them"],
+        ),
+        rule(
+            "2",
+            "same_size, same_disp_unit: provided with the same value by all",
+            &["window_objects::promises_of_sameness_are_checked"],
+        ),
+        rule(
+            "3",
+            "mpi_minimum_memory_alignment: at least that of the memory allocated",
+            &["window_objects::hints_about_memory_are_followed_or_not_reported"],
+        ),
+        rule(
+            "4",
+            "get_info returns the hints in use",
+            &[
+                "window_objects::windows_without_locks_refuse_them",
+                "window_objects::hints_about_memory_are_followed_or_not_reported",
+            ],
+        ),
+        rule(
+            "5",
+            "set_info is collective, and may change no_locks of a window",
+            &["window_objects::windows_without_locks_refuse_them"],
+        ),
+        pending(
+            "6",
+            "accumulate_ordering: accumulates of one origin to one location keep the order that \
+             the key names (rar, raw, war, waw)",
+            "a test: accumulates are always in the origin's order",
+        ),
+        unseen(
+            "7",
+            "accumulate_ops, mpi_accumulate_granularity: what the program promises of its mix",
+            "promise nothing to the program; any mix is atomic per element (\u{a7}11.7.1)",
+        ),
+        rule(
+            "8",
+            "alloc_shared_noncontig: each part may have an address of its own",
+            &["window_objects::hints_about_memory_are_followed_or_not_reported"],
+        ),
+    ],
+};
+
+pub const NOTIFIED: Section = Section {
+    edition: "issue 3",
+    clause: "notified",
+    title: "Notified access",
+    rules: &[
+        pending(
+            "1",
+            "who has seen a notification sees the put that it tells of",
+            "notified access",
+        ),
+        pending("2", "a notification is consumed once", "notified access"),
+        pending("3", "wait_until returns once the location compares as asked", "notified access"),
+    ],
+};
