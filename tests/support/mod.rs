@@ -8,7 +8,7 @@ use onesided::{Comm, Universe};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A test that takes longer hangs; it is killed and fails.
 const HANG: Duration = Duration::from_secs(120);
@@ -76,11 +76,19 @@ pub fn segment() -> Vec<String> {
     }
 }
 
-/// Runs a command to its end, or kills it when it hangs.
+/// Runs a command to its end, or kills it and fails when it hangs.
 pub fn run(command: &mut Command, name: &str) -> Outcome {
+    let (outcome, hangs) = run_for(command, HANG);
+    assert!(!hangs, "{name} hung for {HANG:?}:\n{}", outcome.output);
+    outcome
+}
+
+/// Runs a command to its end, or kills it after `limit`; says whether it did.
+pub fn run_for(command: &mut Command, limit: Duration) -> (Outcome, bool) {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let second = writer.try_clone().expect("a second handle of the pipe");
-    let mut child = command.stdin(Stdio::null()).stdout(writer).stderr(second).spawn().expect(name);
+    command.stdin(Stdio::null()).stdout(writer).stderr(second);
+    let mut child = command.spawn().expect("a command that can be run");
     // The command holds the pipe's writing end open.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let (done, finished) = std::sync::mpsc::channel();
@@ -90,15 +98,13 @@ pub fn run(command: &mut Command, name: &str) -> Outcome {
         let _ = done.send(());
         String::from_utf8_lossy(&output).into_owned()
     });
-    let started = Instant::now();
-    let hangs = finished.recv_timeout(HANG).is_err();
+    let hangs = finished.recv_timeout(limit).is_err();
     if hangs {
         let _ = child.kill();
     }
     let status = child.wait().expect("a child can be waited for");
     let output = output.join().expect("the reader ends");
-    assert!(!hangs, "{name} hung after {:?}:\n{output}", started.elapsed());
-    Outcome { status, output }
+    (Outcome { status, output }, hangs)
 }
 
 /// Bytes of memory that the job's segment occupies.

@@ -1,0 +1,213 @@
+//! Runs a program on the ranks of a job and compares with the oracle.
+
+use crate::exposed::{self, Exposed};
+use crate::operate::Hands;
+use crate::oracle::{Given, Model, races};
+use crate::program::{Access, Kind, Phase, Program, Session, Sync, Use};
+use crate::sabotage::Sabotage;
+use crate::value::size;
+use onesided::engine::Win;
+use onesided::{
+    Comm, FenceAssert, Group, LockAssert, LockType, PostAssert, Rank, StartAssert, Universe,
+};
+
+/// Runs the program; returns what this rank finds wrong. Collective over the job.
+pub fn run(universe: &Universe, program: &Program, sabotage: Sabotage) -> Vec<String> {
+    let Some(comm) = exposed::communicator(universe, program.members) else { return Vec::new() };
+    let windows = Exposed::all(universe, &comm, program);
+    let mut run = Run { comm: &comm, program, sabotage, wrong: Vec::new(), what: String::new() };
+    let mut model = Model::new(program);
+    for (number, phase) in program.phases.iter().enumerate() {
+        run.what = format!("phase {number}");
+        run.phase(phase, &windows[phase.window], &mut model);
+    }
+    let wrong = run.wrong;
+    windows.into_iter().for_each(Exposed::free);
+    comm.barrier().expect("a barrier");
+    wrong
+}
+
+struct Run<'a> {
+    comm: &'a Comm,
+    program: &'a Program,
+    sabotage: Sabotage,
+    wrong: Vec<String>,
+    /// Where in the program this rank is.
+    what: String,
+}
+
+impl Run<'_> {
+    fn phase(&mut self, phase: &Phase, exposed: &Exposed, model: &mut Model) {
+        let me = self.comm.rank() as usize;
+        let given = match phase.sync {
+            Sync::Fence => self.fence(phase, exposed),
+            Sync::Pscw => self.pscw(phase, exposed),
+            Sync::Passive => self.passive(phase, exposed),
+        };
+        let own = exposed.own();
+        let all = races(self.program, phase).then(|| self.share(phase, &given));
+        let outcome = model.run(self.program, phase, all.as_ref());
+        for fault in outcome.faults {
+            self.complain(format!("rank {}, act {}: {}", fault.rank, fault.act, fault.why));
+        }
+        let acts = phase.acts_of(me as u32).zip(&given).zip(&outcome.expected[me]);
+        for (((_, act), given), expected) in acts {
+            let differs = |(e, g): (&Option<u8>, &u8)| e.is_some_and(|e| e != *g);
+            if expected.iter().zip(given).any(differs) {
+                self.complain(format!("{act:?}\n   was given {given:?}, not {expected:?}"));
+            }
+        }
+        let expected = &model.windows[phase.window][me].bytes;
+        if own != *expected {
+            self.complain(format!("the own part is\n   {own:?}, not\n   {expected:?}"));
+        }
+    }
+
+    fn complain(&mut self, what: String) {
+        self.wrong.push(format!("rank {}, {}: {what}", self.comm.rank(), self.what));
+    }
+
+    /// Tells all ranks what each was given.
+    fn share(&self, phase: &Phase, given: &[Vec<u8>]) -> Given {
+        let all = self.comm.allgatherv(&given.concat()).expect("all that was given");
+        let mut shared = Given::new();
+        for (rank, mut rest) in all.iter().map(Vec::as_slice).enumerate() {
+            let mut of_rank = Vec::new();
+            for (_, act) in phase.acts_of(rank as u32) {
+                let bytes = if act.fetches() { act.count as usize * size(act.datatype) } else { 0 };
+                // Less, where a call was refused; that rank has complained.
+                let (first, others) = rest.split_at(bytes.min(rest.len()));
+                of_rank.push(first.to_vec());
+                rest = others;
+            }
+            shared.push(of_rank);
+        }
+        shared
+    }
+
+    fn session(&mut self, exposed: &Exposed, session: &Session, given: &mut Vec<Vec<u8>>) {
+        let hands = Hands { exposed, sabotage: self.sabotage };
+        for act in &session.acts {
+            given.push(hands.act(&session.access, act).unwrap_or_else(|wrong| {
+                self.complain(format!("{act:?}: {wrong}"));
+                vec![0; if act.fetches() { act.count as usize * size(act.datatype) } else { 0 }]
+            }));
+        }
+    }
+
+    fn sessions(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
+        let mut given = Vec::new();
+        for session in &phase.ranks[self.comm.rank() as usize] {
+            open(&exposed.win, &session.access, phase);
+            self.session(exposed, session, &mut given);
+            close(&exposed.win, &session.access);
+        }
+        given
+    }
+
+    fn fence(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
+        let has = Has::new(phase, self.comm.rank());
+        let mut first = FenceAssert::NONE;
+        let mut last = FenceAssert::NONE;
+        if phase.asserts {
+            let noput = if has.written { FenceAssert::NONE } else { FenceAssert::NOPUT };
+            let nostore = if has.stores { FenceAssert::NONE } else { FenceAssert::NOSTORE };
+            first = FenceAssert::NOPRECEDE | noput;
+            last = FenceAssert::NOSUCCEED | nostore;
+        }
+        exposed.win.fence(first).expect("the first fence");
+        let given = self.sessions(phase, exposed);
+        exposed.win.fence(last).expect("the second fence");
+        given
+    }
+
+    fn pscw(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
+        let (win, me) = (&exposed.win, self.comm.rank());
+        let has = Has::new(phase, me);
+        let origins = (0..phase.ranks.len()).rev().filter(|origin| phase.starts(*origin, me));
+        let origins = group(self.comm, origins.map(|origin| origin as u32));
+        let posts = !origins.is_empty() || phase.asserts;
+        if posts {
+            let mut assert = PostAssert::NONE;
+            if phase.asserts {
+                let noput = if has.written { PostAssert::NONE } else { PostAssert::NOPUT };
+                assert = PostAssert::NOCHECK | noput;
+            }
+            win.post(&origins, assert).expect("post");
+        }
+        if phase.asserts {
+            self.comm.barrier().expect("a barrier");
+        }
+        let given = self.sessions(phase, exposed);
+        while posts && phase.asserts && !win.test().expect("test") {
+            std::thread::yield_now();
+        }
+        if posts && !phase.asserts {
+            win.wait().expect("wait");
+        }
+        given
+    }
+
+    fn passive(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
+        self.comm.barrier().expect("a barrier");
+        let given = self.sessions(phase, exposed);
+        exposed.win.sync();
+        self.comm.barrier().expect("a barrier");
+        exposed.win.sync();
+        given
+    }
+}
+
+/// What a phase does with a rank's part.
+struct Has {
+    /// Whether any rank puts or accumulates to it.
+    written: bool,
+    /// Whether its own rank stores to it.
+    stores: bool,
+}
+
+impl Has {
+    fn new(phase: &Phase, rank: u32) -> Has {
+        let acts = |rank: usize| phase.acts_of(rank as u32).map(|(_, act)| act);
+        let mut all = (0..phase.ranks.len()).flat_map(acts);
+        let writes = |used| matches!(used, Use::Write | Use::Update);
+        let written = all.any(|act| act.target == Some(rank) && writes(act.used()));
+        let stores = acts(rank as usize).any(|act| matches!(act.kind, Kind::Store));
+        Has { written, stores }
+    }
+}
+
+fn group(comm: &Comm, ranks: impl Iterator<Item = u32>) -> Group {
+    comm.group().incl(&ranks.collect::<Vec<_>>()).expect("ranks of the communicator")
+}
+
+fn open(win: &Win, access: &Access, phase: &Phase) {
+    match access {
+        Access::Fence | Access::Nothing => {}
+        Access::Start(targets) => {
+            // SAFETY: with assertions every rank posts NOCHECK, and then passes a barrier.
+            #[allow(unsafe_code, reason = "asserts what `Run::pscw` sees to")]
+            let nocheck = unsafe { StartAssert::nocheck() };
+            let assert = if phase.asserts { nocheck } else { StartAssert::NONE };
+            win.start(&group(win.comm(), targets.iter().copied()), assert).expect("start");
+        }
+        Access::Locks(locks) => {
+            for (target, exclusive) in locks {
+                let kind = if *exclusive { LockType::Exclusive } else { LockType::Shared };
+                win.lock(kind, Rank(*target), LockAssert::NONE).expect("a lock");
+            }
+        }
+        Access::All => win.lock_all(LockAssert::NONE).expect("lock_all"),
+    }
+}
+
+fn close(win: &Win, access: &Access) {
+    match access {
+        Access::Fence | Access::Nothing => {}
+        Access::Start(_) => win.complete().expect("complete"),
+        Access::Locks(locks) => {
+            locks.iter().for_each(|(target, _)| win.unlock(Rank(*target)).expect("unlock"));
+        }
+        Access::All => win.unlock_all().expect("unlock_all"),
+    }
+}

@@ -1,0 +1,162 @@
+//! Random legal programs, run on 2 to 6 ranks and compared with a sequential oracle.
+//!
+//! A program is data ([`program`]), made from a seed ([`generate`]) and legal by a judgement of its
+//! own ([`legal`]): windows of every flavour over several communicators, phases of fences, of
+//! post/start/complete/wait and of locks, and in them every operation on every datatype. Every rank
+//! makes the same program from the seed, runs its part ([`execute`]), and compares what it was given
+//! and what it holds with the [`oracle`]. Where ranks meet on the same elements, [`race`] looks for
+//! an order of the updates that explains what all of them were given. Among the calls are some that
+//! must be refused, with the right class and without effect ([`mistakes`]).
+//!
+//! A program that fails is shrunk by the ranks of its job and stored in `found/`; what is stored
+//! there runs with every test run. Commands:
+//!
+//! ```text
+//! cargo test --all-features --test random_programs            short form
+//! ONESIDED_TEST_PROGRAMS=10000 cargo test --release --all-features --test random_programs -- --ignored --nocapture
+//! ONESIDED_TEST_SECONDS=3600 cargo test --release --all-features --test random_programs -- --ignored --nocapture
+//! ```
+//!
+//! `ONESIDED_TEST_SEED` is the first seed of the long forms; without it the time decides. It is
+//! printed.
+#![allow(clippy::disallowed_methods, reason = "reads the variables that the comment above names")]
+
+#[allow(dead_code, reason = "shared with the tests of the specification")]
+#[path = "../spec_support/choices.rs"]
+mod choices;
+mod execute;
+mod exposed;
+mod generate;
+mod job;
+mod legal;
+mod mistakes;
+mod operate;
+mod oracle;
+mod program;
+mod race;
+mod sabotage;
+mod shrink;
+#[path = "../support/mod.rs"]
+mod support;
+mod text;
+mod value;
+
+use job::{Found, Work};
+use sabotage::Sabotage;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+const RANKS: std::ops::RangeInclusive<u32> = 2..=6;
+/// Programs of one job of the long forms, and how long it may begin new ones.
+const SLICE: (u64, u64) = (1000, 20);
+
+/// Seeds that nobody has tried.
+fn fresh_seed() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.expect("a time after 1970").as_millis() as u64 * 1000
+}
+
+fn stored() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/random_programs/found")
+}
+
+/// Stores what a job has found, and fails.
+fn report(ranks: u32, first: u64, found: Found) -> ! {
+    let text = text::write(&found.program);
+    let path = stored().join(format!("{ranks}-ranks-{first}.txt"));
+    std::fs::write(&path, &text).expect("the program can be stored");
+    panic!("{}\nstored in {}:\n{text}", found.output, path.display());
+}
+
+fn expect_clean(ranks: u32, first: u64, count: u64, seconds: u64) -> u64 {
+    let work = Work::Seeds { first, count, seconds };
+    job::run(ranks, &work, Sabotage::None).unwrap_or_else(|found| report(ranks, first, *found))
+}
+
+#[test]
+fn random_programs_run_as_the_oracle_says() {
+    if job::is_rank() {
+        return;
+    }
+    let fresh = fresh_seed();
+    println!("fresh seed {fresh}");
+    for ranks in RANKS {
+        expect_clean(ranks, 0, 40, 60);
+        expect_clean(ranks, fresh, 20, 60);
+    }
+}
+
+#[test]
+fn programs_that_once_failed_run() {
+    if job::is_rank() {
+        return;
+    }
+    for file in std::fs::read_dir(stored()).expect("the folder of stored programs") {
+        let path = file.expect("a file").path();
+        if path.extension().is_some_and(|extension| extension == "txt") {
+            let program = job::load(&path);
+            legal::check(&program).expect("a legal program");
+            let ran = job::run(program.ranks, &Work::File(path.clone()), Sabotage::None);
+            assert!(ran.is_ok(), "{}:\n{}", path.display(), ran.err().expect("it").output);
+        }
+    }
+}
+
+#[test]
+fn planted_errors_are_found_and_shrunk() {
+    if job::is_rank() {
+        return;
+    }
+    for sabotage in Sabotage::ALL {
+        let work = Work::Seeds { first: 0, count: 500, seconds: 60 };
+        let found = job::run(3, &work, sabotage).err().unwrap_or_else(|| panic!("{sabotage:?}"));
+        let text = text::write(&found.program);
+        let small = found.program.phases.len() <= 2 && shrink::operations(&found.program) <= 3;
+        assert!(small, "{sabotage:?} was shrunk to\n{text}\n{}", found.output);
+        assert!(found.output.contains("a program fails"), "{}", found.output);
+    }
+}
+
+#[test]
+fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
+    let mut kinds = BTreeSet::new();
+    for (seed, ranks) in (0..1500).zip(RANKS.cycle()) {
+        let program = generate::program(seed, ranks);
+        let legal = legal::check(&program);
+        assert!(legal.is_ok(), "seed {seed}: {legal:?}\n{}", text::write(&program));
+        assert_eq!(text::read(&text::write(&program)).as_ref(), Ok(&program), "seed {seed}");
+        for sessions in program.phases.iter().flat_map(|phase| phase.ranks.iter().flatten()) {
+            kinds.extend(sessions.acts.iter().map(|act| format!("{:?}", act.kind)));
+        }
+    }
+    for kind in text::kinds() {
+        assert!(kinds.contains(&format!("{kind:?}")), "{kind:?} is in no program");
+    }
+}
+
+/// The long forms.
+#[test]
+#[ignore = "runs as long as ONESIDED_TEST_PROGRAMS or ONESIDED_TEST_SECONDS say"]
+fn many_random_programs() {
+    if job::is_rank() {
+        return;
+    }
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let seconds = number("ONESIDED_TEST_SECONDS");
+    let most = seconds.map_or(10_000, |_| u64::MAX);
+    let programs = number("ONESIDED_TEST_PROGRAMS").unwrap_or(most);
+    let time = seconds.map_or(Duration::MAX, Duration::from_secs);
+    let mut seed = number("ONESIDED_TEST_SEED").unwrap_or_else(fresh_seed);
+    let (started, mut ran) = (Instant::now(), 0);
+    for ranks in RANKS.cycle() {
+        if ran >= programs || started.elapsed() >= time {
+            break;
+        }
+        let count = SLICE.0.min(programs - ran);
+        println!("{ran} programs in {:?}; {ranks} ranks, seed {seed}", started.elapsed());
+        ran += expect_clean(ranks, seed, count, SLICE.1);
+        seed += count;
+    }
+    println!("{ran} programs in {:?}", started.elapsed());
+}

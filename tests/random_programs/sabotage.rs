@@ -1,0 +1,58 @@
+//! Errors planted between program and library, to show that the tester finds such.
+
+use crate::program::{Act, Kind};
+
+/// What is done wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Sabotage {
+    #[default]
+    None,
+    AccumulateTwice,
+    AccumulateLost,
+    PutOneOff,
+    GetStale,
+    FetchWrong,
+}
+
+impl Sabotage {
+    pub const ALL: [Sabotage; 5] = [
+        Sabotage::AccumulateTwice,
+        Sabotage::AccumulateLost,
+        Sabotage::PutOneOff,
+        Sabotage::GetStale,
+        Sabotage::FetchWrong,
+    ];
+
+    pub fn named(name: &str) -> Sabotage {
+        let named = |sabotage: &Sabotage| format!("{sabotage:?}") == name;
+        Sabotage::ALL.into_iter().find(named).unwrap_or_default()
+    }
+
+    /// How often an accumulate is issued.
+    pub fn times(self, act: &Act) -> u32 {
+        match self {
+            Sabotage::AccumulateTwice => 2,
+            Sabotage::AccumulateLost if act.value.is_multiple_of(3) => 0,
+            _ => 1,
+        }
+    }
+
+    /// The displacement that is used.
+    pub fn disp(self, act: &Act) -> u64 {
+        let off = self == Sabotage::PutOneOff && act.kind == Kind::Put && act.target.is_some();
+        if off { act.disp.saturating_sub(1) } else { act.disp }
+    }
+
+    /// What the origin is given.
+    pub fn given(self, act: &Act, mut bytes: Vec<u8>) -> Vec<u8> {
+        let wrong = match self {
+            Sabotage::GetStale => act.kind == Kind::Get,
+            Sabotage::FetchWrong => matches!(act.kind, Kind::FetchAndOp(_)),
+            _ => false,
+        };
+        if let Some(first) = bytes.first_mut().filter(|_| wrong && act.fetches()) {
+            *first ^= 1;
+        }
+        bytes
+    }
+}
