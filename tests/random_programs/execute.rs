@@ -1,5 +1,6 @@
 //! Runs a program on the ranks of a job and compares with the oracle.
 
+use crate::dawdle;
 use crate::exposed::{self, Exposed};
 use crate::operate::Hands;
 use crate::oracle::{Given, Model, races};
@@ -19,6 +20,7 @@ pub fn run(universe: &Universe, program: &Program, sabotage: Sabotage) -> Vec<St
     let mut model = Model::new(program);
     for (number, phase) in program.phases.iter().enumerate() {
         run.what = format!("phase {number}");
+        dawdle::somewhere(program, number, comm.rank());
         run.phase(phase, &windows[phase.window], &mut model);
     }
     let wrong = run.wrong;
@@ -194,10 +196,25 @@ fn open(win: &Win, access: &Access, phase: &Phase) {
         Access::Locks(locks) => {
             for (target, exclusive) in locks {
                 let kind = if *exclusive { LockType::Exclusive } else { LockType::Shared };
-                win.lock(kind, Rank(*target), LockAssert::NONE).expect("a lock");
+                win.lock(kind, Rank(*target), lock_assert(phase)).expect("a lock");
             }
         }
-        Access::All => win.lock_all(LockAssert::NONE).expect("lock_all"),
+        Access::All => win.lock_all(lock_assert(phase)).expect("lock_all"),
+    }
+}
+
+fn lock_assert(phase: &Phase) -> LockAssert {
+    let excludes = |session: &Session| {
+        let exclusive = matches!(&session.access, Access::Locks(l) if l.iter().any(|lock| lock.1));
+        exclusive || session.acts.iter().any(|act| act.kind == Kind::Guarded)
+    };
+    if !phase.asserts || phase.ranks.iter().flatten().any(excludes) {
+        return LockAssert::NONE;
+    }
+    // SAFETY: nobody asks for an exclusive lock in the phase, which barriers enclose.
+    #[allow(unsafe_code, reason = "asserts what has just been checked")]
+    unsafe {
+        LockAssert::nocheck()
     }
 }
 

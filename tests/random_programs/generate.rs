@@ -101,10 +101,14 @@ impl Draft<'_> {
         let ranks = (0..members).map(|_| self.sessions(sync, members)).collect();
         let mut phase = Phase { window, sync, asserts, ranks };
         // In some phases all ranks want the same few elements.
-        let meeting = (self.below(3) == 0).then(|| self.act(&phase, 0));
-        for _ in 0..self.below(6 * u64::from(members) + 1) {
+        let meeting = (self.below(2) == 0).then(|| self.update(&phase));
+        let mut guests = 3 + self.below(6);
+        for _ in 0..self.below(12 * u64::from(members) + 1) {
             let rank = self.below(u64::from(members)) as u32;
-            self.propose(&mut phase, rank, meeting.as_ref());
+            let joins = guests > 0 && self.below(2) == 0;
+            let meeting = meeting.as_ref().filter(|_| joins);
+            guests -= u64::from(meeting.is_some());
+            self.propose(&mut phase, rank, meeting);
         }
         phase
     }
@@ -143,7 +147,7 @@ impl Draft<'_> {
         let sessions = phase.ranks[rank as usize].len() as u64;
         let number = self.below(sessions) as usize;
         let mut act = self.act(phase, rank);
-        if let Some(meeting) = meeting.filter(|_| self.below(3) != 0) {
+        if let Some(meeting) = meeting {
             act = Act { value: act.value, ..meeting.clone() };
             if self.below(4) == 0 {
                 act.kind = self.relative(act.kind);
@@ -167,6 +171,14 @@ impl Draft<'_> {
         {
             phase.ranks[rank as usize][number].acts.push(act);
         }
+    }
+
+    /// An act that others may join.
+    fn update(&mut self, phase: &Phase) -> Act {
+        let draws = (0..20).map(|_| self.act(phase, 0));
+        let draws: Vec<Act> = draws.collect();
+        let update = draws.iter().find(|act| act.used() == Use::Update);
+        update.unwrap_or(&draws[0]).clone()
     }
 
     /// Another act on the same elements that may meet it.

@@ -11,6 +11,7 @@ use onesided::{Op, Rank, Universe, launch};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 const WORK: &str = "ONESIDED_TEST_WORK";
@@ -19,11 +20,16 @@ const SABOTAGE: &str = "ONESIDED_TEST_SABOTAGE";
 const SCRATCH: &str = "ONESIDED_TEST_SCRATCH";
 
 /// A job that takes longer than its programs may, by so much, hangs.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_secs(30);
 /// Programs between two looks at the clock.
 const BATCH: u64 = 16;
 /// Candidates that the ranks try when they shrink a program.
 const BUDGET: usize = 4000;
+/// Candidates, each a job, that the driver tries when the ranks cannot.
+const JOBS: usize = 150;
+
+/// Numbers what this process writes.
+static COUNTER: AtomicUsize = AtomicUsize::new(0);
 
 /// Programs for a job.
 #[derive(Clone, Debug)]
@@ -38,6 +44,8 @@ pub enum Work {
 pub struct Found {
     pub program: Program,
     pub output: String,
+    /// Whether the ranks have shrunk it.
+    is_small: bool,
 }
 
 /// Whether this process is a rank: then it has worked, and the test is over.
@@ -49,10 +57,30 @@ pub fn is_rank() -> bool {
     is_rank
 }
 
-/// Runs a job; returns how many programs it ran, or what it found.
+/// Runs a job; returns how many programs it ran, or what it found, shrunk.
 pub fn run(ranks: u32, work: &Work, sabotage: Sabotage) -> Result<u64, Box<Found>> {
-    static JOBS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    let job = JOBS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    run_once(ranks, work, sabotage).map_err(|mut found| {
+        if !found.is_small {
+            let fails = |program: &Program| kills(ranks, program, sabotage);
+            found.program = shrink(found.program, JOBS, fails);
+        }
+        found
+    })
+}
+
+/// Whether a rank dies of the program, or the job hangs.
+fn kills(ranks: u32, program: &Program, sabotage: Sabotage) -> bool {
+    let number = COUNTER.fetch_add(1, Relaxed);
+    let path = format!("onesided-candidate-{}-{number}.txt", std::process::id());
+    let path = std::env::temp_dir().join(path);
+    fs::write(&path, text::write(program)).expect("a scratch file");
+    let failed = run_once(ranks, &Work::File(path.clone()), sabotage).is_err();
+    fs::remove_file(&path).expect("the scratch file can go");
+    failed
+}
+
+fn run_once(ranks: u32, work: &Work, sabotage: Sabotage) -> Result<u64, Box<Found>> {
+    let job = COUNTER.fetch_add(1, Relaxed);
     let scratch = format!("onesided-random-{}-{job}", std::process::id());
     let scratch = std::env::temp_dir().join(scratch);
     fs::create_dir_all(&scratch).expect("a folder for scratch files");
@@ -65,6 +93,7 @@ pub fn run(ranks: u32, work: &Work, sabotage: Sabotage) -> Result<u64, Box<Found
         return Ok(ran.and_then(|n| n.parse().ok()).expect("a job says what it has done"));
     }
     let output = format!("{}{}", if hangs { "the job hangs\n" } else { "" }, outcome.output);
+    let is_small = found.is_some();
     let program = match (found, work) {
         (Some(text), _) => text::read(&text).expect("what the ranks have written"),
         // A rank died or hangs: the ranks could shrink nothing.
@@ -74,7 +103,7 @@ pub fn run(ranks: u32, work: &Work, sabotage: Sabotage) -> Result<u64, Box<Found
         }
         (None, Work::File(path)) => load(path),
     };
-    Err(Box::new(Found { program, output }))
+    Err(Box::new(Found { program, output, is_small }))
 }
 
 fn start(ranks: u32, work: &Work, sabotage: Sabotage, scratch: &Path) -> (Outcome, bool) {

@@ -19,11 +19,13 @@
 //!
 //! `ONESIDED_TEST_SEED` is the first seed of the long forms; without it the time decides. It is
 //! printed.
+#![cfg(feature = "test-hooks")]
 #![allow(clippy::disallowed_methods, reason = "reads the variables that the comment above names")]
 
 #[allow(dead_code, reason = "shared with the tests of the specification")]
 #[path = "../spec_support/choices.rs"]
 mod choices;
+mod dawdle;
 mod execute;
 mod exposed;
 mod generate;
@@ -121,18 +123,36 @@ fn planted_errors_are_found_and_shrunk() {
 #[test]
 fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
     let mut kinds = BTreeSet::new();
+    let (mut acts, mut phases, mut met) = (0, 0, 0);
     for (seed, ranks) in (0..1500).zip(RANKS.cycle()) {
         let program = generate::program(seed, ranks);
         let legal = legal::check(&program);
         assert!(legal.is_ok(), "seed {seed}: {legal:?}\n{}", text::write(&program));
         assert_eq!(text::read(&text::write(&program)).as_ref(), Ok(&program), "seed {seed}");
+        phases += program.phases.len();
+        met += program.phases.iter().filter(|phase| oracle::races(&program, phase)).count();
+        acts += shrink::operations(&program);
         for sessions in program.phases.iter().flat_map(|phase| phase.ranks.iter().flatten()) {
             kinds.extend(sessions.acts.iter().map(|act| format!("{:?}", act.kind)));
         }
     }
+    println!("{acts} acts in {phases} phases, in {met} of which ranks fetch what others update");
+    assert!(acts > 8 * phases && met > phases / 20);
     for kind in text::kinds() {
         assert!(kinds.contains(&format!("{kind:?}")), "{kind:?} is in no program");
     }
+}
+
+#[test]
+fn a_program_that_kills_a_rank_is_shrunk_too() {
+    if job::is_rank() {
+        return;
+    }
+    let work = Work::Seeds { first: 0, count: 500, seconds: 60 };
+    let found = job::run(2, &work, Sabotage::Abort).err().expect("some program swaps");
+    let text = text::write(&found.program);
+    assert_eq!(shrink::operations(&found.program), 1, "{text}\n{}", found.output);
+    assert!(text.contains("CompareAndSwap"), "{text}");
 }
 
 /// The long forms.

@@ -58,6 +58,9 @@ impl Hands<'_> {
 
     /// Performs the act in an epoch; returns what it was given, or what is wrong.
     pub fn act(&self, access: &Access, act: &Act) -> std::result::Result<Vec<u8>, String> {
+        if self.sabotage.is_deadly(act) {
+            std::process::abort();
+        }
         if let Kind::Wrong(mistake) = act.kind {
             let class = mistakes::expected(mistake, access, act.target);
             let beyond = self.exposed.beyond(act.target, act.value);

@@ -5,7 +5,7 @@ use onesided::{Datatype, Op};
 use std::collections::{BTreeSet, HashSet};
 
 /// More states than this are not searched.
-const MOST: usize = 20_000;
+const MOST: usize = 1000;
 
 /// One rank's update of the element.
 pub struct Step {
@@ -27,6 +27,10 @@ pub fn outcomes(
     start: &[u8],
     ranks: &[Vec<Step>],
 ) -> Result<BTreeSet<Vec<u8>>, &'static str> {
+    let states: usize = ranks.iter().map(|steps| steps.len() + 1).product();
+    if states > MOST {
+        return Err("too many orders of updates");
+    }
     let first = (vec![0; ranks.len()], start.to_vec());
     let (mut seen, mut ends) = (HashSet::from([first.clone()]), BTreeSet::new());
     let mut open = vec![first];

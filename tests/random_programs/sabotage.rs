@@ -12,9 +12,12 @@ pub enum Sabotage {
     PutOneOff,
     GetStale,
     FetchWrong,
+    /// The process dies.
+    Abort,
 }
 
 impl Sabotage {
+    /// Those that the ranks of a job can shrink.
     pub const ALL: [Sabotage; 5] = [
         Sabotage::AccumulateTwice,
         Sabotage::AccumulateLost,
@@ -24,8 +27,13 @@ impl Sabotage {
     ];
 
     pub fn named(name: &str) -> Sabotage {
-        let named = |sabotage: &Sabotage| format!("{sabotage:?}") == name;
-        Sabotage::ALL.into_iter().find(named).unwrap_or_default()
+        let mut all = Sabotage::ALL.into_iter().chain([Sabotage::Abort]);
+        all.find(|sabotage| format!("{sabotage:?}") == name).unwrap_or_default()
+    }
+
+    /// Whether the rank dies of the act.
+    pub fn is_deadly(self, act: &Act) -> bool {
+        self == Sabotage::Abort && act.kind == Kind::CompareAndSwap
     }
 
     /// How often an accumulate is issued.
