@@ -21,12 +21,16 @@ const SCRATCH: &str = "ONESIDED_TEST_SCRATCH";
 
 /// A job that takes longer than its programs may, by so much, hangs.
 const GRACE: Duration = Duration::from_secs(30);
+/// How long a job of one program may take.
+const SINGLE: Duration = Duration::from_secs(20);
 /// Programs between two looks at the clock.
 const BATCH: u64 = 16;
 /// Candidates that the ranks try when they shrink a program.
 const BUDGET: usize = 4000;
 /// Candidates, each a job, that the driver tries when the ranks cannot.
 const JOBS: usize = 150;
+/// How long it goes on trying; candidates that hang take their time.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Numbers what this process writes.
 static COUNTER: AtomicUsize = AtomicUsize::new(0);
@@ -61,7 +65,9 @@ pub fn is_rank() -> bool {
 pub fn run(ranks: u32, work: &Work, sabotage: Sabotage) -> Result<u64, Box<Found>> {
     run_once(ranks, work, sabotage).map_err(|mut found| {
         if !found.is_small {
-            let fails = |program: &Program| kills(ranks, program, sabotage);
+            let started = Instant::now();
+            let fails =
+                |program: &Program| started.elapsed() < PATIENCE && kills(ranks, program, sabotage);
             found.program = shrink(found.program, JOBS, fails);
         }
         found
@@ -112,18 +118,18 @@ fn start(ranks: u32, work: &Work, sabotage: Sabotage, scratch: &Path) -> (Outcom
     command.args(["-n", &ranks.to_string(), "--require-join", "--tag-output"]).args(segment());
     command.arg("--").arg(std::env::current_exe().expect("the test's own path"));
     command.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
-    let (said, seconds) = match work {
+    let (said, limit) = match work {
         Work::Seeds { first, count, seconds } => {
-            (format!("seeds {first} {count} {seconds}"), *seconds)
+            (format!("seeds {first} {count} {seconds}"), Duration::from_secs(*seconds) + GRACE)
         }
-        Work::File(path) => (format!("file {}", path.display()), 0),
+        Work::File(path) => (format!("file {}", path.display()), SINGLE),
     };
     command
         .env("RUST_BACKTRACE", "0")
         .env(WORK, said)
         .env(SABOTAGE, format!("{sabotage:?}"))
         .env(SCRATCH, scratch);
-    run_for(&mut command, Duration::from_secs(seconds) + GRACE)
+    run_for(&mut command, limit)
 }
 
 /// The program in a file.

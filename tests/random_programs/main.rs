@@ -100,7 +100,8 @@ fn programs_that_once_failed_run() {
             let program = job::load(&path);
             legal::check(&program).expect("a legal program");
             let ran = job::run(program.ranks, &Work::File(path.clone()), Sabotage::None);
-            assert!(ran.is_ok(), "{}:\n{}", path.display(), ran.err().expect("it").output);
+            let output = ran.err().map(|found| found.output);
+            assert_eq!(output, None, "{}", path.display());
         }
     }
 }
@@ -115,6 +116,7 @@ fn planted_errors_are_found_and_shrunk() {
         let found = job::run(3, &work, sabotage).err().unwrap_or_else(|| panic!("{sabotage:?}"));
         let text = text::write(&found.program);
         let small = found.program.phases.len() <= 2 && shrink::operations(&found.program) <= 3;
+        println!("{sabotage:?} was shrunk to\n{text}");
         assert!(small, "{sabotage:?} was shrunk to\n{text}\n{}", found.output);
         assert!(found.output.contains("a program fails"), "{}", found.output);
     }
@@ -144,12 +146,26 @@ fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
 }
 
 #[test]
+fn a_lost_update_between_ranks_is_found() {
+    if job::is_rank() {
+        return;
+    }
+    let work = Work::Seeds { first: 0, count: 20_000, seconds: 60 };
+    let found = job::run(4, &work, Sabotage::GuardShared);
+    let found = found.err().unwrap_or_else(|| panic!("no update was lost"));
+    let text = text::write(&found.program);
+    println!("{text}\n{}", found.output);
+    assert!(text.contains("Guarded"), "{text}");
+}
+
+#[test]
 fn a_program_that_kills_a_rank_is_shrunk_too() {
     if job::is_rank() {
         return;
     }
     let work = Work::Seeds { first: 0, count: 500, seconds: 60 };
-    let found = job::run(2, &work, Sabotage::Abort).err().expect("some program swaps");
+    let found = job::run(2, &work, Sabotage::Abort);
+    let found = found.err().unwrap_or_else(|| panic!("no program swaps"));
     let text = text::write(&found.program);
     assert_eq!(shrink::operations(&found.program), 1, "{text}\n{}", found.output);
     assert!(text.contains("CompareAndSwap"), "{text}");

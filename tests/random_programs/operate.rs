@@ -8,8 +8,8 @@ use crate::sabotage::Sabotage;
 use crate::value::{apply, size};
 use onesided::engine::{Origin, OriginMut, Win};
 use onesided::{
-    Complex, Datatype, DoubleInt, Element, FloatInt, Integer, LockAssert, LockType, LongInt, Op,
-    Rank, Result, ShortInt, TwoInt,
+    Complex, Datatype, DoubleInt, Element, FloatInt, Integer, LockAssert, LongInt, Op, Rank,
+    Result, ShortInt, TwoInt,
 };
 
 /// What no buffer holds before something is written to it.
@@ -107,9 +107,11 @@ impl Hands<'_> {
     /// A read-modify-write that the exclusive lock makes atomic.
     fn guarded(&self, act: &Act, target: Rank, disp: u64, result: &mut Buffer) -> Result<()> {
         let win = self.win();
-        win.lock(LockType::Exclusive, target, LockAssert::NONE)?;
+        win.lock(self.sabotage.guard(), target, LockAssert::NONE)?;
         win.get_untyped(result.origin_mut(act), target, disp)?;
         win.flush(target)?;
+        // Whoever else could come in now would.
+        std::thread::yield_now();
         let size = size(act.datatype);
         let origin = act.origin();
         let pairs = result.bytes().chunks(size).zip(origin.chunks(size));

@@ -1,6 +1,7 @@
 //! Errors planted between program and library, to show that the tester finds such.
 
 use crate::program::{Act, Kind};
+use onesided::LockType;
 
 /// What is done wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -12,12 +13,14 @@ pub enum Sabotage {
     PutOneOff,
     GetStale,
     FetchWrong,
+    /// A guarded update takes a shared lock: updates get lost, if ranks meet.
+    GuardShared,
     /// The process dies.
     Abort,
 }
 
 impl Sabotage {
-    /// Those that the ranks of a job can shrink.
+    /// Those that fail every time, and that the ranks of a job can shrink.
     pub const ALL: [Sabotage; 5] = [
         Sabotage::AccumulateTwice,
         Sabotage::AccumulateLost,
@@ -27,13 +30,18 @@ impl Sabotage {
     ];
 
     pub fn named(name: &str) -> Sabotage {
-        let mut all = Sabotage::ALL.into_iter().chain([Sabotage::Abort]);
+        let mut all = Sabotage::ALL.into_iter().chain([Sabotage::GuardShared, Sabotage::Abort]);
         all.find(|sabotage| format!("{sabotage:?}") == name).unwrap_or_default()
     }
 
     /// Whether the rank dies of the act.
     pub fn is_deadly(self, act: &Act) -> bool {
         self == Sabotage::Abort && act.kind == Kind::CompareAndSwap
+    }
+
+    /// The lock of a guarded update.
+    pub fn guard(self) -> LockType {
+        if self == Sabotage::GuardShared { LockType::Shared } else { LockType::Exclusive }
     }
 
     /// How often an accumulate is issued.

@@ -1,7 +1,7 @@
 //! From a program that fails to a small one that fails.
 
 use crate::legal;
-use crate::program::{Kind, Members, Program};
+use crate::program::{Act, Kind, Members, Program};
 
 /// The smallest failing program that leaving out and simplifying leads to. `fails` may be asked
 /// often, and `budget` times at most.
@@ -28,6 +28,14 @@ fn candidates(program: &Program) -> Vec<Program> {
         change(&mut candidate);
         all.push(candidate);
     };
+    leave_out(program, &mut offer);
+    simplify(program, &mut offer);
+    all
+}
+
+type Offer<'a> = &'a mut dyn FnMut(&dyn Fn(&mut Program));
+
+fn leave_out(program: &Program, offer: Offer<'_>) {
     for phase in 0..program.phases.len() {
         offer(&|p| p.phases = vec![p.phases[phase].clone()]);
     }
@@ -48,9 +56,14 @@ fn candidates(program: &Program) -> Vec<Program> {
             offer(&|p| drop(p.phases[phase].ranks[rank].remove(session)));
         }
         for act in (0..program.phases[phase].ranks[rank][session].acts.len()).rev() {
-            offer(&|p| drop(p.phases[phase].ranks[rank][session].acts.remove(act)));
+            offer(&|p| {
+                p.phases[phase].ranks[rank][session].acts.remove(act);
+            });
         }
     });
+}
+
+fn simplify(program: &Program, offer: Offer<'_>) {
     for phase in 0..program.phases.len() {
         offer(&|p| p.phases[phase].asserts = false);
     }
@@ -59,7 +72,7 @@ fn candidates(program: &Program) -> Vec<Program> {
     }
     for_each_session(program, |phase, rank, session| {
         for act in 0..program.phases[phase].ranks[rank][session].acts.len() {
-            let single = |p: &mut Program, f: &dyn Fn(&mut crate::program::Act)| {
+            let single = |p: &mut Program, f: &dyn Fn(&mut Act)| {
                 f(&mut p.phases[phase].ranks[rank][session].acts[act]);
             };
             offer(&|p| single(p, &|act| act.count = act.count.min(1)));
@@ -74,7 +87,6 @@ fn candidates(program: &Program) -> Vec<Program> {
             }
         });
     }
-    all
 }
 
 fn remove_window(program: &mut Program, window: usize) {
