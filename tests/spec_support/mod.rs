@@ -14,6 +14,7 @@
 
 mod choices;
 
+#[allow(unused_imports, reason = "each test binary uses its part")]
 pub use choices::Choices;
 use onesided::engine::Win;
 use onesided::hooks::{Event, Site, delay};
