@@ -12,13 +12,17 @@
 //! there runs with every test run. Commands:
 //!
 //! ```text
-//! cargo test --all-features --test random_programs            short form
-//! ONESIDED_TEST_PROGRAMS=10000 cargo test --release --all-features --test random_programs -- --ignored --nocapture
-//! ONESIDED_TEST_SECONDS=3600 cargo test --release --all-features --test random_programs -- --ignored --nocapture
+//! cargo test --all-features --test random_programs                              the short form
+//! ONESIDED_TEST_PROGRAMS=10000 cargo test --all-features --test random_programs -- --ignored --nocapture
+//! ONESIDED_TEST_SECONDS=3600 cargo test --all-features --test random_programs -- --ignored --nocapture
 //! ```
 //!
-//! `ONESIDED_TEST_SEED` is the first seed of the long forms; without it the time decides. It is
-//! printed.
+//! `ONESIDED_TEST_SEED` is the first seed of the long forms; without it the time decides. Seeds are
+//! printed; those of a job count up, and a seed means another program for another number of ranks.
+//!
+//! Room for more: derived datatypes are a further [`program::Layout`] (`Act::elements` says where
+//! the elements lie, and oracle and judgement ask nothing else), request-based operations a further
+//! way for `operate` to make the same call.
 #![cfg(feature = "test-hooks")]
 #![allow(clippy::disallowed_methods, reason = "reads the variables that the comment above names")]
 
