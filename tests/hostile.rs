@@ -37,7 +37,7 @@ fn a_dropped_guard_unlocks_while_another_thread_waits_for_a_lock() {
             thread::scope(|scope| {
                 scope.spawn(|| {
                     about.store(true, SeqCst);
-                    window.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap();
+                    drop(window.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap());
                 });
                 wait_for(&about);
                 drop(guard);

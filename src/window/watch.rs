@@ -118,8 +118,7 @@ impl Win {
             None => {
                 let range = 0..bytes as i64;
                 let reached = self.reach_beyond(call, rank, disp, &range)?;
-                let reached =
-                    reached.ok_or_else(|| self.out_of_range(call, rank, disp, &range))?;
+                let reached = reached.ok_or_else(|| self.out_of_range(call, rank, disp, &range))?;
                 if matches!(reached.via, Via::Kernel(_)) {
                     return Err(self.wrong_flavour(call, "memory of this process"));
                 }

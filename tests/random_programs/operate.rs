@@ -32,13 +32,13 @@ impl Buffer {
         &bytemuck::cast_slice(&self.words)[..self.bytes]
     }
 
-    fn origin(&self, act: &Act) -> Origin {
+    fn origin(&self, act: &Act) -> Origin<'static> {
         let start = self.words.as_ptr().cast();
         // SAFETY: aligned and long enough; nobody writes the buffer while it is borrowed.
         unsafe { Origin::new(start, act.count as usize, act.datatype) }
     }
 
-    fn origin_mut(&mut self, act: &Act) -> OriginMut {
+    fn origin_mut(&mut self, act: &Act) -> OriginMut<'static> {
         let start = self.words.as_mut_ptr().cast();
         // SAFETY: aligned, initialised and long enough; borrowed until the call returns.
         unsafe { OriginMut::new(start, act.count as usize, act.datatype) }
