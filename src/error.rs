@@ -4,36 +4,15 @@
 //! its epoch has changed nothing. [`Error::class`] gives MPI's error class.
 
 mod class;
+mod place;
 
-use crate::call::Call;
 use std::fmt;
 
 pub use class::ErrorClass;
+pub use place::Place;
 
 /// What every call returns.
 pub type Result<T> = std::result::Result<T, Error>;
-
-/// Which call, on which window, by which rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The call that failed.
-    pub call: Call,
-    /// The name of the window, if the call is one on a window.
-    pub window: Option<Box<str>>,
-    /// The rank that made the call, in the group of the window or communicator; `None` for calls
-    /// on neither.
-    pub rank: Option<u32>,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.call)?;
-        if let Some(window) = &self.window {
-            write!(f, " on window '{window}'")?;
-        }
-        self.rank.map_or(Ok(()), |rank| write!(f, " by rank {rank}"))
-    }
-}
 
 /// An error of a call. Lengths and displacements are as the caller gave them.
 #[derive(thiserror::Error)]

@@ -49,9 +49,11 @@
 //!
 //! Handles are `Send` and `Sync`. Any thread of a rank may issue operations and flushes at any
 //! time, also while another thread of the rank is in a fence or a flush (New RMA Design, "RMA +
-//! Threads"); no operation takes a lock. Of two threads that synchronise on the same window at the
-//! same time, the second is refused with class `MPI_ERR_RMA_SYNC`; of two that call a collective on
-//! the same communicator, with class `MPI_ERR_COMM`. Guards make most of that impossible to write.
+//! Threads"); no operation takes a lock that keeps other threads out. Several threads may wait for
+//! locks of different targets. While one waits in fence, start, wait or lock_all, another call that
+//! would wait on the same side of the window is refused with class `MPI_ERR_RMA_SYNC`; a second
+//! collective on a communicator, with class `MPI_ERR_COMM`. Guards make most of that impossible to
+//! write.
 
 mod attribute;
 mod call;
