@@ -1,7 +1,7 @@
 //! Passive target synchronisation: locks, flush, win_sync (MPI-2.2 §11.4.3, MPI-4.1 §12.5).
 
 use super::grant::Access;
-use super::turn::ACCESS;
+use super::turn::{ACCESS, BOTH};
 use super::{Flavour, LockAssert, LockType, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
@@ -104,7 +104,8 @@ impl Win {
                 self.check_locks(Call::LockAll)?;
                 let may = self.epochs.may_lock_all();
                 may.map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
-                self.begin_waiting(&mut turn, Call::LockAll, ACCESS)?
+                // Also the exposure side: nobody may post meanwhile.
+                self.begin_waiting(&mut turn, Call::LockAll, BOTH)?
             };
             let words = (!assert.is_nocheck()).then_some(&*self.words.lock_all);
             sync::lock_all(words, &self.context().waiter())
