@@ -8,7 +8,6 @@
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Place, Result};
-use crate::prim::JobFailed;
 use crate::shm::{AllocError, Heap, Segment};
 use crate::universe::{Context, Universe};
 use std::fmt;
@@ -57,7 +56,8 @@ impl Universe {
         let context = self.world().context();
         let _call = context.enter(Call::AllocMem, 0);
         let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
-        let block = allocate(context, bytes).map_err(|error| refusal(context, error, bytes))?;
+        let at = Place { call: Call::AllocMem, window: None, rank: Some(context.rank) };
+        let block = allocate(context, bytes).map_err(|error| context.refusal(error, at, bytes))?;
         let start =
             context.segment.mapping().at(block, bytes).and_then(|at| NonNull::new(at.cast()));
         let start = start.ok_or(Error::Damaged { what: "allocator" })?;
@@ -73,17 +73,6 @@ fn allocate(context: &Context, bytes: u64) -> std::result::Result<u64, AllocErro
         context.segment.mapping().clear(at, n)?;
     }
     Ok(block)
-}
-
-fn refusal(context: &Context, error: AllocError, requested: u64) -> Error {
-    let at = Place { call: Call::AllocMem, window: None, rank: Some(context.rank) };
-    match error {
-        AllocError::JobFailed => context.job_failed(JobFailed, at),
-        AllocError::Other(error) => error,
-        AllocError::Short { available, limit } => {
-            Error::NoMemory { at, requested, available, limit: limit.name() }
-        }
-    }
 }
 
 impl<T: Element> Memory<T> {

@@ -5,7 +5,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
 use crate::prim::{JobFailed, Patience, Waiter};
-use crate::shm::{NoticeBoard, Placed, RankSlot, Segment};
+use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Segment};
 use std::sync::Arc;
 use std::sync::Mutex;
 
@@ -128,6 +128,17 @@ impl Context {
     /// The error of a wait that ended because the job failed.
     pub(crate) fn job_failed(&self, _: JobFailed, at: Place) -> Error {
         Error::RankFailed { at, failed: self.first_failed(), lock_of: None }
+    }
+
+    /// What the allocator, asked for that many bytes, has said.
+    pub(crate) fn refusal(&self, error: AllocError, at: Place, requested: u64) -> Error {
+        match error {
+            AllocError::JobFailed => self.job_failed(JobFailed, at),
+            AllocError::Other(error) => error,
+            AllocError::Short { available, limit } => {
+                Error::NoMemory { at, requested, available, limit: limit.name() }
+            }
+        }
     }
 }
 

@@ -224,6 +224,9 @@ fn zero_elements_are_no_access() {
             win.get_accumulate(&none, &mut [], Op::Sum, Rank(target), disp).unwrap();
         }
         win.fence(FenceAssert::NOSUCCEED).unwrap();
+        // Local accesses too, wherever they are.
+        win.load(u64::MAX, &mut [0u64; 0]).unwrap();
+        win.store(u64::MAX, &none).unwrap();
         win.free().unwrap();
     });
 }

@@ -3,7 +3,6 @@
 use super::Comm;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::prim::JobFailed;
 use crate::shm::{AllocError, Limit};
 use bytemuck::{Pod, Zeroable};
 
@@ -60,17 +59,15 @@ impl Outcome {
         let at = comm.place(call);
         let Told { block, failure, available } = self.told;
         let limit = failure.checked_sub(SHORT).and_then(|k| Limit::ALL.get(k as usize));
-        match (failure, self.error, limit) {
-            (0, ..) => Ok(block),
-            (_, _, Some(limit)) => {
-                Err(Error::NoMemory { at, requested, available, limit: limit.name() })
-            }
-            (_, Some(AllocError::Other(error)), _) => Err(error),
-            (_, Some(AllocError::JobFailed), _) => Err(comm.context().job_failed(JobFailed, at)),
-            _ => Err(Error::system(
+        let error = match (failure, self.error, limit) {
+            (0, ..) => return Ok(block),
+            (_, Some(error), _) => error,
+            (_, None, Some(limit)) => AllocError::Short { available, limit: *limit },
+            (_, None, None) => AllocError::Other(Error::system(
                 "the rank that allocates for the others could not",
                 std::io::Error::other("that rank says why"),
             )),
-        }
+        };
+        Err(comm.context().refusal(error, at, requested))
     }
 }

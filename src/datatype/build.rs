@@ -59,11 +59,11 @@ impl DerivedDatatype {
         displacements: &[i64],
         element: impl Into<DerivedDatatype>,
     ) -> Result<DerivedDatatype> {
-        let call = Call::TypeIndexed;
-        equally_long(call, DISPLACEMENTS, displacements.len(), block_lengths.len())?;
-        let (block_lengths, displacements) = (block_lengths.into(), displacements.into());
+        let (block_lengths, displacements) =
+            blocks(Call::TypeIndexed, block_lengths, displacements)?;
         let element = element.into();
-        DerivedDatatype::new(call, Constructor::Indexed { block_lengths, displacements, element })
+        let constructor = Constructor::Indexed { block_lengths, displacements, element };
+        DerivedDatatype::new(Call::TypeIndexed, constructor)
     }
 
     /// As [`DerivedDatatype::indexed`], with displacements in bytes (`MPI_Type_create_hindexed`,
@@ -76,11 +76,11 @@ impl DerivedDatatype {
         displacements: &[i64],
         element: impl Into<DerivedDatatype>,
     ) -> Result<DerivedDatatype> {
-        let call = Call::TypeHindexed;
-        equally_long(call, DISPLACEMENTS, displacements.len(), block_lengths.len())?;
-        let (block_lengths, displacements) = (block_lengths.into(), displacements.into());
+        let (block_lengths, displacements) =
+            blocks(Call::TypeHindexed, block_lengths, displacements)?;
         let element = element.into();
-        DerivedDatatype::new(call, Constructor::Hindexed { block_lengths, displacements, element })
+        let constructor = Constructor::Hindexed { block_lengths, displacements, element };
+        DerivedDatatype::new(Call::TypeHindexed, constructor)
     }
 
     /// Blocks of `block_length` elements at those displacements, in extents of the element
@@ -130,9 +130,8 @@ impl DerivedDatatype {
         elements: &[DerivedDatatype],
     ) -> Result<DerivedDatatype> {
         let call = Call::TypeStruct;
-        equally_long(call, DISPLACEMENTS, displacements.len(), block_lengths.len())?;
+        let (block_lengths, displacements) = blocks(call, block_lengths, displacements)?;
         equally_long(call, "array of datatypes", elements.len(), block_lengths.len())?;
-        let (block_lengths, displacements) = (block_lengths.into(), displacements.into());
         let elements = elements.into();
         DerivedDatatype::new(call, Constructor::Struct { block_lengths, displacements, elements })
     }
@@ -165,7 +164,14 @@ impl DerivedDatatype {
     }
 }
 
-const DISPLACEMENTS: &str = "array of displacements";
+/// Lengths of blocks and their displacements.
+type Blocks = (Box<[usize]>, Box<[i64]>);
+
+/// Refuses unequal numbers of the two.
+fn blocks(call: Call, lengths: &[usize], displacements: &[i64]) -> Result<Blocks> {
+    equally_long(call, "array of displacements", displacements.len(), lengths.len())?;
+    Ok((lengths.into(), displacements.into()))
+}
 
 /// Refuses an array that is not as long as another.
 pub(super) fn equally_long(

@@ -26,6 +26,9 @@ use std::marker::PhantomData;
 /// not block.
 pub struct Shape<T> {
     datatype: CommittedDatatype,
+    /// Its bytes, if they are one piece: said here, so that an operation on such a shape costs no
+    /// more than one on a slice.
+    plain: Option<u64>,
     element: PhantomData<fn() -> T>,
 }
 
@@ -132,7 +135,14 @@ impl<T: Element> Shape<T> {
     }
 
     fn of(datatype: DerivedDatatype) -> Result<Shape<T>> {
-        Ok(Shape { datatype: datatype.commit(), element: PhantomData })
+        let datatype = datatype.commit();
+        Ok(Shape { plain: datatype.plain(1), datatype, element: PhantomData })
+    }
+
+    /// The bytes of the elements, if they lie behind one another from the displacement on.
+    #[inline(always)]
+    pub(crate) fn plain(&self) -> Option<u64> {
+        self.plain
     }
 
     /// How many elements it means.
@@ -176,7 +186,7 @@ fn displacement(call: Call, index: usize) -> Result<i64> {
 
 impl<T> Clone for Shape<T> {
     fn clone(&self) -> Shape<T> {
-        Shape { datatype: self.datatype.clone(), element: PhantomData }
+        Shape { datatype: self.datatype.clone(), ..*self }
     }
 }
 

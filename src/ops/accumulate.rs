@@ -268,12 +268,20 @@ impl Win {
     ) -> Result<()> {
         let sites = (Site::AccumulatePost, Site::AccumulatePre);
         let exclusion = &self.words_of(target.rank).accumulate;
+        // Not taken from the heap while others are kept out; of one element, not at all.
+        let (mut one, mut more) = ([T::zeroed()], Vec::new());
+        let values: &mut [T] = match elements.len() {
+            0..=1 => &mut one[..elements.len()],
+            n => {
+                more.resize(n, T::zeroed());
+                &mut more
+            }
+        };
         let updated = exclusion.run(sites, &self.context().waiter(), || {
-            let mut values = vec![T::zeroed(); elements.len()];
-            let (into, bytes) = (elements.start * size_of::<T>(), size_of_val(&*values));
+            let (into, bytes) = (elements.start * size_of::<T>(), size_of_val(values));
             // SAFETY: 1. `target` covers the elements, and `values` is as long. 2. `values` is new.
             unsafe { self.read_from(call, target, into, values.as_mut_ptr().cast(), bytes) }?;
-            for (i, value) in elements.zip(&mut values) {
+            for (i, value) in elements.zip(&mut *values) {
                 *value = step(i, *value);
             }
             // SAFETY: as above.

@@ -21,7 +21,7 @@ impl Win {
     /// is complete, not whose: give each origin a counter of its own where that matters. No more than
     /// 2³¹-1 of one counter may be outstanding.
     ///
-    /// Local, in any access epoch that reaches the target; never blocks. Nothing happens, and nothing
+    /// Local, in any access epoch that reaches the target; blocks as [`Win::put`] only. Nothing happens, and nothing
     /// is counted, for [`Rank::NULL`].
     ///
     /// # Errors

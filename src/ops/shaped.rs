@@ -20,7 +20,7 @@ impl Win {
         shape: &Shape<T>,
     ) -> Result<()> {
         if let Some(bytes) = origin.all()
-            && shape.datatype().plain(1) == Some(bytes.len() as u64)
+            && shape.plain() == Some(bytes.len() as u64)
         {
             return self.put_as(Call::Put, bytes, target, disp);
         }
@@ -55,7 +55,7 @@ impl Win {
         shape: &Shape<T>,
     ) -> Result<()> {
         if let Some(bytes) = origin.all()
-            && shape.datatype().plain(1) == Some(bytes.len() as u64)
+            && shape.plain() == Some(bytes.len() as u64)
         {
             return self.get_as(Call::Get, bytes, target, disp);
         }

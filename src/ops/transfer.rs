@@ -13,11 +13,15 @@ impl Win {
     /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to the window of `target`, from displacement
     /// `disp` (in the target's displacement units) on.
     ///
-    /// Local; never blocks. Nothing happens for [`Rank::NULL`].
+    /// Local; does not block, except in a dynamic window while the target attaches or detaches.
+    /// Nothing happens for [`Rank::NULL`].
     ///
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
-    /// [`Error::Range`](crate::Error::Range), [`Error::Conflict`](crate::Error::Conflict).
+    /// [`Error::Range`](crate::Error::Range) or, in a dynamic window,
+    /// [`Error::NotAttached`](crate::Error::NotAttached),
+    /// [`Error::Conflict`](crate::Error::Conflict); of private memory
+    /// [`Error::Unreachable`](crate::Error::Unreachable).
     #[inline]
     pub fn put<T: Element>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
         self.put_as(Call::Put, origin, target, disp)
@@ -70,7 +74,7 @@ impl Win {
     /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp`
     /// (in the target's displacement units) on, to `origin`.
     ///
-    /// Local; never blocks. Nothing happens for [`Rank::NULL`].
+    /// Local; does not block, except as [`Win::put`]. Nothing happens for [`Rank::NULL`].
     ///
     /// # Errors
     /// As [`Win::put`].

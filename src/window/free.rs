@@ -3,7 +3,6 @@
 use super::Win;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::prim::JobFailed;
 use crate::shm::AllocError;
 
 impl Win {
@@ -65,13 +64,6 @@ impl Win {
 
     /// What the allocator said, as an error of `call`.
     pub(super) fn heap_error(&self, call: Call, error: AllocError, requested: u64) -> Error {
-        match error {
-            AllocError::JobFailed => self.job_failed(JobFailed, call),
-            AllocError::Other(error) => error,
-            AllocError::Short { available, limit } => {
-                let limit = limit.name();
-                Error::NoMemory { at: self.place(call), requested, available, limit }
-            }
-        }
+        self.context().refusal(error, self.place(call), requested)
     }
 }

@@ -11,12 +11,16 @@ use std::ops::Range;
 
 impl Win {
     /// Copies elements of this rank's own part, from displacement `disp` on, into `to`: a local
-    /// load. What it sees of other ranks' operations, synchronisation decides (MPI-2.2 §11.7).
+    /// load. What it sees of other ranks' operations, synchronisation decides (MPI-2.2 §11.7). No
+    /// elements may be asked for anywhere, as of a put or get.
     ///
     /// # Errors
     /// [`Error::Range`]; [`Error::NotAttached`] in a dynamic window.
     pub fn load<T: Element>(&self, disp: u64, to: &mut [T]) -> Result<()> {
         let bytes = size_of_val(to);
+        if bytes == 0 {
+            return Ok(());
+        }
         let from = self.handled(self.own(disp, bytes as u64))?;
         // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
         // exists while a method of the window can be called (`epoch::local`).
@@ -30,6 +34,9 @@ impl Win {
     /// As [`Win::load`].
     pub fn store<T: Element>(&self, disp: u64, from: &[T]) -> Result<()> {
         let bytes = size_of_val(from);
+        if bytes == 0 {
+            return Ok(());
+        }
         let to = self.handled(self.own(disp, bytes as u64))?;
         // SAFETY: as in `load`.
         unsafe { copy(from.as_ptr().cast(), to.at, bytes) };
