@@ -105,7 +105,7 @@ impl Win {
     /// before their arrival is known.
     pub(crate) fn await_latest_fence(&self, call: Call) -> Result<()> {
         let round = self.turn().fence_round;
-        sync::passed(&self.words.fence, round, &self.waiter())
+        sync::passed(&self.words.fence, self.comm.size(), round, &self.waiter())
             .map_err(|failed| self.job_failed(failed, call))
     }
 
