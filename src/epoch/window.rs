@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
-use crate::window::{Flavour, Win, WinKeyval, WindowOptions};
+use crate::window::{Flavour, MemoryModel, Win, WinKeyval, WindowOptions};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -76,6 +76,11 @@ impl<T: Element> Window<T> {
     /// `MPI_WIN_CREATE_FLAVOR`
     pub fn flavour(&self) -> Flavour {
         self.win.flavour()
+    }
+
+    /// `MPI_WIN_MODEL`
+    pub fn model(&self) -> MemoryModel {
+        self.win.model()
     }
 
     /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the

@@ -125,13 +125,15 @@ impl Process {
     }
 
     /// Whether this process may read and write `bytes` bytes at `at` of the process; tried on the
-    /// first byte and the last.
+    /// first byte and the last, without writing any.
     pub(crate) fn probe(self, at: *mut u8, bytes: usize) -> Result<()> {
         for at in [at, at.wrapping_add(bytes - 1)] {
             let mut byte = 0u8;
             // SAFETY: a local byte.
             unsafe { self.read(at, &raw mut byte, 1) }?;
         }
+        // Of no bytes: a system may permit one call and not the other.
+        process_vm_writev(Pid::from_raw(self.0), &[], &[])?;
         Ok(())
     }
 }

@@ -46,7 +46,7 @@ pub(crate) use beyond::{Reached, Via};
 
 pub use crate::sync::Held as LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
-pub use attributes::{WinKeyval, WindowIdentity};
+pub use attributes::{MemoryModel, WinKeyval, WindowIdentity};
 pub use options::WindowOptions;
 pub use watch::Until;
 
