@@ -87,11 +87,6 @@ impl NoticeBoard {
     pub(crate) fn first_failed(&self) -> Option<u32> {
         self.notice().failed.cause().checked_sub(1)
     }
-
-    /// Whether a rank of the job has failed.
-    pub(crate) fn has_failed(&self, rank: u32) -> bool {
-        self.notice().dead[(rank / 64) as usize].load() & 1 << (rank % 64) != 0
-    }
 }
 
 /// The ranks whose failure ends a wait: in a job that goes on without the dead, some; in any other,
@@ -111,10 +106,15 @@ impl Scope {
         Scope { board: board.clone(), members }
     }
 
-    /// The ranks of the job in this scope that have failed, in order.
+    /// Whether a rank of the job is in this scope and has failed.
+    pub(crate) fn has_failed(&self, rank: u32) -> bool {
+        let (word, bit) = ((rank / 64) as usize, 1 << (rank % 64));
+        self.members[word] & self.board.notice().dead[word].load() & bit != 0
+    }
+
+    /// All those ranks, in order.
     pub(crate) fn failed(&self) -> impl Iterator<Item = u32> + '_ {
-        let is_member = |rank: &u32| self.members[(*rank / 64) as usize] & 1 << (rank % 64) != 0;
-        (0..MAX_RANKS).filter(is_member).filter(|rank| self.board.has_failed(*rank))
+        (0..MAX_RANKS).filter(|rank| self.has_failed(*rank))
     }
 
     /// Whom to name in the error of a wait that a failure has ended.
