@@ -4,10 +4,10 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
-use crate::prim::{JobFailed, Patience, Waiter};
+use crate::prim::{Account, JobFailed, Patience, WaitRecord, Waiter};
 use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Segment};
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::panic::Location;
+use std::sync::{Arc, Mutex};
 
 /// Whether this process has joined its job. A lock and not a cell: a second thread may try too.
 static JOINED: Mutex<bool> = Mutex::new(false);
@@ -44,6 +44,7 @@ impl Universe {
             let what = format!("another process has joined it as rank {} before", context.rank);
             return Err(Error::NotInJob { what });
         }
+        context.slot.pid.store(std::process::id());
         *joined = true;
         Ok(Universe { world, myself })
     }
@@ -110,7 +111,19 @@ impl Context {
     /// How this process waits.
     #[inline]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
-        Waiter { failed: self.notice.failed(), patience: &self.patience }
+        Waiter { failed: self.notice.failed(), patience: &self.patience, account: None }
+    }
+
+    /// How this process waits in a call that the program has made at `at`; asleep, it says by
+    /// `tell` what it waits for.
+    #[inline]
+    pub(crate) fn telling_waiter<'a>(
+        &'a self,
+        at: &'static Location<'static>,
+        tell: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        let account = Some(Account { record: &self.slot.wait, at, tell });
+        Waiter { account, ..self.waiter() }
     }
 
     /// Says in the segment which call this rank is in, until the guard is dropped.

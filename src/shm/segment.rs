@@ -7,7 +7,7 @@ use super::layout::{Layout, VERSION};
 use super::os::{self, File};
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::prim::{FailedWord, Word32, Word64};
+use crate::prim::{FailedWord, WaitRecord, Word32, Word64};
 use crate::sync::{PostSlot, RankWords, WindowWords};
 use memmap2::MmapRaw;
 use std::sync::Arc;
@@ -41,6 +41,10 @@ pub(crate) struct RankSlot {
     pub(crate) finished: Word32,
     /// The call it is in, and on which window: one word, so that saying so costs one store.
     doing: Word64,
+    /// The process that has joined, as it numbers itself.
+    pub(crate) pid: Word32,
+    /// What it waits for, while it sleeps.
+    pub(crate) wait: WaitRecord,
 }
 
 impl RankSlot {
