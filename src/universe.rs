@@ -126,6 +126,11 @@ impl Context {
         Waiter { account, ..self.waiter() }
     }
 
+    /// Where words that ranks meet at are in the segment.
+    pub(crate) fn meeting<T>(&self, words: &T) -> u64 {
+        self.segment.offset_of(std::ptr::from_ref(words).cast(), 0).unwrap_or_default()
+    }
+
     /// Says in the segment which call this rank is in, until the guard is dropped.
     #[inline]
     pub(crate) fn enter(&self, call: Call, window: u64) -> InCall<'_> {

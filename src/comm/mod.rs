@@ -36,6 +36,7 @@ use crate::universe::Context;
 pub(crate) use exchange::Collective;
 use exchange::Description;
 use room::Room;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::ThreadId;
 
@@ -159,6 +160,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.collectively(Call::Barrier, |barrier| {
             barrier.exchange(&Description::bare(Call::Barrier), &[]).map(drop)
@@ -173,12 +175,14 @@ impl Comm {
     }
 
     /// Runs the body of a collective.
+    #[track_caller]
     pub(crate) fn collectively<R>(
         &self,
         call: Call,
         body: impl FnOnce(&mut Collective<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.within(call, || body(&mut self.begin(call)?))
+        let at = Location::caller();
+        self.within(call, || body(&mut self.begin(call, at)?))
     }
 
     /// Shows an error to the communicator's handler.
@@ -215,6 +219,16 @@ impl Comm {
     /// Counts a window and returns its number, the same on all ranks.
     pub(crate) fn count_window(&self) -> u32 {
         self.inner.windows.fetch_add(1)
+    }
+
+    /// The world's rank that `rank` of this communicator is, if it is one.
+    pub(crate) fn world_rank(&self, rank: u32) -> Option<u32> {
+        self.inner.group.world_ranks().get(rank as usize).copied()
+    }
+
+    /// The world's ranks that take part, in order.
+    pub(crate) fn world_ranks(&self) -> &[u32] {
+        self.inner.group.world_ranks()
     }
 
     /// The rank of this communicator that the world's rank `world` has.
