@@ -29,7 +29,7 @@ use native as machine;
 
 pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord};
 pub use crossbeam_utils::CachePadded;
-pub use machine::{FailedWord, Patience, Word32, Word64, planted};
+pub use machine::{FailedWord, Patience, Word32, Word64, monotonic, planted};
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site};
 pub use wait::{JobFailed, Waiter};

@@ -95,7 +95,7 @@ pub(super) fn mem_sync(site: Site) {
 }
 
 /// A model has no clock.
-pub(super) fn monotonic() -> u64 {
+pub fn monotonic() -> u64 {
     0
 }
 

@@ -156,7 +156,7 @@ pub(super) fn mem_sync(site: Site) {
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC, which all processes of the machine share.
-pub(super) fn monotonic() -> u64 {
+pub fn monotonic() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

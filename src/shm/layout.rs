@@ -1,7 +1,8 @@
 //! The one table of what lies where in the segment.
 
 use super::room::{RegistryWords, RoomWords};
-use super::segment::{Header, RankSlot};
+use super::segment::Header;
+use super::slot::RankSlot;
 use crate::prim::{CachePadded, ParkWord};
 
 /// Bytes that one rank can stage for a collective at a time; each rank of a communicator has two

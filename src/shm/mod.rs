@@ -22,6 +22,7 @@ mod process;
 mod room;
 mod segment;
 mod size_class;
+mod slot;
 mod span;
 mod strip;
 
@@ -33,8 +34,7 @@ pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
 pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
 pub(crate) use process::{Piece, Process, admit};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
-pub(crate) use segment::{
-    Advice, NoticeBoard, Placed, PlacedSlice, RankSlot, Segment, WindowHeader,
-};
+pub(crate) use segment::{Advice, NoticeBoard, OTHER_VERSION, Placed, PlacedSlice, Segment};
+pub(crate) use slot::{RankSlot, WindowHeader};
 pub(crate) use span::{Span, range_at};
 pub(crate) use strip::{Lane, Strip, copy_strip};
