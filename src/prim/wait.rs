@@ -4,7 +4,8 @@
 //! sleep on the word's shared futex. How long each tier lasts is [`Patience`]'s business, which
 //! knows the machine; this file knows the loop. Every wait ends when the job has failed.
 
-use super::{FailedWord, Fault, ParkWord, Patience, planted};
+use super::account::Asleep;
+use super::{Account, FailedWord, Fault, ParkWord, Patience, planted};
 
 /// What ends a wait that may never be satisfied any more.
 pub trait Failure {
@@ -29,6 +30,8 @@ pub struct Waiter<'a> {
     pub failed: &'a dyn Failure,
     /// Which tier to wait in, learnt from earlier waits of this process.
     pub patience: &'a Patience,
+    /// How to say what is waited for, once the wait sleeps. Without it the rank counts as awake.
+    pub account: Option<Account<'a>>,
 }
 
 /// What to do before looking at the word again.
@@ -46,16 +49,17 @@ impl Waiter<'_> {
     /// The value is read relaxed: the caller issues the `mem_sync` that its protocol names.
     #[inline]
     pub fn until(&self, word: &ParkWord, ready: impl Fn(u32) -> bool) -> Result<u32, JobFailed> {
-        self.until_or(word, ready, || ())
+        self.until_or(word, ready, || false)
     }
 
-    /// As [`Waiter::until`]; calls `overdue` whenever another tenth of a second has passed.
+    /// As [`Waiter::until`]; calls `overdue` whenever another tenth of a second has passed,
+    /// which says whether it has changed anything.
     #[inline]
     pub fn until_or(
         &self,
         word: &ParkWord,
         ready: impl Fn(u32) -> bool,
-        overdue: impl Fn(),
+        overdue: impl Fn() -> bool,
     ) -> Result<u32, JobFailed> {
         let value = word.load();
         if ready(value) { Ok(value) } else { self.until_slowly(word, ready, overdue) }
@@ -66,9 +70,10 @@ impl Waiter<'_> {
         &self,
         word: &ParkWord,
         ready: impl Fn(u32) -> bool,
-        overdue: impl Fn(),
+        overdue: impl Fn() -> bool,
     ) -> Result<u32, JobFailed> {
         let mut tier = self.patience.begin();
+        let mut asleep = None;
         loop {
             let value = word.load();
             if ready(value) {
@@ -78,10 +83,17 @@ impl Waiter<'_> {
                 return Err(JobFailed);
             }
             if self.patience.next(&mut tier) == Step::Sleep {
+                if asleep.is_none() {
+                    asleep = self.account.map(Asleep::begin);
+                }
                 word.sleep_unless(|now| ready(now) || self.failed.is_set());
             }
             if self.patience.is_overdue(&mut tier) {
-                overdue();
+                let changed = overdue();
+                // Behind a look, a sleep and the overdue action: a complete round of this wait.
+                if let Some(asleep) = &mut asleep {
+                    asleep.looked(changed);
+                }
             }
         }
     }

@@ -79,6 +79,15 @@ impl BarrierWords {
         Ok(())
     }
 
+    /// How many have arrived at the barrier that a rank waits in which came to it in `before`.
+    #[allow(dead_code, reason = "for reports; the models write none")]
+    pub fn come(&self, before: Round, ranks: u32) -> u32 {
+        let ahead = self.arrived.0.load().wrapping_sub(before.target) as i32;
+        // Not ahead: the rank waits for those that have yet to reach the barrier before.
+        let come = if ahead > 0 { ahead } else { ahead.saturating_add_unsigned(ranks) };
+        come.max(0) as u32
+    }
+
     fn pass(&self, ranks: u32, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
         if planted(Fault::BarrierReset) {
             return waiter.until(&self.arrived.0, |arrived| arrived == 0).map(drop);

@@ -61,6 +61,7 @@ impl WindowOptions {
     /// 1. The memory stays valid for reads and writes by any thread.
     /// 2. No Rust reference to it is used, except while the program's synchronisation keeps every
     ///    rank from accessing it through the window.
+    #[track_caller]
     pub unsafe fn create_bytes(
         &self,
         comm: &Comm,
@@ -98,6 +99,7 @@ impl WindowOptions {
     ///
     /// # Errors
     /// [`Error::NoMemory`], [`Error::RankFailed`].
+    #[track_caller]
     pub fn create_dynamic_bytes(&self, comm: &Comm) -> Result<Win> {
         let call = Call::WinCreateDynamic;
         comm.collectively(call, |ranks| {

@@ -29,7 +29,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{JobFailed, Waiter, Word32};
+use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
 use crate::shm::{Placed, PlacedSlice, Span};
 use crate::sync::{RankWords, WindowWords};
 use crate::universe::{Context, InCall};
@@ -39,6 +39,7 @@ use notify::Notifications;
 use options::Making;
 use plan::Plan;
 use state::Epochs;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
 use turn::Turn;
 
@@ -211,6 +212,16 @@ impl Win {
     #[inline]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
         self.comm.waiter()
+    }
+
+    /// As [`Comm::telling_waiter`].
+    #[inline]
+    pub(crate) fn telling_waiter<'a>(
+        &'a self,
+        at: &'static Location<'static>,
+        tell: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        self.comm.telling_waiter(at, tell)
     }
 
     #[inline]
