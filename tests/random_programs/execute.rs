@@ -4,8 +4,9 @@ use crate::dawdle;
 use crate::exposed::{self, Exposed};
 use crate::operate::Hands;
 use crate::oracle::{Given, Model, races};
-use crate::program::{Access, Kind, Phase, Program, Session, Sync, Use};
+use crate::program::{Access, Completion, Kind, Phase, Program, Session, Sync, Use};
 use crate::sabotage::Sabotage;
+use crate::transfer::{self, Buffers, Types};
 use crate::value::size;
 use onesided::engine::Win;
 use onesided::{
@@ -87,24 +88,39 @@ impl Run<'_> {
         shared
     }
 
-    fn session(&mut self, exposed: &Exposed, session: &Session, given: &mut Vec<Vec<u8>>) {
-        let hands = Hands { exposed, sabotage: self.sabotage };
-        for act in &session.acts {
-            given.push(hands.act(&session.access, act).unwrap_or_else(|wrong| {
+    /// One access epoch with its acts; returns what each was given.
+    fn session(&mut self, phase: &Phase, exposed: &Exposed, session: &Session) -> Vec<Vec<u8>> {
+        let (acts, sabotage) = (&session.acts, self.sabotage);
+        let types: Vec<Types> = acts.iter().map(|act| Types::new(act, sabotage)).collect();
+        let mut buffers: Vec<Buffers> = acts.iter().map(Buffers::new).collect();
+        let mut requests = Vec::new();
+        open(&exposed.win, &session.access, phase);
+        let hands = Hands { exposed, sabotage };
+        let mut given = hands.acts(session, &types, &mut buffers, &mut requests);
+        transfer::complete(requests);
+        let mut look = |completion| {
+            for ((act, given), buffers) in acts.iter().zip(&mut given).zip(&mut buffers) {
+                if act.completion == completion && given.is_ok() {
+                    *given = buffers.given(act, sabotage);
+                    buffers.reuse();
+                }
+            }
+        };
+        look(Completion::Together);
+        close(&exposed.win, &session.access);
+        look(Completion::Dropped);
+        let given = acts.iter().zip(given).map(|(act, given)| {
+            given.unwrap_or_else(|wrong| {
                 self.complain(format!("{act:?}: {wrong}"));
                 vec![0; if act.fetches() { act.count as usize * size(act.datatype) } else { 0 }]
-            }));
-        }
+            })
+        });
+        given.collect()
     }
 
     fn sessions(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
-        let mut given = Vec::new();
-        for session in &phase.ranks[self.comm.rank() as usize] {
-            open(&exposed.win, &session.access, phase);
-            self.session(exposed, session, &mut given);
-            close(&exposed.win, &session.access);
-        }
-        given
+        let sessions = &phase.ranks[self.comm.rank() as usize];
+        sessions.iter().flat_map(|session| self.session(phase, exposed, session)).collect()
     }
 
     fn fence(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {

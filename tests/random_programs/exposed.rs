@@ -64,6 +64,11 @@ impl Exposed {
         self.addresses.get(target).map_or(disp, |address| address + disp)
     }
 
+    /// Bytes of the target's part.
+    pub fn bytes(&self, target: Option<u32>) -> u64 {
+        target.map_or(0, |target| self.spec.parts[target as usize].bytes)
+    }
+
     /// A displacement behind the part of the target.
     pub fn beyond(&self, target: Option<u32>, value: u64) -> u64 {
         let part = self.spec.parts[target.unwrap_or_default() as usize];

@@ -2,6 +2,8 @@
 //! them stay.
 
 use crate::choices::Choices;
+use crate::draw;
+use crate::layout::Layout;
 use crate::legal::{self, Placed};
 use crate::oracle::Model;
 use crate::program::*;
@@ -161,6 +163,11 @@ impl Draft<'_> {
             }
         }
         self.aim(&session.access, rank, &mut act);
+        let requests = matches!(session.access, Access::All | Access::Locks(_));
+        act.completion = match requests && act.is_general() && self.below(2) == 0 {
+            true => pick(self.choices, &Completion::ALL),
+            false => Completion::Call,
+        };
         let flushes = legal::flushes(&session.acts, &act);
         let new = Placed { rank, session: number, flushes, act: &act };
         let stands = legal::may_stand(self.program, phase, rank, &session.access, &act);
@@ -220,23 +227,57 @@ impl Draft<'_> {
         };
         let target = self.below(members) as u32;
         let part = self.program.windows[phase.window].parts[target as usize];
-        let room = part.bytes / size(datatype) as u64;
         let kind = self.kind(datatype);
-        let single = matches!(kind, Kind::FetchAndOp(_) | Kind::CompareAndSwap);
-        let count = if single { 1 } else { self.below(room.min(5) + 1) };
-        let free = part.bytes.saturating_sub(count * size(datatype) as u64) / part.unit;
-        let mut disp = self.below(free + 1);
-        if !single && count > 0 && self.below(3) != 0 {
-            // Where other elements of the datatype begin too.
-            disp -= disp % (size(datatype) as u64 / part.unit).max(1);
-        }
         let target = match self.below(30) {
             0 => None,
             _ if matches!(kind, Kind::Load | Kind::Store) => Some(rank),
             _ => Some(target),
         };
-        let layout = Layout::Contiguous;
-        Act { kind, datatype, target, disp, count, value: self.choices.next() >> 40, layout }
+        let (value, completion) = (self.choices.next() >> 40, Completion::Call);
+        let (layout, own) = (Layout::Contiguous, Layout::Contiguous);
+        let (disp, count) = (0, 0);
+        let mut act = Act { kind, datatype, target, disp, count, value, layout, own, completion };
+        self.lay(&mut act, part);
+        act
+    }
+
+    /// Chooses where the elements of an act lie, and how many they are.
+    fn lay(&mut self, act: &mut Act, part: Part) {
+        let size = size(act.datatype);
+        let single = matches!(act.kind, Kind::FetchAndOp(_) | Kind::CompareAndSwap);
+        act.count = if single { 1 } else { self.below((part.bytes / size as u64).min(5) + 1) };
+        if act.is_general() && self.below(2) == 0 {
+            self.derive(act, part);
+        }
+        let range = act.layout.range(size, act.count);
+        // The entries have to lie in the part, not the displacement.
+        let first = range.start.min(0).unsigned_abs().div_ceil(part.unit);
+        let last = part.bytes.saturating_sub(range.end.max(0) as u64) / part.unit;
+        act.disp = first + self.below((last + 1).saturating_sub(first).max(1));
+        if !single && act.count > 0 && self.below(3) != 0 {
+            // Where other elements of the datatype begin too.
+            act.disp -= act.disp % (size as u64 / part.unit).max(1);
+        }
+    }
+
+    /// Chooses derived datatypes.
+    fn derive(&mut self, act: &mut Act, part: Part) {
+        let size = size(act.datatype);
+        let layout = draw::layout(self.choices, size);
+        let count = self.below(4) * layout.elements();
+        let range = layout.range(size, count);
+        if (range.end - range.start) as u64 > part.bytes {
+            return;
+        }
+        (act.layout, act.count) = (layout, count);
+        let own = match self.below(4) {
+            0 => layout,
+            1 => Layout::Contiguous,
+            _ => draw::layout(self.choices, size),
+        };
+        if own.divides(count) && !own.overlaps(size, count) {
+            act.own = own;
+        }
     }
 
     fn kind(&mut self, datatype: Datatype) -> Kind {
