@@ -7,6 +7,7 @@ use crate::layout::Layout;
 use crate::legal::{self, Placed};
 use crate::oracle::Model;
 use crate::program::*;
+use crate::typed;
 use crate::value::{is_defined, is_integer, size};
 use onesided::{Datatype, Op};
 
@@ -62,10 +63,17 @@ fn some_of(choices: &mut Choices, n: u32) -> Vec<u32> {
 }
 
 fn window(choices: &mut Choices, ranks: u32) -> WindowSpec {
-    let made = pick(
-        choices,
-        &[Made::Allocate, Made::Allocate, Made::Create, Made::Create, Made::Shared, Made::Dynamic],
-    );
+    let typed = Made::Typed(pick(choices, &Datatype::ALL));
+    let kinds = [
+        Made::Allocate,
+        Made::Allocate,
+        Made::Create,
+        Made::Create,
+        Made::Shared,
+        Made::Dynamic,
+        typed,
+    ];
+    let made = pick(choices, &kinds);
     let roomy = [32, 48, 64, 96, 128, 200];
     let part = |choices: &mut Choices| {
         let bytes = match choices.below(8) {
@@ -73,6 +81,10 @@ fn window(choices: &mut Choices, ranks: u32) -> WindowSpec {
             1 if made != Made::Dynamic => 0,
             _ => pick(choices, &roomy),
         };
+        if let Made::Typed(datatype) = made {
+            let unit = size(datatype) as u64;
+            return Part { bytes: bytes / unit * unit, unit, private: false, skew: 0 };
+        }
         let unit = if made == Made::Dynamic { 1 } else { pick(choices, &[1, 1, 2, 3, 4, 8, 16]) };
         let exposed = matches!(made, Made::Create | Made::Dynamic);
         let private = exposed && choices.below(2) == 0;
@@ -220,13 +232,19 @@ impl Draft<'_> {
     /// Any act, whether or not it may stand somewhere.
     fn act(&mut self, phase: &Phase, rank: u32) -> Act {
         let members = u64::from(self.program.members());
+        let spec = &self.program.windows[phase.window];
+        let (made, home) = match spec.made {
+            Made::Typed(datatype) => (spec.made, datatype),
+            made => (made, self.home),
+        };
         let datatype = match self.below(4) {
+            _ if matches!(made, Made::Typed(_)) => home,
             0 => pick(self.choices, &Datatype::ALL),
             1 => Datatype::U8,
-            _ => self.home,
+            _ => home,
         };
         let target = self.below(members) as u32;
-        let part = self.program.windows[phase.window].parts[target as usize];
+        let part = spec.parts[target as usize];
         let kind = self.kind(datatype);
         let target = match self.below(30) {
             0 => None,
@@ -237,17 +255,17 @@ impl Draft<'_> {
         let (layout, own) = (Layout::Contiguous, Layout::Contiguous);
         let (disp, count) = (0, 0);
         let mut act = Act { kind, datatype, target, disp, count, value, layout, own, completion };
-        self.lay(&mut act, part);
+        self.lay(&mut act, made, part);
         act
     }
 
     /// Chooses where the elements of an act lie, and how many they are.
-    fn lay(&mut self, act: &mut Act, part: Part) {
+    fn lay(&mut self, act: &mut Act, made: Made, part: Part) {
         let size = size(act.datatype);
         let single = matches!(act.kind, Kind::FetchAndOp(_) | Kind::CompareAndSwap);
         act.count = if single { 1 } else { self.below((part.bytes / size as u64).min(5) + 1) };
         if act.is_general() && self.below(2) == 0 {
-            self.derive(act, part);
+            self.derive(act, made, part);
         }
         let range = act.layout.range(size, act.count);
         // The entries have to lie in the part, not the displacement.
@@ -260,23 +278,28 @@ impl Draft<'_> {
         }
     }
 
-    /// Chooses derived datatypes.
-    fn derive(&mut self, act: &mut Act, part: Part) {
-        let size = size(act.datatype);
-        let layout = draw::layout(self.choices, size);
-        let count = self.below(4) * layout.elements();
-        let range = layout.range(size, count);
-        if (range.end - range.start) as u64 > part.bytes {
-            return;
-        }
-        (act.layout, act.count) = (layout, count);
-        let own = match self.below(4) {
-            0 => layout,
-            1 => Layout::Contiguous,
-            _ => draw::layout(self.choices, size),
+    /// Chooses derived datatypes; of several draws, the first that the window can have.
+    fn derive(&mut self, act: &mut Act, made: Made, part: Part) {
+        let (size, is_typed) = (size(act.datatype), matches!(made, Made::Typed(_)));
+        let draws: Vec<Layout> = (0..8).map(|_| draw::layout(self.choices, size)).collect();
+        let instances = if is_typed { 1 } else { self.below(4) };
+        let can_be = |layout: &Layout, count| {
+            layout.divides(count) && (!is_typed || typed::has_shape(*layout, count))
         };
-        if own.divides(count) && !own.overlaps(size, count) {
-            act.own = own;
+        let fits = |layout: &&Layout| {
+            let count = instances * layout.elements();
+            let range = layout.range(size, count);
+            can_be(layout, count) && (range.end - range.start) as u64 <= part.bytes
+        };
+        let Some(layout) = draws.iter().find(fits) else { return };
+        (act.layout, act.count) = (*layout, instances * layout.elements());
+        let own = match self.below(4) {
+            0 => Some(layout),
+            1 => None,
+            _ => draws.iter().rev().find(|own| can_be(own, act.count)),
+        };
+        if let Some(own) = own.filter(|own| !own.overlaps(size, act.count)) {
+            act.own = *own;
         }
     }
 

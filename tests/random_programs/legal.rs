@@ -4,7 +4,10 @@
 use crate::layout::Layout;
 use crate::mistakes;
 use crate::oracle::{Fault, Model, fits};
-use crate::program::{Access, Act, Completion, Flush, Kind, Made, Phase, Program, Sync, Use};
+use crate::program::{
+    Access, Act, Completion, Flush, Kind, Made, Phase, Program, Sync, Use, WindowSpec,
+};
+use crate::typed;
 use crate::value::size;
 use onesided::Op;
 use std::ops::Range;
@@ -103,6 +106,11 @@ pub fn may_stand(program: &Program, phase: &Phase, rank: u32, access: &Access, a
     if !are_layouts_sound(act) || act.completion != Completion::Call && !requests {
         return false;
     }
+    if let Made::Typed(datatype) = program.windows[phase.window].made
+        && !typed::is_possible(datatype, phase, access, act)
+    {
+        return false;
+    }
     match act.kind {
         // A local access of nothing beyond the part is refused; an operation is not.
         Kind::Load | Kind::Store => own && act.count > 0,
@@ -126,6 +134,9 @@ pub fn may_stand(program: &Program, phase: &Phase, rank: u32, access: &Access, a
 
 /// Why the program is none, if so; `Err` names a fault that one act less may mend.
 pub fn check(program: &Program) -> Result<(), Fault> {
+    if !program.windows.iter().all(WindowSpec::is_sound) {
+        return Err(Fault { rank: 0, act: 0, why: "a window that cannot be made".into() });
+    }
     let mut model = Model::new(program);
     program.phases.iter().try_for_each(|phase| check_phase(program, phase, &mut model))
 }

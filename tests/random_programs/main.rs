@@ -3,11 +3,13 @@
 //! A program is data ([`program`]), made from a seed ([`generate`]) and legal by a judgement of its
 //! own ([`legal`]): windows of every flavour over several communicators, phases of fences, of
 //! post/start/complete/wait and of locks, and in them every operation on every datatype, between
-//! contiguous and derived layouts ([`layout`]), and with requests ([`transfer`]). Every rank makes
-//! the same program from the seed, runs its part ([`execute`]), and compares what it was given and
-//! what it holds with the [`oracle`]. Where ranks meet on the same elements, [`race`] looks for
-//! an order of the updates that explains what all of them were given. Among the calls are some that
-//! must be refused, with the right class and without effect ([`mistakes`]).
+//! contiguous and derived layouts ([`layout`]), as calls of the engine ([`operate`]), with requests
+//! too ([`transfer`]), and on the guards of the typed face ([`typed`]).
+//!
+//! Every rank makes the same program from the seed, runs its part ([`execute`]), and compares what
+//! it was given and what it holds with the [`oracle`]. Where ranks meet on the same elements,
+//! [`race`] looks for an order of the updates that explains what all of them were given. Among the
+//! calls are some that must be refused, with the right class and without effect ([`mistakes`]).
 //!
 //! A program that fails is shrunk by the ranks of its job and stored in `found/`; what is stored
 //! there runs with every test run. Commands:
@@ -46,10 +48,12 @@ mod shrink;
 mod support;
 mod text;
 mod transfer;
+mod typed;
 mod value;
 
 use job::{Found, Work};
-use program::{Act, Use};
+use layout::Layout;
+use program::{Act, Made, Phase, Program, Use};
 use sabotage::Sabotage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -138,9 +142,27 @@ fn ways_of(act: &Act) -> Vec<String> {
     sides.into_iter().chain([format!("{what} by {:?}", act.completion)]).collect()
 }
 
+/// What is called in which epochs of the typed face; with shapes, if it can be.
+fn typed_calls(program: &Program) -> Vec<String> {
+    let is_typed = |phase: &&Phase| matches!(program.windows[phase.window].made, Made::Typed(_));
+    let phases = program.phases.iter().filter(is_typed);
+    let name = |text: String| text.split([' ', '(']).next().unwrap_or_default().to_owned();
+    let mut calls = Vec::new();
+    for session in phases.flat_map(|phase| phase.ranks.iter().flatten()) {
+        let epoch = name(format!("{:?}", session.access));
+        calls.extend(session.acts.iter().map(|act| {
+            let is_plain = (act.layout, act.own) == (Layout::Contiguous, Layout::Contiguous);
+            let how = if is_plain { "" } else { " with shapes" };
+            format!("{}{how} in {epoch}", name(format!("{:?}", act.kind)))
+        }));
+    }
+    calls
+}
+
 #[test]
 fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
     let (mut kinds, mut ways) = (BTreeSet::new(), BTreeMap::<String, usize>::new());
+    let mut calls = BTreeMap::<String, usize>::new();
     let (mut acts, mut phases, mut met) = (0, 0, 0);
     for (seed, ranks) in (0..1500).zip(RANKS.cycle()) {
         let program = generate::program(seed, ranks);
@@ -158,6 +180,9 @@ fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
                 *ways.entry(way).or_default() += 1;
             }
         }
+        for way in typed_calls(&program) {
+            *calls.entry(way).or_default() += 1;
+        }
     }
     println!("{acts} acts in {phases} phases, in {met} of which ranks fetch what others update");
     assert!(acts > 8 * phases && met > phases / 20);
@@ -165,6 +190,10 @@ fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
     // Three uses, each with nine layouts on either side and five completions.
     assert_eq!(ways.len(), 3 * (9 + 9 + 5));
     assert!(ways.values().all(|times| *times > 20));
+    println!("{calls:#?}");
+    // Five operations in four kinds of epochs, flushes in two, and local accesses.
+    assert_eq!(calls.len(), 4 * (4 * 2 + 1) + 2 + 2);
+    assert!(calls.values().all(|times| *times >= 10));
     for kind in text::kinds() {
         assert!(kinds.contains(&format!("{kind:?}")), "{kind:?} is in no program");
     }

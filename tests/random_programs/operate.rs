@@ -8,12 +8,9 @@ use crate::mistakes;
 use crate::program::{Access, Act, Completion, Flush, Kind, Session, Use};
 use crate::sabotage::Sabotage;
 use crate::transfer::{Buffers, Types};
-use crate::value::{apply, size};
+use crate::value::{apply, of_type, size};
 use onesided::engine::Win;
-use onesided::{
-    Complex, Datatype, DoubleInt, Element, FloatInt, Integer, LockAssert, LongInt, Op, Rank,
-    Request, Result, ShortInt, TwoInt,
-};
+use onesided::{Datatype, Element, Integer, LockAssert, Op, Rank, Request, Result};
 
 /// One rank's hands on a window.
 pub struct Hands<'a> {
@@ -136,26 +133,7 @@ impl Hands<'_> {
     }
 
     fn fetch_and_op(&self, act: &Act, op: Op, target: Rank, disp: u64) -> Result<Vec<u8>> {
-        let fetch = match act.datatype {
-            Datatype::I8 => fetch::<i8>,
-            Datatype::I16 => fetch::<i16>,
-            Datatype::I32 => fetch::<i32>,
-            Datatype::I64 => fetch::<i64>,
-            Datatype::U8 => fetch::<u8>,
-            Datatype::U16 => fetch::<u16>,
-            Datatype::U32 => fetch::<u32>,
-            Datatype::U64 => fetch::<u64>,
-            Datatype::F32 => fetch::<f32>,
-            Datatype::F64 => fetch::<f64>,
-            Datatype::C32 => fetch::<Complex<f32>>,
-            Datatype::C64 => fetch::<Complex<f64>>,
-            Datatype::FloatInt => fetch::<FloatInt>,
-            Datatype::DoubleInt => fetch::<DoubleInt>,
-            Datatype::LongInt => fetch::<LongInt>,
-            Datatype::TwoInt => fetch::<TwoInt>,
-            Datatype::ShortInt => fetch::<ShortInt>,
-            other => unreachable!("{other:?} is in no program"),
-        };
+        let fetch = of_type!(act.datatype, fetch);
         let given = fetch(self.win(), &act.origin(), op, target, disp)?;
         Ok(self.sabotage.given(act, given))
     }

@@ -35,6 +35,8 @@ pub enum Made {
     Create,
     Shared,
     Dynamic,
+    /// By the typed face, whose guards then have all calls.
+    Typed(Datatype),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -226,6 +228,18 @@ impl Program {
             Members::Fewer => self.ranks - 1,
             _ => self.ranks,
         }
+    }
+}
+
+impl WindowSpec {
+    /// Whether there is such a window.
+    pub fn is_sound(&self) -> bool {
+        let Made::Typed(datatype) = self.made else { return true };
+        let size = size(datatype) as u64;
+        let is_sound = |part: &Part| {
+            part.unit == size && part.bytes.is_multiple_of(size) && !part.private && part.skew == 0
+        };
+        self.parts.iter().all(is_sound)
     }
 }
 

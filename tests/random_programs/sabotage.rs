@@ -20,6 +20,8 @@ pub enum Sabotage {
     BlocksSorted,
     /// What a request reads has been overwritten before it is.
     RequestLate,
+    /// A get on a guard of the typed face brings something else.
+    TypedGetStale,
     /// A guarded update takes a shared lock: updates get lost, if ranks meet.
     GuardShared,
     /// The process dies.
@@ -28,7 +30,7 @@ pub enum Sabotage {
 
 impl Sabotage {
     /// Those that fail every time, and that the ranks of a job can shrink.
-    pub const ALL: [Sabotage; 8] = [
+    pub const ALL: [Sabotage; 9] = [
         Sabotage::AccumulateTwice,
         Sabotage::AccumulateLost,
         Sabotage::PutOneOff,
@@ -37,6 +39,7 @@ impl Sabotage {
         Sabotage::ElementDropped,
         Sabotage::BlocksSorted,
         Sabotage::RequestLate,
+        Sabotage::TypedGetStale,
     ];
 
     pub fn named(name: &str) -> Sabotage {
@@ -85,6 +88,12 @@ impl Sabotage {
             }
             layout => layout,
         }
+    }
+
+    /// As [`Sabotage::given`], on a guard of the typed face.
+    pub fn given_typed(self, act: &Act, bytes: Vec<u8>) -> Vec<u8> {
+        let sabotage = if self == Sabotage::TypedGetStale { Sabotage::GetStale } else { self };
+        sabotage.given(act, bytes)
     }
 
     /// What the origin is given.

@@ -79,7 +79,8 @@ fn read_line(program: &mut Option<Program>, words: &[&str]) -> Option<()> {
     let program = program.as_mut()?;
     match words[0] {
         "window" => {
-            let made = [Made::Allocate, Made::Create, Made::Shared, Made::Dynamic];
+            let mut made = vec![Made::Allocate, Made::Create, Made::Shared, Made::Dynamic];
+            made.extend(Datatype::ALL.map(Made::Typed));
             let made = named(&made, words.get(1)?)?;
             program.windows.push(WindowSpec { made, parts: Vec::new() });
         }
