@@ -130,19 +130,22 @@ fn between_layouts(
     let target = act.target.map_or(Rank::NULL, Rank);
     let disp = exposed.disp(act.target, 0);
     let fetches = value & 1 == 1 && mistake != Mistake::LayoutOverlaps;
-    let (own, datatype) = match mistake {
+    // Two bytes as blocks of one instance, or as instances.
+    let two = |stride| match value & 8 {
+        0 => Ok((2, 1, DerivedDatatype::hvector(2, 1, stride, byte)?)),
+        _ => Ok((2, 2, DerivedDatatype::resized(0, stride, byte)?)),
+    };
+    let (own, count, datatype) = match mistake {
         // One byte in the part, if there is any, and one behind it or before it.
-        Mistake::LayoutBeyond => {
-            let stride = if value & 4 == 0 { exposed.bytes(act.target).max(1) as i64 } else { -1 };
-            (2, DerivedDatatype::hvector(2, 1, stride, byte)?)
-        }
-        Mistake::LayoutOverlaps => (2, DerivedDatatype::indexed_block(1, &[0, 0], byte)?),
-        _ if fetches => (2, DerivedDatatype::vector(3, 1, 1, byte)?),
-        _ => (3, DerivedDatatype::vector(2, 1, 2, byte)?),
+        Mistake::LayoutBeyond if value & 4 == 0 => two(exposed.bytes(act.target).max(1) as i64)?,
+        Mistake::LayoutBeyond => two(-1)?,
+        Mistake::LayoutOverlaps => two(0)?,
+        _ if fetches => (2, 1, DerivedDatatype::vector(3, 1, 1, byte)?),
+        _ => (3, 1, DerivedDatatype::vector(2, 1, 2, byte)?),
     };
     let origin = Buffer::of(Layout::Contiguous, byte, &[7; MOST as usize]);
     let datatype = datatype.commit();
-    let (from, layout) = (origin.origin(own, byte.into()), engine::Layout::new(1, &datatype));
+    let (from, layout) = (origin.origin(own, byte.into()), engine::Layout::new(count, &datatype));
     let into = result.origin_mut(own, byte.into());
     match (fetches, value & 2 == 0) {
         (false, true) => win.put_layout(from, target, disp, layout),
