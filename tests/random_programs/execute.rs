@@ -101,7 +101,7 @@ impl Run<'_> {
         open(&exposed.win, &session.access, phase);
         let hands = Hands { exposed, sabotage };
         let mut given = hands.acts(session, &types, &mut buffers, &mut requests);
-        transfer::complete(requests);
+        transfer::complete_all(requests);
         let mut look = |completion| {
             for ((act, given), buffers) in acts.iter().zip(&mut given).zip(&mut buffers) {
                 if act.completion == completion && given.is_ok() {

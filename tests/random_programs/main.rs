@@ -53,7 +53,7 @@ mod value;
 
 use job::{Found, Work};
 use layout::Layout;
-use program::{Act, Made, Phase, Program, Use};
+use program::{Act, Completion, Made, Phase, Program, Use};
 use sabotage::Sabotage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -142,7 +142,7 @@ fn ways_of(act: &Act) -> Vec<String> {
     sides.into_iter().chain([format!("{what} by {:?}", act.completion)]).collect()
 }
 
-/// What is called in which epochs of the typed face; with shapes, if it can be.
+/// What is called in which epochs of the typed face, and how.
 fn typed_calls(program: &Program) -> Vec<String> {
     let is_typed = |phase: &&Phase| matches!(program.windows[phase.window].made, Made::Typed(_));
     let phases = program.phases.iter().filter(is_typed);
@@ -152,7 +152,11 @@ fn typed_calls(program: &Program) -> Vec<String> {
         let epoch = name(format!("{:?}", session.access));
         calls.extend(session.acts.iter().map(|act| {
             let is_plain = (act.layout, act.own) == (Layout::Contiguous, Layout::Contiguous);
-            let how = if is_plain { "" } else { " with shapes" };
+            let how = match act.completion {
+                Completion::Call if is_plain => "",
+                Completion::Call => " with shapes",
+                _ => " with a request",
+            };
             format!("{}{how} in {epoch}", name(format!("{:?}", act.kind)))
         }));
     }
@@ -191,8 +195,9 @@ fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
     assert_eq!(ways.len(), 3 * (9 + 9 + 5));
     assert!(ways.values().all(|times| *times > 20));
     println!("{calls:#?}");
-    // Five operations in four kinds of epochs, flushes in two, and local accesses.
-    assert_eq!(calls.len(), 4 * (4 * 2 + 1) + 2 + 2);
+    // In four kinds of epochs four operations with shapes or without, and fetch_and_op; in two,
+    // four with requests, and flushes; elsewhere local accesses.
+    assert_eq!(calls.len(), 4 * (4 * 2 + 1) + 2 * (4 + 1) + 2);
     assert!(calls.values().all(|times| *times >= 10));
     for kind in text::kinds() {
         assert!(kinds.contains(&format!("{kind:?}")), "{kind:?} is in no program");

@@ -68,21 +68,12 @@ impl Hands<'_> {
         if self.sabotage == Sabotage::RequestLate {
             buffers.reuse();
         }
-        let mut request = self.request(act, types, buffers, target, disp)?;
-        match act.completion {
-            Completion::Together => return Ok(Some(request)),
-            Completion::Wait => request.wait(),
-            Completion::Test => {
-                while !request.test() {
-                    std::thread::yield_now();
-                }
-            }
-            _ => drop(request),
-        }
-        if act.completion != Completion::Dropped {
+        let request = self.request(act, types, buffers, target, disp)?;
+        let open = complete(request, act.completion);
+        if matches!(act.completion, Completion::Wait | Completion::Test) {
             buffers.reuse();
         }
-        Ok(None)
+        Ok(open)
     }
 
     fn call_at_once(
@@ -142,8 +133,23 @@ impl Hands<'_> {
     }
 }
 
+/// Completes a request, if it is not to be completed with others.
+pub fn complete(mut request: Request<'_>, completion: Completion) -> Option<Request<'_>> {
+    match completion {
+        Completion::Together => return Some(request),
+        Completion::Wait => request.wait(),
+        Completion::Test => {
+            while !request.test() {
+                std::thread::yield_now();
+            }
+        }
+        Completion::Call | Completion::Dropped => drop(request),
+    }
+    None
+}
+
 /// Completes the requests of a session, one way or another.
-pub fn complete(mut requests: Vec<Request<'_>>) {
+pub fn complete_all(mut requests: Vec<Request<'_>>) {
     match requests.len() % 3 {
         0 => Request::wait_all(&mut requests),
         1 => while !Request::test_all(&mut requests) {},

@@ -6,10 +6,11 @@ use crate::buffer::FRESH;
 use crate::execute::{Has, group};
 use crate::layout::Layout;
 use crate::program::{Access as Epoch, Act, Completion, Flush, Kind, Phase, Session, Sync};
+use crate::transfer::{complete, complete_all};
 use crate::value::of_type;
 use onesided::{
-    Access, Comm, Datatype, Element, FenceAssert, LockAssert, LockEpoch, LockType, LockedTarget,
-    PostAssert, Rank, Result, Shape, StartAssert, Window,
+    Access, Comm, Datatype, Element, FenceAssert, LockAllEpoch, LockAssert, LockEpoch, LockType,
+    LockedTarget, PostAssert, Rank, Request, Result, Shape, StartAssert, Window,
 };
 
 /// A window of elements of some type.
@@ -33,17 +34,17 @@ fn allocate<T: Element>(comm: &Comm, bytes: u64) -> Box<dyn Typed> {
 /// Whether there is a call of the typed face for the act, in a window of elements of `datatype`.
 pub fn is_possible(datatype: Datatype, phase: &Phase, access: &Epoch, act: &Act) -> bool {
     use Kind::*;
-    let local = phase.sync == Sync::Passive && *access == Epoch::Nothing;
     let is_call = match act.kind {
-        Put | Get | Accumulate(_) | GetAccumulate(_) | FetchAndOp(_) => true,
-        Flush(_) => true,
-        Load | Store => local,
+        Put | Get | Accumulate(_) | GetAccumulate(_) | FetchAndOp(_) | Flush(_) => true,
+        Load | Store => phase.sync == Sync::Passive && *access == Epoch::Nothing,
         _ => false,
     };
-    let is_plain = act.completion == Completion::Call && act.target.is_some();
+    // Guards have no requests of shapes.
+    let is_plain = (act.layout, act.own) == (Layout::Contiguous, Layout::Contiguous);
     is_call
-        && is_plain
+        && act.target.is_some()
         && act.datatype == datatype
+        && (is_plain || act.completion == Completion::Call)
         && has_shape(act.layout, act.count)
         && has_shape(act.own, act.count)
 }
@@ -171,36 +172,8 @@ fn pscw<T: Element>(window: &mut Window<T>, phase: &Phase, session: &Session) ->
 fn passive<T: Element>(window: &mut Window<T>, session: &Session) -> Vec<Vec<u8>> {
     let mut buffers = all_buffers(session);
     match &session.access {
-        Epoch::All => {
-            let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
-            perform(session, &mut buffers, |act, on| match (act.kind, target(act)) {
-                (Kind::Flush(Flush::One), target) => epoch.flush(target),
-                (Kind::Flush(Flush::All), _) => epoch.flush_all(),
-                (Kind::Flush(Flush::Local), target) => epoch.flush_local(target),
-                (Kind::Flush(Flush::LocalAll), _) => epoch.flush_local_all(),
-                _ => operate(&epoch, act, on),
-            });
-            epoch.unlock_all().expect("unlock_all");
-        }
-        Epoch::Locks(locks) => {
-            let lock = |(target, exclusive): &(u32, bool)| {
-                let kind = if *exclusive { LockType::Exclusive } else { LockType::Shared };
-                window.lock(kind, Rank(*target), LockAssert::NONE).expect("a lock")
-            };
-            let epochs: Vec<LockEpoch<'_, '_, T>> = locks.iter().map(lock).collect();
-            perform(session, &mut buffers, |act, on| {
-                let of_target = |epoch: &&LockEpoch<'_, '_, T>| epoch.target() == target(act);
-                let epoch = epochs.iter().find(of_target);
-                let epoch = || epoch.expect("a lock of the target");
-                match act.kind {
-                    Kind::Flush(Flush::One) => epoch().flush(),
-                    Kind::Flush(Flush::Local) => epoch().flush_local(),
-                    Kind::Flush(_) => epochs.iter().try_for_each(LockEpoch::flush),
-                    _ => operate_locked(epoch(), act, on),
-                }
-            });
-            epochs.into_iter().try_for_each(LockEpoch::unlock).expect("unlock");
-        }
+        Epoch::All => all(window, session, &mut buffers),
+        Epoch::Locks(locks) => locked(window, locks, session, &mut buffers),
         // Outside epochs, the own part as a slice.
         _ => perform(session, &mut buffers, |act, on| {
             let mut own = window.lock_local()?;
@@ -213,6 +186,56 @@ fn passive<T: Element>(window: &mut Window<T>, session: &Session) -> Vec<Vec<u8>
         }),
     }
     given(session, buffers)
+}
+
+fn all<T: Element>(window: &mut Window<T>, session: &Session, buffers: &mut [Buffers<T>]) {
+    let mut requests = Vec::new();
+    let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+    perform(session, buffers, |act, on| match (act.kind, target(act)) {
+        (Kind::Flush(Flush::One), target) => epoch.flush(target),
+        (Kind::Flush(Flush::All), _) => epoch.flush_all(),
+        (Kind::Flush(Flush::Local), target) => epoch.flush_local(target),
+        (Kind::Flush(Flush::LocalAll), _) => epoch.flush_local_all(),
+        _ if act.completion == Completion::Call => operate(&epoch, act, on),
+        _ => {
+            requests.extend(complete(request(&epoch, act, on)?, act.completion));
+            Ok(())
+        }
+    });
+    complete_all(requests);
+    epoch.unlock_all().expect("unlock_all");
+}
+
+fn locked<T: Element>(
+    window: &Window<T>,
+    locks: &[(u32, bool)],
+    session: &Session,
+    buffers: &mut [Buffers<T>],
+) {
+    let mut requests = Vec::new();
+    let lock = |(target, exclusive): &(u32, bool)| {
+        let kind = if *exclusive { LockType::Exclusive } else { LockType::Shared };
+        window.lock(kind, Rank(*target), LockAssert::NONE).expect("a lock")
+    };
+    let epochs: Vec<LockEpoch<'_, '_, T>> = locks.iter().map(lock).collect();
+    perform(session, buffers, |act, on| {
+        let of_target = |epoch: &&LockEpoch<'_, '_, T>| epoch.target() == target(act);
+        let epoch = epochs.iter().find(of_target);
+        let epoch = || epoch.expect("a lock of the target");
+        match act.kind {
+            Kind::Flush(Flush::One) => epoch().flush(),
+            Kind::Flush(Flush::Local) => epoch().flush_local(),
+            Kind::Flush(_) => epochs.iter().try_for_each(LockEpoch::flush),
+            _ if act.completion == Completion::Call => operate_locked(epoch(), act, on),
+            _ => {
+                let request = request_locked(epoch(), act, on)?;
+                requests.extend(complete(request, act.completion));
+                Ok(())
+            }
+        }
+    });
+    complete_all(requests);
+    epochs.into_iter().try_for_each(LockEpoch::unlock).expect("unlock");
 }
 
 fn all_buffers<T: Element>(session: &Session) -> Vec<Buffers<T>> {
@@ -283,5 +306,37 @@ fn operate_locked<'b, T: Element>(
         }
         Kind::FetchAndOp(op) => epoch.fetch_and_op(&origin[0], &mut result[0], op, disp),
         other => unreachable!("{other:?} is no call of the typed face"),
+    }
+}
+
+fn request<'b, T: Element>(
+    epoch: &LockAllEpoch<'_, '_, T>,
+    act: &Act,
+    on: &'b mut Buffers<T>,
+) -> Result<Request<'b>> {
+    let (target, disp) = (target(act), act.disp);
+    let Buffers { origin, result, .. } = on;
+    match act.kind {
+        Kind::Put => epoch.rput(origin, target, disp),
+        Kind::Get => epoch.rget(result, target, disp),
+        Kind::Accumulate(op) => epoch.raccumulate(origin, op, target, disp),
+        Kind::GetAccumulate(op) => epoch.rget_accumulate(origin, result, op, target, disp),
+        other => unreachable!("{other:?} takes no request"),
+    }
+}
+
+/// As [`request`], with the target that is locked.
+fn request_locked<'b, T: Element>(
+    epoch: &LockedTarget<'_, '_, T>,
+    act: &Act,
+    on: &'b mut Buffers<T>,
+) -> Result<Request<'b>> {
+    let Buffers { origin, result, .. } = on;
+    match act.kind {
+        Kind::Put => epoch.rput(origin, act.disp),
+        Kind::Get => epoch.rget(result, act.disp),
+        Kind::Accumulate(op) => epoch.raccumulate(origin, op, act.disp),
+        Kind::GetAccumulate(op) => epoch.rget_accumulate(origin, result, op, act.disp),
+        other => unreachable!("{other:?} takes no request"),
     }
 }
