@@ -219,7 +219,7 @@ impl Draft<'_> {
     fn aim(&mut self, access: &Access, rank: u32, act: &mut Act) {
         let reached = match access {
             _ if matches!(act.kind, Kind::Load | Kind::Store) => vec![rank],
-            _ if matches!(act.kind, Kind::Wrong(mistake) if mistake != Mistake::Beyond) => return,
+            _ if matches!(act.kind, Kind::Wrong(mistake) if !mistake.needs_reach()) => return,
             Access::Start(targets) => targets.clone(),
             Access::Locks(locks) => locks.iter().map(|lock| lock.0).collect(),
             _ => return,

@@ -210,6 +210,12 @@ impl Mistake {
         Mistake::Complete,
         Mistake::Wait,
     ];
+
+    /// Whether it is one only with a target that the epoch reaches.
+    pub fn needs_reach(self) -> bool {
+        use Mistake::*;
+        matches!(self, Beyond | LayoutBeyond | LayoutOverlaps | LayoutElements | Request)
+    }
 }
 
 /// How an act uses the bytes of its target.
