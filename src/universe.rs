@@ -121,7 +121,7 @@ impl Context {
     /// How this process waits for the ranks of a scope.
     #[inline]
     pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
-        Waiter { failed: scope, patience: &self.patience, account: None }
+        Waiter { rank: self.rank, failed: scope, patience: &self.patience, account: None }
     }
 
     /// As [`Context::waiter_in`], in a call that the program has made at `at`; asleep, it says by

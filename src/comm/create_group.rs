@@ -62,7 +62,7 @@ impl Comm {
         let wish = Wish { comm: self, registry, parent, tag, group };
         let waiter = context.waiter();
         let block =
-            registry.lock.run(REGISTRY_SITES, &waiter, || wish.come()).map_err(failed)??;
+            registry.lock.run(REGISTRY_SITES, &waiter, |_| wish.come()).map_err(failed)??;
         let words = context.segment.mapping().view::<RoomWords>(block)?;
         let tell = |record: &WaitRecord| {
             record.say(&Awaited {
@@ -78,7 +78,7 @@ impl Comm {
         telling.until(&words.arrived, |arrived| arrived >= group.size()).map_err(failed)?;
         // In the registry behind the last one to come: what the members have written there lies
         // where they may now stage.
-        registry.lock.run(REGISTRY_SITES, &waiter, || ()).map_err(failed)?;
+        registry.lock.run(REGISTRY_SITES, &waiter, |_| ()).map_err(failed)?;
         Ok(block)
     }
 }
