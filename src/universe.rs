@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
-use crate::prim::{Account, JobFailed, Patience, WaitRecord, Waiter};
+use crate::prim::{Account, Failure, JobFailed, Patience, WaitRecord, Waiter};
 use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment};
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
@@ -135,6 +135,11 @@ impl Context {
     ) -> Waiter<'a> {
         let account = Some(Account { record: &self.slot.wait, at, tell });
         Waiter { account, ..self.waiter_in(scope) }
+    }
+
+    /// Whether the job goes on although ranks have failed.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.job.is_set()
     }
 
     /// The scope of some ranks of the job.

@@ -122,7 +122,7 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::WinSync => &["flush/win_sync then message x"],
         Site::AccumulatePost | Site::AccumulatePre => &["accumulate/accumulate x"],
         Site::HeapPost | Site::HeapPre => &["robust/fails Never x"],
-        Site::NoticePre => &["robust/fails Inside x"],
+        Site::NoticePre => &["robust/fails Inside"],
         Site::LookPost | Site::LookPre | Site::AttachPost | Site::AttachPre => {
             &["directory/search and detach x"]
         }

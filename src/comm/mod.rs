@@ -23,6 +23,7 @@ pub(crate) mod outcome;
 mod reduction;
 mod reductions;
 mod room;
+mod shrink;
 mod vectors;
 
 use crate::attribute::{Attributes, Keyval};
