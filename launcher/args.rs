@@ -32,6 +32,7 @@ Exit code:
                reads its output any more
   2            the command line is wrong
   101          the build of --example or --bin failed (Cargo's code)
+  123          a deadlock: ranks wait for ever, for one another or for one that has left the job
   125          rmarun itself could not go on; some ranks joined the job and others did not; a
                rank left without finalize; or --require-join found that no rank joined
   126, 127     the program cannot be executed, or is not found
@@ -76,6 +77,10 @@ struct Line {
     /// costs memory only where it is used [default: the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     segment_size: Option<u64>,
+    /// What to do when ranks wait for ever, for one another or for one that has left: end, with
+    /// code 123, or report and go on. Either way standard error says who waits for whom, and where
+    #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_deadlock)]
+    deadlock: OnDeadlock,
     /// Time between SIGTERM and SIGKILL when the job is ended early
     #[arg(long, value_name = "MILLISECONDS", default_value = "200", value_parser = grace)]
     grace: Duration,
@@ -112,6 +117,13 @@ pub struct Target {
     pub features: Vec<String>,
 }
 
+/// What a deadlock leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDeadlock {
+    End,
+    Report,
+}
+
 /// A checked command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -121,6 +133,7 @@ pub struct Options {
     pub segment: SegmentKind,
     pub segment_size: Option<u64>,
     pub grace: Duration,
+    pub deadlock: OnDeadlock,
     pub target: Option<Target>,
     /// Program and arguments; arguments alone if there is a target. Not empty without a target.
     pub arguments: Vec<OsString>,
@@ -174,6 +187,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error
         segment: line.segment,
         segment_size: line.segment_size,
         grace: line.grace,
+        deadlock: line.deadlock,
         target: name.map(|name| Target { kind, name, package, features }),
         arguments: line.command,
     })
@@ -197,6 +211,14 @@ fn grace(text: &str) -> Result<Duration, String> {
     let milliseconds: u32 =
         text.parse().map_err(|_| "a whole number of milliseconds is needed".to_owned())?;
     Ok(Duration::from_millis(milliseconds.into()))
+}
+
+fn on_deadlock(text: &str) -> Result<OnDeadlock, String> {
+    match text {
+        "end" => Ok(OnDeadlock::End),
+        "report" => Ok(OnDeadlock::Report),
+        _ => Err("it is 'end' or 'report'".to_owned()),
+    }
 }
 
 fn segment(text: &str) -> Result<SegmentKind, String> {

@@ -23,6 +23,7 @@
 
 mod args;
 mod cargo;
+mod deadlock;
 mod guard;
 mod oom;
 mod output;
