@@ -53,15 +53,20 @@ Examples:
     version,
     about = "Starts N processes, the ranks of one job, which share windows of memory",
     override_usage = "rmarun -n <N> [OPTIONS] [--] <PROGRAM> [ARGS]...\n       \
-                      rmarun -n <N> [OPTIONS] (--example | --bin) <NAME> [-- [ARGS]...]",
+                      rmarun -n <N> [OPTIONS] (--example | --bin) <NAME> [-- [ARGS]...]\n       \
+                      rmarun --status <PID>",
     after_help = AFTER_HELP,
     max_term_width = 100
 )]
 struct Line {
     /// Number of ranks, from 1 to 1000
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
-          allow_negative_numbers = true)]
-    ranks: u32,
+          allow_negative_numbers = true, required_unless_present = "status")]
+    ranks: Option<u32>,
+    /// Tells how the ranks are of the job that another rmarun, process PID, has started: what each
+    /// does, for how long, what it waits for, and in which line of the program
+    #[arg(long, value_name = "PID", exclusive = true)]
+    status: Option<u32>,
     // An attribute, because rustdoc takes the brackets of a comment for a link.
     #[arg(short, long, help = "Puts the rank before every line of output, as in \"[3] \"")]
     tag_output: bool,
@@ -142,6 +147,8 @@ pub struct Options {
 /// What came of the command line.
 pub enum Parsed {
     Run(Box<Options>),
+    /// How is the job of that process?
+    Inquire(u32),
     /// The user has been told what he asked for or did wrong.
     Told(u8),
 }
@@ -149,7 +156,7 @@ pub enum Parsed {
 /// Reads the command line; prints help, version, or one line on what is wrong.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
     match read(line) {
-        Ok(options) => Parsed::Run(Box::new(options)),
+        Ok(parsed) => parsed,
         Err(error) if !error.use_stderr() => {
             // A closed standard output is no reason to fail.
             let _ = error.print();
@@ -162,11 +169,15 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
     }
 }
 
-fn read(line: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
+fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error> {
     let mut definition = Line::command();
     let line = Line::from_arg_matches(&definition.try_get_matches_from_mut(line)?)?;
     let missing = |what: &str| {
         definition.clone().error(clap::error::ErrorKind::MissingRequiredArgument, what)
+    };
+    let ranks = match (line.status, line.ranks) {
+        (Some(pid), _) => return Ok(Parsed::Inquire(pid)),
+        (None, ranks) => ranks.ok_or_else(|| missing("the number of ranks is not given"))?,
     };
     let target = line.target;
     let (kind, name) = match (target.example, target.bin) {
@@ -180,8 +191,8 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error
         return Err(missing("no program is given"));
     }
     let (package, features) = (target.package, target.features);
-    Ok(Options {
-        ranks: line.ranks,
+    Ok(Parsed::Run(Box::new(Options {
+        ranks,
         tag_output: line.tag_output,
         require_join: line.require_join,
         segment: line.segment,
@@ -190,7 +201,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error
         deadlock: line.deadlock,
         target: name.map(|name| Target { kind, name, package, features }),
         arguments: line.command,
-    })
+    })))
 }
 
 /// The first paragraph of a message of the argument parser, as one line.
@@ -253,7 +264,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn options(line: &[&str]) -> Result<Options, clap::Error> {
-        read(std::iter::once("rmarun").chain(line.iter().copied()).map(OsString::from))
+        match read(std::iter::once("rmarun").chain(line.iter().copied()).map(OsString::from))? {
+            Parsed::Run(options) => Ok(*options),
+            _ => panic!("no job"),
+        }
     }
 
     #[test]
@@ -302,6 +316,9 @@ mod tests {
             vec!["-n", "2", "--features", "x", "true"],
             vec!["-n", "2", "--example", "a", "--bin", "b"],
             vec!["-n", "2", "--nonsense", "true"],
+            vec!["-n", "2", "--deadlock=maybe", "true"],
+            vec!["-n", "2", "--status", "1"],
+            vec!["--status"],
         ] {
             let text = one_line(&options(&line).unwrap_err().to_string());
             assert!(!text.contains('\n') && text.len() > 20, "{line:?}: {text}");

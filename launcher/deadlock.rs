@@ -238,6 +238,17 @@ fn have_mapped(descriptor: RawFd) -> Option<HashSet<u32>> {
 }
 
 impl Deadlock {
+    /// All that sleep now, whether they will be woken or not.
+    pub fn of_all(view: View<'_>) -> Deadlock {
+        let standings =
+            (0..view.ranks()).filter_map(|rank| Some((rank, view.standing(rank).ok()?)));
+        let standings: Vec<(u32, Standing)> = standings.collect();
+        let left = standings.iter().filter(|(_, standing)| standing.finished);
+        let left: Vec<u32> = left.map(|(rank, _)| *rank).collect();
+        let asleep = standings.iter().filter(|(_, s)| s.joined && !s.finished && s.sleep.lasts());
+        Deadlock::read(view, asleep.map(|(rank, standing)| (*rank, standing.sleep)), &left)
+    }
+
     /// What the ranks say that are in these sleeps.
     fn read(view: View<'_>, asleep: impl Iterator<Item = (u32, Sleep)>, left: &[u32]) -> Deadlock {
         let waiting = asleep.filter_map(|(rank, sleep)| {

@@ -1,6 +1,7 @@
 //! The launcher's sentences and the exit code: what was the cause, and what does the user hear?
 
 pub mod deadlock;
+pub mod standing;
 
 use deadlock::Deadlock;
 use nix::errno::Errno;

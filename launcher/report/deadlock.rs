@@ -124,19 +124,23 @@ impl Deadlock {
     }
 
     fn sentence(&self, rank: &Waiting) -> String {
+        format!("{} ({})", self.wants(rank), rank.awaited.place)
+    }
+
+    /// What a rank waits for.
+    pub fn wants(&self, rank: &Waiting) -> String {
         let needs = self.needs(rank);
         let left: Vec<u32> = needs.iter().copied().filter(|r| self.left.contains(r)).collect();
         let is_arrival = rank.awaited.kind == AwaitedKind::Arrival;
         let missing = if is_arrival { self.missing(&rank.awaited) } else { None };
-        let what = match (&needs[..], &left[..]) {
+        match (&needs[..], &left[..]) {
             (_, []) => rank.what(missing.as_deref()),
             ([only], _) if is_arrival => format!("{}, which has left the job", named(&[*only])),
             ([_], _) => format!("{}, which has left the job", rank.what(None)),
             (_, some) => {
                 format!("{}, of which {} left the job", rank.what(missing.as_deref()), have(some))
             }
-        };
-        format!("{what} ({})", rank.awaited.place)
+        }
     }
 }
 
