@@ -79,6 +79,7 @@ impl Detector {
         if !self.due_in().is_zero() {
             return None;
         }
+        self.due = Instant::now() + READ_EVERY;
         let now = Reading::of(view, is_alive)?;
         let proven = match now.all_sleep {
             true => self.all_sleep(view, &now),
@@ -87,20 +88,17 @@ impl Detector {
                 self.some_wait_for_those_that_left(view, &now)
             }
         };
-        let every = if now.all_sleep { READ_AGAIN } else { READ_EVERY };
-        self.due = Instant::now() + every;
-        proven.filter(|_| !self.is_reported(&now))
+        let is_new = |deadlock: &Deadlock| !sleeps(deadlock).all(|s| self.reported.contains(&s));
+        let found = proven.filter(is_new);
+        if now.all_sleep && self.reported.is_empty() {
+            self.due = Instant::now() + READ_AGAIN;
+        }
+        found
     }
 
     /// The deadlock that was found last has been reported.
     pub fn told(&mut self, deadlock: &Deadlock) {
-        self.reported = deadlock.waiting.iter().map(|rank| (rank.rank, rank.sleep)).collect();
-    }
-
-    /// Whether all that sleep were in the same sleeps when a deadlock was reported.
-    fn is_reported(&self, now: &Reading) -> bool {
-        let known = |(rank, sleep): &(u32, Sleep)| self.reported.contains(&(*rank, sleep.number));
-        !self.reported.is_empty() && now.asleep.iter().all(known)
+        self.reported = sleeps(deadlock).collect();
     }
 
     fn all_sleep(&mut self, view: View<'_>, now: &Reading) -> Option<Deadlock> {
@@ -121,7 +119,7 @@ impl Detector {
     }
 
     fn some_wait_for_those_that_left(&mut self, view: View<'_>, now: &Reading) -> Option<Deadlock> {
-        let before = std::mem::replace(&mut self.some, Vec::new());
+        let before = std::mem::take(&mut self.some);
         let known = std::mem::replace(&mut self.left, now.left.clone());
         let first_of = |(rank, sleep): &(u32, Sleep)| {
             let first = before.iter().find(|(r, s)| r == rank && s.number == sleep.number);
@@ -142,10 +140,14 @@ impl Detector {
             let awaited = view.awaited(rank).ok().flatten();
             awaited.is_none_or(|awaited| awaited.kind == AwaitedKind::Value)
         };
+        let is_blocked = |(rank, _): &(u32, Sleep)| {
+            let standing = view.standing(*rank);
+            standing.is_ok_and(|rank| is_alone(rank.pid, rank.one_thread))
+        };
         let ranks: HashSet<u32> =
             now.asleep.iter().map(|(rank, _)| now.pids[*rank as usize]).collect();
         !(self.is_open_to_others && now.asleep.iter().any(|(rank, _)| is_value(*rank)))
-            && ranks.iter().all(|pid| is_alone(*pid))
+            && now.asleep.iter().all(is_blocked)
             && have_mapped(self.segment) == Some(ranks)
     }
 }
@@ -168,7 +170,7 @@ impl Reading {
         let (mut asleep, mut left, mut awake) = (Vec::new(), Vec::new(), 0);
         let (mut pids, mut ended) = (Vec::new(), Vec::new());
         for rank in 0..view.ranks() {
-            let Standing { joined, finished, pid, sleep } = view.standing(rank).ok()?;
+            let Standing { joined, finished, pid, sleep, .. } = view.standing(rank).ok()?;
             let is_alive = is_alive(rank);
             pids.push(pid);
             ended.push(!is_alive);
@@ -188,6 +190,11 @@ impl Reading {
     }
 }
 
+/// The sleeps that a deadlock is made of.
+fn sleeps(deadlock: &Deadlock) -> impl Iterator<Item = (u32, u32)> {
+    deadlock.waiting.iter().map(|rank| (rank.rank, rank.sleep))
+}
+
 /// Whether the same ranks are in the same sleeps.
 fn same_sleeps(first: &[(u32, Sleep)], now: &[(u32, Sleep)]) -> bool {
     let of = |reading: &[(u32, Sleep)]| -> Vec<(u32, u32)> {
@@ -201,11 +208,13 @@ fn has_looked(first: &(u32, Sleep), now: &(u32, Sleep)) -> bool {
     now.1.looks.saturating_sub(first.1.looks) >= LOOKS
 }
 
-/// Whether a process has one thread, and no debugger that could make it do something.
-fn is_alone(pid: u32) -> bool {
+/// Whether a process has one thread, or vouches for the others, and no debugger that could make it
+/// do something.
+fn is_alone(pid: u32, vouches: bool) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-    field("Threads:").map(str::trim) == Some("1") && field("TracerPid:").map(str::trim) == Some("0")
+    let is = |name: &str, value: &str| field(name).map(str::trim) == Some(value);
+    (vouches || is("Threads:", "1")) && is("TracerPid:", "0")
 }
 
 /// The processes below this one that have the file behind the descriptor mapped; `None` if that

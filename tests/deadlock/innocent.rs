@@ -69,17 +69,22 @@ fn polls(universe: &Universe) {
 #[allow(unsafe_code, reason = "forks")]
 fn forked(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "mail"));
-    if world.rank() == 0 {
-        // SAFETY: the rank has one thread; the child calls the library, sleeps and ends.
-        if let ForkResult::Child = unsafe { fork() }.unwrap() {
+    if world.rank() == 1 {
+        win.wait_notify(0, 1).unwrap();
+        return world.barrier().unwrap();
+    }
+    // SAFETY: the rank has one thread; the child calls the library, sleeps and ends.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Parent { child } => {
+            world.barrier().unwrap();
+            nix::sys::wait::waitpid(child, None).unwrap();
+        }
+        ForkResult::Child => {
             sleep(LONG);
             send(&win, 1);
             nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
         }
-    } else {
-        win.wait_notify(0, 1).unwrap();
     }
-    world.barrier().unwrap();
 }
 
 /// Ranks take turns to wait for each other, sleeping a little outside in between.
