@@ -191,11 +191,13 @@ impl Comm {
 
     /// What a rank waits for at a barrier of all ranks that it has come to in round `before`.
     pub(crate) fn arrival(&self, words: &BarrierWords, before: Round) -> Awaited<'_> {
+        let (round, come) = words.arrivals(before, self.size());
         Awaited {
             kind: AwaitedKind::Arrival,
             others: self.world_ranks(),
-            come: words.come(before, self.size()),
+            come,
             awaited: self.size(),
+            number: round.number().into(),
             meeting: self.context().meeting(words),
             ..Awaited::default()
         }
