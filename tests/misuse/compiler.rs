@@ -1,0 +1,38 @@
+//! What the typed face does not let anybody write.
+
+use super::row::{Row, compiler};
+
+pub const ROWS: &[Row] = &[
+    compiler("an assertion of another call", "assertion_of_another_call"),
+    compiler("a batch of operations that outlives its epoch", "batch_outlives_its_epoch"),
+    compiler("a buffer changed before complete", "buffer_access"),
+    compiler("a buffer read before the flush of its batch", "buffer_batch"),
+    compiler("a buffer changed before the fence", "buffer_fence"),
+    compiler("a buffer changed before unlock", "buffer_lock"),
+    compiler("a buffer changed before unlock_all", "buffer_lock_all"),
+    compiler("a buffer read before the flush of a locked target", "buffer_lock_batch"),
+    compiler("a buffer changed within a step between fences", "buffer_step"),
+    compiler("compare_and_swap of floating numbers", "compare_and_swap_of_floats"),
+    compiler("a type of the program's own as element", "element_of_ones_own"),
+    compiler("a guard made by hand", "guard_made_by_hand"),
+    compiler("NOCHECK without unsafe", "nocheck_without_unsafe"),
+    compiler("a window of what is no element", "not_an_element"),
+    compiler("an operation after complete", "operation_after_the_end_access"),
+    compiler("an operation after the end of its batch", "operation_after_the_end_batch"),
+    compiler("an operation after the last fence", "operation_after_the_end_fence"),
+    compiler("an operation after unlock", "operation_after_the_end_lock"),
+    compiler("an operation after unlock_all", "operation_after_the_end_lock_all"),
+    compiler("an operation after a locked target's batch", "operation_after_the_end_lock_batch"),
+    compiler("an operation outside every epoch", "operation_on_the_window"),
+    compiler("rank and displacement in the wrong order", "rank_and_displacement_swapped"),
+    compiler("a second epoch by way of a guard", "second_epoch_by_way_of_a_guard"),
+    compiler("a slice of the own part that outlives its epoch", "slice_escapes_its_epoch"),
+    compiler("an epoch ended by two threads", "threads_end_an_epoch"),
+    compiler("two epochs at once", "two_epochs"),
+    compiler("a second exposure epoch", "two_exposures"),
+    compiler("accumulate with an operation of the program's own", "user_operation_in_accumulate"),
+    compiler("a window used after free", "window_after_free"),
+    compiler("a window freed in an epoch", "window_freed_in_an_epoch"),
+    compiler("a window used beside a slice of it", "window_used_beside_a_local_slice"),
+    compiler("an origin buffer of another type", "wrong_element_type"),
+];
