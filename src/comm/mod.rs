@@ -232,6 +232,13 @@ impl Comm {
         signals[number].add_and_wake(1);
     }
 
+    /// Where the segment is mapped, and what lies where in it: name, first byte, end.
+    pub fn segment_regions(&self) -> (*mut u8, [(&'static str, u64, u64); 7]) {
+        let segment = &self.context().segment;
+        let base = segment.mapping().at(0, 0).expect("the mapping has a beginning");
+        (base, segment.layout().regions())
+    }
+
     /// Blocks until signal `number` has been raised `times` times since the job began.
     pub fn await_signal(&self, number: usize, times: u32) {
         let signals = self.context().segment.signals().expect("the layout has signals");
