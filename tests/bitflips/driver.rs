@@ -59,7 +59,8 @@ pub fn job(seed: u64) -> (Ending, String) {
     } else if outcome.status.success() {
         Ending::Right
     } else {
-        Ending::Error(said("the call fails: ").unwrap_or_else(|| outcome.output.clone()))
+        let told = said("the call fails: ").or_else(|| said("rmarun: "));
+        Ending::Error(told.unwrap_or_else(|| outcome.output.clone()))
     };
     (ending, outcome.output)
 }

@@ -100,9 +100,13 @@ impl Flipper {
         }
         let bit = 1 << random.below(8);
         println!("\nflips bit {bit:#x} of byte {at}, {name}");
+        self.byte(at).fetch_xor(bit, Relaxed);
+    }
+
+    fn byte(&self, at: u64) -> &AtomicU8 {
         // SAFETY: a byte of the mapping, which everybody accesses by atomic operations or as
         // plain bytes of which nothing is assumed.
-        unsafe { AtomicU8::from_ptr(self.base.wrapping_add(at as usize)) }.fetch_xor(bit, Relaxed);
+        unsafe { AtomicU8::from_ptr(self.base.wrapping_add(at as usize)) }
     }
 
     /// A byte in or beside a granule that is not all zero: most blocks of the arena are free.
@@ -110,10 +114,8 @@ impl Flipper {
         let granules = (region.end - region.start) / GRANULE;
         let first = random.below(granules);
         let written = |granule: &u64| {
-            let bytes = (0..GRANULE).map(|k| region.start + granule * GRANULE + k);
-            // SAFETY: as in `flip`.
-            let load = |at: u64| unsafe { AtomicU8::from_ptr(self.base.add(at as usize)) };
-            bytes.map(load).any(|byte| byte.load(Relaxed) != 0)
+            let first = region.start + granule * GRANULE;
+            (first..first + GRANULE).any(|at| self.byte(at).load(Relaxed) != 0)
         };
         let found = (first..granules).chain(0..first).find(written).unwrap_or(first);
         let granule = (found + random.below(6)).saturating_sub(2).min(granules - 1);
