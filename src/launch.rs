@@ -6,12 +6,18 @@
 //!
 //! Hidden from the public documentation: it is a contract between two halves of one package.
 
-use crate::call::Call;
+mod observe;
+
 use crate::error::{Error, Result};
-use crate::shm::{File, Kind, Layout, NoticeBoard, Segment, WindowHeader};
+use crate::shm::{File, Kind, Layout, NoticeBoard, Segment};
 use crate::shm::{admit, duplicate, nonce, page_size, total_memory};
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
+
+pub use observe::{
+    AwaitedKind, AwaitedRead, Observed, RankStatus, Sleep, Standing, View, is_of_another_version,
+    monotonic,
+};
 
 /// Rank of the process in the job.
 pub const ENV_RANK: &str = "ONESIDED_RANK";
@@ -51,17 +57,13 @@ impl From<&SegmentKind> for Kind {
     }
 }
 
-/// Where a rank stands, as it has said itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RankStatus {
-    /// It has mapped the segment.
-    pub joined: bool,
-    /// It has left the job in good order.
-    pub finished: bool,
-    /// The call it is in.
-    pub call: Call,
-    /// The name of the window that the call is on.
-    pub window: Option<String>,
+/// What becomes of a job when one of its ranks fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It is ended.
+    End,
+    /// The other ranks go on, and get errors where they would wait for the one that failed.
+    Continue,
 }
 
 /// The launcher's half of a job.
@@ -77,7 +79,12 @@ impl Job {
     ///
     /// `bytes` is the size of the segment; `None` means as large as the machine's memory. Only
     /// what is allocated in it costs memory.
-    pub fn create(ranks: u32, kind: &SegmentKind, bytes: Option<u64>) -> Result<Job> {
+    pub fn create(
+        ranks: u32,
+        kind: &SegmentKind,
+        bytes: Option<u64>,
+        on_failure: OnFailure,
+    ) -> Result<Job> {
         if ranks == 0 || ranks > MAX_RANKS {
             let what = format!("a job has from 1 to {MAX_RANKS} ranks, not {ranks}");
             return Err(Error::NotInJob { what });
@@ -86,7 +93,9 @@ impl Job {
         let kind = Kind::from(kind);
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, ranks, bytes, nonce)?;
-        Ok(Job { segment, notice: NoticeBoard::create(&kind, nonce)?, ranks, nonce })
+        let continues = on_failure == OnFailure::Continue;
+        let notice = NoticeBoard::create(&kind, nonce, continues)?;
+        Ok(Job { segment, notice, ranks, nonce })
     }
 
     /// The size in bytes that [`Job::create`] gives a segment for which `bytes` is asked.
@@ -127,22 +136,23 @@ impl Job {
 
     /// What rank `rank` has said of itself.
     pub fn status(&self, rank: u32) -> Result<RankStatus> {
-        let slot = self.segment.slot(rank)?;
-        let (call, window) = slot.doing();
-        Ok(RankStatus {
-            joined: slot.joined.load() != 0,
-            finished: slot.finished.load() != 0,
-            call,
-            window: match window {
-                0 => None,
-                at => self.segment.mapping().view::<WindowHeader>(at).ok().map(|w| w.name()),
-            },
-        })
+        self.view().status(rank)
     }
 
-    /// Ends every wait of the job; the first rank named stays the cause.
+    /// What all ranks say of themselves.
+    pub fn view(&self) -> View<'_> {
+        View::of(&self.segment)
+    }
+
+    /// A rank has failed: ends every wait for it, and every wait of a job that does not go on. The
+    /// first rank named stays the cause.
     pub fn fail(&self, rank: u32) {
-        self.notice.failed().set(rank + 1);
+        self.notice.fail(rank);
+    }
+
+    /// The job does not go on without the ranks that have failed.
+    pub fn end(&self) {
+        self.notice.end();
     }
 }
 
@@ -213,7 +223,7 @@ fn alone() -> Result<Membership> {
         Some(_) => Some(number(ENV_SEGMENT_SIZE)?),
         None => None,
     };
-    let job = Job::create(1, &SegmentKind::Memfd, bytes)?;
+    let job = Job::create(1, &SegmentKind::Memfd, bytes, OnFailure::End)?;
     Ok(Membership { rank: 0, ranks: 1, segment: job.segment, notice: job.notice })
 }
 

@@ -30,12 +30,14 @@ use crate::call::Call;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::Word32;
+use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
+use crate::shm::Scope;
 use crate::sync::Round;
 use crate::universe::Context;
 pub(crate) use exchange::Collective;
 use exchange::Description;
 use room::Room;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::ThreadId;
 
@@ -69,6 +71,8 @@ pub struct Comm {
 struct Inner {
     context: Arc<Context>,
     group: Group,
+    /// The ranks whose failure ends the waits of this one.
+    scope: Scope,
     rank: u32,
     /// `None` for a communicator of one rank.
     room: Option<Room>,
@@ -98,9 +102,11 @@ struct Meeting {
 impl Inner {
     fn new(context: Arc<Context>, group: Group, room: Option<Room>) -> Inner {
         let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
+        let scope = context.scope(group.world_ranks().iter().copied());
         Inner {
             context,
             group,
+            scope,
             rank,
             room,
             meeting: Mutex::default(),
@@ -159,6 +165,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.collectively(Call::Barrier, |barrier| {
             barrier.exchange(&Description::bare(Call::Barrier), &[]).map(drop)
@@ -173,12 +180,14 @@ impl Comm {
     }
 
     /// Runs the body of a collective.
+    #[track_caller]
     pub(crate) fn collectively<R>(
         &self,
         call: Call,
         body: impl FnOnce(&mut Collective<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.within(call, || body(&mut self.begin(call)?))
+        let at = Location::caller();
+        self.within(call, || body(&mut self.begin(call, at)?))
     }
 
     /// Shows an error to the communicator's handler.
@@ -207,6 +216,41 @@ impl Comm {
         &self.inner.context
     }
 
+    /// How this rank waits for others of the communicator.
+    #[inline]
+    pub(crate) fn waiter(&self) -> Waiter<'_> {
+        self.context().waiter_in(&self.inner.scope)
+    }
+
+    /// As [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
+    /// it waits for.
+    #[inline]
+    pub(crate) fn telling_waiter<'a>(
+        &'a self,
+        at: &'static Location<'static>,
+        tell: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        self.context().telling_waiter(&self.inner.scope, at, tell)
+    }
+
+    /// The error of such a wait that ended because one of them failed.
+    #[cold]
+    pub(crate) fn rank_failed(&self, _: JobFailed, at: Place) -> Error {
+        Error::RankFailed { at, failed: self.first_failed(), lock_of: None }
+    }
+
+    /// Which rank of the job to name in such an error.
+    #[cold]
+    pub(crate) fn first_failed(&self) -> u32 {
+        self.inner.scope.named()
+    }
+
+    /// The rank of the job that is rank `rank` here, if it has failed.
+    pub(crate) fn failed_rank(&self, rank: u32) -> Option<u32> {
+        let world = self.inner.group.world_ranks().get(rank as usize)?;
+        self.inner.scope.has_failed(*world).then_some(*world)
+    }
+
     #[cold]
     pub(crate) fn place(&self, call: Call) -> Place {
         Place { call, window: None, rank: Some(self.rank()) }
@@ -215,6 +259,16 @@ impl Comm {
     /// Counts a window and returns its number, the same on all ranks.
     pub(crate) fn count_window(&self) -> u32 {
         self.inner.windows.fetch_add(1)
+    }
+
+    /// The world's rank that `rank` of this communicator is, if it is one.
+    pub(crate) fn world_rank(&self, rank: u32) -> Option<u32> {
+        self.inner.group.world_ranks().get(rank as usize).copied()
+    }
+
+    /// The world's ranks that take part, in order.
+    pub(crate) fn world_ranks(&self) -> &[u32] {
+        self.inner.group.world_ranks()
     }
 
     /// The rank of this communicator that the world's rank `world` has.

@@ -12,6 +12,7 @@
 //! 3. A word that any rank waits on is a [`ParkWord`], and the only waiting loop is
 //!    [`Waiter::until`].
 
+mod account;
 pub mod hooks;
 mod park;
 mod site;
@@ -26,11 +27,12 @@ mod native;
 #[cfg(not(loom))]
 use native as machine;
 
+pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord};
 pub use crossbeam_utils::CachePadded;
-pub use machine::{FailedWord, Patience, Word32, Word64, planted};
+pub use machine::{FailedWord, Patience, Word32, Word64, monotonic, planted};
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site};
-pub use wait::{JobFailed, Waiter};
+pub use wait::{Failure, JobFailed, Waiter};
 
 /// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with the place it stands at.
 ///

@@ -110,6 +110,10 @@ pub enum Fault {
     BarrierReset,
     /// A rank leaves the barrier one arrival early.
     BarrierEarly,
+    /// A barrier that waits for a failed rank is given up by each rank for itself.
+    GivesUpAlone,
+    /// A barrier that is given up keeps the arrivals that it has counted.
+    GivenUpStillCounts,
     /// A rank arrives at a fence although one that it did not wait in is not complete.
     RunsAhead,
     /// One post slot shared by all targets of an origin (a bare count of posts).

@@ -367,7 +367,7 @@ mod tests {
             steps in prop::collection::vec((1..300_000u64, any::<prop::sample::Index>()), 1..60),
         ) {
             let (failed, patience) = (FailedWord::default(), Patience::new(1, 1));
-            let waiter = Waiter { failed: &failed, patience: &patience };
+            let waiter = Waiter { failed: &failed, patience: &patience, account: None };
             let segment = segment();
             let heap = segment.heap();
             let (all, blocks) = (check_tiling(&heap), blocks_of(&heap));

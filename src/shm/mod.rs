@@ -16,12 +16,14 @@ mod copy;
 mod directory;
 mod heap;
 mod layout;
+mod notice;
 mod numa;
 mod os;
 mod process;
 mod room;
 mod segment;
 mod size_class;
+mod slot;
 mod span;
 mod strip;
 
@@ -30,11 +32,11 @@ pub(crate) use copy::copy;
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
+pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
-pub(crate) use process::{Piece, Process, admit};
+pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
-pub(crate) use segment::{
-    Advice, NoticeBoard, Placed, PlacedSlice, RankSlot, Segment, WindowHeader,
-};
+pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
+pub(crate) use slot::{RankSlot, WindowHeader};
 pub(crate) use span::{Span, range_at};
 pub(crate) use strip::{Lane, Strip, copy_strip};
