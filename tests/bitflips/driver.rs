@@ -50,6 +50,9 @@ pub fn job(seed: u64) -> (Ending, String) {
     };
     let ending = if let Some(panic) = said("the library panics: ") {
         Ending::Crash(panic)
+    } else if let Some(panic) = said("panicked at ") {
+        // The ranks have a word of their own for it: this is the launcher.
+        Ending::Crash(format!("the launcher: {panic}"))
     } else if let Some(signal) = said("killed by signal ").filter(|_| !hangs) {
         Ending::Crash(format!("signal {signal}"))
     } else if hangs {
