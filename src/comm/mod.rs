@@ -31,7 +31,7 @@ use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
-use crate::shm::Scope;
+use crate::shm::{Scope, is_forked};
 use crate::sync::Round;
 use crate::universe::Context;
 pub(crate) use exchange::Collective;
@@ -175,6 +175,9 @@ impl Comm {
     /// Runs the body of a call: says meanwhile that this rank is in it, and shows an error to the
     /// communicator's handler.
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        if is_forked() {
+            return self.handled(Err(Error::Forked { at: self.place(call) }));
+        }
         let _call = self.context().enter(call, 0);
         self.handled(self.check_alive(call).and_then(|()| body()))
     }

@@ -8,6 +8,30 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{shm_open, shm_unlink};
 use nix::sys::stat::Mode;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+
+/// Set in a process that was forked from one that had called [`notice_forks`].
+static FORKED: OnceLock<()> = OnceLock::new();
+
+/// Lets every process that this one forks from now on know that it is such a child. (One made by
+/// a bare clone(2) does not learn it.)
+pub(crate) fn notice_forks() -> Result<()> {
+    extern "C" fn in_child() {
+        let _ = FORKED.set(());
+    }
+    // SAFETY: the handler stores a word, and neither allocates nor takes a lock, so that it may
+    // run in the child of a process with threads.
+    match unsafe { nix::libc::pthread_atfork(None, None, Some(in_child)) } {
+        0 => Ok(()),
+        errno => Err(os_error("watching for forks")(nix::Error::from_raw(errno))),
+    }
+}
+
+/// Whether this process was forked from a rank. Costs one load.
+#[inline]
+pub(crate) fn is_forked() -> bool {
+    FORKED.get().is_some()
+}
 
 /// What a segment is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::Rank;
 use crate::op::Op;
+use crate::shm::is_forked;
 use crate::sync::cells::{Cell, Cells};
 use crate::window::{LockAssert, Win, WindowOptions};
 use std::panic::Location;
@@ -106,6 +107,9 @@ pub(super) struct During<'w> {
 
 impl During<'_> {
     fn fetch_and_op(&self, at: Cell, op: Op, operand: u64) -> Result<u64> {
+        if is_forked() {
+            return self.win.handled(Err(Error::Forked { at: self.win.place(self.call) }));
+        }
         let mut before = 0;
         self.win.fetch_and_op(&operand, &mut before, op, Rank(at.rank), at.index)?;
         Ok(before)

@@ -193,6 +193,11 @@ pub const ROWS: &[Row] = &[
     job("removal of an info key that is not set", InfoNokey, &["info", "'k' is not set"], |_| {
         Info::new().delete("k")
     }),
+    elsewhere(
+        "a call of a process that a rank has forked",
+        Other,
+        "forks::a_child_is_told_that_it_is_no_rank",
+    ),
     elsewhere("init twice", Other, "singleton::all_epochs_and_collectives_work_alone"),
     elsewhere(
         "init in an environment that describes no job",
