@@ -30,6 +30,7 @@ pub const ROWS: &[Row] = &[
     compiler("an epoch ended by two threads", "threads_end_an_epoch"),
     compiler("two epochs at once", "two_epochs"),
     compiler("a second exposure epoch", "two_exposures"),
+    compiler("an operation with a datatype that is not committed", "uncommitted_datatype"),
     compiler("accumulate with an operation of the program's own", "user_operation_in_accumulate"),
     compiler("a window used after free", "window_after_free"),
     compiler("a window freed in an epoch", "window_freed_in_an_epoch"),
