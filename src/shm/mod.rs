@@ -34,7 +34,7 @@ pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use os::{
-    File, Kind, duplicate, is_forked, nonce, notice_forks, page_size, total_memory,
+    File, Kind, duplicate, is_forked, largest_segment, nonce, notice_forks, page_size, total_memory,
 };
 pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};

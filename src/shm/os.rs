@@ -6,6 +6,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, SealFlag, fallocate, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{shm_open, shm_unlink};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::Mode;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
@@ -72,12 +73,10 @@ impl File {
                 }
             }
         };
-        let length = i64::try_from(bytes).map_err(|_| {
-            Error::system(
-                "sizing the segment",
-                std::io::Error::from(std::io::ErrorKind::FileTooLarge),
-            )
-        })?;
+        let too_large = std::io::Error::from(std::io::ErrorKind::FileTooLarge);
+        // Beyond the limit of file sizes the kernel would rather kill the process (SIGXFSZ).
+        let length = i64::try_from(bytes).ok().filter(|_| bytes <= limit(Resource::RLIMIT_FSIZE));
+        let length = length.ok_or_else(|| Error::system("sizing the segment", too_large))?;
         nix::unistd::ftruncate(&file.fd, length).map_err(os_error("sizing the segment"))?;
         Ok(file)
     }
@@ -224,6 +223,17 @@ pub(crate) fn page_size() -> u64 {
 /// All memory of the machine, in bytes.
 pub(crate) fn total_memory() -> Result<u64> {
     meminfo("MemTotal:")
+}
+
+/// The limit of this process and its children, which it cannot be expected to raise.
+fn limit(resource: Resource) -> u64 {
+    getrlimit(resource).map_or(u64::MAX, |(soft, _)| soft)
+}
+
+/// The largest segment that the limits of this process leave room for, in bytes: the file may be
+/// as large, and half of the address space is the program's.
+pub(crate) fn largest_segment() -> u64 {
+    limit(Resource::RLIMIT_FSIZE).min(limit(Resource::RLIMIT_AS) / 2)
 }
 
 /// Memory that can be had without swapping, in bytes: the machine's, or the control group's if
