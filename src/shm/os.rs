@@ -256,13 +256,34 @@ fn meminfo(field: &str) -> Result<u64> {
     })
 }
 
-/// What the control group (version 2) of this process may still use; `None` without a limit.
+/// What the control groups of this process, of either version, may still use; `None` without a
+/// limit.
 fn cgroup_headroom() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let folder = format!("/sys/fs/cgroup{path}");
-    let number = |file: &str| {
-        std::fs::read_to_string(format!("{folder}/{file}")).ok()?.trim().parse::<u64>().ok()
+    groups.lines().flat_map(headrooms_of).min()
+}
+
+/// Of the group on a line of /proc/self/cgroup and of each group around it, those with a limit.
+fn headrooms_of(line: &str) -> Vec<u64> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (fields.next().unwrap_or_default(), fields.next().unwrap_or("/"));
+    let [root, most, used, cache] = if controllers.is_empty() {
+        ["/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "]
+    } else if controllers.split(',').any(|controller| controller == "memory") {
+        let root = "/sys/fs/cgroup/memory";
+        [root, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "]
+    } else {
+        return Vec::new();
     };
-    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+    let headroom = |group: &std::path::Path| {
+        let folder = format!("{root}{}", group.display());
+        let text = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).ok();
+        let number = |file: &str| text(file)?.trim().parse::<u64>().ok();
+        let free = number(most)?.saturating_sub(number(used)?);
+        // What files have left in memory, the kernel gives up before it kills.
+        let stat = text("memory.stat").unwrap_or_default();
+        let cached = stat.lines().find_map(|line| line.strip_prefix(cache)?.parse::<u64>().ok());
+        Some(free.saturating_add(cached.unwrap_or(0)))
+    };
+    std::path::Path::new(path).ancestors().filter_map(headroom).collect()
 }
