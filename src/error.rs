@@ -335,6 +335,12 @@ pub enum Error {
     /// The library is already initialised in this process.
     #[error("init: this process has already joined its job, and a process joins once")]
     AlreadyInitialised,
+    /// This process was forked from a rank: it has the rank's memory and handles, but is no rank.
+    #[error("{at}: this process was forked from the rank, and is no rank itself")]
+    Forked {
+        /// Where.
+        at: Place,
+    },
     /// The segment holds a value that the library never writes.
     #[error("the shared segment is damaged: {what}")]
     Damaged {

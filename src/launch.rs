@@ -10,7 +10,7 @@ mod observe;
 
 use crate::error::{Error, Result};
 use crate::shm::{File, Kind, Layout, NoticeBoard, Segment};
-use crate::shm::{admit, duplicate, nonce, page_size, total_memory};
+use crate::shm::{admit, duplicate, largest_segment, nonce, page_size, total_memory};
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
@@ -103,7 +103,7 @@ impl Job {
         let page = page_size();
         let least = Layout::new(ranks, page).least_bytes(page);
         match bytes {
-            None => Ok(total_memory()?.max(least) / page * page),
+            None => Ok(total_memory()?.min(largest_segment()).max(least) / page * page),
             Some(bytes) if bytes >= least && bytes <= i64::MAX as u64 => Ok(bytes / page * page),
             Some(bytes) => {
                 let what = format!(

@@ -8,7 +8,7 @@
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Place, Result};
-use crate::shm::{AllocError, Heap, Segment};
+use crate::shm::{AllocError, Heap, Segment, is_forked};
 use crate::universe::{Context, Universe};
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -54,9 +54,12 @@ impl Universe {
     /// [`Error::NoMemory`], [`Error::RankFailed`].
     pub fn alloc_mem<T: Element>(&self, len: usize) -> Result<Memory<T>> {
         let context = self.world().context();
+        let at = Place { call: Call::AllocMem, window: None, rank: Some(context.rank) };
+        if is_forked() {
+            return Err(Error::Forked { at });
+        }
         let _call = context.enter(Call::AllocMem, 0);
         let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
-        let at = Place { call: Call::AllocMem, window: None, rank: Some(context.rank) };
         let block = allocate(context, bytes).map_err(|error| context.refusal(error, at, bytes))?;
         let start =
             context.segment.mapping().at(block, bytes).and_then(|at| NonNull::new(at.cast()));
@@ -147,7 +150,8 @@ impl<T: Element> Drop for Memory<T> {
             Owner::Nobody => {}
             Owner::Vec { capacity } => drop(self.vec(*capacity)),
             Owner::Segment { context, block, .. } => {
-                let Some(context) = context.upgrade() else { return };
+                // A fork of the rank has the handle, but the memory is the rank's.
+                let Some(context) = context.upgrade().filter(|_| !is_forked()) else { return };
                 // Nobody is left to tell: the job has failed, or the segment is damaged.
                 let _ = context.segment.heap().free(*block, &context.waiter());
             }

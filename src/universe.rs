@@ -5,7 +5,9 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
 use crate::prim::{Account, Failure, JobFailed, Patience, WaitRecord, Waiter};
-use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment};
+use crate::shm::{
+    AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, is_forked, notice_forks,
+};
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
@@ -37,6 +39,7 @@ impl Universe {
             return Err(Error::AlreadyInitialised);
         }
         let context = Arc::new(Context::new(launch::join()?)?);
+        notice_forks()?;
         let (world, myself) = (Comm::world(context.clone())?, Comm::myself(context.clone()));
         // The counters of the segment go on from where a rank has left them, so nobody can take
         // its place.
@@ -66,7 +69,7 @@ impl Universe {
 /// are dropped without their callbacks, and so are the error handlers of both.
 impl Drop for Universe {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !std::thread::panicking() && !is_forked() {
             // A callback that refuses cannot keep the process from leaving.
             let _ = self.myself.delete_attributes();
             self.myself.let_go();
@@ -77,7 +80,8 @@ impl Drop for Universe {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        // A process that the rank has forked, and that ends, does not end the rank.
+        if !std::thread::panicking() && !is_forked() {
             self.slot.finished.store(1);
         }
     }

@@ -155,6 +155,9 @@ impl Comm {
                 &list[..list.iter().position(|rank| *rank == u32::MAX).unwrap_or(list.len())]
             })
             .collect();
+        if lists.iter().any(|list| list.iter().any(|rank| *rank >= self.size())) {
+            return Err(Error::Damaged { what: "group of a communicator" });
+        }
         let mut different: Vec<&[u32]> = Vec::new();
         let mut numbers: HashMap<&[u32], usize> = HashMap::new();
         let mut number = |list| {

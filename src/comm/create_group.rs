@@ -21,6 +21,8 @@ use crate::shm::{Failure, RegistryWords, RoomWords, Scope, room_bytes, room_stag
 use std::panic::Location;
 
 const CALL: Call = Call::CommCreateGroup;
+/// Of rooms whose members have not all come: a longer list goes round in a circle.
+const MOST_ROOMS: u32 = 1 << 20;
 /// Set in the number of a member that has come.
 const HAS_COME: u32 = 1 << 31;
 /// What the number of members that have come is set to where they do not wait for the rest.
@@ -161,7 +163,10 @@ impl<'a> Wish<'a> {
     /// The awaited room of just these members.
     fn find(&self) -> Result<Option<u64>> {
         let mut block = self.registry.first.load();
-        while block != 0 {
+        for _ in 0..MOST_ROOMS {
+            if block == 0 {
+                return Ok(None);
+            }
             let room = self.room(block)?;
             let (parent, tag, members) = (room.parent.load(), room.tag.load(), room.members.load());
             if (parent, tag, members) == (self.key.parent, self.key.tag, self.group.size()) {
@@ -173,7 +178,7 @@ impl<'a> Wish<'a> {
             }
             block = room.next.load();
         }
-        Ok(None)
+        Err(Error::Damaged { what: "list of communicators" })
     }
 
     /// Writes down in a fresh room whom it is for, and puts it on the list.
@@ -211,14 +216,17 @@ impl<'a> Wish<'a> {
     fn take_off(&self, block: u64) -> Result<()> {
         let next = self.room(block)?.next.load();
         let mut link: &Word64 = &self.registry.first;
-        while link.load() != block {
+        for _ in 0..MOST_ROOMS {
             match link.load() {
-                0 => return Err(Error::Damaged { what: "list of communicators" }),
+                0 => break,
+                found if found == block => {
+                    link.store(next);
+                    return Ok(());
+                }
                 before => link = &self.room(before)?.next,
             }
         }
-        link.store(next);
-        Ok(())
+        Err(Error::Damaged { what: "list of communicators" })
     }
 
     fn members(&self, block: u64) -> Result<Vec<u32>> {
@@ -256,7 +264,7 @@ impl<'a> Wish<'a> {
         let failures = self.registry.failures.iter().filter(unheard);
         let failure = failures.min_by_key(|failure| failure.number.load())?;
         failure.aware[word].store(failure.aware[word].load() | bit);
-        failure.unaware.store(failure.unaware.load() - 1);
+        failure.unaware.store(failure.unaware.load().saturating_sub(1));
         if failure.unaware.load() == 0 {
             failure.number.store(0);
         }
@@ -269,7 +277,7 @@ impl<'a> Wish<'a> {
     fn note_failure(&self, told: &Told) {
         let failures = self.registry.failures.iter();
         let Some(failure) = failures.min_by_key(|failure| failure.number.load()) else { return };
-        let number = self.registry.failures_noted.load() + 1;
+        let number = self.registry.failures_noted.load().wrapping_add(1);
         self.registry.failures_noted.store(number);
         failure.number.store(number);
         failure.key.store(self.digest());

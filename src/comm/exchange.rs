@@ -32,6 +32,8 @@ pub(super) struct Description {
     chunk: u64,
     /// A digest of the counts, which must be the same on every rank; or [`REFUSED`]; or zero.
     detail: u64,
+    /// Of a short chunk its bytes and a digest of them, which differ from rank to rank ([`guard`]).
+    guard: u64,
 }
 
 const HEAD: u64 = size_of::<Description>() as u64;
@@ -39,6 +41,9 @@ const HEAD: u64 = size_of::<Description>() as u64;
 const CHUNK: usize = (STAGE_BYTES - HEAD) as usize;
 /// Numbers of operations from here on are user functions.
 const USER_OPS: u32 = 1000;
+/// Chunks up to here are guarded: what the library itself tells the other ranks (offsets, sizes,
+/// process numbers) is that short, and nobody else checks it.
+const GUARDED: usize = 512;
 /// The elements of a call whose buffers may differ in length.
 const ANY_LENGTH: u64 = u64::MAX;
 /// The detail of a call that this rank refuses.
@@ -134,6 +139,15 @@ pub(super) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, number| {
         (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
     })
+}
+
+/// What guards a chunk: the number of its bytes, and a digest of them; zero for a long one.
+fn guard(chunk: &[u8]) -> u64 {
+    if chunk.len() > GUARDED {
+        return 0;
+    }
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    hash(chunk.chunks(8).map(word)) << 16 | chunk.len() as u64
 }
 
 /// A collective under way: the right to exchange on the communicator, which one thread of a rank
@@ -237,8 +251,10 @@ impl Collective<'_> {
         let context = comm.context();
         let mapping = context.segment.mapping();
         let at = room.stage(Stage { rank: comm.rank(), odd });
-        mapping.write(at, bytemuck::bytes_of(what))?;
-        mapping.write(at + HEAD, &mine[..mine.len().min(CHUNK)])?;
+        let mine = &mine[..mine.len().min(CHUNK)];
+        let guarded = Description { guard: guard(mine), ..*what };
+        mapping.write(at, bytemuck::bytes_of(&guarded))?;
+        mapping.write(at + HEAD, mine)?;
         let tell = |record: &WaitRecord| record.say(&comm.arrival(words, before));
         let waiter = comm.telling_waiter(self.at, &tell);
         sync::collective(words, comm.size(), &mut self.meeting.round, &waiter).map_err(lost)?;
@@ -291,7 +307,10 @@ impl Staged<'_> {
         for other in 0..self.comm.size() {
             let mut theirs = Description::zeroed();
             self.copy(other, 0, bytemuck::bytes_of_mut(&mut theirs))?;
-            if theirs != *ours {
+            let guarded = std::mem::take(&mut theirs.guard);
+            if theirs == *ours {
+                self.check_guard(other, guarded)?;
+            } else {
                 return Err(Error::Mismatch {
                     at: self.comm.place(ours.call()),
                     ours: ours.sentence(),
@@ -301,6 +320,20 @@ impl Staged<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Checks that a short chunk is what its rank has staged.
+    fn check_guard(&self, rank: u32, guarded: u64) -> Result<()> {
+        if guarded == 0 {
+            return Ok(());
+        }
+        let damaged = Error::Damaged { what: "what a rank has staged for the others" };
+        let mut chunk = [0; GUARDED];
+        let Some(chunk) = chunk.get_mut(..(guarded & 0xFFFF) as usize) else {
+            return Err(damaged);
+        };
+        self.copy(rank, HEAD, chunk)?;
+        if guard(chunk) == guarded { Ok(()) } else { Err(damaged) }
     }
 
     /// Copies from element `first` on of the chunk that `rank` staged.

@@ -4,6 +4,7 @@ use super::exchange::Description;
 use super::{Comm, Inner};
 use crate::call::Call;
 use crate::error::{Error, Result};
+use crate::shm::is_forked;
 use std::panic::Location;
 
 impl Comm {
@@ -54,7 +55,8 @@ impl Comm {
 impl Drop for Inner {
     fn drop(&mut self) {
         let room = self.room.as_ref().filter(|room| self.freed.load() != 0 && room.block != 0);
-        if let Some(room) = room {
+        // What a fork of the rank drops, the rank still has.
+        if let Some(room) = room.filter(|_| !is_forked()) {
             // It fails when the job has failed, which ends the memory too.
             let _ = room.leave(&self.context, self.group.size());
         }

@@ -32,7 +32,7 @@ use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
-use crate::shm::Scope;
+use crate::shm::{Scope, is_forked};
 use crate::sync::Round;
 use crate::universe::Context;
 pub(crate) use exchange::Collective;
@@ -176,6 +176,9 @@ impl Comm {
     /// Runs the body of a call: says meanwhile that this rank is in it, and shows an error to the
     /// communicator's handler.
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        if is_forked() {
+            return self.handled(Err(Error::Forked { at: self.place(call) }));
+        }
         let _call = self.context().enter(call, 0);
         self.handled(self.check_alive(call).and_then(|()| body()))
     }
@@ -285,6 +288,13 @@ impl Comm {
     pub fn signal(&self, number: usize) {
         let signals = self.context().segment.signals().expect("the layout has signals");
         signals[number].add_and_wake(1);
+    }
+
+    /// Where the segment is mapped, and what lies where in it: name, first byte, end.
+    pub fn segment_regions(&self) -> (*mut u8, [(&'static str, u64, u64); 7]) {
+        let segment = &self.context().segment;
+        let base = segment.mapping().at(0, 0).expect("the mapping has a beginning");
+        (base, segment.layout().regions())
     }
 
     /// Blocks until signal `number` has been raised `times` times since the job began.

@@ -60,7 +60,7 @@ impl Outcome {
         let Told { block, failure, available } = self.told;
         let limit = failure.checked_sub(SHORT).and_then(|k| Limit::ALL.get(k as usize));
         let error = match (failure, self.error, limit) {
-            (0, ..) => return Ok(block),
+            (0, ..) => return told_block(comm, block, requested),
             (_, Some(error), _) => error,
             (_, None, Some(limit)) => AllocError::Short { available, limit: *limit },
             (_, None, None) => AllocError::Other(Error::system(
@@ -70,4 +70,15 @@ impl Outcome {
         };
         Err(comm.context().refusal(error, at, requested))
     }
+}
+
+/// The block that was told, or none for who needs none, if it can be one.
+fn told_block(comm: &Comm, block: u64, requested: u64) -> Result<u64> {
+    let segment = &comm.context().segment;
+    let inside =
+        block >= segment.layout().arena && segment.mapping().at(block, requested).is_some();
+    if block != 0 && !inside {
+        return Err(Error::Damaged { what: "block that another rank has taken" });
+    }
+    Ok(block)
 }

@@ -94,6 +94,7 @@ impl Error {
             Error::Attribute { .. }
             | Error::NotInJob { .. }
             | Error::AlreadyInitialised
+            | Error::Forked { .. }
             | Error::Damaged { .. }
             | Error::System { .. } => ErrorClass::Other,
         }

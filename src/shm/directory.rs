@@ -27,6 +27,8 @@ struct Table {
     block: Word64,
     capacity: Word64,
     count: Word64,
+    /// [`check_of`] the other words.
+    check: Word64,
 }
 
 /// One attached region.
@@ -36,6 +38,15 @@ pub(super) struct Entry {
     bytes: Word64,
     /// Offset in the segment plus one, or zero for private memory.
     offset: Word64,
+    /// [`check_of`] the other words.
+    check: Word64,
+}
+
+/// Differs if one of the words does: what stands here becomes an address that nobody else checks.
+fn check_of(words: [u64; 3]) -> u64 {
+    words
+        .into_iter()
+        .fold(0, |sum: u64, word| (sum.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 /// A run of bytes of the owner's address space.
@@ -76,15 +87,39 @@ impl Region {
 }
 
 impl Entry {
-    fn region(&self) -> Region {
-        let (address, bytes) = (self.address.load(), self.bytes.load());
-        Region { address, bytes, offset: self.offset.load().checked_sub(1) }
+    fn region(&self) -> Result<Region> {
+        let words = [self.address.load(), self.bytes.load(), self.offset.load()];
+        if self.check.load() != check_of(words) {
+            return Err(Error::Damaged { what: "attachment" });
+        }
+        let [address, bytes, offset] = words;
+        Ok(Region { address, bytes, offset: offset.checked_sub(1) })
     }
 
     fn set(&self, region: Region) {
+        let offset = region.offset.map_or(0, |offset| offset + 1);
         self.address.store(region.address);
         self.bytes.store(region.bytes);
-        self.offset.store(region.offset.map_or(0, |offset| offset + 1));
+        self.offset.store(offset);
+        self.check.store(check_of([region.address, region.bytes, offset]));
+    }
+}
+
+impl Table {
+    /// Block, capacity and count.
+    fn words(&self) -> Result<[u64; 3]> {
+        let words = [self.block.load(), self.capacity.load(), self.count.load()];
+        if self.check.load() != check_of(words) {
+            return Err(Error::Damaged { what: "table of attachments" });
+        }
+        Ok(words)
+    }
+
+    fn set(&self, words: [u64; 3]) {
+        self.block.store(words[0]);
+        self.capacity.store(words[1]);
+        self.count.store(words[2]);
+        self.check.store(check_of(words));
     }
 }
 
@@ -110,9 +145,10 @@ impl DirectoryWords {
         let sharing = self.guard.share(READING, waiter)?;
         let entries = self.entries(segment)?;
         let behind = entries.partition_point(|entry| entry.address.load() <= address);
-        let Some(region) = behind.checked_sub(1).map(|at| entries[at].region()) else {
+        let Some(entry) = behind.checked_sub(1).and_then(|at| entries.get(at)) else {
             return Ok(None);
         };
+        let region = entry.region()?;
         let end = address.checked_add(bytes).filter(|end| *end <= region.end());
         Ok(end.map(|_| (region, sharing)))
     }
@@ -129,11 +165,11 @@ impl DirectoryWords {
         self.guard.run(CHANGING, waiter, || {
             let at = self.place_for(segment, region)?;
             self.grow(segment, waiter)?;
-            let count = self.table.0.count.load();
-            self.table.0.count.store(count + 1);
-            let entries = self.entries(segment)?;
+            let [block, capacity, count] = self.table.0.words()?;
+            self.table.0.set([block, capacity, count + 1]);
+            let entries = segment.mapping().views::<Entry>(block, count as usize + 1)?;
             for k in (at..count as usize).rev() {
-                entries[k + 1].set(entries[k].region());
+                entries[k + 1].set(entries[k].region()?);
             }
             entries[at].set(region);
             Ok(())
@@ -155,11 +191,12 @@ impl DirectoryWords {
             let Some(at) = entries.iter().position(|entry| entry.address.load() == address) else {
                 return Ok(None);
             };
-            let region = entries[at].region();
+            let region = entries[at].region()?;
             for k in at + 1..entries.len() {
-                entries[k - 1].set(entries[k].region());
+                entries[k - 1].set(entries[k].region()?);
             }
-            self.table.0.count.store(entries.len() as u64 - 1);
+            let [block, capacity, _] = self.table.0.words()?;
+            self.table.0.set([block, capacity, entries.len() as u64 - 1]);
             Ok(Some(region))
         })?
     }
@@ -177,8 +214,8 @@ impl DirectoryWords {
     ) -> std::result::Result<usize, AttachError> {
         let entries = self.entries(segment)?;
         let at = entries.partition_point(|entry| entry.address.load() < region.address);
-        let before = at.checked_sub(1).map(|k| entries[k].region());
-        let after = entries.get(at).map(Entry::region);
+        let before = at.checked_sub(1).map(|k| entries[k].region()).transpose()?;
+        let after = entries.get(at).map(Entry::region).transpose()?;
         let overlapped = before
             .filter(|before| before.end() > region.address)
             .or(after.filter(|after| after.address < region.end()));
@@ -187,26 +224,24 @@ impl DirectoryWords {
 
     /// Makes room for one more entry.
     fn grow(&self, segment: &Segment, waiter: &Waiter<'_>) -> std::result::Result<(), AllocError> {
-        let (count, capacity) = (self.table.0.count.load(), self.table.0.capacity.load());
+        let [old, capacity, count] = self.table.0.words()?;
         if count < capacity {
             return Ok(());
         }
         let more = (2 * capacity).max(FIRST_CAPACITY);
         let block = segment.heap().allocate(more * size_of::<Entry>() as u64, waiter)?;
-        let (old, new) = (self.entries(segment)?, segment.mapping().views(block, more as usize)?);
-        for (entry, place) in old.iter().zip(new) {
-            Entry::set(place, entry.region());
+        let new = segment.mapping().views(block, more as usize)?;
+        for (entry, place) in self.entries(segment)?.iter().zip(new) {
+            Entry::set(place, entry.region()?);
         }
-        let old = self.block();
-        self.table.0.block.store(block);
-        self.table.0.capacity.store(more);
-        old.map_or(Ok(()), |old| segment.heap().free(old, waiter))
+        self.table.0.set([block, more, count]);
+        if old == 0 { Ok(()) } else { segment.heap().free(old, waiter) }
     }
 
     fn entries<'s>(&self, segment: &'s Segment) -> Result<&'s [Entry]> {
-        match self.block() {
-            None => Ok(&[]),
-            Some(block) => segment.mapping().views(block, self.table.0.count.load() as usize),
+        match self.table.0.words()? {
+            [0, ..] => Ok(&[]),
+            [block, _, count] => segment.mapping().views(block, count as usize),
         }
     }
 }

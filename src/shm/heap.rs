@@ -72,6 +72,25 @@ impl<'a> Heap<'a> {
         self.segment.mapping().view(offset)
     }
 
+    /// As [`Heap::block`], with its size: where the next block knows that it follows, as it does
+    /// unless something has written over either.
+    fn sized(&self, at: u64) -> Result<(&'a BlockHeader, u64)> {
+        let header = self.listed(at)?;
+        let size = header.size.load();
+        let end = at.checked_add(size).filter(|end| size != 0 && *end <= self.end_of_arena());
+        let follows = match end {
+            Some(end) if end < self.end_of_arena() => self.block(end)?.previous.load() == at,
+            end => end.is_some(),
+        };
+        if follows { Ok((header, size)) } else { Err(Error::Damaged { what: "size of a block" }) }
+    }
+
+    /// As [`Heap::block`], of a number that a list or a header has.
+    fn listed(&self, at: u64) -> Result<&'a BlockHeader> {
+        let inside = at >= self.segment.layout().arena / GRANULE;
+        if inside { self.block(at) } else { Err(Error::Damaged { what: "block" }) }
+    }
+
     fn end_of_arena(&self) -> u64 {
         self.segment.bytes() / GRANULE
     }
@@ -121,9 +140,10 @@ impl<'a> Heap<'a> {
         waiter: &Waiter<'_>,
     ) -> std::result::Result<(), AllocError> {
         let sites = (Site::HeapPost, Site::HeapPre);
+        let at = (offset / GRANULE).checked_sub(1).ok_or(Error::Damaged { what: "block" })?;
         self.words()?.lock.run(sites, waiter, |found| {
             self.mend(found)?;
-            self.give_back(offset / GRANULE - 1)
+            self.give_back(at)
         })??;
         Ok(())
     }
@@ -149,11 +169,11 @@ impl<'a> Heap<'a> {
         words.heads.as_flattened().iter().for_each(|head| head.store(0));
         let (mut at, mut previous) = (self.segment.layout().arena / GRANULE, 0);
         while at < self.end_of_arena() {
-            let header = self.block(at)?;
-            let mut end = self.end_of(at, header)?;
+            let (header, size) = self.sized(at)?;
+            let mut end = at + size;
             if header.state.load() == FREE {
-                while let Some((next, _)) = self.free_at(end)? {
-                    end = self.end_of(end, next)?;
+                while let Some((_, more)) = self.free_at(end)? {
+                    end += more;
                 }
                 header.size.store(end - at);
                 self.list(at, header)?;
@@ -165,25 +185,15 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Where a block ends: behind its start, and inside the arena.
-    fn end_of(&self, at: u64, header: &BlockHeader) -> Result<u64> {
-        let end = at.checked_add(header.size.load());
-        end.filter(|end| (at + 1..=self.end_of_arena()).contains(end))
-            .ok_or(Error::Damaged { what: "size of a block" })
-    }
-
     fn take(&self, granules: u64) -> std::result::Result<u64, AllocError> {
         let words = self.words()?;
         let Some(at) = self.find(words, granules)? else {
             let available = self.largest_free(words)?.saturating_sub(1) * GRANULE;
             return Err(AllocError::Short { available, limit: Limit::Block });
         };
-        let header = self.block(at)?;
-        let rest = header
-            .size
-            .load()
-            .checked_sub(granules)
-            .ok_or(Error::Damaged { what: "size of a free block" })?;
+        let (header, size) = self.sized(at)?;
+        let rest = size.checked_sub(granules).filter(|_| header.state.load() == FREE);
+        let rest = rest.ok_or(Error::Damaged { what: "size of a free block" })?;
         // Invariant 2: the block, and the header of what remains behind it.
         let reserve = (granules + u64::from(rest != 0)) * GRANULE;
         self.segment
@@ -205,21 +215,25 @@ impl<'a> Heap<'a> {
     }
 
     fn give_back(&self, at: u64) -> Result<()> {
-        let header = self.block(at)?;
+        let (header, size) = self.sized(at)?;
         if header.state.load() != USED {
             return Err(Error::Damaged { what: "state of a block that is freed" });
         }
         // From here on it is free, whatever becomes of this rank.
         header.state.store(FREE);
-        let size = header.size.load();
         let (mut start, mut end) = (at, at + size);
         if let Some((next, size)) = self.free_at(end)? {
             self.unlist(end, next)?;
             end += size;
         }
         let previous = header.previous.load();
-        if previous != 0 && self.free_at(previous)?.is_some() {
-            self.unlist(previous, self.block(previous)?)?;
+        if previous != 0
+            && let Some((header, size)) = self.free_at(previous)?
+        {
+            if previous.wrapping_add(size) != at {
+                return Err(Error::Damaged { what: "predecessor of a block" });
+            }
+            self.unlist(previous, header)?;
             start = previous;
         }
         let merged = self.block(start)?;
@@ -244,8 +258,10 @@ impl<'a> Heap<'a> {
         if at >= self.end_of_arena() {
             return Ok(None);
         }
-        let header = self.block(at)?;
-        Ok((header.state.load() == FREE).then(|| (header, header.size.load())))
+        match self.listed(at)?.state.load() {
+            FREE => self.sized(at).map(Some),
+            _ => Ok(None),
+        }
     }
 
     fn set_previous_of(&self, at: u64, previous: u64) -> Result<()> {
@@ -263,7 +279,7 @@ impl<'a> Heap<'a> {
         }
         let (first, second) = class(granules);
         let head = words.heads.get(first).map_or(0, |heads| heads[second].load());
-        let fits = head != 0 && self.block(head)?.size.load() >= granules;
+        let fits = head != 0 && self.sized(head)?.1 >= granules;
         Ok(fits.then_some(head))
     }
 
@@ -299,7 +315,7 @@ impl<'a> Heap<'a> {
         let classes = words.second.get(first as usize).map_or(0, Word64::load);
         let Some(second) = classes.checked_ilog2() else { return Ok(0) };
         let at = self.head(words, first as usize, second as usize)?;
-        Ok(self.block(at)?.size.load())
+        Ok(self.sized(at)?.1)
     }
 
     fn list(&self, at: u64, header: &BlockHeader) -> Result<()> {
@@ -312,7 +328,7 @@ impl<'a> Heap<'a> {
         header.next_free.store(next);
         header.previous_free.store(0);
         if next != 0 {
-            self.block(next)?.previous_free.store(at);
+            self.listed(next)?.previous_free.store(at);
         }
         head.store(at);
         words.first.store(words.first.load() | 1 << first);
@@ -324,10 +340,14 @@ impl<'a> Heap<'a> {
         let words = self.words()?;
         let (next, previous) = (header.next_free.load(), header.previous_free.load());
         if next != 0 {
-            self.block(next)?.previous_free.store(previous);
+            let behind = self.listed(next)?;
+            if behind.previous_free.load() != at {
+                return Err(Error::Damaged { what: "free list" });
+            }
+            behind.previous_free.store(previous);
         }
         if previous != 0 {
-            self.block(previous)?.next_free.store(next);
+            self.listed(previous)?.next_free.store(next);
             return Ok(());
         }
         let (first, second) = class(header.size.load());

@@ -81,6 +81,20 @@ impl Layout {
         self.arena + 16 * page
     }
 
+    /// What lies where, by name: for tests that damage it.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn regions(&self) -> [(&'static str, u64, u64); 7] {
+        [
+            ("header", 0, self.slots),
+            ("status of the ranks", self.slots, self.registry),
+            ("registry", self.registry, self.world),
+            ("the world's room", self.world, self.signals),
+            ("staging buffers", self.stages, self.heap),
+            ("allocator", self.heap, self.arena),
+            ("blocks", self.arena, u64::MAX),
+        ]
+    }
+
     /// A number that differs between builds whose segments differ: sizes of everything placed.
     pub(crate) fn fingerprint(&self) -> u64 {
         let parts = [

@@ -33,7 +33,9 @@ pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
 pub(crate) use notice::{NoticeBoard, Scope};
-pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
+pub(crate) use os::{
+    File, Kind, duplicate, is_forked, largest_segment, nonce, notice_forks, page_size, total_memory,
+};
 pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
 pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};

@@ -6,8 +6,33 @@ use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, SealFlag, fallocate, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{shm_open, shm_unlink};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::Mode;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+
+/// Set in a process that was forked from one that had called [`notice_forks`].
+static FORKED: OnceLock<()> = OnceLock::new();
+
+/// Lets every process that this one forks from now on know that it is such a child. (One made by
+/// a bare clone(2) does not learn it.)
+pub(crate) fn notice_forks() -> Result<()> {
+    extern "C" fn in_child() {
+        let _ = FORKED.set(());
+    }
+    // SAFETY: the handler stores a word, and neither allocates nor takes a lock, so that it may
+    // run in the child of a process with threads.
+    match unsafe { nix::libc::pthread_atfork(None, None, Some(in_child)) } {
+        0 => Ok(()),
+        errno => Err(os_error("watching for forks")(nix::Error::from_raw(errno))),
+    }
+}
+
+/// Whether this process was forked from a rank. Costs one load.
+#[inline]
+pub(crate) fn is_forked() -> bool {
+    FORKED.get().is_some()
+}
 
 /// What a segment is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,12 +73,10 @@ impl File {
                 }
             }
         };
-        let length = i64::try_from(bytes).map_err(|_| {
-            Error::system(
-                "sizing the segment",
-                std::io::Error::from(std::io::ErrorKind::FileTooLarge),
-            )
-        })?;
+        let too_large = std::io::Error::from(std::io::ErrorKind::FileTooLarge);
+        // Beyond the limit of file sizes the kernel would rather kill the process (SIGXFSZ).
+        let length = i64::try_from(bytes).ok().filter(|_| bytes <= limit(Resource::RLIMIT_FSIZE));
+        let length = length.ok_or_else(|| Error::system("sizing the segment", too_large))?;
         nix::unistd::ftruncate(&file.fd, length).map_err(os_error("sizing the segment"))?;
         Ok(file)
     }
@@ -202,6 +225,17 @@ pub(crate) fn total_memory() -> Result<u64> {
     meminfo("MemTotal:")
 }
 
+/// The limit of this process and its children, which it cannot be expected to raise.
+fn limit(resource: Resource) -> u64 {
+    getrlimit(resource).map_or(u64::MAX, |(soft, _)| soft)
+}
+
+/// The largest segment that the limits of this process leave room for, in bytes: the file may be
+/// as large, and half of the address space is the program's.
+pub(crate) fn largest_segment() -> u64 {
+    limit(Resource::RLIMIT_FSIZE).min(limit(Resource::RLIMIT_AS) / 2)
+}
+
 /// Memory that can be had without swapping, in bytes: the machine's, or the control group's if
 /// that is less. The kernel would rather kill a process than refuse a page of a memory file, so
 /// large requests are compared with this first.
@@ -222,13 +256,34 @@ fn meminfo(field: &str) -> Result<u64> {
     })
 }
 
-/// What the control group (version 2) of this process may still use; `None` without a limit.
+/// What the control groups of this process, of either version, may still use; `None` without a
+/// limit.
 fn cgroup_headroom() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let folder = format!("/sys/fs/cgroup{path}");
-    let number = |file: &str| {
-        std::fs::read_to_string(format!("{folder}/{file}")).ok()?.trim().parse::<u64>().ok()
+    groups.lines().flat_map(headrooms_of).min()
+}
+
+/// Of the group on a line of /proc/self/cgroup and of each group around it, those with a limit.
+fn headrooms_of(line: &str) -> Vec<u64> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (fields.next().unwrap_or_default(), fields.next().unwrap_or("/"));
+    let [root, most, used, cache] = if controllers.is_empty() {
+        ["/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "]
+    } else if controllers.split(',').any(|controller| controller == "memory") {
+        let root = "/sys/fs/cgroup/memory";
+        [root, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "]
+    } else {
+        return Vec::new();
     };
-    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+    let headroom = |group: &std::path::Path| {
+        let folder = format!("{root}{}", group.display());
+        let text = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).ok();
+        let number = |file: &str| text(file)?.trim().parse::<u64>().ok();
+        let free = number(most)?.saturating_sub(number(used)?);
+        // What files have left in memory, the kernel gives up before it kills.
+        let stat = text("memory.stat").unwrap_or_default();
+        let cached = stat.lines().find_map(|line| line.strip_prefix(cache)?.parse::<u64>().ok());
+        Some(free.saturating_add(cached.unwrap_or(0)))
+    };
+    std::path::Path::new(path).ancestors().filter_map(headroom).collect()
 }

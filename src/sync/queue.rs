@@ -135,12 +135,18 @@ impl Queue {
             let state = cells.fetch(self.state(slot))?;
             // (1). Fails without it: models/queue.rs, by loom_tests/tests/mutants.rs.
             flush(cells, self.first.rank, planted(Fault::QueueUnobserved))?;
-            let wanted = 2 * lap + side as u64;
+            let wanted = lap.wrapping_mul(2).wrapping_add(side as u64);
             if state < wanted {
                 return Ok(Claim::InTheWay { slot, state });
             }
-            if state == wanted && cells.compare_and_swap(self.claimed(side), at, at + 1)? == at {
+            let next = at.wrapping_add(1);
+            if state == wanted && cells.compare_and_swap(self.claimed(side), at, next)? == at {
                 return Ok(Claim::Mine { slot, state });
+            }
+            if state > wanted && cells.fetch(self.claimed(side))? == at {
+                // By (1) somebody has moved on from here, unless the words are damaged: that
+                // must not keep a processor busy for ever.
+                return Ok(Claim::InTheWay { slot, state });
             }
         }
     }
@@ -165,12 +171,12 @@ impl Queue {
         access: impl FnOnce(u64) -> Result<R, C::Error>,
     ) -> Result<R, C::Error> {
         if planted(Fault::QueueEarly) {
-            cells.replace(self.state(slot), state + 1)?;
+            cells.replace(self.state(slot), state.wrapping_add(1))?;
         }
         let result = access(slot)?;
         // (2). Fails without it: models/queue.rs, by loom_tests/tests/mutants.rs.
         flush(cells, self.first.rank, planted(Fault::QueueUnpublished))?;
-        cells.replace(self.state(slot), state + 1)?;
+        cells.replace(self.state(slot), state.wrapping_add(1))?;
         // (3). Fails without it: models/queue.rs, by loom_tests/tests/mutants.rs.
         flush(cells, self.first.rank, planted(Fault::QueueUnrung))?;
         Ok(result)

@@ -5,6 +5,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::Rank;
 use crate::op::Op;
+use crate::shm::is_forked;
 use crate::sync::cells::{Cell, Cells};
 use crate::window::{LockAssert, Win, WindowOptions};
 use std::panic::Location;
@@ -16,7 +17,7 @@ pub(super) struct Words {
 
 /// What one rank says about the tool that it makes; all ranks must say the same.
 pub(super) struct Agreed {
-    /// What the tool is called in errors.
+    /// What the tool is called in errors; of at most eight bytes.
     pub(super) name: &'static str,
     /// Where its common words are.
     pub(super) home: Rank,
@@ -59,7 +60,7 @@ impl Words {
 impl Agreed {
     fn check(&self, comm: &Comm, line: &'static Location<'static>) -> Result<()> {
         let [first, second] = self.parameters;
-        let mine = [u64::from(self.home.0), first.1, second.1];
+        let mine = [u64::from(self.home.0), first.1, second.1, self.kind()];
         let all = comm.allgather_within(Call::WinAllocate, line, &mine)?;
         let at = || Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank()) };
         if let Some(other) = all.chunks_exact(mine.len()).position(|theirs| theirs != mine) {
@@ -73,9 +74,21 @@ impl Agreed {
         Ok(())
     }
 
+    /// The name as a word that other ranks can be told: a mutex and a counter may else have the
+    /// same numbers.
+    fn kind(&self) -> u64 {
+        self.name.bytes().rev().fold(0, |word, byte| word << 8 | u64::from(byte))
+    }
+
     /// What a rank has said, in words.
     fn words(&self, said: &[u64]) -> String {
-        let mut text = format!("{} of home rank {}", self.name, said[0]);
+        let name = said[3].to_le_bytes();
+        let name = String::from_utf8_lossy(&name);
+        let mut text = format!("{} of home rank {}", name.trim_end_matches('\0'), said[0]);
+        if said[3] != self.kind() {
+            // What its parameters mean, only that kind knows.
+            return text;
+        }
         for ((name, _), value) in self.parameters.iter().zip(&said[1..]) {
             if !name.is_empty() {
                 text += &format!(", {name} {value}");
@@ -94,6 +107,9 @@ pub(super) struct During<'w> {
 
 impl During<'_> {
     fn fetch_and_op(&self, at: Cell, op: Op, operand: u64) -> Result<u64> {
+        if is_forked() {
+            return self.win.handled(Err(Error::Forked { at: self.win.place(self.call) }));
+        }
         let mut before = 0;
         self.win.fetch_and_op(&operand, &mut before, op, Rank(at.rank), at.index)?;
         Ok(before)

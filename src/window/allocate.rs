@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::shm::Span;
+use crate::shm::{Span, page_size};
 
 impl WindowOptions {
     /// `MPI_Win_allocate` of `bytes` bytes for this rank, zeroed; 0 is allowed. `unit` is the
@@ -49,6 +49,9 @@ impl WindowOptions {
             let making = self.making(comm, flavour, theirs().map(|wish| wish[3]));
             making.hints.check(comm, call, &wishes)?;
             let align = theirs().map(|wish| wish[4]).fold(1, u64::max);
+            if !align.is_power_of_two() || align > page_size() {
+                return Err(Error::Damaged { what: "wishes for a window" });
+            }
             let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
             let follows = if apart { Follows::Parts { align } } else { Follows::OneRun { align } };
             let plan = Plan::new(comm, call, &wishes, follows)?;

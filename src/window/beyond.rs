@@ -97,7 +97,8 @@ impl Win {
                 let (first, via) = match region.offset {
                     None => (start as *mut u8, self.via(call, target, processes[target as usize])?),
                     Some(offset) => {
-                        let at = context.segment.mapping().at(offset + into, length);
+                        let at = offset.checked_add(into);
+                        let at = at.and_then(|at| context.segment.mapping().at(at, length));
                         (at.ok_or(Error::Damaged { what: "attachment" })?, Via::Mapped)
                     }
                 };

@@ -5,7 +5,7 @@ use super::options::Making;
 use super::plan::Plan;
 use crate::comm::Collective;
 use crate::comm::outcome::{Outcome, Told};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::shm::{AllocError, Heap, WindowHeader};
 use bytemuck::Zeroable;
@@ -22,7 +22,10 @@ pub(super) fn take(all: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -
     let mut words: [u64; WORDS] = bytemuck::cast(mine.told);
     all.broadcast(&mut words, Rank(0))?;
     let outcome = if comm.rank() == 0 { mine } else { bytemuck::cast::<_, Told>(words).into() };
-    outcome.block(comm, call, plan.total)
+    match outcome.block(comm, call, plan.total)? {
+        0 => Err(Error::Damaged { what: "block of a window" }),
+        block => Ok(block),
+    }
 }
 
 /// Rank 0: takes the block, clears what may hold old bytes, names it.

@@ -31,7 +31,7 @@ use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
-use crate::shm::{Placed, PlacedSlice, Span};
+use crate::shm::{Placed, PlacedSlice, Span, is_forked};
 use crate::sync::{RankWords, WindowWords};
 use crate::universe::{Context, InCall};
 use beyond::Beyond;
@@ -237,6 +237,9 @@ impl Win {
     /// window's handler.
     #[inline]
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        if is_forked() {
+            return self.handled(Err(Error::Forked { at: self.place(call) }));
+        }
         let _call = self.enter(call);
         self.handled(body())
     }

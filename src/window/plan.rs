@@ -76,7 +76,7 @@ impl Plan {
         let ranks = (words + size_of::<WindowWords>() as u64)
             .next_multiple_of(align_of::<RankWords>() as u64);
         let counters = ranks + n * size_of::<RankWords>() as u64;
-        let first_counters = first_counters(wishes);
+        let first_counters = first_counters(wishes)?;
         let directories = (counters
             + first_counters[n as usize] * size_of::<NotifyCounter>() as u64)
             .next_multiple_of(LINES.max(align_of::<DirectoryWords>() as u64));
@@ -112,12 +112,15 @@ impl Plan {
 
 /// How many counters the ranks before each rank have, and how many all have. Each asks for less than
 /// 2³² of them, so the sum and its bytes fit.
-fn first_counters(wishes: &[Wish]) -> Vec<u64> {
+fn first_counters(wishes: &[Wish]) -> Result<Vec<u64>> {
+    if wishes.iter().any(|wish| wish.notifications > u64::from(u32::MAX)) {
+        return Err(Error::Damaged { what: "wishes for a window" });
+    }
     let ends = wishes.iter().scan(0, |end, wish| {
         *end += wish.notifications;
         Some(*end)
     });
-    std::iter::once(0).chain(ends).collect()
+    Ok(std::iter::once(0).chain(ends).collect())
 }
 
 /// Places one part behind the other.
