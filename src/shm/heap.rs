@@ -75,14 +75,18 @@ impl<'a> Heap<'a> {
     /// As [`Heap::block`], with its size: where the next block knows that it follows, as it does
     /// unless something has written over either.
     fn sized(&self, at: u64) -> Result<(&'a BlockHeader, u64)> {
+        let (header, end) = self.extent(at)?;
+        let follows = end == self.end_of_arena() || self.block(end)?.previous.load() == at;
+        let size = follows.then_some(end - at);
+        Ok((header, size.ok_or(Error::Damaged { what: "size of a block" })?))
+    }
+
+    /// As [`Heap::block`], with its end, inside the arena.
+    fn extent(&self, at: u64) -> Result<(&'a BlockHeader, u64)> {
         let header = self.listed(at)?;
-        let size = header.size.load();
-        let end = at.checked_add(size).filter(|end| size != 0 && *end <= self.end_of_arena());
-        let follows = match end {
-            Some(end) if end < self.end_of_arena() => self.block(end)?.previous.load() == at,
-            end => end.is_some(),
-        };
-        if follows { Ok((header, size)) } else { Err(Error::Damaged { what: "size of a block" }) }
+        let end = at.checked_add(header.size.load());
+        let end = end.filter(|end| (at + 1..=self.end_of_arena()).contains(end));
+        Ok((header, end.ok_or(Error::Damaged { what: "size of a block" })?))
     }
 
     /// As [`Heap::block`], of a number that a list or a header has.
@@ -169,11 +173,14 @@ impl<'a> Heap<'a> {
         words.heads.as_flattened().iter().for_each(|head| head.store(0));
         let (mut at, mut previous) = (self.segment.layout().arena / GRANULE, 0);
         while at < self.end_of_arena() {
-            let (header, size) = self.sized(at)?;
-            let mut end = at + size;
+            let (header, mut end) = self.extent(at)?;
             if header.state.load() == FREE {
-                while let Some((_, more)) = self.free_at(end)? {
-                    end += more;
+                while end < self.end_of_arena() {
+                    let (next, next_end) = self.extent(end)?;
+                    if next.state.load() != FREE {
+                        break;
+                    }
+                    end = next_end;
                 }
                 header.size.store(end - at);
                 self.list(at, header)?;
