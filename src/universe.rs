@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
-use crate::prim::{JobFailed, Patience, Waiter};
+use crate::prim::{JobFailed, Patience, Step, Waiter, step};
 use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Segment};
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -40,11 +40,13 @@ impl Universe {
         let (world, myself) = (Comm::world(context.clone())?, Comm::myself(context.clone()));
         // The counters of the segment go on from where a rank has left them, so nobody can take
         // its place.
+        step(Step::Mapped);
         if context.slot.joined.compare_exchange(0, 1).is_err() {
             let what = format!("another process has joined it as rank {} before", context.rank);
             return Err(Error::NotInJob { what });
         }
         *joined = true;
+        step(Step::Joined);
         Ok(Universe { world, myself })
     }
 
@@ -77,7 +79,9 @@ impl Drop for Universe {
 impl Drop for Context {
     fn drop(&mut self) {
         if !std::thread::panicking() {
+            step(Step::Finishing);
             self.slot.finished.store(1);
+            step(Step::Finished);
         }
     }
 }

@@ -16,7 +16,7 @@ use super::os;
 use super::segment::Segment;
 use super::size_class::{FIRST, SECOND, class, round_to_class};
 use crate::error::{Error, Result};
-use crate::prim::{Site, Waiter, Word64};
+use crate::prim::{Site, Step, Waiter, Word64, step};
 use crate::sync::Exclusion;
 
 const FREE: u64 = 0;
@@ -139,14 +139,17 @@ impl<'a> Heap<'a> {
             .ok_or(Error::Damaged { what: "size of a free block" })?;
         // Invariant 2: the block, and the header of what remains behind it.
         let reserve = (granules + u64::from(rest != 0)) * GRANULE;
+        step(Step::HeapFound);
         self.segment
             .file()
             .reserve(at * GRANULE, reserve)
             .map_err(|_| AllocError::Short { available: 0, limit: Limit::File })?;
         self.unlist(at, header)?;
+        step(Step::HeapUnlisted);
         header.state.store(USED);
         if rest != 0 {
             header.size.store(granules);
+            step(Step::HeapSplit);
             let behind = self.block(at + granules)?;
             behind.size.store(rest);
             behind.previous.store(at);
@@ -172,10 +175,12 @@ impl<'a> Heap<'a> {
             self.unlist(previous, self.block(previous)?)?;
             start = previous;
         }
+        step(Step::HeapMerging);
         let merged = self.block(start)?;
         merged.size.store(end - start);
         self.set_previous_of(end, start)?;
         self.list(start, merged)?;
+        step(Step::HeapListed);
         self.punch(at, at + size + 1, start + 1, end)
     }
 

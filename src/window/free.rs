@@ -3,6 +3,7 @@
 use super::Win;
 use crate::call::Call;
 use crate::error::{Error, Result};
+use crate::prim::{Step, step};
 use crate::shm::AllocError;
 
 impl Win {
@@ -33,7 +34,10 @@ impl Win {
                 let problem = format!("rank {rank} has an epoch open, or an attribute that stays");
                 return Err(self.wrong_epoch(Call::WinFree, problem));
             }
-            self.give_back(directory)
+            step(Step::FreeMet);
+            self.give_back(directory)?;
+            step(Step::FreeDone);
+            Ok(())
         })
     }
 
