@@ -3,7 +3,7 @@
 use crate::report::{self, USAGE};
 use crate::segment::check_name;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
-use onesided::launch::{MAX_RANKS, SegmentKind};
+use onesided::launch::{MAX_RANKS, OnFailure, SegmentKind};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -37,8 +37,9 @@ Exit code:
   126, 127     the program cannot be executed, or is not found
 
 When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
-on standard error says which rank it was, how it ended, and in which call. When rmarun itself is
-killed, so are the ranks, at once.
+on standard error says which rank it was, how it ended, and in which call. With
+--on-failure=continue they go on; the exit code is then that of the first rank that failed, when
+all have ended. When rmarun itself is killed, so are the ranks, at once.
 
 Examples:
   rmarun -n 8 ./app input.dat
@@ -76,6 +77,10 @@ struct Line {
     /// costs memory only where it is used [default: the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     segment_size: Option<u64>,
+    /// What becomes of the job when a rank fails: end, it is ended; continue, the other ranks go on,
+    /// and their calls that would wait for the one that failed return errors
+    #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_failure)]
+    on_failure: OnFailure,
     /// Time between SIGTERM and SIGKILL when the job is ended early
     #[arg(long, value_name = "MILLISECONDS", default_value = "200", value_parser = grace)]
     grace: Duration,
@@ -120,6 +125,7 @@ pub struct Options {
     pub require_join: bool,
     pub segment: SegmentKind,
     pub segment_size: Option<u64>,
+    pub on_failure: OnFailure,
     pub grace: Duration,
     pub target: Option<Target>,
     /// Program and arguments; arguments alone if there is a target. Not empty without a target.
@@ -173,6 +179,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error
         require_join: line.require_join,
         segment: line.segment,
         segment_size: line.segment_size,
+        on_failure: line.on_failure,
         grace: line.grace,
         target: name.map(|name| Target { kind, name, package, features }),
         arguments: line.command,
@@ -197,6 +204,14 @@ fn grace(text: &str) -> Result<Duration, String> {
     let milliseconds: u32 =
         text.parse().map_err(|_| "a whole number of milliseconds is needed".to_owned())?;
     Ok(Duration::from_millis(milliseconds.into()))
+}
+
+fn on_failure(text: &str) -> Result<OnFailure, String> {
+    match text {
+        "end" => Ok(OnFailure::End),
+        "continue" => Ok(OnFailure::Continue),
+        _ => Err("either end or continue is needed".to_owned()),
+    }
 }
 
 fn segment(text: &str) -> Result<SegmentKind, String> {

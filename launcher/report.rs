@@ -148,8 +148,19 @@ impl Cause {
 
     /// One sentence. `program` is what the ranks run, `joined` how many of them joined the job.
     pub fn sentence(&self, program: &str, joined: usize, ranks: u32) -> String {
+        let what = self.event(program, joined, ranks);
+        format!("{what}; job ended, exit code {}", self.code())
+    }
+
+    /// As [`Cause::sentence`], in a job that does not end.
+    pub fn loss(&self, program: &str, joined: usize, ranks: u32) -> String {
+        format!("{}; the others go on", self.event(program, joined, ranks))
+    }
+
+    /// What has happened.
+    fn event(&self, program: &str, joined: usize, ranks: u32) -> String {
         let who = |end: &RankEnd| format!("rank {} ({program}, pid {})", end.rank, end.pid);
-        let what = match self {
+        match self {
             Cause::Rank(end) => {
                 let why = if end.out_of_memory { " (perhaps for lack of memory)" } else { "" };
                 format!("{} {}{why}{}", who(end), how(end.how), place(end, joined))
@@ -169,9 +180,13 @@ impl Cause {
                 _ => format!("cannot write {stream}: {}", plain(error)),
             },
             Cause::Refused(refusal) => refusal.to_string(),
-        };
-        format!("{what}; job ended, exit code {}", self.code())
+        }
     }
+}
+
+/// The last word of a job that went on without ranks that failed, the first of them for `cause`.
+pub fn went_on(lost: usize, ranks: u32, cause: &Cause) -> String {
+    format!("{lost} of {ranks} ranks failed; job ended, exit code {}", cause.code())
 }
 
 fn how(how: How) -> String {

@@ -5,7 +5,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
 use crate::prim::{JobFailed, Patience, Step, Waiter, step};
-use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Segment};
+use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment};
 use std::sync::Arc;
 use std::sync::Mutex;
 
@@ -91,7 +91,9 @@ pub(crate) struct Context {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
     pub(crate) segment: Arc<Segment>,
-    notice: NoticeBoard,
+    notice: Arc<NoticeBoard>,
+    /// Of waits for nobody in particular: the failure of a rank ends them if it ends the job.
+    job: Scope,
     patience: Patience,
     slot: Placed<RankSlot>,
 }
@@ -101,20 +103,33 @@ impl Context {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let segment = Arc::new(member.segment);
         let slot = segment.place(segment.slot_offset(member.rank))?;
+        let notice = Arc::new(member.notice);
         Ok(Context {
             rank: member.rank,
             ranks: member.ranks,
             patience: Patience::new(member.ranks as usize, cores),
-            notice: member.notice,
+            job: Scope::of(&notice, []),
+            notice,
             segment,
             slot,
         })
     }
 
-    /// How this process waits.
+    /// How this process waits for nobody in particular.
     #[inline]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
-        Waiter { failed: self.notice.failed(), patience: &self.patience }
+        self.waiter_in(&self.job)
+    }
+
+    /// How this process waits for the ranks of a scope.
+    #[inline]
+    pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
+        Waiter { failed: scope, patience: &self.patience }
+    }
+
+    /// The scope of some ranks of the job.
+    pub(crate) fn scope(&self, ranks: impl IntoIterator<Item = u32>) -> Scope {
+        Scope::of(&self.notice, ranks)
     }
 
     /// Says in the segment which call this rank is in, until the guard is dropped.
@@ -124,14 +139,9 @@ impl Context {
         InCall { slot: &self.slot }
     }
 
-    /// The first rank that failed; means something once the job has failed.
-    pub(crate) fn first_failed(&self) -> u32 {
-        self.notice.failed().cause().wrapping_sub(1)
-    }
-
-    /// The error of a wait that ended because the job failed.
+    /// The error of a wait for nobody in particular that ended because the job failed.
     pub(crate) fn job_failed(&self, _: JobFailed, at: Place) -> Error {
-        Error::RankFailed { at, failed: self.first_failed(), lock_of: None }
+        Error::RankFailed { at, failed: self.job.named(), lock_of: None }
     }
 
     /// What the allocator, asked for that many bytes, has said.

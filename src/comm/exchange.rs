@@ -202,8 +202,8 @@ impl Collective<'_> {
         mapping.write(at, bytemuck::bytes_of(what))?;
         mapping.write(at + HEAD, &mine[..mine.len().min(CHUNK)])?;
         let round = &mut self.meeting.round;
-        sync::collective(&room.words.barrier, comm.size(), round, &context.waiter())
-            .map_err(|failed| context.job_failed(failed, comm.place(self.call)))?;
+        sync::collective(&room.words.barrier, comm.size(), round, &comm.waiter())
+            .map_err(|failed| comm.rank_failed(failed, comm.place(self.call)))?;
         staged.check(what)?;
         Ok(staged)
     }

@@ -30,7 +30,8 @@ use crate::call::Call;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::Word32;
+use crate::prim::{JobFailed, Waiter, Word32};
+use crate::shm::Scope;
 use crate::sync::Round;
 use crate::universe::Context;
 pub(crate) use exchange::Collective;
@@ -69,6 +70,8 @@ pub struct Comm {
 struct Inner {
     context: Arc<Context>,
     group: Group,
+    /// The ranks whose failure ends the waits of this one.
+    scope: Scope,
     rank: u32,
     /// `None` for a communicator of one rank.
     room: Option<Room>,
@@ -98,9 +101,11 @@ struct Meeting {
 impl Inner {
     fn new(context: Arc<Context>, group: Group, room: Option<Room>) -> Inner {
         let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
+        let scope = context.scope(group.world_ranks().iter().copied());
         Inner {
             context,
             group,
+            scope,
             rank,
             room,
             meeting: Mutex::default(),
@@ -205,6 +210,31 @@ impl Comm {
 
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.context
+    }
+
+    /// How this rank waits for others of the communicator.
+    #[inline]
+    pub(crate) fn waiter(&self) -> Waiter<'_> {
+        self.context().waiter_in(&self.inner.scope)
+    }
+
+    /// The error of such a wait that ended because one of them failed.
+    #[cold]
+    pub(crate) fn rank_failed(&self, _: JobFailed, at: Place) -> Error {
+        Error::RankFailed { at, failed: self.first_failed(), lock_of: None }
+    }
+
+    /// Which rank of the job to name in such an error.
+    #[cold]
+    pub(crate) fn first_failed(&self) -> u32 {
+        self.inner.scope.named()
+    }
+
+    /// The rank of the job that is rank `rank` here, if it has failed.
+    #[cold]
+    pub(crate) fn failed_rank(&self, rank: u32) -> Option<u32> {
+        let world = self.inner.group.world_ranks().get(rank as usize)?;
+        self.inner.scope.failed().find(|failed| failed == world)
     }
 
     #[cold]

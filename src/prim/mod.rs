@@ -30,7 +30,7 @@ pub use crossbeam_utils::CachePadded;
 pub use machine::{FailedWord, Patience, Word32, Word64, planted};
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site, Step};
-pub use wait::{JobFailed, Waiter};
+pub use wait::{Failure, JobFailed, Waiter};
 
 /// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with the place it stands at.
 ///

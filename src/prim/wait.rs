@@ -6,6 +6,18 @@
 
 use super::{FailedWord, Fault, ParkWord, Patience, planted};
 
+/// What ends a wait that may never be satisfied any more.
+pub trait Failure {
+    /// Whether the wait is over; once true, it stays so.
+    fn is_set(&self) -> bool;
+}
+
+impl Failure for FailedWord {
+    fn is_set(&self) -> bool {
+        FailedWord::is_set(self)
+    }
+}
+
 /// A wait ended because the job has failed: a rank died, or the launcher is ending the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFailed;
@@ -13,8 +25,8 @@ pub struct JobFailed;
 /// How this process waits: its patience, and the word that ends every wait.
 #[derive(Clone, Copy)]
 pub struct Waiter<'a> {
-    /// Set once by the launcher when a rank has failed.
-    pub failed: &'a FailedWord,
+    /// Set by the launcher when a rank has failed that somebody waits for.
+    pub failed: &'a dyn Failure,
     /// Which tier to wait in, learnt from earlier waits of this process.
     pub patience: &'a Patience,
 }

@@ -16,6 +16,7 @@ mod copy;
 mod directory;
 mod heap;
 mod layout;
+mod notice;
 mod numa;
 mod os;
 mod process;
@@ -30,11 +31,10 @@ pub(crate) use copy::{copy, copy_past};
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
+pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
 pub(crate) use process::{Piece, Process, admit};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
-pub(crate) use segment::{
-    Advice, NoticeBoard, Placed, PlacedSlice, RankSlot, Segment, WindowHeader,
-};
+pub(crate) use segment::{Advice, Placed, PlacedSlice, RankSlot, Segment, WindowHeader};
 pub(crate) use span::{Span, range_at};
 pub(crate) use strip::{Lane, Strip, copy_strip};

@@ -63,7 +63,7 @@ impl Win {
             };
             let (words, ranks) = (&self.words.fence, self.comm.size());
             let announce = || self.announce_fence(opens);
-            let waiter = self.context().waiter();
+            let waiter = self.waiter();
             let passed = sync::fence(words, ranks, &mut round, kind, announce, &waiter);
             waiting.end(|turn| {
                 turn.fence_round = round;
@@ -105,7 +105,7 @@ impl Win {
     /// before their arrival is known.
     pub(crate) fn await_latest_fence(&self, call: Call) -> Result<()> {
         let round = self.turn().fence_round;
-        sync::passed(&self.words.fence, round, &self.context().waiter())
+        sync::passed(&self.words.fence, round, &self.waiter())
             .map_err(|failed| self.job_failed(failed, call))
     }
 
@@ -215,7 +215,7 @@ impl Win {
                 (origins, turn.pscw.completes_seen, waiting)
             };
             let words = &self.words_of(self.comm.rank()).pscw;
-            let waited = sync::wait(words, origins, &mut seen, &self.context().waiter());
+            let waited = sync::wait(words, origins, &mut seen, &self.waiter());
             waiting.end(|turn| {
                 turn.pscw.completes_seen = seen;
                 if waited.is_ok() {
@@ -271,7 +271,7 @@ impl Win {
     }
 
     fn await_post(&self, target: u32, known: &mut BTreeMap<u32, Posts>) -> Result<()> {
-        let waiter = self.context().waiter();
+        let waiter = self.waiter();
         let failed = |failed| self.job_failed(failed, Call::Start);
         let posts = match known.entry(target) {
             Entry::Occupied(posts) => posts.into_mut(),

@@ -3,7 +3,7 @@
 use super::Win;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::prim::{Step, step};
+use crate::prim::{JobFailed, Step, step};
 use crate::shm::AllocError;
 
 impl Win {
@@ -68,6 +68,9 @@ impl Win {
 
     /// What the allocator said, as an error of `call`.
     pub(super) fn heap_error(&self, call: Call, error: AllocError, requested: u64) -> Error {
-        self.context().refusal(error, self.place(call), requested)
+        match error {
+            AllocError::JobFailed => self.job_failed(JobFailed, call),
+            error => self.context().refusal(error, self.place(call), requested),
+        }
     }
 }

@@ -29,7 +29,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{JobFailed, Word32};
+use crate::prim::{JobFailed, Waiter, Word32};
 use crate::shm::{Placed, PlacedSlice, Span};
 use crate::sync::{RankWords, WindowWords};
 use crate::universe::{Context, InCall};
@@ -207,6 +207,12 @@ impl Win {
         self.comm.context()
     }
 
+    /// How this rank waits for others of the window.
+    #[inline]
+    pub(crate) fn waiter(&self) -> Waiter<'_> {
+        self.comm.waiter()
+    }
+
     #[inline]
     pub(crate) fn enter(&self, call: Call) -> InCall<'_> {
         self.context().enter(call, self.block)
@@ -246,7 +252,7 @@ impl Win {
 
     #[cold]
     pub(crate) fn job_failed(&self, failed: JobFailed, call: Call) -> Error {
-        self.context().job_failed(failed, self.place(call))
+        self.comm.rank_failed(failed, self.place(call))
     }
 
     #[inline]

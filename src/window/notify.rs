@@ -117,7 +117,7 @@ impl Win {
             self.check_count(call, counter, count)?;
             let _turn = consumed.turn.lock().unwrap_or_else(PoisonError::into_inner);
             let mut seen = consumed.count.load();
-            notify::wait(word, &mut seen, count, &self.context().waiter())
+            notify::wait(word, &mut seen, count, &self.waiter())
                 .map_err(|failed| self.job_failed(failed, call))?;
             consumed.count.store(seen);
             Ok(())

@@ -55,7 +55,7 @@ impl Win {
 
     fn await_lock(&self, lock_type: LockType, target: u32, queueing: Queueing) -> Result<()> {
         let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
-        let waiter = self.context().waiter();
+        let waiter = self.waiter();
         sync::lock(window, words, lock_type, self.comm.rank(), queueing, &waiter)
             .map_err(|_| self.lock_failed(target))
     }
@@ -63,9 +63,10 @@ impl Win {
     /// The error of a wait for a lock that ended because the job failed.
     #[cold]
     fn lock_failed(&self, target: u32) -> Error {
-        let failed = self.context().first_failed();
-        let lock_of = (self.words_of(target).lock.owner() == Some(failed)).then_some(target);
-        Error::RankFailed { at: self.place(Call::Lock), failed, lock_of }
+        let owner = self.words_of(target).lock.owner();
+        let owner = owner.and_then(|rank| self.comm.failed_rank(rank));
+        let failed = owner.unwrap_or_else(|| self.comm.first_failed());
+        Error::RankFailed { at: self.place(Call::Lock), failed, lock_of: owner.map(|_| target) }
     }
 
     /// `MPI_Win_unlock` (MPI-2.2 §11.4.3): the epoch's operations are complete at origin and
@@ -108,7 +109,7 @@ impl Win {
                 self.begin_waiting(&mut turn, Call::LockAll, BOTH)?
             };
             let words = (!assert.is_nocheck()).then_some(&*self.words.lock_all);
-            sync::lock_all(words, &self.context().waiter())
+            sync::lock_all(words, &self.waiter())
                 .map_err(|failed| self.job_failed(failed, Call::LockAll))?;
             self.leave_fence();
             waiting.end(|_| self.epochs.locked_all(assert.is_nocheck()));

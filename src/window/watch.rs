@@ -104,7 +104,7 @@ impl Win {
             done
         };
         let bell = &self.words_of(rank).bell;
-        watch::until(&self.words.watchers, bell, look, &self.context().waiter())
+        watch::until(&self.words.watchers, bell, look, &self.waiter())
             .map_err(|failed| self.job_failed(failed, call))?;
         found.take().expect("the wait ends with something found")
     }
