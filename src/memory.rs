@@ -148,6 +148,8 @@ impl<T: Element> Drop for Memory<T> {
             Owner::Vec { capacity } => drop(self.vec(*capacity)),
             Owner::Segment { context, block, .. } => {
                 let Some(context) = context.upgrade() else { return };
+                // A panic shall be reported in the call that it happened in.
+                let _call = (!std::thread::panicking()).then(|| context.enter(Call::FreeMem, 0));
                 // Nobody is left to tell: the job has failed, or the segment is damaged.
                 let _ = context.segment.heap().free(*block, &context.waiter());
             }

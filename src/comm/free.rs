@@ -52,6 +52,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let room = self.room.as_ref().filter(|room| self.freed.load() != 0 && room.block != 0);
         if let Some(room) = room {
+            let _call = self.context.enter(Call::CommFree, 0);
             // It fails when the job has failed, which ends the memory too.
             let _ = room.leave(&self.context, self.group.size());
         }

@@ -140,6 +140,7 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`].
     #[inline(always)]
     pub fn flush(&self, target: Rank) -> Result<()> {
+        let _call = self.enter(Call::Flush);
         let is_rank = (target.0 as usize) < self.parts.len();
         if is_rank && matches!(self.epochs.access(), Access::LockedAll { .. }) {
             self.flush_rank(target.0);
@@ -171,6 +172,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn flush_all(&self) -> Result<()> {
+        let _call = self.enter(Call::FlushAll);
         self.handled(self.check_flush_all(Call::FlushAll))?;
         sync::flush_all();
         self.ring_all();
@@ -183,6 +185,7 @@ impl Win {
     /// # Errors
     /// As [`Win::flush`].
     pub fn flush_local(&self, target: Rank) -> Result<()> {
+        let _call = self.enter(Call::FlushLocal);
         self.handled(self.check_flush(Call::FlushLocal, target))?;
         sync::flush_local();
         Ok(())
@@ -193,6 +196,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn flush_local_all(&self) -> Result<()> {
+        let _call = self.enter(Call::FlushLocalAll);
         self.handled(self.check_flush_all(Call::FlushLocalAll))?;
         sync::flush_local_all();
         Ok(())
@@ -202,6 +206,7 @@ impl Win {
     /// rank's loads and stores of the window before it against those after it, and against its
     /// synchronisation with others. Allowed in any epoch and in none. Local; never blocks.
     pub fn sync(&self) {
+        let _call = self.enter(Call::WinSync);
         sync::win_sync();
         match self.flavour {
             // Its stores may have gone to any part.
