@@ -25,7 +25,7 @@ pub fn before(_: Event) {}
 #[cfg(all(not(loom), feature = "test-hooks"))]
 pub use recorder::{before, delay, record};
 #[cfg(all(not(loom), feature = "test-hooks"))]
-pub use trap::{name_of, named, set_trap};
+pub use trap::{name_of, named, names, set_trap};
 
 #[cfg(all(not(loom), feature = "test-hooks"))]
 #[path = "trap.rs"]

@@ -36,6 +36,11 @@ events! {
         MidAccumulate;
 }
 
+/// The names of all events.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    EVENTS.iter().map(|(_, name)| *name)
+}
+
 /// The event of that name.
 pub fn named(name: &str) -> Option<Event> {
     EVENTS.iter().find(|(_, own)| *own == name).map(|(event, _)| *event)

@@ -33,7 +33,7 @@ pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
-pub(crate) use process::{Piece, Process, admit};
+pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
 pub(crate) use segment::{Advice, Placed, PlacedSlice, RankSlot, Segment, WindowHeader};
 pub(crate) use span::{Span, range_at};

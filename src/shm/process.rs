@@ -172,6 +172,11 @@ fn in_batches(pieces: &[Piece], mut transfer: impl FnMut(&[Piece]) -> Result<usi
     Ok(())
 }
 
+/// Whether the kernel says that there is no such process, or none that has memory any more.
+pub(crate) fn is_gone(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(nix::errno::Errno::ESRCH as i32)
+}
+
 /// Lets `tracer` and its descendants reach this process's private memory, where the system
 /// restricts that to named processes (Yama).
 pub(crate) fn admit(tracer: u32) {

@@ -140,7 +140,6 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`].
     #[inline(always)]
     pub fn flush(&self, target: Rank) -> Result<()> {
-        let _call = self.enter(Call::Flush);
         let is_rank = (target.0 as usize) < self.parts.len();
         if is_rank && matches!(self.epochs.access(), Access::LockedAll { .. }) {
             self.flush_rank(target.0);

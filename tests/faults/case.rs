@@ -39,6 +39,8 @@ pub const SEGMENTS: [&str; 3] = ["memfd", "posix", "named"];
 pub enum What {
     /// Rank `rank` does `action` when it comes to `site` the `nth` time.
     Site { rank: u32, site: String, nth: u64, action: &'static str },
+    /// Several ranks kill themselves: a list of `rank:site:nth:kill`, with commas.
+    Several { faults: String },
     /// SIGKILL of a rank so many microseconds after the start.
     Rank { rank: u32, micros: u64 },
     /// A blow to the launcher so many microseconds after the start.
@@ -60,6 +62,7 @@ impl fmt::Display for Case {
             What::Site { rank, site, nth, action } => {
                 write!(f, "site {rank}:{site}:{nth}:{action}")
             }
+            What::Several { faults } => write!(f, "several {faults}"),
             What::Rank { rank, micros } => write!(f, "rank {rank} {micros}"),
             What::Launcher { blow, micros } => {
                 write!(f, "launcher {} {micros}", name_of(*blow))
@@ -87,6 +90,7 @@ pub fn read(text: &str) -> Option<Case> {
             let (rank, nth) = (rank.parse().ok()?, nth.parse().ok()?);
             What::Site { rank, site: site.to_owned(), nth, action: known(&ACTIONS, action)? }
         }
+        ["several", faults] => What::Several { faults: faults.to_owned() },
         ["rank", rank, micros] => {
             What::Rank { rank: rank.parse().ok()?, micros: micros.parse().ok()? }
         }

@@ -81,6 +81,7 @@ fn seen(case: &Case) -> Seen {
         What::Site { rank, site, nth, action } => {
             ((FAULT, format!("{rank}:{site}:{nth}:{action}")), false)
         }
+        What::Several { faults } => ((FAULT, faults.clone()), false),
         What::Rank { .. } => ((WALK, "endless".to_owned()), false),
         What::Launcher { blow, .. } => match blow {
             Blow::CloseOutput => ((WALK, "chatty".to_owned()), true),
@@ -91,7 +92,7 @@ fn seen(case: &Case) -> Seen {
     let (mut rank, mut blow) = (None, None);
     match case.what {
         What::Site { action: "stop", .. } => job.let_go_on(),
-        What::Site { .. } => {}
+        What::Site { .. } | What::Several { .. } => {}
         What::Rank { micros, .. } => {
             job.sleep_until(micros);
             (rank, blow) = job.kill_rank(case);

@@ -9,7 +9,8 @@
 //! ```text
 //! cargo test --all-features --test faults                                     the short form
 //! cargo test --all-features --test faults -- --ignored --nocapture slice      500 faults and more
-//! cargo test --all-features --test faults -- --ignored --nocapture full       10,000 and more, and times
+//! cargo test --all-features --test faults -- --ignored --nocapture full       10,000 and more
+//! cargo test --all-features --test faults -- --ignored --nocapture times      until all are gone
 //! ONESIDED_TEST_CASE='…' cargo test --all-features --test faults -- --ignored --nocapture one_case
 //! ```
 //!
@@ -32,7 +33,7 @@ mod walk;
 
 use case::Blow;
 use choices::Choices;
-use onesided::hooks::{name_of, record};
+use onesided::hooks::{name_of, names, record};
 use onesided::{Universe, launch};
 use plan::Extent;
 use std::collections::BTreeMap;
@@ -112,33 +113,40 @@ fn campaign(extent: &Extent, at_once: u64) -> u64 {
 
 #[test]
 fn every_site_once_and_some_at_random() {
-    let faults = campaign(&Extent { each: 1, one_in: 21, ranks_killed: 12, launchers: 14 }, 3);
+    let faults =
+        campaign(&Extent { each: 1, one_in: 21, several: 6, ranks_killed: 12, launchers: 16 }, 3);
     assert!(faults > 60, "{faults} faults");
 }
 
 #[test]
 #[ignore = "500 faults"]
 fn slice() {
-    let faults = campaign(&Extent { each: 1, one_in: 4, ranks_killed: 150, launchers: 105 }, 4);
+    let faults =
+        campaign(&Extent { each: 1, one_in: 4, several: 30, ranks_killed: 120, launchers: 100 }, 4);
     assert!(faults >= 500, "{faults} faults");
 }
 
 #[test]
-#[ignore = "more than 10,000 faults, and times"]
+#[ignore = "more than 10,000 faults"]
 fn full() {
-    times(&[(8, None, 300), (64, None, 100), (8, Some(Blow::KillGuard), 100)]);
-    times(&[(8, Some(Blow::KillSupervisor), 100), (64, Some(Blow::KillGuard), 50)]);
-    let faults = campaign(&Extent { each: 5, one_in: 1, ranks_killed: 3000, launchers: 1050 }, 4);
+    let faults = campaign(
+        &Extent { each: 5, one_in: 1, several: 300, ranks_killed: 3000, launchers: 2000 },
+        4,
+    );
     assert!(faults >= 10_000, "{faults} faults");
 }
 
-/// One job at a time, so that only what else the machine does delays it.
-fn times(series: &[(u32, Option<Blow>, u64)]) {
+/// How long it takes until all are gone; one job at a time, so that only what else the machine does
+/// delays it.
+#[test]
+#[ignore = "650 faults, one after another"]
+fn times() {
     let mut choices = Choices(fresh_seed());
-    let run = |(ranks, blow, count): &(u32, Option<Blow>, u64)| {
-        campaign::times(*ranks, *blow, *count, &mut choices)
-    };
-    let all: Vec<_> = series.iter().map(run).collect();
+    let (guard, supervisor) = (Some(Blow::KillGuard), Some(Blow::KillSupervisor));
+    let series = [(8, None, 300), (8, guard, 100), (8, supervisor, 100)];
+    let large = [(64, None, 100), (64, guard, 50), (64, supervisor, 50)];
+    let run = |(ranks, blow, count)| campaign::times(ranks, blow, count, &mut choices);
+    let all: Vec<_> = series.into_iter().chain(large).map(run).collect();
     println!("\n{}", table::write_times(&all));
     assert!(all.iter().all(|times| times.wrong == 0), "see above");
 }
@@ -153,6 +161,23 @@ fn one_case() {
     let happened = if verdict.hit { "the fault happened" } else { "the fault did not happen" };
     println!("{happened}; all were gone after {:?}\n{}", verdict.took, verdict.output);
     assert!(verdict.wrong.is_empty(), "see above");
+}
+
+#[test]
+fn the_docs_name_every_site() {
+    let docs = include_str!("../../docs/faults.md");
+    let (rows, _) = docs.split_once("## What was found").expect("the results follow the rows");
+    for site in names() {
+        assert!(rows.contains(&format!("`{site}`")), "{site}");
+    }
+}
+
+#[test]
+fn a_site_that_does_not_exist_is_an_error() {
+    let case = case::read("2 plain memfd site 1:Nowhere:1:kill").expect("a case");
+    let verdict = job::run(&case);
+    let problem = "ONESIDED_FAULT=1:Nowhere:1:kill: there is no site 'Nowhere'";
+    assert!(!verdict.hit && verdict.output.contains(problem), "{}", verdict.output);
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub struct Extent {
     pub each: u64,
     /// Of those at sites, one in so many; which, the seed decides.
     pub one_in: u64,
+    /// Jobs in which several ranks die.
+    pub several: u64,
     pub ranks_killed: u64,
     pub launchers: u64,
 }
@@ -46,25 +48,46 @@ pub fn cases(extent: &Extent, seed: u64) -> Vec<Case> {
     let mut choices = Choices(seed);
     let mut cases = Vec::new();
     for ranks in SIZES {
-        at_sites(&mut cases, ranks, extent, &mut choices);
+        let mut sites = BTreeMap::new();
+        for ((site, rank), times) in passed(ranks) {
+            sites.entry(site).or_insert_with(Vec::new).push((rank, times));
+        }
+        at_sites(&mut cases, ranks, &sites, extent, &mut choices);
+        for _ in 0..extent.several / SIZES.len() as u64 {
+            cases.push(several(ranks, &sites, &mut choices));
+        }
     }
     for _ in 0..extent.ranks_killed {
         cases.push(rank_killed(&mut choices));
     }
     for blow in 0..extent.launchers {
-        cases.push(launcher_struck(BLOWS[blow as usize % BLOWS.len()].1, &mut choices));
+        // Every other blow is one that the launcher cannot feel coming.
+        let blow = match blow % 4 {
+            0 => Blow::KillGuard,
+            1 => Blow::KillSupervisor,
+            _ => BLOWS[2 + blow as usize / 2 % (BLOWS.len() - 2)].1,
+        };
+        cases.push(launcher_struck(blow, &mut choices));
     }
     let order = choices.permutation(cases.len() as u64);
     order.into_iter().map(|at| cases[at as usize].clone()).collect()
 }
 
-fn at_sites(cases: &mut Vec<Case>, ranks: u32, extent: &Extent, choices: &mut Choices) {
-    let mut sites: BTreeMap<String, Vec<(u32, u64)>> = BTreeMap::new();
-    for ((site, rank), times) in passed(ranks) {
-        sites.entry(site).or_default().push((rank, times));
-    }
+/// By site: which ranks pass it, and how often.
+type Sites = BTreeMap<String, Vec<(u32, u64)>>;
+
+fn at_sites(
+    cases: &mut Vec<Case>,
+    ranks: u32,
+    sites: &Sites,
+    extent: &Extent,
+    choices: &mut Choices,
+) {
     for (site, passed) in sites {
-        for action in ACTIONS {
+        // No code of the program runs inside the allocator, so that nothing panics there; and who
+        // did would keep it from itself.
+        let can = |action: &&&str| **action != "panic" || !site.starts_with("Heap");
+        for action in ACTIONS.iter().filter(can) {
             for _ in 0..extent.each {
                 let (rank, times) = passed[choices.below(passed.len() as u64) as usize];
                 let nth = 1 + choices.below(times);
@@ -75,6 +98,24 @@ fn at_sites(cases: &mut Vec<Case>, ranks: u32, extent: &Extent, choices: &mut Ch
             }
         }
     }
+}
+
+/// From two ranks to all of them die at the same site, or each at its own.
+fn several(ranks: u32, sites: &Sites, choices: &mut Choices) -> Case {
+    let names: Vec<&String> = sites.keys().collect();
+    let (together, any) = (choices.below(2) == 0, choices.below(names.len() as u64) as usize);
+    let victims = choices.permutation(ranks.into());
+    let count = 2 + choices.below(u64::from(ranks) - 1) as usize;
+    let mut faults = Vec::new();
+    for victim in &victims[..count] {
+        let at = if together { any } else { choices.below(names.len() as u64) as usize };
+        let passed = sites[names[at]].iter().find(|(rank, _)| u64::from(*rank) == *victim);
+        // All meet everywhere, but only some allocate.
+        let (site, times) = passed.map_or(("FencePre", 1), |(_, times)| (names[at], *times));
+        faults.push(format!("{victim}:{site}:{}:kill", 1 + choices.below(times)));
+    }
+    let what = What::Several { faults: faults.join(",") };
+    Case { ranks, wrapper: "plain", segment: "memfd", what }
 }
 
 /// A rank is killed while the job starts, or while it runs.

@@ -62,6 +62,7 @@ impl Table {
     pub fn add(&mut self, case: &Case, verdict: &Verdict) {
         let (row, column) = match &case.what {
             What::Site { site, action, .. } => (format!("`{site}`"), (*action).to_owned()),
+            What::Several { .. } => ("several ranks at once".to_owned(), "kill".to_owned()),
             What::Rank { .. } => ("a rank, at a random time".to_owned(), "kill".to_owned()),
             What::Launcher { blow, .. } => {
                 (format!("the launcher: {}", name_of(*blow)), case.wrapper.to_owned())
