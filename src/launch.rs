@@ -8,14 +8,19 @@
 
 #[cfg(feature = "test-hooks")]
 mod fault;
+mod observe;
 
-use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::prim::{Step, step};
-use crate::shm::{File, Kind, Layout, NoticeBoard, Segment, WindowHeader};
+use crate::shm::{File, Kind, Layout, NoticeBoard, Segment};
 use crate::shm::{admit, duplicate, nonce, page_size, total_memory};
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
+
+pub use observe::{
+    AwaitedKind, AwaitedRead, Observed, RankStatus, Sleep, Standing, View, is_of_another_version,
+    monotonic,
+};
 
 /// Rank of the process in the job.
 pub const ENV_RANK: &str = "ONESIDED_RANK";
@@ -66,19 +71,6 @@ pub enum OnFailure {
     End,
     /// The other ranks go on, and get errors where they would wait for the one that failed.
     Continue,
-}
-
-/// Where a rank stands, as it has said itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RankStatus {
-    /// It has mapped the segment.
-    pub joined: bool,
-    /// It has left the job in good order.
-    pub finished: bool,
-    /// The call it is in.
-    pub call: Call,
-    /// The name of the window that the call is on.
-    pub window: Option<String>,
 }
 
 /// The launcher's half of a job.
@@ -151,17 +143,12 @@ impl Job {
 
     /// What rank `rank` has said of itself.
     pub fn status(&self, rank: u32) -> Result<RankStatus> {
-        let slot = self.segment.slot(rank)?;
-        let (call, window) = slot.doing();
-        Ok(RankStatus {
-            joined: slot.joined.load() != 0,
-            finished: slot.finished.load() != 0,
-            call,
-            window: match window {
-                0 => None,
-                at => self.segment.mapping().view::<WindowHeader>(at).ok().map(|w| w.name()),
-            },
-        })
+        self.view().status(rank)
+    }
+
+    /// What all ranks say of themselves.
+    pub fn view(&self) -> View<'_> {
+        View::of(&self.segment)
     }
 
     /// A rank has failed: ends every wait for it, and every wait of a job that does not go on. The

@@ -4,10 +4,10 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
-use crate::prim::{JobFailed, Patience, Step, Waiter, step};
+use crate::prim::{Account, JobFailed, Patience, Step, WaitRecord, Waiter, step};
 use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment};
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::panic::Location;
+use std::sync::{Arc, Mutex};
 
 /// Whether this process has joined its job. A lock and not a cell: a second thread may try too.
 static JOINED: Mutex<bool> = Mutex::new(false);
@@ -45,6 +45,7 @@ impl Universe {
             let what = format!("another process has joined it as rank {} before", context.rank);
             return Err(Error::NotInJob { what });
         }
+        context.slot.pid.store(std::process::id());
         *joined = true;
         step(Step::Joined);
         Ok(Universe { world, myself })
@@ -124,12 +125,30 @@ impl Context {
     /// How this process waits for the ranks of a scope.
     #[inline]
     pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
-        Waiter { failed: scope, patience: &self.patience }
+        Waiter { rank: self.rank, failed: scope, patience: &self.patience, account: None }
+    }
+
+    /// As [`Context::waiter_in`], in a call that the program has made at `at`; asleep, it says by
+    /// `tell` what it waits for.
+    #[inline]
+    pub(crate) fn telling_waiter<'a>(
+        &'a self,
+        scope: &'a Scope,
+        at: &'static Location<'static>,
+        tell: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        let account = Some(Account { record: &self.slot.wait, at, tell });
+        Waiter { account, ..self.waiter_in(scope) }
     }
 
     /// The scope of some ranks of the job.
     pub(crate) fn scope(&self, ranks: impl IntoIterator<Item = u32>) -> Scope {
         Scope::of(&self.notice, ranks)
+    }
+
+    /// Where words that ranks meet at are in the segment.
+    pub(crate) fn meeting<T>(&self, words: &T) -> u64 {
+        self.segment.offset_of(std::ptr::from_ref(words).cast(), 0).unwrap_or_default()
     }
 
     /// Says in the segment which call this rank is in, until the guard is dropped.

@@ -60,6 +60,8 @@ pub const SITES: &[Site] = &[
 pub const FAULTS: &[Fault] = &[
     Fault::BarrierReset,
     Fault::BarrierEarly,
+    Fault::GivesUpAlone,
+    Fault::GivenUpStillCounts,
     Fault::RunsAhead,
     Fault::PostSlotShared,
     Fault::PostStale,
@@ -153,6 +155,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
         Fault::BarrierEarly => &["fence/neighbours x"],
+        Fault::GivesUpAlone | Fault::GivenUpStillCounts => &["agreement/fences"],
         Fault::RunsAhead => &["fence/kinds that disagree x"],
         Fault::PostSlotShared => &["pscw/two targets in turn x"],
         Fault::PostStale => &["pscw/ring x"],

@@ -12,6 +12,7 @@ use crate::info::Info;
 use crate::shm::room_bytes;
 use bytemuck::{Pod, Zeroable};
 use std::collections::{BTreeMap, HashMap};
+use std::panic::Location;
 use std::sync::{Arc, RwLock};
 
 /// By what [`Comm::split_type`] splits (MPI-4.1 §7.4.2).
@@ -33,12 +34,14 @@ impl Comm {
     /// # Errors
     /// [`Error::Attribute`] on all ranks if a copy callback of any of them refuses;
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn dup(&self) -> Result<Comm> {
+        let line = Location::caller();
         self.within(Call::CommDup, || {
             let at = self.place(Call::CommDup);
             let attributes = self.inner.attributes.copy(&at, self);
             let group = self.group();
-            let block = self.begin(Call::CommDup).and_then(|mut dup| {
+            let block = self.begin(Call::CommDup, line).and_then(|mut dup| {
                 let blocks = dup.rooms(std::slice::from_ref(&group), attributes.is_err())?;
                 Ok(blocks[0])
             });
@@ -57,6 +60,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::dup`].
+    #[track_caller]
     pub fn dup_with_info(&self, info: &Info) -> Result<Comm> {
         let _ignored = info;
         self.dup()
@@ -72,6 +76,7 @@ impl Comm {
     /// [`Error::Group`] on all ranks if the members of a group give different ones, and on a rank
     /// whose group is not part of this communicator (the others then get [`Error::Mismatch`]);
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Comm>> {
         self.collectively(Call::CommCreate, |create| {
             let mut mine = vec![u32::MAX; self.size() as usize];
@@ -95,6 +100,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn split(&self, colour: Option<u32>, key: i32) -> Result<Option<Comm>> {
         self.collectively(Call::CommSplit, |split| {
             let wish = [colour.map_or(-1, i64::from), i64::from(key)];
@@ -118,6 +124,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::split`].
+    #[track_caller]
     pub fn split_type(
         &self,
         split_type: Option<SplitType>,

@@ -14,8 +14,9 @@ use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
-use crate::prim::Word64;
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word64};
 use crate::shm::{Failure, RegistryWords, RoomWords, room_bytes, room_stages};
+use std::panic::Location;
 
 const CALL: Call = Call::CommCreateGroup;
 /// Set in the number of a member that has come.
@@ -33,20 +34,27 @@ impl Comm {
     /// [`Error::Group`] if this rank is not in `group`, or some of `group` not in this
     /// communicator; [`Error::NoMemory`] on all members; [`Error::Communicator`] if another thread
     /// of this rank waits in a call with the same group and tag; [`Error::RankFailed`].
+    #[track_caller]
     pub fn create_group(&self, group: &Group, tag: u32) -> Result<Comm> {
+        let at = Location::caller();
         self.within(CALL, || {
             self.check_subgroup(CALL, group)?;
             if group.rank_of_world(self.context().rank).is_none() {
                 let problem = "this rank is not in the group".to_owned();
                 return Err(Error::Group { at: self.place(CALL), problem });
             }
-            let block = if group.size() == 1 { 0 } else { self.await_members(group, tag)? };
+            let block = if group.size() == 1 { 0 } else { self.await_members(group, tag, at)? };
             self.child(group.clone(), block, Attributes::default())
         })
     }
 
     /// The block of the room of `group`, when all its members have come for it.
-    fn await_members(&self, group: &Group, tag: u32) -> Result<u64> {
+    fn await_members(
+        &self,
+        group: &Group,
+        tag: u32,
+        at: &'static Location<'static>,
+    ) -> Result<u64> {
         let context = self.context();
         let failed = |failed| context.job_failed(failed, self.place(CALL));
         let parent = self.inner.room.as_ref().map_or(0, |room| room.block);
@@ -54,12 +62,23 @@ impl Comm {
         let wish = Wish { comm: self, registry, parent, tag, group };
         let waiter = context.waiter();
         let block =
-            registry.lock.run(REGISTRY_SITES, &waiter, || wish.come()).map_err(failed)??;
+            registry.lock.run(REGISTRY_SITES, &waiter, |_| wish.come()).map_err(failed)??;
         let words = context.segment.mapping().view::<RoomWords>(block)?;
-        waiter.until(&words.arrived, |arrived| arrived >= group.size()).map_err(failed)?;
+        let tell = |record: &WaitRecord| {
+            record.say(&Awaited {
+                kind: AwaitedKind::Arrival,
+                others: group.world_ranks(),
+                come: words.arrived.load(),
+                awaited: group.size(),
+                meeting: block,
+                ..Awaited::default()
+            });
+        };
+        let telling = self.telling_waiter(at, &tell);
+        telling.until(&words.arrived, |arrived| arrived >= group.size()).map_err(failed)?;
         // In the registry behind the last one to come: what the members have written there lies
         // where they may now stage.
-        registry.lock.run(REGISTRY_SITES, &waiter, || ()).map_err(failed)?;
+        registry.lock.run(REGISTRY_SITES, &waiter, |_| ()).map_err(failed)?;
         Ok(block)
     }
 }

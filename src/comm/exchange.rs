@@ -7,10 +7,12 @@ use crate::datatype::{Datatype, Element};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
+use crate::prim::{Awaited, AwaitedKind, WaitRecord};
 use crate::shm::{STAGE_BYTES, Stage};
-use crate::sync;
+use crate::sync::{self, BarrierWords, Round};
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
+use std::panic::Location;
 use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 
@@ -139,12 +141,18 @@ pub(super) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
 pub(crate) struct Collective<'a> {
     pub(super) comm: &'a Comm,
     pub(super) call: Call,
+    /// The program's line that made the call.
+    at: &'static Location<'static>,
     meeting: MutexGuard<'a, Meeting>,
 }
 
 impl Comm {
     /// Begins a collective, for which no other may be under way on this rank.
-    pub(crate) fn begin(&self, call: Call) -> Result<Collective<'_>> {
+    pub(crate) fn begin(
+        &self,
+        call: Call,
+        at: &'static Location<'static>,
+    ) -> Result<Collective<'_>> {
         let meeting = match self.inner.meeting.try_lock() {
             Ok(meeting) => meeting,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -153,23 +161,44 @@ impl Comm {
                 return Err(self.problem(call, problem));
             }
         };
-        Ok(self.begun(call, meeting))
+        Ok(self.begun(call, at, meeting))
     }
 
     /// As [`Comm::begin`], but waits for a collective of another thread: for the calls of a window,
     /// which have nothing to do with those of its communicator.
-    pub(crate) fn begin_patiently(&self, call: Call) -> Result<Collective<'_>> {
+    pub(crate) fn begin_patiently(
+        &self,
+        call: Call,
+        at: &'static Location<'static>,
+    ) -> Result<Collective<'_>> {
         if *self.thread_inside() == Some(std::thread::current().id()) {
             let problem = "a collective of this thread is under way on the communicator";
             return Err(self.problem(call, problem));
         }
         let meeting = self.inner.meeting.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.begun(call, meeting))
+        Ok(self.begun(call, at, meeting))
     }
 
-    fn begun<'c>(&'c self, call: Call, meeting: MutexGuard<'c, Meeting>) -> Collective<'c> {
+    fn begun<'c>(
+        &'c self,
+        call: Call,
+        at: &'static Location<'static>,
+        meeting: MutexGuard<'c, Meeting>,
+    ) -> Collective<'c> {
         *self.thread_inside() = Some(std::thread::current().id());
-        Collective { comm: self, call, meeting }
+        Collective { comm: self, call, at, meeting }
+    }
+
+    /// What a rank waits for at a barrier of all ranks that it has come to in round `before`.
+    pub(crate) fn arrival(&self, words: &BarrierWords, before: Round) -> Awaited<'_> {
+        Awaited {
+            kind: AwaitedKind::Arrival,
+            others: self.world_ranks(),
+            come: words.come(before, self.size()),
+            awaited: self.size(),
+            meeting: self.context().meeting(words),
+            ..Awaited::default()
+        }
     }
 
     /// The thread whose collective is under way.
@@ -201,8 +230,10 @@ impl Collective<'_> {
         let at = room.stage(Stage { rank: comm.rank(), odd });
         mapping.write(at, bytemuck::bytes_of(what))?;
         mapping.write(at + HEAD, &mine[..mine.len().min(CHUNK)])?;
-        let round = &mut self.meeting.round;
-        sync::collective(&room.words.barrier, comm.size(), round, &comm.waiter())
+        let (before, words) = (self.meeting.round, &room.words.barrier);
+        let tell = |record: &WaitRecord| record.say(&comm.arrival(words, before));
+        let waiter = comm.telling_waiter(self.at, &tell);
+        sync::collective(words, comm.size(), &mut self.meeting.round, &waiter)
             .map_err(|failed| comm.rank_failed(failed, comm.place(self.call)))?;
         staged.check(what)?;
         Ok(staged)

@@ -4,6 +4,7 @@ use super::exchange::Description;
 use super::{Comm, Inner};
 use crate::call::Call;
 use crate::error::{Error, Result};
+use std::panic::Location;
 
 impl Comm {
     /// `MPI_Comm_free` (MPI-2.2 §6.4.3): calls the delete callbacks of this rank's attributes, the
@@ -18,15 +19,17 @@ impl Comm {
     /// communicator is then not freed, and its memory stays until the job ends if no other handle
     /// is left to free it by. [`Error::Communicator`] for the job's own communicators, and those
     /// of any collective ([`Comm`]).
+    #[track_caller]
     pub fn free(self) -> Result<()> {
+        let at = Location::caller();
         self.within(Call::CommFree, || {
             let what = Description::bare(Call::CommFree);
             if self.inner.permanent {
                 let error = self.problem(Call::CommFree, "the job's own communicators stay");
-                return Err(self.begin(Call::CommFree)?.refuse(what, error));
+                return Err(self.begin(Call::CommFree, at)?.refuse(what, error));
             }
             let deleted = self.inner.attributes.delete_all(&self.place(Call::CommFree), &self);
-            let mut free = self.begin(Call::CommFree)?;
+            let mut free = self.begin(Call::CommFree, at)?;
             let staged = free.exchange(&what, &[u8::from(deleted.is_err())])?;
             let mut refusing = None;
             for rank in 0..self.size() {

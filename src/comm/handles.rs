@@ -99,6 +99,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         let _ignored = info;
         self.collectively(Call::CommSetInfo, |set| {

@@ -30,13 +30,14 @@ use crate::call::Call;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{JobFailed, Waiter, Word32};
+use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
 use crate::shm::Scope;
 use crate::sync::Round;
 use crate::universe::Context;
 pub(crate) use exchange::Collective;
 use exchange::Description;
 use room::Room;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::ThreadId;
 
@@ -164,6 +165,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.collectively(Call::Barrier, |barrier| {
             barrier.exchange(&Description::bare(Call::Barrier), &[]).map(drop)
@@ -178,12 +180,14 @@ impl Comm {
     }
 
     /// Runs the body of a collective.
+    #[track_caller]
     pub(crate) fn collectively<R>(
         &self,
         call: Call,
         body: impl FnOnce(&mut Collective<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.within(call, || body(&mut self.begin(call)?))
+        let at = Location::caller();
+        self.within(call, || body(&mut self.begin(call, at)?))
     }
 
     /// Shows an error to the communicator's handler.
@@ -218,6 +222,17 @@ impl Comm {
         self.context().waiter_in(&self.inner.scope)
     }
 
+    /// As [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
+    /// it waits for.
+    #[inline]
+    pub(crate) fn telling_waiter<'a>(
+        &'a self,
+        at: &'static Location<'static>,
+        tell: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        self.context().telling_waiter(&self.inner.scope, at, tell)
+    }
+
     /// The error of such a wait that ended because one of them failed.
     #[cold]
     pub(crate) fn rank_failed(&self, _: JobFailed, at: Place) -> Error {
@@ -231,10 +246,9 @@ impl Comm {
     }
 
     /// The rank of the job that is rank `rank` here, if it has failed.
-    #[cold]
     pub(crate) fn failed_rank(&self, rank: u32) -> Option<u32> {
         let world = self.inner.group.world_ranks().get(rank as usize)?;
-        self.inner.scope.failed().find(|failed| failed == world)
+        self.inner.scope.has_lost(*world).then_some(*world)
     }
 
     #[cold]
@@ -245,6 +259,16 @@ impl Comm {
     /// Counts a window and returns its number, the same on all ranks.
     pub(crate) fn count_window(&self) -> u32 {
         self.inner.windows.fetch_add(1)
+    }
+
+    /// The world's rank that `rank` of this communicator is, if it is one.
+    pub(crate) fn world_rank(&self, rank: u32) -> Option<u32> {
+        self.inner.group.world_ranks().get(rank as usize).copied()
+    }
+
+    /// The world's ranks that take part, in order.
+    pub(crate) fn world_ranks(&self) -> &[u32] {
+        self.inner.group.world_ranks()
     }
 
     /// The rank of this communicator that the world's rank `world` has.

@@ -7,6 +7,7 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::group::Rank;
+use std::panic::Location;
 
 impl Comm {
     /// `MPI_Bcast` (MPI-2.2 §5.4): `buffer` of the root replaces that of every rank. All lengths
@@ -16,6 +17,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn broadcast<T: Element>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
         let call = Call::Broadcast;
         self.collectively(call, |broadcast| {
@@ -31,6 +33,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::broadcast`].
+    #[track_caller]
     pub fn broadcast_vec<T: Element>(&self, buffer: &mut Vec<T>, root: Rank) -> Result<()> {
         let call = Call::Broadcast;
         self.collectively(call, |broadcast| {
@@ -49,6 +52,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn gather<T: Element>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<T>>> {
         let call = Call::Gather;
         self.collectively(call, |gather| {
@@ -67,6 +71,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         self.collectively(Call::Allgather, |allgather| allgather.allgather(mine))
     }
@@ -80,6 +85,7 @@ impl Comm {
     /// [`Error::Root`]; [`Error::Buffer`] at a root that gives nothing, [`Error::Count`] at one
     /// whose elements cannot be shared out equally (the others then get [`Error::Mismatch`]);
     /// those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn scatter<T: Element>(&self, all: Option<&[T]>, root: Rank) -> Result<Vec<T>> {
         let call = Call::Scatter;
         self.collectively(call, |scatter| {
@@ -110,6 +116,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Count`] if the elements cannot be cut equally; those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn alltoall<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         let call = Call::Alltoall;
         self.collectively(call, |alltoall| {
@@ -130,13 +137,19 @@ impl Comm {
     }
 
     /// The allgather of another collective call, which the errors then name.
-    pub(crate) fn allgather_within<T: Element>(&self, call: Call, mine: &[T]) -> Result<Vec<T>> {
-        self.begin(call)?.allgather(mine)
+    pub(crate) fn allgather_within<T: Element>(
+        &self,
+        call: Call,
+        at: &'static Location<'static>,
+        mine: &[T],
+    ) -> Result<Vec<T>> {
+        self.begin(call, at)?.allgather(mine)
     }
 }
 
 impl Collective<'_> {
     /// `buffer` of the root, a rank of the communicator, replaces that of every rank.
+    #[track_caller]
     pub(crate) fn broadcast<T: Element>(&mut self, buffer: &mut [T], root: Rank) -> Result<()> {
         let what = Description::of::<T>(self.call, buffer.len()).root(root);
         if self.comm.rank() == root.0 {
@@ -148,6 +161,7 @@ impl Collective<'_> {
     }
 
     /// The contributions of all ranks, of equal length, in rank order.
+    #[track_caller]
     pub(crate) fn allgather<T: Element>(&mut self, mine: &[T]) -> Result<Vec<T>> {
         self.collect(Description::of::<T>(self.call, mine.len()), mine, true)
     }

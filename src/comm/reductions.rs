@@ -20,6 +20,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`]; [`Error::Operation`] if `op` is not defined for `T` or not for reductions;
     /// those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn reduce<T: Element>(
         &self,
         mine: &[T],
@@ -43,6 +44,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::reduce`], but for the root.
+    #[track_caller]
     pub fn allreduce<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let what = Description::of::<T>(Call::Allreduce, mine.len()).op(op.kind());
         self.collectively(Call::Allreduce, |reduce| {
@@ -56,6 +58,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::allreduce`].
+    #[track_caller]
     pub fn scan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let what = Description::of::<T>(Call::Scan, mine.len()).op(op.kind());
         self.collectively(Call::Scan, |scan| {
@@ -70,6 +73,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::allreduce`].
+    #[track_caller]
     pub fn exscan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Option<Vec<T>>> {
         let what = Description::of::<T>(Call::Exscan, mine.len()).op(op.kind());
         self.collectively(Call::Exscan, |scan| {
@@ -85,6 +89,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Count`] if the elements cannot be cut equally; as [`Comm::allreduce`].
+    #[track_caller]
     pub fn reduce_scatter_block<T: Element>(
         &self,
         mine: &[T],
@@ -107,6 +112,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Count`] if there is not one count for each rank or they do not add up to the
     /// length of `mine`; as [`Comm::allreduce`].
+    #[track_caller]
     pub fn reduce_scatter<T: Element>(
         &self,
         mine: &[T],

@@ -18,6 +18,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`](crate::Error::Root); those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn gatherv<T: Element>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<Vec<T>>>> {
         self.collectively(Call::Gatherv, |gather| {
             let what = Description::typed::<T>(Call::Gatherv);
@@ -35,6 +36,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[track_caller]
     pub fn allgatherv<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>> {
         let what = Description::typed::<T>(Call::Allgatherv);
         self.collectively(Call::Allgatherv, |gather| gather.collectv(what, mine, true))
@@ -50,6 +52,7 @@ impl Comm {
     /// gives nothing, [`Error::Count`](crate::Error::Count) at one that gives not one slice for
     /// each rank (the others then get [`Error::Mismatch`](crate::Error::Mismatch)); those of any
     /// collective ([`Comm`]).
+    #[track_caller]
     pub fn scatterv<T: Element>(&self, parts: Option<&[&[T]]>, root: Rank) -> Result<Vec<T>> {
         let call = Call::Scatterv;
         self.collectively(call, |scatter| {
@@ -82,6 +85,7 @@ impl Comm {
     /// [`Error::Count`](crate::Error::Count) on a rank that gives not one slice for each (the
     /// others then get [`Error::Mismatch`](crate::Error::Mismatch)); those of any collective
     /// ([`Comm`]).
+    #[track_caller]
     pub fn alltoallv<T: Element>(&self, parts: &[&[T]]) -> Result<Vec<Vec<T>>> {
         let call = Call::Alltoallv;
         self.collectively(call, |alltoall| {

@@ -48,6 +48,7 @@ impl WindowOptions {
     /// # Errors
     /// As [`Window::create`], and [`Error::DispUnit`](crate::Error::DispUnit).
     #[allow(unsafe_code, reason = "the window keeps the memory that it exposes")]
+    #[track_caller]
     pub fn create<T: Element>(
         &self,
         comm: &Comm,
@@ -68,6 +69,7 @@ impl WindowOptions {
     ///
     /// # Errors
     /// As [`Window::create_dynamic`].
+    #[track_caller]
     pub fn create_dynamic<T: Element>(&self, comm: &Comm) -> Result<Window<T>> {
         let win = self.typed().create_dynamic_bytes(comm)?;
         Ok(Window { win, memory: Exposed::nothing(), elements: PhantomData })
@@ -88,6 +90,7 @@ impl<T: Element> Window<T> {
     /// them to access private memory of another; the message says what to change.
     /// [`Error::NoMemory`](crate::Error::NoMemory),
     /// [`Error::RankFailed`](crate::Error::RankFailed). The memory then stays until the job ends.
+    #[track_caller]
     pub fn create(comm: &Comm, memory: impl Into<WindowMemory<T>>) -> Result<Self> {
         WindowOptions::new().create(comm, memory)
     }
@@ -101,6 +104,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// [`Error::NoMemory`](crate::Error::NoMemory),
     /// [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn create_dynamic(comm: &Comm) -> Result<Self> {
         WindowOptions::new().create_dynamic(comm)
     }
@@ -148,6 +152,7 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// As [`Window::free`]; the memory then stays exposed until the job ends.
+    #[track_caller]
     pub fn free_and_take(self) -> Result<Vec<WindowMemory<T>>> {
         let Window { win, memory, .. } = self;
         win.free()?;

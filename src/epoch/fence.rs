@@ -39,6 +39,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// [`Error::Assertion`](crate::Error::Assertion),
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn fence<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
         self.win.fence(assert)?;
         Ok(FenceEpoch { window: self, _buffers: Buffers::new() })
@@ -53,6 +54,7 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     ///
     /// # Errors
     /// As [`Window::fence`].
+    #[track_caller]
     pub fn fence<'c>(self, assert: FenceAssert) -> Result<FenceEpoch<'w, 'c, T>> {
         let window = self.window;
         window.win.fence(assert)?;
@@ -83,6 +85,7 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     ///
     /// # Errors
     /// That of `operations`; as [`Window::fence`].
+    #[track_caller]
     pub fn step<'c, R>(
         &mut self,
         operations: impl FnOnce(&FenceStep<'_, 'c, T>) -> Result<R>,
@@ -103,6 +106,7 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     ///
     /// # Errors
     /// As [`Window::fence`].
+    #[track_caller]
     pub fn close(self, assert: FenceAssert) -> Result<()> {
         self.window.win.fence(assert | FenceAssert::NOSUCCEED)
     }

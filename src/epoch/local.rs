@@ -24,6 +24,7 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::window::{Flavour, LockAssert, LockType};
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 
 /// This rank's own part under an exclusive lock, as a slice. Dropped, it unlocks.
 #[must_use = "the lock is released when the guard is dropped"]
@@ -42,10 +43,12 @@ impl<T: Element> Window<T> {
     /// [`Error::Flavour`](crate::Error::Flavour) if the memory may be accessed otherwise than by locks of this window;
     /// [`Error::Epoch`](crate::Error::Epoch), also if any rank has a fence epoch open, in which it could access the
     /// part without a lock; [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
+        let at = Location::caller();
         self.win.handled(self.check_lendable())?;
         let own = Rank(self.win.comm().rank());
-        self.win.handled(self.win.await_latest_fence(Call::Lock))?;
+        self.win.handled(self.win.await_latest_fence(Call::Lock, at))?;
         self.win.lock(LockType::Exclusive, own, LockAssert::NONE)?;
         // Made before the check, so that the lock is released by it.
         let epoch = LocalEpoch { window: self, open: true };

@@ -36,6 +36,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
     /// [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn lock<'b>(
         &self,
         lock_type: LockType,

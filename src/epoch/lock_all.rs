@@ -26,6 +26,7 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn lock_all<'b>(&mut self, assert: LockAssert) -> Result<LockAllEpoch<'_, 'b, T>> {
         self.win.lock_all(assert)?;
         Ok(LockAllEpoch { window: self, open: true, _buffers: Buffers::new() })

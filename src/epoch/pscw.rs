@@ -43,6 +43,7 @@ impl<T: Element> AccessSide<'_, T> {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group),
     /// [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn start<'b>(
         &mut self,
         targets: &Group,
@@ -108,6 +109,7 @@ impl<T: Element> ExposureEpoch<'_, T> {
     ///
     /// # Errors
     /// [`Error::RankFailed`](crate::Error::RankFailed)
+    #[track_caller]
     pub fn wait(self) -> Result<()> {
         self.window.win.wait()
     }

@@ -34,6 +34,7 @@ impl WindowOptions {
     ///
     /// # Errors
     /// As [`Window::allocate_shared`], and [`Error::DispUnit`].
+    #[track_caller]
     pub fn allocate_shared<T: Element>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
         let unit = size_of::<T>() as u64;
         let bytes = (len as u64).saturating_mul(unit);
@@ -52,6 +53,7 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// As [`Window::allocate`].
+    #[track_caller]
     pub fn allocate_shared(comm: &Comm, len: usize) -> Result<Self> {
         WindowOptions::new().allocate_shared(comm, len)
     }

@@ -19,6 +19,7 @@ macro_rules! waiting {
             /// [`Error::Range`](crate::Error::Range), [`Error::Alignment`](crate::Error::Alignment),
             /// in dynamic windows [`Error::NotAttached`](crate::Error::NotAttached);
             /// [`Error::RankFailed`](crate::Error::RankFailed).
+            #[track_caller]
             pub fn wait_until(&self, disp: u64, until: Until, value: T) -> Result<T>
             where
                 T: Integer,
@@ -50,6 +51,7 @@ macro_rules! waiting {
             /// # Errors
             /// [`Error::Argument`](crate::Error::Argument) for a counter that this rank has not, or
             /// 2³¹ notifications or more; [`Error::RankFailed`](crate::Error::RankFailed).
+            #[track_caller]
             pub fn wait_notify(&self, counter: u32, count: u32) -> Result<()> {
                 let $window = self;
                 $win.wait_notify(counter, count)

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
-use crate::window::{Flavour, Win, WinKeyval, WindowOptions};
+use crate::window::{Flavour, MemoryModel, Win, WinKeyval, WindowOptions};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -33,6 +33,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// [`Error::Size`](crate::Error::Size), [`Error::NoMemory`](crate::Error::NoMemory),
     /// [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn allocate(comm: &Comm, len: usize) -> Result<Self> {
         WindowOptions::new().allocate(comm, len)
     }
@@ -42,6 +43,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if any of them left an epoch open by
     /// dropping its guard; [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn free(self) -> Result<()> {
         self.free_and_take().map(drop)
     }
@@ -76,6 +78,11 @@ impl<T: Element> Window<T> {
     /// `MPI_WIN_CREATE_FLAVOR`
     pub fn flavour(&self) -> Flavour {
         self.win.flavour()
+    }
+
+    /// `MPI_WIN_MODEL`
+    pub fn model(&self) -> MemoryModel {
+        self.win.model()
     }
 
     /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the
@@ -115,6 +122,7 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// As [`Win::set_info`].
+    #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         self.win.set_info(info)
     }
@@ -192,6 +200,7 @@ impl WindowOptions {
     ///
     /// # Errors
     /// As [`Window::allocate`], and [`Error::DispUnit`](crate::Error::DispUnit).
+    #[track_caller]
     pub fn allocate<T: Element>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
         let unit = size_of::<T>() as u64;
         // A length whose bytes do not fit 64 bits cannot fit the address space either: the

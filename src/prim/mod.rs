@@ -12,6 +12,7 @@
 //! 3. A word that any rank waits on is a [`ParkWord`], and the only waiting loop is
 //!    [`Waiter::until`].
 
+mod account;
 pub mod hooks;
 mod park;
 mod site;
@@ -26,8 +27,9 @@ mod native;
 #[cfg(not(loom))]
 use native as machine;
 
+pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord};
 pub use crossbeam_utils::CachePadded;
-pub use machine::{FailedWord, Patience, Word32, Word64, planted};
+pub use machine::{FailedWord, Patience, Word32, Word64, monotonic, planted};
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Waiter};

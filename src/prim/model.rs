@@ -94,6 +94,11 @@ pub(super) fn mem_sync(site: Site) {
     fence(if full { SeqCst } else { AcqRel });
 }
 
+/// A model has no clock.
+pub fn monotonic() -> u64 {
+    0
+}
+
 /// Whether loom has ended this execution by a panic: what is released on the way out must not
 /// ask it for another step.
 fn execution_is_over() -> bool {

@@ -155,6 +155,12 @@ pub(super) fn mem_sync(site: Site) {
     }
 }
 
+/// Nanoseconds of CLOCK_MONOTONIC, which all processes of the machine share.
+pub fn monotonic() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// Natively no fault is ever planted.
 #[inline(always)]
 pub const fn planted(_: Fault) -> bool {

@@ -47,6 +47,8 @@ pub enum Site {
     HeapPost,
     /// Allocator of the segment, before its lock is released.
     HeapPre,
+    /// The launcher, before it says that a rank has failed: what that rank has written.
+    NoticePre,
     /// Search of a dynamic window's directory, after the grant: the entries can be read.
     LookPost,
     /// Access to attached memory, before the directory is released.
@@ -120,7 +122,7 @@ pub enum Step {
     HeapFound,
     /// Allocator: the block is off its list, and not marked.
     HeapUnlisted,
-    /// Allocator: the block is in use; what remains of it is on no list.
+    /// Allocator: what remains of the block is a block of its own, and on no list.
     HeapSplit,
     /// Allocator: the neighbours of a block that is freed are off their lists.
     HeapMerging,
@@ -153,6 +155,14 @@ pub enum Fault {
     BarrierReset,
     /// A rank leaves the barrier one arrival early.
     BarrierEarly,
+    /// Nobody takes the place of a rank that failed in a robust exclusion.
+    OrphanForever,
+    /// Everybody who sees that a rank failed in a robust exclusion takes its place.
+    OrphanTakenTwice,
+    /// A barrier that waits for a failed rank is given up by each rank for itself.
+    GivesUpAlone,
+    /// A barrier that is given up keeps the arrivals that it has counted.
+    GivenUpStillCounts,
     /// A rank arrives at a fence although one that it did not wait in is not complete.
     RunsAhead,
     /// One post slot shared by all targets of an origin (a bare count of posts).

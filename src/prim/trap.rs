@@ -24,9 +24,9 @@ events! {
     MemSync(Site):
         FencePre FencePost PostPre StartPost CompletePre WaitPost LockPost UnlockPre LockAllPost
         UnlockAllPre Flush FlushAll FlushLocal FlushLocalAll WinSync CollectivePre
-        CollectivePost AccumulatePost AccumulatePre HeapPost HeapPre LookPost LookPre AttachPost
-        AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter WatchPost
-        ParkWaiter ParkWaker;
+        CollectivePost AccumulatePost AccumulatePre HeapPost HeapPre NoticePre LookPost LookPre
+        AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter
+        WatchPost ParkWaiter ParkWaker;
     ProcSync(ProcSync):
         FenceArrive FencePass Post Start Complete Wait LockGranted LockReleased CollectiveArrive
         CollectivePass;

@@ -4,17 +4,23 @@
 //! sleep on the word's shared futex. How long each tier lasts is [`Patience`]'s business, which
 //! knows the machine; this file knows the loop. Every wait ends when the job has failed.
 
-use super::{FailedWord, Fault, ParkWord, Patience, planted};
+use super::account::Asleep;
+use super::{Account, FailedWord, Fault, ParkWord, Patience, planted};
 
 /// What ends a wait that may never be satisfied any more.
 pub trait Failure {
     /// Whether the wait is over; once true, it stays so.
     fn is_set(&self) -> bool;
+    /// Whether that rank of the job has failed, whoever waits for it.
+    fn has_failed(&self, rank: u32) -> bool;
 }
 
 impl Failure for FailedWord {
     fn is_set(&self) -> bool {
         FailedWord::is_set(self)
+    }
+    fn has_failed(&self, rank: u32) -> bool {
+        self.cause() == rank + 1
     }
 }
 
@@ -25,10 +31,14 @@ pub struct JobFailed;
 /// How this process waits: its patience, and the word that ends every wait.
 #[derive(Clone, Copy)]
 pub struct Waiter<'a> {
+    /// Whose process it is, in the job.
+    pub rank: u32,
     /// Set by the launcher when a rank has failed that somebody waits for.
     pub failed: &'a dyn Failure,
     /// Which tier to wait in, learnt from earlier waits of this process.
     pub patience: &'a Patience,
+    /// How to say what is waited for, once the wait sleeps. Without it the rank counts as awake.
+    pub account: Option<Account<'a>>,
 }
 
 /// What to do before looking at the word again.
@@ -46,16 +56,17 @@ impl Waiter<'_> {
     /// The value is read relaxed: the caller issues the `mem_sync` that its protocol names.
     #[inline]
     pub fn until(&self, word: &ParkWord, ready: impl Fn(u32) -> bool) -> Result<u32, JobFailed> {
-        self.until_or(word, ready, || ())
+        self.until_or(word, ready, || false)
     }
 
-    /// As [`Waiter::until`]; calls `overdue` whenever another tenth of a second has passed.
+    /// As [`Waiter::until`]; calls `overdue` whenever another tenth of a second has passed,
+    /// which says whether it has changed anything.
     #[inline]
     pub fn until_or(
         &self,
         word: &ParkWord,
         ready: impl Fn(u32) -> bool,
-        overdue: impl Fn(),
+        overdue: impl Fn() -> bool,
     ) -> Result<u32, JobFailed> {
         let value = word.load();
         if ready(value) { Ok(value) } else { self.until_slowly(word, ready, overdue) }
@@ -66,9 +77,10 @@ impl Waiter<'_> {
         &self,
         word: &ParkWord,
         ready: impl Fn(u32) -> bool,
-        overdue: impl Fn(),
+        overdue: impl Fn() -> bool,
     ) -> Result<u32, JobFailed> {
         let mut tier = self.patience.begin();
+        let mut asleep = None;
         loop {
             let value = word.load();
             if ready(value) {
@@ -78,10 +90,17 @@ impl Waiter<'_> {
                 return Err(JobFailed);
             }
             if self.patience.next(&mut tier) == Step::Sleep {
+                if asleep.is_none() {
+                    asleep = self.account.map(Asleep::begin);
+                }
                 word.sleep_unless(|now| ready(now) || self.failed.is_set());
             }
             if self.patience.is_overdue(&mut tier) {
-                overdue();
+                let changed = overdue();
+                // Behind a look, a sleep and the overdue action: a complete round of this wait.
+                if let Some(asleep) = &mut asleep {
+                    asleep.looked(changed);
+                }
             }
         }
     }

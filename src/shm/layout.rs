@@ -1,7 +1,8 @@
 //! The one table of what lies where in the segment.
 
 use super::room::{RegistryWords, RoomWords};
-use super::segment::{Header, RankSlot};
+use super::segment::Header;
+use super::slot::RankSlot;
 use crate::prim::{CachePadded, ParkWord};
 
 /// Bytes that one rank can stage for a collective at a time; each rank of a communicator has two
@@ -12,7 +13,7 @@ pub(crate) const SIGNALS: u64 = 16;
 /// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
 pub(crate) const GRANULE: u64 = 128;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +112,8 @@ impl Layout {
 const _: () = {
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
-    assert!(size_of::<RankSlot>() as u64 == GRANULE);
+    assert!(size_of::<RankSlot>() as u64 == 3 * GRANULE);
+    assert!(crate::sync::MAX_RANKS <= crate::prim::WaitRecord::MOST_RANKS);
     assert!((size_of::<RoomWords>() as u64).is_multiple_of(GRANULE));
     assert!(STAGE_BYTES.is_multiple_of(GRANULE));
 };

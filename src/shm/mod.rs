@@ -23,6 +23,7 @@ mod process;
 mod room;
 mod segment;
 mod size_class;
+mod slot;
 mod span;
 mod strip;
 
@@ -35,6 +36,7 @@ pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use os::{File, Kind, duplicate, nonce, page_size, total_memory};
 pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
-pub(crate) use segment::{Advice, Placed, PlacedSlice, RankSlot, Segment, WindowHeader};
+pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
+pub(crate) use slot::{RankSlot, WindowHeader};
 pub(crate) use span::{Span, range_at};
 pub(crate) use strip::{Lane, Strip, copy_strip};

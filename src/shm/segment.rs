@@ -5,10 +5,10 @@ use super::copy::{clear, copy};
 use super::heap::HeapWords;
 use super::layout::{Layout, VERSION};
 use super::os::{self, File};
-use crate::call::Call;
+use super::slot::RankSlot;
 use crate::error::{Error, Result};
 use crate::prim::{Word32, Word64};
-use crate::sync::{PostSlot, RankWords, WindowWords};
+use crate::sync::{MAX_RANKS, PostSlot, RankWords, WindowWords};
 use memmap2::MmapRaw;
 use std::sync::Arc;
 
@@ -32,70 +32,16 @@ pub(super) struct Header {
     nonce: Word64,
 }
 
-/// What one rank says of itself. Written by that rank, read by the launcher.
-#[repr(C, align(128))]
-pub(crate) struct RankSlot {
-    /// 1 once the rank has mapped the segment.
-    pub(crate) joined: Word32,
-    /// 1 once the rank has left the job in good order.
-    pub(crate) finished: Word32,
-    /// The call it is in, and on which window: one word, so that saying so costs one store.
-    doing: Word64,
-}
-
-impl RankSlot {
-    const CALL_BITS: u32 = 8;
-
-    /// Says that the rank is in `call` on the window whose block is at `window`, or zero.
-    #[inline]
-    pub(crate) fn set_doing(&self, call: Call, window: u64) {
-        self.doing.store(window << Self::CALL_BITS | u64::from(call as u32));
-    }
-
-    /// The call, and the block of its window or zero.
-    pub(crate) fn doing(&self) -> (Call, u64) {
-        let word = self.doing.load();
-        let call = Call::from_word((word & ((1 << Self::CALL_BITS) - 1)) as u32);
-        (call.unwrap_or(Call::None), word >> Self::CALL_BITS)
-    }
-}
-
-/// The fixed head of a window's block.
-#[repr(C, align(128))]
-pub(crate) struct WindowHeader {
-    name: [Word64; WindowHeader::NAME_BYTES / 8],
-}
-
-impl WindowHeader {
-    /// Longest window name kept for reports, in bytes.
-    pub(crate) const NAME_BYTES: usize = 64;
-
-    pub(crate) fn set_name(&self, name: &str) {
-        let mut bytes = [0u8; WindowHeader::NAME_BYTES];
-        let keep = name.floor_char_boundary(name.len().min(bytes.len()));
-        bytes[..keep].copy_from_slice(&name.as_bytes()[..keep]);
-        for (word, chunk) in self.name.iter().zip(bytes.chunks_exact(8)) {
-            word.store(u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes")));
-        }
-    }
-
-    pub(crate) fn name(&self) -> String {
-        let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load().to_le_bytes()).collect();
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
-    }
-}
-
 // SAFETY: each is `repr(C)` (1) and made of relaxed words alone (2).
 unsafe impl Shared for Header {}
 // SAFETY: as above.
-unsafe impl Shared for RankSlot {}
+unsafe impl Shared for super::slot::RankSlot {}
 // SAFETY: as above.
 unsafe impl Shared for super::room::RoomWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::room::RegistryWords {}
 // SAFETY: as above.
-unsafe impl Shared for WindowHeader {}
+unsafe impl Shared for super::slot::WindowHeader {}
 // SAFETY: as above.
 unsafe impl Shared for HeapWords {}
 // SAFETY: as above.
@@ -221,6 +167,13 @@ pub(crate) enum Advice {
     Node(u32),
 }
 
+/// What is said of a segment that another build has made.
+pub(crate) const OTHER_VERSION: &str = "the segment was made by another version of the library";
+
+fn not_ours(what: &str) -> Error {
+    Error::NotInJob { what: what.to_owned() }
+}
+
 /// The segment of a job, mapped into this process.
 pub(crate) struct Segment {
     mapping: Mapping,
@@ -251,7 +204,6 @@ impl Segment {
 
     /// Maps an existing segment and checks that it is the one of this job and of this build.
     pub(crate) fn attach(file: File, ranks: u32, nonce: u64) -> Result<Segment> {
-        let not_ours = |what: &str| Error::NotInJob { what: what.to_owned() };
         let bytes = file.len()?;
         let layout = Layout::new(ranks, os::page_size());
         if bytes < layout.arena {
@@ -262,10 +214,35 @@ impl Segment {
         if header.magic.load() != MAGIC || header.nonce.load() != nonce {
             return Err(not_ours("the descriptor is not the segment of this job"));
         }
-        if header.version.load() != VERSION || header.fingerprint.load() != layout.fingerprint() {
-            return Err(not_ours("the segment was made by another version of the library"));
+        Segment::checked(mapping, file, layout)
+    }
+
+    /// Maps the segment of another process's job, to be read only.
+    pub(crate) fn observe(file: File) -> Result<Segment> {
+        let bytes = file.len()?;
+        if bytes < os::page_size() {
+            return Err(not_ours("the descriptor is not a segment"));
         }
-        if header.bytes.load() != bytes || header.ranks.load() != ranks {
+        let mapping = Mapping { map: file.map(bytes, false)? };
+        let header = mapping.view::<Header>(0)?;
+        let ranks = header.ranks.load();
+        if header.magic.load() != MAGIC || ranks == 0 || ranks > MAX_RANKS {
+            return Err(not_ours("the descriptor is not a segment"));
+        }
+        let layout = Layout::new(ranks, os::page_size());
+        if bytes < layout.arena {
+            return Err(not_ours(OTHER_VERSION));
+        }
+        Segment::checked(mapping, file, layout)
+    }
+
+    /// What every build of the library must find the same.
+    fn checked(mapping: Mapping, file: File, layout: Layout) -> Result<Segment> {
+        let header = mapping.view::<Header>(0)?;
+        if header.version.load() != VERSION || header.fingerprint.load() != layout.fingerprint() {
+            return Err(not_ours(OTHER_VERSION));
+        }
+        if header.bytes.load() != mapping.map.len() as u64 || header.ranks.load() != layout.ranks {
             return Err(not_ours("the segment has another size than its header says"));
         }
         Ok(Segment { mapping, file, layout })

@@ -216,8 +216,9 @@ impl LockWords {
 
     /// Admits the waiters of `side` if no holder is in their way, but only ranks that wait
     /// themselves: being fair to those must not keep anybody for ever from a lock that nobody
-    /// holds against it (MPI-2.2 §11.7.2). Called by a waiter that is overdue.
-    fn admit_unopposed(&self, side: Side) {
+    /// holds against it (MPI-2.2 §11.7.2). Called by a waiter that is overdue; says whether anybody
+    /// was admitted.
+    fn admit_unopposed(&self, side: Side) -> bool {
         let index = side.index();
         let exclusive = side == Side::RightExclusive;
         let mut state = State(self.state.0.state.load());
@@ -228,10 +229,13 @@ impl LockWords {
             let room = MOST_INSIDE.saturating_sub(state.inside(index));
             let n = if exclusive { waiting.min(1) } else { waiting.min(room) };
             if opposed || n == 0 {
-                return;
+                return false;
             }
             match self.state.0.state.compare_exchange(state.0, state.admit(index, n).0) {
-                Ok(_) => return self.open_gate(index, n),
+                Ok(_) => {
+                    self.open_gate(index, n);
+                    return true;
+                }
                 Err(now) => state = State(now),
             }
         }

@@ -23,6 +23,15 @@ pub struct PscwWords {
     completed: Line<ParkWord>,
 }
 
+impl PscwWords {
+    /// How many origins have completed of those that this target, which has consumed `seen`
+    /// completes, waits for.
+    #[allow(dead_code, reason = "for reports; the models write none")]
+    pub fn come(&self, seen: u32) -> u32 {
+        self.completed.0.load().wrapping_sub(seen)
+    }
+}
+
 /// Where the post slots of one target are: zero until they exist, then fixed.
 ///
 /// Origins wait on it until the target's first post, and read it once each.

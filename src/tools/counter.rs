@@ -53,6 +53,7 @@ impl DistributedCounter {
     ///
     /// # Errors
     /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn new(comm: &Comm) -> Result<DistributedCounter> {
         let home = Rank(0);
         let agreed = Agreed { name: "counter", home, parameters: [("", 0), ("", 0)] };
@@ -99,6 +100,7 @@ impl DistributedCounter {
     ///
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn free(self) -> Result<()> {
         self.words.free()
     }

@@ -64,6 +64,7 @@ impl WindowMutex {
     /// # Errors
     /// [`Error::Root`](crate::Error::Root) if there is no rank `home`; [`Error::Mismatch`](crate::Error::Mismatch) if the ranks name different
     /// ones; [`Error::NoMemory`](crate::Error::NoMemory); [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn new(comm: &Comm, home: Rank) -> Result<WindowMutex> {
         let agreed = Agreed { name: "mutex", home, parameters: [("", 0), ("", 0)] };
         let words = Words::new(comm, &agreed, |is_home| 8 * if is_home { TAIL + 1 } else { 2 })?;
@@ -84,6 +85,7 @@ impl WindowMutex {
     /// # Errors
     /// [`Error::RankFailed`](crate::Error::RankFailed); [`Error::Epoch`](crate::Error::Epoch) if a thread of this rank has panicked while it held
     /// the mutex, or has had the first error here.
+    #[track_caller]
     pub fn lock(&self) -> Result<WindowMutexGuard<'_>> {
         let mut turn = self.turn.lock().or_else(|_| self.is_lost())?;
         if *turn {
@@ -120,6 +122,7 @@ impl WindowMutex {
     ///
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
     pub fn free(self) -> Result<()> {
         self.words.free()
     }
@@ -132,6 +135,7 @@ impl WindowMutex {
         win.handled(Err(win.wrong_epoch(Call::MutexLock, problem.into())))
     }
 
+    #[track_caller]
     fn release(&self, turn: &mut bool) -> Result<()> {
         let unlocked = self.mcs.unlock(&self.words.during(Call::MutexUnlock));
         *turn = unlocked.is_err();
@@ -147,6 +151,7 @@ impl WindowMutexGuard<'_> {
     ///
     /// # Errors
     /// [`Error::RankFailed`](crate::Error::RankFailed)
+    #[track_caller]
     pub fn unlock(mut self) -> Result<()> {
         self.held = false;
         self.mutex.release(&mut self.turn)

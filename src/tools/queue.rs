@@ -52,6 +52,7 @@ impl<T: Element> WindowQueue<T> {
     /// [`Error::Root`] if there is no rank `home`; [`Error::Argument`] for a capacity of 0 or one
     /// beyond 2³²; [`Error::Mismatch`] if the ranks give different homes, capacities or sizes of an
     /// item; [`Error::NoMemory`]; [`Error::RankFailed`].
+    #[track_caller]
     pub fn new(comm: &Comm, home: Rank, capacity: u64) -> Result<Self> {
         let size = size_of::<T>() as u64;
         let parameters = [("capacity", capacity), ("bytes of an item", size)];
@@ -89,6 +90,7 @@ impl<T: Element> WindowQueue<T> {
     ///
     /// # Errors
     /// [`Error::RankFailed`]
+    #[track_caller]
     pub fn push(&self, item: T) -> Result<()> {
         let during = self.words.during(Call::QueuePush);
         self.queue.push(&during, |slot| self.put(item, slot))
@@ -112,6 +114,7 @@ impl<T: Element> WindowQueue<T> {
     ///
     /// # Errors
     /// [`Error::RankFailed`]
+    #[track_caller]
     pub fn pop(&self) -> Result<T> {
         self.queue.pop(&self.words.during(Call::QueuePop), |slot| self.get(slot))
     }
@@ -133,6 +136,7 @@ impl<T: Element> WindowQueue<T> {
     ///
     /// # Errors
     /// [`Error::Mismatch`], [`Error::RankFailed`].
+    #[track_caller]
     pub fn free(self) -> Result<()> {
         self.words.free()
     }

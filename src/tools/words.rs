@@ -7,6 +7,7 @@ use crate::group::Rank;
 use crate::op::Op;
 use crate::sync::cells::{Cell, Cells};
 use crate::window::{LockAssert, Win, WindowOptions};
+use std::panic::Location;
 
 /// Words of 64 bits at every rank, in an epoch of lock_all that lasts as long as they do.
 pub(super) struct Words {
@@ -30,8 +31,10 @@ impl Words {
     /// Makes `count(home)` words at each rank, all zero.
     ///
     /// Collective; the outcome is the same on all ranks.
+    #[track_caller]
     pub(super) fn new(comm: &Comm, agreed: &Agreed, bytes: impl Fn(bool) -> u64) -> Result<Words> {
-        comm.within(Call::WinAllocate, || agreed.check(comm))?;
+        let at = Location::caller();
+        comm.within(Call::WinAllocate, || agreed.check(comm, at))?;
         let options = WindowOptions::new().name(agreed.name);
         let own = bytes(comm.rank() == agreed.home.0);
         let win = options.allocate_bytes(comm, own, 8)?;
@@ -40,11 +43,13 @@ impl Words {
     }
 
     /// The words, for a protocol that `call` goes through.
+    #[track_caller]
     pub(super) fn during(&self, call: Call) -> During<'_> {
-        During { win: &self.win, call }
+        During { win: &self.win, call, line: Location::caller() }
     }
 
     /// Collective; blocks until every rank has called it.
+    #[track_caller]
     pub(super) fn free(self) -> Result<()> {
         self.win.unlock_all()?;
         self.win.free()
@@ -52,10 +57,10 @@ impl Words {
 }
 
 impl Agreed {
-    fn check(&self, comm: &Comm) -> Result<()> {
+    fn check(&self, comm: &Comm, line: &'static Location<'static>) -> Result<()> {
         let [first, second] = self.parameters;
         let mine = [u64::from(self.home.0), first.1, second.1];
-        let all = comm.allgather_within(Call::WinAllocate, &mine)?;
+        let all = comm.allgather_within(Call::WinAllocate, line, &mine)?;
         let at = || Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank()) };
         if let Some(other) = all.chunks_exact(mine.len()).position(|theirs| theirs != mine) {
             let theirs = &all[other * mine.len()..][..mine.len()];
@@ -84,6 +89,7 @@ impl Agreed {
 pub(super) struct During<'w> {
     win: &'w Win,
     call: Call,
+    line: &'static Location<'static>,
 }
 
 impl During<'_> {
@@ -120,6 +126,7 @@ impl Cells for During<'_> {
     }
 
     fn wait_until(&self, at: Cell, ready: impl Fn(u64) -> bool) -> Result<u64> {
-        self.win.within(self.call, || self.win.await_value(self.call, at.rank, at.index, ready))
+        let During { win, call, line } = *self;
+        win.within(call, || win.await_value(call, line, at.rank, at.index, ready))
     }
 }

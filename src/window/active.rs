@@ -5,10 +5,12 @@ use super::{FenceAssert, PostAssert, StartAssert, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
+use crate::prim::{Awaited, AwaitedKind, WaitRecord};
 use crate::shm::PlacedSlice;
 use crate::sync::{self, FenceKind, PostSlot, Side};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::panic::Location;
 
 /// This rank's side of post/start/complete/wait. Costs nothing until it is used.
 #[derive(Default)]
@@ -17,6 +19,8 @@ pub(super) struct Pscw {
     targets: BTreeMap<u32, Posts>,
     /// Completes that this rank has consumed as a target.
     completes_seen: u32,
+    /// Whom it has posted for last.
+    origins: Option<Group>,
     /// This rank's own slots, once it has posted.
     own: Option<(u64, PlacedSlice<PostSlot>)>,
 }
@@ -48,7 +52,9 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]; [`Error::Assertion`] if NOPRECEDE is visibly false;
     /// [`Error::RankFailed`].
+    #[track_caller]
     pub fn fence(&self, assert: FenceAssert) -> Result<()> {
+        let at = Location::caller();
         self.within(Call::Fence, || {
             let (mut round, waiting) = {
                 let mut turn = self.turn();
@@ -63,7 +69,9 @@ impl Win {
             };
             let (words, ranks) = (&self.words.fence, self.comm.size());
             let announce = || self.announce_fence(opens);
-            let waiter = self.waiter();
+            let before = round;
+            let tell = |record: &WaitRecord| record.say(&self.comm.arrival(words, before));
+            let waiter = self.telling_waiter(at, &tell);
             let passed = sync::fence(words, ranks, &mut round, kind, announce, &waiter);
             waiting.end(|turn| {
                 turn.fence_round = round;
@@ -103,9 +111,15 @@ impl Win {
 
     /// Waits until every rank has arrived at the latest fence of this one, so that what they said
     /// before their arrival is known.
-    pub(crate) fn await_latest_fence(&self, call: Call) -> Result<()> {
-        let round = self.turn().fence_round;
-        sync::passed(&self.words.fence, round, &self.waiter())
+    pub(crate) fn await_latest_fence(
+        &self,
+        call: Call,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let _call = self.enter(call);
+        let (round, words) = (self.turn().fence_round, &self.words.fence);
+        let tell = |record: &WaitRecord| record.say(&self.comm.arrival(words, round));
+        sync::passed(words, self.comm.size(), round, &self.telling_waiter(at, &tell))
             .map_err(|failed| self.job_failed(failed, call))
     }
 
@@ -136,6 +150,7 @@ impl Win {
             let problem = "post is not allowed while another rank has locked this rank's part";
             return Err(self.wrong_epoch(Call::Post, problem.into()));
         }
+        let group = origins.clone();
         let origins = self.ranks_of(Call::Post, origins)?;
         let checked = if assert.has(PostAssert::NOCHECK) { &[][..] } else { &origins[..] };
         let table = if checked.is_empty() { None } else { Some(self.own_slots(&mut turn.pscw)?) };
@@ -144,6 +159,7 @@ impl Win {
         let slots =
             table.into_iter().flat_map(|slots| checked.iter().map(|at| &slots[*at as usize]));
         sync::post(slots);
+        turn.pscw.origins = Some(group);
         self.epochs.posted(origins.len() as u32);
         Ok(())
     }
@@ -154,7 +170,9 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::Group`], [`Error::RankFailed`].
+    #[track_caller]
     pub fn start(&self, targets: &Group, assert: StartAssert) -> Result<()> {
+        let at = Location::caller();
         self.within(Call::Start, || {
             let (targets, mut known, waiting) = {
                 let mut turn = self.turn();
@@ -166,7 +184,8 @@ impl Win {
                 (targets, std::mem::take(&mut turn.pscw.targets), waiting)
             };
             let checked = if assert.is_nocheck() { &[][..] } else { &targets[..] };
-            let posted = checked.iter().try_for_each(|target| self.await_post(*target, &mut known));
+            let posted =
+                checked.iter().try_for_each(|target| self.await_post(*target, &mut known, at));
             if posted.is_ok() {
                 sync::started();
                 self.leave_fence();
@@ -206,16 +225,29 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
+    #[track_caller]
     pub fn wait(&self) -> Result<()> {
+        let at = Location::caller();
         self.within(Call::Wait, || {
-            let (origins, mut seen, waiting) = {
+            let (origins, group, mut seen, waiting) = {
                 let mut turn = self.turn();
                 let origins = self.origins_to_await(Call::Wait)?;
                 let waiting = self.begin_waiting(&mut turn, Call::Wait, EXPOSURE)?;
-                (origins, turn.pscw.completes_seen, waiting)
+                (origins, turn.pscw.origins.clone(), turn.pscw.completes_seen, waiting)
             };
             let words = &self.words_of(self.comm.rank()).pscw;
-            let waited = sync::wait(words, origins, &mut seen, &self.waiter());
+            let before = seen;
+            let tell = |record: &WaitRecord| {
+                record.say(&Awaited {
+                    kind: AwaitedKind::Complete,
+                    others: group.as_ref().map_or(&[], Group::world_ranks),
+                    come: words.come(before),
+                    awaited: origins,
+                    ..Awaited::default()
+                });
+            };
+            let waiter = self.telling_waiter(at, &tell);
+            let waited = sync::wait(words, origins, &mut seen, &waiter);
             waiting.end(|turn| {
                 turn.pscw.completes_seen = seen;
                 if waited.is_ok() {
@@ -270,8 +302,16 @@ impl Win {
             .collect()
     }
 
-    fn await_post(&self, target: u32, known: &mut BTreeMap<u32, Posts>) -> Result<()> {
-        let waiter = self.waiter();
+    fn await_post(
+        &self,
+        target: u32,
+        known: &mut BTreeMap<u32, Posts>,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let peer = self.comm.world_rank(target);
+        let wanted = Awaited { kind: AwaitedKind::Post, peer, ..Awaited::default() };
+        let tell = |record: &WaitRecord| record.say(&wanted);
+        let waiter = self.telling_waiter(at, &tell);
         let failed = |failed| self.job_failed(failed, Call::Start);
         let posts = match known.entry(target) {
             Entry::Occupied(posts) => posts.into_mut(),

@@ -18,6 +18,7 @@ impl WindowOptions {
     ///
     /// # Errors
     /// [`Error::Size`], [`Error::DispUnit`], [`Error::NoMemory`], [`Error::RankFailed`].
+    #[track_caller]
     pub fn allocate_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
         self.allocate_as(Flavour::Allocate, comm, bytes, unit)
     }
@@ -29,10 +30,12 @@ impl WindowOptions {
     ///
     /// # Errors
     /// As [`WindowOptions::allocate_bytes`].
+    #[track_caller]
     pub fn allocate_shared_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
         self.allocate_as(Flavour::Shared, comm, bytes, unit)
     }
 
+    #[track_caller]
     fn allocate_as(&self, flavour: Flavour, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
         let call = flavour.call();
         comm.collectively(call, |ranks| {

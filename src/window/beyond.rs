@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 /// Longer than a launcher that lives takes to tell of a death.
 const TELLS_WITHIN: Duration = Duration::from_secs(1);
 
+const LEFT: &str = "the rank has left the job";
+
 /// What an operation that finds no mapped part looks at.
 pub(crate) enum Beyond {
     /// All parts are mapped.
@@ -114,12 +116,13 @@ impl Win {
         if target == self.comm().rank() {
             return Ok(Via::Own);
         }
-        // Its number may soon be another process's. (A rank that ends without saying that it has
-        // finished ends the job.)
+        // Its number may soon be another process's.
+        if self.comm().failed_rank(target).is_some() {
+            return Err(self.gone(call, target, "the rank has failed"));
+        }
         let world = self.comm().group().world_ranks()[target as usize];
         if self.context().segment.slot(world)?.finished.load() != 0 {
-            let source = std::io::Error::other("the rank has left the job");
-            return Err(self.kernel_error(call, target, source));
+            return Err(self.gone(call, target, LEFT));
         }
         Ok(Via::Kernel(process))
     }
@@ -142,7 +145,18 @@ impl Win {
             if let Err(failed) = told {
                 return self.job_failed(failed, call);
             }
+            // It was still there when that was asked.
+            return self.gone(call, target, LEFT);
         }
+        self.unreachable(call, target, source)
+    }
+
+    #[cold]
+    fn gone(&self, call: Call, target: u32, why: &str) -> Error {
+        self.unreachable(call, target, std::io::Error::other(why))
+    }
+
+    fn unreachable(&self, call: Call, target: u32, source: std::io::Error) -> Error {
         Error::Unreachable { at: self.place(call), rank: self.comm().rank(), owner: target, source }
     }
 

@@ -44,6 +44,10 @@ impl WindowOptions {
     /// from this rank; accumulates then take turns under an exclusion. `docs/measurements.md`
     /// has the difference: about 1.6 µs against 6 ns for 8 bytes.
     ///
+    /// Any alignment will do. Put and get are about as fast at any; accumulates of elements that do not
+    /// lie at a multiple of their size take turns under the exclusion too (67 ns against 4 ns for
+    /// a fetch_and_op of 8 bytes).
+    ///
     /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on
     /// all ranks.
     ///
@@ -57,6 +61,7 @@ impl WindowOptions {
     /// 1. The memory stays valid for reads and writes by any thread.
     /// 2. No Rust reference to it is used, except while the program's synchronisation keeps every
     ///    rank from accessing it through the window.
+    #[track_caller]
     pub unsafe fn create_bytes(
         &self,
         comm: &Comm,
@@ -94,6 +99,7 @@ impl WindowOptions {
     ///
     /// # Errors
     /// [`Error::NoMemory`], [`Error::RankFailed`].
+    #[track_caller]
     pub fn create_dynamic_bytes(&self, comm: &Comm) -> Result<Win> {
         let call = Call::WinCreateDynamic;
         comm.collectively(call, |ranks| {

@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::prim::{JobFailed, Step, step};
 use crate::shm::AllocError;
+use std::panic::Location;
 
 impl Win {
     /// `MPI_Win_free` (MPI-2.2 §11.2.1).
@@ -17,7 +18,9 @@ impl Win {
     /// an attribute refuses ([`Error::Attribute`] on that rank): the window is then gone for the
     /// program, but its memory stays until the job ends. [`Error::Mismatch`] on all ranks if
     /// they free different windows, with the same consequence. [`Error::RankFailed`].
+    #[track_caller]
     pub fn free(self) -> Result<()> {
+        let at = Location::caller();
         self.within(Call::WinFree, || {
             let deleted = self.delete_attributes();
             let verdict = self.epochs.may_free();
@@ -26,7 +29,7 @@ impl Win {
             // Nobody is inside a call on this window once all have met here; only then does
             // anybody take memory away.
             let mine = [self.block, u64::from(verdict.is_ok() && deleted.is_ok())];
-            let all = self.comm.begin_patiently(Call::WinFree)?.allgather(&mine)?;
+            let all = self.comm.begin_patiently(Call::WinFree, at)?.allgather(&mine)?;
             self.check_same_window(&all)?;
             verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
             deleted?;

@@ -23,6 +23,7 @@ use crate::error::{Error, Place, Result};
 use crate::info::Info;
 use crate::prim::Word32;
 use crate::shm::{Advice, page_size};
+use std::panic::Location;
 use std::sync::{MutexGuard, PoisonError};
 
 /// `MPI_WIN` info keys with a Boolean value, in the order of [`Hints::flags`].
@@ -191,12 +192,14 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Mismatch`], [`Error::RankFailed`].
+    #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
+        let at = Location::caller();
         self.within(Call::WinSetInfo, || {
             let mut hints = self.hints().clone();
             let before = hints.clone();
             hints.read(info);
-            let all = self.comm.begin_patiently(Call::WinSetInfo)?.allgather(&[hints.flags])?;
+            let all = self.comm.begin_patiently(Call::WinSetInfo, at)?.allgather(&[hints.flags])?;
             let agreed = hints.agreed(all.into_iter());
             let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
             self.no_locks.store(u32::from(flags & NO_LOCKS != 0));

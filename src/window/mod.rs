@@ -29,7 +29,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{JobFailed, Waiter, Word32};
+use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
 use crate::shm::{Placed, PlacedSlice, Span};
 use crate::sync::{RankWords, WindowWords};
 use crate::universe::{Context, InCall};
@@ -39,6 +39,7 @@ use notify::Notifications;
 use options::Making;
 use plan::Plan;
 use state::Epochs;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
 use turn::Turn;
 
@@ -46,7 +47,7 @@ pub(crate) use beyond::{Reached, Via};
 
 pub use crate::sync::Held as LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
-pub use attributes::{WinKeyval, WindowIdentity};
+pub use attributes::{MemoryModel, WinKeyval, WindowIdentity};
 pub use options::WindowOptions;
 pub use watch::Until;
 
@@ -211,6 +212,16 @@ impl Win {
     #[inline]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
         self.comm.waiter()
+    }
+
+    /// As [`Comm::telling_waiter`].
+    #[inline]
+    pub(crate) fn telling_waiter<'a>(
+        &'a self,
+        at: &'static Location<'static>,
+        tell: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        self.comm.telling_waiter(at, tell)
     }
 
     #[inline]

@@ -6,9 +6,10 @@ use super::Win;
 use super::plan::Plan;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::prim::Word32;
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use crate::shm::{PlacedSlice, Segment};
 use crate::sync::notify::{self, NotifyCounter};
+use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 /// All counters of a window, and what this rank has consumed of its own.
@@ -110,14 +111,25 @@ impl Win {
     /// # Errors
     /// [`Error::Argument`] for a counter that this rank has not, or 2³¹ notifications or more;
     /// [`Error::RankFailed`].
+    #[track_caller]
     pub fn wait_notify(&self, counter: u32, count: u32) -> Result<()> {
-        let call = Call::WaitNotify;
+        let (call, at) = (Call::WaitNotify, Location::caller());
         self.within(call, || {
             let (word, consumed) = self.own_counter(call, counter)?;
             self.check_count(call, counter, count)?;
             let _turn = consumed.turn.lock().unwrap_or_else(PoisonError::into_inner);
             let mut seen = consumed.count.load();
-            notify::wait(word, &mut seen, count, &self.waiter())
+            let before = seen;
+            let tell = |record: &WaitRecord| {
+                record.say(&Awaited {
+                    kind: AwaitedKind::Notification,
+                    come: notify::outstanding(word, before),
+                    awaited: count,
+                    number: counter.into(),
+                    ..Awaited::default()
+                });
+            };
+            notify::wait(word, &mut seen, count, &self.telling_waiter(at, &tell))
                 .map_err(|failed| self.job_failed(failed, call))?;
             consumed.count.store(seen);
             Ok(())

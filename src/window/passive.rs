@@ -6,7 +6,9 @@ use super::{Flavour, LockAssert, LockType, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::sync::{self, Queueing};
+use crate::prim::{Awaited, AwaitedKind, WaitRecord};
+use crate::sync::{self, Queueing, Side};
+use std::panic::Location;
 
 impl Win {
     /// `MPI_Win_lock` (MPI-2.2 §11.4.3): opens an access epoch on `target`. Several targets may be
@@ -17,7 +19,9 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::RankFailed`].
+    #[track_caller]
     pub fn lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
+        let at = Location::caller();
         self.within(Call::Lock, || {
             let queueing = {
                 let turn = self.turn();
@@ -30,7 +34,7 @@ impl Win {
                 sync::lock_nocheck();
                 Ok(())
             } else {
-                self.await_lock(lock_type, target.0, queueing)
+                self.await_lock(lock_type, target.0, queueing, at)
             };
             let _turn = self.turn();
             match granted {
@@ -53,11 +57,34 @@ impl Win {
         Ok(())
     }
 
-    fn await_lock(&self, lock_type: LockType, target: u32, queueing: Queueing) -> Result<()> {
+    fn await_lock(
+        &self,
+        lock_type: LockType,
+        target: u32,
+        queueing: Queueing,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
-        let waiter = self.waiter();
+        let tell = |record: &WaitRecord| record.say(&self.wanted_lock(lock_type, target));
+        let waiter = self.telling_waiter(at, &tell);
         sync::lock(window, words, lock_type, self.comm.rank(), queueing, &waiter)
             .map_err(|_| self.lock_failed(target))
+    }
+
+    /// What is in the way of a lock that this rank waits for.
+    fn wanted_lock(&self, lock_type: LockType, target: u32) -> Awaited<'_> {
+        let holder = self.exclusive_holder(target);
+        let of_all = lock_type == LockType::Exclusive && self.words.lock_all.is_held(Side::Left);
+        let kind = match holder {
+            None if of_all => AwaitedKind::LockAllEnds,
+            _ => AwaitedKind::Lock,
+        };
+        Awaited { kind, peer: self.comm.world_rank(target), holder, ..Awaited::default() }
+    }
+
+    /// The world's rank that holds the lock of `target` exclusively, if one does.
+    fn exclusive_holder(&self, target: u32) -> Option<u32> {
+        self.words_of(target).lock.owner().and_then(|owner| self.comm.world_rank(owner))
     }
 
     /// The error of a wait for a lock that ended because the job failed.
@@ -98,7 +125,9 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
+    #[track_caller]
     pub fn lock_all(&self, assert: LockAssert) -> Result<()> {
+        let at = Location::caller();
         self.within(Call::LockAll, || {
             let waiting = {
                 let mut turn = self.turn();
@@ -109,7 +138,12 @@ impl Win {
                 self.begin_waiting(&mut turn, Call::LockAll, BOTH)?
             };
             let words = (!assert.is_nocheck()).then_some(&*self.words.lock_all);
-            sync::lock_all(words, &self.waiter())
+            let tell = |record: &WaitRecord| {
+                let holder = (0..self.comm.size()).find_map(|rank| self.exclusive_holder(rank));
+                let kind = AwaitedKind::LockAll;
+                record.say(&Awaited { kind, holder, ..Awaited::default() });
+            };
+            sync::lock_all(words, &self.telling_waiter(at, &tell))
                 .map_err(|failed| self.job_failed(failed, Call::LockAll))?;
             self.leave_fence();
             waiting.end(|_| self.epochs.locked_all(assert.is_nocheck()));

@@ -11,9 +11,11 @@ use crate::call::Call;
 use crate::datatype::Integer;
 use crate::error::{Error, Result};
 use crate::op::{Carrier, Op};
+use crate::prim::{Awaited, AwaitedKind, WaitRecord};
 use crate::sync::watch;
 use bytemuck::{Zeroable, must_cast};
 use std::cell::Cell;
+use std::panic::Location;
 
 /// What [`Win::wait_until`] waits for: how the element compares with the value that is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,9 +63,11 @@ impl Win {
     /// # Errors
     /// [`Error::Range`], in dynamic windows [`Error::NotAttached`], also if the memory is detached
     /// meanwhile; [`Error::Alignment`]; [`Error::RankFailed`].
+    #[track_caller]
     pub fn wait_until<T: Integer>(&self, disp: u64, until: Until, value: T) -> Result<T> {
+        let at = Location::caller();
         self.within(Call::WaitUntil, || {
-            self.await_value(Call::WaitUntil, self.comm.rank(), disp, |found| {
+            self.await_value(Call::WaitUntil, at, self.comm.rank(), disp, |found| {
                 until.holds(found, value)
             })
         })
@@ -89,6 +93,7 @@ impl Win {
     pub(crate) fn await_value<T: Integer>(
         &self,
         call: Call,
+        at: &'static Location<'static>,
         rank: u32,
         disp: u64,
         ready: impl Fn(T) -> bool,
@@ -104,7 +109,10 @@ impl Win {
             done
         };
         let bell = &self.words_of(rank).bell;
-        watch::until(&self.words.watchers, bell, look, &self.waiter())
+        let peer = self.comm.world_rank(rank);
+        let wanted = Awaited { kind: AwaitedKind::Value, peer, number: disp, ..Awaited::default() };
+        let tell = |record: &WaitRecord| record.say(&wanted);
+        watch::until(&self.words.watchers, bell, look, &self.telling_waiter(at, &tell))
             .map_err(|failed| self.job_failed(failed, call))?;
         found.take().expect("the wait ends with something found")
     }

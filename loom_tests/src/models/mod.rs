@@ -4,6 +4,7 @@
 //! with nothing on one side is not needed there, and its deletion would go unnoticed.
 
 mod accumulate;
+mod agreement;
 mod collective;
 mod counter;
 mod directory;
@@ -20,6 +21,7 @@ mod queue;
 mod watch;
 
 pub use accumulate::models as accumulate;
+pub use agreement::models as agreement;
 pub use collective::models as collective;
 pub use counter::models as counter;
 pub use directory::models as directory;
@@ -43,6 +45,7 @@ use crate::explore::Model;
 /// The table of all models.
 pub fn all() -> Vec<Model> {
     let epochs = [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate()];
-    let waits = [watch(), notify(), mutex(), queue(), counter(), directory(), parking(), failure()];
-    [epochs.concat(), waits.concat()].concat()
+    let waits = [watch(), notify(), mutex(), queue(), counter(), directory(), parking()];
+    let failures = [failure(), agreement()];
+    [epochs.concat(), waits.concat(), failures.concat()].concat()
 }

@@ -1,0 +1,122 @@
+//! What can be seen of the ranks of a job from outside of them: by the launcher, and by whoever asks
+//! it how the ranks are.
+
+use crate::call::Call;
+use crate::error::{Error, Result};
+use crate::shm::{File, RankSlot, Segment, WindowHeader};
+use std::os::fd::RawFd;
+
+pub use crate::prim::{AwaitedKind, AwaitedRead, Sleep};
+
+/// Where a rank stands, as it has said itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankStatus {
+    /// It has mapped the segment.
+    pub joined: bool,
+    /// It has left the job in good order.
+    pub finished: bool,
+    /// The call it is in.
+    pub call: Call,
+    /// The name of the window that the call is on.
+    pub window: Option<String>,
+}
+
+/// Whether a rank sleeps, in a few words of the segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// It has mapped the segment.
+    pub joined: bool,
+    /// It has left the job in good order.
+    pub finished: bool,
+    /// The process that has joined, as it numbers itself.
+    pub pid: u32,
+    /// Its latest sleep in a wait of the library.
+    pub sleep: Sleep,
+}
+
+/// The ranks of a job, as they describe themselves in its segment.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    segment: &'a Segment,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(segment: &'a Segment) -> View<'a> {
+        View { segment }
+    }
+
+    /// How many ranks the job has.
+    pub fn ranks(&self) -> u32 {
+        self.segment.layout().ranks
+    }
+
+    fn slot(&self, rank: u32) -> Result<&'a RankSlot> {
+        self.segment.slot(rank)
+    }
+
+    /// Whether a rank sleeps.
+    pub fn standing(&self, rank: u32) -> Result<Standing> {
+        let slot = self.slot(rank)?;
+        Ok(Standing {
+            joined: slot.joined.load() != 0,
+            finished: slot.finished.load() != 0,
+            pid: slot.pid.load(),
+            sleep: slot.wait.sleep(),
+        })
+    }
+
+    /// What rank `rank` has said of itself.
+    pub fn status(&self, rank: u32) -> Result<RankStatus> {
+        let slot = self.slot(rank)?;
+        let (call, window) = slot.doing();
+        Ok(RankStatus {
+            joined: slot.joined.load() != 0,
+            finished: slot.finished.load() != 0,
+            call,
+            window: match window {
+                0 => None,
+                at => self.segment.mapping().view::<WindowHeader>(at).ok().map(|w| w.name()),
+            },
+        })
+    }
+
+    /// What a rank waits for, if it sleeps now.
+    pub fn awaited(&self, rank: u32) -> Result<Option<AwaitedRead>> {
+        let wait = &self.slot(rank)?.wait;
+        let before = wait.sleep();
+        let awaited = wait.read();
+        // Written before the sleep was announced, and not again for another one if it still lasts.
+        Ok((before.lasts() && wait.sleep().number == before.number).then_some(awaited))
+    }
+}
+
+/// The segment of somebody else's job, to be looked at only.
+pub struct Observed {
+    segment: Segment,
+}
+
+impl Observed {
+    /// Looks at what descriptor `number` of process `pid` refers to.
+    ///
+    /// # Errors
+    /// [`Error::NotInJob`] if it is not the segment of a job, or one of another version of the
+    /// library; what the system says if it may not be looked at.
+    pub fn open(pid: u32, number: RawFd) -> Result<Observed> {
+        Ok(Observed { segment: Segment::observe(File::open_proc(pid, number, false)?)? })
+    }
+
+    /// The ranks of the job.
+    pub fn view(&self) -> View<'_> {
+        View::of(&self.segment)
+    }
+}
+
+/// Whether an error of [`Observed::open`] is about the version of a segment.
+pub fn is_of_another_version(error: &Error) -> bool {
+    matches!(error, Error::NotInJob { what } if what == crate::shm::OTHER_VERSION)
+}
+
+/// Nanoseconds of the clock by which ranks say since when they sleep.
+pub fn monotonic() -> u64 {
+    crate::prim::monotonic()
+}

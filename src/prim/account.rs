@@ -1,0 +1,264 @@
+//! What a rank says of a wait while it sleeps: for the launcher, which finds deadlocks by it, and
+//! for whoever asks the launcher how the ranks are.
+//!
+//! Written on the way to sleep and every tenth of a second while asleep, never on a path that does
+//! not sleep. All words are relaxed and none is waited on. The launcher needs no order between
+//! them: what it proves, it proves from [`WaitRecord::sleep`] alone, one word, read twice with
+//! complete looks of the sleeper in between (`launcher/deadlock.rs`); the rest is for its sentences,
+//! and has not changed for some tenths of a second when it is read.
+
+use super::machine::monotonic;
+use super::{Word32, Word64};
+use core::panic::Location;
+
+/// What a rank waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum AwaitedKind {
+    /// It has not said.
+    #[default]
+    Unknown = 0,
+    /// All of `others` arrive at `meeting`.
+    Arrival,
+    /// `peer` posts.
+    Post,
+    /// All of `others` complete; `come` of `awaited` have.
+    Complete,
+    /// The lock of `peer` is free; `holder` has it exclusively, if somebody has.
+    Lock,
+    /// As `Lock`, but it is held by the lock_all epochs of others.
+    LockAllEnds,
+    /// No part of the window is locked exclusively; `holder` has such a lock.
+    LockAll,
+    /// Notifications of counter `number`; `come` of `awaited` have come.
+    Notification,
+    /// A write to displacement `number` of the part of `peer`.
+    Value,
+}
+
+impl AwaitedKind {
+    const ALL: [AwaitedKind; 9] = [
+        AwaitedKind::Unknown,
+        AwaitedKind::Arrival,
+        AwaitedKind::Post,
+        AwaitedKind::Complete,
+        AwaitedKind::Lock,
+        AwaitedKind::LockAllEnds,
+        AwaitedKind::LockAll,
+        AwaitedKind::Notification,
+        AwaitedKind::Value,
+    ];
+}
+
+/// What a rank waits for, in particular. Ranks are those of the world.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Awaited<'a> {
+    /// What the other fields mean.
+    pub kind: AwaitedKind,
+    /// The one rank that it is about.
+    pub peer: Option<u32>,
+    /// Who holds what is wanted.
+    pub holder: Option<u32>,
+    /// Those that it is about, with or without the rank itself.
+    pub others: &'a [u32],
+    /// How much has come.
+    pub come: u32,
+    /// How much has to come.
+    pub awaited: u32,
+    /// A number that the kind gives a meaning to.
+    pub number: u64,
+    /// Where in the segment the ranks meet: the same for those that wait for one another.
+    pub meeting: u64,
+}
+
+/// What was read of an [`Awaited`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AwaitedRead {
+    /// See [`Awaited`].
+    pub kind: AwaitedKind,
+    /// See [`Awaited`].
+    pub peer: Option<u32>,
+    /// See [`Awaited`].
+    pub holder: Option<u32>,
+    /// See [`Awaited`]; in ascending order.
+    pub others: Vec<u32>,
+    /// See [`Awaited`].
+    pub come: u32,
+    /// See [`Awaited`].
+    pub awaited: u32,
+    /// See [`Awaited`].
+    pub number: u64,
+    /// See [`Awaited`].
+    pub meeting: u64,
+    /// When the wait began to sleep, in nanoseconds of CLOCK_MONOTONIC.
+    pub since: u64,
+    /// File and line of the call.
+    pub place: String,
+}
+
+/// One sleep of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sleep {
+    /// Odd while asleep; every sleep has another.
+    pub number: u32,
+    /// How often the sleeper has looked again, found that it has to go on waiting, and that there is
+    /// nothing it could do about it.
+    pub looks: u32,
+}
+
+impl Sleep {
+    fn word(self) -> u64 {
+        u64::from(self.number) << 32 | u64::from(self.looks)
+    }
+
+    fn from_word(word: u64) -> Sleep {
+        Sleep { number: (word >> 32) as u32, looks: word as u32 }
+    }
+
+    /// Whether it lasts.
+    pub fn lasts(self) -> bool {
+        self.number & 1 == 1
+    }
+}
+
+/// Bytes kept of the name of a source file.
+const FILE_BYTES: usize = 128;
+const SET_WORDS: usize = 16;
+
+/// What one rank says of the wait it sleeps in. Zero bytes are its initial state: awake.
+#[repr(C)]
+#[derive(Default)]
+pub struct WaitRecord {
+    /// A [`Sleep`], in one word, so that it is never read half.
+    sleep: Word64,
+    since: Word64,
+    number: Word64,
+    meeting: Word64,
+    kind: Word32,
+    peer: Word32,
+    holder: Word32,
+    come: Word32,
+    awaited: Word32,
+    line: Word32,
+    others: [Word64; SET_WORDS],
+    file: [Word64; FILE_BYTES / 8],
+}
+
+impl WaitRecord {
+    /// More ranks than a set has room for are left out of it.
+    pub const MOST_RANKS: u32 = 64 * SET_WORDS as u32;
+
+    /// Whether, and for how many looks, the rank has slept.
+    pub fn sleep(&self) -> Sleep {
+        Sleep::from_word(self.sleep.load())
+    }
+
+    /// Says what the rank waits for.
+    pub fn say(&self, awaited: &Awaited<'_>) {
+        let named = |rank: Option<u32>| rank.map_or(0, |rank| rank + 1);
+        self.kind.store(awaited.kind as u32);
+        self.peer.store(named(awaited.peer));
+        self.holder.store(named(awaited.holder));
+        self.come.store(awaited.come);
+        self.awaited.store(awaited.awaited);
+        self.number.store(awaited.number);
+        self.meeting.store(awaited.meeting);
+        let mut set = [0u64; SET_WORDS];
+        for rank in awaited.others.iter().filter(|rank| **rank < WaitRecord::MOST_RANKS) {
+            set[(rank / 64) as usize] |= 1 << (rank % 64);
+        }
+        self.others.iter().zip(set).for_each(|(word, bits)| word.store(bits));
+    }
+
+    fn say_where(&self, at: &Location<'_>) {
+        let name = at.file();
+        // Its end says more than its beginning.
+        let from = name.ceil_char_boundary(name.len().saturating_sub(FILE_BYTES));
+        let mut bytes = [0u8; FILE_BYTES];
+        bytes[..name.len() - from].copy_from_slice(&name.as_bytes()[from..]);
+        for (word, eight) in self.file.iter().zip(bytes.as_chunks().0) {
+            word.store(u64::from_le_bytes(*eight));
+        }
+        self.line.store(at.line());
+    }
+
+    /// What the rank has said last.
+    pub fn read(&self) -> AwaitedRead {
+        let named = |word: &Word32| word.load().checked_sub(1);
+        let kind = AwaitedKind::ALL.get(self.kind.load() as usize).copied().unwrap_or_default();
+        let bytes: Vec<u8> = self.file.iter().flat_map(|word| word.load().to_le_bytes()).collect();
+        let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        let member = |rank: &u32| self.others[(rank / 64) as usize].load() >> (rank % 64) & 1 == 1;
+        AwaitedRead {
+            kind,
+            peer: named(&self.peer),
+            holder: named(&self.holder),
+            others: (0..WaitRecord::MOST_RANKS).filter(member).collect(),
+            come: self.come.load(),
+            awaited: self.awaited.load(),
+            number: self.number.load(),
+            meeting: self.meeting.load(),
+            since: self.since.load(),
+            place: format!("{}:{}", String::from_utf8_lossy(name), self.line.load()),
+        }
+    }
+}
+
+/// How a call that may sleep says what it waits for.
+#[derive(Clone, Copy)]
+pub struct Account<'a> {
+    /// Where to say it.
+    pub record: &'a WaitRecord,
+    /// The program's line that made the call.
+    pub at: &'static Location<'static>,
+    /// Says it, by [`WaitRecord::say`]; also again, because what is in the way changes.
+    pub tell: &'a dyn Fn(&WaitRecord),
+}
+
+/// A wait that sleeps, until dropped.
+pub(super) struct Asleep<'a> {
+    account: Account<'a>,
+    sleep: Sleep,
+}
+
+impl<'a> Asleep<'a> {
+    pub(super) fn begin(account: Account<'a>) -> Asleep<'a> {
+        let mut asleep = Asleep { account, sleep: Sleep { number: 0, looks: 0 } };
+        asleep.say_all();
+        asleep
+    }
+
+    fn say_all(&mut self) {
+        let Account { record, at, tell } = self.account;
+        record.since.store(monotonic());
+        record.say_where(at);
+        tell(record);
+        // The next odd number.
+        self.sleep = Sleep { number: record.sleep().number.wrapping_add(1) | 1, looks: 0 };
+        record.sleep.store(self.sleep.word());
+    }
+
+    /// The wait has looked, slept and looked for something to do; `changed`: it has found it.
+    pub(super) fn looked(&mut self, changed: bool) {
+        let Account { record, tell, .. } = self.account;
+        if record.sleep().number != self.sleep.number {
+            // Another thread of the rank has said something here; now this one does again. (Ranks
+            // of several threads are never taken for blocked.)
+            return self.say_all();
+        }
+        tell(record);
+        match changed {
+            // As if another wait had begun: what was seen before is no evidence any more.
+            true => self.sleep.number = self.sleep.number.wrapping_add(2),
+            false => self.sleep.looks = self.sleep.looks.saturating_add(1),
+        }
+        record.sleep.store(self.sleep.word());
+    }
+}
+
+impl Drop for Asleep<'_> {
+    fn drop(&mut self) {
+        let awake = Sleep { number: self.sleep.number.wrapping_add(1), looks: 0 };
+        self.account.record.sleep.store(awake.word());
+    }
+}

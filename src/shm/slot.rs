@@ -1,0 +1,62 @@
+//! What ranks say of themselves and of their windows, for reports.
+
+use crate::call::Call;
+use crate::prim::{WaitRecord, Word32, Word64};
+
+/// What one rank says of itself. Written by that rank, read by the launcher.
+#[repr(C, align(128))]
+pub(crate) struct RankSlot {
+    /// 1 once the rank has mapped the segment.
+    pub(crate) joined: Word32,
+    /// 1 once the rank has left the job in good order.
+    pub(crate) finished: Word32,
+    /// The call it is in, and on which window: one word, so that saying so costs one store.
+    doing: Word64,
+    /// The process that has joined, as it numbers itself.
+    pub(crate) pid: Word32,
+    /// What it waits for, while it sleeps.
+    pub(crate) wait: WaitRecord,
+}
+
+impl RankSlot {
+    const CALL_BITS: u32 = 8;
+
+    /// Says that the rank is in `call` on the window whose block is at `window`, or zero.
+    #[inline]
+    pub(crate) fn set_doing(&self, call: Call, window: u64) {
+        self.doing.store(window << Self::CALL_BITS | u64::from(call as u32));
+    }
+
+    /// The call, and the block of its window or zero.
+    pub(crate) fn doing(&self) -> (Call, u64) {
+        let word = self.doing.load();
+        let call = Call::from_word((word & ((1 << Self::CALL_BITS) - 1)) as u32);
+        (call.unwrap_or(Call::None), word >> Self::CALL_BITS)
+    }
+}
+
+/// The fixed head of a window's block.
+#[repr(C, align(128))]
+pub(crate) struct WindowHeader {
+    name: [Word64; WindowHeader::NAME_BYTES / 8],
+}
+
+impl WindowHeader {
+    /// Longest window name kept for reports, in bytes.
+    pub(crate) const NAME_BYTES: usize = 64;
+
+    pub(crate) fn set_name(&self, name: &str) {
+        let mut bytes = [0u8; WindowHeader::NAME_BYTES];
+        let keep = name.floor_char_boundary(name.len().min(bytes.len()));
+        bytes[..keep].copy_from_slice(&name.as_bytes()[..keep]);
+        for (word, chunk) in self.name.iter().zip(bytes.chunks_exact(8)) {
+            word.store(u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes")));
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load().to_le_bytes()).collect();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}
