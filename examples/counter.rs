@@ -4,7 +4,7 @@ mod common;
 
 use clap::Parser;
 use common::{Failure, agree, several};
-use onesided::{Comm, DistributedCounter, Op, Universe};
+use onesided::{Comm, DistributedCounter, Op};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -27,13 +27,10 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    common::exit(run())
+    common::run(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let universe = Universe::init()?;
-    let world = universe.world();
-    let options: Options = common::options(world)?;
+fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let counter = DistributedCounter::new(world)?;
 
     world.barrier()?;

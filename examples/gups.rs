@@ -12,7 +12,7 @@ mod common;
 use clap::Parser;
 use common::{Failure, agree, several};
 use indicatif::HumanBytes;
-use onesided::{Access, Comm, LockAssert, Op, Rank, Universe, Window, WindowOptions};
+use onesided::{Access, Comm, LockAssert, Op, Rank, Window, WindowOptions};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -47,13 +47,10 @@ const POLYNOMIAL: u64 = 7;
 const PERIOD: u64 = 1_317_624_576_693_539_401;
 
 fn main() -> ExitCode {
-    common::exit(run())
+    common::run(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let universe = Universe::init()?;
-    let world = universe.world();
-    let options: Options = common::options(world)?;
+fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let table = Table::new(world, options.log_size);
     let updates = options.updates.unwrap_or(4 * table.words);
     let window = WindowOptions::new().name("table").allocate(world, table.own(world));

@@ -4,7 +4,7 @@ mod common;
 
 use clap::Parser;
 use common::{Failure, agree, several};
-use onesided::{Comm, LockAssert, Rank, Universe, Window, WindowMutex, WindowOptions};
+use onesided::{Comm, LockAssert, Rank, Window, WindowMutex, WindowOptions};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -29,13 +29,10 @@ struct Options {
 const HOME: Rank = Rank(0);
 
 fn main() -> ExitCode {
-    common::exit(run())
+    common::run(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let universe = Universe::init()?;
-    let world = universe.world();
-    let options: Options = common::options(world)?;
+fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let words = usize::from(options.words);
     let own = if Rank(world.rank()) == HOME { words } else { 0 };
     let mut window: Window<u64> = WindowOptions::new().name("record").allocate(world, own)?;

@@ -6,7 +6,7 @@ mod common;
 use clap::Parser;
 use common::{Failure, agree, several};
 use indicatif::HumanBytes;
-use onesided::{Access, Comm, LockAssert, Rank, Universe, Window, WindowOptions};
+use onesided::{Access, Comm, LockAssert, Rank, Window, WindowOptions};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -36,13 +36,10 @@ const FULL: u32 = 0;
 const EMPTY: u32 = 1;
 
 fn main() -> ExitCode {
-    common::exit(run())
+    common::run(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let universe = Universe::init()?;
-    let world = universe.world();
-    let options: Options = common::options(world)?;
+fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let length = options.length as usize;
     let slots = WindowOptions::new().name("slots").notifications(2);
     let window: Result<Window<u64>, _> = slots.allocate(world, SLOTS as usize * length);

@@ -4,7 +4,7 @@ mod common;
 
 use clap::Parser;
 use common::{Failure, agree, several};
-use onesided::{Comm, Located, Op, Rank, TwoInt, Universe, WindowQueue};
+use onesided::{Comm, Located, Op, Rank, TwoInt, WindowQueue};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -31,13 +31,10 @@ const HOME: Rank = Rank(0);
 const STOP: u32 = 0;
 
 fn main() -> ExitCode {
-    common::exit(run())
+    common::run(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let universe = Universe::init()?;
-    let world = universe.world();
-    let options: Options = common::options(world)?;
+fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let capacity = options.capacity.into();
     let tasks = WindowQueue::<u32>::new(world, HOME, capacity)?;
     // A number and its steps are a pair of integers, and so one item.

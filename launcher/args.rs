@@ -3,7 +3,7 @@
 use crate::report::{self, USAGE};
 use crate::segment::check_name;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
-use onesided::launch::{MAX_RANKS, SegmentKind};
+use onesided::launch::{MAX_RANKS, OnFailure, SegmentKind};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -45,8 +45,9 @@ Deadlock:
   a debugger never counts as blocked. To look at a job that runs: rmarun --status PID.
 
 When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
-on standard error says which rank it was, how it ended, and in which call. When rmarun itself is
-killed, so are the ranks, at once.
+on standard error says which rank it was, how it ended, and in which call. With
+--on-failure=continue they go on; the exit code is then that of the first rank that failed, when
+all have ended. When rmarun itself is killed, so are the ranks, at once.
 
 Examples:
   rmarun -n 8 ./app input.dat
@@ -89,6 +90,10 @@ struct Line {
     /// costs memory only where it is used [default: the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     segment_size: Option<u64>,
+    /// What becomes of the job when a rank fails: end, it is ended; continue, the other ranks go on,
+    /// and their calls that would wait for the one that failed return errors
+    #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_failure)]
+    on_failure: OnFailure,
     /// What to do when ranks wait for ever, for one another or for one that has left: end, with
     /// code 123, or report and go on. Either way standard error says who waits for whom, and where
     #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_deadlock)]
@@ -144,6 +149,7 @@ pub struct Options {
     pub require_join: bool,
     pub segment: SegmentKind,
     pub segment_size: Option<u64>,
+    pub on_failure: OnFailure,
     pub grace: Duration,
     pub deadlock: OnDeadlock,
     pub target: Option<Target>,
@@ -204,6 +210,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         require_join: line.require_join,
         segment: line.segment,
         segment_size: line.segment_size,
+        on_failure: line.on_failure,
         grace: line.grace,
         deadlock: line.deadlock,
         target: name.map(|name| Target { kind, name, package, features }),
@@ -229,6 +236,14 @@ fn grace(text: &str) -> Result<Duration, String> {
     let milliseconds: u32 =
         text.parse().map_err(|_| "a whole number of milliseconds is needed".to_owned())?;
     Ok(Duration::from_millis(milliseconds.into()))
+}
+
+fn on_failure(text: &str) -> Result<OnFailure, String> {
+    match text {
+        "end" => Ok(OnFailure::End),
+        "continue" => Ok(OnFailure::Continue),
+        _ => Err("either end or continue is needed".to_owned()),
+    }
 }
 
 fn on_deadlock(text: &str) -> Result<OnDeadlock, String> {

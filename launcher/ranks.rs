@@ -22,6 +22,8 @@ pub struct Rank {
     /// Readable when the process has ended; `None` where the system denies such descriptors.
     pub pidfd: Option<OwnedFd>,
     pub end: Option<RankEnd>,
+    /// It has ended without joining a job that others joined, and that has been said.
+    pub is_missed: bool,
 }
 
 /// What every rank starts with, whatever the launcher has changed for itself.
@@ -67,7 +69,7 @@ impl<'a> Start<'a> {
         let pid = Pid::from_raw(child.id() as i32);
         let pidfd = rustix::process::Pid::from_raw(pid.as_raw())
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Ok(Rank { pid, pidfd, end: None })
+        Ok(Rank { pid, pidfd, end: None, is_missed: false })
     }
 
     fn arrangement(&self) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {

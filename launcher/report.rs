@@ -158,12 +158,27 @@ impl Cause {
         }
     }
 
-    /// One sentence, and in a deadlock a line for each rank that waits. `program` is what the ranks run, `joined` how many of them joined the job.
+    /// One sentence, and in a deadlock a line for each rank that waits. `program` is what the ranks
+    /// run, `joined` how many of them joined the job.
     pub fn sentence(&self, program: &str, joined: usize, ranks: u32) -> String {
-        let who = |end: &RankEnd| format!("rank {} ({program}, pid {})", end.rank, end.pid);
         let ending = format!("job ended, exit code {}", self.code());
-        let what = match self {
-            Cause::Deadlock(deadlock) => return deadlock.lines(&ending),
+        match self {
+            Cause::Deadlock(deadlock) => deadlock.lines(&ending),
+            _ => format!("{}; {ending}", self.event(program, joined, ranks)),
+        }
+    }
+
+    /// As [`Cause::sentence`], in a job that does not end.
+    pub fn loss(&self, program: &str, joined: usize, ranks: u32) -> String {
+        format!("{}; the others go on", self.event(program, joined, ranks))
+    }
+
+    /// What has happened.
+    fn event(&self, program: &str, joined: usize, ranks: u32) -> String {
+        let who = |end: &RankEnd| format!("rank {} ({program}, pid {})", end.rank, end.pid);
+        match self {
+            // Told with all ranks that wait, in `sentence`.
+            Cause::Deadlock(_) => String::new(),
             Cause::Rank(end) => {
                 let why = if end.out_of_memory { " (perhaps for lack of memory)" } else { "" };
                 format!("{} {}{why}{}", who(end), how(end.how), place(end, joined))
@@ -182,9 +197,13 @@ impl Cause {
                 _ => format!("cannot write {stream}: {}", plain(error)),
             },
             Cause::Refused(refusal) => refusal.to_string(),
-        };
-        format!("{what}; {ending}")
+        }
     }
+}
+
+/// The last word of a job that went on without ranks that failed, the first of them for `cause`.
+pub fn went_on(lost: usize, ranks: u32, cause: &Cause) -> String {
+    format!("{lost} of {ranks} ranks failed; job ended, exit code {}", cause.code())
 }
 
 fn how(how: How) -> String {

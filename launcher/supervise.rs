@@ -39,6 +39,8 @@ struct Supervisor<'a> {
     out_of_memory: OutOfMemory,
     deadlocks: Detector,
     cause: Option<Cause>,
+    /// Ranks without which the job goes on: why the first failed, and how many.
+    lost: Option<(Cause, usize)>,
     phase: Phase,
     /// What the user hears at the end beside the cause.
     notes: Vec<String>,
@@ -56,7 +58,8 @@ pub fn run(
     guard: Pid,
 ) -> Result<u8, Refusal> {
     let bytes = segment.bytes().or(options.segment_size);
-    let job = Job::create(options.ranks, &options.segment, bytes).map_err(Refusal::job)?;
+    let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure)
+        .map_err(Refusal::job)?;
     let mut supervisor = Supervisor::new(options, command, &job, &taken, guard)
         .map_err(|error| Refusal::system("cannot prepare the job", error))?;
     supervisor.start(&Start::new(&job, command, &taken));
@@ -95,6 +98,7 @@ impl<'a> Supervisor<'a> {
                 matches!(options.segment, SegmentKind::Named(_)),
             ),
             cause: None,
+            lost: None,
             phase: Phase::Running,
             notes: Vec::new(),
             told: false,
@@ -185,9 +189,10 @@ impl<'a> Supervisor<'a> {
         let out_of_memory = how.is_kill() && self.out_of_memory.has_happened();
         let end = RankEnd { rank: at as u32, pid: rank.pid.as_raw(), how, status, out_of_memory };
         let cause = Cause::of(&end);
+        rank.is_missed = cause.is_some();
         rank.end = Some(end);
         if let Some(cause) = cause {
-            self.end(cause);
+            self.failed(at as u32, cause);
         }
     }
 

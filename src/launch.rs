@@ -57,6 +57,15 @@ impl From<&SegmentKind> for Kind {
     }
 }
 
+/// What becomes of a job when one of its ranks fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It is ended.
+    End,
+    /// The other ranks go on, and get errors where they would wait for the one that failed.
+    Continue,
+}
+
 /// The launcher's half of a job.
 pub struct Job {
     segment: Segment,
@@ -70,7 +79,12 @@ impl Job {
     ///
     /// `bytes` is the size of the segment; `None` means as large as the machine's memory. Only
     /// what is allocated in it costs memory.
-    pub fn create(ranks: u32, kind: &SegmentKind, bytes: Option<u64>) -> Result<Job> {
+    pub fn create(
+        ranks: u32,
+        kind: &SegmentKind,
+        bytes: Option<u64>,
+        on_failure: OnFailure,
+    ) -> Result<Job> {
         if ranks == 0 || ranks > MAX_RANKS {
             let what = format!("a job has from 1 to {MAX_RANKS} ranks, not {ranks}");
             return Err(Error::NotInJob { what });
@@ -79,7 +93,9 @@ impl Job {
         let kind = Kind::from(kind);
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, ranks, bytes, nonce)?;
-        Ok(Job { segment, notice: NoticeBoard::create(&kind, nonce)?, ranks, nonce })
+        let continues = on_failure == OnFailure::Continue;
+        let notice = NoticeBoard::create(&kind, nonce, continues)?;
+        Ok(Job { segment, notice, ranks, nonce })
     }
 
     /// The size in bytes that [`Job::create`] gives a segment for which `bytes` is asked.
@@ -128,9 +144,15 @@ impl Job {
         View::of(&self.segment)
     }
 
-    /// Ends every wait of the job; the first rank named stays the cause.
+    /// A rank has failed: ends every wait for it, and every wait of a job that does not go on. The
+    /// first rank named stays the cause.
     pub fn fail(&self, rank: u32) {
-        self.notice.failed().set(rank + 1);
+        self.notice.fail(rank);
+    }
+
+    /// The job does not go on without the ranks that have failed.
+    pub fn end(&self) {
+        self.notice.end();
     }
 }
 
@@ -201,7 +223,7 @@ fn alone() -> Result<Membership> {
         Some(_) => Some(number(ENV_SEGMENT_SIZE)?),
         None => None,
     };
-    let job = Job::create(1, &SegmentKind::Memfd, bytes)?;
+    let job = Job::create(1, &SegmentKind::Memfd, bytes, OnFailure::End)?;
     Ok(Membership { rank: 0, ranks: 1, segment: job.segment, notice: job.notice })
 }
 

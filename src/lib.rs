@@ -98,8 +98,8 @@ pub use ops::Request;
 pub use tools::{DistributedCounter, WindowMutex, WindowMutexGuard, WindowQueue};
 pub use universe::Universe;
 pub use window::{
-    FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, Until, WinKeyval,
-    WindowIdentity, WindowOptions,
+    FenceAssert, Flavour, LockAssert, LockType, MemoryModel, PostAssert, StartAssert, Until,
+    WinKeyval, WindowIdentity, WindowOptions,
 };
 
 /// The engine: untyped windows, with MPI's calls and every check at run time.

@@ -4,8 +4,8 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
-use crate::prim::{Account, JobFailed, Patience, WaitRecord, Waiter};
-use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Segment};
+use crate::prim::{Account, Failure, JobFailed, Patience, WaitRecord, Waiter};
+use crate::shm::{AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment};
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
@@ -98,7 +98,9 @@ pub(crate) struct Context {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
     pub(crate) segment: Arc<Segment>,
-    notice: NoticeBoard,
+    notice: Arc<NoticeBoard>,
+    /// Of waits for nobody in particular: the failure of a rank ends them if it ends the job.
+    job: Scope,
     patience: Patience,
     slot: Placed<RankSlot>,
 }
@@ -108,32 +110,51 @@ impl Context {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let segment = Arc::new(member.segment);
         let slot = segment.place(segment.slot_offset(member.rank))?;
+        let notice = Arc::new(member.notice);
         Ok(Context {
             rank: member.rank,
             ranks: member.ranks,
             patience: Patience::new(member.ranks as usize, cores),
-            notice: member.notice,
+            job: Scope::of(&notice, []),
+            notice,
             segment,
             slot,
         })
     }
 
-    /// How this process waits.
+    /// How this process waits for nobody in particular.
     #[inline]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
-        Waiter { failed: self.notice.failed(), patience: &self.patience, account: None }
+        self.waiter_in(&self.job)
     }
 
-    /// How this process waits in a call that the program has made at `at`; asleep, it says by
+    /// How this process waits for the ranks of a scope.
+    #[inline]
+    pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
+        Waiter { rank: self.rank, failed: scope, patience: &self.patience, account: None }
+    }
+
+    /// As [`Context::waiter_in`], in a call that the program has made at `at`; asleep, it says by
     /// `tell` what it waits for.
     #[inline]
     pub(crate) fn telling_waiter<'a>(
         &'a self,
+        scope: &'a Scope,
         at: &'static Location<'static>,
         tell: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
         let account = Some(Account { record: &self.slot.wait, at, tell });
-        Waiter { account, ..self.waiter() }
+        Waiter { account, ..self.waiter_in(scope) }
+    }
+
+    /// Whether the job goes on although ranks have failed.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.job.is_set()
+    }
+
+    /// The scope of some ranks of the job.
+    pub(crate) fn scope(&self, ranks: impl IntoIterator<Item = u32>) -> Scope {
+        Scope::of(&self.notice, ranks)
     }
 
     /// Where words that ranks meet at are in the segment.
@@ -148,14 +169,9 @@ impl Context {
         InCall { slot: &self.slot }
     }
 
-    /// The first rank that failed; means something once the job has failed.
-    pub(crate) fn first_failed(&self) -> u32 {
-        self.notice.failed().cause().wrapping_sub(1)
-    }
-
-    /// The error of a wait that ended because the job failed.
+    /// The error of a wait for nobody in particular that ended because the job failed.
     pub(crate) fn job_failed(&self, _: JobFailed, at: Place) -> Error {
-        Error::RankFailed { at, failed: self.first_failed(), lock_of: None }
+        Error::RankFailed { at, failed: self.job.named(), lock_of: None }
     }
 
     /// What the allocator, asked for that many bytes, has said.

@@ -11,8 +11,8 @@ mod spec_support;
 mod support;
 
 use onesided::engine::Win;
-use onesided::hooks::{Event, ProcSync, Site, delay};
 use onesided::{Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert};
+use spec_support::dawdle::{EVENTS, dawdle};
 use spec_support::{Choices, free, get, group, load, put, words};
 use support::spmd;
 
@@ -199,28 +199,6 @@ impl Phase {
     }
 }
 
-/// Where a rank may dawdle.
-const EVENTS: [Event; 12] = [
-    Event::MemSync(Site::FencePre),
-    Event::ProcSync(ProcSync::FenceArrive),
-    Event::MemSync(Site::FencePost),
-    Event::MemSync(Site::PostPre),
-    Event::ProcSync(ProcSync::Post),
-    Event::MemSync(Site::StartPost),
-    Event::ProcSync(ProcSync::Complete),
-    Event::MemSync(Site::WaitPost),
-    Event::MemSync(Site::LockPost),
-    Event::MemSync(Site::LockAllPost),
-    Event::ProcSync(ProcSync::LockReleased),
-    Event::MemSync(Site::ParkWaiter),
-];
-
-fn dawdle_somewhere(order: &mut Choices) {
-    let times = order.below(6);
-    let at = EVENTS[order.below(12) as usize];
-    delay(at, move || (0..times).for_each(|_| std::thread::yield_now()));
-}
-
 fn check_own_part(win: &Win, how: How, expected: &[u64], what: &str) {
     let own = Rank(win.comm().rank());
     let is_passive = !matches!(how, How::Fence | How::Pscw);
@@ -242,7 +220,8 @@ fn program(world: &Comm, seed: u64, phases: u32) {
     let mut model = vec![vec![0; WORDS as usize]; n as usize];
     for number in 0..phases {
         let phase = Phase::draw(&mut choices, n);
-        dawdle_somewhere(&mut order);
+        let event = EVENTS[order.below(EVENTS.len() as u64) as usize];
+        dawdle(event, order.below(6));
         phase.run(&win, &model, &mut order);
         for (part, roles) in model.iter_mut().zip(&phase.roles) {
             part.iter_mut().zip(roles).for_each(|(word, role)| *word = role.outcome(*word));

@@ -4,8 +4,8 @@
 mod support;
 
 use onesided::{
-    Comm, ErrorClass, ErrorHandler, FenceAssert, Info, KeyvalOptions, LockAssert, LockType, Rank,
-    WinKeyval, Window, WindowOptions,
+    Comm, ErrorClass, ErrorHandler, FenceAssert, Info, KeyvalOptions, LockAssert, LockType,
+    MemoryModel, Rank, WinKeyval, Window, WindowOptions,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -198,5 +198,36 @@ fn a_window_can_be_renamed() {
         assert_eq!(window.name(), "ghost cells");
         assert!(window.load(1, &mut [0]).unwrap_err().to_string().contains("ghost cells"));
         window.free().unwrap();
+    });
+}
+
+/// MPI-4.1 §12.2.6: where the model is unified, a load sees what an operation has written, and an
+/// operation what was stored, without a call that brings two copies together.
+#[test]
+fn the_memory_model_of_every_flavour_is_unified() {
+    spmd(2, |world| {
+        let other = Rank(1 - world.rank());
+        let dynamic = Window::create_dynamic(world).unwrap();
+        let address = dynamic.attach(vec![0u64; 2]).unwrap();
+        let there = world.allgather(&[address]).unwrap();
+        let zeros = [0, 0];
+        for (mut window, unit, disp) in [
+            (Window::<u64>::allocate(world, 2).unwrap(), 1, zeros.as_slice()),
+            (Window::allocate_shared(world, 2).unwrap(), 1, &zeros),
+            (Window::create(world, vec![0u64; 2]).unwrap(), 1, &zeros),
+            (dynamic, 8, &there),
+        ] {
+            assert_eq!(window.model(), MemoryModel::Unified);
+            let (own, at) = (disp[world.rank() as usize], disp[other.0 as usize]);
+            let all = window.lock_all(LockAssert::NONE).unwrap();
+            all.window().store(own + unit, &[7]).unwrap();
+            all.put_flush(&[5], other, at).unwrap();
+            world.barrier().unwrap();
+            let mut got = [0];
+            all.get_flush(&mut got, other, at + unit).unwrap();
+            assert_eq!((all.window().load_one(own).unwrap(), got), (5, [7]));
+            all.unlock_all().unwrap();
+            window.free().unwrap();
+        }
     });
 }

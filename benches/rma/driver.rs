@@ -46,8 +46,10 @@ fn jobs(options: &Options) -> Vec<(Suite, u32)> {
         true => (&[2, 8], &[2]),
         false => (&[2, 4, 8, 16, 64], &[2, 4, 8]),
     };
-    let mut jobs =
-        vec![(Suite::Moves, 2), (Suite::Flavours, 2), (Suite::Datatypes, 1), (Suite::Layouts, 2)];
+    let mut jobs = [Suite::Moves, Suite::Flavours, Suite::Alignment, Suite::Layouts]
+        .map(|suite| (suite, 2))
+        .to_vec();
+    jobs.push((Suite::Datatypes, 1));
     jobs.extend(epochs.iter().map(|ranks| (Suite::Epochs, *ranks)));
     jobs.extend(contended.iter().map(|ranks| (Suite::Contended, *ranks)));
     jobs.extend([2, 8].map(|ranks| (Suite::Waiting, ranks)));

@@ -29,6 +29,15 @@ impl From<onesided::Error> for Failure {
     }
 }
 
+/// Joins the job, reads the options and runs the example's `body`; the exit code of its rank.
+pub fn run<O: Parser>(body: impl FnOnce(&Comm, O) -> Result<(), Failure>) -> ExitCode {
+    let outcome = Universe::init().map_err(Failure::from).and_then(|universe| {
+        let world = universe.world();
+        body(world, options(world)?)
+    });
+    exit(outcome)
+}
+
 /// Says what went wrong, if this rank is the one to say it, and gives the exit code.
 pub fn exit(outcome: Result<(), Failure>) -> ExitCode {
     let sentence = match outcome {

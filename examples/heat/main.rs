@@ -11,7 +11,7 @@ mod picture;
 use band::{Band, relaxed, rows_of};
 use clap::{Parser, ValueEnum};
 use common::{Failure, agree, several};
-use onesided::{Access, Comm, FenceAssert, Op, Rank, Universe, Window, WindowOptions};
+use onesided::{Access, Comm, FenceAssert, Op, Rank, Window, WindowOptions};
 use picture::{Field, Output};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,13 +58,10 @@ Examples:
   rmarun -n 2 --example heat -- --image photo.png --steps 200 --sync pscw --output blurred.png";
 
 fn main() -> ExitCode {
-    common::exit(run())
+    common::run(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let universe = Universe::init()?;
-    let world = universe.world();
-    let options: Options = common::options(world)?;
+fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let start = agree(world, start(world, &options))?;
     let mut grid = agree(world, Grid::new(world, &start))?;
     let output = options.output.as_deref().filter(|_| world.rank() == 0);

@@ -17,7 +17,7 @@ use clap::Parser;
 use common::{Failure, agree, several};
 use count::Counted;
 use indicatif::{HumanBytes, HumanCount};
-use onesided::{Comm, Universe};
+use onesided::Comm;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -59,13 +59,10 @@ Examples:
   rmarun -n 2 --example wordcount -- --top 20 /usr/share/doc";
 
 fn main() -> ExitCode {
-    common::exit(run())
+    common::run(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let universe = Universe::init()?;
-    let world = universe.world();
-    let options: Options = common::options(world)?;
+fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let inputs = inputs(world, &options)?;
 
     let started = Instant::now();

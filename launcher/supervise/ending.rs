@@ -7,6 +7,7 @@ use crate::report::{self, Cause};
 use crate::signals::GUARD_DIED;
 use crate::{guard, tree};
 use nix::sys::signal::{Signal, kill};
+use onesided::launch::OnFailure;
 use std::time::{Duration, Instant};
 
 /// How often ranks that run are asked whether they have joined, while one that has not is gone:
@@ -42,7 +43,9 @@ impl Supervisor<'_> {
     /// When something becomes due without anything happening.
     pub fn timeout(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Running if self.ranks.iter().any(left_unjoined) => {
+            Phase::Running
+                if self.ranks.iter().any(|rank| left_unjoined(rank) && !rank.is_missed) =>
+            {
                 Some(self.deadlocks.due_in().min(ASK_EVERY))
             }
             Phase::Running => Some(self.deadlocks.due_in()),
@@ -74,6 +77,20 @@ impl Supervisor<'_> {
         }
     }
 
+    /// A rank has failed: the job ends, or goes on without it.
+    pub fn failed(&mut self, rank: u32, cause: Cause) {
+        let goes_on = self.options.on_failure == OnFailure::Continue;
+        if !goes_on || !matches!(self.phase, Phase::Running) {
+            return self.end(cause);
+        }
+        self.job.fail(rank);
+        let word = cause.loss(&self.program, self.joined(), self.options.ranks);
+        if !self.output.say(&[&word]) {
+            self.notes.push(word);
+        }
+        self.lost.get_or_insert((cause, 0)).1 += 1;
+    }
+
     /// Takes note of the first cause, and asks all processes to end.
     pub fn end(&mut self, cause: Cause) {
         if self.cause.is_some() {
@@ -88,6 +105,7 @@ impl Supervisor<'_> {
             self.signal_all(if killed { Signal::SIGKILL } else { Signal::SIGTERM });
         }
         // Only now, so that ranks that SIGTERM ends have no time to complain of it.
+        self.job.end();
         if let Some(rank) = rank {
             self.job.fail(rank);
         }
@@ -161,11 +179,16 @@ impl Supervisor<'_> {
     /// A rank that has gone without joining a job that another has joined: the others would wait
     /// for it for ever.
     fn look_for_strangers(&mut self) {
-        let stranger = self.ranks.iter().find(|rank| left_unjoined(rank));
-        if let Some(end) = stranger.and_then(|rank| rank.end.clone())
-            && self.joined() > 0
-        {
-            self.end(Cause::NotJoined(end));
+        if self.joined() == 0 {
+            return;
+        }
+        for at in 0..self.ranks.len() {
+            let rank = &mut self.ranks[at];
+            if left_unjoined(rank) && !rank.is_missed {
+                rank.is_missed = true;
+                let end = rank.end.clone();
+                end.into_iter().for_each(|end| self.failed(end.rank, Cause::NotJoined(end)));
+            }
         }
     }
 
@@ -205,13 +228,16 @@ impl Supervisor<'_> {
     fn verdict(&self) -> (u8, Option<String>) {
         let Options { ranks, require_join, .. } = *self.options;
         let joined = self.joined();
-        match &self.cause {
-            Some(cause) => (cause.code(), Some(cause.sentence(&self.program, joined, ranks))),
-            None if joined == 0 => {
+        match (&self.cause, &self.lost) {
+            (Some(cause), _) => (cause.code(), Some(cause.sentence(&self.program, joined, ranks))),
+            (None, Some((first, lost))) => {
+                (first.code(), Some(report::went_on(*lost, ranks, first)))
+            }
+            (None, None) if joined == 0 => {
                 let word = report::nobody_joined(&self.program, ranks, require_join);
                 (if require_join { report::LAUNCHER_FAILED } else { 0 }, Some(word))
             }
-            None => (0, None),
+            (None, None) => (0, None),
         }
     }
 }

@@ -28,6 +28,8 @@ pub const BOUND_5: Bounds = Bounds { polls: 1, preemptions: Some(5) };
 pub const BOUND_3: Bounds = Bounds { polls: 1, preemptions: Some(3) };
 /// Two preemptions: three ranks.
 pub const BOUND_2: Bounds = Bounds { polls: 1, preemptions: Some(2) };
+/// One preemption: three ranks that sleep and wake in programs too long for two.
+pub const BOUND_1: Bounds = Bounds { polls: 1, preemptions: Some(1) };
 /// Two preemptions and no failed polls: four ranks. Too weak to find algorithm faults.
 pub const WIDE: Bounds = Bounds { polls: 0, preemptions: Some(2) };
 

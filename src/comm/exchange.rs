@@ -7,7 +7,7 @@ use crate::datatype::{Datatype, Element};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
-use crate::prim::{Awaited, AwaitedKind, WaitRecord};
+use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord};
 use crate::shm::{STAGE_BYTES, Stage};
 use crate::sync::{self, BarrierWords, Round};
 use bytemuck::{Pod, Zeroable};
@@ -224,6 +224,13 @@ impl Collective<'_> {
         let Some(room) = &comm.inner.room else {
             return Ok(Staged { comm, odd: false, alone: mine.to_vec() });
         };
+        let (before, words) = (self.meeting.round, &room.words.barrier);
+        let call = self.call;
+        let lost = |failed| comm.rank_failed(failed, comm.place(call));
+        if words.is_given_up(before) {
+            // Nobody meets here any more; and others may still read what this rank staged before.
+            return Err(lost(JobFailed));
+        }
         let odd = self.meeting.odd;
         self.meeting.odd = !odd;
         let staged = Staged { comm, odd, alone: Vec::new() };
@@ -232,11 +239,9 @@ impl Collective<'_> {
         let at = room.stage(Stage { rank: comm.rank(), odd });
         mapping.write(at, bytemuck::bytes_of(what))?;
         mapping.write(at + HEAD, &mine[..mine.len().min(CHUNK)])?;
-        let (before, words) = (self.meeting.round, &room.words.barrier);
         let tell = |record: &WaitRecord| record.say(&comm.arrival(words, before));
-        let waiter = context.telling_waiter(self.at, &tell);
-        sync::collective(words, comm.size(), &mut self.meeting.round, &waiter)
-            .map_err(|failed| context.job_failed(failed, comm.place(self.call)))?;
+        let waiter = comm.telling_waiter(self.at, &tell);
+        sync::collective(words, comm.size(), &mut self.meeting.round, &waiter).map_err(lost)?;
         staged.check(what)?;
         Ok(staged)
     }

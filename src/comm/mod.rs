@@ -23,6 +23,7 @@ pub(crate) mod outcome;
 mod reduction;
 mod reductions;
 mod room;
+mod shrink;
 mod vectors;
 
 use crate::attribute::{Attributes, Keyval};
@@ -30,7 +31,8 @@ use crate::call::Call;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::Word32;
+use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
+use crate::shm::Scope;
 use crate::sync::Round;
 use crate::universe::Context;
 pub(crate) use exchange::Collective;
@@ -70,6 +72,8 @@ pub struct Comm {
 struct Inner {
     context: Arc<Context>,
     group: Group,
+    /// The ranks whose failure ends the waits of this one.
+    scope: Scope,
     rank: u32,
     /// `None` for a communicator of one rank.
     room: Option<Room>,
@@ -99,9 +103,11 @@ struct Meeting {
 impl Inner {
     fn new(context: Arc<Context>, group: Group, room: Option<Room>) -> Inner {
         let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
+        let scope = context.scope(group.world_ranks().iter().copied());
         Inner {
             context,
             group,
+            scope,
             rank,
             room,
             meeting: Mutex::default(),
@@ -209,6 +215,41 @@ impl Comm {
 
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.context
+    }
+
+    /// How this rank waits for others of the communicator.
+    #[inline]
+    pub(crate) fn waiter(&self) -> Waiter<'_> {
+        self.context().waiter_in(&self.inner.scope)
+    }
+
+    /// As [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
+    /// it waits for.
+    #[inline]
+    pub(crate) fn telling_waiter<'a>(
+        &'a self,
+        at: &'static Location<'static>,
+        tell: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        self.context().telling_waiter(&self.inner.scope, at, tell)
+    }
+
+    /// The error of such a wait that ended because one of them failed.
+    #[cold]
+    pub(crate) fn rank_failed(&self, _: JobFailed, at: Place) -> Error {
+        Error::RankFailed { at, failed: self.first_failed(), lock_of: None }
+    }
+
+    /// Which rank of the job to name in such an error.
+    #[cold]
+    pub(crate) fn first_failed(&self) -> u32 {
+        self.inner.scope.named()
+    }
+
+    /// The rank of the job that is rank `rank` here, if it has failed.
+    pub(crate) fn failed_rank(&self, rank: u32) -> Option<u32> {
+        let world = self.inner.group.world_ranks().get(rank as usize)?;
+        self.inner.scope.has_lost(*world).then_some(*world)
     }
 
     #[cold]

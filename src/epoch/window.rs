@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
-use crate::window::{Flavour, Win, WinKeyval, WindowOptions};
+use crate::window::{Flavour, MemoryModel, Win, WinKeyval, WindowOptions};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -48,6 +48,17 @@ impl<T: Element> Window<T> {
         self.free_and_take().map(drop)
     }
 
+    /// As [`Win::recover`]: brings the window back into use after ranks of it have failed, and
+    /// returns all that have. Collective over the ranks that live; blocks until each of them has
+    /// called it.
+    ///
+    /// # Errors
+    /// As [`Win::recover`].
+    #[track_caller]
+    pub fn recover(&mut self) -> Result<Vec<Rank>> {
+        self.win.recover()
+    }
+
     /// Elements of this rank's part.
     #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
     pub fn len(&self) -> usize {
@@ -78,6 +89,11 @@ impl<T: Element> Window<T> {
     /// `MPI_WIN_CREATE_FLAVOR`
     pub fn flavour(&self) -> Flavour {
         self.win.flavour()
+    }
+
+    /// `MPI_WIN_MODEL`
+    pub fn model(&self) -> MemoryModel {
+        self.win.model()
     }
 
     /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the

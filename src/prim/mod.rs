@@ -32,7 +32,7 @@ pub use crossbeam_utils::CachePadded;
 pub use machine::{FailedWord, Patience, Word32, Word64, monotonic, planted};
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site};
-pub use wait::{JobFailed, Waiter};
+pub use wait::{Failure, JobFailed, Waiter};
 
 /// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with the place it stands at.
 ///

@@ -54,6 +54,13 @@ impl ParkWord {
         self.wake_all();
     }
 
+    /// Replaces `current` by `new` and wakes every sleeper; `Err` holds what was there instead.
+    pub fn replace_and_wake(&self, current: u32, new: u32) -> Result<(), u32> {
+        self.value.word().compare_exchange(current, new)?;
+        self.wake_all();
+        Ok(())
+    }
+
     /// Wakes every sleeper; without sleepers it costs one load and no system call.
     #[inline]
     pub fn wake_all(&self) {

@@ -7,6 +7,23 @@
 use super::account::Asleep;
 use super::{Account, FailedWord, Fault, ParkWord, Patience, planted};
 
+/// What ends a wait that may never be satisfied any more.
+pub trait Failure {
+    /// Whether the wait is over; once true, it stays so.
+    fn is_set(&self) -> bool;
+    /// Whether that rank of the job has failed, whoever waits for it.
+    fn has_failed(&self, rank: u32) -> bool;
+}
+
+impl Failure for FailedWord {
+    fn is_set(&self) -> bool {
+        FailedWord::is_set(self)
+    }
+    fn has_failed(&self, rank: u32) -> bool {
+        self.cause() == rank + 1
+    }
+}
+
 /// A wait ended because the job has failed: a rank died, or the launcher is ending the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFailed;
@@ -14,8 +31,10 @@ pub struct JobFailed;
 /// How this process waits: its patience, and the word that ends every wait.
 #[derive(Clone, Copy)]
 pub struct Waiter<'a> {
-    /// Set once by the launcher when a rank has failed.
-    pub failed: &'a FailedWord,
+    /// Whose process it is, in the job.
+    pub rank: u32,
+    /// Set by the launcher when a rank has failed that somebody waits for.
+    pub failed: &'a dyn Failure,
     /// Which tier to wait in, learnt from earlier waits of this process.
     pub patience: &'a Patience,
     /// How to say what is waited for, once the wait sleeps. Without it the rank counts as awake.

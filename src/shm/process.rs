@@ -3,7 +3,7 @@
 
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
-use std::io::{ErrorKind, IoSlice, IoSliceMut, Result};
+use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Result};
 
 /// Bytes per system call: the kernel moves at most 2 GiB less a page.
 const MOST: usize = 1 << 30;
@@ -125,13 +125,15 @@ impl Process {
     }
 
     /// Whether this process may read and write `bytes` bytes at `at` of the process; tried on the
-    /// first byte and the last.
+    /// first byte and the last, without writing any.
     pub(crate) fn probe(self, at: *mut u8, bytes: usize) -> Result<()> {
         for at in [at, at.wrapping_add(bytes - 1)] {
             let mut byte = 0u8;
             // SAFETY: a local byte.
             unsafe { self.read(at, &raw mut byte, 1) }?;
         }
+        // Of no bytes: a system may permit one call and not the other.
+        process_vm_writev(Pid::from_raw(self.0), &[], &[])?;
         Ok(())
     }
 }
@@ -180,4 +182,9 @@ pub(crate) fn admit(tracer: u32) {
         // Refused by systems without Yama, which do not need it.
         let _ = rustix::process::set_ptracer(rustix::process::PTracer::ProcessID(pid));
     }
+}
+
+/// Whether that is the kernel's answer for a process that has ended.
+pub(crate) fn is_gone(error: &Error) -> bool {
+    error.raw_os_error() == Some(nix::Error::ESRCH as i32)
 }

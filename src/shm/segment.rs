@@ -7,7 +7,7 @@ use super::layout::{Layout, VERSION};
 use super::os::{self, File};
 use super::slot::RankSlot;
 use crate::error::{Error, Result};
-use crate::prim::{FailedWord, Word32, Word64};
+use crate::prim::{Word32, Word64};
 use crate::sync::{MAX_RANKS, PostSlot, RankWords, WindowWords};
 use memmap2::MmapRaw;
 use std::sync::Arc;
@@ -30,14 +30,6 @@ pub(super) struct Header {
     fingerprint: Word64,
     bytes: Word64,
     nonce: Word64,
-}
-
-/// The words that tell of failure, in a file of their own that ranks can only read.
-#[repr(C)]
-pub(crate) struct Notice {
-    /// The job's nonce: a file that happens to be one page long is not believed.
-    nonce: Word64,
-    failed: FailedWord,
 }
 
 // SAFETY: each is `repr(C)` (1) and made of relaxed words alone (2).
@@ -67,7 +59,7 @@ unsafe impl Shared for PostSlot {}
 // SAFETY: as above; a counter is a word with a line to itself.
 unsafe impl Shared for crate::sync::notify::NotifyCounter {}
 // SAFETY: as above.
-unsafe impl Shared for Notice {}
+unsafe impl Shared for super::notice::Notice {}
 
 /// A mapping with checked views.
 pub(crate) struct Mapping {
@@ -75,6 +67,11 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
+    /// All `bytes` bytes of a file.
+    pub(super) fn of(file: &File, bytes: u64, writable: bool) -> Result<Mapping> {
+        Ok(Mapping { map: file.map(bytes, writable)? })
+    }
+
     /// The words at `offset`.
     pub(crate) fn view<T: Shared>(&self, offset: u64) -> Result<&T> {
         Ok(&self.views(offset, 1)?[0])
@@ -323,50 +320,5 @@ impl Segment {
     #[cfg(feature = "test-hooks")]
     pub(crate) fn signals(&self) -> Result<&[PostSlot]> {
         self.mapping.views(self.layout.signals, super::layout::SIGNALS as usize)
-    }
-}
-
-/// The notice of a job, mapped into this process.
-pub(crate) struct NoticeBoard {
-    mapping: Mapping,
-    file: File,
-}
-
-impl NoticeBoard {
-    /// Creates the notice; only this process can write it where the kernel offers that.
-    pub(crate) fn create(kind: &os::Kind, nonce: u64) -> Result<NoticeBoard> {
-        let page = os::page_size();
-        let kind = if *kind == os::Kind::Memfd { os::Kind::Memfd } else { os::Kind::Posix };
-        let file = File::create(&kind, page)?;
-        file.reserve(0, page).map_err(|errno| Error::system("reserving the notice", errno))?;
-        let mapping = Mapping { map: file.map(page, true)? };
-        mapping.view::<Notice>(0)?.nonce.store(nonce);
-        file.seal_future_writes()?;
-        Ok(NoticeBoard { mapping, file: file.reopen_read_only()? })
-    }
-
-    /// Maps an existing notice, read-only.
-    pub(crate) fn attach(file: File, nonce: u64) -> Result<NoticeBoard> {
-        let page = os::page_size();
-        let not_ours = || Error::NotInJob { what: "the descriptor is not the job's notice".into() };
-        if file.len()? != page {
-            return Err(not_ours());
-        }
-        let mapping = Mapping { map: file.map(page, false)? };
-        if mapping.view::<Notice>(0)?.nonce.load() != nonce {
-            return Err(not_ours());
-        }
-        Ok(NoticeBoard { mapping, file })
-    }
-
-    /// The read-only descriptor to pass on.
-    pub(crate) fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// The word that ends every wait.
-    pub(crate) fn failed(&self) -> &FailedWord {
-        let notice = self.mapping.view::<Notice>(0).expect("the notice is one page long");
-        &notice.failed
     }
 }

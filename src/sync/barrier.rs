@@ -3,6 +3,9 @@
 //! One monotone word counts arrivals; a rank passes its k-th barrier once `k * ranks` arrivals
 //! have been counted. Every arrival is a read-modify-write of that word, so a rank that passes
 //! reads from the release sequence of every other rank's arrival (README, invariant 2).
+//!
+//! When a rank has failed, the round that it did not arrive at is given up, by whichever waiter is
+//! first; a round is passed by all ranks that live, or by none (models/agreement.rs).
 
 use super::Line;
 use crate::prim::{
@@ -41,20 +44,53 @@ pub enum FenceKind {
     ArriveOnly,
 }
 
+/// How far the count is taken back when a round is given up: out of the reach of any arrivals.
+const GIVEN_UP: u32 = 1 << 30;
+
+impl Round {
+    /// Whether a count of `arrived` completes this round; `None` if that is still open.
+    fn outcome(self, arrived: u32) -> Option<Result<(), JobFailed>> {
+        let ahead = |arrived: u32| arrived.wrapping_sub(self.target) as i32;
+        if ahead(arrived) >= 0 {
+            return Some(Ok(()));
+        }
+        if !self.is_given_up(arrived) {
+            return None;
+        }
+        // An earlier round than the one given up was complete before.
+        Some(if ahead(arrived.wrapping_add(GIVEN_UP)) >= 0 { Ok(()) } else { Err(JobFailed) })
+    }
+
+    /// Whether a round has been given up, this or the next.
+    fn is_given_up(self, arrived: u32) -> bool {
+        (arrived.wrapping_sub(self.target) as i32) < -(GIVEN_UP as i32 / 2)
+    }
+}
+
 impl BarrierWords {
-    fn arrive(&self, ranks: u32, round: &mut Round) {
+    /// Whether the barrier has been given up for good, as a rank sees it that is in `round`.
+    #[allow(dead_code, reason = "the models stage nothing before they arrive")]
+    pub fn is_given_up(&self, round: Round) -> bool {
+        round.is_given_up(self.arrived.0.load())
+    }
+
+    fn arrive(&self, ranks: u32, round: &mut Round) -> Result<(), JobFailed> {
+        if round.is_given_up(self.arrived.0.load()) {
+            return Err(JobFailed);
+        }
         round.target = round.target.wrapping_add(ranks);
         if planted(Fault::BarrierReset) {
             round.target = ranks;
             if self.arrived.0.add(1) + 1 == ranks {
                 self.arrived.0.store_and_wake(0);
             }
-            return;
+            return Ok(());
         }
         let before = self.arrived.0.add(1);
         if before.wrapping_add(1) == round.target {
             self.arrived.0.wake_all();
         }
+        Ok(())
     }
 
     /// Which barrier a rank waits in that came to it in round `before`, and how many have arrived.
@@ -68,14 +104,41 @@ impl BarrierWords {
         (before, ahead.saturating_add_unsigned(ranks).max(0) as u32)
     }
 
-    fn pass(&self, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+    fn pass(&self, ranks: u32, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
         if planted(Fault::BarrierReset) {
             return waiter.until(&self.arrived.0, |arrived| arrived == 0).map(drop);
         }
         let target = round.target.wrapping_sub(u32::from(planted(Fault::BarrierEarly)));
-        waiter
-            .until(&self.arrived.0, |arrived| (arrived.wrapping_sub(target) as i32) >= 0)
-            .map(drop)
+        let round = Round { target };
+        match waiter.until(&self.arrived.0, |arrived| round.outcome(arrived).is_some()) {
+            Ok(arrived) => round.outcome(arrived).unwrap_or(Ok(())),
+            Err(JobFailed) => self.give_up(ranks, round),
+        }
+    }
+
+    /// Gives the round up for all ranks, unless it has become complete: either every rank passes it
+    /// or none does. What has arrived at it counts no more, so that ranks which have not seen that
+    /// it is given up, and still arrive, cannot complete it.
+    #[cold]
+    fn give_up(&self, ranks: u32, round: Round) -> Result<(), JobFailed> {
+        if planted(Fault::GivesUpAlone) {
+            return Err(JobFailed);
+        }
+        let mut arrived = self.arrived.0.load();
+        loop {
+            if let Some(outcome) = round.outcome(arrived) {
+                return outcome;
+            }
+            let before = match planted(Fault::GivenUpStillCounts) {
+                true => arrived,
+                false => round.target.wrapping_sub(ranks),
+            };
+            let given_up = before.wrapping_sub(GIVEN_UP);
+            match self.arrived.0.replace_and_wake(arrived, given_up) {
+                Ok(()) => return Err(JobFailed),
+                Err(now) => arrived = now,
+            }
+        }
     }
 }
 
@@ -96,16 +159,16 @@ pub fn fence(
     // Nobody is more than one fence ahead, so an arrival is never counted for a later fence than
     // the one it was made for. Waits only behind an `ArriveOnly` fence that others have yet to reach.
     if !planted(Fault::RunsAhead) {
-        words.pass(*round, waiter)?;
+        words.pass(ranks, *round, waiter)?;
     }
     // Publishes this rank's accesses of the epoch that ends; pairs with FencePost of every other
     // rank through `arrived`. Fails without it: models/fence.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::FencePre);
     announce();
     proc_sync(ProcSync::FenceArrive);
-    words.arrive(ranks, round);
+    words.arrive(ranks, round)?;
     if kind == FenceKind::Barrier {
-        words.pass(*round, waiter)?;
+        words.pass(ranks, *round, waiter)?;
     }
     proc_sync(ProcSync::FencePass);
     // Observes what every other rank published before it arrived; pairs with their FencePre.
@@ -116,8 +179,13 @@ pub fn fence(
 
 /// Waits until every rank has arrived at the latest fence that this rank arrived at; only an
 /// [`FenceKind::ArriveOnly`] fence leaves something to wait for.
-pub fn passed(words: &BarrierWords, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
-    words.pass(round, waiter)
+pub fn passed(
+    words: &BarrierWords,
+    ranks: u32,
+    round: Round,
+    waiter: &Waiter<'_>,
+) -> Result<(), JobFailed> {
+    words.pass(ranks, round, waiter)
 }
 
 /// The barrier of a communicator, which also orders memory: what any rank wrote before it is
@@ -132,8 +200,8 @@ pub fn collective(
     // `arrived`. Fails without it: models/collective.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::CollectivePre);
     proc_sync(ProcSync::CollectiveArrive);
-    words.arrive(ranks, round);
-    words.pass(*round, waiter)?;
+    words.arrive(ranks, round)?;
+    words.pass(ranks, *round, waiter)?;
     proc_sync(ProcSync::CollectivePass);
     // Observes the contributions of the others; pairs with their CollectivePre.
     // Fails without it: models/collective.rs, by loom_tests/tests/mutants.rs.

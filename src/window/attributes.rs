@@ -18,6 +18,19 @@ pub struct WindowIdentity {
     pub(super) name: Box<str>,
 }
 
+/// What loads and stores see of a window's memory beside operations (`MPI_WIN_MODEL`, MPI-4.1
+/// §12.2.6).
+///
+/// The standard has a second model, `MPI_WIN_SEPARATE`, of a public and a private copy; no window
+/// of this library is of that kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryModel {
+    /// `MPI_WIN_UNIFIED`: there is one copy, so that what an operation writes is seen by loads, and
+    /// what is stored by operations, without a further call to bring copies together.
+    Unified,
+}
+
 /// A key of window attributes (`MPI_Win_create_keyval`).
 pub type WinKeyval<T> = Keyval<WindowIdentity, T>;
 
@@ -39,6 +52,12 @@ impl WindowIdentity {
 }
 
 impl Win {
+    /// `MPI_WIN_MODEL`: the same on every machine and for every flavour, because windows are the
+    /// target's memory itself.
+    pub fn model(&self) -> MemoryModel {
+        MemoryModel::Unified
+    }
+
     /// `MPI_Win_get_name`
     pub fn name(&self) -> &str {
         &self.identity.name
@@ -75,8 +94,8 @@ impl Win {
     }
 
     /// `MPI_Win_get_attr`: this rank's attribute under `key`, if there is one. The predefined
-    /// attributes are methods: [`Win::base`], [`Win::size`], [`Win::disp_unit`], [`Win::flavour`];
-    /// the memory model is always unified.
+    /// attributes are methods: [`Win::base`], [`Win::size`], [`Win::disp_unit`], [`Win::flavour`],
+    /// [`Win::model`].
     pub fn attribute<T: Any + Send + Sync>(&self, key: &WinKeyval<T>) -> Option<Arc<T>> {
         self.attributes.get(key)
     }

@@ -5,10 +5,12 @@ use super::{Flavour, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::shm::{
-    AllocError, AttachError, DirectoryWords, PlacedSlice, Process, Region, Span, range_at,
+    AllocError, AttachError, DirectoryWords, PlacedSlice, Process, Region, Span, is_gone, range_at,
 };
 use crate::sync::Sharing;
 use std::ops::Range;
+
+const LEFT: &str = "the rank has left the job";
 
 /// What an operation that finds no mapped part looks at.
 pub(crate) enum Beyond {
@@ -86,7 +88,7 @@ impl Win {
                     return Ok(None);
                 };
                 let length = end - start;
-                let found = directory.find(&context.segment, start, length, &context.waiter());
+                let found = directory.find(&context.segment, start, length, &self.waiter());
                 let found = found.map_err(|error| self.heap_error(call, error, 0))?;
                 let Some((region, sharing)) = found else {
                     return Ok(None);
@@ -109,12 +111,13 @@ impl Win {
         if target == self.comm().rank() {
             return Ok(Via::Own);
         }
-        // Its number may soon be another process's. (A rank that ends without saying that it has
-        // finished ends the job.)
+        // Its number may soon be another process's.
+        if self.comm().failed_rank(target).is_some() {
+            return Err(self.gone(call, target, "the rank has failed"));
+        }
         let world = self.comm().group().world_ranks()[target as usize];
         if self.context().segment.slot(world)?.finished.load() != 0 {
-            let source = std::io::Error::other("the rank has left the job");
-            return Err(self.kernel_error(call, target, source));
+            return Err(self.gone(call, target, LEFT));
         }
         Ok(Via::Kernel(process))
     }
@@ -130,6 +133,19 @@ impl Win {
     /// What the kernel said of an access to the memory of `target`.
     #[cold]
     pub(crate) fn kernel_error(&self, call: Call, target: u32, source: std::io::Error) -> Error {
+        if is_gone(&source) {
+            // It was still there when that was asked.
+            return self.gone(call, target, LEFT);
+        }
+        self.unreachable(call, target, source)
+    }
+
+    #[cold]
+    fn gone(&self, call: Call, target: u32, why: &str) -> Error {
+        self.unreachable(call, target, std::io::Error::other(why))
+    }
+
+    fn unreachable(&self, call: Call, target: u32, source: std::io::Error) -> Error {
         Error::Unreachable { at: self.place(call), rank: self.comm().rank(), owner: target, source }
     }
 
@@ -169,7 +185,7 @@ impl Win {
         }
         let context = self.context();
         let region = Region { address, bytes, offset: context.segment.offset_of(start, bytes) };
-        directory.attach(&context.segment, region, &context.waiter()).map_err(|error| match error {
+        directory.attach(&context.segment, region, &self.waiter()).map_err(|error| match error {
             AttachError::Other(error) => self.heap_error(call, error, 0),
             AttachError::Overlaps(Region { address: other, bytes: length, .. }) => Error::Attach {
                 at: self.place(call),
@@ -197,7 +213,7 @@ impl Win {
     pub(crate) fn detach_region(&self, start: *mut u8) -> Result<()> {
         let directory = self.own_directory(Call::Detach)?;
         let context = self.context();
-        let detached = directory.detach(&context.segment, start as u64, &context.waiter());
+        let detached = directory.detach(&context.segment, start as u64, &self.waiter());
         match detached.map_err(|error: AllocError| self.heap_error(Call::Detach, error, 0))? {
             Some(_) => Ok(()),
             None => Err(Error::Attach {

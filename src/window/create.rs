@@ -44,6 +44,10 @@ impl WindowOptions {
     /// from this rank; accumulates then take turns under an exclusion. `docs/measurements.md`
     /// has the difference: about 1.6 µs against 6 ns for 8 bytes.
     ///
+    /// Any alignment will do. Put and get are about as fast at any; accumulates of elements that do not
+    /// lie at a multiple of their size take turns under the exclusion too (67 ns against 4 ns for
+    /// a fetch_and_op of 8 bytes).
+    ///
     /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on
     /// all ranks.
     ///

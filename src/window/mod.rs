@@ -19,6 +19,7 @@ mod notify;
 mod options;
 mod passive;
 mod plan;
+mod recover;
 mod state;
 mod turn;
 mod watch;
@@ -29,7 +30,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{JobFailed, Word32};
+use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
 use crate::shm::{Placed, PlacedSlice, Span};
 use crate::sync::{RankWords, WindowWords};
 use crate::universe::{Context, InCall};
@@ -39,6 +40,7 @@ use notify::Notifications;
 use options::Making;
 use plan::Plan;
 use state::Epochs;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
 use turn::Turn;
 
@@ -46,7 +48,7 @@ pub(crate) use beyond::{Reached, Via};
 
 pub use crate::sync::Held as LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
-pub use attributes::{WinKeyval, WindowIdentity};
+pub use attributes::{MemoryModel, WinKeyval, WindowIdentity};
 pub use options::WindowOptions;
 pub use watch::Until;
 
@@ -61,6 +63,8 @@ pub use watch::Until;
 /// and a drop must never wait for other ranks.
 pub struct Win {
     comm: Comm,
+    /// Where those meet who live: `comm`, until the window is recovered.
+    meet: Comm,
     flavour: Flavour,
     identity: WindowIdentity,
     /// Where the window's block is in the segment.
@@ -135,6 +139,7 @@ impl Win {
             attributes: Attributes::default(),
             handler: RwLock::new(comm.error_handler()),
             comm: comm.clone(),
+            meet: comm.clone(),
         })
     }
 
@@ -207,6 +212,22 @@ impl Win {
         self.comm.context()
     }
 
+    /// How this rank waits for others of the window.
+    #[inline]
+    pub(crate) fn waiter(&self) -> Waiter<'_> {
+        self.meet.waiter()
+    }
+
+    /// As [`Comm::telling_waiter`].
+    #[inline]
+    pub(crate) fn telling_waiter<'a>(
+        &'a self,
+        at: &'static Location<'static>,
+        tell: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        self.meet.telling_waiter(at, tell)
+    }
+
     #[inline]
     pub(crate) fn enter(&self, call: Call) -> InCall<'_> {
         self.context().enter(call, self.block)
@@ -246,7 +267,7 @@ impl Win {
 
     #[cold]
     pub(crate) fn job_failed(&self, failed: JobFailed, call: Call) -> Error {
-        self.context().job_failed(failed, self.place(call))
+        self.meet.rank_failed(failed, self.place(call))
     }
 
     #[inline]

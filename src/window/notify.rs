@@ -129,7 +129,7 @@ impl Win {
                     ..Awaited::default()
                 });
             };
-            notify::wait(word, &mut seen, count, &self.context().telling_waiter(at, &tell))
+            notify::wait(word, &mut seen, count, &self.telling_waiter(at, &tell))
                 .map_err(|failed| self.job_failed(failed, call))?;
             consumed.count.store(seen);
             Ok(())

@@ -66,7 +66,7 @@ impl Win {
     ) -> Result<()> {
         let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
         let tell = |record: &WaitRecord| record.say(&self.wanted_lock(lock_type, target));
-        let waiter = self.context().telling_waiter(at, &tell);
+        let waiter = self.telling_waiter(at, &tell);
         sync::lock(window, words, lock_type, self.comm.rank(), queueing, &waiter)
             .map_err(|_| self.lock_failed(target))
     }
@@ -90,9 +90,10 @@ impl Win {
     /// The error of a wait for a lock that ended because the job failed.
     #[cold]
     fn lock_failed(&self, target: u32) -> Error {
-        let failed = self.context().first_failed();
-        let lock_of = (self.words_of(target).lock.owner() == Some(failed)).then_some(target);
-        Error::RankFailed { at: self.place(Call::Lock), failed, lock_of }
+        let owner = self.words_of(target).lock.owner();
+        let owner = owner.and_then(|rank| self.comm.failed_rank(rank));
+        let failed = owner.unwrap_or_else(|| self.meet.first_failed());
+        Error::RankFailed { at: self.place(Call::Lock), failed, lock_of: owner.map(|_| target) }
     }
 
     /// `MPI_Win_unlock` (MPI-2.2 §11.4.3): the epoch's operations are complete at origin and
@@ -142,7 +143,7 @@ impl Win {
                 let kind = AwaitedKind::LockAll;
                 record.say(&Awaited { kind, holder, ..Awaited::default() });
             };
-            sync::lock_all(words, &self.context().telling_waiter(at, &tell))
+            sync::lock_all(words, &self.telling_waiter(at, &tell))
                 .map_err(|failed| self.job_failed(failed, Call::LockAll))?;
             self.leave_fence();
             waiting.end(|_| self.epochs.locked_all(assert.is_nocheck()));

@@ -112,7 +112,7 @@ impl Win {
         let peer = self.comm.world_rank(rank);
         let wanted = Awaited { kind: AwaitedKind::Value, peer, number: disp, ..Awaited::default() };
         let tell = |record: &WaitRecord| record.say(&wanted);
-        watch::until(&self.words.watchers, bell, look, &self.context().telling_waiter(at, &tell))
+        watch::until(&self.words.watchers, bell, look, &self.telling_waiter(at, &tell))
             .map_err(|failed| self.job_failed(failed, call))?;
         found.take().expect("the wait ends with something found")
     }

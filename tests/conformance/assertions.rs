@@ -1,6 +1,6 @@
 //! MPI-2.2 §11.4.4 and §11.4.5, and the examples of §11.5.
 
-use super::rule::{Rule, Section, pending, rule, unseen};
+use super::rule::{Rule, Section, rule, unseen};
 
 pub const SECTION: Section = Section {
     edition: "MPI-2.2",
@@ -160,15 +160,17 @@ pub const CLARIFICATIONS: Section = Section {
                 "comm_windows::windows_outlive_the_communicator_they_were_made_over",
             ],
         ),
-        pending(
+        rule(
             "2",
             "... the datatype of a put too, though the communication may not be complete",
-            "derived datatypes in operations",
+            &[
+                "datatypes_rma/transfer::datatypes_may_be_freed_before_the_communication_is_complete",
+            ],
         ),
-        pending(
+        rule(
             "3",
             "datatypes must be committed before they can be used in RMA communication",
-            "derived datatypes in operations",
+            &["compile_fail::uncommitted_datatype"],
         ),
     ],
 };

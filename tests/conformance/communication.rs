@@ -1,6 +1,6 @@
 //! MPI-2.2 §11.3: put, get and accumulate.
 
-use super::rule::{Rule, Section, pending, rule, unseen};
+use super::rule::{Rule, Section, rule, unseen};
 
 pub const SECTION: Section = Section {
     edition: "MPI-2.2",
@@ -73,10 +73,14 @@ const RULES: &[Rule] = &[
          at different locations",
         "binds the program; harmless here, where there is one copy and bytes are the unit",
     ),
-    pending(
+    rule(
         "8",
         "general datatypes gather data at the source and scatter it at the destination",
-        "derived datatypes in operations",
+        &[
+            "datatypes_rma/transfer::every_constructor_moves_what_packing_says",
+            "datatypes_rma/transfer::every_kind_of_memory_takes_every_constructor",
+            "datatypes_rma/accumulate::random_layouts_accumulate_what_an_oracle_says",
+        ],
     ),
     rule(
         "9",
@@ -102,15 +106,15 @@ const RULES: &[Rule] = &[
             "engine::no_displacement_leads_out_of_a_part",
         ],
     ),
-    pending(
+    rule(
         "12",
         "the target datatype may not specify overlapping entries in the target buffer",
-        "derived datatypes in operations",
+        &["datatypes_rma/refused::entries_written_to_may_not_overlap"],
     ),
-    pending(
+    rule(
         "13",
         "the message sent must fit, without truncation, in the target buffer",
-        "derived datatypes in operations; of plain slices the target buffer has the origin's length",
+        &["datatypes_rma/refused::other_elements_or_too_many_are_refused"],
     ),
     rule(
         "14",
@@ -118,13 +122,14 @@ const RULES: &[Rule] = &[
         &[
             "engine::no_displacement_leads_out_of_a_part",
             "errors::range",
-            "flavours::what_is_not_attached_is_out_of_range",
+            "flavours/dynamic::what_is_not_attached_is_out_of_range",
+            "datatypes_rma/refused::layouts_that_leave_the_part_are_refused",
         ],
     ),
-    pending(
+    rule(
         "15",
         "the target datatype is interpreted at the target, and holds relative displacements only",
-        "derived datatypes in operations",
+        &["datatypes_rma/transfer::the_target_datatype_is_interpreted_at_the_target"],
     ),
     rule(
         "16",
@@ -132,10 +137,10 @@ const RULES: &[Rule] = &[
          exception at the origin",
         &["errors::range", "engine::no_displacement_leads_out_of_a_part"],
     ),
-    pending(
+    rule(
         "17",
         "the origin datatype of a get may not specify overlapping entries in the origin buffer",
-        "derived datatypes in operations",
+        &["datatypes_rma/refused::entries_written_to_may_not_overlap"],
     ),
     rule(
         "18",
@@ -143,6 +148,7 @@ const RULES: &[Rule] = &[
         &[
             "engine::no_displacement_leads_out_of_a_part",
             "operations::one_byte_to_several_mebibytes_at_mixed_alignments",
+            "datatypes_rma/refused::other_elements_or_too_many_are_refused",
         ],
     ),
     rule(
@@ -189,12 +195,17 @@ pub const ACCUMULATE: Section = Section {
             "4",
             "each datatype must be predefined, or derived from one predefined datatype, the same \
              at origin and target",
-            &["engine::two_datatypes_in_one_call_are_refused", "compile_fail::wrong_element_type"],
+            &[
+                "engine::two_datatypes_in_one_call_are_refused",
+                "compile_fail::wrong_element_type",
+                "datatypes_rma/refused::other_elements_or_too_many_are_refused",
+                "datatypes_rma/refused::accumulates_of_several_types_are_refused",
+            ],
         ),
-        pending(
+        rule(
             "5",
             "the target datatype must not specify overlapping entries",
-            "derived datatypes in operations",
+            &["datatypes_rma/refused::entries_written_to_may_not_overlap"],
         ),
         rule(
             "6",

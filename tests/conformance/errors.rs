@@ -1,6 +1,6 @@
 //! MPI-2.2 §11.6: error handlers and error classes.
 
-use super::rule::{Rule, Section, pending, rule, unseen};
+use super::rule::{Rule, Section, rule, unseen};
 
 pub const SECTION: Section = Section {
     edition: "MPI-2.2",
@@ -26,7 +26,11 @@ const RULES: &[Rule] = &[
         &["window_objects::a_fatal_error_ends_the_job_and_says_why"],
     ),
     rule("WIN", "invalid win argument", &["compile_fail::window_after_free"]),
-    rule("BASE", "invalid base", &["flavours::memory_without_an_address_is_refused_on_all_ranks"]),
+    rule(
+        "BASE",
+        "invalid base",
+        &["flavours/create::memory_without_an_address_is_refused_on_all_ranks"],
+    ),
     rule(
         "SIZE",
         "invalid size",
@@ -66,29 +70,33 @@ const RULES: &[Rule] = &[
     rule(
         "RMA_RANGE",
         "the target memory is not part of the window",
-        &["errors::range", "flavours::what_is_not_attached_is_out_of_range"],
+        &["errors::range", "flavours/dynamic::what_is_not_attached_is_out_of_range"],
     ),
     rule(
         "RMA_ATTACH",
         "memory cannot be attached",
         &[
-            "flavours::dynamic_windows_are_addressed_by_address",
-            "flavours::what_is_not_attached_is_out_of_range",
+            "flavours/dynamic::dynamic_windows_are_addressed_by_address",
+            "flavours/dynamic::what_is_not_attached_is_out_of_range",
         ],
     ),
     rule(
         "RMA_FLAVOR",
         "the window has the wrong flavor for the call",
         &[
-            "flavours::what_is_not_attached_is_out_of_range",
-            "flavours::shared_windows_are_contiguous_unless_told_otherwise",
-            "flavours::allocated_windows_answer_shared_query_with_addresses",
+            "flavours/dynamic::what_is_not_attached_is_out_of_range",
+            "flavours/shared::shared_windows_are_contiguous_unless_told_otherwise",
+            "flavours/shared::allocated_windows_answer_shared_query_with_addresses",
         ],
     ),
-    pending(
+    rule(
         "RMA_SHARED",
         "memory cannot be shared: here, private memory that the kernel keeps from other ranks",
-        "a test: the kernel must forbid process_vm_readv to the tests' own user",
+        &[
+            "flavours/unreachable::memory_that_the_kernel_keeps_from_one_rank_is_refused_on_all",
+            "flavours/unreachable::operations_on_attached_memory_that_the_kernel_keeps_are_refused",
+            "flavours/unreachable::a_rank_that_has_left_the_job_is_not_reached_any_more",
+        ],
     ),
     rule(
         "4",

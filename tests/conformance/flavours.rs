@@ -19,49 +19,49 @@ pub const SECTION: Section = Section {
         rule(
             "2",
             "win_allocate_shared: contiguous across process ranks, unless alloc_shared_noncontig",
-            &["flavours::shared_windows_are_contiguous_unless_told_otherwise"],
+            &["flavours/shared::shared_windows_are_contiguous_unless_told_otherwise"],
         ),
         rule(
             "3",
             "shared_query returns size, unit and base for load/store of another process's part; \
              with MPI_PROC_NULL the first part of size > 0",
             &[
-                "flavours::shared_windows_are_contiguous_unless_told_otherwise",
-                "flavours::allocated_windows_answer_shared_query_with_addresses",
+                "flavours/shared::shared_windows_are_contiguous_unless_told_otherwise",
+                "flavours/shared::allocated_windows_answer_shared_query_with_addresses",
             ],
         ),
         rule(
             "4",
             "shared_query gives size 0 for memory that cannot be shared",
-            &["flavours::allocated_windows_answer_shared_query_with_addresses"],
+            &["flavours/shared::allocated_windows_answer_shared_query_with_addresses"],
         ),
         rule(
             "5",
             "win_create_dynamic: memory is attached and detached; displacements are addresses",
-            &["flavours::dynamic_windows_are_addressed_by_address"],
+            &["flavours/dynamic::dynamic_windows_are_addressed_by_address"],
         ),
         rule(
             "6",
             "attach and detach are local, and may be called while others access the window",
-            &["flavours::attaching_while_others_access_disturbs_nobody"],
+            &["flavours/dynamic::attaching_while_others_access_disturbs_nobody"],
         ),
         rule(
             "7",
             "multiple (but non-overlapping) memory regions may be attached to the same window",
             &[
-                "flavours::thousands_of_attachments",
-                "flavours::what_is_not_attached_is_out_of_range",
+                "flavours/dynamic::thousands_of_attachments",
+                "flavours/dynamic::what_is_not_attached_is_out_of_range",
             ],
         ),
         rule(
             "8",
             "memory must be attached before any process accesses it by RMA operations",
-            &["flavours::what_is_not_attached_is_out_of_range"],
+            &["flavours/dynamic::what_is_not_attached_is_out_of_range"],
         ),
         rule(
             "9",
             "detach takes the base of a region that is attached",
-            &["flavours::dynamic_windows_are_addressed_by_address"],
+            &["flavours/dynamic::dynamic_windows_are_addressed_by_address"],
         ),
         unseen(
             "10",

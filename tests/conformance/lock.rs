@@ -77,7 +77,7 @@ const RULES: &[Rule] = &[
     unseen(
         "9",
         "implementors may restrict locks to windows in memory allocated by alloc_mem",
-        "allowed, not promised; there is no such restriction here (flavours.rs)",
+        "allowed, not promised; there is no such restriction here (tests/flavours/create.rs)",
     ),
     rule(
         "Ex. 11.5",

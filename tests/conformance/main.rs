@@ -12,6 +12,7 @@ mod spec_support;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod additions;
 mod assertions;
 mod communication;
 mod creation;
@@ -21,9 +22,9 @@ mod fence;
 mod flavours;
 mod general;
 mod lock;
+mod ordering;
 mod page;
 mod passive;
-mod pending;
 mod progress;
 mod rule;
 mod semantics;

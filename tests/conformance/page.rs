@@ -28,9 +28,9 @@ const SECTIONS: &[&Section] = &[
     &super::passive::SECTION,
     &super::passive::FLUSH,
     &super::flavours::SECTION,
-    &super::pending::REQUESTS,
-    &super::pending::INFO,
-    &super::pending::NOTIFIED,
+    &super::additions::REQUESTS,
+    &super::additions::INFO,
+    &super::additions::NOTIFIED,
     &super::threads::SECTION,
     &super::threads::SHARED_MEMORY,
 ];
@@ -45,7 +45,7 @@ is made from it:
     CONFORMANCE=overwrite cargo test --all-features --test conformance page
 
 and the same test without the variable fails when the page is stale or names a test that is not
-there. *Pending* are rules of calls that the library does not have yet.
+there, or when a rule has neither a test nor a reason.
 ";
 
 fn root() -> &'static Path {
@@ -98,7 +98,6 @@ fn row(section: &Section, rule: &Rule) -> String {
             };
             tests.iter().map(link).collect::<Vec<_>>().join("<br>")
         }
-        Shown::Pending(what) => format!("*pending*: {what}"),
         Shown::Nothing(why) => format!("none: {why}"),
     };
     let (edition, clause, number) = (section.edition, section.clause, rule.number);
@@ -110,11 +109,10 @@ fn page() -> String {
     let of = |shown: fn(&Shown) -> bool| rules().filter(|(_, rule)| shown(&rule.shown)).count();
     write!(
         page,
-        "\n{} rules: {} shown by {} tests, {} pending, {} that bind the program or promise nothing.\n",
+        "\n{} rules: {} shown by {} tests, {} that bind the program or promise nothing.\n",
         rules().count(),
         of(|shown| matches!(shown, Shown::By(_))),
         cited().map(|(_, test)| test).collect::<BTreeSet<_>>().len(),
-        of(|shown| matches!(shown, Shown::Pending(_))),
         of(|shown| matches!(shown, Shown::Nothing(_))),
     )
     .expect("a string can be written to");
@@ -154,7 +152,7 @@ fn every_rule_has_one_number_and_a_test_or_a_reason() {
         let number = format!("{} §{}-{}", section.edition, section.clause, rule.number);
         let says_something = match rule.shown {
             Shown::By(tests) => !tests.is_empty(),
-            Shown::Pending(why) | Shown::Nothing(why) => !why.is_empty(),
+            Shown::Nothing(why) => !why.is_empty(),
         };
         assert!(says_something && !rule.says.is_empty(), "{number} has no test and no reason");
         assert!(!rule.says.contains('|'), "{number} would end its cell");

@@ -106,7 +106,7 @@ pub const FLUSH: Section = Section {
             "win_sync synchronizes the private and the public copy of the window",
             &[
                 "spec_flush::local_accesses_between_win_syncs_take_turns_with_a_locked_origin",
-                "flavours::shared_windows_are_contiguous_unless_told_otherwise",
+                "flavours/shared::shared_windows_are_contiguous_unless_told_otherwise",
             ],
         ),
     ],

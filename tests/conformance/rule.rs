@@ -22,8 +22,6 @@ pub enum Shown {
     /// By these tests, as `file::function`: `file` is under `tests/` if it names no other folder;
     /// in `compile_fail` a function is a case.
     By(&'static [&'static str]),
-    /// By nothing yet: the library does not have this.
-    Pending(&'static str),
     /// By nothing, because the rule binds the program, or allows without promising.
     Nothing(&'static str),
 }
@@ -35,11 +33,6 @@ pub const fn rule(
     tests: &'static [&'static str],
 ) -> Rule {
     Rule { number, says, shown: Shown::By(tests) }
-}
-
-/// A rule of a call that the library does not have yet.
-pub const fn pending(number: &'static str, says: &'static str, what: &'static str) -> Rule {
-    Rule { number, says, shown: Shown::Pending(what) }
 }
 
 /// A rule of which nothing can be seen, and why.

@@ -1,11 +1,12 @@
 //! Runs a program on the ranks of a job and compares with the oracle.
 
 use crate::dawdle;
-use crate::exposed::{self, Exposed};
+use crate::exposed::{self, Exposed, Window};
 use crate::operate::Hands;
 use crate::oracle::{Given, Model, races};
-use crate::program::{Access, Kind, Phase, Program, Session, Sync, Use};
+use crate::program::{Access, Completion, Kind, Phase, Program, Session, Sync, Use};
 use crate::sabotage::Sabotage;
+use crate::transfer::{self, Buffers, Types};
 use crate::value::size;
 use onesided::engine::Win;
 use onesided::{
@@ -15,16 +16,16 @@ use onesided::{
 /// Runs the program; returns what this rank finds wrong. Collective over the job.
 pub fn run(universe: &Universe, program: &Program, sabotage: Sabotage) -> Vec<String> {
     let Some(comm) = exposed::communicator(universe, program.members) else { return Vec::new() };
-    let windows = Exposed::all(universe, &comm, program);
+    let mut windows = Window::all(universe, &comm, program);
     let mut run = Run { comm: &comm, program, sabotage, wrong: Vec::new(), what: String::new() };
     let mut model = Model::new(program);
     for (number, phase) in program.phases.iter().enumerate() {
         run.what = format!("phase {number}");
         dawdle::somewhere(program, number, comm.rank());
-        run.phase(phase, &windows[phase.window], &mut model);
+        run.phase(phase, &mut windows[phase.window], &mut model);
     }
     let wrong = run.wrong;
-    windows.into_iter().for_each(Exposed::free);
+    windows.into_iter().for_each(Window::free);
     comm.barrier().expect("a barrier");
     wrong
 }
@@ -39,14 +40,18 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn phase(&mut self, phase: &Phase, exposed: &Exposed, model: &mut Model) {
+    fn phase(&mut self, phase: &Phase, window: &mut Window, model: &mut Model) {
         let me = self.comm.rank() as usize;
-        let given = match phase.sync {
-            Sync::Fence => self.fence(phase, exposed),
-            Sync::Pscw => self.pscw(phase, exposed),
-            Sync::Passive => self.passive(phase, exposed),
+        let given = match (&mut *window, phase.sync) {
+            (Window::Typed(window), _) => {
+                let given = window.phase(phase).into_iter().zip(phase.acts_of(me as u32));
+                given.map(|(given, (_, act))| self.sabotage.given_typed(act, given)).collect()
+            }
+            (Window::Engine(exposed), Sync::Fence) => self.fence(phase, exposed),
+            (Window::Engine(exposed), Sync::Pscw) => self.pscw(phase, exposed),
+            (Window::Engine(exposed), Sync::Passive) => self.passive(phase, exposed),
         };
-        let own = exposed.own();
+        let own = window.own();
         let all = races(self.program, phase).then(|| self.share(phase, &given));
         let outcome = model.run(self.program, phase, all.as_ref());
         for fault in outcome.faults {
@@ -87,36 +92,46 @@ impl Run<'_> {
         shared
     }
 
-    fn session(&mut self, exposed: &Exposed, session: &Session, given: &mut Vec<Vec<u8>>) {
-        let hands = Hands { exposed, sabotage: self.sabotage };
-        for act in &session.acts {
-            given.push(hands.act(&session.access, act).unwrap_or_else(|wrong| {
+    /// One access epoch with its acts; returns what each was given.
+    fn session(&mut self, phase: &Phase, exposed: &Exposed, session: &Session) -> Vec<Vec<u8>> {
+        let (acts, sabotage) = (&session.acts, self.sabotage);
+        let types: Vec<Types> = acts.iter().map(|act| Types::new(act, sabotage)).collect();
+        let mut buffers: Vec<Buffers> = acts.iter().map(Buffers::new).collect();
+        let mut requests = Vec::new();
+        open(&exposed.win, &session.access, phase);
+        let hands = Hands { exposed, sabotage };
+        let mut given = hands.acts(session, &types, &mut buffers, &mut requests);
+        transfer::complete_all(requests);
+        let mut look = |completion| {
+            for ((act, given), buffers) in acts.iter().zip(&mut given).zip(&mut buffers) {
+                if act.completion == completion && given.is_ok() {
+                    *given = buffers.given(act, sabotage);
+                    buffers.reuse();
+                }
+            }
+        };
+        look(Completion::Together);
+        close(&exposed.win, &session.access);
+        look(Completion::Dropped);
+        let given = acts.iter().zip(given).map(|(act, given)| {
+            given.unwrap_or_else(|wrong| {
                 self.complain(format!("{act:?}: {wrong}"));
                 vec![0; if act.fetches() { act.count as usize * size(act.datatype) } else { 0 }]
-            }));
-        }
+            })
+        });
+        given.collect()
     }
 
     fn sessions(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
-        let mut given = Vec::new();
-        for session in &phase.ranks[self.comm.rank() as usize] {
-            open(&exposed.win, &session.access, phase);
-            self.session(exposed, session, &mut given);
-            close(&exposed.win, &session.access);
-        }
-        given
+        let sessions = &phase.ranks[self.comm.rank() as usize];
+        sessions.iter().flat_map(|session| self.session(phase, exposed, session)).collect()
     }
 
     fn fence(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
-        let has = Has::new(phase, self.comm.rank());
-        let mut first = FenceAssert::NONE;
-        let mut last = FenceAssert::NONE;
-        if phase.asserts {
-            let noput = if has.written { FenceAssert::NONE } else { FenceAssert::NOPUT };
-            let nostore = if has.stores { FenceAssert::NONE } else { FenceAssert::NOSTORE };
-            first = FenceAssert::NOPRECEDE | noput;
-            last = FenceAssert::NOSUCCEED | nostore;
-        }
+        let [first, last] = match phase.asserts {
+            true => Has::new(phase, self.comm.rank()).fence_asserts(),
+            false => [FenceAssert::NONE; 2],
+        };
         exposed.win.fence(first).expect("the first fence");
         let given = self.sessions(phase, exposed);
         exposed.win.fence(last).expect("the second fence");
@@ -161,7 +176,7 @@ impl Run<'_> {
 }
 
 /// What a phase does with a rank's part.
-struct Has {
+pub struct Has {
     /// Whether any rank puts or accumulates to it.
     written: bool,
     /// Whether its own rank stores to it.
@@ -169,7 +184,7 @@ struct Has {
 }
 
 impl Has {
-    fn new(phase: &Phase, rank: u32) -> Has {
+    pub fn new(phase: &Phase, rank: u32) -> Has {
         let acts = |rank: usize| phase.acts_of(rank as u32).map(|(_, act)| act);
         let mut all = (0..phase.ranks.len()).flat_map(acts);
         let writes = |used| matches!(used, Use::Write | Use::Update);
@@ -177,9 +192,17 @@ impl Has {
         let stores = acts(rank as usize).any(|act| matches!(act.kind, Kind::Store));
         Has { written, stores }
     }
+
+    /// What the first and the last fence of the phase may assert.
+    pub fn fence_asserts(&self) -> [FenceAssert; 2] {
+        let noput = if self.written { FenceAssert::NONE } else { FenceAssert::NOPUT };
+        let nostore = if self.stores { FenceAssert::NONE } else { FenceAssert::NOSTORE };
+        [FenceAssert::NOPRECEDE | noput, FenceAssert::NOSUCCEED | nostore]
+    }
 }
 
-fn group(comm: &Comm, ranks: impl Iterator<Item = u32>) -> Group {
+/// Ranks of the communicator as a group.
+pub fn group(comm: &Comm, ranks: impl Iterator<Item = u32>) -> Group {
     comm.group().incl(&ranks.collect::<Vec<_>>()).expect("ranks of the communicator")
 }
 

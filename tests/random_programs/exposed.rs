@@ -2,10 +2,46 @@
 #![allow(unsafe_code, reason = "the engine exposes memory by address")]
 
 use crate::program::{Made, Members, Part, Program, WindowSpec};
+use crate::typed::{self, Typed};
 use onesided::engine::Win;
 use onesided::{Comm, Memory, Universe, WindowOptions};
 
-/// A window with what its memory needs.
+/// A window of the engine or of the typed face.
+pub enum Window {
+    Engine(Box<Exposed>),
+    Typed(Box<dyn Typed>),
+}
+
+impl Window {
+    /// Makes the windows of a program.
+    pub fn all(universe: &Universe, comm: &Comm, program: &Program) -> Vec<Window> {
+        let made = |spec: &WindowSpec| match spec.made {
+            Made::Typed(datatype) => {
+                let bytes = spec.parts[comm.rank() as usize].bytes;
+                Window::Typed(typed::window(comm, datatype, bytes))
+            }
+            _ => Window::Engine(Box::new(Exposed::new(universe, comm, spec))),
+        };
+        program.windows.iter().map(made).collect()
+    }
+
+    /// This rank's part, by local loads.
+    pub fn own(&self) -> Vec<u8> {
+        match self {
+            Window::Engine(exposed) => exposed.own(),
+            Window::Typed(window) => window.own(),
+        }
+    }
+
+    pub fn free(self) {
+        match self {
+            Window::Engine(exposed) => exposed.free(),
+            Window::Typed(window) => window.free(),
+        }
+    }
+}
+
+/// A window of the engine with what its memory needs.
 pub struct Exposed {
     pub win: Win,
     spec: WindowSpec,
@@ -31,11 +67,6 @@ pub fn communicator(universe: &Universe, members: Members) -> Option<Comm> {
 }
 
 impl Exposed {
-    /// Makes the windows of a program.
-    pub fn all(universe: &Universe, comm: &Comm, program: &Program) -> Vec<Exposed> {
-        program.windows.iter().map(|spec| Exposed::new(universe, comm, spec)).collect()
-    }
-
     fn new(universe: &Universe, comm: &Comm, spec: &WindowSpec) -> Exposed {
         let part = spec.parts[comm.rank() as usize];
         let options = WindowOptions::new().disp_unit(part.unit);
@@ -47,7 +78,7 @@ impl Exposed {
             Made::Shared => options.allocate_shared_bytes(comm, part.bytes, 1),
             // SAFETY: the memory lives as long as the window; nobody else uses it.
             Made::Create => unsafe { options.create_bytes(comm, start, part.bytes, 1) },
-            Made::Dynamic => WindowOptions::new().create_dynamic_bytes(comm),
+            _ => WindowOptions::new().create_dynamic_bytes(comm),
         };
         let win = win.expect("a window");
         if spec.made == Made::Dynamic {
@@ -64,21 +95,25 @@ impl Exposed {
         self.addresses.get(target).map_or(disp, |address| address + disp)
     }
 
+    /// Bytes of the target's part.
+    pub fn bytes(&self, target: Option<u32>) -> u64 {
+        target.map_or(0, |target| self.spec.parts[target as usize].bytes)
+    }
+
     /// A displacement behind the part of the target.
     pub fn beyond(&self, target: Option<u32>, value: u64) -> u64 {
         let part = self.spec.parts[target.unwrap_or_default() as usize];
         self.disp(target, part.bytes.div_ceil(part.unit) + value % 3)
     }
 
-    /// This rank's part, by local loads.
-    pub fn own(&self) -> Vec<u8> {
+    fn own(&self) -> Vec<u8> {
         let rank = self.win.comm().rank();
         let mut bytes = vec![0xEE; self.spec.parts[rank as usize].bytes as usize];
         self.win.load(self.disp(Some(rank), 0), &mut bytes).expect("the own part");
         bytes
     }
 
-    pub fn free(self) {
+    fn free(self) {
         if let Some(address) = self.addresses.get(self.win.comm().rank() as usize) {
             // Others may still access what is attached.
             self.win.comm().barrier().expect("a barrier");

@@ -2,9 +2,12 @@
 //! them stay.
 
 use crate::choices::Choices;
+use crate::draw;
+use crate::layout::Layout;
 use crate::legal::{self, Placed};
 use crate::oracle::Model;
 use crate::program::*;
+use crate::typed;
 use crate::value::{is_defined, is_integer, size};
 use onesided::{Datatype, Op};
 
@@ -60,10 +63,17 @@ fn some_of(choices: &mut Choices, n: u32) -> Vec<u32> {
 }
 
 fn window(choices: &mut Choices, ranks: u32) -> WindowSpec {
-    let made = pick(
-        choices,
-        &[Made::Allocate, Made::Allocate, Made::Create, Made::Create, Made::Shared, Made::Dynamic],
-    );
+    let typed = Made::Typed(pick(choices, &Datatype::ALL));
+    let kinds = [
+        Made::Allocate,
+        Made::Allocate,
+        Made::Create,
+        Made::Create,
+        Made::Shared,
+        Made::Dynamic,
+        typed,
+    ];
+    let made = pick(choices, &kinds);
     let roomy = [32, 48, 64, 96, 128, 200];
     let part = |choices: &mut Choices| {
         let bytes = match choices.below(8) {
@@ -71,6 +81,10 @@ fn window(choices: &mut Choices, ranks: u32) -> WindowSpec {
             1 if made != Made::Dynamic => 0,
             _ => pick(choices, &roomy),
         };
+        if let Made::Typed(datatype) = made {
+            let unit = size(datatype) as u64;
+            return Part { bytes: bytes / unit * unit, unit, private: false, skew: 0 };
+        }
         let unit = if made == Made::Dynamic { 1 } else { pick(choices, &[1, 1, 2, 3, 4, 8, 16]) };
         let exposed = matches!(made, Made::Create | Made::Dynamic);
         let private = exposed && choices.below(2) == 0;
@@ -161,6 +175,11 @@ impl Draft<'_> {
             }
         }
         self.aim(&session.access, rank, &mut act);
+        let requests = matches!(session.access, Access::All | Access::Locks(_));
+        act.completion = match requests && act.is_general() && self.below(2) == 0 {
+            true => pick(self.choices, &Completion::ALL),
+            false => Completion::Call,
+        };
         let flushes = legal::flushes(&session.acts, &act);
         let new = Placed { rank, session: number, flushes, act: &act };
         let stands = legal::may_stand(self.program, phase, rank, &session.access, &act);
@@ -200,7 +219,7 @@ impl Draft<'_> {
     fn aim(&mut self, access: &Access, rank: u32, act: &mut Act) {
         let reached = match access {
             _ if matches!(act.kind, Kind::Load | Kind::Store) => vec![rank],
-            _ if matches!(act.kind, Kind::Wrong(mistake) if mistake != Mistake::Beyond) => return,
+            _ if matches!(act.kind, Kind::Wrong(mistake) if !mistake.needs_reach()) => return,
             Access::Start(targets) => targets.clone(),
             Access::Locks(locks) => locks.iter().map(|lock| lock.0).collect(),
             _ => return,
@@ -213,30 +232,75 @@ impl Draft<'_> {
     /// Any act, whether or not it may stand somewhere.
     fn act(&mut self, phase: &Phase, rank: u32) -> Act {
         let members = u64::from(self.program.members());
+        let spec = &self.program.windows[phase.window];
+        let (made, home) = match spec.made {
+            Made::Typed(datatype) => (spec.made, datatype),
+            made => (made, self.home),
+        };
         let datatype = match self.below(4) {
+            _ if matches!(made, Made::Typed(_)) => home,
             0 => pick(self.choices, &Datatype::ALL),
             1 => Datatype::U8,
-            _ => self.home,
+            _ => home,
         };
         let target = self.below(members) as u32;
-        let part = self.program.windows[phase.window].parts[target as usize];
-        let room = part.bytes / size(datatype) as u64;
+        let part = spec.parts[target as usize];
         let kind = self.kind(datatype);
-        let single = matches!(kind, Kind::FetchAndOp(_) | Kind::CompareAndSwap);
-        let count = if single { 1 } else { self.below(room.min(5) + 1) };
-        let free = part.bytes.saturating_sub(count * size(datatype) as u64) / part.unit;
-        let mut disp = self.below(free + 1);
-        if !single && count > 0 && self.below(3) != 0 {
-            // Where other elements of the datatype begin too.
-            disp -= disp % (size(datatype) as u64 / part.unit).max(1);
-        }
         let target = match self.below(30) {
             0 => None,
             _ if matches!(kind, Kind::Load | Kind::Store) => Some(rank),
             _ => Some(target),
         };
-        let layout = Layout::Contiguous;
-        Act { kind, datatype, target, disp, count, value: self.choices.next() >> 40, layout }
+        let (value, completion) = (self.choices.next() >> 40, Completion::Call);
+        let (layout, own) = (Layout::Contiguous, Layout::Contiguous);
+        let (disp, count) = (0, 0);
+        let mut act = Act { kind, datatype, target, disp, count, value, layout, own, completion };
+        self.lay(&mut act, made, part);
+        act
+    }
+
+    /// Chooses where the elements of an act lie, and how many they are.
+    fn lay(&mut self, act: &mut Act, made: Made, part: Part) {
+        let size = size(act.datatype);
+        let single = matches!(act.kind, Kind::FetchAndOp(_) | Kind::CompareAndSwap);
+        act.count = if single { 1 } else { self.below((part.bytes / size as u64).min(5) + 1) };
+        if act.is_general() && self.below(2) == 0 {
+            self.derive(act, made, part);
+        }
+        let range = act.layout.range(size, act.count);
+        // The entries have to lie in the part, not the displacement.
+        let first = range.start.min(0).unsigned_abs().div_ceil(part.unit);
+        let last = part.bytes.saturating_sub(range.end.max(0) as u64) / part.unit;
+        act.disp = first + self.below((last + 1).saturating_sub(first).max(1));
+        if !single && act.count > 0 && self.below(3) != 0 {
+            // Where other elements of the datatype begin too.
+            act.disp -= act.disp % (size as u64 / part.unit).max(1);
+        }
+    }
+
+    /// Chooses derived datatypes; of several draws, the first that the window can have.
+    fn derive(&mut self, act: &mut Act, made: Made, part: Part) {
+        let (size, is_typed) = (size(act.datatype), matches!(made, Made::Typed(_)));
+        let draws: Vec<Layout> = (0..8).map(|_| draw::layout(self.choices, size)).collect();
+        let instances = if is_typed { 1 } else { self.below(4) };
+        let can_be = |layout: &Layout, count| {
+            layout.divides(count) && (!is_typed || typed::has_shape(*layout, count))
+        };
+        let fits = |layout: &&Layout| {
+            let count = instances * layout.elements();
+            let range = layout.range(size, count);
+            can_be(layout, count) && (range.end - range.start) as u64 <= part.bytes
+        };
+        let Some(layout) = draws.iter().find(fits) else { return };
+        (act.layout, act.count) = (*layout, instances * layout.elements());
+        let own = match self.below(4) {
+            0 => Some(layout),
+            1 => None,
+            _ => draws.iter().rev().find(|own| can_be(own, act.count)),
+        };
+        if let Some(own) = own.filter(|own| !own.overlaps(size, act.count)) {
+            act.own = *own;
+        }
     }
 
     fn kind(&mut self, datatype: Datatype) -> Kind {

@@ -1,11 +1,16 @@
 //! Which programs are legal (MPI-4.1 §12.7), decided apart from the generator: the shrinker and the
 //! stored programs need it too.
 
+use crate::layout::Layout;
 use crate::mistakes;
 use crate::oracle::{Fault, Model, fits};
-use crate::program::{Access, Act, Flush, Kind, Made, Phase, Program, Sync, Use};
+use crate::program::{
+    Access, Act, Completion, Flush, Kind, Made, Phase, Program, Sync, Use, WindowSpec,
+};
+use crate::typed;
 use crate::value::size;
 use onesided::Op;
+use std::ops::Range;
 
 /// An act in its place.
 #[derive(Clone, Copy)]
@@ -51,10 +56,8 @@ pub fn agree(program: &Program, window: usize, a: Placed<'_>, b: Placed<'_>) -> 
     }
     let target = a.act.target.expect("a used target");
     let unit = program.windows[window].parts[target as usize].unit;
-    let meet = |a: &Act, b: &Act| {
-        a.elements(unit).any(|x| b.elements(unit).any(|y| x.start < y.end && y.start < x.end))
-    };
-    !meet(a.act, b.act) || are_ordered(a, b) || are_compatible_updates(unit, a, b)
+    let apart = a.act.elements(unit).all(|x| b.act.elements(unit).all(|y| !meet(&x, &y)));
+    apart || are_ordered(a, b) || are_compatible_updates(unit, a.act, b.act, a.rank == b.rank)
 }
 
 /// Acts of one rank that synchronisation orders. A flush orders operations, not local accesses.
@@ -67,14 +70,31 @@ fn are_ordered(a: Placed<'_>, b: Placed<'_>) -> bool {
 
 /// Accumulates of the same elements by the same datatype; those of different ranks by the same
 /// operation or NO_OP (`same_op_no_op`).
-fn are_compatible_updates(unit: u64, a: Placed<'_>, b: Placed<'_>) -> bool {
-    let apart = (a.act.disp * unit).abs_diff(b.act.disp * unit);
-    let same_elements = a.act.datatype == b.act.datatype
-        && apart.is_multiple_of(size(a.act.datatype) as u64)
-        && a.act.used() == Use::Update
-        && b.act.used() == Use::Update;
-    let (x, y) = (a.act.op(), b.act.op());
-    same_elements && (a.rank == b.rank || x == y || [x, y].contains(&Some(Op::NoOp)))
+fn are_compatible_updates(unit: u64, a: &Act, b: &Act, of_one_rank: bool) -> bool {
+    let same_or_apart = |x: &Range<usize>, y: &Range<usize>| x == y || !meet(x, y);
+    let same_elements = a.datatype == b.datatype
+        && (a.used(), b.used()) == (Use::Update, Use::Update)
+        && a.elements(unit).all(|x| b.elements(unit).all(|y| same_or_apart(&x, &y)));
+    let (x, y) = (a.op(), b.op());
+    same_elements && (of_one_rank || x == y || [x, y].contains(&Some(Op::NoOp)))
+}
+
+/// Whether bytes are in both ranges.
+fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+/// Whether the layouts of the act are of its number of elements, and no two elements are written
+/// to one place.
+fn are_layouts_sound(act: &Act) -> bool {
+    let (size, count) = (size(act.datatype), act.count);
+    let fixed = (Layout::Contiguous, Layout::Contiguous, Completion::Call);
+    let writes = act.used() != Use::Read;
+    (act.is_general() || (act.layout, act.own, act.completion) == fixed)
+        && act.layout.divides(count)
+        && act.own.divides(count)
+        && !(writes && act.layout.overlaps(size, count))
+        && !act.own.overlaps(size, count)
 }
 
 /// Whether a session is one for the act, by the kind of its phase and epoch.
@@ -82,6 +102,15 @@ pub fn may_stand(program: &Program, phase: &Phase, rank: u32, access: &Access, a
     let own = act.target == Some(rank);
     let is_passive = phase.sync == Sync::Passive;
     let alone = *access == Access::Nothing;
+    let requests = matches!(access, Access::All | Access::Locks(_));
+    if !are_layouts_sound(act) || act.completion != Completion::Call && !requests {
+        return false;
+    }
+    if let Made::Typed(datatype) = program.windows[phase.window].made
+        && !typed::is_possible(datatype, phase, access, act)
+    {
+        return false;
+    }
     match act.kind {
         // A local access of nothing beyond the part is refused; an operation is not.
         Kind::Load | Kind::Store => own && act.count > 0,
@@ -90,7 +119,11 @@ pub fn may_stand(program: &Program, phase: &Phase, rank: u32, access: &Access, a
             shared && is_passive && act.target.is_some()
         }
         Kind::Guarded => alone && is_passive && act.target.is_some(),
-        Kind::Wrong(mistake) => mistakes::expected(mistake, access, act.target).is_some(),
+        Kind::Wrong(mistake) => {
+            let parts = &program.windows[phase.window].parts;
+            let part = act.target.map_or(0, |target| parts[target as usize].bytes);
+            mistakes::expected(mistake, access, act.target, part).is_some()
+        }
         Kind::Flush(Flush::All | Flush::LocalAll) => {
             matches!(access, Access::All | Access::Locks(_))
         }
@@ -101,6 +134,9 @@ pub fn may_stand(program: &Program, phase: &Phase, rank: u32, access: &Access, a
 
 /// Why the program is none, if so; `Err` names a fault that one act less may mend.
 pub fn check(program: &Program) -> Result<(), Fault> {
+    if !program.windows.iter().all(WindowSpec::is_sound) {
+        return Err(Fault { rank: 0, act: 0, why: "a window that cannot be made".into() });
+    }
     let mut model = Model::new(program);
     program.phases.iter().try_for_each(|phase| check_phase(program, phase, &mut model))
 }

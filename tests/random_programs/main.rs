@@ -2,11 +2,14 @@
 //!
 //! A program is data ([`program`]), made from a seed ([`generate`]) and legal by a judgement of its
 //! own ([`legal`]): windows of every flavour over several communicators, phases of fences, of
-//! post/start/complete/wait and of locks, and in them every operation on every datatype. Every rank
-//! makes the same program from the seed, runs its part ([`execute`]), and compares what it was given
-//! and what it holds with the [`oracle`]. Where ranks meet on the same elements, [`race`] looks for
-//! an order of the updates that explains what all of them were given. Among the calls are some that
-//! must be refused, with the right class and without effect ([`mistakes`]).
+//! post/start/complete/wait and of locks, and in them every operation on every datatype, between
+//! contiguous and derived layouts ([`layout`]), as calls of the engine ([`operate`]), with requests
+//! too ([`transfer`]), and on the guards of the typed face ([`typed`]).
+//!
+//! Every rank makes the same program from the seed, runs its part ([`execute`]), and compares what
+//! it was given and what it holds with the [`oracle`]. Where ranks meet on the same elements,
+//! [`race`] looks for an order of the updates that explains what all of them were given. Among the
+//! calls are some that must be refused, with the right class and without effect ([`mistakes`]).
 //!
 //! A program that fails is shrunk by the ranks of its job and stored in `found/`; what is stored
 //! there runs with every test run. Commands:
@@ -19,21 +22,20 @@
 //!
 //! `ONESIDED_TEST_SEED` is the first seed of the long forms; without it the time decides. Seeds are
 //! printed; those of a job count up, and a seed means another program for another number of ranks.
-//!
-//! Room for more: derived datatypes are a further [`program::Layout`] (`Act::elements` says where
-//! the elements lie, and oracle and judgement ask nothing else), request-based operations a further
-//! way for `operate` to make the same call.
 #![cfg(feature = "test-hooks")]
 #![allow(clippy::disallowed_methods, reason = "reads the variables that the comment above names")]
 
+mod buffer;
 #[allow(dead_code, reason = "shared with the tests of the specification")]
 #[path = "../spec_support/choices.rs"]
 mod choices;
 mod dawdle;
+mod draw;
 mod execute;
 mod exposed;
 mod generate;
 mod job;
+mod layout;
 mod legal;
 mod mistakes;
 mod operate;
@@ -45,11 +47,15 @@ mod shrink;
 #[path = "../support/mod.rs"]
 mod support;
 mod text;
+mod transfer;
+mod typed;
 mod value;
 
 use job::{Found, Work};
+use layout::Layout;
+use program::{Act, Completion, Made, Phase, Program, Use};
 use sabotage::Sabotage;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -126,9 +132,41 @@ fn planted_errors_are_found_and_shrunk() {
     }
 }
 
+/// With which layouts and completion an act does what.
+fn ways_of(act: &Act) -> Vec<String> {
+    let name = |text: String| text.split_once(' ').map_or(text.clone(), |name| name.0.into());
+    let what = format!("{:?}", act.used());
+    let sides = [("to", act.layout), ("from", act.own)];
+    let sides =
+        sides.map(|(side, layout)| format!("{what} {side} {}", name(format!("{layout:?}"))));
+    sides.into_iter().chain([format!("{what} by {:?}", act.completion)]).collect()
+}
+
+/// What is called in which epochs of the typed face, and how.
+fn typed_calls(program: &Program) -> Vec<String> {
+    let is_typed = |phase: &&Phase| matches!(program.windows[phase.window].made, Made::Typed(_));
+    let phases = program.phases.iter().filter(is_typed);
+    let name = |text: String| text.split([' ', '(']).next().unwrap_or_default().to_owned();
+    let mut calls = Vec::new();
+    for session in phases.flat_map(|phase| phase.ranks.iter().flatten()) {
+        let epoch = name(format!("{:?}", session.access));
+        calls.extend(session.acts.iter().map(|act| {
+            let is_plain = (act.layout, act.own) == (Layout::Contiguous, Layout::Contiguous);
+            let how = match act.completion {
+                Completion::Call if is_plain => "",
+                Completion::Call => " with shapes",
+                _ => " with a request",
+            };
+            format!("{}{how} in {epoch}", name(format!("{:?}", act.kind)))
+        }));
+    }
+    calls
+}
+
 #[test]
 fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
-    let mut kinds = BTreeSet::new();
+    let (mut kinds, mut ways) = (BTreeSet::new(), BTreeMap::<String, usize>::new());
+    let mut calls = BTreeMap::<String, usize>::new();
     let (mut acts, mut phases, mut met) = (0, 0, 0);
     for (seed, ranks) in (0..1500).zip(RANKS.cycle()) {
         let program = generate::program(seed, ranks);
@@ -140,10 +178,27 @@ fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
         acts += shrink::operations(&program);
         for sessions in program.phases.iter().flat_map(|phase| phase.ranks.iter().flatten()) {
             kinds.extend(sessions.acts.iter().map(|act| format!("{:?}", act.kind)));
+            let moves =
+                sessions.acts.iter().filter(|act| act.is_general() && act.used() != Use::Nothing);
+            for way in moves.flat_map(ways_of) {
+                *ways.entry(way).or_default() += 1;
+            }
+        }
+        for way in typed_calls(&program) {
+            *calls.entry(way).or_default() += 1;
         }
     }
     println!("{acts} acts in {phases} phases, in {met} of which ranks fetch what others update");
     assert!(acts > 8 * phases && met > phases / 20);
+    println!("{ways:#?}");
+    // Three uses, each with nine layouts on either side and five completions.
+    assert_eq!(ways.len(), 3 * (9 + 9 + 5));
+    assert!(ways.values().all(|times| *times > 20));
+    println!("{calls:#?}");
+    // In four kinds of epochs four operations with shapes or without, and fetch_and_op; in two,
+    // four with requests, and flushes; elsewhere local accesses.
+    assert_eq!(calls.len(), 4 * (4 * 2 + 1) + 2 * (4 + 1) + 2);
+    assert!(calls.values().all(|times| *times >= 10));
     for kind in text::kinds() {
         assert!(kinds.contains(&format!("{kind:?}")), "{kind:?} is in no program");
     }

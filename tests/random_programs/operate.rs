@@ -1,49 +1,16 @@
 //! The acts as calls of the engine.
-#![allow(unsafe_code, reason = "the engine takes untyped buffers and exposes memory by address")]
+#![allow(unsafe_code, reason = "shared windows expose memory by address")]
 
+use crate::buffer::{Buffer, FRESH};
 use crate::exposed::Exposed;
+use crate::layout::Layout;
 use crate::mistakes;
-use crate::program::{Access, Act, Flush, Kind, Use};
+use crate::program::{Access, Act, Completion, Flush, Kind, Session, Use};
 use crate::sabotage::Sabotage;
-use crate::value::{apply, size};
-use onesided::engine::{Origin, OriginMut, Win};
-use onesided::{
-    Complex, Datatype, DoubleInt, Element, FloatInt, Integer, LockAssert, LongInt, Op, Rank,
-    Result, ShortInt, TwoInt,
-};
-
-/// What no buffer holds before something is written to it.
-const FRESH: u8 = 0xEE;
-
-/// Bytes aligned for every datatype.
-struct Buffer {
-    words: Vec<u128>,
-    bytes: usize,
-}
-
-impl Buffer {
-    fn of(bytes: &[u8]) -> Buffer {
-        let mut buffer = Buffer { words: vec![0; bytes.len().div_ceil(16)], bytes: bytes.len() };
-        bytemuck::cast_slice_mut(&mut buffer.words)[..bytes.len()].copy_from_slice(bytes);
-        buffer
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[..self.bytes]
-    }
-
-    fn origin(&self, act: &Act) -> Origin<'static> {
-        let start = self.words.as_ptr().cast();
-        // SAFETY: aligned and long enough; nobody writes the buffer while it is borrowed.
-        unsafe { Origin::new(start, act.count as usize, act.datatype) }
-    }
-
-    fn origin_mut(&mut self, act: &Act) -> OriginMut<'static> {
-        let start = self.words.as_mut_ptr().cast();
-        // SAFETY: aligned, initialised and long enough; borrowed until the call returns.
-        unsafe { OriginMut::new(start, act.count as usize, act.datatype) }
-    }
-}
+use crate::transfer::{Buffers, Types};
+use crate::value::{apply, of_type, size};
+use onesided::engine::Win;
+use onesided::{Datatype, Element, Integer, LockAssert, Op, Rank, Request, Result};
 
 /// One rank's hands on a window.
 pub struct Hands<'a> {
@@ -52,23 +19,40 @@ pub struct Hands<'a> {
 }
 
 impl Hands<'_> {
-    fn win(&self) -> &Win {
+    pub fn win(&self) -> &Win {
         &self.exposed.win
     }
 
-    /// Performs the act in an epoch; returns what it was given, or what is wrong.
-    pub fn act(&self, access: &Access, act: &Act) -> std::result::Result<Vec<u8>, String> {
+    /// Performs the acts of a session but for what its requests still have to do.
+    pub fn acts<'t>(
+        &self,
+        session: &Session,
+        types: &'t [Types],
+        buffers: &mut [Buffers],
+        requests: &mut Vec<Request<'t>>,
+    ) -> Vec<std::result::Result<Vec<u8>, String>> {
+        let acts = session.acts.iter().zip(types).zip(buffers);
+        acts.map(|((act, types), buffers)| {
+            if !act.is_general() {
+                return self.act(&session.access, act);
+            }
+            let request = self.transfer(act, types, buffers);
+            requests.extend(request.map_err(|error| format!("refused: {error}"))?);
+            match act.completion {
+                Completion::Together | Completion::Dropped => Ok(Vec::new()),
+                _ => buffers.given(act, self.sabotage),
+            }
+        })
+        .collect()
+    }
+
+    /// Performs an act without layouts; returns what it was given, or what is wrong.
+    fn act(&self, access: &Access, act: &Act) -> std::result::Result<Vec<u8>, String> {
         if self.sabotage.is_deadly(act) {
             std::process::abort();
         }
         if let Kind::Wrong(mistake) = act.kind {
-            let class = mistakes::expected(mistake, access, act.target);
-            let beyond = self.exposed.beyond(act.target, act.value);
-            let refused = mistakes::make(self.win(), mistake, act, beyond);
-            return match refused.as_ref().map_err(|error| error.class()).err() {
-                found if found == class => Ok(Vec::new()),
-                _ => Err(format!("{refused:?} instead of {class:?}")),
-            };
+            return mistakes::make(self.exposed, mistake, access, act).map(|()| Vec::new());
         }
         let given = self.call(act).map_err(|error| format!("refused: {error}"))?;
         if act.used() == Use::Nothing && given.iter().any(|byte| *byte != FRESH) {
@@ -77,48 +61,39 @@ impl Hands<'_> {
         Ok(if act.fetches() { given } else { Vec::new() })
     }
 
-    fn call(&self, act: &Act) -> Result<Vec<u8>> {
-        let target = act.target.map_or(Rank::NULL, Rank);
+    /// The target and the displacement of the call.
+    pub fn place(&self, act: &Act) -> (Rank, u64) {
         let disp = self.exposed.disp(act.target, self.sabotage.disp(act));
-        let origin = Buffer::of(&act.origin());
-        let mut result = Buffer::of(&vec![FRESH; origin.bytes]);
-        let win = self.win();
+        (act.target.map_or(Rank::NULL, Rank), disp)
+    }
+
+    fn call(&self, act: &Act) -> Result<Vec<u8>> {
+        let (target, disp) = self.place(act);
         match act.kind {
-            Kind::Put => win.put_untyped(origin.origin(act), target, disp)?,
-            Kind::Get => win.get_untyped(result.origin_mut(act), target, disp)?,
-            Kind::Accumulate(op) => {
-                for _ in 0..self.sabotage.times(act) {
-                    win.accumulate_untyped(origin.origin(act), op, target, disp)?;
-                }
-            }
-            Kind::GetAccumulate(op) => {
-                let (from, to) = (origin.origin(act), result.origin_mut(act));
-                win.get_accumulate_untyped(from, to, op, target, disp)?;
-            }
-            Kind::FetchAndOp(op) => return self.fetch_and_op(act, op, target, disp),
-            Kind::CompareAndSwap => return self.compare_and_swap(act, target, disp),
-            Kind::Guarded => self.guarded(act, target, disp, &mut result)?,
-            Kind::Flush(flush) => self.flush(flush, target)?,
-            _ => return self.local(act),
+            Kind::FetchAndOp(op) => self.fetch_and_op(act, op, target, disp),
+            Kind::CompareAndSwap => self.compare_and_swap(act, target, disp),
+            Kind::Guarded => self.guarded(act, target, disp),
+            Kind::Flush(flush) => self.flush(flush, target).map(|()| Vec::new()),
+            _ => self.local(act),
         }
-        Ok(self.sabotage.given(act, result.bytes().into()))
     }
 
     /// A read-modify-write that the exclusive lock makes atomic.
-    fn guarded(&self, act: &Act, target: Rank, disp: u64, result: &mut Buffer) -> Result<()> {
-        let win = self.win();
+    fn guarded(&self, act: &Act, target: Rank, disp: u64) -> Result<Vec<u8>> {
+        let (win, count) = (self.win(), act.count as usize);
+        let mut result = Buffer::fresh(Layout::Contiguous, act.datatype, act.count);
         win.lock(self.sabotage.guard(), target, LockAssert::NONE)?;
-        win.get_untyped(result.origin_mut(act), target, disp)?;
+        win.get_untyped(result.origin_mut(count, act.datatype.into()), target, disp)?;
         win.flush(target)?;
         // Whoever else could come in now would.
         std::thread::yield_now();
-        let size = size(act.datatype);
-        let origin = act.origin();
-        let pairs = result.bytes().chunks(size).zip(origin.chunks(size));
+        let (size, origin) = (size(act.datatype), act.origin());
+        let given = result.elements().expect("elements without gaps");
+        let pairs = given.chunks(size).zip(origin.chunks(size));
         let sums = pairs.flat_map(|(old, new)| apply(Op::Sum, act.datatype, old, new));
-        let sums: Vec<u8> = sums.collect();
-        win.put_untyped(Buffer::of(&sums).origin(act), target, disp)?;
-        win.unlock(target)
+        let sums = Buffer::of(Layout::Contiguous, act.datatype, &sums.collect::<Vec<_>>());
+        win.put_untyped(sums.origin(count, act.datatype.into()), target, disp)?;
+        win.unlock(target).map(|()| given)
     }
 
     fn flush(&self, flush: Flush, target: Rank) -> Result<()> {
@@ -158,26 +133,7 @@ impl Hands<'_> {
     }
 
     fn fetch_and_op(&self, act: &Act, op: Op, target: Rank, disp: u64) -> Result<Vec<u8>> {
-        let fetch = match act.datatype {
-            Datatype::I8 => fetch::<i8>,
-            Datatype::I16 => fetch::<i16>,
-            Datatype::I32 => fetch::<i32>,
-            Datatype::I64 => fetch::<i64>,
-            Datatype::U8 => fetch::<u8>,
-            Datatype::U16 => fetch::<u16>,
-            Datatype::U32 => fetch::<u32>,
-            Datatype::U64 => fetch::<u64>,
-            Datatype::F32 => fetch::<f32>,
-            Datatype::F64 => fetch::<f64>,
-            Datatype::C32 => fetch::<Complex<f32>>,
-            Datatype::C64 => fetch::<Complex<f64>>,
-            Datatype::FloatInt => fetch::<FloatInt>,
-            Datatype::DoubleInt => fetch::<DoubleInt>,
-            Datatype::LongInt => fetch::<LongInt>,
-            Datatype::TwoInt => fetch::<TwoInt>,
-            Datatype::ShortInt => fetch::<ShortInt>,
-            other => unreachable!("{other:?} is in no program"),
-        };
+        let fetch = of_type!(act.datatype, fetch);
         let given = fetch(self.win(), &act.origin(), op, target, disp)?;
         Ok(self.sabotage.given(act, given))
     }

@@ -4,6 +4,7 @@
 //! taking anything out of a legal program leaves it legal, except where an act of one phase needs
 //! the bytes that another has written (so the shrinker asks again).
 
+use crate::layout::Layout;
 use crate::value::{Data, size};
 use onesided::{Datatype, Op};
 use std::ops::Range;
@@ -34,6 +35,8 @@ pub enum Made {
     Create,
     Shared,
     Dynamic,
+    /// By the typed face, whose guards then have all calls.
+    Typed(Datatype),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -99,16 +102,40 @@ pub struct Act {
     /// `None` is MPI_PROC_NULL.
     pub target: Option<u32>,
     pub disp: u64,
+    /// Basic elements.
     pub count: u64,
     /// From what the origin's values are made.
     pub value: u64,
+    /// Where the elements lie in the target.
     pub layout: Layout,
+    /// Where they lie in the origin buffer, and in that of the result.
+    pub own: Layout,
+    pub completion: Completion,
 }
 
-/// Where the elements of an act lie in the target.
+/// How the origin completes an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Layout {
-    Contiguous,
+pub enum Completion {
+    /// By the end of the call.
+    Call,
+    /// It waits for the request at once.
+    Wait,
+    /// It tests the request until it is complete.
+    Test,
+    /// It completes the requests of a session together, before the epoch ends.
+    Together,
+    /// It drops the request, and uses the buffers when the epoch has ended.
+    Dropped,
+}
+
+impl Completion {
+    pub const ALL: [Completion; 5] = [
+        Completion::Call,
+        Completion::Wait,
+        Completion::Test,
+        Completion::Together,
+        Completion::Dropped,
+    ];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,6 +174,14 @@ pub enum Mistake {
     Unreached,
     UndefinedOp,
     Lengths,
+    /// A layout of which an element lies behind the part, or before it.
+    LayoutBeyond,
+    /// A layout to which two elements would be written at one place.
+    LayoutOverlaps,
+    /// More elements than the other side has.
+    LayoutElements,
+    /// A request-based operation in an active epoch.
+    Request,
     Fence,
     Lock,
     LockAll,
@@ -157,12 +192,16 @@ pub enum Mistake {
 }
 
 impl Mistake {
-    pub const ALL: [Mistake; 12] = [
+    pub const ALL: [Mistake; 16] = [
         Mistake::Beyond,
         Mistake::NoSuchRank,
         Mistake::Unreached,
         Mistake::UndefinedOp,
         Mistake::Lengths,
+        Mistake::LayoutBeyond,
+        Mistake::LayoutOverlaps,
+        Mistake::LayoutElements,
+        Mistake::Request,
         Mistake::Fence,
         Mistake::Lock,
         Mistake::LockAll,
@@ -171,6 +210,12 @@ impl Mistake {
         Mistake::Complete,
         Mistake::Wait,
     ];
+
+    /// Whether it is one only with a target that the epoch reaches.
+    pub fn needs_reach(self) -> bool {
+        use Mistake::*;
+        matches!(self, Beyond | LayoutBeyond | LayoutOverlaps | LayoutElements | Request)
+    }
 }
 
 /// How an act uses the bytes of its target.
@@ -189,6 +234,18 @@ impl Program {
             Members::Fewer => self.ranks - 1,
             _ => self.ranks,
         }
+    }
+}
+
+impl WindowSpec {
+    /// Whether there is such a window.
+    pub fn is_sound(&self) -> bool {
+        let Made::Typed(datatype) = self.made else { return true };
+        let size = size(datatype) as u64;
+        let is_sound = |part: &Part| {
+            part.unit == size && part.bytes.is_multiple_of(size) && !part.private && part.skew == 0
+        };
+        self.parts.iter().all(is_sound)
     }
 }
 
@@ -220,6 +277,12 @@ impl Access {
 }
 
 impl Act {
+    /// Whether it is one of the operations that take layouts, and return requests if asked to.
+    pub fn is_general(&self) -> bool {
+        use Kind::*;
+        matches!(self.kind, Put | Get | Accumulate(_) | GetAccumulate(_))
+    }
+
     pub fn used(&self) -> Use {
         match self.kind {
             _ if self.target.is_none() || self.count == 0 => Use::Nothing,
@@ -251,9 +314,12 @@ impl Act {
 
     /// The target's bytes of each element, in the order of the origin's elements.
     pub fn elements(&self, unit: u64) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (start, size) = ((self.disp * unit) as usize, size(self.datatype));
-        let Layout::Contiguous = self.layout;
-        (0..self.count as usize).map(move |k| start + k * size..start + (k + 1) * size)
+        let (zero, size) = (self.disp * unit, size(self.datatype));
+        self.layout.offsets(size, self.count).map(move |offset| {
+            // What begins before the part is as far outside as what ends behind it.
+            let start = zero.checked_add_signed(offset).map_or(usize::MAX - size, |at| at as usize);
+            start..start + size
+        })
     }
 
     /// The bytes of the origin buffer.

@@ -1,5 +1,6 @@
 //! Errors planted between program and library, to show that the tester finds such.
 
+use crate::layout::Layout;
 use crate::program::{Act, Kind};
 use onesided::LockType;
 
@@ -13,6 +14,14 @@ pub enum Sabotage {
     PutOneOff,
     GetStale,
     FetchWrong,
+    /// The last instance is missing from a put to a derived datatype.
+    ElementDropped,
+    /// The blocks of a target are taken in the order of their displacements.
+    BlocksSorted,
+    /// What a request reads has been overwritten before it is.
+    RequestLate,
+    /// A get on a guard of the typed face brings something else.
+    TypedGetStale,
     /// A guarded update takes a shared lock: updates get lost, if ranks meet.
     GuardShared,
     /// The process dies.
@@ -21,12 +30,16 @@ pub enum Sabotage {
 
 impl Sabotage {
     /// Those that fail every time, and that the ranks of a job can shrink.
-    pub const ALL: [Sabotage; 5] = [
+    pub const ALL: [Sabotage; 9] = [
         Sabotage::AccumulateTwice,
         Sabotage::AccumulateLost,
         Sabotage::PutOneOff,
         Sabotage::GetStale,
         Sabotage::FetchWrong,
+        Sabotage::ElementDropped,
+        Sabotage::BlocksSorted,
+        Sabotage::RequestLate,
+        Sabotage::TypedGetStale,
     ];
 
     pub fn named(name: &str) -> Sabotage {
@@ -57,6 +70,30 @@ impl Sabotage {
     pub fn disp(self, act: &Act) -> u64 {
         let off = self == Sabotage::PutOneOff && act.kind == Kind::Put && act.target.is_some();
         if off { act.disp.saturating_sub(1) } else { act.disp }
+    }
+
+    /// Instances of the origin's datatype that the call leaves out.
+    pub fn dropped(self, act: &Act) -> usize {
+        let is_strided = matches!(act.layout, Layout::Vector { .. } | Layout::Hvector { .. });
+        let drops = self == Sabotage::ElementDropped && act.kind == Kind::Put && is_strided;
+        usize::from(drops && act.count > 0)
+    }
+
+    /// The target's layout.
+    pub fn layout(self, act: &Act) -> Layout {
+        match act.layout {
+            Layout::IndexedBlock { length, mut at } if self == Sabotage::BlocksSorted => {
+                at.sort_unstable();
+                Layout::IndexedBlock { length, at }
+            }
+            layout => layout,
+        }
+    }
+
+    /// As [`Sabotage::given`], on a guard of the typed face.
+    pub fn given_typed(self, act: &Act, bytes: Vec<u8>) -> Vec<u8> {
+        let sabotage = if self == Sabotage::TypedGetStale { Sabotage::GetStale } else { self };
+        sabotage.given(act, bytes)
     }
 
     /// What the origin is given.

@@ -1,7 +1,8 @@
 //! From a program that fails to a small one that fails.
 
+use crate::layout::Layout;
 use crate::legal;
-use crate::program::{Act, Kind, Members, Program};
+use crate::program::{Act, Completion, Kind, Members, Program};
 
 /// The smallest failing program that leaving out and simplifying leads to. `fails` may be asked
 /// often, and `budget` times at most.
@@ -75,7 +76,10 @@ fn simplify(program: &Program, offer: Offer<'_>) {
             let single = |p: &mut Program, f: &dyn Fn(&mut Act)| {
                 f(&mut p.phases[phase].ranks[rank][session].acts[act]);
             };
-            offer(&|p| single(p, &|act| act.count = act.count.min(1)));
+            offer(&|p| single(p, &|act| act.completion = Completion::Call));
+            offer(&|p| single(p, &|act| act.own = Layout::Contiguous));
+            offer(&|p| single(p, &|act| act.layout = Layout::Contiguous));
+            offer(&|p| single(p, &|act| act.count = act.count.min(act.layout.elements())));
             offer(&|p| single(p, &|act| act.disp = 0));
             offer(&|p| single(p, &|act| act.value = 0));
         }

@@ -1,5 +1,6 @@
 //! Programs as text: one line each for what belongs together, so that a stored program can be read.
 
+use crate::layout::Layout;
 use crate::program::*;
 use onesided::{Datatype, Op};
 use std::fmt::{Debug, Write};
@@ -45,11 +46,12 @@ fn access(access: &Access) -> String {
 }
 
 fn write_act(act: &Act) -> String {
-    let Act { kind, datatype, target, disp, count, value, layout } = act;
+    let Act { kind, datatype, target, disp, count, value, layout, own, completion } = act;
     let target = target.map_or("null".into(), |target| target.to_string());
     let datatype = datatype.name();
     format!(
-        "{kind:?} {datatype} target {target} disp {disp} count {count} value {value} {layout:?}"
+        "{kind:?} {datatype} target {target} disp {disp} count {count} value {value} \
+         to {layout:?} from {own:?} by {completion:?}"
     )
 }
 
@@ -77,7 +79,8 @@ fn read_line(program: &mut Option<Program>, words: &[&str]) -> Option<()> {
     let program = program.as_mut()?;
     match words[0] {
         "window" => {
-            let made = [Made::Allocate, Made::Create, Made::Shared, Made::Dynamic];
+            let mut made = vec![Made::Allocate, Made::Create, Made::Shared, Made::Dynamic];
+            made.extend(Datatype::ALL.map(Made::Typed));
             let made = named(&made, words.get(1)?)?;
             program.windows.push(WindowSpec { made, parts: Vec::new() });
         }
@@ -136,8 +139,21 @@ fn read_act(words: &[&str]) -> Option<Act> {
         disp: number(5)?,
         count: number(7)?,
         value: number(9)?,
-        layout: named(&[Layout::Contiguous], words.get(10)?)?,
+        layout: read_layout(words, "to")?,
+        own: read_layout(words, "from")?,
+        completion: named(&Completion::ALL, words.last()?)?,
     })
+}
+
+/// The layout behind a word.
+fn read_layout(words: &[&str], before: &str) -> Option<Layout> {
+    let mut words = words.iter().skip_while(|word| **word != before).skip(1);
+    let name = words.next()?;
+    let words = words.take_while(|word| !["from", "by"].contains(word));
+    let numbers = words.filter_map(|word| {
+        word.trim_matches(|letter: char| !letter.is_ascii_digit() && letter != '-').parse().ok()
+    });
+    Layout::named(name, &numbers.collect::<Vec<i64>>())
 }
 
 /// Every kind of act.

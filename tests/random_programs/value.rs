@@ -85,6 +85,33 @@ impl Data {
     }
 }
 
+/// The function of the Rust type for a datatype.
+macro_rules! of_type {
+    ($datatype:expr, $function:ident) => {
+        match $datatype {
+            onesided::Datatype::I8 => $function::<i8>,
+            onesided::Datatype::I16 => $function::<i16>,
+            onesided::Datatype::I32 => $function::<i32>,
+            onesided::Datatype::I64 => $function::<i64>,
+            onesided::Datatype::U8 => $function::<u8>,
+            onesided::Datatype::U16 => $function::<u16>,
+            onesided::Datatype::U32 => $function::<u32>,
+            onesided::Datatype::U64 => $function::<u64>,
+            onesided::Datatype::F32 => $function::<f32>,
+            onesided::Datatype::F64 => $function::<f64>,
+            onesided::Datatype::C32 => $function::<onesided::Complex<f32>>,
+            onesided::Datatype::C64 => $function::<onesided::Complex<f64>>,
+            onesided::Datatype::FloatInt => $function::<onesided::FloatInt>,
+            onesided::Datatype::DoubleInt => $function::<onesided::DoubleInt>,
+            onesided::Datatype::LongInt => $function::<onesided::LongInt>,
+            onesided::Datatype::TwoInt => $function::<onesided::TwoInt>,
+            onesided::Datatype::ShortInt => $function::<onesided::ShortInt>,
+            other => unreachable!("{other:?} is in no program"),
+        }
+    };
+}
+pub(crate) use of_type;
+
 /// The elements' bytes as a number that the machine has.
 macro_rules! number {
     ($type:ty, $bytes:expr) => {

@@ -13,6 +13,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 mod choices;
+pub mod dawdle;
 
 #[allow(unused_imports, reason = "each test binary uses its part")]
 pub use choices::Choices;

@@ -1,5 +1,6 @@
 //! What is measured, by the number of ranks that it needs.
 
+mod alignment;
 mod contended;
 pub mod datatypes;
 mod epochs;
@@ -20,6 +21,8 @@ pub enum Suite {
     Moves,
     /// Rank 0 works on windows over memory of each kind.
     Flavours,
+    /// Rank 0 works on memory of every alignment, while the others wait.
+    Alignment,
     /// Rank 0 puts by derived datatypes, while the others wait.
     Layouts,
     /// One rank copies by derived datatypes.
@@ -55,6 +58,7 @@ pub fn run(suite: Suite, options: &Options) {
     match suite {
         Suite::Moves => moves::run(world, options),
         Suite::Flavours => flavours::run(&universe, options),
+        Suite::Alignment => alignment::run(world, options),
         Suite::Layouts => layouts::run(world, options),
         Suite::Datatypes => datatypes::run(options),
         Suite::Epochs => epochs::run(world, options),

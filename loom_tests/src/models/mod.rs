@@ -4,6 +4,7 @@
 //! with nothing on one side is not needed there, and its deletion would go unnoticed.
 
 mod accumulate;
+mod agreement;
 mod collective;
 mod counter;
 mod directory;
@@ -17,9 +18,11 @@ mod notify;
 mod parking;
 mod pscw;
 mod queue;
+mod robust;
 mod watch;
 
 pub use accumulate::models as accumulate;
+pub use agreement::models as agreement;
 pub use collective::models as collective;
 pub use counter::models as counter;
 pub use directory::models as directory;
@@ -33,6 +36,7 @@ pub use notify::models as notify;
 pub use parking::models as parking;
 pub use pscw::models as pscw;
 pub use queue::models as queue;
+pub use robust::models as robust;
 pub use watch::models as watch;
 
 pub use collective::one_buffer_only;
@@ -43,6 +47,7 @@ use crate::explore::Model;
 /// The table of all models.
 pub fn all() -> Vec<Model> {
     let epochs = [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate()];
-    let waits = [watch(), notify(), mutex(), queue(), counter(), directory(), parking(), failure()];
-    [epochs.concat(), waits.concat()].concat()
+    let waits = [watch(), notify(), mutex(), queue(), counter(), directory(), parking()];
+    let failures = [failure(), agreement(), robust()];
+    [epochs.concat(), waits.concat(), failures.concat()].concat()
 }

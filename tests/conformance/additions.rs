@@ -1,6 +1,6 @@
-//! MPI-4.1: requests, info keys; and what other libraries have: notified access.
+//! What MPI-4.1 adds: requests, info keys; and what other libraries have: notified access.
 
-use super::rule::{Section, pending, rule, unseen};
+use super::rule::{Section, rule, unseen};
 
 pub const REQUESTS: Section = Section {
     edition: "MPI-4.1",
@@ -68,11 +68,11 @@ pub const INFO: Section = Section {
             "set_info is collective, and may change no_locks of a window",
             &["window_objects::windows_without_locks_refuse_them"],
         ),
-        pending(
+        rule(
             "6",
             "accumulate_ordering: accumulates of one origin to one location keep the order that \
-             the key names (rar, raw, war, waw)",
-            "a test: accumulates are always in the origin's order",
+             the key names (rar, raw, war, waw; here all of them, always)",
+            &["conformance/ordering::accumulates_keep_the_order_of_their_origin"],
         ),
         unseen(
             "7",
@@ -92,12 +92,31 @@ pub const NOTIFIED: Section = Section {
     clause: "notified",
     title: "Notified access",
     rules: &[
-        pending(
+        rule(
             "1",
             "who has seen a notification sees the put that it tells of",
-            "notified access",
+            &[
+                "notify::data_is_there_when_it_is_counted",
+                "notify::data_is_there_when_it_is_counted_in_windows_of_every_flavour",
+                "notify::a_sleeping_target_is_woken_by_the_last_of_many",
+            ],
         ),
-        pending("2", "a notification is consumed once", "notified access"),
-        pending("3", "wait_until returns once the location compares as asked", "notified access"),
+        rule(
+            "2",
+            "a notification is consumed once",
+            &[
+                "notify::each_notification_is_consumed_once",
+                "notify::threads_of_a_target_take_turns",
+            ],
+        ),
+        rule(
+            "3",
+            "wait_until returns once the location compares as asked",
+            &[
+                "wait_until::comparisons_are_those_of_the_type",
+                "wait_until::every_call_that_completes_at_the_target_wakes_a_watcher",
+                "wait_until::no_change_is_slept_past",
+            ],
+        ),
     ],
 };

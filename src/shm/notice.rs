@@ -1,0 +1,150 @@
+//! The notice of a job: which of its ranks have failed, and whether the others go on.
+//!
+//! A file of its own, of one page, that the launcher alone can write where the kernel offers that:
+//! whatever a rank does, it cannot tell the others that it lives, or that they are dead.
+
+use super::os::{self, File};
+use super::segment::Mapping;
+use crate::error::{Error, Result};
+use crate::prim::{FailedWord, Failure, Site, Word32, Word64, mem_sync};
+use crate::sync::MAX_RANKS;
+use std::sync::Arc;
+
+const WORDS: usize = MAX_RANKS.div_ceil(64) as usize;
+
+/// The words of the notice.
+#[repr(C)]
+pub(crate) struct Notice {
+    /// The job's nonce: a file that happens to be one page long is not believed.
+    nonce: Word64,
+    /// Set when the first rank has failed, and not before that is said below.
+    failed: FailedWord,
+    /// 1 while the job goes on without the ranks that have failed.
+    continues: Word32,
+    /// One bit for each rank that has failed.
+    dead: [Word64; WORDS],
+}
+
+/// The notice of a job, mapped into this process.
+pub(crate) struct NoticeBoard {
+    mapping: Mapping,
+    file: File,
+}
+
+impl NoticeBoard {
+    /// Creates the notice; only this process can write it where the kernel offers that.
+    pub(crate) fn create(kind: &os::Kind, nonce: u64, continues: bool) -> Result<NoticeBoard> {
+        let page = os::page_size();
+        let kind = if *kind == os::Kind::Memfd { os::Kind::Memfd } else { os::Kind::Posix };
+        let file = File::create(&kind, page)?;
+        file.reserve(0, page).map_err(|errno| Error::system("reserving the notice", errno))?;
+        let mapping = Mapping::of(&file, page, true)?;
+        let notice = mapping.view::<Notice>(0)?;
+        notice.nonce.store(nonce);
+        notice.continues.store(continues.into());
+        file.seal_future_writes()?;
+        Ok(NoticeBoard { mapping, file: file.reopen_read_only()? })
+    }
+
+    /// Maps an existing notice, read-only.
+    pub(crate) fn attach(file: File, nonce: u64) -> Result<NoticeBoard> {
+        let page = os::page_size();
+        let not_ours = || Error::NotInJob { what: "the descriptor is not the job's notice".into() };
+        if file.len()? != page {
+            return Err(not_ours());
+        }
+        let mapping = Mapping::of(&file, page, false)?;
+        if mapping.view::<Notice>(0)?.nonce.load() != nonce {
+            return Err(not_ours());
+        }
+        Ok(NoticeBoard { mapping, file })
+    }
+
+    /// The read-only descriptor to pass on.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    fn notice(&self) -> &Notice {
+        self.mapping.view(0).expect("the notice is one page long")
+    }
+
+    /// The launcher: a rank has failed, and nobody shall wait for it any more. The first one named
+    /// stays the first.
+    pub(crate) fn fail(&self, rank: u32) {
+        let notice = self.notice();
+        // Exposes what the rank had written, which the kernel shows to this process that has seen
+        // its end; pairs with the grant in `sync/robust.rs`. Fails without it: models/robust.rs, by
+        // loom_tests/tests/mutants.rs.
+        mem_sync(Site::NoticePre);
+        let dead = &notice.dead[(rank / 64) as usize];
+        dead.store(dead.load() | 1 << (rank % 64));
+        notice.failed.set(rank + 1);
+    }
+
+    /// The launcher: the job does not go on.
+    pub(crate) fn end(&self) {
+        self.notice().continues.store(0);
+    }
+
+    /// Whether that rank of the job has failed; a damaged segment may ask of one that is none.
+    fn has_failed(&self, rank: u32) -> bool {
+        let word = self.notice().dead.get((rank / 64) as usize);
+        word.is_some_and(|word| word.load() & 1 << (rank % 64) != 0)
+    }
+
+    /// The first rank that failed, if one has.
+    pub(crate) fn first_failed(&self) -> Option<u32> {
+        self.notice().failed.cause().checked_sub(1)
+    }
+}
+
+/// The ranks whose failure ends a wait: in a job that goes on without the dead, some; in any other,
+/// all.
+#[derive(Clone)]
+pub(crate) struct Scope {
+    board: Arc<NoticeBoard>,
+    /// One bit for each rank.
+    members: [u64; WORDS],
+}
+
+impl Scope {
+    /// Of waits that any of those ranks of the job may have to end.
+    pub(crate) fn of(board: &Arc<NoticeBoard>, ranks: impl IntoIterator<Item = u32>) -> Scope {
+        let mut members = [0; WORDS];
+        ranks.into_iter().for_each(|rank| members[(rank / 64) as usize] |= 1 << (rank % 64));
+        Scope { board: board.clone(), members }
+    }
+
+    /// Whether a rank of the job is in this scope and has failed.
+    pub(crate) fn has_lost(&self, rank: u32) -> bool {
+        let (word, bit) = ((rank / 64) as usize, 1 << (rank % 64));
+        self.members[word] & bit != 0 && self.board.has_failed(rank)
+    }
+
+    /// All those ranks, in order.
+    pub(crate) fn lost(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..MAX_RANKS).filter(|rank| self.has_lost(*rank))
+    }
+
+    /// Whom to name in the error of a wait that a failure has ended.
+    pub(crate) fn named(&self) -> u32 {
+        // A rank of another scope, if the job does not go on.
+        self.lost().next().or(self.board.first_failed()).unwrap_or_default()
+    }
+}
+
+impl Failure for Scope {
+    fn has_failed(&self, rank: u32) -> bool {
+        self.board.has_failed(rank)
+    }
+
+    fn is_set(&self) -> bool {
+        let notice = self.board.notice();
+        if !notice.failed.is_set() {
+            return false;
+        }
+        let dead = || notice.dead.iter().zip(self.members);
+        notice.continues.load() == 0 || dead().any(|(dead, members)| dead.load() & members != 0)
+    }
+}
