@@ -32,6 +32,7 @@ Exit code:
                reads its output any more
   2            the command line is wrong
   101          the build of --example or --bin failed (Cargo's code)
+  123          a deadlock: ranks wait for ever, for one another or for one that has left the job
   125          rmarun itself could not go on; some ranks joined the job and others did not; a
                rank left without finalize; or --require-join found that no rank joined
   126, 127     the program cannot be executed, or is not found
@@ -53,15 +54,20 @@ Examples:
     version,
     about = "Starts N processes, the ranks of one job, which share windows of memory",
     override_usage = "rmarun -n <N> [OPTIONS] [--] <PROGRAM> [ARGS]...\n       \
-                      rmarun -n <N> [OPTIONS] (--example | --bin) <NAME> [-- [ARGS]...]",
+                      rmarun -n <N> [OPTIONS] (--example | --bin) <NAME> [-- [ARGS]...]\n       \
+                      rmarun --status <PID>",
     after_help = AFTER_HELP,
     max_term_width = 100
 )]
 struct Line {
     /// Number of ranks, from 1 to 1000
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
-          allow_negative_numbers = true)]
-    ranks: u32,
+          allow_negative_numbers = true, required_unless_present = "status")]
+    ranks: Option<u32>,
+    /// Tells how the ranks are of the job that another rmarun, process PID, has started: what each
+    /// does, for how long, what it waits for, and in which line of the program
+    #[arg(long, value_name = "PID", exclusive = true)]
+    status: Option<u32>,
     // An attribute, because rustdoc takes the brackets of a comment for a link.
     #[arg(short, long, help = "Puts the rank before every line of output, as in \"[3] \"")]
     tag_output: bool,
@@ -81,6 +87,10 @@ struct Line {
     /// and their calls that would wait for the one that failed return errors
     #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_failure)]
     on_failure: OnFailure,
+    /// What to do when ranks wait for ever, for one another or for one that has left: end, with
+    /// code 123, or report and go on. Either way standard error says who waits for whom, and where
+    #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_deadlock)]
+    deadlock: OnDeadlock,
     /// Time between SIGTERM and SIGKILL when the job is ended early
     #[arg(long, value_name = "MILLISECONDS", default_value = "200", value_parser = grace)]
     grace: Duration,
@@ -117,6 +127,13 @@ pub struct Target {
     pub features: Vec<String>,
 }
 
+/// What a deadlock leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDeadlock {
+    End,
+    Report,
+}
+
 /// A checked command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -127,6 +144,7 @@ pub struct Options {
     pub segment_size: Option<u64>,
     pub on_failure: OnFailure,
     pub grace: Duration,
+    pub deadlock: OnDeadlock,
     pub target: Option<Target>,
     /// Program and arguments; arguments alone if there is a target. Not empty without a target.
     pub arguments: Vec<OsString>,
@@ -135,6 +153,8 @@ pub struct Options {
 /// What came of the command line.
 pub enum Parsed {
     Run(Box<Options>),
+    /// How is the job of that process?
+    Inquire(u32),
     /// The user has been told what he asked for or did wrong.
     Told(u8),
 }
@@ -142,7 +162,7 @@ pub enum Parsed {
 /// Reads the command line; prints help, version, or one line on what is wrong.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
     match read(line) {
-        Ok(options) => Parsed::Run(Box::new(options)),
+        Ok(parsed) => parsed,
         Err(error) if !error.use_stderr() => {
             // A closed standard output is no reason to fail.
             let _ = error.print();
@@ -155,11 +175,15 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
     }
 }
 
-fn read(line: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
+fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error> {
     let mut definition = Line::command();
     let line = Line::from_arg_matches(&definition.try_get_matches_from_mut(line)?)?;
     let missing = |what: &str| {
         definition.clone().error(clap::error::ErrorKind::MissingRequiredArgument, what)
+    };
+    let ranks = match (line.status, line.ranks) {
+        (Some(pid), _) => return Ok(Parsed::Inquire(pid)),
+        (None, ranks) => ranks.ok_or_else(|| missing("the number of ranks is not given"))?,
     };
     let target = line.target;
     let (kind, name) = match (target.example, target.bin) {
@@ -173,17 +197,18 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error
         return Err(missing("no program is given"));
     }
     let (package, features) = (target.package, target.features);
-    Ok(Options {
-        ranks: line.ranks,
+    Ok(Parsed::Run(Box::new(Options {
+        ranks,
         tag_output: line.tag_output,
         require_join: line.require_join,
         segment: line.segment,
         segment_size: line.segment_size,
         on_failure: line.on_failure,
         grace: line.grace,
+        deadlock: line.deadlock,
         target: name.map(|name| Target { kind, name, package, features }),
         arguments: line.command,
-    })
+    })))
 }
 
 /// The first paragraph of a message of the argument parser, as one line.
@@ -211,6 +236,14 @@ fn on_failure(text: &str) -> Result<OnFailure, String> {
         "end" => Ok(OnFailure::End),
         "continue" => Ok(OnFailure::Continue),
         _ => Err("either end or continue is needed".to_owned()),
+    }
+}
+
+fn on_deadlock(text: &str) -> Result<OnDeadlock, String> {
+    match text {
+        "end" => Ok(OnDeadlock::End),
+        "report" => Ok(OnDeadlock::Report),
+        _ => Err("it is 'end' or 'report'".to_owned()),
     }
 }
 
@@ -246,7 +279,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn options(line: &[&str]) -> Result<Options, clap::Error> {
-        read(std::iter::once("rmarun").chain(line.iter().copied()).map(OsString::from))
+        match read(std::iter::once("rmarun").chain(line.iter().copied()).map(OsString::from))? {
+            Parsed::Run(options) => Ok(*options),
+            _ => panic!("no job"),
+        }
     }
 
     #[test]
@@ -295,6 +331,9 @@ mod tests {
             vec!["-n", "2", "--features", "x", "true"],
             vec!["-n", "2", "--example", "a", "--bin", "b"],
             vec!["-n", "2", "--nonsense", "true"],
+            vec!["-n", "2", "--deadlock=maybe", "true"],
+            vec!["-n", "2", "--status", "1"],
+            vec!["--status"],
         ] {
             let text = one_line(&options(&line).unwrap_err().to_string());
             assert!(!text.contains('\n') && text.len() > 20, "{line:?}: {text}");

@@ -23,7 +23,9 @@
 
 mod args;
 mod cargo;
+mod deadlock;
 mod guard;
+mod inquiry;
 mod oom;
 mod output;
 mod ranks;
@@ -44,6 +46,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let options = match args::parse(std::env::args_os()) {
         Parsed::Run(options) => options,
+        Parsed::Inquire(pid) => return ExitCode::from(inquiry::answer(pid)),
         Parsed::Told(code) => return ExitCode::from(code),
     };
     let code = launch(*options).unwrap_or_else(|refusal| {

@@ -1,5 +1,9 @@
 //! The launcher's sentences and the exit code: what was the cause, and what does the user hear?
 
+pub mod deadlock;
+pub mod standing;
+
+use deadlock::Deadlock;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use onesided::launch::RankStatus;
@@ -11,8 +15,13 @@ use std::io::{self, Write};
 pub const USAGE: u8 = 2;
 /// The launcher itself says no; see `--help`.
 pub const LAUNCHER_FAILED: u8 = 125;
+/// The ranks wait for one another for ever.
+pub const DEADLOCKED: u8 = 123;
 const CANNOT_EXECUTE: u8 = 126;
 const NOT_FOUND: u8 = 127;
+
+/// What becomes of a job whose deadlock is only reported.
+pub const JOB_GOES_ON: &str = "job goes on";
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +109,8 @@ pub enum Cause {
     NotFinished(RankEnd),
     /// A rank ended without having joined a job that others joined.
     NotJoined(RankEnd),
+    /// Ranks wait for ever.
+    Deadlock(Deadlock),
     /// The launcher was told to end.
     Signal(Signal),
     /// The guard was killed.
@@ -136,6 +147,7 @@ impl Cause {
             Cause::Rank(RankEnd { how: How::Exited(code), .. }) => *code as u8,
             Cause::Rank(RankEnd { how: How::Killed(signal), .. }) => signal_code(*signal),
             Cause::NotFinished(_) | Cause::NotJoined(_) => LAUNCHER_FAILED,
+            Cause::Deadlock(_) => DEADLOCKED,
             Cause::Signal(signal) => signal_code(*signal as i32),
             Cause::GuardDied => signal_code(Signal::SIGKILL as i32),
             Cause::Output(_, error) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -146,10 +158,14 @@ impl Cause {
         }
     }
 
-    /// One sentence. `program` is what the ranks run, `joined` how many of them joined the job.
+    /// One sentence, and in a deadlock a line for each rank that waits. `program` is what the ranks
+    /// run, `joined` how many of them joined the job.
     pub fn sentence(&self, program: &str, joined: usize, ranks: u32) -> String {
-        let what = self.event(program, joined, ranks);
-        format!("{what}; job ended, exit code {}", self.code())
+        let ending = format!("job ended, exit code {}", self.code());
+        match self {
+            Cause::Deadlock(deadlock) => deadlock.lines(&ending),
+            _ => format!("{}; {ending}", self.event(program, joined, ranks)),
+        }
     }
 
     /// As [`Cause::sentence`], in a job that does not end.
@@ -161,6 +177,8 @@ impl Cause {
     fn event(&self, program: &str, joined: usize, ranks: u32) -> String {
         let who = |end: &RankEnd| format!("rank {} ({program}, pid {})", end.rank, end.pid);
         match self {
+            // Told with all ranks that wait, in `sentence`.
+            Cause::Deadlock(_) => String::new(),
             Cause::Rank(end) => {
                 let why = if end.out_of_memory { " (perhaps for lack of memory)" } else { "" };
                 format!("{} {}{why}{}", who(end), how(end.how), place(end, joined))
@@ -247,9 +265,9 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// A message of the launcher, as the line it becomes.
+/// A message of the launcher, as the line it becomes; or the lines.
 pub fn line(message: &str) -> String {
-    format!("rmarun: {message}\n")
+    message.lines().map(|line| format!("rmarun: {line}\n")).collect()
 }
 
 /// Says something on standard error.

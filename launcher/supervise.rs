@@ -3,6 +3,7 @@
 mod ending;
 
 use crate::args::Options;
+use crate::deadlock::Detector;
 use crate::guard;
 use crate::oom::OutOfMemory;
 use crate::output::{Output, STREAMS};
@@ -17,7 +18,7 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use onesided::Call;
-use onesided::launch::{Job, RankStatus};
+use onesided::launch::{Job, RankStatus, SegmentKind};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
@@ -36,6 +37,7 @@ struct Supervisor<'a> {
     /// Children may have died since they were last waited for.
     children_died: bool,
     out_of_memory: OutOfMemory,
+    deadlocks: Detector,
     cause: Option<Cause>,
     /// Ranks without which the job goes on: why the first failed, and how many.
     lost: Option<(Cause, usize)>,
@@ -91,6 +93,10 @@ impl<'a> Supervisor<'a> {
             signals: taken.source()?,
             children_died: false,
             out_of_memory: OutOfMemory::watch(),
+            deadlocks: Detector::new(
+                job.descriptors()[0],
+                matches!(options.segment, SegmentKind::Named(_)),
+            ),
             cause: None,
             lost: None,
             phase: Phase::Running,

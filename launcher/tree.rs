@@ -24,18 +24,25 @@ pub fn children() -> Vec<Pid> {
 /// A process that ends while the list is read could leave its number to a stranger: the numbers
 /// would have to go round once within this function.
 pub fn signal_all(signal: Signal) -> HashSet<Pid> {
-    let mut by_parent = by_parent();
-    let mut signalled = HashSet::new();
-    let mut next = vec![Pid::this()];
-    while let Some(parent) = next.pop() {
-        for child in by_parent.remove(&parent).unwrap_or_default() {
-            // Dead already, or of another user: nothing to be done here.
-            let _ = kill(child, signal);
-            signalled.insert(child);
-            next.push(child);
-        }
+    let all = descendants();
+    for process in &all {
+        // Dead already, or of another user: nothing to be done here.
+        let _ = kill(*process, signal);
     }
-    signalled
+    all.into_iter().collect()
+}
+
+/// The processes below this one, parents before their children.
+pub fn descendants() -> Vec<Pid> {
+    let mut by_parent = by_parent();
+    let mut all = by_parent.remove(&Pid::this()).unwrap_or_default();
+    let mut done = 0;
+    while let Some(parent) = all.get(done) {
+        let children = by_parent.remove(parent).unwrap_or_default();
+        all.extend(children);
+        done += 1;
+    }
+    all
 }
 
 fn by_parent() -> HashMap<Pid, Vec<Pid>> {

@@ -135,6 +135,10 @@ pub enum Call {
     CommFree,
     /// `MPI_Comm_set_info`.
     CommSetInfo,
+    /// `MPIX_Comm_shrink`.
+    CommShrink,
+    /// Bringing a window back into use after a rank of it has failed.
+    WinRecover,
     /// A function of an attribute of a communicator or window.
     Attribute,
     /// A function of an info object.
@@ -261,6 +265,8 @@ const NAMES: &[(Call, &str)] = &[
     (Call::CommSplit, "communicator split"),
     (Call::CommFree, "communicator free"),
     (Call::CommSetInfo, "communicator set_info"),
+    (Call::CommShrink, "communicator shrink"),
+    (Call::WinRecover, "window recover"),
     (Call::Attribute, "attribute"),
     (Call::Info, "info"),
     (Call::TypeContiguous, "type contiguous"),

@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
-use crate::prim::{Account, JobFailed, Patience, WaitRecord, Waiter};
+use crate::prim::{Account, Failure, JobFailed, Patience, WaitRecord, Waiter};
 use crate::shm::{
     AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, is_forked, notice_forks,
 };
@@ -87,6 +87,16 @@ impl Drop for Context {
     }
 }
 
+/// Test builds only.
+#[cfg(feature = "test-hooks")]
+impl Universe {
+    /// Vouches that one thread of this rank makes all its calls, though it may have others (the
+    /// standard test harness gives a test one of its own): rmarun may then find it blocked.
+    pub fn vouch_for_one_thread(&self) {
+        self.world.context().slot.one_thread.store(1);
+    }
+}
+
 /// What every handle of a process shares.
 pub(crate) struct Context {
     pub(crate) rank: u32,
@@ -125,7 +135,7 @@ impl Context {
     /// How this process waits for the ranks of a scope.
     #[inline]
     pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
-        Waiter { failed: scope, patience: &self.patience, account: None }
+        Waiter { rank: self.rank, failed: scope, patience: &self.patience, account: None }
     }
 
     /// As [`Context::waiter_in`], in a call that the program has made at `at`; asleep, it says by
@@ -139,6 +149,11 @@ impl Context {
     ) -> Waiter<'a> {
         let account = Some(Account { record: &self.slot.wait, at, tell });
         Waiter { account, ..self.waiter_in(scope) }
+    }
+
+    /// Whether the job goes on although ranks have failed.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.job.is_set()
     }
 
     /// The scope of some ranks of the job.

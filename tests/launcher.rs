@@ -9,6 +9,8 @@ mod codes;
 mod endings;
 #[path = "launcher/harness.rs"]
 mod harness;
+#[path = "launcher/inquiry.rs"]
+mod inquiry;
 #[path = "launcher/joining.rs"]
 mod joining;
 #[path = "launcher/output.rs"]

@@ -1,7 +1,7 @@
 //! From the first cause to the last word: how a job comes to its end.
 
 use super::{Supervisor, status};
-use crate::args::Options;
+use crate::args::{OnDeadlock, Options};
 use crate::ranks::Rank;
 use crate::report::{self, Cause};
 use crate::signals::GUARD_DIED;
@@ -46,9 +46,9 @@ impl Supervisor<'_> {
             Phase::Running
                 if self.ranks.iter().any(|rank| left_unjoined(rank) && !rank.is_missed) =>
             {
-                Some(ASK_EVERY)
+                Some(self.deadlocks.due_in().min(ASK_EVERY))
             }
-            Phase::Running => None,
+            Phase::Running => Some(self.deadlocks.due_in()),
             Phase::Ending { since, killed: false } => {
                 Some(self.options.grace.saturating_sub(since.elapsed()))
             }
@@ -131,6 +131,7 @@ impl Supervisor<'_> {
     pub fn step(&mut self) -> Option<u8> {
         if let Phase::Running = self.phase {
             self.look_for_strangers();
+            self.look_for_deadlock();
             if self.all_ended() && self.cause.is_none() {
                 self.leave();
             }
@@ -187,6 +188,22 @@ impl Supervisor<'_> {
                 rank.is_missed = true;
                 let end = rank.end.clone();
                 end.into_iter().for_each(|end| self.failed(end.rank, Cause::NotJoined(end)));
+            }
+        }
+    }
+
+    /// Ranks that wait for one another, or for one that has left.
+    fn look_for_deadlock(&mut self) {
+        let ranks = &self.ranks;
+        let is_alive = |rank: u32| ranks.get(rank as usize).is_some_and(|rank| rank.end.is_none());
+        let Some(deadlock) = self.deadlocks.look(self.job.view(), is_alive) else { return };
+        match self.options.deadlock {
+            OnDeadlock::End => self.end(Cause::Deadlock(deadlock)),
+            OnDeadlock::Report => {
+                // If a relay is writing just now, it is found again soon.
+                if self.output.say(&[&deadlock.lines(report::JOB_GOES_ON)]) {
+                    self.deadlocks.told(&deadlock);
+                }
             }
         }
     }

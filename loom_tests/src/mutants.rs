@@ -41,6 +41,7 @@ pub const SITES: &[Site] = &[
     Site::AccumulatePre,
     Site::HeapPost,
     Site::HeapPre,
+    Site::NoticePre,
     Site::LookPost,
     Site::LookPre,
     Site::AttachPost,
@@ -60,6 +61,8 @@ pub const SITES: &[Site] = &[
 pub const FAULTS: &[Fault] = &[
     Fault::BarrierReset,
     Fault::BarrierEarly,
+    Fault::OrphanForever,
+    Fault::OrphanTakenTwice,
     Fault::GivesUpAlone,
     Fault::GivenUpStillCounts,
     Fault::RunsAhead,
@@ -118,7 +121,8 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::FlushLocalAll => &["flush/flush_local_all then message x"],
         Site::WinSync => &["flush/win_sync then message x"],
         Site::AccumulatePost | Site::AccumulatePre => &["accumulate/accumulate x"],
-        Site::HeapPost | Site::HeapPre => &["accumulate/allocate x"],
+        Site::HeapPost | Site::HeapPre => &["robust/fails Never x"],
+        Site::NoticePre => &["robust/fails Inside"],
         Site::LookPost | Site::LookPre | Site::AttachPost | Site::AttachPre => {
             &["directory/search and detach x"]
         }
@@ -155,6 +159,8 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
         Fault::BarrierEarly => &["fence/neighbours x"],
+        Fault::OrphanForever => &["robust/fails Inside x2"],
+        Fault::OrphanTakenTwice => &["robust/fails Inside x3"],
         Fault::GivesUpAlone | Fault::GivenUpStillCounts => &["agreement/fences"],
         Fault::RunsAhead => &["fence/kinds that disagree x"],
         Fault::PostSlotShared => &["pscw/two targets in turn x"],

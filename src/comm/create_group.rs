@@ -4,7 +4,9 @@
 //! who comes first allocates the room and writes down what it is for; who comes later finds it by
 //! parent, tag and members; who comes last takes it off the list and wakes the others. An
 //! allocation that fails is written down as well, in a place that needs no allocation, until every
-//! member has heard of it: else the others would wait for the one that has given up.
+//! member has heard of it: else the others would wait for the one that has given up. Where a member
+//! has failed that has not come, the room is given up in the registry, by the first who notices: so
+//! all members who live have the communicator, or none has.
 
 use super::Comm;
 use super::exchange::hash;
@@ -14,8 +16,8 @@ use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
-use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word64};
-use crate::shm::{Failure, RegistryWords, RoomWords, room_bytes, room_stages};
+use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord, Word64};
+use crate::shm::{Failure, RegistryWords, RoomWords, Scope, room_bytes, room_stages};
 use std::panic::Location;
 
 const CALL: Call = Call::CommCreateGroup;
@@ -23,6 +25,28 @@ const CALL: Call = Call::CommCreateGroup;
 const MOST_ROOMS: u32 = 1 << 20;
 /// Set in the number of a member that has come.
 const HAS_COME: u32 = 1 << 31;
+/// What the number of members that have come is set to where they do not wait for the rest.
+const GIVEN_UP: u32 = 1 << 31;
+
+/// What communicators that are being made are told apart by, beside their members.
+#[derive(Clone, Copy)]
+pub(super) struct Key {
+    /// The block of the communicator that it is made from.
+    parent: u64,
+    tag: u32,
+}
+
+impl Key {
+    fn tagged(comm: &Comm, tag: u32) -> Key {
+        Key { parent: comm.inner.room.as_ref().map_or(0, |room| room.block), tag }
+    }
+
+    /// That of the communicator of those who live. No block is at an odd offset.
+    pub(super) fn shrinking(comm: &Comm) -> Key {
+        let Key { parent, .. } = Key::tagged(comm, 0);
+        Key { parent: parent | 1, tag: 0 }
+    }
+}
 
 impl Comm {
     /// `MPI_Comm_create_group` (MPI-4.1 §7.4.2): a communicator of the ranks of `group` in its
@@ -45,27 +69,35 @@ impl Comm {
                 let problem = "this rank is not in the group".to_owned();
                 return Err(Error::Group { at: self.place(CALL), problem });
             }
-            let block = if group.size() == 1 { 0 } else { self.await_members(group, tag, at)? };
+            let scope = self.context().scope(group.world_ranks().iter().copied());
+            let block = match group.size() {
+                1 => 0,
+                _ => self.await_members(CALL, group, Key::tagged(self, tag), &scope, at)?,
+            };
             self.child(group.clone(), block, Attributes::default())
         })
     }
 
-    /// The block of the room of `group`, when all its members have come for it.
-    fn await_members(
+    /// The block of the room of `group`, when all its members have come for it. `scope` is theirs.
+    pub(super) fn await_members(
         &self,
+        call: Call,
         group: &Group,
-        tag: u32,
+        key: Key,
+        scope: &Scope,
         at: &'static Location<'static>,
     ) -> Result<u64> {
         let context = self.context();
-        let failed = |failed| context.job_failed(failed, self.place(CALL));
-        let parent = self.inner.room.as_ref().map_or(0, |room| room.block);
+        let failed =
+            |_| Error::RankFailed { at: self.place(call), failed: scope.named(), lock_of: None };
         let registry = registry(&context.segment)?;
-        let wish = Wish { comm: self, registry, parent, tag, group };
+        let wish = Wish { comm: self, call, registry, key, group };
         let waiter = context.waiter();
-        let block =
-            registry.lock.run(REGISTRY_SITES, &waiter, || wish.come()).map_err(failed)??;
-        let words = context.segment.mapping().view::<RoomWords>(block)?;
+        let in_registry = |body: &dyn Fn() -> Result<u64>| {
+            registry.lock.run(REGISTRY_SITES, &waiter, |_| body()).map_err(failed)?
+        };
+        let block = in_registry(&|| wish.come())?;
+        let words = wish.room(block)?;
         let tell = |record: &WaitRecord| {
             record.say(&Awaited {
                 kind: AwaitedKind::Arrival,
@@ -76,22 +108,30 @@ impl Comm {
                 ..Awaited::default()
             });
         };
-        let telling = self.telling_waiter(at, &tell);
-        telling.until(&words.arrived, |arrived| arrived >= group.size()).map_err(failed)?;
+        let telling = context.telling_waiter(scope, at, &tell);
+        // Whether they have come, or one of them never will, is decided below.
+        let _ = telling.until(&words.arrived, |arrived| arrived >= group.size());
         // In the registry behind the last one to come: what the members have written there lies
         // where they may now stage.
-        registry.lock.run(REGISTRY_SITES, &waiter, || ()).map_err(failed)?;
-        Ok(block)
+        in_registry(&|| {
+            if words.arrived.load() < group.size() {
+                wish.take_off(block)?;
+                words.arrived.store_and_wake(GIVEN_UP);
+            }
+            match words.arrived.load() == group.size() {
+                true => Ok(block),
+                false => Err(failed(JobFailed)),
+            }
+        })
     }
 }
 
 /// A communicator that this rank wants to make; all its functions run in the registry.
 struct Wish<'a> {
     comm: &'a Comm,
+    call: Call,
     registry: &'a RegistryWords,
-    /// The block of the communicator that it is made from.
-    parent: u64,
-    tag: u32,
+    key: Key,
     group: &'a Group,
 }
 
@@ -100,7 +140,7 @@ impl<'a> Wish<'a> {
     fn come(&self) -> Result<u64> {
         let bytes = room_bytes(self.group.size());
         if let Some(told) = self.hear_of_failure() {
-            return Outcome::from(told).block(self.comm, CALL, bytes);
+            return Outcome::from(told).block(self.comm, self.call, bytes);
         }
         if let Some(block) = self.find()? {
             self.join(block)?;
@@ -110,7 +150,7 @@ impl<'a> Wish<'a> {
         if outcome.is_failure() {
             self.note_failure(&outcome.told);
         }
-        let block = outcome.block(self.comm, CALL, bytes)?;
+        let block = outcome.block(self.comm, self.call, bytes)?;
         self.open(block)?;
         self.join(block)?;
         Ok(block)
@@ -129,7 +169,7 @@ impl<'a> Wish<'a> {
             }
             let room = self.room(block)?;
             let (parent, tag, members) = (room.parent.load(), room.tag.load(), room.members.load());
-            if (parent, tag, members) == (self.parent, self.tag, self.group.size()) {
+            if (parent, tag, members) == (self.key.parent, self.key.tag, self.group.size()) {
                 let members = self.members(block)?;
                 let world = self.group.world_ranks();
                 if members.iter().zip(world).all(|(member, world)| member & !HAS_COME == *world) {
@@ -144,8 +184,8 @@ impl<'a> Wish<'a> {
     /// Writes down in a fresh room whom it is for, and puts it on the list.
     fn open(&self, block: u64) -> Result<()> {
         let room = self.room(block)?;
-        room.parent.store(self.parent);
-        room.tag.store(self.tag);
+        room.parent.store(self.key.parent);
+        room.tag.store(self.key.tag);
         room.members.store(self.group.size());
         self.set_members(block, self.group.world_ranks())?;
         room.next.store(self.registry.first.load());
@@ -162,7 +202,7 @@ impl<'a> Wish<'a> {
         };
         if *mine & HAS_COME != 0 {
             let problem = "another thread of this rank waits with the same group and tag";
-            return Err(self.comm.problem(CALL, problem));
+            return Err(self.comm.problem(self.call, problem));
         }
         *mine |= HAS_COME;
         self.set_members(block, &members)?;
@@ -202,9 +242,9 @@ impl<'a> Wish<'a> {
     }
 
     /// Tells failures for these members from others.
-    fn key(&self) -> u64 {
+    fn digest(&self) -> u64 {
         let members = self.group.world_ranks().iter().map(|world| u64::from(*world));
-        hash([self.parent, u64::from(self.tag)].into_iter().chain(members))
+        hash([self.key.parent, u64::from(self.key.tag)].into_iter().chain(members))
     }
 
     /// The word and the bit of this rank among those that have heard of a failure.
@@ -218,7 +258,7 @@ impl<'a> Wish<'a> {
         let (word, bit) = self.own_bit();
         let unheard = |failure: &&Failure| {
             failure.number.load() != 0
-                && failure.key.load() == self.key()
+                && failure.key.load() == self.digest()
                 && failure.aware[word].load() & bit == 0
         };
         let failures = self.registry.failures.iter().filter(unheard);
@@ -240,7 +280,7 @@ impl<'a> Wish<'a> {
         let number = self.registry.failures_noted.load().wrapping_add(1);
         self.registry.failures_noted.store(number);
         failure.number.store(number);
-        failure.key.store(self.key());
+        failure.key.store(self.digest());
         failure.unaware.store(u64::from(self.group.size()) - 1);
         failure.what[0].store(told.failure);
         failure.what[1].store(told.available);

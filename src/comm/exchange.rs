@@ -7,7 +7,7 @@ use crate::datatype::{Datatype, Element};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
-use crate::prim::{Awaited, AwaitedKind, WaitRecord};
+use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord};
 use crate::shm::{STAGE_BYTES, Stage};
 use crate::sync::{self, BarrierWords, Round};
 use bytemuck::{Pod, Zeroable};
@@ -205,11 +205,13 @@ impl Comm {
 
     /// What a rank waits for at a barrier of all ranks that it has come to in round `before`.
     pub(crate) fn arrival(&self, words: &BarrierWords, before: Round) -> Awaited<'_> {
+        let (round, come) = words.arrivals(before, self.size());
         Awaited {
             kind: AwaitedKind::Arrival,
             others: self.world_ranks(),
-            come: words.come(before, self.size()),
+            come,
             awaited: self.size(),
+            number: round.number().into(),
             meeting: self.context().meeting(words),
             ..Awaited::default()
         }
@@ -236,6 +238,13 @@ impl Collective<'_> {
         let Some(room) = &comm.inner.room else {
             return Ok(Staged { comm, odd: false, alone: mine.to_vec() });
         };
+        let (before, words) = (self.meeting.round, &room.words.barrier);
+        let call = self.call;
+        let lost = |failed| comm.rank_failed(failed, comm.place(call));
+        if words.is_given_up(before) {
+            // Nobody meets here any more; and others may still read what this rank staged before.
+            return Err(lost(JobFailed));
+        }
         let odd = self.meeting.odd;
         self.meeting.odd = !odd;
         let staged = Staged { comm, odd, alone: Vec::new() };
@@ -246,11 +255,9 @@ impl Collective<'_> {
         let guarded = Description { guard: guard(mine), ..*what };
         mapping.write(at, bytemuck::bytes_of(&guarded))?;
         mapping.write(at + HEAD, mine)?;
-        let (before, words) = (self.meeting.round, &room.words.barrier);
         let tell = |record: &WaitRecord| record.say(&comm.arrival(words, before));
         let waiter = comm.telling_waiter(self.at, &tell);
-        sync::collective(words, comm.size(), &mut self.meeting.round, &waiter)
-            .map_err(|failed| comm.rank_failed(failed, comm.place(self.call)))?;
+        sync::collective(words, comm.size(), &mut self.meeting.round, &waiter).map_err(lost)?;
         staged.check(what)?;
         Ok(staged)
     }

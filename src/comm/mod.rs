@@ -23,6 +23,7 @@ pub(crate) mod outcome;
 mod reduction;
 mod reductions;
 mod room;
+mod shrink;
 mod vectors;
 
 use crate::attribute::{Attributes, Keyval};
@@ -251,7 +252,7 @@ impl Comm {
     /// The rank of the job that is rank `rank` here, if it has failed.
     pub(crate) fn failed_rank(&self, rank: u32) -> Option<u32> {
         let world = self.inner.group.world_ranks().get(rank as usize)?;
-        self.inner.scope.has_failed(*world).then_some(*world)
+        self.inner.scope.has_lost(*world).then_some(*world)
     }
 
     #[cold]

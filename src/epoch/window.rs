@@ -48,6 +48,17 @@ impl<T: Element> Window<T> {
         self.free_and_take().map(drop)
     }
 
+    /// As [`Win::recover`]: brings the window back into use after ranks of it have failed, and
+    /// returns all that have. Collective over the ranks that live; blocks until each of them has
+    /// called it.
+    ///
+    /// # Errors
+    /// As [`Win::recover`].
+    #[track_caller]
+    pub fn recover(&mut self) -> Result<Vec<Rank>> {
+        self.win.recover()
+    }
+
     /// Elements of this rank's part.
     #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
     pub fn len(&self) -> usize {

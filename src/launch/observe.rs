@@ -30,6 +30,8 @@ pub struct Standing {
     pub finished: bool,
     /// The process that has joined, as it numbers itself.
     pub pid: u32,
+    /// Test builds: it vouches that one of its threads makes all calls.
+    pub one_thread: bool,
     /// Its latest sleep in a wait of the library.
     pub sleep: Sleep,
 }
@@ -61,6 +63,7 @@ impl<'a> View<'a> {
             joined: slot.joined.load() != 0,
             finished: slot.finished.load() != 0,
             pid: slot.pid.load(),
+            one_thread: slot.one_thread.load() != 0,
             sleep: slot.wait.sleep(),
         })
     }

@@ -18,7 +18,7 @@ pub enum AwaitedKind {
     /// It has not said.
     #[default]
     Unknown = 0,
-    /// All of `others` arrive at `meeting`.
+    /// All of `others` arrive at `meeting` for the time `number`; `come` of `awaited` have.
     Arrival,
     /// `peer` posts.
     Post,

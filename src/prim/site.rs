@@ -47,6 +47,8 @@ pub enum Site {
     HeapPost,
     /// Allocator of the segment, before its lock is released.
     HeapPre,
+    /// The launcher, before it says that a rank has failed: what that rank has written.
+    NoticePre,
     /// Search of a dynamic window's directory, after the grant: the entries can be read.
     LookPost,
     /// Access to attached memory, before the directory is released.
@@ -110,6 +112,10 @@ pub enum Fault {
     BarrierReset,
     /// A rank leaves the barrier one arrival early.
     BarrierEarly,
+    /// Nobody takes the place of a rank that failed in a robust exclusion.
+    OrphanForever,
+    /// Everybody who sees that a rank failed in a robust exclusion takes its place.
+    OrphanTakenTwice,
     /// A barrier that waits for a failed rank is given up by each rank for itself.
     GivesUpAlone,
     /// A barrier that is given up keeps the arrivals that it has counted.

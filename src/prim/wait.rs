@@ -11,11 +11,16 @@ use super::{Account, FailedWord, Fault, ParkWord, Patience, planted};
 pub trait Failure {
     /// Whether the wait is over; once true, it stays so.
     fn is_set(&self) -> bool;
+    /// Whether that rank of the job has failed, whoever waits for it.
+    fn has_failed(&self, rank: u32) -> bool;
 }
 
 impl Failure for FailedWord {
     fn is_set(&self) -> bool {
         FailedWord::is_set(self)
+    }
+    fn has_failed(&self, rank: u32) -> bool {
+        self.cause() == rank + 1
     }
 }
 
@@ -26,6 +31,8 @@ pub struct JobFailed;
 /// How this process waits: its patience, and the word that ends every wait.
 #[derive(Clone, Copy)]
 pub struct Waiter<'a> {
+    /// Whose process it is, in the job.
+    pub rank: u32,
     /// Set by the launcher when a rank has failed that somebody waits for.
     pub failed: &'a dyn Failure,
     /// Which tier to wait in, learnt from earlier waits of this process.

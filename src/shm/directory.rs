@@ -124,6 +124,14 @@ impl Table {
 }
 
 impl DirectoryWords {
+    /// Lets those go whom a rank that has failed keeps out; of an owner that has failed, nothing
+    /// stays attached. Nobody else uses the directory meanwhile.
+    pub(crate) fn recover(&self, segment: &Segment, owner_lives: bool) -> Result<()> {
+        let bytes = if owner_lives { size_of::<Exclusion>() } else { size_of::<Self>() } as u64;
+        let at = segment.offset_of(std::ptr::from_ref(self).cast(), bytes);
+        segment.mapping().clear(at.ok_or(Error::Damaged { what: "directory" })?, bytes)
+    }
+
     /// The region that holds `bytes` bytes at `address`, and the guard that keeps it attached.
     ///
     /// Blocks while the owner attaches or detaches.

@@ -9,6 +9,12 @@
 //! 1. Blocks tile the arena; no two free blocks touch.
 //! 2. Memory is reserved before it is handed out, and before a header is written into it.
 //! 3. Whole pages inside a free block, behind its header, are holes (module `shm`, invariant 3).
+//!
+//! Also while a rank is inside, and so where it fails there:
+//! 4. From the start of the arena, sizes lead from block to block to its end.
+//!
+//! From that alone [`Heap::mend`] restores the rest. A block that a rank had taken and not yet used
+//! when it failed stays taken.
 
 use super::alloc_error::{AllocError, Limit};
 use super::layout::GRANULE;
@@ -17,7 +23,7 @@ use super::segment::Segment;
 use super::size_class::{FIRST, SECOND, class, round_to_class};
 use crate::error::{Error, Result};
 use crate::prim::{Site, Waiter, Word64};
-use crate::sync::Exclusion;
+use crate::sync::{Found, RobustExclusion};
 
 const FREE: u64 = 0;
 const USED: u64 = 1;
@@ -27,7 +33,7 @@ const LARGE: u64 = 1 << 20;
 /// The allocator's own words.
 #[repr(C)]
 pub(crate) struct HeapWords {
-    lock: Exclusion,
+    lock: RobustExclusion,
     /// Bit f: some class `[f][_]` has a free block.
     first: Word64,
     /// Bit s of word f: class `[f][s]` has a free block.
@@ -69,14 +75,18 @@ impl<'a> Heap<'a> {
     /// As [`Heap::block`], with its size: where the next block knows that it follows, as it does
     /// unless something has written over either.
     fn sized(&self, at: u64) -> Result<(&'a BlockHeader, u64)> {
+        let (header, end) = self.extent(at)?;
+        let follows = end == self.end_of_arena() || self.block(end)?.previous.load() == at;
+        let size = follows.then_some(end - at);
+        Ok((header, size.ok_or(Error::Damaged { what: "size of a block" })?))
+    }
+
+    /// As [`Heap::block`], with its end, inside the arena.
+    fn extent(&self, at: u64) -> Result<(&'a BlockHeader, u64)> {
         let header = self.listed(at)?;
-        let size = header.size.load();
-        let end = at.checked_add(size).filter(|end| size != 0 && *end <= self.end_of_arena());
-        let follows = match end {
-            Some(end) if end < self.end_of_arena() => self.block(end)?.previous.load() == at,
-            end => end.is_some(),
-        };
-        if follows { Ok((header, size)) } else { Err(Error::Damaged { what: "size of a block" }) }
+        let end = at.checked_add(header.size.load());
+        let end = end.filter(|end| (at + 1..=self.end_of_arena()).contains(end));
+        Ok((header, end.ok_or(Error::Damaged { what: "size of a block" })?))
     }
 
     /// As [`Heap::block`], of a number that a list or a header has.
@@ -119,7 +129,11 @@ impl<'a> Heap<'a> {
         }
         let sites = (Site::HeapPost, Site::HeapPre);
         let granules = bytes.div_ceil(GRANULE).max(1) + 1;
-        let block = self.words()?.lock.run(sites, waiter, || self.take(granules))??;
+        let words = self.words()?;
+        let block = words.lock.run(sites, waiter, |found| {
+            self.mend(found)?;
+            self.take(granules)
+        })??;
         Ok((block + 1) * GRANULE)
     }
 
@@ -131,7 +145,10 @@ impl<'a> Heap<'a> {
     ) -> std::result::Result<(), AllocError> {
         let sites = (Site::HeapPost, Site::HeapPre);
         let at = (offset / GRANULE).checked_sub(1).ok_or(Error::Damaged { what: "block" })?;
-        self.words()?.lock.run(sites, waiter, || self.give_back(at))??;
+        self.words()?.lock.run(sites, waiter, |found| {
+            self.mend(found)?;
+            self.give_back(at)
+        })??;
         Ok(())
     }
 
@@ -143,6 +160,36 @@ impl<'a> Heap<'a> {
         let first = offset.next_multiple_of(page).min(end);
         let last = (end / page * page).max(first);
         [(offset, first - offset), (last, end - last)]
+    }
+
+    /// Restores invariants 1 to 3, if a rank has failed inside.
+    fn mend(&self, found: Found) -> Result<()> {
+        if found == Found::Whole {
+            return Ok(());
+        }
+        let words = self.words()?;
+        words.first.store(0);
+        words.second.iter().for_each(|classes| classes.store(0));
+        words.heads.as_flattened().iter().for_each(|head| head.store(0));
+        let (mut at, mut previous) = (self.segment.layout().arena / GRANULE, 0);
+        while at < self.end_of_arena() {
+            let (header, mut end) = self.extent(at)?;
+            if header.state.load() == FREE {
+                while end < self.end_of_arena() {
+                    let (next, next_end) = self.extent(end)?;
+                    if next.state.load() != FREE {
+                        break;
+                    }
+                    end = next_end;
+                }
+                header.size.store(end - at);
+                self.list(at, header)?;
+                self.punch(at, end, at + 1, end)?;
+            }
+            header.previous.store(previous);
+            (previous, at) = (at, end);
+        }
+        Ok(())
     }
 
     fn take(&self, granules: u64) -> std::result::Result<u64, AllocError> {
@@ -161,15 +208,16 @@ impl<'a> Heap<'a> {
             .reserve(at * GRANULE, reserve)
             .map_err(|_| AllocError::Short { available: 0, limit: Limit::File })?;
         self.unlist(at, header)?;
-        header.state.store(USED);
         if rest != 0 {
-            header.size.store(granules);
+            // Invariant 4: before the block ends there.
             let behind = self.block(at + granules)?;
             behind.size.store(rest);
             behind.previous.store(at);
             self.list(at + granules, behind)?;
             self.set_previous_of(at + granules + rest, at + granules)?;
+            header.size.store(granules);
         }
+        header.state.store(USED);
         Ok(at)
     }
 
@@ -178,6 +226,8 @@ impl<'a> Heap<'a> {
         if header.state.load() != USED {
             return Err(Error::Damaged { what: "state of a block that is freed" });
         }
+        // From here on it is free, whatever becomes of this rank.
+        header.state.store(FREE);
         let (mut start, mut end) = (at, at + size);
         if let Some((next, size)) = self.free_at(end)? {
             self.unlist(end, next)?;
@@ -325,75 +375,5 @@ impl<'a> Heap<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::os::{File, Kind};
-    use super::*;
-    use crate::prim::{FailedWord, Patience};
-    use proptest::prelude::*;
-
-    const BYTES: u64 = 8 << 20;
-
-    fn segment() -> Segment {
-        let file = File::create(&Kind::Memfd, BYTES).unwrap();
-        Segment::create(file, 2, BYTES, 1).unwrap()
-    }
-
-    fn blocks_of(heap: &Heap<'_>) -> u64 {
-        let file = std::os::fd::AsFd::as_fd(heap.segment.file());
-        nix::sys::stat::fstat(file).unwrap().st_blocks as u64
-    }
-
-    /// Walks the arena and checks invariant 1; returns the free granules.
-    fn check_tiling(heap: &Heap<'_>) -> u64 {
-        let (mut at, mut previous, mut free) = (heap.segment.layout().arena / GRANULE, 0, 0);
-        let mut previous_was_free = false;
-        while at < heap.end_of_arena() {
-            let header = heap.block(at).unwrap();
-            assert_eq!(header.previous.load(), previous);
-            let is_free = header.state.load() == FREE;
-            assert!(!(is_free && previous_was_free), "two free blocks touch");
-            free += if is_free { header.size.load() } else { 0 };
-            (previous, previous_was_free) = (at, is_free);
-            at += header.size.load();
-        }
-        assert_eq!(at, heap.end_of_arena());
-        free
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-        #[test]
-        fn any_order_of_allocate_and_free_leaves_the_arena_as_it_was(
-            steps in prop::collection::vec((1..300_000u64, any::<prop::sample::Index>()), 1..60),
-        ) {
-            let (failed, patience) = (FailedWord::default(), Patience::new(1, 1));
-            let waiter = Waiter { failed: &failed, patience: &patience, account: None };
-            let segment = segment();
-            let heap = segment.heap();
-            let (all, blocks) = (check_tiling(&heap), blocks_of(&heap));
-            let mut live: Vec<(u64, u64)> = Vec::new();
-            for (bytes, pick) in steps {
-                if bytes % 3 == 0 && !live.is_empty() {
-                    let (offset, _) = live.swap_remove(pick.index(live.len()));
-                    heap.free(offset, &waiter).unwrap();
-                } else if let Ok(offset) = heap.allocate(bytes, &waiter) {
-                    for (at, n) in Heap::dirty_edges(offset, bytes) {
-                        segment.mapping().clear(at, n).unwrap();
-                    }
-                    let mut found = vec![1; bytes as usize];
-                    segment.mapping().read(offset, &mut found).unwrap();
-                    prop_assert!(found.iter().all(|byte| *byte == 0));
-                    segment.mapping().write(offset, &vec![0xa5; bytes as usize]).unwrap();
-                    prop_assert!(live.iter().all(|(o, n)| o + n <= offset || offset + bytes <= *o));
-                    live.push((offset, bytes));
-                }
-                check_tiling(&heap);
-            }
-            for (offset, _) in live {
-                heap.free(offset, &waiter).unwrap();
-            }
-            prop_assert_eq!(check_tiling(&heap), all);
-            prop_assert!(blocks_of(&heap) <= blocks + 8, "pages were not given back");
-        }
-    }
-}
+#[path = "heap_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@
 use super::os::{self, File};
 use super::segment::Mapping;
 use crate::error::{Error, Result};
-use crate::prim::{FailedWord, Failure, Word32, Word64};
+use crate::prim::{FailedWord, Failure, Site, Word32, Word64, mem_sync};
 use crate::sync::MAX_RANKS;
 use std::sync::Arc;
 
@@ -73,6 +73,10 @@ impl NoticeBoard {
     /// stays the first.
     pub(crate) fn fail(&self, rank: u32) {
         let notice = self.notice();
+        // Exposes what the rank had written, which the kernel shows to this process that has seen
+        // its end; pairs with the grant in `sync/robust.rs`. Fails without it: models/robust.rs, by
+        // loom_tests/tests/mutants.rs.
+        mem_sync(Site::NoticePre);
         let dead = &notice.dead[(rank / 64) as usize];
         dead.store(dead.load() | 1 << (rank % 64));
         notice.failed.set(rank + 1);
@@ -81,6 +85,12 @@ impl NoticeBoard {
     /// The launcher: the job does not go on.
     pub(crate) fn end(&self) {
         self.notice().continues.store(0);
+    }
+
+    /// Whether that rank of the job has failed; a damaged segment may ask of one that is none.
+    fn has_failed(&self, rank: u32) -> bool {
+        let word = self.notice().dead.get((rank / 64) as usize);
+        word.is_some_and(|word| word.load() & 1 << (rank % 64) != 0)
     }
 
     /// The first rank that failed, if one has.
@@ -107,24 +117,28 @@ impl Scope {
     }
 
     /// Whether a rank of the job is in this scope and has failed.
-    pub(crate) fn has_failed(&self, rank: u32) -> bool {
+    pub(crate) fn has_lost(&self, rank: u32) -> bool {
         let (word, bit) = ((rank / 64) as usize, 1 << (rank % 64));
-        self.members[word] & self.board.notice().dead[word].load() & bit != 0
+        self.members[word] & bit != 0 && self.board.has_failed(rank)
     }
 
     /// All those ranks, in order.
-    pub(crate) fn failed(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..MAX_RANKS).filter(|rank| self.has_failed(*rank))
+    pub(crate) fn lost(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..MAX_RANKS).filter(|rank| self.has_lost(*rank))
     }
 
     /// Whom to name in the error of a wait that a failure has ended.
     pub(crate) fn named(&self) -> u32 {
         // A rank of another scope, if the job does not go on.
-        self.failed().next().or(self.board.first_failed()).unwrap_or_default()
+        self.lost().next().or(self.board.first_failed()).unwrap_or_default()
     }
 }
 
 impl Failure for Scope {
+    fn has_failed(&self, rank: u32) -> bool {
+        self.board.has_failed(rank)
+    }
+
     fn is_set(&self) -> bool {
         let notice = self.board.notice();
         if !notice.failed.is_set() {

@@ -14,6 +14,8 @@ pub(crate) struct RankSlot {
     doing: Word64,
     /// The process that has joined, as it numbers itself.
     pub(crate) pid: Word32,
+    /// Test builds: 1 if the rank vouches that one of its threads makes all calls.
+    pub(crate) one_thread: Word32,
     /// What it waits for, while it sleeps.
     pub(crate) wait: WaitRecord,
 }

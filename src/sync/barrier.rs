@@ -25,6 +25,14 @@ pub struct Round {
     target: u32,
 }
 
+impl Round {
+    /// Tells the barriers on the same words apart.
+    #[allow(dead_code, reason = "for reports; the models write none")]
+    pub fn number(self) -> u32 {
+        self.target
+    }
+}
+
 /// Whether a fence waits for the other ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FenceKind {
@@ -60,6 +68,12 @@ impl Round {
 }
 
 impl BarrierWords {
+    /// Whether the barrier has been given up for good, as a rank sees it that is in `round`.
+    #[allow(dead_code, reason = "the models stage nothing before they arrive")]
+    pub fn is_given_up(&self, round: Round) -> bool {
+        round.is_given_up(self.arrived.0.load())
+    }
+
     fn arrive(&self, ranks: u32, round: &mut Round) -> Result<(), JobFailed> {
         if round.is_given_up(self.arrived.0.load()) {
             return Err(JobFailed);
@@ -79,13 +93,15 @@ impl BarrierWords {
         Ok(())
     }
 
-    /// How many have arrived at the barrier that a rank waits in which came to it in `before`.
+    /// Which barrier a rank waits in that came to it in round `before`, and how many have arrived.
     #[allow(dead_code, reason = "for reports; the models write none")]
-    pub fn come(&self, before: Round, ranks: u32) -> u32 {
+    pub fn arrivals(&self, before: Round, ranks: u32) -> (Round, u32) {
         let ahead = self.arrived.0.load().wrapping_sub(before.target) as i32;
-        // Not ahead: the rank waits for those that have yet to reach the barrier before.
-        let come = if ahead > 0 { ahead } else { ahead.saturating_add_unsigned(ranks) };
-        come.max(0) as u32
+        if ahead > 0 {
+            return (Round { target: before.target.wrapping_add(ranks) }, ahead as u32);
+        }
+        // It waits for those that have yet to reach the barrier before.
+        (before, ahead.saturating_add_unsigned(ranks).max(0) as u32)
     }
 
     fn pass(&self, ranks: u32, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {

@@ -1,5 +1,5 @@
-//! Mutual exclusion inside the library: accumulates that no single instruction can do, and the
-//! allocator of the segment. The exclusive side of the one lock there is.
+//! Mutual exclusion inside a window: accumulates that no single instruction can do, and changes of
+//! what a rank has attached. The exclusive side of the one lock there is.
 
 use super::lock::{LockWords, Queueing, Side};
 use crate::prim::{CachePadded, JobFailed, Site, Waiter, mem_sync};

@@ -10,6 +10,7 @@ pub mod notify;
 mod passive;
 mod pscw;
 pub mod queue;
+mod robust;
 pub mod watch;
 
 use crate::prim::{CachePadded, Word32};
@@ -22,6 +23,7 @@ pub use passive::{
     unlock_all, unlock_nocheck, win_sync,
 };
 pub use pscw::{PostSlot, PostTable, PscwWords, complete, post, start_one, started, test, wait};
+pub use robust::{Found, RobustExclusion};
 pub use watch::{Bell, Watchers};
 
 /// One 64-byte cache line, so that what one rank waits on shares its line with nothing else.

@@ -34,7 +34,7 @@ impl Window {
     }
 
     fn waiter(&self) -> Waiter<'_> {
-        Waiter { failed: &self.failed, patience: &self.patience, account: None }
+        Waiter { rank: 0, failed: &self.failed, patience: &self.patience, account: None }
     }
 
     fn update(&self, at: Cell, new: impl Fn(u64) -> u64) -> u64 {

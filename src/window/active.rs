@@ -67,10 +67,10 @@ impl Win {
                 true => FenceKind::ArriveOnly,
                 false => FenceKind::Barrier,
             };
-            let (words, ranks) = (&self.words.fence, self.comm.size());
+            let (words, ranks) = (&self.words.fence, self.meet.size());
             let announce = || self.announce_fence(opens);
             let before = round;
-            let tell = |record: &WaitRecord| record.say(&self.comm.arrival(words, before));
+            let tell = |record: &WaitRecord| record.say(&self.meet.arrival(words, before));
             let waiter = self.telling_waiter(at, &tell);
             let passed = sync::fence(words, ranks, &mut round, kind, announce, &waiter);
             waiting.end(|turn| {
@@ -118,8 +118,8 @@ impl Win {
     ) -> Result<()> {
         let _call = self.enter(call);
         let (round, words) = (self.turn().fence_round, &self.words.fence);
-        let tell = |record: &WaitRecord| record.say(&self.comm.arrival(words, round));
-        sync::passed(words, self.comm.size(), round, &self.telling_waiter(at, &tell))
+        let tell = |record: &WaitRecord| record.say(&self.meet.arrival(words, round));
+        sync::passed(words, self.meet.size(), round, &self.telling_waiter(at, &tell))
             .map_err(|failed| self.job_failed(failed, call))
     }
 
@@ -288,6 +288,14 @@ impl Win {
         self.epochs.may_wait(call.name()).map_err(|problem| self.wrong_epoch(call, problem))
     }
 
+    /// Refuses a rank of the window that has failed, and would be waited for.
+    fn check_lives(&self, call: Call, rank: u32) -> Result<()> {
+        match self.comm.failed_rank(rank) {
+            None => Ok(()),
+            Some(failed) => Err(Error::RankFailed { at: self.place(call), failed, lock_of: None }),
+        }
+    }
+
     /// The ranks that the members of `group` have in this window.
     fn ranks_of(&self, call: Call, group: &Group) -> Result<Vec<u32>> {
         let members = group.world_ranks().iter();
@@ -297,6 +305,7 @@ impl Win {
                     at: self.place(call),
                     problem: format!("rank {world} of the world is no rank of the window"),
                 })?;
+                self.check_lives(call, rank.0)?;
                 Ok(rank.0)
             })
             .collect()

@@ -29,8 +29,8 @@ impl Win {
             // Nobody is inside a call on this window once all have met here; only then does
             // anybody take memory away.
             let mine = [self.block, u64::from(verdict.is_ok() && deleted.is_ok())];
-            let all = self.comm.begin_patiently(Call::WinFree, at)?.allgather(&mine)?;
-            self.check_same_window(&all)?;
+            let all = self.meet.begin_patiently(Call::WinFree, at)?.allgather(&mine)?;
+            self.check_same_window(Call::WinFree, &all)?;
             verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
             deleted?;
             if let Some(rank) = all.chunks_exact(2).position(|theirs| theirs[1] == 0) {
@@ -44,7 +44,7 @@ impl Win {
     /// Frees this rank's own blocks of the window (post slots, directory), and the window's if this is rank 0.
     fn give_back(&self, directory: Option<u64>) -> Result<()> {
         let slots = self.turn().pscw.table_block();
-        let block = (self.comm.rank() == 0).then_some(self.block);
+        let block = (self.meet.rank() == 0).then_some(self.block);
         for at in slots.into_iter().chain(directory).chain(block) {
             let heap = self.context().segment.heap();
             heap.free(at, &self.context().waiter())
@@ -54,14 +54,14 @@ impl Win {
     }
 
     /// `all` holds the block of the window that each rank frees, and another word.
-    fn check_same_window(&self, all: &[u64]) -> Result<()> {
+    pub(super) fn check_same_window(&self, call: Call, all: &[u64]) -> Result<()> {
         match all.chunks_exact(2).position(|theirs| theirs[0] != self.block) {
             None => Ok(()),
             Some(other) => Err(Error::Mismatch {
-                at: self.place(Call::WinFree),
-                ours: "window free of this window".into(),
+                at: self.place(call),
+                ours: format!("{call} of this window"),
                 other: other as u32,
-                theirs: "window free of another window".into(),
+                theirs: format!("{call} of another window"),
             }),
         }
     }

@@ -199,7 +199,7 @@ impl Win {
             let mut hints = self.hints().clone();
             let before = hints.clone();
             hints.read(info);
-            let all = self.comm.begin_patiently(Call::WinSetInfo, at)?.allgather(&[hints.flags])?;
+            let all = self.meet.begin_patiently(Call::WinSetInfo, at)?.allgather(&[hints.flags])?;
             let agreed = hints.agreed(all.into_iter());
             let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
             self.no_locks.store(u32::from(flags & NO_LOCKS != 0));

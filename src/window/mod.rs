@@ -19,6 +19,7 @@ mod notify;
 mod options;
 mod passive;
 mod plan;
+mod recover;
 mod state;
 mod turn;
 mod watch;
@@ -62,6 +63,8 @@ pub use watch::Until;
 /// and a drop must never wait for other ranks.
 pub struct Win {
     comm: Comm,
+    /// Where those meet who live: `comm`, until the window is recovered.
+    meet: Comm,
     flavour: Flavour,
     identity: WindowIdentity,
     /// Where the window's block is in the segment.
@@ -136,6 +139,7 @@ impl Win {
             attributes: Attributes::default(),
             handler: RwLock::new(comm.error_handler()),
             comm: comm.clone(),
+            meet: comm.clone(),
         })
     }
 
@@ -211,7 +215,7 @@ impl Win {
     /// How this rank waits for others of the window.
     #[inline]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
-        self.comm.waiter()
+        self.meet.waiter()
     }
 
     /// As [`Comm::telling_waiter`].
@@ -221,7 +225,7 @@ impl Win {
         at: &'static Location<'static>,
         tell: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
-        self.comm.telling_waiter(at, tell)
+        self.meet.telling_waiter(at, tell)
     }
 
     #[inline]
@@ -266,7 +270,7 @@ impl Win {
 
     #[cold]
     pub(crate) fn job_failed(&self, failed: JobFailed, call: Call) -> Error {
-        self.comm.rank_failed(failed, self.place(call))
+        self.meet.rank_failed(failed, self.place(call))
     }
 
     #[inline]

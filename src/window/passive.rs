@@ -92,7 +92,7 @@ impl Win {
     fn lock_failed(&self, target: u32) -> Error {
         let owner = self.words_of(target).lock.owner();
         let owner = owner.and_then(|rank| self.comm.failed_rank(rank));
-        let failed = owner.unwrap_or_else(|| self.comm.first_failed());
+        let failed = owner.unwrap_or_else(|| self.meet.first_failed());
         Error::RankFailed { at: self.place(Call::Lock), failed, lock_of: owner.map(|_| target) }
     }
 

@@ -298,6 +298,14 @@ impl Epochs {
     pub(crate) fn unlocked_all(&self) {
         self.set_access(Access::None);
     }
+
+    /// Whatever was open is not any more.
+    pub(crate) fn close_all(&self) {
+        self.set_access(Access::None);
+        let words = [&self.used, &self.locks, &self.exposed_to];
+        words.into_iter().for_each(|word| word.store(0));
+        (0..self.grants.len()).for_each(|rank| self.set_grant(rank as u32, Grant::None));
+    }
 }
 
 #[cfg(test)]

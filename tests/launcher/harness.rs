@@ -227,11 +227,16 @@ pub fn no_litter() {
     });
 }
 
-/// The command line that runs one of this file's rank functions (see `joining`).
+/// The command line that runs one of the rank functions of `joining`.
 pub fn rank_function(name: &str) -> [String; 6] {
+    rank_function_in("joining", name)
+}
+
+/// The command line that runs a rank function of a module of this test program.
+pub fn rank_function_in(module: &str, name: &str) -> [String; 6] {
     let program = std::env::current_exe().expect("this test has a path");
     let program = program.to_str().expect("a path in UTF-8").to_owned();
-    let name = format!("joining::{name}");
+    let name = format!("{module}::{name}");
     [
         program,
         name,

@@ -56,7 +56,10 @@ pub struct Found {
 pub fn is_rank() -> bool {
     let is_rank = std::env::var_os(launch::ENV_RANK).is_some();
     if is_rank {
-        work(&Universe::init().expect("a rank joins its job"));
+        let universe = Universe::init().expect("a rank joins its job");
+        // No program may be taken for a deadlock.
+        universe.vouch_for_one_thread();
+        work(&universe);
     }
     is_rank
 }

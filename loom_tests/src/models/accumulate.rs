@@ -1,33 +1,24 @@
-//! Mutual exclusion inside the library: accumulates, and the allocator of the segment.
+//! Mutual exclusion of accumulates.
 
 use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model, WIDE};
 use crate::prim::Site;
 use crate::sync::Exclusion;
 use crate::world::{Data, Job, run};
 
-const USES: [(&str, (Site, Site)); 2] = [
-    ("accumulate", (Site::AccumulatePost, Site::AccumulatePre)),
-    ("allocate", (Site::HeapPost, Site::HeapPre)),
-];
+const SITES: (Site, Site) = (Site::AccumulatePost, Site::AccumulatePre);
 
 /// The models of this protocol.
 pub fn models() -> Vec<Model> {
-    let mut models = Vec::new();
-    for (name, sites) in USES {
-        let model = |ranks, rounds| {
-            let name = if rounds == 1 { name.to_owned() } else { format!("{name} twice") };
-            Model::new("accumulate", &name, ranks, move |n| counted(n, rounds, sites))
-        };
-        models.push(model(2, 1));
-        models.push(model(2, 2).within(BOUND_3, EXHAUSTIVE));
-        models.push(model(3, 1));
-    }
-    let sites = USES[0].1;
-    models.push(
-        Model::new("accumulate", "accumulate", 4, move |n| counted(n, 1, sites))
-            .within(WIDE, BOUND_2),
-    );
-    models
+    let model = |ranks, rounds| {
+        let name = if rounds == 1 { "accumulate" } else { "accumulate twice" };
+        Model::new("accumulate", name, ranks, move |n| counted(n, rounds, SITES))
+    };
+    vec![
+        model(2, 1),
+        model(2, 2).within(BOUND_3, EXHAUSTIVE),
+        model(3, 1),
+        model(4, 1).within(WIDE, BOUND_2),
+    ]
 }
 
 #[derive(Default)]

@@ -18,6 +18,7 @@ mod notify;
 mod parking;
 mod pscw;
 mod queue;
+mod robust;
 mod watch;
 
 pub use accumulate::models as accumulate;
@@ -35,6 +36,7 @@ pub use notify::models as notify;
 pub use parking::models as parking;
 pub use pscw::models as pscw;
 pub use queue::models as queue;
+pub use robust::models as robust;
 pub use watch::models as watch;
 
 pub use collective::one_buffer_only;
@@ -46,6 +48,6 @@ use crate::explore::Model;
 pub fn all() -> Vec<Model> {
     let epochs = [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate()];
     let waits = [watch(), notify(), mutex(), queue(), counter(), directory(), parking()];
-    let failures = [failure(), agreement()];
+    let failures = [failure(), agreement(), robust()];
     [epochs.concat(), waits.concat(), failures.concat()].concat()
 }

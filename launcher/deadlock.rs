@@ -1,0 +1,270 @@
+//! Finds deadlocks: jobs in which nobody can ever go on, shown and not suspected.
+//!
+//! A rank that sleeps in a wait of the library says so in one word of the segment: which sleep it
+//! is, and how many complete looks of it have failed (`src/prim/account.rs`). A look is complete
+//! when the rank has found its condition false, has slept, and has found nothing else to do about
+//! it. Let the launcher have read that word of every rank that is left, then again, and let each
+//! rank be in the same sleep still, at least [`LOOKS`] looks later. Then
+//!
+//! 1. no rank has left its wait in between, so none has done anything but look: what they look at
+//!    has been the same all the time;
+//! 2. each has looked at it once from beginning to end (of two looks that were counted after the
+//!    first reading, the second has begun after it), and has found that it must go on waiting and
+//!    can do nothing about it;
+//! 3. so it will find the same every other time, and so will they all, for ever.
+//!
+//! That holds if only those threads change what the ranks wait for. Therefore a rank is not taken
+//! for blocked while its process has several threads or is traced by a debugger, nor while any
+//! process of the job that is not a rank has the segment mapped (a rank has forked); these are
+//! looked for before the first of the two readings, and none of them can come up while all sleep.
+//!
+//! A rank that has left the job does nothing any more. So a wait that needs it never ends either,
+//! whatever the others do: that is shown in the same way, for that rank alone.
+//!
+//! Time plays no part: ranks that are stopped, or wait for a processor, do not look.
+
+use crate::report::deadlock::{Deadlock, Waiting};
+use crate::tree;
+use onesided::launch::{AwaitedKind, Sleep, Standing, View};
+use std::collections::HashSet;
+use std::fs;
+use std::os::fd::RawFd;
+use std::os::linux::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+/// Looks between two readings that prove something.
+const LOOKS: u32 = 2;
+/// How often the ranks are read while some of them are awake.
+const READ_EVERY: Duration = Duration::from_millis(200);
+/// How often while all sleep. They look ten times a second.
+const READ_AGAIN: Duration = Duration::from_millis(25);
+
+/// What has been read of the ranks of a job.
+pub struct Detector {
+    /// The descriptor of the segment, whose mappings are looked for.
+    segment: RawFd,
+    /// Other programs may write to the segment, which has a name.
+    is_open_to_others: bool,
+    due: Instant,
+    /// The first reading of ranks that all sleep.
+    all: Vec<(u32, Sleep)>,
+    /// The first reading of ranks that sleep while others have left.
+    some: Vec<(u32, Sleep)>,
+    left: Vec<u32>,
+    /// The sleeps of the latest deadlock that was reported.
+    reported: Vec<(u32, u32)>,
+}
+
+impl Detector {
+    pub fn new(segment: RawFd, is_open_to_others: bool) -> Detector {
+        let (all, some, left, reported) = Default::default();
+        Detector {
+            segment,
+            is_open_to_others,
+            due: Instant::now() + READ_EVERY,
+            all,
+            some,
+            left,
+            reported,
+        }
+    }
+
+    /// How long until the ranks are to be read again.
+    pub fn due_in(&self) -> Duration {
+        self.due.saturating_duration_since(Instant::now())
+    }
+
+    /// Reads the ranks, if it is time; `is_alive` says of each whether its process has not ended.
+    pub fn look(&mut self, view: View<'_>, is_alive: impl Fn(u32) -> bool) -> Option<Deadlock> {
+        if !self.due_in().is_zero() {
+            return None;
+        }
+        self.due = Instant::now() + READ_EVERY;
+        let now = Reading::of(view, is_alive)?;
+        let proven = match now.all_sleep {
+            true => self.all_sleep(view, &now),
+            false => {
+                self.all.clear();
+                self.some_wait_for_those_that_left(view, &now)
+            }
+        };
+        let is_new = |deadlock: &Deadlock| !sleeps(deadlock).all(|s| self.reported.contains(&s));
+        let found = proven.filter(is_new);
+        if now.all_sleep && self.reported.is_empty() {
+            self.due = Instant::now() + READ_AGAIN;
+        }
+        found
+    }
+
+    /// The deadlock that was found last has been reported.
+    pub fn told(&mut self, deadlock: &Deadlock) {
+        self.reported = sleeps(deadlock).collect();
+    }
+
+    fn all_sleep(&mut self, view: View<'_>, now: &Reading) -> Option<Deadlock> {
+        if !same_sleeps(&self.all, &now.asleep) {
+            // Read before and after the processes were looked at: what was true of them then has
+            // been true ever since.
+            self.all.clear();
+            if self.only_ranks_can_wake(view, now)
+                && let Some(again) = Reading::of(view, |rank| now.is_alive(rank))
+                && same_sleeps(&now.asleep, &again.asleep)
+            {
+                self.all = again.asleep;
+            }
+            return None;
+        }
+        let proven = self.all.iter().zip(&now.asleep).all(|(first, now)| has_looked(first, now));
+        proven.then(|| Deadlock::read(view, now.asleep.iter().copied(), &now.left))
+    }
+
+    fn some_wait_for_those_that_left(&mut self, view: View<'_>, now: &Reading) -> Option<Deadlock> {
+        let before = std::mem::take(&mut self.some);
+        let known = std::mem::replace(&mut self.left, now.left.clone());
+        let first_of = |(rank, sleep): &(u32, Sleep)| {
+            let first = before.iter().find(|(r, s)| r == rank && s.number == sleep.number);
+            *first.filter(|_| known == now.left).unwrap_or(&(*rank, *sleep))
+        };
+        if now.left.is_empty() {
+            return None;
+        }
+        self.some = now.asleep.iter().map(first_of).collect();
+        let proven = self.some.iter().zip(&now.asleep);
+        let proven = proven.filter(|(first, now)| has_looked(first, now)).map(|(_, now)| *now);
+        Deadlock::read(view, proven, &now.left).of_those_that_need_who_left()
+    }
+
+    /// Whether nobody but the threads that sleep could change what they wait for.
+    fn only_ranks_can_wake(&self, view: View<'_>, now: &Reading) -> bool {
+        let is_value = |rank: u32| {
+            let awaited = view.awaited(rank).ok().flatten();
+            awaited.is_none_or(|awaited| awaited.kind == AwaitedKind::Value)
+        };
+        let is_blocked = |(rank, _): &(u32, Sleep)| {
+            let standing = view.standing(*rank);
+            standing.is_ok_and(|rank| is_alone(rank.pid, rank.one_thread))
+        };
+        let ranks: HashSet<u32> =
+            now.asleep.iter().map(|(rank, _)| now.pids[*rank as usize]).collect();
+        !(self.is_open_to_others && now.asleep.iter().any(|(rank, _)| is_value(*rank)))
+            && now.asleep.iter().all(is_blocked)
+            && have_mapped(self.segment) == Some(ranks)
+    }
+}
+
+/// One reading of all ranks.
+struct Reading {
+    /// Those that sleep and have looked again at least once, in order.
+    asleep: Vec<(u32, Sleep)>,
+    /// Those that have left the job.
+    left: Vec<u32>,
+    /// Whether all that can still do something sleep.
+    all_sleep: bool,
+    pids: Vec<u32>,
+    ended: Vec<bool>,
+}
+
+impl Reading {
+    /// `None` if the segment is damaged.
+    fn of(view: View<'_>, is_alive: impl Fn(u32) -> bool) -> Option<Reading> {
+        let (mut asleep, mut left, mut awake) = (Vec::new(), Vec::new(), 0);
+        let (mut pids, mut ended) = (Vec::new(), Vec::new());
+        for rank in 0..view.ranks() {
+            let Standing { joined, finished, pid, sleep, .. } = view.standing(rank).ok()?;
+            let is_alive = is_alive(rank);
+            pids.push(pid);
+            ended.push(!is_alive);
+            match () {
+                () if finished => left.push(rank),
+                () if !is_alive => {}
+                () if joined && sleep.lasts() && sleep.looks > 0 => asleep.push((rank, sleep)),
+                () => awake += 1,
+            }
+        }
+        let all_sleep = awake == 0 && !asleep.is_empty();
+        Some(Reading { asleep, left, all_sleep, pids, ended })
+    }
+
+    fn is_alive(&self, rank: u32) -> bool {
+        !self.ended[rank as usize]
+    }
+}
+
+/// The sleeps that a deadlock is made of.
+fn sleeps(deadlock: &Deadlock) -> impl Iterator<Item = (u32, u32)> {
+    deadlock.waiting.iter().map(|rank| (rank.rank, rank.sleep))
+}
+
+/// Whether the same ranks are in the same sleeps.
+fn same_sleeps(first: &[(u32, Sleep)], now: &[(u32, Sleep)]) -> bool {
+    let of = |reading: &[(u32, Sleep)]| -> Vec<(u32, u32)> {
+        reading.iter().map(|(rank, sleep)| (*rank, sleep.number)).collect()
+    };
+    of(first) == of(now)
+}
+
+/// Whether a rank has looked between two readings of the same sleep.
+fn has_looked(first: &(u32, Sleep), now: &(u32, Sleep)) -> bool {
+    now.1.looks.saturating_sub(first.1.looks) >= LOOKS
+}
+
+/// Whether a process has one thread, or vouches for the others, and no debugger that could make it
+/// do something.
+fn is_alone(pid: u32, vouches: bool) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+    let is = |name: &str, value: &str| field(name).map(str::trim) == Some(value);
+    (vouches || is("Threads:", "1")) && is("TracerPid:", "0")
+}
+
+/// The processes below this one that have the file behind the descriptor mapped; `None` if that
+/// cannot be found out.
+fn have_mapped(descriptor: RawFd) -> Option<HashSet<u32>> {
+    let file = fs::metadata(format!("/proc/self/fd/{descriptor}")).ok()?;
+    let (device, inode) = (file.st_dev(), file.st_ino());
+    let device =
+        format!("{:02x}:{:02x}", nix::sys::stat::major(device), nix::sys::stat::minor(device));
+    let file = (device.as_str(), inode.to_string());
+    let mut found = HashSet::new();
+    for process in tree::descendants() {
+        let maps = match fs::read(format!("/proc/{process}/maps")) {
+            Ok(maps) => maps,
+            // It has ended meanwhile.
+            Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH) => continue,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(_) => return None,
+        };
+        let is_of_file = |line: &[u8]| {
+            let line = String::from_utf8_lossy(line);
+            let mut words = line.split(' ').skip(3);
+            words.next() == Some(file.0) && words.next() == Some(&file.1)
+        };
+        if maps.split(|byte| *byte == b'\n').any(is_of_file) {
+            found.insert(process.as_raw() as u32);
+        }
+    }
+    Some(found)
+}
+
+impl Deadlock {
+    /// All that sleep now, whether they will be woken or not.
+    pub fn of_all(view: View<'_>) -> Deadlock {
+        let standings =
+            (0..view.ranks()).filter_map(|rank| Some((rank, view.standing(rank).ok()?)));
+        let standings: Vec<(u32, Standing)> = standings.collect();
+        let left = standings.iter().filter(|(_, standing)| standing.finished);
+        let left: Vec<u32> = left.map(|(rank, _)| *rank).collect();
+        let asleep = standings.iter().filter(|(_, s)| s.joined && !s.finished && s.sleep.lasts());
+        Deadlock::read(view, asleep.map(|(rank, standing)| (*rank, standing.sleep)), &left)
+    }
+
+    /// What the ranks say that are in these sleeps.
+    fn read(view: View<'_>, asleep: impl Iterator<Item = (u32, Sleep)>, left: &[u32]) -> Deadlock {
+        let waiting = asleep.filter_map(|(rank, sleep)| {
+            let (status, awaited) = (view.status(rank).ok()?, view.awaited(rank).ok()??);
+            let (call, window) = (status.call, status.window);
+            Some(Waiting { rank, sleep: sleep.number, call, window, awaited })
+        });
+        Deadlock { waiting: waiting.collect(), left: left.to_vec(), ranks: view.ranks() }
+    }
+}

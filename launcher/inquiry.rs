@@ -1,0 +1,109 @@
+//! `--status`: how the ranks of a job are, asked from another terminal.
+//!
+//! The segment is found through the launcher's descriptors in /proc, mapped read-only, and read;
+//! the job does not notice.
+
+use crate::report::deadlock::Deadlock;
+use crate::report::standing::{self, Row};
+use crate::report::{self, Refusal};
+use nix::unistd::Uid;
+use onesided::launch::{Observed, View, is_of_another_version, monotonic};
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::RawFd;
+use std::os::linux::fs::MetadataExt;
+
+/// Prints how the ranks are of the job that process `pid` launches, or is a rank of; returns the
+/// exit code.
+pub fn answer(pid: u32) -> u8 {
+    match observe(pid) {
+        Ok(observed) => {
+            let table = standing::table(&rows(observed.view()));
+            // A closed standard output is no reason to fail.
+            let _ = io::stdout().write_all(table.as_bytes());
+            0
+        }
+        Err(refusal) => {
+            report::say(&refusal.to_string());
+            refusal.code()
+        }
+    }
+}
+
+fn observe(pid: u32) -> Result<Observed, Refusal> {
+    let refused = |what: String| Err(Refusal::Launcher(what));
+    let Ok(process) = fs::metadata(format!("/proc/{pid}")) else {
+        return refused(format!("there is no process {pid}"));
+    };
+    // The process that the user has started knows the job through its child only.
+    for process in std::iter::once(pid).chain(children(pid)) {
+        match segment_of(process) {
+            Ok(Some(observed)) => return Ok(observed),
+            Ok(None) => {}
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    if process.st_uid() != Uid::effective().as_raw() && !Uid::effective().is_root() {
+        return refused(format!("process {pid} belongs to another user"));
+    }
+    match fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim() {
+        "rmarun" | "onesided-job" => {
+            refused(format!("process {pid} has no job yet, or none any more"))
+        }
+        other => refused(format!("process {pid} ({other}) is not rmarun")),
+    }
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// The segment that a process has open, if it has one and may be looked at.
+fn segment_of(pid: u32) -> Result<Option<Observed>, Refusal> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let shared = entries.filter(|entry| {
+        let target = fs::read_link(entry.path()).unwrap_or_default();
+        target.starts_with("/memfd:onesided (deleted)") || target.starts_with("/dev/shm")
+    });
+    let numbers = shared.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
+    for number in numbers {
+        match Observed::open(pid, number) {
+            Ok(observed) => return Ok(Some(observed)),
+            Err(error) if is_of_another_version(&error) => {
+                let what = format!("the job of process {pid} has another version of the library");
+                return Err(Refusal::Launcher(what));
+            }
+            // The notice of the job, or a file of somebody else.
+            Err(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+fn rows(view: View<'_>) -> Vec<Row> {
+    let now = monotonic();
+    let all = Deadlock::of_all(view);
+    let row = |rank: u32| {
+        let (standing, status) = (view.standing(rank).ok()?, view.status(rank).ok()?);
+        let waiting = all.waiting.iter().find(|waiting| waiting.rank == rank);
+        Some(Row {
+            rank,
+            pid: standing.joined.then_some(standing.pid),
+            is_stopped: standing.joined && is_stopped(standing.pid),
+            waits_for: waiting.map(|waiting| all.wants(waiting)),
+            place: waiting.map(|waiting| waiting.awaited.place.clone()),
+            nanoseconds: waiting.map(|waiting| now.saturating_sub(waiting.awaited.since)),
+            status,
+        })
+    };
+    (0..view.ranks()).filter_map(row).collect()
+}
+
+/// Whether a process has been stopped, by a signal or a debugger.
+fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state stands behind the name, which may contain anything.
+    let behind = stat.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 2);
+    matches!(stat.get(behind), Some(b'T' | b't'))
+}

@@ -1,0 +1,264 @@
+//! What is said of ranks that wait: in a deadlock, and by `--status`.
+
+use onesided::Call;
+use onesided::launch::{AwaitedKind, AwaitedRead};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+/// A rank that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub rank: u32,
+    /// The number of its sleep.
+    pub sleep: u32,
+    pub call: Call,
+    pub window: Option<String>,
+    pub awaited: AwaitedRead,
+}
+
+/// Ranks that wait and will never be woken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// In ascending order.
+    pub waiting: Vec<Waiting>,
+    /// Those that have left the job.
+    pub left: Vec<u32>,
+    /// Ranks of the job.
+    pub ranks: u32,
+}
+
+/// The longest cycle that is written out.
+const WRITTEN_OUT: usize = 6;
+
+impl Deadlock {
+    /// The ranks that have to do something before `rank` can go on, as far as they are known.
+    fn needs(&self, rank: &Waiting) -> Vec<u32> {
+        let awaited = &rank.awaited;
+        match awaited.kind {
+            AwaitedKind::Arrival => self.missing(awaited).unwrap_or_default(),
+            AwaitedKind::Post => awaited.peer.into_iter().collect(),
+            // Only their number is known, not who it was; so all or nobody.
+            AwaitedKind::Complete if awaited.come == 0 => awaited.others.clone(),
+            AwaitedKind::Lock | AwaitedKind::LockAll => awaited.holder.into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Who has not arrived where others wait for them, if that is known for certain: some may have
+    /// arrived without waiting there.
+    fn missing(&self, awaited: &AwaitedRead) -> Option<Vec<u32>> {
+        let place = |awaited: &AwaitedRead| (awaited.kind, awaited.meeting, awaited.number);
+        let there = self.waiting.iter().filter(|rank| place(&rank.awaited) == place(awaited));
+        let there: HashSet<u32> = there.map(|rank| rank.rank).collect();
+        let missing: Vec<u32> =
+            awaited.others.iter().copied().filter(|rank| !there.contains(rank)).collect();
+        let number = awaited.awaited.saturating_sub(awaited.come);
+        (missing.len() == number as usize).then_some(missing)
+    }
+
+    /// Leaves those whose wait needs a rank that has left the job, if there are any.
+    pub fn of_those_that_need_who_left(self) -> Option<Deadlock> {
+        let needs_one = |rank: &&Waiting| self.needs(rank).iter().any(|r| self.left.contains(r));
+        let waiting: Vec<Waiting> = self.waiting.iter().filter(needs_one).cloned().collect();
+        (!waiting.is_empty()).then_some(Deadlock { waiting, ..self })
+    }
+
+    /// What is wrong, and on a line each what the ranks wait for. `end`: what becomes of the job.
+    pub fn lines(&self, end: &str) -> String {
+        let mut text = format!("deadlock: {}; {end}", self.heart());
+        let mut same: Vec<(Vec<u32>, String, String)> = Vec::new();
+        for rank in &self.waiting {
+            let (place, what) = (rank.place(), self.sentence(rank));
+            match same.iter_mut().find(|(_, p, w)| (p, w) == (&place, &what)) {
+                Some((ranks, ..)) => ranks.push(rank.rank),
+                None => same.push((vec![rank.rank], place, what)),
+            }
+        }
+        for (ranks, place, what) in same {
+            let waits = if ranks.len() == 1 { "waits" } else { "wait" };
+            text += &format!("\n{} {place} {waits} for {what}", named(&ranks));
+        }
+        text
+    }
+
+    /// Who waits for whom.
+    fn heart(&self) -> String {
+        let rank = |rank: &u32| format!("rank {rank}");
+        let whom =
+            |ranks: &[u32]| ranks.iter().map(rank).collect::<Vec<_>>().join(", which waits for ");
+        if let Some(cycle) = self.cycle() {
+            return match &cycle[..] {
+                [only] => format!("rank {only} waits for itself"),
+                [first, others @ ..] if cycle.len() <= WRITTEN_OUT => {
+                    let others = [others, &[*first]].concat();
+                    format!("rank {first} waits for {}", whom(&others))
+                }
+                [first, others @ ..] => format!(
+                    "rank {first} waits for {}, and so on round {} ranks",
+                    whom(&others[..2]),
+                    cycle.len()
+                ),
+                [] => unreachable!("a cycle has a rank"),
+            };
+        }
+        let who_left = |waiting: &Waiting| {
+            let left = self.needs(waiting).into_iter().find(|rank| self.left.contains(rank))?;
+            Some(format!("rank {} waits for rank {left}, which has left the job", waiting.rank))
+        };
+        if let Some(text) = self.waiting.iter().find_map(who_left) {
+            return text;
+        }
+        let ranks: Vec<u32> = self.waiting.iter().map(|rank| rank.rank).collect();
+        match (&ranks[..], &self.left[..]) {
+            ([only], []) => format!("rank {only} waits, and no other can wake it"),
+            ([only], left) => format!("rank {only} waits, and {} left the job", have(left)),
+            (all, []) => format!("all {} ranks wait, and none can be woken by another", all.len()),
+            (all, left) => format!("{} wait, and {} left the job", named(all), have(left)),
+        }
+    }
+
+    /// The shortest way from the first rank that comes back to itself.
+    fn cycle(&self) -> Option<Vec<u32>> {
+        let needs: HashMap<u32, Vec<u32>> =
+            self.waiting.iter().map(|rank| (rank.rank, self.needs(rank))).collect();
+        self.waiting.iter().find_map(|rank| way_back(rank.rank, &needs))
+    }
+
+    fn sentence(&self, rank: &Waiting) -> String {
+        format!("{} ({})", self.wants(rank), rank.awaited.place)
+    }
+
+    /// What a rank waits for.
+    pub fn wants(&self, rank: &Waiting) -> String {
+        let needs = self.needs(rank);
+        let left: Vec<u32> = needs.iter().copied().filter(|r| self.left.contains(r)).collect();
+        let is_arrival = rank.awaited.kind == AwaitedKind::Arrival;
+        let missing = if is_arrival { self.missing(&rank.awaited) } else { None };
+        match (&needs[..], &left[..]) {
+            (_, []) => rank.what(missing.as_deref()),
+            ([only], _) if is_arrival => format!("{}, which has left the job", named(&[*only])),
+            ([_], _) => format!("{}, which has left the job", rank.what(None)),
+            (_, some) => {
+                format!("{}, of which {} left the job", rank.what(missing.as_deref()), have(some))
+            }
+        }
+    }
+}
+
+impl Waiting {
+    /// "in fence on window 'halo'"
+    pub fn place(&self) -> String {
+        match &self.window {
+            Some(window) => format!("in {} on window '{window}'", self.call),
+            None => format!("in {}", self.call),
+        }
+    }
+
+    /// What it waits for; `missing` are those that have not arrived, if they are known.
+    pub fn what(&self, missing: Option<&[u32]>) -> String {
+        let AwaitedRead { peer, holder, others, come, awaited, number, .. } = &self.awaited;
+        let rank = |rank: &Option<u32>| match rank {
+            Some(rank) => format!("rank {rank}"),
+            None => "another rank".to_owned(),
+        };
+        match self.awaited.kind {
+            AwaitedKind::Arrival => match missing {
+                Some(missing) if !missing.is_empty() => format!("{} to arrive", named(missing)),
+                _ => format!("{} of {awaited} ranks to arrive", awaited.saturating_sub(*come)),
+            },
+            AwaitedKind::Post => format!("a post by {}", rank(peer)),
+            AwaitedKind::Complete if others.len() == 1 => {
+                format!("a complete by {}", named(others))
+            }
+            AwaitedKind::Complete => {
+                format!(
+                    "{} of {awaited} completes, by {}",
+                    awaited.saturating_sub(*come),
+                    named(others)
+                )
+            }
+            AwaitedKind::Lock => {
+                let holder = match holder {
+                    Some(holder) => format!("held exclusively by rank {holder}"),
+                    None => "held by others".to_owned(),
+                };
+                format!("the lock of {}, {holder}", rank(peer))
+            }
+            AwaitedKind::LockAllEnds => {
+                format!("the lock of {}, held by others in lock_all", rank(peer))
+            }
+            AwaitedKind::LockAll => match holder {
+                Some(holder) => format!("a lock held exclusively by rank {holder}"),
+                None => "a lock held exclusively by another rank".to_owned(),
+            },
+            AwaitedKind::Notification => {
+                let noun = if *awaited == 1 { "notification" } else { "notifications" };
+                format!("{awaited} {noun} of counter {number}, of which {come} have come")
+            }
+            AwaitedKind::Value => match self.call {
+                Call::MutexLock => "its turn".to_owned(),
+                Call::QueuePush => "a free place".to_owned(),
+                Call::QueuePop => "an item".to_owned(),
+                _ => format!("a write to displacement {number} of the part of {}", rank(peer)),
+            },
+            AwaitedKind::Unknown => "another rank".to_owned(),
+        }
+    }
+}
+
+fn have(ranks: &[u32]) -> String {
+    format!("{} {}", named(ranks), if ranks.len() == 1 { "has" } else { "have" })
+}
+
+/// The shortest way from `start` back to it.
+fn way_back(start: u32, needs: &HashMap<u32, Vec<u32>>) -> Option<Vec<u32>> {
+    let mut from: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut next = VecDeque::from([start]);
+    while let Some(at) = next.pop_front() {
+        for to in needs.get(&at).into_iter().flatten() {
+            if *to == start {
+                let mut way = vec![at];
+                while let Some(before) = way.last().filter(|rank| **rank != start) {
+                    way.push(from[before]);
+                }
+                way.reverse();
+                return Some(way);
+            }
+            if *to != start && !from.contains_key(to) {
+                from.insert(*to, at);
+                next.push_back(*to);
+            }
+        }
+    }
+    None
+}
+
+/// "rank 3", "ranks 0 and 2", "ranks 0-4, 6 and 8".
+pub fn named(ranks: &[u32]) -> String {
+    if let [only] = ranks {
+        return format!("rank {only}");
+    }
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *rank => *last = *rank,
+            _ => runs.push((*rank, *rank)),
+        }
+    }
+    let mut parts = Vec::new();
+    for (first, last) in runs {
+        match last - first {
+            0 => parts.push(first.to_string()),
+            1 => parts.extend([first.to_string(), last.to_string()]),
+            _ => parts.push(format!("{first}-{last}")),
+        }
+    }
+    match &parts[..] {
+        [] => "no rank".to_owned(),
+        [only] => format!("ranks {only}"),
+        [others @ .., last] => format!("ranks {} and {last}", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+#[path = "deadlock_tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+//! The table that `--status` prints.
+
+use onesided::Call;
+use onesided::launch::RankStatus;
+
+/// How one rank is.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub rank: u32,
+    /// Its process, if it has joined the job.
+    pub pid: Option<u32>,
+    pub is_stopped: bool,
+    pub status: RankStatus,
+    /// If it sleeps in a wait: for what, where the program has called, and for how long.
+    pub waits_for: Option<String>,
+    pub place: Option<String>,
+    pub nanoseconds: Option<u64>,
+}
+
+const HEAD: [&str; 6] = ["rank", "pid", "is", "for", "waits for", "called at"];
+
+/// One line for each rank below a head, in columns.
+pub fn table(rows: &[Row]) -> String {
+    let lines: Vec<[String; 6]> =
+        std::iter::once(HEAD.map(str::to_owned)).chain(rows.iter().map(cells)).collect();
+    let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max();
+    let widths: Vec<usize> = (0..HEAD.len()).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |cells: &[String; 6]| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    lines.iter().map(line).collect()
+}
+
+fn cells(row: &Row) -> [String; 6] {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    [
+        row.rank.to_string(),
+        or_none(row.pid.map(|pid| pid.to_string())),
+        format!("{}{}", standing(&row.status), if row.is_stopped { ", stopped" } else { "" }),
+        or_none(row.nanoseconds.map(duration)),
+        or_none(row.waits_for.clone()),
+        or_none(row.place.clone()),
+    ]
+}
+
+fn standing(status: &RankStatus) -> String {
+    let RankStatus { joined, finished, call, window } = status;
+    match (joined, finished, call, window) {
+        (false, ..) => "not in the job yet".to_owned(),
+        (true, true, ..) => "no longer in the job".to_owned(),
+        (true, false, Call::None, _) => Call::None.to_string(),
+        (true, false, call, Some(window)) => format!("in {call} on window '{window}'"),
+        (true, false, call, None) => format!("in {call}"),
+    }
+}
+
+/// "0.34 s", "12 s", "3 min 5 s", "2 h 5 min".
+fn duration(nanoseconds: u64) -> String {
+    let seconds = nanoseconds / 1_000_000_000;
+    match seconds {
+        0..10 => format!("{:.2} s", nanoseconds as f64 / 1e9),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        for (seconds, text) in
+            [(0.344, "0.34 s"), (12.9, "12 s"), (185.0, "3 min 5 s"), (7500.0, "2 h 5 min")]
+        {
+            assert_eq!(duration((seconds * 1e9) as u64), text);
+        }
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let status = |joined, call| RankStatus { joined, finished: false, call, window: None };
+        let waiting = Row {
+            rank: 0,
+            pid: Some(4321),
+            is_stopped: false,
+            status: status(true, Call::Barrier),
+            waits_for: Some("rank 1 to arrive".into()),
+            place: Some("src/main.rs:7".into()),
+            nanoseconds: Some(2_500_000_000),
+        };
+        let absent = Row {
+            rank: 1,
+            pid: None,
+            status: status(false, Call::None),
+            waits_for: None,
+            place: None,
+            nanoseconds: None,
+            ..waiting.clone()
+        };
+        assert_eq!(
+            table(&[waiting, absent]),
+            "rank  pid   is                  for     waits for         called at\n\
+             0     4321  in barrier          2.50 s  rank 1 to arrive  src/main.rs:7\n\
+             1     -     not in the job yet  -       -                 -\n"
+        );
+    }
+}

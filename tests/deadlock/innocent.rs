@@ -1,0 +1,165 @@
+//! Programs that look like a deadlock for a while, or may not be ended for one.
+
+use super::Shape;
+use super::shapes::{ranks, send, window};
+use nix::unistd::{ForkResult, fork};
+use onesided::{LockAssert, LockType, PostAssert, Rank, StartAssert, Universe, Until};
+use std::process::Command;
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_millis(1500);
+
+fn asleep_outside(universe: &Universe) {
+    if universe.world().rank() == 1 {
+        sleep(LONG);
+    }
+    universe.world().barrier().unwrap();
+}
+
+fn another_thread_posts(universe: &Universe) {
+    let (world, win) = (universe.world(), window(universe.world(), "w"));
+    if world.rank() == 0 {
+        win.start(&ranks(world, &[1]), StartAssert::NONE).unwrap();
+        win.complete().unwrap();
+        return world.barrier().unwrap();
+    }
+    scope(|threads| {
+        threads.spawn(|| {
+            sleep(LONG);
+            win.post(&ranks(world, &[0]), PostAssert::NONE).unwrap();
+            win.wait().unwrap();
+        });
+        world.barrier().unwrap();
+    });
+}
+
+/// Stopped while it sleeps in a wait that is over.
+fn stopped(universe: &Universe) {
+    let (world, win) = (universe.world(), window(universe.world(), "mail"));
+    let mut shell = None;
+    if world.rank() == 1 {
+        let pid = std::process::id();
+        let script = format!("sleep 0.5; kill -STOP {pid}; sleep 2; kill -CONT {pid}");
+        shell = Some(Command::new("sh").args(["-c", &script]).spawn().unwrap());
+        win.wait_notify(0, 1).unwrap();
+    } else {
+        sleep(Duration::from_secs(1));
+        send(&win, 1);
+    }
+    world.barrier().unwrap();
+    if let Some(mut shell) = shell {
+        shell.wait().unwrap();
+    }
+}
+
+fn polls(universe: &Universe) {
+    let (world, win) = (universe.world(), window(universe.world(), "mail"));
+    if world.rank() == 1 {
+        let begin = Instant::now();
+        while begin.elapsed() < LONG {
+            assert!(!win.test_notify(0, 1).unwrap());
+            std::thread::yield_now();
+        }
+    }
+    world.barrier().unwrap();
+}
+
+/// A child process of a rank goes on calling.
+#[allow(unsafe_code, reason = "forks")]
+fn forked(universe: &Universe) {
+    let (world, win) = (universe.world(), window(universe.world(), "mail"));
+    if world.rank() == 1 {
+        win.wait_notify(0, 1).unwrap();
+        return world.barrier().unwrap();
+    }
+    // SAFETY: the rank has one thread; the child calls the library, sleeps and ends.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Parent { child } => {
+            world.barrier().unwrap();
+            nix::sys::wait::waitpid(child, None).unwrap();
+        }
+        ForkResult::Child => {
+            sleep(LONG);
+            send(&win, 1);
+            nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
+        }
+    }
+}
+
+/// Ranks take turns to wait for each other, sleeping a little outside in between.
+fn slow_ping_pong(universe: &Universe) {
+    let (world, win) = (universe.world(), window(universe.world(), "mail"));
+    for turn in 0..8 {
+        if turn % 2 == world.rank() {
+            sleep(Duration::from_millis(220));
+            send(&win, 1 - world.rank());
+        } else {
+            win.wait_notify(0, 1).unwrap();
+        }
+    }
+}
+
+/// Two readers and a writer behind which they queue, who all get it in the end.
+fn slow_locks(universe: &Universe) {
+    let (world, win) = (universe.world(), window(universe.world(), "w"));
+    for turn in 0..6 {
+        let kind = if turn % 2 == 0 { LockType::Exclusive } else { LockType::Shared };
+        win.lock(kind, Rank(0), LockAssert::NONE).unwrap();
+        sleep(Duration::from_millis(60));
+        win.unlock(Rank(0)).unwrap();
+    }
+    world.barrier().unwrap();
+}
+
+/// Deadlocked until the alarm ends one of them.
+fn deadlocked_with_an_alarm(universe: &Universe) {
+    let world = universe.world();
+    let other = world.dup().unwrap();
+    if world.rank() == 1 {
+        nix::unistd::alarm::set(2);
+        other.barrier().unwrap(); // @alarm-other
+    } else {
+        world.barrier().unwrap(); // @alarm-world
+    }
+}
+
+fn waits_for_an_outsider(universe: &Universe) {
+    nix::unistd::alarm::set(2);
+    let win = window(universe.world(), "flag");
+    win.wait_until(0, Until::Ne, 0u64).map(drop).unwrap();
+}
+
+const fn shape(name: &'static str, ranks: u32, body: fn(&Universe)) -> Shape {
+    Shape { name, ranks, options: &[], body, code: 0, says: &[] }
+}
+
+pub const SHAPES: &[Shape] = &[
+    shape("asleep_outside", 3, asleep_outside),
+    shape("another_thread_posts", 2, another_thread_posts),
+    shape("stopped", 2, stopped),
+    shape("polls", 3, polls),
+    shape("forked", 2, forked),
+    shape("slow_ping_pong", 2, slow_ping_pong),
+    shape("slow_locks", 3, slow_locks),
+    Shape {
+        options: &["--deadlock=report"],
+        code: 142,
+        says: &[
+            "deadlock: rank 0 waits for rank 1, which waits for rank 0; job goes on",
+            "rank 0 in barrier waits for rank 1 to arrive (@alarm-world)",
+            "rank 1 in barrier waits for rank 0 to arrive (@alarm-other)",
+            "rank 1 (* was killed by signal 14 (SIGALRM) in barrier; job ended, exit code 142",
+        ],
+        ..shape("report_and_go_on", 2, deadlocked_with_an_alarm)
+    },
+    Shape {
+        options: &["--segment=onesided-deadlock-outsider"],
+        code: 142,
+        says: &[
+            "rank 0 (* was killed by signal 14 (SIGALRM) in wait_until on window 'flag'; job ended, \
+             exit code 142",
+        ],
+        ..shape("waits_for_an_outsider", 1, waits_for_an_outsider)
+    },
+];

@@ -1,0 +1,90 @@
+//! `rmarun --status`, asked while a job runs.
+
+use crate::harness::{Started, eventually, finish, rank_function_in, rmarun, run};
+use nix::sys::signal::Signal;
+use onesided::{FenceAssert, Universe, Window, WindowOptions};
+use std::process::Command;
+
+#[test]
+#[ignore = "a rank"]
+fn stay_in_different_places() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    if world.size() == 1 {
+        return;
+    }
+    let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
+    match world.rank() {
+        0 => world.barrier().unwrap(),
+        1 => nix::unistd::pause(),
+        _ => window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap(),
+    }
+}
+
+/// What `--status` says of a process.
+fn status(pid: i32) -> crate::harness::Run {
+    run(&["--status", &pid.to_string()])
+}
+
+/// The cells of one rank's line.
+fn row(table: &str, rank: usize) -> Vec<String> {
+    let line = table.lines().nth(rank + 1).unwrap_or_default();
+    line.split("  ").map(|cell| cell.trim().to_owned()).filter(|cell| !cell.is_empty()).collect()
+}
+
+#[test]
+fn it_tells_what_every_rank_does() {
+    let command = rank_function_in("inquiry", "stay_in_different_places");
+    let mut arguments = vec!["-n", "3", "--"];
+    arguments.extend(command.iter().map(String::as_str));
+    let started = Started::new(rmarun(&arguments));
+    for asked in [started.pid(), started.supervisor()] {
+        let table = || status(asked.as_raw()).stdout;
+        eventually("all have come where they stay", || {
+            let table = table();
+            let waits = |rank| row(&table, rank).len() == 6;
+            waits(0) && waits(2) && table.contains("outside the library")
+        });
+        let table = table();
+        assert!(table.starts_with("rank  pid"), "{table}");
+        let [first, second, third] = [0, 1, 2].map(|rank| row(&table, rank));
+        let at = |what: &str| {
+            let line = include_str!("inquiry.rs").lines().position(|line| line.contains(what));
+            format!("tests/launcher/inquiry.rs:{}", line.unwrap() + 1)
+        };
+        assert_eq!(
+            [&first[2], &first[4], &first[5]],
+            ["in barrier", "ranks 1 and 2 to arrive", &at("0 => world.barrier")],
+        );
+        assert_eq!(second[2..], ["outside the library", "-", "-", "-"]);
+        assert_eq!(
+            [&third[2], &third[4], &third[5]],
+            ["in fence on window 'halo'", "ranks 0 and 1 to arrive", &at("_ => window.fence")],
+        );
+        assert!(first[3].ends_with(" s") && third[3].ends_with(" s"), "{table}");
+        // A rank knows the job too.
+        assert_eq!(row(&status(first[1].parse().unwrap()).stdout, 1), second);
+    }
+    started.signal(Signal::SIGTERM);
+    finish(started).expect(143);
+}
+
+#[test]
+fn a_job_of_programs_that_do_not_join_has_nothing_to_tell() {
+    let mut started = Started::new(rmarun(&["-n", "2", "sh", "-c", "echo $$; exec sleep 1000"]));
+    started.processes(2);
+    let table = status(started.pid().as_raw()).expect(0).stdout;
+    assert_eq!(row(&table, 1), ["1", "-", "not in the job yet", "-", "-", "-"]);
+    started.signal(Signal::SIGTERM);
+    finish(started).expect(143);
+}
+
+#[test]
+fn what_is_no_job_is_said_in_one_line() {
+    status(i32::MAX).expect(125).says(&["there is no process 2147483647"]);
+    let mut other = Command::new("sleep").arg("1000").spawn().unwrap();
+    status(other.id() as i32).expect(125).says(&["process ", "is not rmarun"]);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    run(&["--status", "many"]).expect(2).says(&["invalid value 'many' for '--status <PID>'"]);
+}
