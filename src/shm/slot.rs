@@ -59,6 +59,8 @@ impl WindowHeader {
     pub(crate) fn name(&self) -> String {
         let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load().to_le_bytes()).collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
+        let name = String::from_utf8_lossy(&bytes[..end]);
+        // It goes to the terminal of whoever reads the report: nothing in it moves the cursor.
+        name.replace(|letter: char| letter.is_control(), "\u{fffd}")
     }
 }
