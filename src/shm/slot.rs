@@ -64,3 +64,22 @@ impl WindowHeader {
         name.replace(|letter: char| letter.is_control(), "\u{fffd}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_not_move_the_cursor() {
+        let header = WindowHeader { name: Default::default() };
+        for (name, shown) in [
+            ("halo", "halo"),
+            ("\u{1b}[2Jrmarun: all is well\r\n", "\u{fffd}[2Jrmarun: all is well\u{fffd}\u{fffd}"),
+            ("\u{9b}2J", "\u{fffd}2J"),
+            ("größe", "größe"),
+        ] {
+            header.set_name(name);
+            assert_eq!(header.name(), shown);
+        }
+    }
+}
