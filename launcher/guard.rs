@@ -84,5 +84,7 @@ fn end_what_is_left() {
         if wait(WaitOptions::empty()).is_err() {
             return;
         }
+        // All that have ended, so that /proc is not read once for each.
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
     }
 }

@@ -66,11 +66,15 @@ fn launch(options: Options) -> Result<u8, Refusal> {
     let refused = |what| move |error| Refusal::system(what, error);
     // Before there is a name that a signal could make us leave behind.
     let taken = signals::take().map_err(refused("cannot take over the signals"))?;
-    let mut segment = segment::create(&options)?;
+    let plan = segment::plan(&options)?;
     match guard::split().map_err(refused("cannot start the supervisor"))? {
-        guard::Half::Guard(supervisor) => Ok(guard::watch(supervisor, &taken)),
+        guard::Half::Guard(supervisor) => {
+            // Kept until the job is over.
+            let _segment = plan.create().inspect_err(|refusal| report::say(&refusal.to_string()));
+            Ok(guard::watch(supervisor, &taken))
+        }
         guard::Half::Supervisor(guard) => {
-            segment.lend();
+            let Some(mut segment) = plan.open()? else { return Ok(report::LAUNCHER_FAILED) };
             let code = supervise::run(&options, &command, &segment, taken, guard);
             if guard::is_gone(guard) {
                 segment.take_back();

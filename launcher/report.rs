@@ -184,7 +184,8 @@ impl Cause {
                 format!("{} {}{why}{}", who(end), how(end.how), place(end, joined))
             }
             Cause::NotFinished(end) => {
-                format!("{} exited with code 0 without leaving the job (finalize)", who(end))
+                let place = place(end, joined);
+                format!("{} exited with code 0{place} without leaving the job (finalize)", who(end))
             }
             Cause::NotJoined(end) => format!(
                 "{} ended without joining the job, which {joined} of {ranks} ranks joined",

@@ -1,14 +1,21 @@
 //! A segment with a name, for tools that look at a job from outside.
 //!
 //! The `shared_memory` crate creates the object exclusively (mode 0600) and unlinks it only when
-//! an owner is dropped. A fork copies the owner's flag: so the guard, whose life spans the job,
-//! stays the owner, and the supervisor gives its copy up, and takes it back only when it finds
-//! that the guard has been killed.
+//! an owner is dropped: that is the guard, whose life spans the job. The guard creates it when the
+//! supervisor lives already and watches: so whatever instant one of them is killed at, the other
+//! one removes the name.
 
 use crate::args::Options;
 use crate::report::Refusal;
+use nix::sys::mman::shm_unlink;
 use onesided::launch::{Job, SegmentKind};
 use shared_memory::{Shmem, ShmemConf, ShmemError};
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::path::Path;
+
+/// What the guard tells the supervisor of the object.
+const CREATED: u8 = 1;
+const REFUSED: u8 = 0;
 
 /// The named object of a job, if it has one; dropped by its owner, it removes the name.
 pub struct NamedSegment {
@@ -16,13 +23,6 @@ pub struct NamedSegment {
 }
 
 impl NamedSegment {
-    /// Leaves the name to another process.
-    pub fn lend(&mut self) {
-        if let Some(object) = &mut self.object {
-            object.set_owner(false);
-        }
-    }
-
     /// Makes this process remove the name.
     pub fn take_back(&mut self) {
         if let Some(object) = &mut self.object {
@@ -36,23 +36,80 @@ impl NamedSegment {
     }
 }
 
-/// Creates the named object if the user asks for one.
-pub fn create(options: &Options) -> Result<NamedSegment, Refusal> {
-    let SegmentKind::Named(name) = &options.segment else {
-        return Ok(NamedSegment { object: None });
-    };
+/// The object that a job is to have, while there is none yet.
+pub struct Plan {
+    wish: Option<Wish>,
+}
+
+struct Wish {
+    name: String,
+    bytes: usize,
+    told: PipeReader,
+    tell: PipeWriter,
+}
+
+/// Checks that the object that the user asks for can be.
+pub fn plan(options: &Options) -> Result<Plan, Refusal> {
+    let SegmentKind::Named(name) = &options.segment else { return Ok(Plan { wish: None }) };
     let bytes = Job::segment_bytes(options.ranks, options.segment_size).map_err(Refusal::job)?;
-    let size = usize::try_from(bytes)
+    let bytes = usize::try_from(bytes)
         .map_err(|_| Refusal::Launcher(format!("{bytes} bytes do not fit an address space")))?;
-    let object = ShmemConf::new().os_id(name).size(size).create().map_err(|error| {
-        Refusal::Launcher(match error {
-            ShmemError::MappingIdExists => {
-                format!("segment '{name}' exists already; remove /dev/shm{name} or choose another")
+    if Path::new("/dev/shm").join(name.trim_start_matches('/')).exists() {
+        return Err(exists(name));
+    }
+    let (told, tell) = pipe().map_err(|error| Refusal::system("cannot make a pipe", error))?;
+    Ok(Plan { wish: Some(Wish { name: name.clone(), bytes, told, tell }) })
+}
+
+impl Plan {
+    /// The guard's half: creates the object, and tells the supervisor.
+    pub fn create(self) -> Result<NamedSegment, Refusal> {
+        let Some(Wish { name, bytes, mut tell, .. }) = self.wish else {
+            return Ok(NamedSegment { object: None });
+        };
+        let created = ShmemConf::new().os_id(&name).size(bytes).create();
+        // If nobody listens, the guard is about to learn why.
+        let _ = tell.write_all(&[if created.is_ok() { CREATED } else { REFUSED }]);
+        match created {
+            Ok(object) => Ok(NamedSegment { object: Some(object) }),
+            Err(ShmemError::MappingIdExists) => Err(exists(&name)),
+            Err(other) => Err(cannot_create(&name, bytes, &other)),
+        }
+    }
+
+    /// The supervisor's half: waits for the guard, and opens the object; `None` if there is to be
+    /// no job, of which the guard tells the user.
+    pub fn open(self) -> Result<Option<NamedSegment>, Refusal> {
+        let Some(Wish { name, bytes, mut told, tell }) = self.wish else {
+            return Ok(Some(NamedSegment { object: None }));
+        };
+        // Else the guard's death would not end the pipe.
+        drop(tell);
+        let mut word = [REFUSED];
+        match told.read_exact(&mut word) {
+            Ok(()) if word == [CREATED] => {
+                let object = ShmemConf::new().os_id(&name).open();
+                let object = object.map_err(|error| cannot_create(&name, bytes, &error))?;
+                Ok(Some(NamedSegment { object: Some(object) }))
             }
-            other => format!("cannot create segment '{name}' of {bytes} bytes: {other}"),
-        })
-    })?;
-    Ok(NamedSegment { object: Some(object) })
+            Ok(()) => Ok(None),
+            Err(_) => {
+                // The guard was killed over it. Before, nobody had an object of this name.
+                let _ = shm_unlink(name.as_str());
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn exists(name: &str) -> Refusal {
+    Refusal::Launcher(format!(
+        "segment '{name}' exists already; remove /dev/shm{name} or choose another"
+    ))
+}
+
+fn cannot_create(name: &str, bytes: usize, error: &ShmemError) -> Refusal {
+    Refusal::Launcher(format!("cannot create segment '{name}' of {bytes} bytes: {error}"))
 }
 
 /// The name of a POSIX shared memory object, with its leading slash.

@@ -6,9 +6,12 @@
 //!
 //! Hidden from the public documentation: it is a contract between two halves of one package.
 
+#[cfg(feature = "test-hooks")]
+mod fault;
 mod observe;
 
 use crate::error::{Error, Result};
+use crate::prim::{Step, step};
 use crate::shm::{File, Kind, Layout, NoticeBoard, Segment};
 use crate::shm::{admit, duplicate, largest_segment, nonce, page_size, total_memory};
 use std::io::IsTerminal;
@@ -32,6 +35,10 @@ const ENV_SEGMENT_SIZE: &str = "ONESIDED_SEGMENT_SIZE";
 /// The pipe that rmarun shows at a terminal, as device and inode: so a process that has inherited
 /// the variable, but not the pipe, does not take its own output for that.
 const ENV_TERMINAL: &str = "ONESIDED_TERMINAL";
+
+/// Test builds only: how and where a rank shall fail (`launch/fault.rs`).
+#[cfg(feature = "test-hooks")]
+const ENV_FAULT: &str = "ONESIDED_FAULT";
 
 /// Most ranks of a job.
 pub const MAX_RANKS: u32 = crate::sync::MAX_RANKS;
@@ -184,6 +191,8 @@ pub(crate) fn join() -> Result<Membership> {
     if ranks == 0 || ranks > MAX_RANKS || rank >= ranks {
         return Err(Error::NotInJob { what: format!("there is no rank {rank} of {ranks}") });
     }
+    arm(rank)?;
+    step(Step::BeforeJoin);
     let nonce = variable(ENV_NONCE).and_then(|text| u64::from_str_radix(&text, 16).ok());
     let nonce = nonce.ok_or_else(|| Error::NotInJob { what: format!("{ENV_NONCE} is not set") })?;
     let launcher = number(ENV_LAUNCHER)?;
@@ -218,7 +227,19 @@ fn inherit<T>(
     attach(File::open_proc(launcher, number, writable)?)
 }
 
+/// Sets the trap that the environment asks for, if this build knows any.
+fn arm(rank: u32) -> Result<()> {
+    #[cfg(feature = "test-hooks")]
+    if let Some(wish) = variable(ENV_FAULT) {
+        let what = |problem| Error::NotInJob { what: format!("{ENV_FAULT}={wish}: {problem}") };
+        fault::arm(rank, &wish).map_err(what)?;
+    }
+    let _without_hooks = rank;
+    Ok(())
+}
+
 fn alone() -> Result<Membership> {
+    arm(0)?;
     let bytes = match variable(ENV_SEGMENT_SIZE) {
         Some(_) => Some(number(ENV_SEGMENT_SIZE)?),
         None => None,

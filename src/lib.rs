@@ -119,6 +119,6 @@ pub mod assertions {
 /// Test builds only: what the calling rank synchronises, and how to hold it up there.
 #[cfg(feature = "test-hooks")]
 pub mod hooks {
-    pub use crate::prim::hooks::{Event, delay, record};
-    pub use crate::prim::{ProcSync, Site};
+    pub use crate::prim::hooks::{Event, delay, name_of, names, record};
+    pub use crate::prim::{ProcSync, Site, Step};
 }

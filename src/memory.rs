@@ -152,6 +152,8 @@ impl<T: Element> Drop for Memory<T> {
             Owner::Segment { context, block, .. } => {
                 // A fork of the rank has the handle, but the memory is the rank's.
                 let Some(context) = context.upgrade().filter(|_| !is_forked()) else { return };
+                // A panic shall be reported in the call that it happened in.
+                let _call = (!std::thread::panicking()).then(|| context.enter(Call::FreeMem, 0));
                 // Nobody is left to tell: the job has failed, or the segment is damaged.
                 let _ = context.segment.heap().free(*block, &context.waiter());
             }

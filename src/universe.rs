@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
-use crate::prim::{Account, Failure, JobFailed, Patience, WaitRecord, Waiter};
+use crate::prim::{Account, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, step};
 use crate::shm::{
     AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, is_forked, notice_forks,
 };
@@ -43,12 +43,14 @@ impl Universe {
         let (world, myself) = (Comm::world(context.clone())?, Comm::myself(context.clone()));
         // The counters of the segment go on from where a rank has left them, so nobody can take
         // its place.
+        step(Step::Mapped);
         if context.slot.joined.compare_exchange(0, 1).is_err() {
             let what = format!("another process has joined it as rank {} before", context.rank);
             return Err(Error::NotInJob { what });
         }
         context.slot.pid.store(std::process::id());
         *joined = true;
+        step(Step::Joined);
         Ok(Universe { world, myself })
     }
 
@@ -82,7 +84,9 @@ impl Drop for Context {
     fn drop(&mut self) {
         // A process that the rank has forked, and that ends, does not end the rank.
         if !std::thread::panicking() && !is_forked() {
+            step(Step::Finishing);
             self.slot.finished.store(1);
+            step(Step::Finished);
         }
     }
 }

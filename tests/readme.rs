@@ -22,9 +22,8 @@ fn links(text: &str) -> Vec<(&str, &str)> {
 
 #[test]
 fn links_lead_to_files_and_to_tests_that_exist() {
-    let documents =
-        ["README.md", "ARCHITECTURE.md", "loom_tests/README.md", "docs/threat-model.md"];
-    for document in documents {
+    let guides = ["README.md", "ARCHITECTURE.md", "loom_tests/README.md"];
+    for document in guides.into_iter().chain(["docs/faults.md", "docs/threat-model.md"]) {
         let text = read(document);
         let folder = Path::new(document).parent().unwrap();
         for (name, destination) in links(&text) {
@@ -33,8 +32,8 @@ fn links_lead_to_files_and_to_tests_that_exist() {
             }
             let file = folder.join(destination);
             let target = read(file.to_str().unwrap());
-            let of_a_test = destination.trim_start_matches("../").starts_with("tests/");
-            if of_a_test && name != destination {
+            let inside = destination.trim_start_matches("../");
+            if inside.starts_with("tests/") && name != inside {
                 assert!(
                     target.contains(&format!("fn {name}(")),
                     "{destination} has no test {name}"

@@ -60,6 +60,7 @@ const RULES: &[Rule] = &[
             "src/shm/numa.rs",
             "src/prim/native.rs",
             "src/launch.rs",
+            "src/launch/fault.rs",
             "launcher/",
         ],
     },

@@ -57,6 +57,7 @@ impl Drop for Inner {
         let room = self.room.as_ref().filter(|room| self.freed.load() != 0 && room.block != 0);
         // What a fork of the rank drops, the rank still has.
         if let Some(room) = room.filter(|_| !is_forked()) {
+            let _call = self.context.enter(Call::CommFree, 0);
             // It fails when the job has failed, which ends the memory too.
             let _ = room.leave(&self.context, self.group.size());
         }

@@ -14,7 +14,7 @@ use crate::datatype::{Element, Integer};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::{Carrier, Op};
-use crate::prim::Site;
+use crate::prim::{Site, Step, step};
 use crate::window::{Via, Win};
 use bytemuck::must_cast;
 use std::ops::Range;
@@ -240,6 +240,12 @@ impl Win {
         mut before: impl FnMut(usize, T),
     ) -> Result<()> {
         let Update { op, function, call, ref target } = *update;
+        let operand = |i: usize| {
+            if cfg!(feature = "test-hooks") && i == BATCH + BATCH / 2 {
+                step(Step::MidAccumulate);
+            }
+            operand(i)
+        };
         let Some(at) = self.native::<T>(target) else {
             for start in (0..n).step_by(BATCH) {
                 let batch = start..n.min(start + BATCH);

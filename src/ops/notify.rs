@@ -37,7 +37,7 @@ impl Win {
     ) -> Result<()> {
         let counter = self.counter_at(Call::PutNotify, target, counter)?;
         self.put_as(Call::PutNotify, origin, target, disp)?;
-        self.count(target, counter);
+        self.count(Call::PutNotify, target, counter);
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl Win {
     ) -> Result<()> {
         let counter = self.counter_at(Call::GetNotify, target, counter)?;
         self.get_as(Call::GetNotify, origin, target, disp)?;
-        self.count(target, counter);
+        self.count(Call::GetNotify, target, counter);
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl Win {
     ) -> Result<()> {
         let counter = self.counter_at(Call::AccumulateNotify, target, counter)?;
         self.accumulate_as(Call::AccumulateNotify, origin, op, target, disp)?;
-        self.count(target, counter);
+        self.count(Call::AccumulateNotify, target, counter);
         Ok(())
     }
 
@@ -94,7 +94,7 @@ impl Win {
         if target != Rank::NULL {
             self.note_operation();
         }
-        self.count(target, counter);
+        self.count(call, target, counter);
         Ok(())
     }
 
@@ -109,7 +109,8 @@ impl Win {
     }
 
     #[inline]
-    fn count(&self, target: Rank, counter: Option<&NotifyCounter>) {
+    fn count(&self, call: Call, target: Rank, counter: Option<&NotifyCounter>) {
+        let _call = self.enter(call);
         if let Some(counter) = counter {
             notify::notify(counter, 1);
             // Its MEM_SYNC stands between the operation and this, as that of a flush would.

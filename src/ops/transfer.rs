@@ -6,7 +6,8 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
-use crate::shm::copy;
+use crate::prim::Step;
+use crate::shm::copy_past;
 use crate::window::{Via, Win};
 
 impl Win {
@@ -42,7 +43,7 @@ impl Win {
             self.note_operation();
             // SAFETY: 1. `origin` is a slice; `mapped` has checked the target bytes. 2. It has
             // checked that too.
-            unsafe { copy(from, to, bytes) };
+            unsafe { copy_past(Step::MidPut, from, to, bytes) };
             return Ok(());
         }
         // SAFETY: `origin` is a slice.
@@ -97,7 +98,7 @@ impl Win {
         if let Some(from) = self.mapped(target, disp, bytes, to) {
             self.note_operation();
             // SAFETY: as in `put`.
-            unsafe { copy(from, to, bytes) };
+            unsafe { copy_past(Step::MidGet, from, to, bytes) };
             return Ok(());
         }
         // SAFETY: `origin` is a slice.
@@ -146,7 +147,7 @@ impl Win {
             return written.map_err(|error| self.kernel_error(call, target.rank, error));
         }
         // SAFETY: the caller's obligations 1 and 2.
-        unsafe { copy(from, to, bytes) };
+        unsafe { copy_past(Step::MidPut, from, to, bytes) };
         Ok(())
     }
 
@@ -170,7 +171,7 @@ impl Win {
             return read.map_err(|error| self.kernel_error(call, target.rank, error));
         }
         // SAFETY: the caller's obligations 1 and 2.
-        unsafe { copy(from, to, bytes) };
+        unsafe { copy_past(Step::MidGet, from, to, bytes) };
         Ok(())
     }
 }

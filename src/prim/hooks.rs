@@ -1,9 +1,10 @@
 //! Test builds only (feature `test-hooks`): a recorder of synchronisation events, and delay
-//! points at each of them, by which a test forces an interleaving instead of sleeping.
+//! points at each of them, by which a test forces an interleaving instead of sleeping; and one trap
+//! for the whole process, by which a test lets a rank fail there.
 //!
 //! Without the feature [`before`] is empty and the rest does not exist.
 
-use super::{ProcSync, Site};
+use super::{ProcSync, Site, Step};
 
 /// A synchronisation event of the calling rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,6 +13,8 @@ pub enum Event {
     MemSync(Site),
     /// A synchronisation between processes.
     ProcSync(ProcSync),
+    /// A place between two steps of a call.
+    Step(Step),
 }
 
 /// Called immediately before each event.
@@ -21,6 +24,12 @@ pub fn before(_: Event) {}
 
 #[cfg(all(not(loom), feature = "test-hooks"))]
 pub use recorder::{before, delay, record};
+#[cfg(all(not(loom), feature = "test-hooks"))]
+pub use trap::{name_of, named, names, set_trap};
+
+#[cfg(all(not(loom), feature = "test-hooks"))]
+#[path = "trap.rs"]
+mod trap;
 
 #[cfg(all(not(loom), feature = "test-hooks"))]
 mod recorder {
@@ -34,7 +43,7 @@ mod recorder {
         static DELAYS: RefCell<Vec<Delay>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// Records the event and runs the first delay registered for it, once.
+    /// Records the event, runs the first delay registered for it, once, and springs the trap.
     pub fn before(event: Event) {
         EVENTS.with_borrow_mut(|events| {
             if let Some(events) = events {
@@ -47,6 +56,7 @@ mod recorder {
         if let Some(delay) = delay {
             delay();
         }
+        super::trap::spring(event);
     }
 
     /// Runs `f` and returns its result with the events of this thread during it.

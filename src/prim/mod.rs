@@ -31,7 +31,7 @@ pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord}
 pub use crossbeam_utils::CachePadded;
 pub use machine::{FailedWord, Patience, Word32, Word64, monotonic, planted};
 pub use park::ParkWord;
-pub use site::{Fault, ProcSync, Site};
+pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Waiter};
 
 /// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with the place it stands at.
@@ -49,4 +49,11 @@ pub fn mem_sync(site: Site) {
 #[inline(always)]
 pub fn proc_sync(what: ProcSync) {
     hooks::before(hooks::Event::ProcSync(what));
+}
+
+/// Marks a place between two steps of a call, where a test may let the rank fail; no code natively.
+#[inline(always)]
+#[cfg_attr(loom, allow(dead_code, reason = "called above what the models compile"))]
+pub fn step(what: Step) {
+    hooks::before(hooks::Event::Step(what));
 }

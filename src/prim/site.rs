@@ -103,6 +103,49 @@ pub enum ProcSync {
     CollectivePass,
 }
 
+/// Places between two steps of a call where nothing is ordered and nobody is met: test builds let
+/// a rank die there (`launch/fault.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(dead_code, reason = "most are passed above `sync`, which the models do not compile")]
+pub enum Step {
+    /// The process has found its job and not touched it.
+    BeforeJoin,
+    /// The segment is mapped; the rank has not said so.
+    Mapped,
+    /// The rank has said that it has joined.
+    Joined,
+    /// All handles are gone; the rank has not said that it has finished.
+    Finishing,
+    /// The rank has said that it has finished.
+    Finished,
+    /// Allocator: a free block has been found; its memory is not reserved.
+    HeapFound,
+    /// Allocator: the block is off its list, and not marked.
+    HeapUnlisted,
+    /// Allocator: what remains of the block is a block of its own, and on no list.
+    HeapSplit,
+    /// Allocator: the neighbours of a block that is freed are off their lists.
+    HeapMerging,
+    /// Allocator: a block is free again; its pages are not given back.
+    HeapListed,
+    /// Creation of a window: rank 0 has its block, and it is not cleared.
+    WindowTaken,
+    /// Creation of a window: rank 0 has its block, and has told nobody.
+    WindowNamed,
+    /// Creation of a window: this rank knows the block.
+    WindowTold,
+    /// Release of a window: all have met; nothing is given back.
+    FreeMet,
+    /// Release of a window: this rank has given back all that it had to.
+    FreeDone,
+    /// Halfway through a large put.
+    MidPut,
+    /// Halfway through a large get.
+    MidGet,
+    /// Halfway through a long accumulate.
+    MidAccumulate,
+}
+
 /// Algorithm faults that the mutation run plants, one at a time. Natively [`super::planted`] is
 /// a constant `false`, so none of this reaches a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

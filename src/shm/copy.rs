@@ -1,6 +1,11 @@
 //! The one routine that moves bytes.
 #![allow(unsafe_code, reason = "copies between raw addresses")]
 
+use crate::prim::{Step, step};
+
+/// From so many bytes on, test builds copy in two parts.
+const LARGE: usize = 1 << 16;
+
 /// Copies `bytes` bytes from `from` to `to`.
 ///
 /// Another rank may write either range at the same time if the program breaks MPI's rules; the
@@ -20,6 +25,22 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
     // SAFETY: as above.
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) }
+}
+
+/// As [`copy`], for one operation of the program: test builds pass `middle` halfway.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(always)]
+pub(crate) unsafe fn copy_past(middle: Step, from: *const u8, to: *mut u8, bytes: usize) {
+    let half = if cfg!(feature = "test-hooks") && bytes >= LARGE { bytes / 2 } else { bytes };
+    // SAFETY: a part of what the caller vouches for, or all of it.
+    unsafe { copy(from, to, half) };
+    if half != bytes {
+        step(middle);
+        // SAFETY: the other part.
+        unsafe { copy(from.wrapping_add(half), to.wrapping_add(half), bytes - half) };
+    }
 }
 
 /// Sets `bytes` bytes to zero.

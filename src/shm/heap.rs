@@ -22,7 +22,7 @@ use super::os;
 use super::segment::Segment;
 use super::size_class::{FIRST, SECOND, class, round_to_class};
 use crate::error::{Error, Result};
-use crate::prim::{Site, Waiter, Word64};
+use crate::prim::{Site, Step, Waiter, Word64, step};
 use crate::sync::{Found, RobustExclusion};
 
 const FREE: u64 = 0;
@@ -203,16 +203,19 @@ impl<'a> Heap<'a> {
         let rest = rest.ok_or(Error::Damaged { what: "size of a free block" })?;
         // Invariant 2: the block, and the header of what remains behind it.
         let reserve = (granules + u64::from(rest != 0)) * GRANULE;
+        step(Step::HeapFound);
         self.segment
             .file()
             .reserve(at * GRANULE, reserve)
             .map_err(|_| AllocError::Short { available: 0, limit: Limit::File })?;
         self.unlist(at, header)?;
+        step(Step::HeapUnlisted);
         if rest != 0 {
             // Invariant 4: before the block ends there.
             let behind = self.block(at + granules)?;
             behind.size.store(rest);
             behind.previous.store(at);
+            step(Step::HeapSplit);
             self.list(at + granules, behind)?;
             self.set_previous_of(at + granules + rest, at + granules)?;
             header.size.store(granules);
@@ -243,10 +246,12 @@ impl<'a> Heap<'a> {
             self.unlist(previous, header)?;
             start = previous;
         }
+        step(Step::HeapMerging);
         let merged = self.block(start)?;
         merged.size.store(end - start);
         self.set_previous_of(end, start)?;
         self.list(start, merged)?;
+        step(Step::HeapListed);
         self.punch(at, at + size + 1, start + 1, end)
     }
 

@@ -28,7 +28,7 @@ mod span;
 mod strip;
 
 pub(crate) use alloc_error::{AllocError, Limit};
-pub(crate) use copy::copy;
+pub(crate) use copy::{copy, copy_past};
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};

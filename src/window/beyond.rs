@@ -4,11 +4,16 @@
 use super::{Flavour, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
+use crate::prim::ParkWord;
 use crate::shm::{
     AllocError, AttachError, DirectoryWords, PlacedSlice, Process, Region, Span, is_gone, range_at,
 };
 use crate::sync::Sharing;
 use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Longer than a launcher that lives takes to tell of a death.
+const TELLS_WITHIN: Duration = Duration::from_secs(1);
 
 const LEFT: &str = "the rank has left the job";
 
@@ -131,10 +136,16 @@ impl Win {
         }
     }
 
-    /// What the kernel said of an access to the memory of `target`.
+    /// What the kernel said of an access to the memory of `target`. If its process is gone, the
+    /// rank has died, and the launcher is about to say so: the death is the error, not the access.
     #[cold]
     pub(crate) fn kernel_error(&self, call: Call, target: u32, source: std::io::Error) -> Error {
         if is_gone(&source) {
+            let (nobody, began) = (ParkWord::default(), Instant::now());
+            let told = self.waiter().until(&nobody, |_| began.elapsed() > TELLS_WITHIN);
+            if let Err(failed) = told {
+                return self.job_failed(failed, call);
+            }
             // It was still there when that was asked.
             return self.gone(call, target, LEFT);
         }

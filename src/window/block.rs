@@ -7,6 +7,7 @@ use crate::comm::Collective;
 use crate::comm::outcome::{Outcome, Told};
 use crate::error::{Error, Result};
 use crate::group::Rank;
+use crate::prim::{Step, step};
 use crate::shm::{AllocError, Heap, WindowHeader};
 use bytemuck::Zeroable;
 
@@ -21,6 +22,7 @@ pub(super) fn take(all: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -
     };
     let mut words: [u64; WORDS] = bytemuck::cast(mine.told);
     all.broadcast(&mut words, Rank(0))?;
+    step(Step::WindowTold);
     let outcome = if comm.rank() == 0 { mine } else { bytemuck::cast::<_, Told>(words).into() };
     match outcome.block(comm, call, plan.total)? {
         0 => Err(Error::Damaged { what: "block of a window" }),
@@ -32,10 +34,12 @@ pub(super) fn take(all: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -
 fn allocate(making: &Making<'_>, plan: &Plan) -> std::result::Result<u64, AllocError> {
     let context = making.comm.context();
     let block = context.segment.heap().allocate(plan.total, &context.waiter())?;
+    step(Step::WindowTaken);
     let mapping = context.segment.mapping();
     for (at, n) in Heap::dirty_edges(block, plan.total) {
         mapping.clear(at, n)?;
     }
     mapping.view::<WindowHeader>(block)?.set_name(&making.name);
+    step(Step::WindowNamed);
     Ok(block)
 }

@@ -3,7 +3,7 @@
 use super::Win;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::prim::JobFailed;
+use crate::prim::{JobFailed, Step, step};
 use crate::shm::AllocError;
 use std::panic::Location;
 
@@ -37,7 +37,10 @@ impl Win {
                 let problem = format!("rank {rank} has an epoch open, or an attribute that stays");
                 return Err(self.wrong_epoch(Call::WinFree, problem));
             }
-            self.give_back(directory)
+            step(Step::FreeMet);
+            self.give_back(directory)?;
+            step(Step::FreeDone);
+            Ok(())
         })
     }
 

@@ -21,6 +21,7 @@ impl Win {
         if bytes == 0 {
             return Ok(());
         }
+        let _call = self.enter(Call::LocalAccess);
         let from = self.handled(self.own(disp, bytes as u64))?;
         // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
         // exists while a method of the window can be called (`epoch::local`).
@@ -37,6 +38,7 @@ impl Win {
         if bytes == 0 {
             return Ok(());
         }
+        let _call = self.enter(Call::LocalAccess);
         let to = self.handled(self.own(disp, bytes as u64))?;
         // SAFETY: as in `load`.
         unsafe { copy(from.as_ptr().cast(), to.at, bytes) };

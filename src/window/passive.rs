@@ -205,6 +205,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn flush_all(&self) -> Result<()> {
+        let _call = self.enter(Call::FlushAll);
         self.handled(self.check_flush_all(Call::FlushAll))?;
         sync::flush_all();
         self.ring_all();
@@ -217,6 +218,7 @@ impl Win {
     /// # Errors
     /// As [`Win::flush`].
     pub fn flush_local(&self, target: Rank) -> Result<()> {
+        let _call = self.enter(Call::FlushLocal);
         self.handled(self.check_flush(Call::FlushLocal, target))?;
         sync::flush_local();
         Ok(())
@@ -227,6 +229,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn flush_local_all(&self) -> Result<()> {
+        let _call = self.enter(Call::FlushLocalAll);
         self.handled(self.check_flush_all(Call::FlushLocalAll))?;
         sync::flush_local_all();
         Ok(())
@@ -236,6 +239,7 @@ impl Win {
     /// rank's loads and stores of the window before it against those after it, and against its
     /// synchronisation with others. Allowed in any epoch and in none. Local; never blocks.
     pub fn sync(&self) {
+        let _call = self.enter(Call::WinSync);
         sync::win_sync();
         match self.flavour {
             // Its stores may have gone to any part.

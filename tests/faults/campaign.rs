@@ -1,0 +1,80 @@
+//! Runs many cases, a few at a time.
+
+use crate::case::{Blow, Case, What};
+use crate::choices::Choices;
+use crate::judge::Verdict;
+use crate::table::Table;
+use crate::{job, plan};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Runs the cases, `at_once` of them at a time; says at once what fails.
+pub fn run(cases: &[Case], at_once: usize) -> Table {
+    let (next, table) = (AtomicUsize::new(0), Mutex::new(Table::new()));
+    let (began, total) = (Instant::now(), cases.len());
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
+                    let verdict = job::run(case);
+                    complain(case, &verdict);
+                    let mut table = table.lock().expect("no other worker has failed");
+                    table.add(case, &verdict);
+                    if table.runs % 500 == 0 {
+                        println!("{} of {total} after {:?}", table.runs, began.elapsed());
+                    }
+                }
+            });
+        }
+    });
+    table.into_inner().expect("no worker has failed")
+}
+
+/// Says what is wrong, and how to have it again.
+pub fn complain(case: &Case, verdict: &Verdict) {
+    for (kind, problem) in &verdict.wrong {
+        println!("{kind:?}: {problem}\nwith this output:\n{}", verdict.output);
+        println!(
+            "again: ONESIDED_TEST_CASE='{case}' cargo test --all-features --test faults -- \
+             --ignored --nocapture one_case\n"
+        );
+    }
+}
+
+/// How long it takes until all are gone, one job at a time.
+pub struct Times {
+    pub what: String,
+    pub times: Vec<Duration>,
+    pub wrong: u64,
+}
+
+/// Kills a rank of `ranks`, or the launcher, `count` times.
+pub fn times(ranks: u32, blow: Option<Blow>, count: u64, choices: &mut Choices) -> Times {
+    let (mut times, mut wrong) = (Vec::new(), 0);
+    for _ in 0..count {
+        // Up to far into the walk, however long so many take to start.
+        let micros = choices.below(20_000 * u64::from(ranks));
+        let case = match blow {
+            Some(blow) => plan::launcher_struck(blow, choices),
+            None => plan::rank_killed(choices),
+        };
+        let what = match case.what {
+            What::Launcher { blow, .. } => What::Launcher { blow, micros },
+            _ => What::Rank { rank: choices.below(ranks.into()) as u32, micros },
+        };
+        let case = Case { ranks, wrapper: "plain", segment: "memfd", what };
+        let verdict = job::run(&case);
+        complain(&case, &verdict);
+        wrong += u64::from(!verdict.wrong.is_empty());
+        times.extend(verdict.took);
+    }
+    times.sort_unstable();
+    let whom = match blow {
+        None => "a rank".to_owned(),
+        Some(Blow::KillGuard) => "the launcher".to_owned(),
+        Some(_) => "the supervisor".to_owned(),
+    };
+    Times { what: format!("SIGKILL of {whom}, {ranks} ranks"), times, wrong }
+}

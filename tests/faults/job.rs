@@ -1,0 +1,305 @@
+//! Runs one case, and looks at everything that it must and must not leave.
+
+use crate::case::{Blow, Case, What};
+use crate::judge::{self, Verdict};
+use crate::processes::{self, MARK};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rustix::process::{PidfdFlags, pidfd_open};
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+/// What the ranks of a job do.
+pub const WALK: &str = "ONESIDED_TEST_WALK";
+const FAULT: &str = "ONESIDED_FAULT";
+/// A job that takes longer hangs.
+const HANG: Duration = Duration::from_secs(10);
+/// How long a stopped rank stays stopped.
+const STOPPED: Duration = Duration::from_secs(1);
+/// How soon all must be gone when nobody is left who could say when it is.
+const GONE: Duration = Duration::from_secs(2);
+
+/// What was seen of a job.
+pub struct Seen {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    /// The rank that was hit, if anybody was and it can be told.
+    pub rank: Option<u32>,
+    /// Whether the fault happened.
+    pub hit: bool,
+    /// What was left, or the state of a job that hangs.
+    pub left: Option<String>,
+    pub hangs: Option<String>,
+    /// From the blow until all were gone.
+    pub took: Option<Duration>,
+}
+
+/// A job at work.
+struct Job {
+    child: Child,
+    pidfd: OwnedFd,
+    mark: String,
+    name: Option<PathBuf>,
+    started: Instant,
+    stdout: Option<JoinHandle<String>>,
+    stderr: JoinHandle<String>,
+    /// The processes that say that they are about to fail.
+    faults: Receiver<Pid>,
+}
+
+/// Runs a case and judges it.
+pub fn run(case: &Case) -> Verdict {
+    judge::verdict(case, &seen(case))
+}
+
+/// The lines of a job in which the ranks say what they have passed.
+pub fn record(ranks: u32) -> String {
+    let mut job = Job::start(ranks, "plain", "memfd", &[(WALK, "record".to_owned())], false);
+    let hangs = job.await_end(HANG);
+    assert!(hangs.is_none(), "a recording job of {ranks} ranks hangs:\n{}", hangs.unwrap());
+    let status = job.child.wait().expect("rmarun can be waited for");
+    let text = job.stdout.take().map_or_else(String::new, join);
+    assert!(status.success(), "{status}: {text}\n{}", join(job.stderr));
+    text
+}
+
+fn join(text: JoinHandle<String>) -> String {
+    text.join().expect("a stream can be read")
+}
+
+fn seen(case: &Case) -> Seen {
+    let (variable, closes) = match &case.what {
+        What::Site { rank, site, nth, action } => {
+            ((FAULT, format!("{rank}:{site}:{nth}:{action}")), false)
+        }
+        What::Several { faults } => ((FAULT, faults.clone()), false),
+        What::Rank { .. } => ((WALK, "endless".to_owned()), false),
+        What::Launcher { blow, .. } => match blow {
+            Blow::CloseOutput => ((WALK, "chatty".to_owned()), true),
+            _ => ((WALK, "endless".to_owned()), false),
+        },
+    };
+    let mut job = Job::start(case.ranks, case.wrapper, case.segment, &[variable], closes);
+    let (mut rank, mut blow) = (None, None);
+    match case.what {
+        What::Site { action: "stop", .. } => job.let_go_on(),
+        What::Site { .. } | What::Several { .. } => {}
+        What::Rank { micros, .. } => {
+            job.sleep_until(micros);
+            (rank, blow) = job.kill_rank(case);
+        }
+        What::Launcher { blow: how, micros } => {
+            job.sleep_until(micros);
+            blow = job.strike(how, micros);
+        }
+    }
+    job.finish(rank, blow)
+}
+
+impl Job {
+    fn start(
+        ranks: u32,
+        wrapper: &str,
+        segment: &str,
+        variables: &[(&str, String)],
+        closes: bool,
+    ) -> Job {
+        static JOBS: AtomicUsize = AtomicUsize::new(0);
+        let mark = format!("faults-{}-{}", std::process::id(), JOBS.fetch_add(1, Relaxed));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+        let kind = if segment == "named" { mark.as_str() } else { segment };
+        command.args(["-n", &ranks.to_string(), "--segment", kind, "--"]);
+        match wrapper {
+            "shell" => command.args(["sh", "-c", "\"$@\"; exit $?", "sh"]),
+            "env" => command.args(["env", "LC_ALL=C"]),
+            _ => &mut command,
+        };
+        command.arg(std::env::current_exe().expect("the test's own path"));
+        command.args(["rank", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+        command.env(MARK, &mark).env("RUST_BACKTRACE", "0").envs(variables.iter().cloned());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = Instant::now();
+        let mut child = command.spawn().expect("rmarun starts");
+        let number = rustix::process::Pid::from_child(&child);
+        let pidfd = pidfd_open(number, PidfdFlags::empty()).expect("rmarun is not waited for");
+        let (say, faults) = channel();
+        let stderr = child.stderr.take().expect("a pipe");
+        let stderr = spawn(move || lines(stderr, |line| tell(&say, line)));
+        let stdout = (!closes).then(|| {
+            let mut stdout = child.stdout.take().expect("a pipe");
+            spawn(move || {
+                let mut bytes = Vec::new();
+                let _ = stdout.read_to_end(&mut bytes);
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+        });
+        let name = (segment == "named").then(|| PathBuf::from("/dev/shm").join(&mark));
+        Job { child, pidfd, mark, name, started, stdout, stderr, faults }
+    }
+
+    fn guard(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32)
+    }
+
+    fn sleep_until(&self, micros: u64) {
+        sleep(Duration::from_micros(micros).saturating_sub(self.started.elapsed()));
+    }
+
+    /// Whether the launcher ends within this time.
+    fn ends_within(&self, time: Duration) -> bool {
+        let mut fds = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
+        let time = PollTimeout::try_from(time).expect("a time that poll takes");
+        poll(&mut fds, time).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Waits for the launcher's end; ends the job and says how it stood if that does not come.
+    fn await_end(&self, limit: Duration) -> Option<String> {
+        if self.ends_within(limit) {
+            return None;
+        }
+        let state = processes::describe(&self.mark);
+        processes::kill_all(&self.mark);
+        let _ = self.ends_within(HANG);
+        Some(state)
+    }
+
+    /// Waits until a rank has stopped itself, and lets it go on a second later.
+    fn let_go_on(&self) {
+        let limit = Instant::now() + HANG;
+        while Instant::now() < limit && !self.ends_within(Duration::ZERO) {
+            let Ok(pid) = self.faults.recv_timeout(Duration::from_millis(10)) else { continue };
+            while processes::state(pid) != Some('T') && Instant::now() < limit {
+                std::thread::yield_now();
+            }
+            sleep(STOPPED);
+            let _ = kill(pid, Signal::SIGCONT);
+            return;
+        }
+    }
+
+    /// The first answer of `look` that is one, while the launcher lives.
+    fn wait_for<T>(&self, look: impl Fn() -> Option<T>) -> Option<T> {
+        while !self.ends_within(Duration::ZERO) {
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            if self.started.elapsed() > HANG {
+                return None;
+            }
+            std::thread::yield_now();
+        }
+        None
+    }
+
+    fn supervisor(&self) -> Option<Pid> {
+        self.wait_for(|| processes::children(self.guard()).first().copied())
+    }
+
+    /// SIGKILL of a rank, as soon as it exists; which it was, if that can be told, and when.
+    fn kill_rank(&self, case: &Case) -> (Option<u32>, Option<Instant>) {
+        let What::Rank { rank, .. } = case.what else { return (None, None) };
+        let Some(supervisor) = self.supervisor() else { return (None, None) };
+        let nth = || processes::children(supervisor).get(rank as usize).copied();
+        let Some(victim) = self.wait_for(nth) else { return (None, None) };
+        let named = processes::rank_of(victim);
+        let now = Instant::now();
+        (named, kill(victim, Signal::SIGKILL).is_ok().then_some(now))
+    }
+
+    fn strike(&mut self, blow: Blow, seed: u64) -> Option<Instant> {
+        let (whom, signal) = match blow {
+            Blow::KillGuard => (self.guard(), Signal::SIGKILL),
+            Blow::KillSupervisor => (self.supervisor()?, Signal::SIGKILL),
+            Blow::Interrupt | Blow::InterruptTwice => (self.guard(), Signal::SIGINT),
+            Blow::Terminate => (self.guard(), Signal::SIGTERM),
+            Blow::HangUp => (self.guard(), Signal::SIGHUP),
+            Blow::CloseOutput => {
+                drop(self.child.stdout.take());
+                return Some(Instant::now());
+            }
+        };
+        let now = Instant::now();
+        kill(whom, signal).ok()?;
+        if blow == Blow::InterruptTwice && !self.ends_within(Duration::from_millis(seed % 150)) {
+            // Not waited for: the number is its own.
+            let _ = kill(whom, signal);
+        }
+        Some(now)
+    }
+
+    fn finish(mut self, mut rank: Option<u32>, blow: Option<Instant>) -> Seen {
+        let hangs = self.await_end(HANG);
+        let ended = Instant::now();
+        let status = self.child.wait().expect("rmarun can be waited for");
+        // Who was killed cannot wait for the others; else nothing may be left now.
+        let patience = if status.signal().is_some() { GONE } else { Duration::ZERO };
+        let (left, gone) = self.what_is_left(ended, patience);
+        if left.is_some() {
+            processes::kill_all(&self.mark);
+        }
+        let stderr = join(self.stderr);
+        let said = self.faults.try_iter().count() > 0 || stderr.contains("fault: rank ");
+        let what = stderr.lines().find_map(|line| line.strip_prefix("fault: rank "));
+        rank = rank.or_else(|| what?.split(',').next()?.parse().ok());
+        Seen {
+            status,
+            stdout: self.stdout.map_or_else(String::new, join),
+            stderr,
+            rank,
+            hit: blow.is_some() || said,
+            left,
+            hangs,
+            took: blow.map(|blow| gone - blow),
+        }
+    }
+
+    /// What there still is of the job after `patience`, or when it was seen to be gone.
+    fn what_is_left(&self, ended: Instant, patience: Duration) -> (Option<String>, Instant) {
+        loop {
+            let left = processes::marked(&self.mark);
+            let name = self.name.as_ref().filter(|name| name.exists());
+            if left.is_empty() && name.is_none() {
+                let gone = if patience.is_zero() { ended } else { Instant::now() };
+                return (None, gone);
+            }
+            if ended.elapsed() >= patience {
+                let name = name.map(|name| format!("  {}\n", name.display()));
+                if let Some(name) = &self.name {
+                    let _ = std::fs::remove_file(name);
+                }
+                let state = processes::describe(&self.mark);
+                return (Some(state + &name.unwrap_or_default()), Instant::now());
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Passes on which process fails, if a line says that.
+fn tell(faults: &Sender<Pid>, line: &str) {
+    let pid = line.strip_prefix("fault: rank ").and_then(|rest| rest.split("pid ").nth(1));
+    if let Some(pid) = pid.and_then(|pid| pid.trim().parse().ok()) {
+        // Nobody listens in a job that must end by itself.
+        let _ = faults.send(Pid::from_raw(pid));
+    }
+}
+
+fn lines(source: ChildStderr, each: impl Fn(&str)) -> String {
+    let mut all = String::new();
+    for line in BufReader::new(source).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        each(&line);
+        all += &line;
+        all.push('\n');
+    }
+    all
+}

@@ -1,0 +1,165 @@
+//! What must be said and done of each case.
+
+use crate::case::{Blow, Case, What};
+use crate::job::Seen;
+use nix::libc;
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+/// Kinds of failure, each a column of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wrong {
+    Hang,
+    Code,
+    Report,
+    Left,
+}
+
+pub struct Verdict {
+    /// Whether the fault happened at all.
+    pub hit: bool,
+    pub wrong: Vec<(Wrong, String)>,
+    pub took: Option<Duration>,
+    /// Everything that was seen, for a failure.
+    pub output: String,
+}
+
+pub fn verdict(case: &Case, seen: &Seen) -> Verdict {
+    let mut wrong = Vec::new();
+    if let Some(state) = &seen.hangs {
+        wrong.push((Wrong::Hang, format!("it hangs:\n{state}")));
+    } else {
+        let code = code(seen);
+        let expected = if seen.hit { expected(case) } else { 0 };
+        if code != expected {
+            wrong.push((Wrong::Code, format!("exit code {code}, not {expected}")));
+        }
+        if let Err(problem) = report(case, seen) {
+            wrong.push((Wrong::Report, problem));
+        }
+    }
+    if let Some(left) = &seen.left {
+        wrong.push((Wrong::Left, format!("left:\n{left}")));
+    }
+    let output = format!("{}{}", seen.stdout, seen.stderr);
+    Verdict { hit: seen.hit, wrong, took: seen.took, output }
+}
+
+/// As a shell has it.
+fn code(seen: &Seen) -> i32 {
+    seen.status.code().or(seen.status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
+}
+
+/// The exit code that `rmarun --help` promises.
+fn expected(case: &Case) -> i32 {
+    match &case.what {
+        What::Site { site, action, .. } => match *action {
+            "kill" => 128 + libc::SIGKILL,
+            "abort" | "oom" => 128 + libc::SIGABRT,
+            "segv" => 128 + libc::SIGSEGV,
+            "panic" => 101,
+            // A rank that has finished may do that.
+            "exit0" if site == "Finished" => 0,
+            "exit0" => 125,
+            _ => 0,
+        },
+        What::Rank { .. } | What::Several { .. } => 128 + libc::SIGKILL,
+        What::Launcher { blow, .. } => match blow {
+            Blow::KillGuard | Blow::KillSupervisor => 128 + libc::SIGKILL,
+            Blow::Interrupt | Blow::InterruptTwice => 128 + libc::SIGINT,
+            Blow::Terminate => 128 + libc::SIGTERM,
+            Blow::HangUp => 128 + libc::SIGHUP,
+            Blow::CloseOutput => 128 + libc::SIGPIPE,
+        },
+    }
+}
+
+/// Checks the launcher's one line.
+fn report(case: &Case, seen: &Seen) -> Result<(), String> {
+    let lines: Vec<&str> =
+        seen.stderr.lines().filter(|line| line.starts_with("rmarun: ")).collect();
+    let words = words(case, seen);
+    if words.is_empty() {
+        return match lines[..] {
+            [] => Ok(()),
+            // Whoever is left says why it ends the job.
+            [_] if seen.status.signal().is_some() => Ok(()),
+            _ => Err(format!("nothing was to be said, but it said {lines:?}")),
+        };
+    }
+    let [line] = lines[..] else {
+        return Err(format!("one line was to be said, but it said {lines:?}"));
+    };
+    match words.iter().find(|any| !any.split('|').any(|word| line.contains(word))) {
+        Some(word) => Err(format!("no '{word}' in: {line}")),
+        None => Ok(()),
+    }
+}
+
+/// What must stand in the line, each a list of alternatives; nothing if no line is to be said.
+fn words(case: &Case, seen: &Seen) -> Vec<String> {
+    if !seen.hit || seen.status.signal().is_some() {
+        return Vec::new();
+    }
+    let rank = seen.rank.map_or_else(|| "rank ".to_owned(), |rank| format!("rank {rank} ("));
+    match &case.what {
+        What::Site { action: "stop", .. } => Vec::new(),
+        What::Site { action: "exit0", site, .. } if site == "Finished" => Vec::new(),
+        What::Site { action, site, .. } => {
+            let how = match *action {
+                "kill" => "killed by signal 9 (SIGKILL)",
+                "abort" | "oom" => "killed by signal 6 (SIGABRT)",
+                "segv" => "killed by signal 11 (SIGSEGV)",
+                "exit0" => "exited with code 0|ended without joining",
+                _ => "exited with code 101",
+            };
+            vec![rank, how.to_owned(), place(site, action).to_owned()]
+        }
+        // Which of them was first, the launcher knows best.
+        What::Several { .. } => vec!["rank ".to_owned(), "killed by signal 9 (SIGKILL)".to_owned()],
+        What::Rank { .. } => vec![rank, "killed by signal 9 (SIGKILL)".to_owned()],
+        What::Launcher { blow, .. } => vec![match blow {
+            Blow::KillGuard => "the launcher was killed".to_owned(),
+            Blow::KillSupervisor => "the supervisor of the job was killed by signal 9".to_owned(),
+            Blow::Interrupt | Blow::InterruptTwice => "SIGINT received".to_owned(),
+            Blow::Terminate => "SIGTERM received".to_owned(),
+            Blow::HangUp => "SIGHUP received".to_owned(),
+            Blow::CloseOutput => "nobody reads standard output any more".to_owned(),
+        }],
+    }
+}
+
+/// Where the rank was when it came to the site.
+fn place(site: &str, action: &str) -> &'static str {
+    // Nobody else may have joined yet: then nothing is said of joining.
+    let exits = matches!(action, "exit0" | "panic");
+    match site {
+        "BeforeJoin" | "Mapped" => "",
+        // Programs exit outside of any call: that is no news.
+        "Joined" | "Finishing" | "Finished" if exits => "",
+        "Joined" | "Finishing" => " outside the library; ",
+        "Finished" => " after it had left the job; ",
+        "FencePre" | "FencePost" | "FenceArrive" | "FencePass" => " in fence on window '",
+        "PostPre" | "Post" | "TablePre" => " in post on window '",
+        "StartPost" | "Start" | "TableCarry" => " in start on window '",
+        "CompletePre" | "Complete" => " in complete on window '",
+        "WaitPost" | "Wait" => " in wait on window '",
+        "WindowTaken" | "WindowNamed" | "WindowTold" => " in window ",
+        "FreeMet" | "FreeDone" => " in window free",
+        "MidPut" => " in put on window '",
+        "MidGet" => " in get on window '",
+        "MidAccumulate" | "AccumulatePost" | "AccumulatePre" => " in accumulate on window '",
+        // Too short to say so: it costs as much as a store.
+        "Flush" => "",
+        "FlushAll" => " in flush_all",
+        "FlushLocal" => " in flush_local",
+        "FlushLocalAll" => " in flush_local_all",
+        "WinSync" => " in win_sync",
+        "NotifyPost" => " in wait_notify on window '",
+        "WatchPost" => " in wait_until on window '| in queue | in mutex ",
+        // Also in the signals of the tests, which are no calls.
+        "ParkWaiter" | "ParkWaker" => "",
+        "AttachPost" | "AttachPre" => " in attach| in detach",
+        _ => " in ",
+    }
+}

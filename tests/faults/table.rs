@@ -1,0 +1,147 @@
+//! What a campaign has found, as a table in Markdown.
+
+use crate::campaign::Times;
+use crate::case::{ACTIONS, Case, What, name_of};
+use crate::judge::{Verdict, Wrong};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Faults of one kind.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    runs: u64,
+    /// Jobs that ended before the fault came.
+    missed: u64,
+    hangs: u64,
+    codes: u64,
+    reports: u64,
+    left: u64,
+}
+
+impl Cell {
+    fn add(&mut self, verdict: &Verdict) {
+        self.runs += u64::from(verdict.hit);
+        self.missed += u64::from(!verdict.hit);
+        for (kind, _) in &verdict.wrong {
+            *match kind {
+                Wrong::Hang => &mut self.hangs,
+                Wrong::Code => &mut self.codes,
+                Wrong::Report => &mut self.reports,
+                Wrong::Left => &mut self.left,
+            } += 1;
+        }
+    }
+
+    fn sum(self, other: &Cell) -> Cell {
+        Cell {
+            runs: self.runs + other.runs,
+            missed: self.missed + other.missed,
+            hangs: self.hangs + other.hangs,
+            codes: self.codes + other.codes,
+            reports: self.reports + other.reports,
+            left: self.left + other.left,
+        }
+    }
+
+    fn wrong(&self) -> u64 {
+        self.hangs + self.codes + self.reports + self.left
+    }
+}
+
+pub struct Table {
+    pub runs: u64,
+    /// By site (or other circumstance) and action.
+    cells: BTreeMap<(String, String), Cell>,
+}
+
+impl Table {
+    pub fn new() -> Table {
+        Table { runs: 0, cells: BTreeMap::new() }
+    }
+
+    pub fn add(&mut self, case: &Case, verdict: &Verdict) {
+        let (row, column) = match &case.what {
+            What::Site { site, action, .. } => (format!("`{site}`"), (*action).to_owned()),
+            What::Several { .. } => ("several ranks at once".to_owned(), "kill".to_owned()),
+            What::Rank { .. } => ("a rank, at a random time".to_owned(), "kill".to_owned()),
+            What::Launcher { blow, .. } => {
+                (format!("the launcher: {}", name_of(*blow)), case.wrapper.to_owned())
+            }
+        };
+        self.runs += 1;
+        self.cells.entry((row, column)).or_default().add(verdict);
+    }
+
+    fn total(&self) -> Cell {
+        self.cells.values().fold(Cell::default(), Cell::sum)
+    }
+
+    /// Faults that happened.
+    pub fn faults(&self) -> u64 {
+        self.total().runs
+    }
+
+    /// Whether nothing at all was wrong.
+    pub fn is_clean(&self) -> bool {
+        self.total().wrong() == 0
+    }
+
+    fn row(&self, f: &mut fmt::Formatter<'_>, row: &str) -> fmt::Result {
+        let cell = |column: &str| self.cells.get(&(row.to_owned(), column.to_owned()));
+        write!(f, "| {row} |")?;
+        let mut all = Cell::default();
+        for action in ACTIONS {
+            match cell(action) {
+                Some(cell) => write!(f, " {} |", cell.runs)?,
+                None => write!(f, " |")?,
+            }
+        }
+        for ((own, _), cell) in &self.cells {
+            all = if own == row { all.sum(cell) } else { all };
+        }
+        self.sums(f, &all)
+    }
+
+    fn sums(&self, f: &mut fmt::Formatter<'_>, all: &Cell) -> fmt::Result {
+        let Cell { runs, missed, hangs, codes, reports, left } = all;
+        writeln!(f, " {runs} | {missed} | {hangs} | {codes} | {reports} | {left} |")
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = ACTIONS.join(" | ");
+        writeln!(
+            f,
+            "| where | {columns} | faults | not reached | hangs | wrong codes | wrong reports | \
+             left |"
+        )?;
+        writeln!(f, "| --- |{}", " ---: |".repeat(ACTIONS.len() + 6))?;
+        let mut rows: Vec<&str> = self.cells.keys().map(|(row, _)| row.as_str()).collect();
+        rows.dedup();
+        for row in rows {
+            self.row(f, row)?;
+        }
+        write!(f, "| **all** |")?;
+        for action in ACTIONS {
+            let of = self.cells.iter().filter(|((_, column), _)| column == action);
+            write!(f, " {} |", of.map(|(_, cell)| cell.runs).sum::<u64>())?;
+        }
+        self.sums(f, &self.total())
+    }
+}
+
+/// The table of times.
+pub fn write_times(all: &[Times]) -> String {
+    let mut text = "| until all are gone, in ms | times | p50 | p99 | most | wrong |\n".to_owned();
+    text += "| --- | ---: | ---: | ---: | ---: | ---: |\n";
+    for Times { what, times, wrong } in all {
+        let at = |part: f64| {
+            let index = ((times.len() as f64 * part).ceil() as usize).clamp(1, times.len().max(1));
+            times.get(index - 1).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+        };
+        let (count, p50, p99, most) = (times.len(), at(0.5), at(0.99), at(1.0));
+        text += &format!("| {what} | {count} | {p50:.1} | {p99:.1} | {most:.1} | {wrong} |\n");
+    }
+    text
+}
