@@ -8,6 +8,7 @@
     reason = "ranks sleep outside the library, and tell test from rank"
 )]
 
+mod expected;
 mod innocent;
 mod shapes;
 
@@ -39,7 +40,7 @@ const SOURCES: [(&str, &str); 2] = [
 ];
 
 fn main() -> ExitCode {
-    let shapes = || shapes::SHAPES.iter().chain(innocent::SHAPES);
+    let shapes = || expected::SHAPES.iter().chain(innocent::SHAPES);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
         let shape = shapes().find(|shape| shape.name == arguments[0]).expect("a shape");

@@ -1,6 +1,5 @@
 //! Programs that deadlock, each as short as it can be.
 
-use super::Shape;
 use onesided::engine::Win;
 use onesided::{Comm, FenceAssert, Group, LockAssert, LockType, Op, PostAssert, Rank, StartAssert};
 use onesided::{Universe, Until, Window, WindowMutex, WindowOptions, WindowQueue};
@@ -24,7 +23,7 @@ pub fn send(win: &Win, to: u32) {
 }
 
 /// MPI-2.2 Figure 11.7: the receive stands before the complete.
-fn figure_11_7(universe: &Universe) {
+pub fn figure_11_7(universe: &Universe) {
     let world = universe.world();
     let (win, mail) = (window(world, "data"), window(world, "mail"));
     if world.rank() == 0 {
@@ -40,7 +39,7 @@ fn figure_11_7(universe: &Universe) {
 }
 
 /// MPI-2.2 §11.7.2: "the order of the post and start calls is reversed, at each process".
-fn start_before_post(universe: &Universe) {
+pub fn start_before_post(universe: &Universe) {
     let world = universe.world();
     let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
     let other = ranks(world, &[1 - world.rank()]);
@@ -52,7 +51,7 @@ fn start_before_post(universe: &Universe) {
 }
 
 /// The same place: "if the order of the complete and wait calls is reversed, at each process".
-fn wait_before_complete(universe: &Universe) {
+pub fn wait_before_complete(universe: &Universe) {
     let world = universe.world();
     let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
     let other = ranks(world, &[1 - world.rank()]);
@@ -64,7 +63,7 @@ fn wait_before_complete(universe: &Universe) {
 }
 
 /// Every rank locks its own part, then the next one's.
-fn lock_order(universe: &Universe) {
+pub fn lock_order(universe: &Universe) {
     let world = universe.world();
     let window: Window<u64> = WindowOptions::new().name("forks").allocate(world, 1).unwrap();
     let (own, next) = (world.rank(), (world.rank() + 1) % world.size());
@@ -74,7 +73,7 @@ fn lock_order(universe: &Universe) {
     first.unlock().unwrap();
 }
 
-fn origin_that_is_not_asked(universe: &Universe) {
+pub fn origin_that_is_not_asked(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     match world.rank() {
         0 => {
@@ -90,7 +89,7 @@ fn origin_that_is_not_asked(universe: &Universe) {
     world.barrier().unwrap(); // @groups-barrier
 }
 
-fn target_that_posts_for_another(universe: &Universe) {
+pub fn target_that_posts_for_another(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     match world.rank() {
         0 => win.start(&ranks(world, &[1]), StartAssert::NONE).unwrap(), // @not-posted-for
@@ -102,7 +101,7 @@ fn target_that_posts_for_another(universe: &Universe) {
     }
 }
 
-fn missing_unlock(universe: &Universe) {
+pub fn missing_unlock(universe: &Universe) {
     let world = universe.world();
     let window: Window<u64> = WindowOptions::new().name("w").allocate(world, 1).unwrap();
     let lock = || window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap(); // @lock-held
@@ -117,7 +116,7 @@ fn missing_unlock(universe: &Universe) {
     }
 }
 
-fn fence_by_some(universe: &Universe) {
+pub fn fence_by_some(universe: &Universe) {
     let world = universe.world();
     let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
     if world.rank() == 2 {
@@ -127,7 +126,7 @@ fn fence_by_some(universe: &Universe) {
     }
 }
 
-fn collective_against_fence(universe: &Universe) {
+pub fn collective_against_fence(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     match world.rank() {
         0 => drop(world.allreduce(&[1u64], Op::Sum).unwrap()), // @allreduce
@@ -135,7 +134,7 @@ fn collective_against_fence(universe: &Universe) {
     }
 }
 
-fn origin_that_has_left(universe: &Universe) {
+pub fn origin_that_has_left(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
         win.post(&ranks(world, &[1]), PostAssert::NONE).unwrap();
@@ -143,7 +142,7 @@ fn origin_that_has_left(universe: &Universe) {
     }
 }
 
-fn too_few_notifications(universe: &Universe) {
+pub fn too_few_notifications(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "mail"));
     match world.rank() {
         0 => win.wait_notify(0, 3).unwrap(), // @three-notifications
@@ -154,19 +153,19 @@ fn too_few_notifications(universe: &Universe) {
     }
 }
 
-fn never_written(universe: &Universe) {
+pub fn never_written(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "flag"));
     win.wait_until(world.rank().into(), Until::Ne, 0u64).map(drop).unwrap(); // @never-written
 }
 
-fn one_has_left(universe: &Universe) {
+pub fn one_has_left(universe: &Universe) {
     let world = universe.world();
     if world.rank() != 1 {
         world.barrier().unwrap(); // @one-has-left
     }
 }
 
-fn one_has_left_and_one_computes(universe: &Universe) {
+pub fn one_has_left_and_one_computes(universe: &Universe) {
     let world = universe.world();
     match world.rank() {
         0 => world.barrier().unwrap(), // @left-while-computing
@@ -176,18 +175,18 @@ fn one_has_left_and_one_computes(universe: &Universe) {
 }
 
 /// Everybody receives from the left before it sends to the right.
-fn ring(universe: &Universe) {
+pub fn ring(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "mail"));
     win.wait_notify(0, 1).unwrap(); // @ring
     send(&win, (world.rank() + 1) % world.size());
 }
 
-fn start_on_itself(universe: &Universe) {
+pub fn start_on_itself(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "own"));
     win.start(&ranks(world, &[0]), StartAssert::NONE).unwrap(); // @own-start
 }
 
-fn lock_all_behind_a_lock(universe: &Universe) {
+pub fn lock_all_behind_a_lock(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
         win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap();
@@ -199,7 +198,7 @@ fn lock_all_behind_a_lock(universe: &Universe) {
     }
 }
 
-fn lock_behind_lock_all(universe: &Universe) {
+pub fn lock_behind_lock_all(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
         win.lock_all(LockAssert::NONE).unwrap();
@@ -211,7 +210,7 @@ fn lock_behind_lock_all(universe: &Universe) {
     }
 }
 
-fn lock_behind_shared(universe: &Universe) {
+pub fn lock_behind_shared(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
         win.lock(LockType::Shared, Rank(0), LockAssert::NONE).unwrap();
@@ -223,7 +222,7 @@ fn lock_behind_shared(universe: &Universe) {
     }
 }
 
-fn lock_of_one_that_has_left(universe: &Universe) {
+pub fn lock_of_one_that_has_left(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
         win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap();
@@ -234,7 +233,7 @@ fn lock_of_one_that_has_left(universe: &Universe) {
     }
 }
 
-fn mutex_held(universe: &Universe) {
+pub fn mutex_held(universe: &Universe) {
     let world = universe.world();
     let mutex = WindowMutex::new(world, Rank(0)).unwrap();
     if world.rank() == 0 {
@@ -247,12 +246,12 @@ fn mutex_held(universe: &Universe) {
     }
 }
 
-fn queue_empty(universe: &Universe) {
+pub fn queue_empty(universe: &Universe) {
     let queue = WindowQueue::<u64>::new(universe.world(), Rank(0), 4).unwrap();
     queue.pop().map(drop).unwrap(); // @pop
 }
 
-fn group_incomplete(universe: &Universe) {
+pub fn group_incomplete(universe: &Universe) {
     let world = universe.world();
     let all = ranks(world, &[0, 1]);
     match world.rank() {
@@ -261,7 +260,7 @@ fn group_incomplete(universe: &Universe) {
     }
 }
 
-fn window_freed_by_one(universe: &Universe) {
+pub fn window_freed_by_one(universe: &Universe) {
     let world = universe.world();
     let (win, other) = (window(world, "w"), world.dup().unwrap());
     match world.rank() {
@@ -270,7 +269,7 @@ fn window_freed_by_one(universe: &Universe) {
     }
 }
 
-fn two_communicators(universe: &Universe) {
+pub fn two_communicators(universe: &Universe) {
     let world = universe.world();
     let (one, other) = (world.dup().unwrap(), world.dup().unwrap());
     match world.rank() % 2 {
@@ -280,7 +279,7 @@ fn two_communicators(universe: &Universe) {
 }
 
 /// Two ranks that have survived a third wait for each other.
-fn survivors(universe: &Universe) {
+pub fn survivors(universe: &Universe) {
     let world = universe.world();
     let (one, other) = (ranks(world, &[0, 1]), ranks(world, &[0, 1]));
     if world.rank() == 2 {
@@ -293,305 +292,3 @@ fn survivors(universe: &Universe) {
         _ => other.barrier().unwrap(), // @other-survivor
     }
 }
-
-const END: i32 = 123;
-
-const fn shape(
-    name: &'static str,
-    ranks: u32,
-    body: fn(&Universe),
-    says: &'static [&'static str],
-) -> Shape {
-    Shape { name, ranks, options: &[], body, code: END, says }
-}
-
-const PAIR: &str =
-    "deadlock: rank 0 waits for rank 1, which waits for rank 0; job ended, exit code 123";
-const ALL_TWO: &str =
-    "deadlock: all 2 ranks wait, and none can be woken by another; job ended, exit code 123";
-
-pub const SHAPES: &[Shape] = &[
-    shape(
-        "figure_11_7",
-        2,
-        figure_11_7,
-        &[
-            ALL_TWO,
-            "rank 0 in wait_notify on window 'mail' waits for 1 notification of counter 0, \
-         of which 0 have come (@receive)",
-            "rank 1 in wait on window 'data' waits for a complete by rank 0 (@wait-117)",
-        ],
-    ),
-    shape(
-        "start_before_post",
-        2,
-        start_before_post,
-        &[
-            PAIR,
-            "rank 0 in start on window 'halo' waits for a post by rank 1 (@start-first)",
-            "rank 1 in start on window 'halo' waits for a post by rank 0 (@start-first)",
-        ],
-    ),
-    shape(
-        "wait_before_complete",
-        2,
-        wait_before_complete,
-        &[
-            PAIR,
-            "rank 0 in wait on window 'halo' waits for a complete by rank 1 (@wait-first)",
-            "rank 1 in wait on window 'halo' waits for a complete by rank 0 (@wait-first)",
-        ],
-    ),
-    shape(
-        "lock_order_of_two",
-        2,
-        lock_order,
-        &[
-            PAIR,
-            "rank 0 in lock on window 'forks' waits for the lock of rank 1, held exclusively by rank 1 \
-         (@fork)",
-            "rank 1 in lock on window 'forks' waits for the lock of rank 0, held exclusively by rank 0 \
-         (@fork)",
-        ],
-    ),
-    shape(
-        "lock_order_of_three",
-        3,
-        lock_order,
-        &[
-            "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0; job \
-         ended, exit code 123",
-            "rank 0 in lock on window 'forks' waits for the lock of rank 1, held exclusively by rank 1 \
-         (@fork)",
-            "rank 1 in lock on window 'forks' waits for the lock of rank 2, held exclusively by rank 2 \
-         (@fork)",
-            "rank 2 in lock on window 'forks' waits for the lock of rank 0, held exclusively by rank 0 \
-         (@fork)",
-        ],
-    ),
-    shape(
-        "origin_that_is_not_asked",
-        3,
-        origin_that_is_not_asked,
-        &[
-            "deadlock: all 3 ranks wait, and none can be woken by another; job ended, exit code 123",
-            "rank 0 in wait on window 'w' waits for 1 of 2 completes, by ranks 1 and 2 (@two-origins)",
-            "ranks 1 and 2 in barrier wait for rank 0 to arrive (@groups-barrier)",
-        ],
-    ),
-    shape(
-        "target_that_posts_for_another",
-        3,
-        target_that_posts_for_another,
-        &[
-            "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0; job \
-         ended, exit code 123",
-            "rank 0 in start on window 'w' waits for a post by rank 1 (@not-posted-for)",
-            "rank 1 in wait on window 'w' waits for a complete by rank 2 (@posted-for-2)",
-            "rank 2 in barrier waits for ranks 0 and 1 to arrive (@third)",
-        ],
-    ),
-    shape(
-        "missing_unlock",
-        2,
-        missing_unlock,
-        &[
-            PAIR,
-            "rank 0 in barrier waits for rank 1 to arrive (@still-locked)",
-            "rank 1 in lock on window 'w' waits for the lock of rank 0, held exclusively by rank 0 \
-         (@lock-held)",
-        ],
-    ),
-    shape(
-        "fence_by_some",
-        3,
-        fence_by_some,
-        &[
-            "deadlock: rank 0 waits for rank 2, which waits for rank 0; job ended, exit code 123",
-            "ranks 0 and 1 in fence on window 'halo' wait for rank 2 to arrive (@some-fence)",
-            "rank 2 in barrier waits for ranks 0 and 1 to arrive (@no-fence)",
-        ],
-    ),
-    shape(
-        "collective_against_fence",
-        2,
-        collective_against_fence,
-        &[
-            PAIR,
-            "rank 0 in allreduce waits for rank 1 to arrive (@allreduce)",
-            "rank 1 in fence on window 'w' waits for rank 0 to arrive (@fence-against)",
-        ],
-    ),
-    shape(
-        "origin_that_has_left",
-        2,
-        origin_that_has_left,
-        &[
-            "deadlock: rank 0 waits for rank 1, which has left the job; job ended, exit code 123",
-            "rank 0 in wait on window 'w' waits for a complete by rank 1, which has left the job \
-         (@no-complete)",
-        ],
-    ),
-    shape(
-        "too_few_notifications",
-        2,
-        too_few_notifications,
-        &[
-            ALL_TWO,
-            "rank 0 in wait_notify on window 'mail' waits for 3 notifications of counter 0, \
-         of which 2 have come (@three-notifications)",
-            "rank 1 in barrier waits for rank 0 to arrive (@two-sent)",
-        ],
-    ),
-    shape(
-        "never_written",
-        2,
-        never_written,
-        &[
-            ALL_TWO,
-            "rank 0 in wait_until on window 'flag' waits for a write to displacement 0 of the \
-         part of rank 0 (@never-written)",
-            "rank 1 in wait_until on window 'flag' waits for a write to displacement 1 of the \
-         part of rank 1 (@never-written)",
-        ],
-    ),
-    shape(
-        "one_has_left",
-        4,
-        one_has_left,
-        &[
-            "deadlock: rank 0 waits for rank 1, which has left the job; job ended, exit code 123",
-            "ranks 0, 2 and 3 in barrier wait for rank 1, which has left the job (@one-has-left)",
-        ],
-    ),
-    shape(
-        "one_has_left_and_one_computes",
-        3,
-        one_has_left_and_one_computes,
-        &[
-            "deadlock: rank 0 waits for rank 1, which has left the job; job ended, exit code 123",
-            "rank 0 in barrier waits for ranks 1 and 2 to arrive, of which rank 1 has left the job \
-         (@left-while-computing)",
-        ],
-    ),
-    shape(
-        "ring",
-        4,
-        ring,
-        &[
-            "deadlock: all 4 ranks wait, and none can be woken by another; job ended, exit code 123",
-            "ranks 0-3 in wait_notify on window 'mail' wait for 1 notification of counter 0, \
-         of which 0 have come (@ring)",
-        ],
-    ),
-    shape(
-        "start_on_itself",
-        1,
-        start_on_itself,
-        &[
-            "deadlock: rank 0 waits for itself; job ended, exit code 123",
-            "rank 0 in start on window 'own' waits for a post by rank 0 (@own-start)",
-        ],
-    ),
-    shape(
-        "lock_all_behind_a_lock",
-        2,
-        lock_all_behind_a_lock,
-        &[
-            PAIR,
-            "rank 0 in barrier waits for rank 1 to arrive (@holds-lock)",
-            "rank 1 in lock_all on window 'w' waits for a lock held exclusively by rank 0 (@lock-all)",
-        ],
-    ),
-    shape(
-        "lock_behind_lock_all",
-        2,
-        lock_behind_lock_all,
-        &[
-            ALL_TWO,
-            "rank 0 in barrier waits for rank 1 to arrive (@holds-lock-all)",
-            "rank 1 in lock on window 'w' waits for the lock of rank 0, held by others in lock_all \
-         (@behind-lock-all)",
-        ],
-    ),
-    shape(
-        "lock_behind_shared",
-        2,
-        lock_behind_shared,
-        &[
-            ALL_TWO,
-            "rank 0 in barrier waits for rank 1 to arrive (@holds-shared)",
-            "rank 1 in lock on window 'w' waits for the lock of rank 0, held by others (@behind-shared)",
-        ],
-    ),
-    shape(
-        "lock_of_one_that_has_left",
-        2,
-        lock_of_one_that_has_left,
-        &[
-            "deadlock: rank 1 waits for rank 0, which has left the job; job ended, exit code 123",
-            "rank 1 in lock on window 'w' waits for the lock of rank 1, held exclusively by rank 0, \
-         which has left the job (@left-with-lock)",
-        ],
-    ),
-    shape(
-        "mutex_held",
-        2,
-        mutex_held,
-        &[
-            ALL_TWO,
-            "rank 0 in barrier waits for rank 1 to arrive (@holds-mutex)",
-            "rank 1 in mutex lock on window 'mutex' waits for its turn (@mutex)",
-        ],
-    ),
-    shape(
-        "queue_empty",
-        2,
-        queue_empty,
-        &[ALL_TWO, "ranks 0 and 1 in queue pop on window 'queue' wait for an item (@pop)"],
-    ),
-    shape(
-        "group_incomplete",
-        2,
-        group_incomplete,
-        &[
-            PAIR,
-            "rank 0 in communicator create_group waits for rank 1 to arrive (@create-group)",
-            "rank 1 in barrier waits for rank 0 to arrive (@no-create-group)",
-        ],
-    ),
-    shape(
-        "window_freed_by_one",
-        2,
-        window_freed_by_one,
-        &[
-            PAIR,
-            "rank 0 in window free on window 'w' waits for rank 1 to arrive (@free)",
-            "rank 1 in barrier waits for rank 0 to arrive (@not-freed)",
-        ],
-    ),
-    Shape {
-        options: &["--on-failure=continue"],
-        ..shape(
-            "survivors",
-            3,
-            survivors,
-            &[
-                "rank 2 (* was killed by signal 9 (SIGKILL) outside the library; the others go on",
-                PAIR,
-                "rank 0 in barrier waits for rank 1 to arrive (@one-survivor)",
-                "rank 1 in barrier waits for rank 0 to arrive (@other-survivor)",
-            ],
-        )
-    },
-    shape(
-        "two_communicators",
-        4,
-        two_communicators,
-        &[
-            "deadlock: rank 0 waits for rank 1, which waits for rank 0; job ended, exit code 123",
-            "ranks 0 and 2 in barrier wait for ranks 1 and 3 to arrive (@one-comm)",
-            "ranks 1 and 3 in barrier wait for ranks 0 and 2 to arrive (@other-comm)",
-        ],
-    ),
-];

@@ -38,11 +38,13 @@ fn it_tells_what_every_rank_does() {
     let mut arguments = vec!["-n", "3", "--"];
     arguments.extend(command.iter().map(String::as_str));
     let started = Started::new(rmarun(&arguments));
-    for asked in [started.pid(), started.supervisor()] {
+    // The supervisor exists once the ranks are known to.
+    for asked in [Started::pid, Started::supervisor] {
+        let asked = asked(&started);
         let table = || status(asked.as_raw()).stdout;
         eventually("all have come where they stay", || {
             let table = table();
-            let waits = |rank| row(&table, rank).len() == 6;
+            let waits = |rank| row(&table, rank).get(4).is_some_and(|what| what != "-");
             waits(0) && waits(2) && table.contains("outside the library")
         });
         let table = table();
