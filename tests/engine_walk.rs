@@ -192,3 +192,13 @@ fn every_call_of_a_random_walk_ends_as_the_model_says() {
         }
     });
 }
+
+#[test]
+#[ignore = "takes a minute"]
+fn a_million_steps_end_as_the_model_says() {
+    spmd(2, |world| {
+        for seed in 1000..1400 {
+            walk(world, seed, 2500);
+        }
+    });
+}

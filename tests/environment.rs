@@ -174,13 +174,12 @@ fn value() -> impl Strategy<Value = OsString> {
     ]
 }
 
-#[test]
-fn whatever_the_environment_says_there_is_an_answer() {
+fn random_environments(cases: u32) {
     let names = [RANK, RANKS, LAUNCHER, SEGMENT, NOTICE, NONCE];
     let variables =
         names.map(|name| prop::option::weighted(0.9, value()).prop_map(move |value| (name, value)));
     let mut runner =
-        TestRunner::new(Config { cases: 300, failure_persistence: None, ..Config::default() });
+        TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let result = runner.run(&variables, |variables| {
         let set = variables.iter().filter_map(|(name, value)| Some((*name, value.clone()?)));
         let set: Vec<_> = set.collect();
@@ -194,6 +193,17 @@ fn whatever_the_environment_says_there_is_an_answer() {
         Ok(())
     });
     result.unwrap();
+}
+
+#[test]
+fn whatever_the_environment_says_there_is_an_answer() {
+    random_environments(300);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn whatever_ten_thousand_environments_say_there_is_an_answer() {
+    random_environments(10_000);
 }
 
 /// What comes of two ranks that rmarun starts by way of a shell that runs `script` first.

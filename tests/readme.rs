@@ -22,7 +22,8 @@ fn links(text: &str) -> Vec<(&str, &str)> {
 
 #[test]
 fn links_lead_to_files_and_to_tests_that_exist() {
-    for document in ["README.md", "ARCHITECTURE.md", "loom_tests/README.md", "docs/faults.md"] {
+    let guides = ["README.md", "ARCHITECTURE.md", "loom_tests/README.md"];
+    for document in guides.into_iter().chain(["docs/faults.md", "docs/threat-model.md"]) {
         let text = read(document);
         let folder = Path::new(document).parent().unwrap();
         for (name, destination) in links(&text) {

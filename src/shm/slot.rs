@@ -59,6 +59,27 @@ impl WindowHeader {
     pub(crate) fn name(&self) -> String {
         let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load().to_le_bytes()).collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
+        let name = String::from_utf8_lossy(&bytes[..end]);
+        // It goes to the terminal of whoever reads the report: nothing in it moves the cursor.
+        name.replace(|letter: char| letter.is_control(), "\u{fffd}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_not_move_the_cursor() {
+        let header = WindowHeader { name: Default::default() };
+        for (name, shown) in [
+            ("halo", "halo"),
+            ("\u{1b}[2Jrmarun: all is well\r\n", "\u{fffd}[2Jrmarun: all is well\u{fffd}\u{fffd}"),
+            ("\u{9b}2J", "\u{fffd}2J"),
+            ("größe", "größe"),
+        ] {
+            header.set_name(name);
+            assert_eq!(header.name(), shown);
+        }
     }
 }

@@ -117,7 +117,7 @@ impl Win {
                         (at.ok_or(Error::Damaged { what: "attachment" })?, Via::Mapped)
                     }
                 };
-                let at = first.wrapping_offset(-(bytes.start as isize));
+                let at = first.wrapping_offset((bytes.start as isize).wrapping_neg());
                 Ok(Some(Reached { at, via, sharing: Some(sharing) }))
             }
         }
