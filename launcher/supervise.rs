@@ -159,7 +159,10 @@ impl<'a> Supervisor<'a> {
 
     /// Waits for something to happen, and takes note of it.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let events = self.watch.wait(timeout)?;
+        let mut events = self.watch.wait(timeout)?;
+        // A relay that has ended is why ranks die of SIGPIPE, though they may be noticed first
+        // where that was before anybody watched it.
+        events.sort_by_key(|event| !matches!(event, Event::Relay(_)));
         // Before the ranks: a Ctrl-C at the terminal kills them too, and is the cause.
         self.take_signals();
         for event in events {
