@@ -37,6 +37,13 @@ Exit code:
                rank left without finalize; or --require-join found that no rank joined
   126, 127     the program cannot be executed, or is not found
 
+Deadlock:
+  When every rank that is left sleeps in a call of the library which only another rank could end, or
+  one waits for a rank that has left the job, standard error says who waits for whom, in which call,
+  and in which line of the program; then the job ends. That is proven, not guessed: a rank that
+  computes, polls or waits outside the library is not blocked, and one of several threads or under
+  a debugger never counts as blocked. To look at a job that runs: rmarun --status PID.
+
 When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
 on standard error says which rank it was, how it ended, and in which call. With
 --on-failure=continue they go on; the exit code is then that of the first rank that failed, when

@@ -34,9 +34,9 @@ use std::time::{Duration, Instant};
 
 /// Looks between two readings that prove something.
 const LOOKS: u32 = 2;
-/// How often the ranks are read while some of them are awake.
+/// How often the ranks are read in general.
 const READ_EVERY: Duration = Duration::from_millis(200);
-/// How often while all sleep. They look ten times a second.
+/// How often once a first reading may be the beginning of a proof. Ranks look ten times a second.
 const READ_AGAIN: Duration = Duration::from_millis(25);
 
 /// What has been read of the ranks of a job.
@@ -90,7 +90,7 @@ impl Detector {
         };
         let is_new = |deadlock: &Deadlock| !sleeps(deadlock).all(|s| self.reported.contains(&s));
         let found = proven.filter(is_new);
-        if now.all_sleep && self.reported.is_empty() {
+        if !self.all.is_empty() && self.reported.is_empty() {
             self.due = Instant::now() + READ_AGAIN;
         }
         found

@@ -315,12 +315,13 @@ pub enum Error {
         /// Which limit was met.
         limit: &'static str,
     },
-    /// A rank of the job has failed, so the call would wait for ever.
+    /// A rank of the job has failed, so the call would wait for ever. In a job that goes on
+    /// ([`Comm::shrink`](crate::Comm::shrink)) it is a rank of the communicator or window.
     #[error("{at}: rank {failed} of the job has failed{}", holding(.lock_of))]
     RankFailed {
         /// Where.
         at: Place,
-        /// The first rank that failed.
+        /// The first rank that failed, or the lowest of those that have, as the job numbers them.
         failed: u32,
         /// The rank whose part of the window it had locked exclusively, if this call waited for
         /// that lock.

@@ -26,6 +26,8 @@ pub struct Deadlock {
     pub ranks: u32,
 }
 
+/// Most runs of ranks in a list of them.
+const MOST_RUNS: usize = 8;
 /// The longest cycle that is written out.
 const WRITTEN_OUT: usize = 6;
 
@@ -232,7 +234,7 @@ fn way_back(start: u32, needs: &HashMap<u32, Vec<u32>>) -> Option<Vec<u32>> {
     None
 }
 
-/// "rank 3", "ranks 0 and 2", "ranks 0-4, 6 and 8".
+/// "rank 3", "ranks 0 and 2", "ranks 0-4, 6 and 8"; of many only the first.
 pub fn named(ranks: &[u32]) -> String {
     if let [only] = ranks {
         return format!("rank {only}");
@@ -245,12 +247,17 @@ pub fn named(ranks: &[u32]) -> String {
         }
     }
     let mut parts = Vec::new();
-    for (first, last) in runs {
+    let hidden = if runs.len() > MOST_RUNS { &runs[MOST_RUNS..] } else { &[] };
+    let more: u32 = hidden.iter().map(|(first, last)| last - first + 1).sum();
+    for (first, last) in runs.iter().take(MOST_RUNS) {
         match last - first {
             0 => parts.push(first.to_string()),
             1 => parts.extend([first.to_string(), last.to_string()]),
             _ => parts.push(format!("{first}-{last}")),
         }
+    }
+    if more != 0 {
+        parts.push(format!("{more} more"));
     }
     match &parts[..] {
         [] => "no rank".to_owned(),

@@ -32,6 +32,8 @@ fn ranks_are_named_in_runs() {
     ] {
         assert_eq!(named(ranks), text);
     }
+    let odd: Vec<u32> = (0..32).map(|k| 2 * k + 1).collect();
+    assert_eq!(named(&odd), "ranks 1, 3, 5, 7, 9, 11, 13, 15 and 24 more");
 }
 
 #[test]

@@ -3,8 +3,9 @@
 
 use super::{Flavour, Win};
 use crate::call::Call;
+use crate::comm::Comm;
 use crate::error::{Error, Result};
-use crate::prim::ParkWord;
+use crate::prim::{JobFailed, ParkWord};
 use crate::shm::{
     AllocError, AttachError, DirectoryWords, PlacedSlice, Process, Region, Span, is_gone, range_at,
 };
@@ -16,6 +17,15 @@ use std::time::{Duration, Instant};
 const TELLS_WITHIN: Duration = Duration::from_secs(1);
 
 const LEFT: &str = "the rank has left the job";
+
+/// Waits for the launcher to tell of a death that the kernel has let this rank know of; not for ever,
+/// because a process may also have left in good order.
+#[cold]
+pub(super) fn hear_of_death(comm: &Comm) -> std::result::Result<(), JobFailed> {
+    let (nobody, began) = (ParkWord::default(), Instant::now());
+    comm.waiter().until(&nobody, |_| began.elapsed() > TELLS_WITHIN)?;
+    Ok(())
+}
 
 /// What an operation that finds no mapped part looks at.
 pub(crate) enum Beyond {
@@ -141,9 +151,7 @@ impl Win {
     #[cold]
     pub(crate) fn kernel_error(&self, call: Call, target: u32, source: std::io::Error) -> Error {
         if is_gone(&source) {
-            let (nobody, began) = (ParkWord::default(), Instant::now());
-            let told = self.waiter().until(&nobody, |_| began.elapsed() > TELLS_WITHIN);
-            if let Err(failed) = told {
+            if let Err(failed) = hear_of_death(self.comm()) {
                 return self.job_failed(failed, call);
             }
             // It was still there when that was asked.

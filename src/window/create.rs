@@ -1,14 +1,14 @@
 //! Windows over memory that the program has: `MPI_Win_create`, `MPI_Win_create_dynamic`.
 #![allow(unsafe_code, reason = "takes the caller's word for memory it exposes")]
 
-use super::beyond::{Beyond, Private};
+use super::beyond::{Beyond, Private, hear_of_death};
 use super::plan::{Follows, Plan, Wish};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
 use crate::launch;
-use crate::shm::{Process, Span};
+use crate::shm::{Process, Span, is_gone};
 use bytemuck::{Pod, Zeroable};
 
 /// What each rank says of the memory that it exposes.
@@ -177,20 +177,24 @@ fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> R
     if offers.iter().all(|offer| offer.process == 0) {
         return Ok(Beyond::Nothing);
     }
+    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
     let privates: Box<[Private]> = offers.iter().map(Private::of).collect();
     let own = comm.rank() as usize;
-    let refused = privates.iter().enumerate().filter(|(owner, _)| *owner != own).find_map(
-        |(owner, private)| {
-            let refusal = private.probe().err()?;
-            Some([owner as u64 + 1, refusal.raw_os_error().unwrap_or_default() as u64])
-        },
-    );
-    let verdicts = ranks.allgather(&refused.unwrap_or_default())?;
+    let others = privates.iter().enumerate().filter(|(owner, _)| *owner != own);
+    let refused = { others }.find_map(|(owner, private)| Some((owner, private.probe().err()?)));
+    if refused.as_ref().is_some_and(|(_, refusal)| is_gone(refusal)) {
+        // No refusal: it has died since it made its offer, and so do the others learn.
+        hear_of_death(comm).map_err(|failed| comm.rank_failed(failed, at()))?;
+    }
+    let mine = refused.map(|(owner, refusal)| {
+        [owner as u64 + 1, refusal.raw_os_error().unwrap_or_default() as u64]
+    });
+    let verdicts = ranks.allgather(&mine.unwrap_or_default())?;
     let refusal = verdicts.chunks_exact(2).enumerate().find(|(_, verdict)| verdict[0] != 0);
     match refusal {
         None => Ok(Beyond::Private(privates)),
         Some((rank, verdict)) => Err(Error::Unreachable {
-            at: Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) },
+            at: at(),
             rank: rank as u32,
             owner: verdict[0] as u32 - 1,
             source: std::io::Error::from_raw_os_error(verdict[1] as i32),

@@ -279,6 +279,21 @@ fn two_communicators(universe: &Universe) {
     }
 }
 
+/// Two ranks that have survived a third wait for each other.
+fn survivors(universe: &Universe) {
+    let world = universe.world();
+    let (one, other) = (ranks(world, &[0, 1]), ranks(world, &[0, 1]));
+    if world.rank() == 2 {
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
+    }
+    let one = world.create_group(&one, 1).unwrap();
+    let other = world.create_group(&other, 2).unwrap();
+    match world.rank() {
+        0 => one.barrier().unwrap(),   // @one-survivor
+        _ => other.barrier().unwrap(), // @other-survivor
+    }
+}
+
 const END: i32 = 123;
 
 const fn shape(
@@ -555,6 +570,20 @@ pub const SHAPES: &[Shape] = &[
             "rank 1 in barrier waits for rank 0 to arrive (@not-freed)",
         ],
     ),
+    Shape {
+        options: &["--on-failure=continue"],
+        ..shape(
+            "survivors",
+            3,
+            survivors,
+            &[
+                "rank 2 (* was killed by signal 9 (SIGKILL) outside the library; the others go on",
+                PAIR,
+                "rank 0 in barrier waits for rank 1 to arrive (@one-survivor)",
+                "rank 1 in barrier waits for rank 0 to arrive (@other-survivor)",
+            ],
+        )
+    },
     shape(
         "two_communicators",
         4,
