@@ -1,7 +1,7 @@
 //! Programs that look like a deadlock for a while, or may not be ended for one.
 
 use super::Shape;
-use super::shapes::{ranks, send, window};
+use super::programs::{ranks, send, window};
 use nix::unistd::{ForkResult, fork};
 use onesided::{LockAssert, LockType, PostAssert, Rank, StartAssert, Universe, Until};
 use std::process::Command;

@@ -8,8 +8,8 @@
     reason = "ranks sleep outside the library, and tell test from rank"
 )]
 
-mod expected;
 mod innocent;
+mod programs;
 mod shapes;
 
 use onesided::Universe;
@@ -35,12 +35,12 @@ pub struct Shape {
 
 const HANG: Duration = Duration::from_secs(60);
 const SOURCES: [(&str, &str); 2] = [
-    ("tests/deadlock/shapes.rs", include_str!("shapes.rs")),
+    ("tests/deadlock/programs.rs", include_str!("programs.rs")),
     ("tests/deadlock/innocent.rs", include_str!("innocent.rs")),
 ];
 
 fn main() -> ExitCode {
-    let shapes = || expected::SHAPES.iter().chain(innocent::SHAPES);
+    let shapes = || shapes::SHAPES.iter().chain(innocent::SHAPES);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
         let shape = shapes().find(|shape| shape.name == arguments[0]).expect("a shape");
