@@ -101,7 +101,7 @@ impl Job {
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, ranks, bytes, nonce)?;
         let continues = on_failure == OnFailure::Continue;
-        let notice = NoticeBoard::create(&kind, nonce, continues)?;
+        let notice = NoticeBoard::create(&kind, nonce, ranks, continues)?;
         Ok(Job { segment, notice, ranks, nonce })
     }
 

@@ -140,8 +140,10 @@ fn every_line_is_in_its_room() {
             if rule.rooms.iter().any(|room| file.starts_with(room)) {
                 continue;
             }
-            let hits =
-                code(&text).filter(|(_, line)| rule.patterns.iter().any(|p| line.contains(p)));
+            // The standard library's module is no system call of the crate `nix`.
+            let seen = |line: &str| line.replace("os::unix::", "");
+            let hits = code(&text)
+                .filter(|(_, line)| rule.patterns.iter().any(|p| seen(line).contains(p)));
             faults.extend(
                 hits.map(|(n, line)| format!("{file}:{n}: {}: {}", rule.what, line.trim())),
             );

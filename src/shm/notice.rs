@@ -21,7 +21,8 @@ pub(crate) struct Notice {
     failed: FailedWord,
     /// 1 while the job goes on without the ranks that have failed.
     continues: Word32,
-    /// One bit for each rank that has failed.
+    /// One bit for each rank that has failed, and for every number that is none of a rank: so
+    /// nobody waits for a rank that only a damaged word names.
     dead: [Word64; WORDS],
 }
 
@@ -32,8 +33,14 @@ pub(crate) struct NoticeBoard {
 }
 
 impl NoticeBoard {
-    /// Creates the notice; only this process can write it where the kernel offers that.
-    pub(crate) fn create(kind: &os::Kind, nonce: u64, continues: bool) -> Result<NoticeBoard> {
+    /// Creates the notice of a job of `ranks` ranks; only this process can write it where the
+    /// kernel offers that.
+    pub(crate) fn create(
+        kind: &os::Kind,
+        nonce: u64,
+        ranks: u32,
+        continues: bool,
+    ) -> Result<NoticeBoard> {
         let page = os::page_size();
         let kind = if *kind == os::Kind::Memfd { os::Kind::Memfd } else { os::Kind::Posix };
         let file = File::create(&kind, page)?;
@@ -42,6 +49,10 @@ impl NoticeBoard {
         let notice = mapping.view::<Notice>(0)?;
         notice.nonce.store(nonce);
         notice.continues.store(continues.into());
+        for (word, first) in notice.dead.iter().zip((0..).step_by(64)) {
+            let ours = ranks.saturating_sub(first);
+            word.store(u64::MAX.checked_shl(ours).unwrap_or(0));
+        }
         file.seal_future_writes()?;
         Ok(NoticeBoard { mapping, file: file.reopen_read_only()? })
     }
@@ -87,10 +98,10 @@ impl NoticeBoard {
         self.notice().continues.store(0);
     }
 
-    /// Whether that rank of the job has failed; a damaged segment may ask of one that is none.
+    /// Whether that rank of the job has failed, as all have that there are not.
     fn has_failed(&self, rank: u32) -> bool {
         let word = self.notice().dead.get((rank / 64) as usize);
-        word.is_some_and(|word| word.load() & 1 << (rank % 64) != 0)
+        word.is_none_or(|word| word.load() & 1 << (rank % 64) != 0)
     }
 
     /// The first rank that failed, if one has.

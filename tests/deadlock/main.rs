@@ -9,6 +9,7 @@
 )]
 
 mod innocent;
+mod programs;
 mod shapes;
 
 use onesided::Universe;
@@ -34,7 +35,7 @@ pub struct Shape {
 
 const HANG: Duration = Duration::from_secs(60);
 const SOURCES: [(&str, &str); 2] = [
-    ("tests/deadlock/shapes.rs", include_str!("shapes.rs")),
+    ("tests/deadlock/programs.rs", include_str!("programs.rs")),
     ("tests/deadlock/innocent.rs", include_str!("innocent.rs")),
 ];
 
