@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
-use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, SealFlag, fallocate, fcntl};
+use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, SealFlag, fallocate, fcntl, open};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{shm_open, shm_unlink};
 use nix::sys::resource::{Resource, getrlimit};
@@ -81,14 +81,20 @@ impl File {
         Ok(file)
     }
 
-    /// An object of mode 0600 under a name nobody can guess, exclusively created, and unlinked
-    /// at once: from here on only descriptors lead to it.
+    /// An object of mode 0600 that only descriptors lead to: without a name from the beginning, so
+    /// that whoever is killed leaves none; or, where the system makes none such, under a name nobody
+    /// can guess, exclusively created, and unlinked at once.
     fn create_posix() -> Result<File> {
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        let nameless = OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_TMPFILE | OFlag::O_EXCL;
+        if let Ok(fd) = open("/dev/shm", nameless, mode) {
+            return Ok(File { fd, sealable: false });
+        }
         let mut random = [0u8; 16];
         random_bytes(&mut random)?;
         let name = format!("/onesided-{:032x}", u128::from_ne_bytes(random));
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-        let fd = shm_open(name.as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)
+        let fd = shm_open(name.as_str(), flags, mode)
             .map_err(os_error("creating a POSIX shared memory object"))?;
         shm_unlink(name.as_str()).map_err(os_error("unlinking the shared memory object"))?;
         Ok(File { fd, sealable: false })

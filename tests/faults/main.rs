@@ -36,7 +36,8 @@ use choices::Choices;
 use onesided::hooks::{name_of, names, record};
 use onesided::{Universe, launch};
 use plan::Extent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -95,25 +96,41 @@ fn shmem() -> i64 {
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).expect("in kB")
 }
 
+/// Names of unnamed segments that have not gone. Jobs of other tests may have one for a moment.
+fn litter() -> BTreeSet<OsString> {
+    let names = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names = names.map(|entry| entry.file_name());
+    names.filter(|name| name.to_string_lossy().starts_with("onesided-")).collect()
+}
+
+/// Waits, not for ever, until `look` finds nothing wrong.
+fn settles(look: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    while !look() {
+        if began.elapsed() > FOR_LONG {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
+}
+
 /// Runs a campaign; prints its table, and fails if anything was wrong.
 fn campaign(extent: &Extent, at_once: u64) -> u64 {
     let seed = fresh_seed();
     println!("ONESIDED_TEST_SEED={seed}");
-    let (began, before) = (Instant::now(), shmem());
+    let (began, before, names) = (Instant::now(), shmem(), litter());
     let cases = plan::cases(extent, seed);
     let at_once = number("ONESIDED_TEST_JOBS").unwrap_or(at_once);
     let table = campaign::run(&cases, at_once as usize);
-    let ended = Instant::now();
-    let mut after = shmem();
-    while after - before >= TOLERANCE && ended.elapsed() < FOR_LONG {
-        std::thread::yield_now();
-        after = shmem();
-    }
+    let memory_is_back = settles(|| shmem() - before < TOLERANCE);
+    let names_are_gone = settles(|| litter().is_subset(&names));
     println!("\n{table}");
     println!("{} jobs in {:?}, {at_once} at a time; seed {seed}", table.runs, began.elapsed());
-    println!("Shmem of the machine: {before} kB before, {after} kB after");
+    println!("Shmem of the machine: {before} kB before, {} kB after", shmem());
     assert!(table.is_clean(), "see above");
-    assert!(after - before < TOLERANCE, "shared memory is left");
+    assert!(memory_is_back, "shared memory is left");
+    assert!(names_are_gone, "names are left: {:?}", litter());
     table.faults()
 }
 
