@@ -83,12 +83,19 @@ impl File {
 
     /// An object of mode 0600 under a name nobody can guess, exclusively created, and unlinked
     /// at once: from here on only descriptors lead to it.
+    /// Where the file system makes files that never had a name, it is one of those: a process
+    /// that is killed here leaves nothing.
     fn create_posix() -> Result<File> {
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        let unnamed = OFlag::O_RDWR | OFlag::O_TMPFILE | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        if let Ok(fd) = nix::fcntl::open("/dev/shm", unnamed, mode) {
+            return Ok(File { fd, sealable: false });
+        }
         let mut random = [0u8; 16];
         random_bytes(&mut random)?;
         let name = format!("/onesided-{:032x}", u128::from_ne_bytes(random));
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-        let fd = shm_open(name.as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)
+        let fd = shm_open(name.as_str(), flags, mode)
             .map_err(os_error("creating a POSIX shared memory object"))?;
         shm_unlink(name.as_str()).map_err(os_error("unlinking the shared memory object"))?;
         Ok(File { fd, sealable: false })
