@@ -22,6 +22,7 @@ use onesided::launch::{Job, RankStatus, SegmentKind};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
+use std::time::Duration;
 
 struct Supervisor<'a> {
     options: &'a Options,
@@ -64,7 +65,7 @@ pub fn run(
         .map_err(|error| Refusal::system("cannot prepare the job", error))?;
     supervisor.start(&Start::new(&job, command, &taken));
     loop {
-        if let Err(error) = supervisor.wait() {
+        if let Err(error) = supervisor.wait(supervisor.timeout()) {
             supervisor.end(Cause::Refused(Refusal::system("cannot watch the ranks", error)));
         }
         if let Some(code) = supervisor.step() {
@@ -115,6 +116,12 @@ impl<'a> Supervisor<'a> {
                 self.end(Cause::Refused(refusal));
             }
             self.take_signals();
+            // Perhaps a rank has failed: then the others need not be started first.
+            if self.children_died
+                && let Err(error) = self.wait(Some(Duration::ZERO))
+            {
+                self.end(Cause::Refused(Refusal::system("cannot watch the ranks", error)));
+            }
             if self.cause.is_some() {
                 break;
             }
@@ -151,8 +158,11 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits for something to happen, and takes note of it.
-    fn wait(&mut self) -> io::Result<()> {
-        let events = self.watch.wait(self.timeout())?;
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let mut events = self.watch.wait(timeout)?;
+        // A relay that has ended is why ranks die of SIGPIPE, though they may be noticed first
+        // where that was before anybody watched it.
+        events.sort_by_key(|event| !matches!(event, Event::Relay(_)));
         // Before the ranks: a Ctrl-C at the terminal kills them too, and is the cause.
         self.take_signals();
         for event in events {

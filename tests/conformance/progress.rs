@@ -106,7 +106,7 @@ const RULES: &[Rule] = &[
     unseen(
         "Fig. 11.7",
         "start before post, wait before complete, and a receive that precedes its send deadlock",
-        "binds the program; the library does not detect a deadlock",
+        "binds the program; rmarun reports it (tests/deadlock/programs.rs)",
     ),
     rule(
         "Fig. 11.8",

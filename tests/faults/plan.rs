@@ -84,9 +84,10 @@ fn at_sites(
     choices: &mut Choices,
 ) {
     for (site, passed) in sites {
-        // No code of the program runs inside the allocator, so that nothing panics there; and who
-        // did would keep it from itself.
-        let can = |action: &&&str| **action != "panic" || !site.starts_with("Heap");
+        // No code of the program runs inside the allocator or the release of a lock, so that
+        // nothing panics there; and who did would keep the allocator from itself.
+        let inside = site.starts_with("Heap") || ["LockCarry", "ParkWaker"].contains(&&**site);
+        let can = |action: &&&str| **action != "panic" || !inside;
         for action in ACTIONS.iter().filter(can) {
             for _ in 0..extent.each {
                 let (rank, times) = passed[choices.below(passed.len() as u64) as usize];
