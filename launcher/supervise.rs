@@ -148,13 +148,14 @@ impl<'a> Supervisor<'a> {
     }
 
     fn start_output(&mut self) -> io::Result<()> {
-        self.output.start()?;
+        let started = self.output.start();
+        // Also where only one relay could be started: its end is waited for.
         for stream in 0..STREAMS.len() {
             if let Some(alive) = self.output.alive(stream) {
                 self.watch.add(alive, Event::Relay(stream))?;
             }
         }
-        Ok(())
+        started
     }
 
     /// Waits for something to happen, and takes note of it.
