@@ -23,6 +23,8 @@ pub struct BarrierWords {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     target: u32,
+    /// Whether this rank knows that the round has been given up.
+    lost: bool,
 }
 
 impl Round {
@@ -71,11 +73,12 @@ impl BarrierWords {
     /// Whether the barrier has been given up for good, as a rank sees it that is in `round`.
     #[allow(dead_code, reason = "the models stage nothing before they arrive")]
     pub fn is_given_up(&self, round: Round) -> bool {
-        round.is_given_up(self.arrived.0.load())
+        round.lost || round.is_given_up(self.arrived.0.load())
     }
 
     fn arrive(&self, ranks: u32, round: &mut Round) -> Result<(), JobFailed> {
-        if round.is_given_up(self.arrived.0.load()) {
+        if round.lost {
+            // It arrives no more, and so at most once behind the end.
             return Err(JobFailed);
         }
         round.target = round.target.wrapping_add(ranks);
@@ -98,10 +101,21 @@ impl BarrierWords {
     pub fn arrivals(&self, before: Round, ranks: u32) -> (Round, u32) {
         let ahead = self.arrived.0.load().wrapping_sub(before.target) as i32;
         if ahead > 0 {
-            return (Round { target: before.target.wrapping_add(ranks) }, ahead as u32);
+            let target = before.target.wrapping_add(ranks);
+            return (Round { target, ..before }, ahead as u32);
         }
         // It waits for those that have yet to reach the barrier before.
         (before, ahead.saturating_add_unsigned(ranks).max(0) as u32)
+    }
+
+    /// [`BarrierWords::pass`], remembering if there is nothing to pass any more.
+    fn pass_or_lose(
+        &self,
+        ranks: u32,
+        round: &mut Round,
+        waiter: &Waiter<'_>,
+    ) -> Result<(), JobFailed> {
+        self.pass(ranks, *round, waiter).inspect_err(|_| round.lost = true)
     }
 
     fn pass(&self, ranks: u32, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
@@ -109,7 +123,7 @@ impl BarrierWords {
             return waiter.until(&self.arrived.0, |arrived| arrived == 0).map(drop);
         }
         let target = round.target.wrapping_sub(u32::from(planted(Fault::BarrierEarly)));
-        let round = Round { target };
+        let round = Round { target, ..round };
         match waiter.until(&self.arrived.0, |arrived| round.outcome(arrived).is_some()) {
             Ok(arrived) => round.outcome(arrived).unwrap_or(Ok(())),
             Err(JobFailed) => self.give_up(ranks, round),
@@ -159,7 +173,7 @@ pub fn fence(
     // Nobody is more than one fence ahead, so an arrival is never counted for a later fence than
     // the one it was made for. Waits only behind an `ArriveOnly` fence that others have yet to reach.
     if !planted(Fault::RunsAhead) {
-        words.pass(ranks, *round, waiter)?;
+        words.pass_or_lose(ranks, round, waiter)?;
     }
     // Publishes this rank's accesses of the epoch that ends; pairs with FencePost of every other
     // rank through `arrived`. Fails without it: models/fence.rs, by loom_tests/tests/mutants.rs.
@@ -168,7 +182,7 @@ pub fn fence(
     proc_sync(ProcSync::FenceArrive);
     words.arrive(ranks, round)?;
     if kind == FenceKind::Barrier {
-        words.pass(ranks, *round, waiter)?;
+        words.pass_or_lose(ranks, round, waiter)?;
     }
     proc_sync(ProcSync::FencePass);
     // Observes what every other rank published before it arrived; pairs with their FencePre.
@@ -201,7 +215,7 @@ pub fn collective(
     mem_sync(Site::CollectivePre);
     proc_sync(ProcSync::CollectiveArrive);
     words.arrive(ranks, round)?;
-    words.pass(ranks, *round, waiter)?;
+    words.pass_or_lose(ranks, round, waiter)?;
     proc_sync(ProcSync::CollectivePass);
     // Observes the contributions of the others; pairs with their CollectivePre.
     // Fails without it: models/collective.rs, by loom_tests/tests/mutants.rs.
