@@ -17,3 +17,5 @@ mod joining;
 mod output;
 #[path = "launcher/segments.rs"]
 mod segments;
+#[path = "support/signals.rs"]
+mod signals;

@@ -127,6 +127,7 @@ impl Job {
         command.args(["rank", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
         command.env(MARK, &mark).env("RUST_BACKTRACE", "0").envs(variables.iter().cloned());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        crate::signals::expect_signals();
         let started = Instant::now();
         let mut child = command.spawn().expect("rmarun starts");
         let number = rustix::process::Pid::from_child(&child);

@@ -28,6 +28,8 @@ mod job;
 mod judge;
 mod plan;
 mod processes;
+#[path = "../support/signals.rs"]
+mod signals;
 mod table;
 mod walk;
 

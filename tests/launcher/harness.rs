@@ -1,8 +1,7 @@
 //! Starting `rmarun` and watching it and its ranks, without ever waiting a fixed time.
-#![allow(unsafe_code, reason = "puts signals back to their defaults")]
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigHandler, Signal, kill, signal};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, pidfd_open};
 use std::io::{BufRead, BufReader, Read};
@@ -47,15 +46,6 @@ impl Run {
     }
 }
 
-/// Lets what this process starts be ended by signals, also where the tests were started with some of
-/// them ignored (`nohup`, the background of a script): the launcher would rightly ignore them too.
-fn expect_signals() {
-    for ending in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
-        // SAFETY: the default action is no handler that could break an invariant.
-        unsafe { signal(ending, SigHandler::SigDfl) }.expect("a signal has a default action");
-    }
-}
-
 /// A launcher's command line, its streams not yet decided.
 pub fn rmarun(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
@@ -83,7 +73,7 @@ pub struct Started {
 
 impl Started {
     pub fn new(mut command: Command) -> Started {
-        expect_signals();
+        crate::signals::expect_signals();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("rmarun starts");
         let stdout = child.stdout.take().map(BufReader::new);
