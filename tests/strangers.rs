@@ -50,7 +50,7 @@ impl Programs {
     /// A job of the owner whose ranks stay, and the first rank's process number.
     fn job(&self, options: &[&str]) -> Job {
         let mut command = self.run_as(OWNER, "rmarun");
-        command.args(["-n", "2"]).args(options).args(["sh", "-c", "echo $$; exec sleep 1000"]);
+        command.args(["-n", "2"]).args(options).args(["sh", "-c", "sleep 1000 & echo $$; wait"]);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("rmarun starts");
         let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
@@ -123,7 +123,9 @@ fn another_user_opens_nothing() {
         let environ = fs::read(format!("/proc/{}/environ", job.rank)).expect("root may");
         let variables = String::from_utf8(environ).expect("text");
         let ours = variables.split('\0').filter_map(|variable| variable.split_once('='));
-        attack.envs(ours.filter(|(name, _)| name.starts_with("ONESIDED_")));
+        let ours: Vec<_> = ours.filter(|(name, _)| name.starts_with("ONESIDED_")).collect();
+        assert!(ours.iter().any(|(name, _)| *name == onesided::launch::ENV_RANK), "{ours:?}");
+        attack.envs(ours);
         attack.env(VICTIM, job.rank.to_string()).env("RUST_BACKTRACE", "0");
         let outcome = support::run(&mut attack, "the attack");
         assert!(outcome.status.success(), "{segment}: {}", outcome.output);
