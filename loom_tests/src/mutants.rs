@@ -42,6 +42,7 @@ pub const SITES: &[Site] = &[
     Site::HeapPost,
     Site::HeapPre,
     Site::NoticePre,
+    Site::Alarm,
     Site::LookPost,
     Site::LookPre,
     Site::AttachPost,
@@ -84,6 +85,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::SleepWithoutCheck,
     Fault::WakeForgotten,
     Fault::WakeOne,
+    Fault::AlarmForgotten,
     Fault::FailureIgnored,
     Fault::WatchLooksFirst,
     Fault::BellLate,
@@ -122,7 +124,7 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::WinSync => &["flush/win_sync then message x"],
         Site::AccumulatePost | Site::AccumulatePre => &["accumulate/accumulate x"],
         Site::HeapPost | Site::HeapPre => &["robust/fails Never x"],
-        Site::NoticePre => &["robust/fails Inside"],
+        Site::NoticePre | Site::Alarm => &["robust/fails Inside"],
         Site::LookPost | Site::LookPre | Site::AttachPost | Site::AttachPre => {
             &["directory/search and detach x"]
         }
@@ -183,7 +185,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
             &["parking/fence x"]
         }
         Fault::WakeOne => &["parking/fence x3"],
-        Fault::FailureIgnored => &["failure/fence"],
+        Fault::AlarmForgotten | Fault::FailureIgnored => &["failure/fence"],
         Fault::WatchLooksFirst | Fault::BellLate | Fault::RingEarly => &["watch/after flush, rank"],
         Fault::WatchersForgotten => &["watch/two watchers x"],
         Fault::NotifyEarly => &["notify/there and back x"],

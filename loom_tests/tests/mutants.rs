@@ -27,6 +27,7 @@ fn no_site_and_no_fault_is_forgotten() {
 #[test]
 fn every_fault_is_planted_somewhere() {
     let sources = [
+        include_str!("../../src/prim/failed.rs"),
         include_str!("../../src/prim/park.rs"),
         include_str!("../../src/prim/wait.rs"),
         include_str!("../../src/sync/barrier.rs"),

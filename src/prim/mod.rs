@@ -13,6 +13,7 @@
 //!    [`Waiter::until`].
 
 mod account;
+mod failed;
 pub mod hooks;
 mod park;
 mod site;
@@ -29,7 +30,8 @@ use native as machine;
 
 pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord};
 pub use crossbeam_utils::CachePadded;
-pub use machine::{FailedWord, Patience, Word32, Word64, monotonic, planted};
+pub use failed::FailedWord;
+pub use machine::{Patience, Word32, Word64, monotonic, planted};
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Waiter};

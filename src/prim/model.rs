@@ -2,8 +2,8 @@
 //!
 //! * A futex is a mutex ("bucket") and a condition variable: compare-and-block is one step, a
 //!   forgotten wake-up is a deadlock that loom reports.
-//! * A sleep that is bounded in time natively is modelled by [`FailedWord::set`] waking every
-//!   sleeper: "the bound expires after the failure".
+//! * A sleep lasts until its word or the alarm changes: the bound that it has natively is not
+//!   modelled, so nothing may lean on it.
 //! * A rank that polls explores `polls` failed looks and then goes on without branching
 //!   : the technique prunes, it does not prove; the mutants check it.
 #![allow(clippy::disallowed_types, reason = "this is their room")]
@@ -86,7 +86,7 @@ pub(super) fn mem_sync(site: Site) {
         return;
     }
     let parking = matches!(site, Site::ParkWaiter | Site::ParkWaker);
-    if parking && !setting.park {
+    if (parking || site == Site::Alarm) && !setting.park {
         // Nobody sleeps, and no window data may lean on the fences of parking.
         return;
     }
@@ -163,9 +163,9 @@ impl Word64 {
     }
 }
 
-/// The kernel's side of a futex: `true` once the job has failed and no sleep lasts any more.
+/// The kernel's side of a futex.
 struct Bucket {
-    expired: Mutex<bool>,
+    lock: Mutex<()>,
     sleepers: Condvar,
 }
 
@@ -176,7 +176,7 @@ pub(super) struct FutexWord {
 
 impl Default for FutexWord {
     fn default() -> Self {
-        let bucket = Arc::new(Bucket { expired: Mutex::new(false), sleepers: Condvar::new() });
+        let bucket = Arc::new(Bucket { lock: Mutex::new(()), sleepers: Condvar::new() });
         FUTEXES.with_borrow_mut(|all| all.push(bucket.clone()));
         FutexWord { word: Word32::default(), bucket }
     }
@@ -187,52 +187,33 @@ impl FutexWord {
         &self.word
     }
 
-    pub(super) fn wait(&self, expected: u32) {
-        let expired = self.bucket.expired.lock().unwrap();
-        if *expired {
-            drop(expired);
-            loom::thread::yield_now();
-        } else if self.word.load() == expected {
-            drop(self.bucket.sleepers.wait(expired).unwrap());
+    pub(super) fn wait(&self, expected: u32, alarm: &FutexWord, heard: u32) {
+        let held = self.bucket.lock.lock().unwrap();
+        if self.word.load() == expected && alarm.word.load() == heard {
+            drop(self.bucket.sleepers.wait(held).unwrap());
         }
     }
 
     /// The fault "sleeps without a last look": the kernel compares with whatever is there.
     pub(super) fn wait_blindly(&self) {
-        let expired = self.bucket.expired.lock().unwrap();
-        if !*expired {
-            drop(self.bucket.sleepers.wait(expired).unwrap());
-        }
+        let held = self.bucket.lock.lock().unwrap();
+        drop(self.bucket.sleepers.wait(held).unwrap());
     }
 
     pub(super) fn wake(&self, count: u32) {
-        let _held = self.bucket.expired.lock().unwrap();
+        let _held = self.bucket.lock.lock().unwrap();
         if count == 1 {
             self.bucket.sleepers.notify_one();
         } else {
             self.bucket.sleepers.notify_all();
         }
     }
-}
 
-/// See the native twin.
-#[derive(Default)]
-pub struct FailedWord(AtomicU32);
-
-#[allow(missing_docs, reason = "documented on the native twin")]
-impl FailedWord {
-    pub fn is_set(&self) -> bool {
-        self.0.load(Relaxed) != 0
-    }
-    pub fn cause(&self) -> u32 {
-        self.0.load(Relaxed)
-    }
-    pub fn set(&self, cause: u32) {
-        let _ = self.0.compare_exchange(0, cause, Relaxed, Relaxed);
-        // Natively every sleep is bounded in time: after the failure each one ends.
-        let all = FUTEXES.with_borrow(Clone::clone);
-        for bucket in all {
-            *bucket.expired.lock().unwrap() = true;
+    /// Everybody sleeps on the one alarm of the model besides, so all of them wake.
+    pub(super) fn sound(&self) {
+        self.word.fetch_add(1);
+        for bucket in FUTEXES.with_borrow(Clone::clone) {
+            let _held = bucket.lock.lock().unwrap();
             bucket.sleepers.notify_all();
         }
     }

@@ -5,12 +5,17 @@ use super::{Fault, Site, wait::Step};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
 use crossbeam_utils::Backoff;
+use rustix::io::Errno;
 use rustix::thread::futex;
+use rustix::time::ClockId;
 use std::time::{Duration, Instant};
 
-/// Longest uninterrupted sleep. A sleeper is woken by whoever changes its word; this bounds only
-/// how late it learns that the job has failed when nobody is left to wake it.
+/// Longest uninterrupted sleep. A sleeper is woken by whoever changes its word, and by the alarm
+/// of the job; this bounds only how late it learns of a failure where the kernel cannot wait for
+/// two words, and how soon it looks for another way on.
 const SLEEP_BOUND: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// How long a sleep hears no alarm: on its word alone.
+const DEAF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 /// How long a wait sleeps before it looks for another way on (a lock's fairness gives way).
 const OVERDUE: Duration = Duration::from_millis(100);
 /// Looks at the word before yielding when every rank can have a core (about 20 µs of `pause`).
@@ -102,11 +107,42 @@ impl FutexWord {
         &self.0
     }
 
-    /// Blocks while the word is `expected`; returns early on a signal or after `SLEEP_BOUND`.
-    pub(super) fn wait(&self, expected: u32) {
-        // Non-private: the waker is another process. EAGAIN (the word has changed), EINTR and
-        // ETIMEDOUT all mean "look again", and any other error turns the wait into polling.
-        let _ = futex::wait(&self.0.0, futex::Flags::empty(), expected, Some(&SLEEP_BOUND));
+    /// Blocks while the word is `expected` and `alarm` is `heard`; returns early on a signal or
+    /// after `SLEEP_BOUND`.
+    pub(super) fn wait(&self, expected: u32, alarm: &FutexWord, heard: u32) {
+        // Waiting for two words costs the kernel more than for one, and most sleeps are short.
+        if self.wait_alone(expected, &DEAF) != Err(Errno::TIMEDOUT) {
+            return;
+        }
+        let words = [self.unless_changed(expected), alarm.unless_changed(heard)];
+        let until = after(SLEEP_BOUND);
+        let slept =
+            futex::waitv(&words, futex::WaitvFlags::empty(), Some(&until), ClockId::Monotonic);
+        if slept.is_err_and(|errno| !matches!(errno, Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT))
+        {
+            // Older than Linux 5.16, or denied. Should this fail as well, the wait is one that polls.
+            let _ = self.wait_alone(expected, &SLEEP_BOUND);
+        }
+    }
+
+    /// Blocks while the word is `expected`. Non-private: the waker is another process. EAGAIN (the
+    /// word has changed), EINTR and ETIMEDOUT all mean "look again".
+    fn wait_alone(&self, expected: u32, bound: &futex::Timespec) -> Result<(), Errno> {
+        futex::wait(&self.0.0, futex::Flags::empty(), expected, Some(bound))
+    }
+
+    fn unless_changed(&self, from: u32) -> futex::Wait {
+        let mut wait = futex::Wait::new();
+        wait.val = from.into();
+        wait.uaddr = futex::WaitPtr::new(self.0.0.as_ptr().cast());
+        wait.flags = futex::WaitFlags::SIZE_U32;
+        wait
+    }
+
+    /// Changes the word and wakes every sleeper.
+    pub(super) fn sound(&self) {
+        self.0.fetch_add(1);
+        self.wake(i32::MAX as u32);
     }
 
     /// Exists for a fault of the models only.
@@ -117,27 +153,6 @@ impl FutexWord {
     pub(super) fn wake(&self, count: u32) {
         // Fails only for a bad address, which a reference cannot be.
         let _ = futex::wake(&self.0.0, futex::Flags::empty(), count);
-    }
-}
-
-/// The word that ends every wait: nonzero once the job has failed. Ranks only read it.
-#[repr(transparent)]
-#[derive(Default)]
-pub struct FailedWord(AtomicU32);
-
-impl FailedWord {
-    /// Whether the job has failed.
-    #[inline(always)]
-    pub fn is_set(&self) -> bool {
-        self.0.load(Relaxed) != 0
-    }
-    /// The cause as the launcher wrote it: rank + 1 of the first rank that failed, or zero.
-    pub fn cause(&self) -> u32 {
-        self.0.load(Relaxed)
-    }
-    /// Ends every wait of the job; the first cause stays.
-    pub fn set(&self, cause: u32) {
-        let _ = self.0.compare_exchange(0, cause, Relaxed, Relaxed);
     }
 }
 
@@ -155,9 +170,20 @@ pub(super) fn mem_sync(site: Site) {
     }
 }
 
+/// The time on CLOCK_MONOTONIC after that many more nanoseconds, less than a second.
+fn after(bound: futex::Timespec) -> futex::Timespec {
+    let now = rustix::time::clock_gettime(ClockId::Monotonic);
+    let nanoseconds = now.tv_nsec + bound.tv_nsec;
+    let second = 1_000_000_000;
+    futex::Timespec {
+        tv_sec: now.tv_sec + bound.tv_sec + nanoseconds / second,
+        tv_nsec: nanoseconds % second,
+    }
+}
+
 /// Nanoseconds of CLOCK_MONOTONIC, which all processes of the machine share.
 pub fn monotonic() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let now = rustix::time::clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

@@ -13,7 +13,7 @@
 //! the sleeper (store buffering). `loom_tests/tests/parking.rs` loses a wake-up, reported as a
 //! deadlock, without either.
 
-use super::{Fault, Site, Word32, machine::FutexWord, mem_sync, planted};
+use super::{FailedWord, Fault, Site, Word32, machine::FutexWord, mem_sync, planted};
 
 /// A 32-bit value and the number of waiters asleep on it. Zero bytes are its initial state.
 ///
@@ -74,19 +74,21 @@ impl ParkWord {
 
     /// Sleeps until the value changes from what it is now, unless `awake(value)` already holds.
     ///
-    /// May return early (a signal, a spurious wake-up, the bound on sleeping): callers loop.
-    pub(super) fn sleep_unless(&self, awake: impl Fn(u32) -> bool) {
+    /// May return early (a signal, a spurious wake-up, the bound on sleeping, a failure that
+    /// `failed` tells of): callers loop.
+    pub(super) fn sleep_unless(&self, failed: &FailedWord, awake: impl Fn(u32) -> bool) {
+        let heard = failed.heard();
         if !planted(Fault::SleepUnannounced) {
             self.sleepers.fetch_add(1);
         }
-        // Publishes the sleeper before the last look at `value`. Pairs with ParkWaker in
-        // `wake_all`. Fails without it: models/parking.rs, by loom_tests/tests/mutants.rs.
+        // Publishes the sleeper before the last look at `value`; pairs with ParkWaker in
+        // `wake_all`. Observes the failures that `heard` tells of; pairs with Alarm. Fails without it: models/parking.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::ParkWaiter);
         let now = self.load();
         if planted(Fault::SleepWithoutCheck) {
             self.value.wait_blindly();
         } else if !awake(now) {
-            self.value.wait(now);
+            self.value.wait(now, failed.alarm(), heard);
         }
         if !planted(Fault::SleepUnannounced) {
             self.sleepers.fetch_sub(1);

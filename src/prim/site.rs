@@ -49,6 +49,8 @@ pub enum Site {
     HeapPre,
     /// The launcher, before it says that a rank has failed: what that rank has written.
     NoticePre,
+    /// The launcher, between what it says of a failure and the alarm that wakes the sleepers.
+    Alarm,
     /// Search of a dynamic window's directory, after the grant: the entries can be read.
     LookPost,
     /// Access to attached memory, before the directory is released.
@@ -201,6 +203,8 @@ pub enum Fault {
     WakeForgotten,
     /// A change of the word wakes one sleeper instead of all.
     WakeOne,
+    /// A failure wakes nobody who sleeps.
+    AlarmForgotten,
     /// A wait does not look whether the job has failed.
     FailureIgnored,
     /// A watcher announces itself after its look, and does not look again.

@@ -24,8 +24,8 @@ events! {
     MemSync(Site):
         FencePre FencePost PostPre StartPost CompletePre WaitPost LockPost UnlockPre LockAllPost
         UnlockAllPre Flush FlushAll FlushLocal FlushLocalAll WinSync CollectivePre
-        CollectivePost AccumulatePost AccumulatePre HeapPost HeapPre NoticePre LookPost LookPre
-        AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter
+        CollectivePost AccumulatePost AccumulatePre HeapPost HeapPre NoticePre Alarm LookPost
+        LookPre AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter
         WatchPost ParkWaiter ParkWaker;
     ProcSync(ProcSync):
         FenceArrive FencePass Post Start Complete Wait LockGranted LockReleased CollectiveArrive

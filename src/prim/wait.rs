@@ -13,6 +13,8 @@ pub trait Failure {
     fn is_set(&self) -> bool;
     /// Whether that rank of the job has failed, whoever waits for it.
     fn has_failed(&self, rank: u32) -> bool;
+    /// The word whose alarm wakes whoever sleeps when either of the two may have become true.
+    fn word(&self) -> &FailedWord;
 }
 
 impl Failure for FailedWord {
@@ -21,6 +23,9 @@ impl Failure for FailedWord {
     }
     fn has_failed(&self, rank: u32) -> bool {
         self.cause() == rank + 1
+    }
+    fn word(&self) -> &FailedWord {
+        self
     }
 }
 
@@ -93,7 +98,8 @@ impl Waiter<'_> {
                 if asleep.is_none() {
                     asleep = self.account.map(Asleep::begin);
                 }
-                word.sleep_unless(|now| ready(now) || self.failed.is_set());
+                let failed = self.failed;
+                word.sleep_unless(failed.word(), |now| ready(now) || failed.is_set());
             }
             if self.patience.is_overdue(&mut tier) {
                 let changed = overdue();

@@ -17,7 +17,8 @@ const WORDS: usize = MAX_RANKS.div_ceil(64) as usize;
 pub(crate) struct Notice {
     /// The job's nonce: a file that happens to be one page long is not believed.
     nonce: Word64,
-    /// Set when the first rank has failed, and not before that is said below.
+    /// Set when the first rank has failed, and not before that is said below. Its alarm sounds at
+    /// each change of what is said here.
     failed: FailedWord,
     /// 1 while the job goes on without the ranks that have failed.
     continues: Word32,
@@ -95,7 +96,9 @@ impl NoticeBoard {
 
     /// The launcher: the job does not go on.
     pub(crate) fn end(&self) {
-        self.notice().continues.store(0);
+        let notice = self.notice();
+        notice.continues.store(0);
+        notice.failed.sound();
     }
 
     /// Whether that rank of the job has failed, as all have that there are not.
@@ -146,6 +149,10 @@ impl Scope {
 }
 
 impl Failure for Scope {
+    fn word(&self) -> &FailedWord {
+        &self.board.notice().failed
+    }
+
     fn has_failed(&self, rank: u32) -> bool {
         self.board.has_failed(rank)
     }

@@ -19,7 +19,8 @@ pub fn models() -> Vec<Model> {
         }
     }
     let first = |n| counts(n, Stop::Inside, 0);
-    models.push(Model::new("robust", "fails Inside, the first", 2, first));
+    let model = Model::new("robust", "fails Inside, the first", 2, first);
+    models.extend([model.clone().parked(), model]);
     models
 }
 
@@ -52,6 +53,9 @@ impl Failure for GoesOn<'_> {
     }
     fn has_failed(&self, rank: u32) -> bool {
         Failure::has_failed(self.0, rank)
+    }
+    fn word(&self) -> &FailedWord {
+        self.0
     }
 }
 
