@@ -34,6 +34,9 @@ pub(super) struct Description {
     detail: u64,
     /// Of a short chunk its bytes and a digest of them, which differ from rank to rank ([`guard`]).
     guard: u64,
+    /// Which meeting of the communicator it was staged for: a rank that comes out of a damaged
+    /// barrier too early finds an older one.
+    round: u64,
 }
 
 const HEAD: u64 = size_of::<Description>() as u64;
@@ -150,6 +153,10 @@ fn guard(chunk: &[u8]) -> u64 {
     hash(chunk.chunks(8).map(word)) << 16 | chunk.len() as u64
 }
 
+fn damaged() -> Error {
+    Error::Damaged { what: "what a rank has staged for the others" }
+}
+
 /// A collective under way: the right to exchange on the communicator, which one thread of a rank
 /// has at a time, from the first chunk of a call to its last.
 pub(crate) struct Collective<'a> {
@@ -252,13 +259,14 @@ impl Collective<'_> {
         let mapping = context.segment.mapping();
         let at = room.stage(Stage { rank: comm.rank(), odd });
         let mine = &mine[..mine.len().min(CHUNK)];
-        let guarded = Description { guard: guard(mine), ..*what };
+        let round = u64::from(before.number());
+        let guarded = Description { guard: guard(mine), round, ..*what };
         mapping.write(at, bytemuck::bytes_of(&guarded))?;
         mapping.write(at + HEAD, mine)?;
         let tell = |record: &WaitRecord| record.say(&comm.arrival(words, before));
         let waiter = comm.telling_waiter(self.at, &tell);
         sync::collective(words, comm.size(), &mut self.meeting.round, &waiter).map_err(lost)?;
-        staged.check(what)?;
+        staged.check(what, round)?;
         Ok(staged)
     }
 
@@ -303,11 +311,14 @@ pub(super) struct Staged<'a> {
 }
 
 impl Staged<'_> {
-    fn check(&self, ours: &Description) -> Result<()> {
+    fn check(&self, ours: &Description, round: u64) -> Result<()> {
         for other in 0..self.comm.size() {
             let mut theirs = Description::zeroed();
             self.copy(other, 0, bytemuck::bytes_of_mut(&mut theirs))?;
             let guarded = std::mem::take(&mut theirs.guard);
+            if std::mem::take(&mut theirs.round) != round {
+                return Err(damaged());
+            }
             if theirs == *ours {
                 self.check_guard(other, guarded)?;
             } else {
@@ -327,13 +338,12 @@ impl Staged<'_> {
         if guarded == 0 {
             return Ok(());
         }
-        let damaged = Error::Damaged { what: "what a rank has staged for the others" };
         let mut chunk = [0; GUARDED];
         let Some(chunk) = chunk.get_mut(..(guarded & 0xFFFF) as usize) else {
-            return Err(damaged);
+            return Err(damaged());
         };
         self.copy(rank, HEAD, chunk)?;
-        if guard(chunk) == guarded { Ok(()) } else { Err(damaged) }
+        if guard(chunk) == guarded { Ok(()) } else { Err(damaged()) }
     }
 
     /// Copies from element `first` on of the chunk that `rank` staged.

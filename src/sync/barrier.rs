@@ -1,22 +1,35 @@
 //! The barrier under `fence` and under the collectives of a communicator.
 //!
-//! One monotone word counts arrivals; a rank passes its k-th barrier once `k * ranks` arrivals
+//! One monotone word counts arrivals (in steps that no flipped bit looks like); a rank passes its k-th barrier once `k * ranks` arrivals
 //! have been counted. Every arrival is a read-modify-write of that word, so a rank that passes
 //! reads from the release sequence of every other rank's arrival (README, invariant 2).
 //!
 //! When a rank has failed, the round that it did not arrive at is given up, by whichever waiter is
 //! first; a round is passed by all ranks that live, or by none (models/agreement.rs).
 
-use super::Line;
+use super::{Line, MAX_RANKS};
 use crate::prim::{
     Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, mem_sync, planted, proc_sync,
 };
 
-/// Arrivals since the creation of the window or communicator, modulo 2³².
+/// Arrivals since the creation of the window or communicator, modulo 2³², each counted as [`STEP`].
 #[repr(C)]
 #[derive(Default)]
 pub struct BarrierWords {
     arrived: Line<ParkWord>,
+}
+
+/// What an arrival adds to the word. Not one: a bit that flips would then be some arrivals more, and
+/// a rank would pass too early. By this number any one or two bits that flip are at least 100,000
+/// arrivals, which nobody takes for a count: the barrier is passed by none, and found deadlocked.
+const STEP: u32 = 0x4869_75fb;
+/// The inverse of [`STEP`], modulo 2³².
+const PER_STEP: u32 = 0x54b3_4d33;
+const _: () = assert!(STEP.wrapping_mul(PER_STEP) == 1);
+
+/// The arrivals that a word counts.
+fn count(word: u32) -> u32 {
+    word.wrapping_mul(PER_STEP)
 }
 
 /// This rank's side of a barrier: how many arrivals complete the latest one it arrived at.
@@ -48,24 +61,30 @@ pub enum FenceKind {
 
 /// How far the count is taken back when a round is given up: out of the reach of any arrivals.
 const GIVEN_UP: u32 = 1 << 30;
+/// More than a count can differ from a rank's round: nobody is two barriers ahead of another.
+const FAR: i32 = 2 * MAX_RANKS as i32;
 
 impl Round {
+    /// How many arrivals are counted beyond those that complete this round; `None` if that cannot
+    /// be.
+    fn ahead(self, arrived: u32) -> Option<i32> {
+        let ahead = arrived.wrapping_sub(self.target) as i32;
+        (-FAR..FAR).contains(&ahead).then_some(ahead)
+    }
+
     /// Whether a count of `arrived` completes this round; `None` if that is still open.
     fn outcome(self, arrived: u32) -> Option<Result<(), JobFailed>> {
-        let ahead = |arrived: u32| arrived.wrapping_sub(self.target) as i32;
-        if ahead(arrived) >= 0 {
-            return Some(Ok(()));
-        }
-        if !self.is_given_up(arrived) {
-            return None;
+        if let Some(ahead) = self.ahead(arrived) {
+            return (ahead >= 0).then_some(Ok(()));
         }
         // An earlier round than the one given up was complete before.
-        Some(if ahead(arrived.wrapping_add(GIVEN_UP)) >= 0 { Ok(()) } else { Err(JobFailed) })
+        let ahead = self.ahead(arrived.wrapping_add(GIVEN_UP))?;
+        Some(if ahead >= 0 { Ok(()) } else { Err(JobFailed) })
     }
 
     /// Whether a round has been given up, this or the next.
     fn is_given_up(self, arrived: u32) -> bool {
-        (arrived.wrapping_sub(self.target) as i32) < -(GIVEN_UP as i32 / 2)
+        self.ahead(arrived.wrapping_add(GIVEN_UP)).is_some()
     }
 }
 
@@ -73,7 +92,11 @@ impl BarrierWords {
     /// Whether the barrier has been given up for good, as a rank sees it that is in `round`.
     #[allow(dead_code, reason = "the models stage nothing before they arrive")]
     pub fn is_given_up(&self, round: Round) -> bool {
-        round.lost || round.is_given_up(self.arrived.0.load())
+        round.lost || round.is_given_up(self.count())
+    }
+
+    fn count(&self) -> u32 {
+        count(self.arrived.0.load())
     }
 
     fn arrive(&self, ranks: u32, round: &mut Round) -> Result<(), JobFailed> {
@@ -84,12 +107,12 @@ impl BarrierWords {
         round.target = round.target.wrapping_add(ranks);
         if planted(Fault::BarrierReset) {
             round.target = ranks;
-            if self.arrived.0.add(1) + 1 == ranks {
+            if count(self.arrived.0.add(STEP)) + 1 == ranks {
                 self.arrived.0.store_and_wake(0);
             }
             return Ok(());
         }
-        let before = self.arrived.0.add(1);
+        let before = count(self.arrived.0.add(STEP));
         if before.wrapping_add(1) == round.target {
             self.arrived.0.wake_all();
         }
@@ -99,7 +122,7 @@ impl BarrierWords {
     /// Which barrier a rank waits in that came to it in round `before`, and how many have arrived.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn arrivals(&self, before: Round, ranks: u32) -> (Round, u32) {
-        let ahead = self.arrived.0.load().wrapping_sub(before.target) as i32;
+        let ahead = self.count().wrapping_sub(before.target) as i32;
         if ahead > 0 {
             let target = before.target.wrapping_add(ranks);
             return (Round { target, ..before }, ahead as u32);
@@ -124,8 +147,8 @@ impl BarrierWords {
         }
         let target = round.target.wrapping_sub(u32::from(planted(Fault::BarrierEarly)));
         let round = Round { target, ..round };
-        match waiter.until(&self.arrived.0, |arrived| round.outcome(arrived).is_some()) {
-            Ok(arrived) => round.outcome(arrived).unwrap_or(Ok(())),
+        match waiter.until(&self.arrived.0, |word| round.outcome(count(word)).is_some()) {
+            Ok(word) => round.outcome(count(word)).unwrap_or(Ok(())),
             Err(JobFailed) => self.give_up(ranks, round),
         }
     }
@@ -138,19 +161,19 @@ impl BarrierWords {
         if planted(Fault::GivesUpAlone) {
             return Err(JobFailed);
         }
-        let mut arrived = self.arrived.0.load();
+        let mut word = self.arrived.0.load();
         loop {
-            if let Some(outcome) = round.outcome(arrived) {
+            if let Some(outcome) = round.outcome(count(word)) {
                 return outcome;
             }
             let before = match planted(Fault::GivenUpStillCounts) {
-                true => arrived,
+                true => count(word),
                 false => round.target.wrapping_sub(ranks),
             };
-            let given_up = before.wrapping_sub(GIVEN_UP);
-            match self.arrived.0.replace_and_wake(arrived, given_up) {
+            let given_up = before.wrapping_sub(GIVEN_UP).wrapping_mul(STEP);
+            match self.arrived.0.replace_and_wake(word, given_up) {
                 Ok(()) => return Err(JobFailed),
-                Err(now) => arrived = now,
+                Err(now) => word = now,
             }
         }
     }
