@@ -71,7 +71,7 @@ impl Universe {
 }
 
 fn allocate(context: &Context, bytes: u64) -> std::result::Result<u64, AllocError> {
-    let block = context.segment.heap().allocate(bytes.max(1), &context.waiter())?;
+    let block = context.segment.heap().allocate(bytes.max(1), &context.excluded())?;
     for (at, n) in Heap::dirty_edges(block, bytes) {
         context.segment.mapping().clear(at, n)?;
     }
@@ -155,7 +155,7 @@ impl<T: Element> Drop for Memory<T> {
                 // A panic shall be reported in the call that it happened in.
                 let _call = (!std::thread::panicking()).then(|| context.enter(Call::FreeMem, 0));
                 // Nobody is left to tell: the job has failed, or the segment is damaged.
-                let _ = context.segment.heap().free(*block, &context.waiter());
+                let _ = context.segment.heap().free(*block, &context.excluded());
             }
         }
     }

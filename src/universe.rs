@@ -4,7 +4,9 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
-use crate::prim::{Account, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, step};
+use crate::prim::{
+    Account, Awaited, AwaitedKind, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, step,
+};
 use crate::shm::{
     AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, is_forked, notice_forks,
 };
@@ -101,6 +103,11 @@ impl Universe {
     }
 }
 
+/// All that is known to who waits before an exclusion of the library.
+fn say_excluded(record: &WaitRecord) {
+    record.say(&Awaited { kind: AwaitedKind::Exclusion, ..Awaited::default() });
+}
+
 /// What every handle of a process shares.
 pub(crate) struct Context {
     pub(crate) rank: u32,
@@ -131,7 +138,7 @@ impl Context {
     }
 
     /// How this process waits for nobody in particular.
-    #[inline]
+    #[cfg(feature = "test-hooks")]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
         self.waiter_in(&self.job)
     }
@@ -140,6 +147,20 @@ impl Context {
     #[inline]
     pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
         Waiter { rank: self.rank, failed: scope, patience: &self.patience, account: None }
+    }
+
+    /// How this process waits for one that is inside an exclusion of the library's own.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn excluded(&self) -> Waiter<'_> {
+        self.excluded_in(&self.job)
+    }
+
+    /// As [`Context::excluded`], for an exclusion between the ranks of a scope.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn excluded_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
+        self.telling_waiter(scope, Location::caller(), &say_excluded)
     }
 
     /// As [`Context::waiter_in`], in a call that the program has made at `at`; asleep, it says by

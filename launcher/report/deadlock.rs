@@ -88,7 +88,7 @@ impl Deadlock {
         let whom =
             |ranks: &[u32]| ranks.iter().map(rank).collect::<Vec<_>>().join(", which waits for ");
         if let Some(cycle) = self.cycle() {
-            return match &cycle[..] {
+            let text = match &cycle[..] {
                 [only] => format!("rank {only} waits for itself"),
                 [first, others @ ..] if cycle.len() <= WRITTEN_OUT => {
                     let others = [others, &[*first]].concat();
@@ -101,6 +101,10 @@ impl Deadlock {
                 ),
                 [] => unreachable!("a cycle has a rank"),
             };
+            let arrives =
+                |w: &Waiting| !cycle.contains(&w.rank) || w.awaited.kind == AwaitedKind::Arrival;
+            let disagree = cycle.len() > 1 && self.waiting.iter().all(arrives);
+            return text + if disagree { " (in different collectives)" } else { "" };
         }
         let who_left = |waiting: &Waiting| {
             let left = self.needs(waiting).into_iter().find(|rank| self.left.contains(rank))?;
@@ -202,6 +206,9 @@ impl Waiting {
                 Call::QueuePop => "an item".to_owned(),
                 _ => format!("a write to displacement {number} of the part of {}", rank(peer)),
             },
+            AwaitedKind::Exclusion => {
+                "another rank that is changing what the library shares".to_owned()
+            }
             AwaitedKind::Unknown => "another rank".to_owned(),
         }
     }

@@ -71,7 +71,9 @@ fn those_that_have_not_arrived_are_named_only_if_they_are_known() {
     };
     let known = two(2);
     assert!(
-        known.contains("deadlock: rank 0 waits for rank 2, which waits for rank 0;"),
+        known.contains(
+            "deadlock: rank 0 waits for rank 2, which waits for rank 0 (in different collectives);"
+        ),
         "{known}"
     );
     assert!(known.contains("\nrank 0 in fence waits for rank 2 to arrive (src/main.rs:10)"));

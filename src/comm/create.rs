@@ -239,7 +239,7 @@ impl Collective<'_> {
         });
         if blocks.is_err() && said.told.block != 0 {
             // The error that all ranks get is the one to report.
-            let _ = comm.context().segment.heap().free(said.told.block, &comm.context().waiter());
+            let _ = comm.context().segment.heap().free(said.told.block, &comm.context().excluded());
         }
         blocks
     }

@@ -92,7 +92,7 @@ impl Comm {
             |_| Error::RankFailed { at: self.place(call), failed: scope.named(), lock_of: None };
         let registry = registry(&context.segment)?;
         let wish = Wish { comm: self, call, registry, key, group };
-        let waiter = context.waiter();
+        let waiter = context.excluded();
         let in_registry = |body: &dyn Fn() -> Result<u64>| {
             registry.lock.run(REGISTRY_SITES, &waiter, |_| body()).map_err(failed)?
         };

@@ -226,6 +226,13 @@ impl Comm {
         self.context().waiter_in(&self.inner.scope)
     }
 
+    /// How this rank waits for one of them that is inside an exclusion of the library's own.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn excluded(&self) -> Waiter<'_> {
+        self.context().excluded_in(&self.inner.scope)
+    }
+
     /// As [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
     /// it waits for.
     #[inline]

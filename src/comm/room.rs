@@ -46,7 +46,7 @@ impl Room {
         context: &Context,
         members: u32,
     ) -> std::result::Result<(), AllocError> {
-        let waiter = context.waiter();
+        let waiter = context.excluded();
         let registry = registry(&context.segment)?;
         registry.lock.run(REGISTRY_SITES, &waiter, |_| {
             if self.words.left.fetch_add(1) + 1 == members {
@@ -60,7 +60,7 @@ impl Room {
 /// Takes the block of a room for `members` ranks and clears its words.
 pub(super) fn allocate(context: &Context, members: u32) -> std::result::Result<u64, AllocError> {
     let segment = &context.segment;
-    let block = segment.heap().allocate(room_bytes(members), &context.waiter())?;
+    let block = segment.heap().allocate(room_bytes(members), &context.excluded())?;
     segment.mapping().clear(block, size_of::<RoomWords>() as u64)?;
     Ok(block)
 }

@@ -283,7 +283,7 @@ impl Win {
                 &mut more
             }
         };
-        let updated = exclusion.run(sites, &self.waiter(), || {
+        let updated = exclusion.run(sites, &self.excluded(), || {
             let (into, bytes) = (elements.start * size_of::<T>(), size_of_val(values));
             // SAFETY: 1. `target` covers the elements, and `values` is as long. 2. `values` is new.
             unsafe { self.read_from(call, target, into, values.as_mut_ptr().cast(), bytes) }?;

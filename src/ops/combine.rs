@@ -282,7 +282,7 @@ impl<E: Element> Update<'_, E> {
         let Combine { win, call, .. } = *self.combine;
         let sites = (Site::AccumulatePost, Site::AccumulatePre);
         let exclusion = &win.words_of(self.target.rank).accumulate;
-        let updated = exclusion.run(sites, &win.waiter(), || match self.target.via {
+        let updated = exclusion.run(sites, &win.excluded(), || match self.target.via {
             Via::Mapped | Via::Own => {
                 pending.iter().for_each(|element| self.one_excluded(element));
                 Ok(())

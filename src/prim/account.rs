@@ -34,10 +34,13 @@ pub enum AwaitedKind {
     Notification,
     /// A write to displacement `number` of the part of `peer`.
     Value,
+    /// The library's own exclusion around the allocator, the registry of communicators or what a rank
+    /// has attached.
+    Exclusion,
 }
 
 impl AwaitedKind {
-    const ALL: [AwaitedKind; 9] = [
+    const ALL: [AwaitedKind; 10] = [
         AwaitedKind::Unknown,
         AwaitedKind::Arrival,
         AwaitedKind::Post,
@@ -47,6 +50,7 @@ impl AwaitedKind {
         AwaitedKind::LockAll,
         AwaitedKind::Notification,
         AwaitedKind::Value,
+        AwaitedKind::Exclusion,
     ];
 }
 

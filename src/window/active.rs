@@ -352,7 +352,7 @@ impl Win {
         let block = context
             .segment
             .heap()
-            .allocate(bytes, &context.waiter())
+            .allocate(bytes, &context.excluded())
             .map_err(|error| self.heap_error(Call::Post, error, bytes))?;
         let at = u32::try_from(block / TABLE_UNIT).map_err(|_| Error::NoMemory {
             at: self.place(Call::Post),

@@ -103,7 +103,7 @@ impl Win {
                     return Ok(None);
                 };
                 let length = end - start;
-                let found = directory.find(&context.segment, start, length, &self.waiter());
+                let found = directory.find(&context.segment, start, length, &self.excluded());
                 let found = found.map_err(|error| self.heap_error(call, error, 0))?;
                 let Some((region, sharing)) = found else {
                     return Ok(None);
@@ -205,7 +205,7 @@ impl Win {
         }
         let context = self.context();
         let region = Region { address, bytes, offset: context.segment.offset_of(start, bytes) };
-        directory.attach(&context.segment, region, &self.waiter()).map_err(|error| match error {
+        directory.attach(&context.segment, region, &self.excluded()).map_err(|error| match error {
             AttachError::Other(error) => self.heap_error(call, error, 0),
             AttachError::Overlaps(Region { address: other, bytes: length, .. }) => Error::Attach {
                 at: self.place(call),
@@ -233,7 +233,7 @@ impl Win {
     pub(crate) fn detach_region(&self, start: *mut u8) -> Result<()> {
         let directory = self.own_directory(Call::Detach)?;
         let context = self.context();
-        let detached = directory.detach(&context.segment, start as u64, &self.waiter());
+        let detached = directory.detach(&context.segment, start as u64, &self.excluded());
         match detached.map_err(|error: AllocError| self.heap_error(Call::Detach, error, 0))? {
             Some(_) => Ok(()),
             None => Err(Error::Attach {

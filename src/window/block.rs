@@ -33,7 +33,7 @@ pub(super) fn take(all: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -
 /// Rank 0: takes the block, clears what may hold old bytes, names it.
 fn allocate(making: &Making<'_>, plan: &Plan) -> std::result::Result<u64, AllocError> {
     let context = making.comm.context();
-    let block = context.segment.heap().allocate(plan.total, &context.waiter())?;
+    let block = context.segment.heap().allocate(plan.total, &context.excluded())?;
     step(Step::WindowTaken);
     let mapping = context.segment.mapping();
     for (at, n) in Heap::dirty_edges(block, plan.total) {

@@ -50,7 +50,7 @@ impl Win {
         let block = (self.meet.rank() == 0).then_some(self.block);
         for at in slots.into_iter().chain(directory).chain(block) {
             let heap = self.context().segment.heap();
-            heap.free(at, &self.context().waiter())
+            heap.free(at, &self.context().excluded())
                 .map_err(|error| self.heap_error(Call::WinFree, error, 0))?;
         }
         Ok(())

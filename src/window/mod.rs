@@ -212,10 +212,11 @@ impl Win {
         self.comm.context()
     }
 
-    /// How this rank waits for others of the window.
+    /// As [`Comm::excluded`].
     #[inline]
-    pub(crate) fn waiter(&self) -> Waiter<'_> {
-        self.meet.waiter()
+    #[track_caller]
+    pub(crate) fn excluded(&self) -> Waiter<'_> {
+        self.meet.excluded()
     }
 
     /// As [`Comm::telling_waiter`].

@@ -87,7 +87,7 @@ impl Win {
     fn clear_own(&self) -> Result<()> {
         let turn = std::mem::take(&mut *self.turn());
         if let Some(slots) = turn.pscw.table_block() {
-            let freed = self.context().segment.heap().free(slots, &self.context().waiter());
+            let freed = self.context().segment.heap().free(slots, &self.context().excluded());
             freed.map_err(|error| self.heap_error(Call::WinRecover, error, 0))?;
         }
         self.epochs.close_all();

@@ -149,7 +149,7 @@ pub const SHAPES: &[Shape] = &[
         options: &["--deadlock=report"],
         code: 142,
         says: &[
-            "deadlock: rank 0 waits for rank 1, which waits for rank 0; job goes on",
+            "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different collectives); job goes on",
             "rank 0 in barrier waits for rank 1 to arrive (@alarm-world)",
             "rank 1 in barrier waits for rank 0 to arrive (@alarm-other)",
             "rank 1 (* was killed by signal 14 (SIGALRM) in barrier; job ended, exit code 142",

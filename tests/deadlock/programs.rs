@@ -134,6 +134,23 @@ pub fn collective_against_fence(universe: &Universe) {
     }
 }
 
+pub fn fences_of_two_windows(universe: &Universe) {
+    let world = universe.world();
+    let (a, b) = (window(world, "a"), window(world, "b"));
+    match world.rank() {
+        0 => a.fence(FenceAssert::NONE).unwrap(), // @fence-a
+        _ => b.fence(FenceAssert::NONE).unwrap(), // @fence-b
+    }
+}
+
+pub fn fence_against_free(universe: &Universe) {
+    let (world, win) = (universe.world(), window(universe.world(), "w"));
+    match world.rank() {
+        0 => win.fence(FenceAssert::NONE).unwrap(), // @fence-not-free
+        _ => win.free().unwrap(),                   // @free-not-fence
+    }
+}
+
 pub fn origin_that_has_left(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {

@@ -17,6 +17,8 @@ const fn shape(
 
 const PAIR: &str =
     "deadlock: rank 0 waits for rank 1, which waits for rank 0; job ended, exit code 123";
+const APART: &str = "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different \
+                     collectives); job ended, exit code 123";
 const ALL_TWO: &str =
     "deadlock: all 2 ranks wait, and none can be woken by another; job ended, exit code 123";
 
@@ -117,7 +119,8 @@ pub const SHAPES: &[Shape] = &[
         3,
         fence_by_some,
         &[
-            "deadlock: rank 0 waits for rank 2, which waits for rank 0; job ended, exit code 123",
+            "deadlock: rank 0 waits for rank 2, which waits for rank 0 (in different collectives); \
+         job ended, exit code 123",
             "ranks 0 and 1 in fence on window 'halo' wait for rank 2 to arrive (@some-fence)",
             "rank 2 in barrier waits for ranks 0 and 1 to arrive (@no-fence)",
         ],
@@ -127,9 +130,29 @@ pub const SHAPES: &[Shape] = &[
         2,
         collective_against_fence,
         &[
-            PAIR,
+            APART,
             "rank 0 in allreduce waits for rank 1 to arrive (@allreduce)",
             "rank 1 in fence on window 'w' waits for rank 0 to arrive (@fence-against)",
+        ],
+    ),
+    shape(
+        "fences_of_two_windows",
+        2,
+        fences_of_two_windows,
+        &[
+            APART,
+            "rank 0 in fence on window 'a' waits for rank 1 to arrive (@fence-a)",
+            "rank 1 in fence on window 'b' waits for rank 0 to arrive (@fence-b)",
+        ],
+    ),
+    shape(
+        "fence_against_free",
+        2,
+        fence_against_free,
+        &[
+            APART,
+            "rank 0 in fence on window 'w' waits for rank 1 to arrive (@fence-not-free)",
+            "rank 1 in window free on window 'w' waits for rank 0 to arrive (@free-not-fence)",
         ],
     ),
     shape(
@@ -265,7 +288,7 @@ pub const SHAPES: &[Shape] = &[
         2,
         group_incomplete,
         &[
-            PAIR,
+            APART,
             "rank 0 in communicator create_group waits for rank 1 to arrive (@create-group)",
             "rank 1 in barrier waits for rank 0 to arrive (@no-create-group)",
         ],
@@ -275,7 +298,7 @@ pub const SHAPES: &[Shape] = &[
         2,
         window_freed_by_one,
         &[
-            PAIR,
+            APART,
             "rank 0 in window free on window 'w' waits for rank 1 to arrive (@free)",
             "rank 1 in barrier waits for rank 0 to arrive (@not-freed)",
         ],
@@ -288,7 +311,7 @@ pub const SHAPES: &[Shape] = &[
             survivors,
             &[
                 "rank 2 (* was killed by signal 9 (SIGKILL) outside the library; the others go on",
-                PAIR,
+                APART,
                 "rank 0 in barrier waits for rank 1 to arrive (@one-survivor)",
                 "rank 1 in barrier waits for rank 0 to arrive (@other-survivor)",
             ],
@@ -299,7 +322,7 @@ pub const SHAPES: &[Shape] = &[
         4,
         two_communicators,
         &[
-            "deadlock: rank 0 waits for rank 1, which waits for rank 0; job ended, exit code 123",
+            APART,
             "ranks 0 and 2 in barrier wait for ranks 1 and 3 to arrive (@one-comm)",
             "ranks 1 and 3 in barrier wait for ranks 0 and 2 to arrive (@other-comm)",
         ],
