@@ -43,11 +43,17 @@ pub fn complain(case: &Case, verdict: &Verdict) {
     }
 }
 
-/// How long it takes until all are gone, one job at a time.
+/// How long something takes, one job at a time.
 pub struct Times {
     pub what: String,
+    /// In order.
     pub times: Vec<Duration>,
     pub wrong: u64,
+}
+
+pub fn in_order(mut times: Vec<Duration>) -> Vec<Duration> {
+    times.sort_unstable();
+    times
 }
 
 /// Kills a rank of `ranks`, or the launcher, `count` times.
@@ -70,7 +76,7 @@ pub fn times(ranks: u32, blow: Option<Blow>, count: u64, choices: &mut Choices) 
         wrong += u64::from(!verdict.wrong.is_empty());
         times.extend(verdict.took);
     }
-    times.sort_unstable();
+    let times = in_order(times);
     let whom = match blow {
         None => "a rank".to_owned(),
         Some(Blow::KillGuard) => "the launcher".to_owned(),

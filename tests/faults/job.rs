@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{JoinHandle, sleep, spawn};
@@ -43,8 +43,20 @@ pub struct Seen {
     pub took: Option<Duration>,
 }
 
+/// How a job is started.
+pub struct Start<'a> {
+    pub ranks: u32,
+    pub wrapper: &'a str,
+    pub segment: &'a str,
+    /// Whether the others go on when a rank fails.
+    pub goes_on: bool,
+    pub variables: &'a [(&'a str, String)],
+    /// Whether nobody will read its standard output in the end.
+    pub closes: bool,
+}
+
 /// A job at work.
-struct Job {
+pub struct Job {
     child: Child,
     pidfd: OwnedFd,
     mark: String,
@@ -54,6 +66,8 @@ struct Job {
     stderr: JoinHandle<String>,
     /// The processes that say that they are about to fail.
     faults: Receiver<Pid>,
+    /// The lines of its standard output.
+    pub lines: Receiver<String>,
 }
 
 /// Runs a case and judges it.
@@ -63,7 +77,8 @@ pub fn run(case: &Case) -> Verdict {
 
 /// The lines of a job in which the ranks say what they have passed.
 pub fn record(ranks: u32) -> String {
-    let mut job = Job::start(ranks, "plain", "memfd", &[(WALK, "record".to_owned())], false);
+    let variables = &[(WALK, "record".to_owned())];
+    let mut job = Job::start(&Start { ranks, variables, ..Start::plain() });
     let hangs = job.await_end(HANG);
     assert!(hangs.is_none(), "a recording job of {ranks} ranks hangs:\n{}", hangs.unwrap());
     let status = job.child.wait().expect("rmarun can be waited for");
@@ -88,7 +103,9 @@ fn seen(case: &Case) -> Seen {
             _ => ((WALK, "endless".to_owned()), false),
         },
     };
-    let mut job = Job::start(case.ranks, case.wrapper, case.segment, &[variable], closes);
+    let Case { ranks, wrapper, segment, .. } = *case;
+    let variables = &[variable];
+    let mut job = Job::start(&Start { ranks, wrapper, segment, goes_on: false, variables, closes });
     let (mut rank, mut blow) = (None, None);
     match case.what {
         What::Site { action: "stop", .. } => job.let_go_on(),
@@ -105,19 +122,22 @@ fn seen(case: &Case) -> Seen {
     job.finish(rank, blow)
 }
 
+impl Start<'_> {
+    pub fn plain() -> Start<'static> {
+        let (wrapper, segment) = ("plain", "memfd");
+        Start { ranks: 0, wrapper, segment, goes_on: false, variables: &[], closes: false }
+    }
+}
+
 impl Job {
-    fn start(
-        ranks: u32,
-        wrapper: &str,
-        segment: &str,
-        variables: &[(&str, String)],
-        closes: bool,
-    ) -> Job {
+    pub fn start(start: &Start<'_>) -> Job {
+        let Start { ranks, wrapper, segment, goes_on, variables, closes } = *start;
         static JOBS: AtomicUsize = AtomicUsize::new(0);
         let mark = format!("faults-{}-{}", std::process::id(), JOBS.fetch_add(1, Relaxed));
         let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
         let kind = if segment == "named" { mark.as_str() } else { segment };
-        command.args(["-n", &ranks.to_string(), "--segment", kind, "--"]);
+        let on_failure = if goes_on { "--on-failure=continue" } else { "--on-failure=end" };
+        command.args(["-n", &ranks.to_string(), "--segment", kind, on_failure, "--"]);
         match wrapper {
             "shell" => command.args(["sh", "-c", "\"$@\"; exit $?", "sh"]),
             "env" => command.args(["env", "LC_ALL=C"]),
@@ -135,16 +155,14 @@ impl Job {
         let (say, faults) = channel();
         let stderr = child.stderr.take().expect("a pipe");
         let stderr = spawn(move || lines(stderr, |line| tell(&say, line)));
+        let (pass_on, said) = channel();
         let stdout = (!closes).then(|| {
-            let mut stdout = child.stdout.take().expect("a pipe");
-            spawn(move || {
-                let mut bytes = Vec::new();
-                let _ = stdout.read_to_end(&mut bytes);
-                String::from_utf8_lossy(&bytes).into_owned()
-            })
+            let stdout = child.stdout.take().expect("a pipe");
+            // In most jobs nobody listens before the end.
+            spawn(move || lines(stdout, |line| drop(pass_on.send(line.to_owned()))))
         });
         let name = (segment == "named").then(|| PathBuf::from("/dev/shm").join(&mark));
-        Job { child, pidfd, mark, name, started, stdout, stderr, faults }
+        Job { child, pidfd, mark, name, started, stdout, stderr, faults, lines: said }
     }
 
     fn guard(&self) -> Pid {
@@ -237,7 +255,7 @@ impl Job {
         Some(now)
     }
 
-    fn finish(mut self, mut rank: Option<u32>, blow: Option<Instant>) -> Seen {
+    pub fn finish(mut self, mut rank: Option<u32>, blow: Option<Instant>) -> Seen {
         let hangs = self.await_end(HANG);
         let ended = Instant::now();
         let status = self.child.wait().expect("rmarun can be waited for");
@@ -294,7 +312,7 @@ fn tell(faults: &Sender<Pid>, line: &str) {
     }
 }
 
-fn lines(source: ChildStderr, each: impl Fn(&str)) -> String {
+fn lines(source: impl Read, each: impl Fn(&str)) -> String {
     let mut all = String::new();
     for line in BufReader::new(source).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line).into_owned();

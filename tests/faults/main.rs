@@ -10,7 +10,9 @@
 //! cargo test --all-features --test faults                                     the short form
 //! cargo test --all-features --test faults -- --ignored --nocapture slice      500 faults and more
 //! cargo test --all-features --test faults -- --ignored --nocapture full       10,000 and more
-//! cargo test --all-features --test faults -- --ignored --nocapture times      until all are gone
+//! cargo test --all-features --test faults -- --ignored --nocapture times      until all are gone, and
+//!                                                                             until all know
+//! cargo test --all-features --test faults -- --ignored --nocapture news       until all know
 //! ONESIDED_TEST_CASE='…' cargo test --all-features --test faults -- --ignored --nocapture one_case
 //! ```
 //!
@@ -26,6 +28,7 @@ mod case;
 mod choices;
 mod job;
 mod judge;
+mod news;
 mod plan;
 mod processes;
 #[path = "../support/signals.rs"]
@@ -60,6 +63,10 @@ fn rank() {
             say(&format!("\n{}", passed.into_iter().map(line).collect::<String>()));
         }
         Ok("endless") => endless(|_| ()),
+        Ok(task) if task.starts_with(news::AWAIT) => {
+            let victim = task[news::AWAIT.len()..].parse().expect("the number of a rank");
+            news::rank(&Universe::init().expect("a rank joins its job"), victim);
+        }
         Ok("chatty") => endless(|round| say(&format!("round {round}\n"))),
         _ => once(),
     }
@@ -172,7 +179,19 @@ fn times() {
     let large = [(64, None, 100), (64, guard, 50), (64, supervisor, 50)];
     let run = |(ranks, blow, count)| campaign::times(ranks, blow, count, &mut choices);
     let all: Vec<_> = series.into_iter().chain(large).map(run).collect();
-    println!("\n{}", table::write_times(&all));
+    println!("\n{}", table::write_times("until all are gone", &all));
+    assert!(all.iter().all(|times| times.wrong == 0), "see above");
+    news();
+}
+
+/// How soon those who live know of a death in which call, one job at a time.
+#[test]
+#[ignore = "240 deaths, one after another"]
+fn news() {
+    let mut choices = Choices(fresh_seed());
+    let mut all = news::times(8, 200, &mut choices);
+    all.extend(news::times(64, 40, &mut choices));
+    println!("\n{}", table::write_times("until survivors know, by call", &all));
     assert!(all.iter().all(|times| times.wrong == 0), "see above");
 }
 

@@ -131,9 +131,9 @@ impl fmt::Display for Table {
     }
 }
 
-/// The table of times.
-pub fn write_times(all: &[Times]) -> String {
-    let mut text = "| until all are gone, in ms | times | p50 | p99 | most | wrong |\n".to_owned();
+/// A table of times of `what`.
+pub fn write_times(what: &str, all: &[Times]) -> String {
+    let mut text = format!("| {what}, in ms | times | p50 | p99 | most | wrong |\n");
     text += "| --- | ---: | ---: | ---: | ---: | ---: |\n";
     for Times { what, times, wrong } in all {
         let at = |part: f64| {
