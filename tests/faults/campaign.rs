@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs the cases, `at_once` of them at a time; says at once what fails.
-pub fn run(cases: &[Case], at_once: usize) -> Table {
-    let (next, table) = (AtomicUsize::new(0), Mutex::new(Table::new()));
+/// Runs the cases, `at_once` of them at a time; says at once what fails. The tables of the jobs that
+/// end, and of those that go on.
+pub fn run(cases: &[Case], at_once: usize) -> [Table; 2] {
+    let (next, tables) = (AtomicUsize::new(0), Mutex::new([false, true].map(Table::new)));
     let (began, total) = (Instant::now(), cases.len());
     thread::scope(|scope| {
         for _ in 0..at_once {
@@ -20,16 +21,17 @@ pub fn run(cases: &[Case], at_once: usize) -> Table {
                 while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
                     let verdict = job::run(case);
                     complain(case, &verdict);
-                    let mut table = table.lock().expect("no other worker has failed");
-                    table.add(case, &verdict);
-                    if table.runs % 500 == 0 {
-                        println!("{} of {total} after {:?}", table.runs, began.elapsed());
+                    let mut tables = tables.lock().expect("no other worker has failed");
+                    tables[usize::from(case.goes_on)].add(case, &verdict);
+                    let runs: u64 = tables.iter().map(|table| table.runs).sum();
+                    if runs.is_multiple_of(500) {
+                        println!("{runs} of {total} after {:?}", began.elapsed());
                     }
                 }
             });
         }
     });
-    table.into_inner().expect("no worker has failed")
+    tables.into_inner().expect("no worker has failed")
 }
 
 /// Says what is wrong, and how to have it again.
@@ -70,7 +72,7 @@ pub fn times(ranks: u32, blow: Option<Blow>, count: u64, choices: &mut Choices) 
             What::Launcher { blow, .. } => What::Launcher { blow, micros },
             _ => What::Rank { rank: choices.below(ranks.into()) as u32, micros },
         };
-        let case = Case { ranks, wrapper: "plain", segment: "memfd", what };
+        let case = Case { ranks, wrapper: "plain", segment: "memfd", goes_on: false, what };
         let verdict = job::run(&case);
         complain(&case, &verdict);
         wrong += u64::from(!verdict.wrong.is_empty());

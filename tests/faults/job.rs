@@ -1,8 +1,9 @@
 //! Runs one case, and looks at everything that it must and must not leave.
 
-use crate::case::{Blow, Case, What};
+use crate::case::{self, Blow, Case, What};
 use crate::judge::{self, Verdict};
 use crate::processes::{self, MARK};
+use crate::trip::PHASES;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// What the ranks of a job do.
 pub const WALK: &str = "ONESIDED_TEST_WALK";
+/// So, in a job that goes on; how many deaths to await follows.
+pub const SURVIVE: &str = "survive ";
 const FAULT: &str = "ONESIDED_FAULT";
 /// A job that takes longer hangs.
 const HANG: Duration = Duration::from_secs(10);
@@ -75,16 +78,18 @@ pub fn run(case: &Case) -> Verdict {
     judge::verdict(case, &seen(case))
 }
 
-/// The lines of a job in which the ranks say what they have passed.
-pub fn record(ranks: u32) -> String {
-    let variables = &[(WALK, "record".to_owned())];
-    let mut job = Job::start(&Start { ranks, variables, ..Start::plain() });
-    let hangs = job.await_end(HANG);
-    assert!(hangs.is_none(), "a recording job of {ranks} ranks hangs:\n{}", hangs.unwrap());
-    let status = job.child.wait().expect("rmarun can be waited for");
-    let text = job.stdout.take().map_or_else(String::new, join);
-    assert!(status.success(), "{status}: {text}\n{}", join(job.stderr));
-    text
+/// The lines of a job in which the ranks do `task` and say what they have passed; rank `dies`, if
+/// one is given, must fail.
+pub fn record(task: &str, ranks: u32, dies: Option<&str>) -> String {
+    let fault = dies.map(|fault| (FAULT, fault.to_owned()));
+    let variables: Vec<_> = fault.into_iter().chain([(WALK, task.to_owned())]).collect();
+    let goes_on = dies.is_some();
+    let start = Start { ranks, goes_on, variables: &variables, ..Start::plain() };
+    let seen = Job::start(&start).finish(None, None);
+    let (out, err) = (&seen.stdout, &seen.stderr);
+    assert!(seen.hangs.is_none(), "a recording job of {ranks} ranks hangs:\n{out}{err}");
+    assert_eq!(seen.status.success(), dies.is_none(), "{}: {out}{err}", seen.status);
+    seen.stdout
 }
 
 fn join(text: JoinHandle<String>) -> String {
@@ -92,34 +97,53 @@ fn join(text: JoinHandle<String>) -> String {
 }
 
 fn seen(case: &Case) -> Seen {
-    let (variable, closes) = match &case.what {
-        What::Site { rank, site, nth, action } => {
-            ((FAULT, format!("{rank}:{site}:{nth}:{action}")), false)
-        }
-        What::Several { faults } => ((FAULT, faults.clone()), false),
-        What::Rank { .. } => ((WALK, "endless".to_owned()), false),
-        What::Launcher { blow, .. } => match blow {
-            Blow::CloseOutput => ((WALK, "chatty".to_owned()), true),
-            _ => ((WALK, "endless".to_owned()), false),
-        },
-    };
-    let Case { ranks, wrapper, segment, .. } = *case;
-    let variables = &[variable];
-    let mut job = Job::start(&Start { ranks, wrapper, segment, goes_on: false, variables, closes });
+    let Case { ranks, wrapper, segment, goes_on, .. } = *case;
+    let variables = &variables(case);
+    let closes = matches!(case.what, What::Launcher { blow: Blow::CloseOutput, .. });
+    let mut job = Job::start(&Start { ranks, wrapper, segment, goes_on, variables, closes });
     let (mut rank, mut blow) = (None, None);
-    match case.what {
+    match &case.what {
         What::Site { action: "stop", .. } => job.let_go_on(),
         What::Site { .. } | What::Several { .. } => {}
         What::Rank { micros, .. } => {
-            job.sleep_until(micros);
+            job.sleep_until(*micros);
             (rank, blow) = job.kill_rank(case);
         }
+        What::Ranks { kills } => {
+            for (rank, micros) in case::kills(kills) {
+                job.sleep_until(micros);
+                blow = job.kill_named(rank).or(blow);
+            }
+        }
         What::Launcher { blow: how, micros } => {
-            job.sleep_until(micros);
-            blow = job.strike(how, micros);
+            job.sleep_until(*micros);
+            blow = job.strike(*how, *micros);
         }
     }
     job.finish(rank, blow)
+}
+
+/// What the ranks are told.
+fn variables(case: &Case) -> Vec<(&'static str, String)> {
+    let survive = |deaths: usize| (WALK, format!("{SURVIVE}{deaths}"));
+    let goes_on = case.goes_on;
+    match &case.what {
+        What::Site { rank, site, nth, action } => {
+            let fault = (FAULT, format!("{rank}:{site}:{nth}:{action}"));
+            goes_on.then(|| survive(0)).into_iter().chain([fault]).collect()
+        }
+        What::Several { faults } => {
+            let (phases, faults): (Vec<&str>, Vec<&str>) =
+                faults.split(',').partition(|fault| fault.contains('/'));
+            let faults = [(FAULT, faults.join(",")), (PHASES, phases.join(","))];
+            let given = faults.into_iter().filter(|(_, list)| !list.is_empty());
+            goes_on.then(|| survive(0)).into_iter().chain(given).collect()
+        }
+        What::Rank { .. } if goes_on => vec![survive(1)],
+        What::Ranks { kills } => vec![survive(case::kills(kills).count())],
+        What::Launcher { blow: Blow::CloseOutput, .. } => vec![(WALK, "chatty".to_owned())],
+        What::Rank { .. } | What::Launcher { .. } => vec![(WALK, "endless".to_owned())],
+    }
 }
 
 impl Start<'_> {
@@ -232,6 +256,15 @@ impl Job {
         let named = processes::rank_of(victim);
         let now = Instant::now();
         (named, kill(victim, Signal::SIGKILL).is_ok().then_some(now))
+    }
+
+    /// SIGKILL of that rank, once it runs the ranks' program.
+    fn kill_named(&self, rank: u32) -> Option<Instant> {
+        let supervisor = self.supervisor()?;
+        let is_it = |pid: &Pid| processes::rank_of(*pid) == Some(rank);
+        let victim = self.wait_for(|| processes::children(supervisor).into_iter().find(is_it))?;
+        let now = Instant::now();
+        kill(victim, Signal::SIGKILL).is_ok().then_some(now)
     }
 
     fn strike(&mut self, blow: Blow, seed: u64) -> Option<Instant> {
