@@ -7,7 +7,7 @@
 //! Hidden from the public documentation: it is a contract between two halves of one package.
 
 #[cfg(feature = "test-hooks")]
-mod fault;
+pub(crate) mod fault;
 mod observe;
 
 use crate::error::{Error, Result};

@@ -119,6 +119,7 @@ pub mod assertions {
 /// Test builds only: what the calling rank synchronises, and how to hold it up there.
 #[cfg(feature = "test-hooks")]
 pub mod hooks {
+    pub use crate::launch::fault::arm as arm_fault;
     pub use crate::prim::hooks::{Event, delay, name_of, names, record};
     pub use crate::prim::{ProcSync, Site, Step};
 }

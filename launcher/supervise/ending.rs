@@ -18,6 +18,8 @@ const KILL_EVERY: Duration = Duration::from_millis(10);
 /// How long SIGKILL may take before the launcher gives up on a process (one that hangs in the
 /// kernel, or belongs to another user).
 const KILL_LIMIT: Duration = Duration::from_secs(2);
+/// How often a loss is tried to be told that could not be told at once.
+const TELL_EVERY: Duration = Duration::from_millis(10);
 /// How long the last word waits for the ranks' output to be passed on.
 const TELL_AFTER: Duration = Duration::from_millis(500);
 /// A signal is a second one only after this time: one Ctrl-C may come from the terminal and from
@@ -43,6 +45,9 @@ impl Supervisor<'_> {
     /// When something becomes due without anything happening.
     pub fn timeout(&self) -> Option<Duration> {
         match self.phase {
+            Phase::Running if !self.notes.is_empty() => {
+                Some(self.deadlocks.due_in().min(TELL_EVERY))
+            }
             Phase::Running
                 if self.ranks.iter().any(|rank| left_unjoined(rank) && !rank.is_missed) =>
             {
@@ -84,11 +89,17 @@ impl Supervisor<'_> {
             return self.end(cause);
         }
         self.job.fail(rank);
-        let word = cause.loss(&self.program, self.joined(), self.options.ranks);
-        if !self.output.say(&[&word]) {
-            self.notes.push(word);
-        }
+        self.notes.push(cause.loss(&self.program, self.joined(), self.options.ranks));
+        self.tell_losses();
         self.lost.get_or_insert((cause, 0)).1 += 1;
+    }
+
+    /// Says which ranks have failed, in that order; later, if a relay is writing just now.
+    fn tell_losses(&mut self) {
+        let messages: Vec<&str> = self.notes.iter().map(String::as_str).collect();
+        if !messages.is_empty() && self.output.say(&messages) {
+            self.notes.clear();
+        }
     }
 
     /// Takes note of the first cause, and asks all processes to end.
@@ -130,6 +141,7 @@ impl Supervisor<'_> {
     /// Goes on with what has become due; the exit code when all is done.
     pub fn step(&mut self) -> Option<u8> {
         if let Phase::Running = self.phase {
+            self.tell_losses();
             self.look_for_strangers();
             self.look_for_deadlock();
             if self.all_ended() && self.cause.is_none() {

@@ -310,4 +310,14 @@ impl Comm {
         let raised = self.context().waiter().until(&signals[number], |raised| raised >= times);
         raised.expect("the job goes on");
     }
+
+    /// As [`Comm::await_signal`], for a signal that all ranks of this communicator raise together.
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`]
+    pub fn await_signal_of_members(&self, number: usize, times: u32) -> Result<()> {
+        let signals = self.context().segment.signals().expect("the layout has signals");
+        let raised = self.waiter().until(&signals[number], |raised| raised >= times);
+        raised.map(drop).map_err(|failed| self.rank_failed(failed, self.place(Call::None)))
+    }
 }

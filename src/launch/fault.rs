@@ -39,8 +39,12 @@ struct Wish {
     action: Action,
 }
 
-/// Sets the trap of this rank, if there is one among the wishes.
-pub(super) fn arm(rank: u32, wishes: &str) -> Result<(), String> {
+/// Sets the trap of this rank, if there is one among the wishes; counts from now on. The first trap of a
+/// process stays.
+///
+/// # Errors
+/// What is wrong with the wishes.
+pub fn arm(rank: u32, wishes: &str) -> Result<(), String> {
     let wishes: Vec<Wish> = wishes.split(',').map(read).collect::<Result<_, _>>()?;
     if let Some(wish) = wishes.iter().find(|wish| wish.rank == rank).copied() {
         set_trap(wish.at, wish.nth, move || wish.action.run(rank));

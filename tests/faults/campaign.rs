@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs the cases, `at_once` of them at a time; says at once what fails.
-pub fn run(cases: &[Case], at_once: usize) -> Table {
-    let (next, table) = (AtomicUsize::new(0), Mutex::new(Table::new()));
+/// Runs the cases, `at_once` of them at a time; says at once what fails. The tables of the jobs that
+/// end, and of those that go on.
+pub fn run(cases: &[Case], at_once: usize) -> [Table; 2] {
+    let (next, tables) = (AtomicUsize::new(0), Mutex::new([false, true].map(Table::new)));
     let (began, total) = (Instant::now(), cases.len());
     thread::scope(|scope| {
         for _ in 0..at_once {
@@ -20,16 +21,17 @@ pub fn run(cases: &[Case], at_once: usize) -> Table {
                 while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
                     let verdict = job::run(case);
                     complain(case, &verdict);
-                    let mut table = table.lock().expect("no other worker has failed");
-                    table.add(case, &verdict);
-                    if table.runs % 500 == 0 {
-                        println!("{} of {total} after {:?}", table.runs, began.elapsed());
+                    let mut tables = tables.lock().expect("no other worker has failed");
+                    tables[usize::from(case.goes_on)].add(case, &verdict);
+                    let runs: u64 = tables.iter().map(|table| table.runs).sum();
+                    if runs.is_multiple_of(500) {
+                        println!("{runs} of {total} after {:?}", began.elapsed());
                     }
                 }
             });
         }
     });
-    table.into_inner().expect("no worker has failed")
+    tables.into_inner().expect("no worker has failed")
 }
 
 /// Says what is wrong, and how to have it again.
@@ -43,11 +45,17 @@ pub fn complain(case: &Case, verdict: &Verdict) {
     }
 }
 
-/// How long it takes until all are gone, one job at a time.
+/// How long something takes, one job at a time.
 pub struct Times {
     pub what: String,
+    /// In order.
     pub times: Vec<Duration>,
     pub wrong: u64,
+}
+
+pub fn in_order(mut times: Vec<Duration>) -> Vec<Duration> {
+    times.sort_unstable();
+    times
 }
 
 /// Kills a rank of `ranks`, or the launcher, `count` times.
@@ -64,13 +72,13 @@ pub fn times(ranks: u32, blow: Option<Blow>, count: u64, choices: &mut Choices) 
             What::Launcher { blow, .. } => What::Launcher { blow, micros },
             _ => What::Rank { rank: choices.below(ranks.into()) as u32, micros },
         };
-        let case = Case { ranks, wrapper: "plain", segment: "memfd", what };
+        let case = Case { ranks, wrapper: "plain", segment: "memfd", goes_on: false, what };
         let verdict = job::run(&case);
         complain(&case, &verdict);
         wrong += u64::from(!verdict.wrong.is_empty());
         times.extend(verdict.took);
     }
-    times.sort_unstable();
+    let times = in_order(times);
     let whom = match blow {
         None => "a rank".to_owned(),
         Some(Blow::KillGuard) => "the launcher".to_owned(),

@@ -4,6 +4,8 @@ use std::fmt;
 
 /// What a rank does to itself at a site; the names are those of `ONESIDED_FAULT`.
 pub const ACTIONS: [&str; 7] = ["kill", "abort", "segv", "exit0", "panic", "oom", "stop"];
+/// Those of a job that goes on: the others end a process in one of these ways, or not at all.
+pub const LOSSES: [&str; 4] = ["kill", "abort", "exit0", "panic"];
 
 /// What happens to the launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,14 +37,20 @@ pub const WRAPPERS: [&str; 3] = ["plain", "env", "shell"];
 
 pub const SEGMENTS: [&str; 3] = ["memfd", "posix", "named"];
 
+/// What becomes of the job.
+const MODES: [&str; 2] = ["ends", "goes-on"];
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// Rank `rank` does `action` when it comes to `site` the `nth` time.
     Site { rank: u32, site: String, nth: u64, action: &'static str },
-    /// Several ranks kill themselves: a list of `rank:site:nth:kill`, with commas.
+    /// Several ranks fail: a list of `rank:site:nth:action`, with commas; with `phase/` before a site,
+    /// it is counted from the beginning of that phase of a job that goes on.
     Several { faults: String },
     /// SIGKILL of a rank so many microseconds after the start.
     Rank { rank: u32, micros: u64 },
+    /// In a job that goes on, SIGKILL of several: a list of `rank@micros`, with commas.
+    Ranks { kills: String },
     /// A blow to the launcher so many microseconds after the start.
     Launcher { blow: Blow, micros: u64 },
 }
@@ -52,18 +60,22 @@ pub struct Case {
     pub ranks: u32,
     pub wrapper: &'static str,
     pub segment: &'static str,
+    /// Whether the job goes on without the ranks that fail.
+    pub goes_on: bool,
     pub what: What,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {} ", self.ranks, self.wrapper, self.segment)?;
+        let mode = MODES[usize::from(self.goes_on)];
+        write!(f, "{} {} {} {mode} ", self.ranks, self.wrapper, self.segment)?;
         match &self.what {
             What::Site { rank, site, nth, action } => {
                 write!(f, "site {rank}:{site}:{nth}:{action}")
             }
             What::Several { faults } => write!(f, "several {faults}"),
             What::Rank { rank, micros } => write!(f, "rank {rank} {micros}"),
+            What::Ranks { kills } => write!(f, "ranks {kills}"),
             What::Launcher { blow, micros } => {
                 write!(f, "launcher {} {micros}", name_of(*blow))
             }
@@ -81,8 +93,8 @@ pub fn read(text: &str) -> Option<Case> {
         names.iter().find(|one| **one == name).copied()
     };
     let words: Vec<&str> = text.split_whitespace().collect();
-    let (ranks, wrapper, segment) = (words.first()?, words.get(1)?, words.get(2)?);
-    let what = match words[3..] {
+    let [ranks, wrapper, segment, mode, _, ..] = words[..] else { return None };
+    let what = match words[4..] {
         ["site", fault] => {
             let [rank, site, nth, action] = fault.split(':').collect::<Vec<_>>()[..] else {
                 return None;
@@ -91,6 +103,7 @@ pub fn read(text: &str) -> Option<Case> {
             What::Site { rank, site: site.to_owned(), nth, action: known(&ACTIONS, action)? }
         }
         ["several", faults] => What::Several { faults: faults.to_owned() },
+        ["ranks", kills] => What::Ranks { kills: kills.to_owned() },
         ["rank", rank, micros] => {
             What::Rank { rank: rank.parse().ok()?, micros: micros.parse().ok()? }
         }
@@ -104,6 +117,15 @@ pub fn read(text: &str) -> Option<Case> {
         ranks: ranks.parse().ok()?,
         wrapper: known(&WRAPPERS, wrapper)?,
         segment: known(&SEGMENTS, segment)?,
+        goes_on: MODES.iter().position(|one| *one == mode)? == 1,
         what,
+    })
+}
+
+/// The list of [`What::Ranks`].
+pub fn kills(text: &str) -> impl Iterator<Item = (u32, u64)> {
+    text.split(',').filter_map(|kill| {
+        let (rank, micros) = kill.split_once('@')?;
+        Some((rank.parse().ok()?, micros.parse().ok()?))
     })
 }

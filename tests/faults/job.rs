@@ -1,8 +1,9 @@
 //! Runs one case, and looks at everything that it must and must not leave.
 
-use crate::case::{Blow, Case, What};
+use crate::case::{self, Blow, Case, What};
 use crate::judge::{self, Verdict};
 use crate::processes::{self, MARK};
+use crate::trip::PHASES;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -11,7 +12,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{JoinHandle, sleep, spawn};
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// What the ranks of a job do.
 pub const WALK: &str = "ONESIDED_TEST_WALK";
+/// So, in a job that goes on; how many deaths to await follows.
+pub const SURVIVE: &str = "survive ";
 const FAULT: &str = "ONESIDED_FAULT";
 /// A job that takes longer hangs.
 const HANG: Duration = Duration::from_secs(10);
@@ -43,8 +46,20 @@ pub struct Seen {
     pub took: Option<Duration>,
 }
 
+/// How a job is started.
+pub struct Start<'a> {
+    pub ranks: u32,
+    pub wrapper: &'a str,
+    pub segment: &'a str,
+    /// Whether the others go on when a rank fails.
+    pub goes_on: bool,
+    pub variables: &'a [(&'a str, String)],
+    /// Whether nobody will read its standard output in the end.
+    pub closes: bool,
+}
+
 /// A job at work.
-struct Job {
+pub struct Job {
     child: Child,
     pidfd: OwnedFd,
     mark: String,
@@ -54,6 +69,8 @@ struct Job {
     stderr: JoinHandle<String>,
     /// The processes that say that they are about to fail.
     faults: Receiver<Pid>,
+    /// The lines of its standard output.
+    pub lines: Receiver<String>,
 }
 
 /// Runs a case and judges it.
@@ -61,15 +78,18 @@ pub fn run(case: &Case) -> Verdict {
     judge::verdict(case, &seen(case))
 }
 
-/// The lines of a job in which the ranks say what they have passed.
-pub fn record(ranks: u32) -> String {
-    let mut job = Job::start(ranks, "plain", "memfd", &[(WALK, "record".to_owned())], false);
-    let hangs = job.await_end(HANG);
-    assert!(hangs.is_none(), "a recording job of {ranks} ranks hangs:\n{}", hangs.unwrap());
-    let status = job.child.wait().expect("rmarun can be waited for");
-    let text = job.stdout.take().map_or_else(String::new, join);
-    assert!(status.success(), "{status}: {text}\n{}", join(job.stderr));
-    text
+/// The lines of a job in which the ranks do `task` and say what they have passed; rank `dies`, if
+/// one is given, must fail.
+pub fn record(task: &str, ranks: u32, dies: Option<&str>) -> String {
+    let fault = dies.map(|fault| (FAULT, fault.to_owned()));
+    let variables: Vec<_> = fault.into_iter().chain([(WALK, task.to_owned())]).collect();
+    let goes_on = dies.is_some();
+    let start = Start { ranks, goes_on, variables: &variables, ..Start::plain() };
+    let seen = Job::start(&start).finish(None, None);
+    let (out, err) = (&seen.stdout, &seen.stderr);
+    assert!(seen.hangs.is_none(), "a recording job of {ranks} ranks hangs:\n{out}{err}");
+    assert_eq!(seen.status.success(), dies.is_none(), "{}: {out}{err}", seen.status);
+    seen.stdout
 }
 
 fn join(text: JoinHandle<String>) -> String {
@@ -77,47 +97,71 @@ fn join(text: JoinHandle<String>) -> String {
 }
 
 fn seen(case: &Case) -> Seen {
-    let (variable, closes) = match &case.what {
-        What::Site { rank, site, nth, action } => {
-            ((FAULT, format!("{rank}:{site}:{nth}:{action}")), false)
-        }
-        What::Several { faults } => ((FAULT, faults.clone()), false),
-        What::Rank { .. } => ((WALK, "endless".to_owned()), false),
-        What::Launcher { blow, .. } => match blow {
-            Blow::CloseOutput => ((WALK, "chatty".to_owned()), true),
-            _ => ((WALK, "endless".to_owned()), false),
-        },
-    };
-    let mut job = Job::start(case.ranks, case.wrapper, case.segment, &[variable], closes);
+    let Case { ranks, wrapper, segment, goes_on, .. } = *case;
+    let variables = &variables(case);
+    let closes = matches!(case.what, What::Launcher { blow: Blow::CloseOutput, .. });
+    let mut job = Job::start(&Start { ranks, wrapper, segment, goes_on, variables, closes });
     let (mut rank, mut blow) = (None, None);
-    match case.what {
+    match &case.what {
         What::Site { action: "stop", .. } => job.let_go_on(),
         What::Site { .. } | What::Several { .. } => {}
         What::Rank { micros, .. } => {
-            job.sleep_until(micros);
+            job.sleep_until(*micros);
             (rank, blow) = job.kill_rank(case);
         }
+        What::Ranks { kills } => {
+            for (rank, micros) in case::kills(kills) {
+                job.sleep_until(micros);
+                blow = job.kill_named(rank).or(blow);
+            }
+        }
         What::Launcher { blow: how, micros } => {
-            job.sleep_until(micros);
-            blow = job.strike(how, micros);
+            job.sleep_until(*micros);
+            blow = job.strike(*how, *micros);
         }
     }
     job.finish(rank, blow)
 }
 
+/// What the ranks are told.
+fn variables(case: &Case) -> Vec<(&'static str, String)> {
+    let survive = |deaths: usize| (WALK, format!("{SURVIVE}{deaths}"));
+    let goes_on = case.goes_on;
+    match &case.what {
+        What::Site { rank, site, nth, action } => {
+            let fault = (FAULT, format!("{rank}:{site}:{nth}:{action}"));
+            goes_on.then(|| survive(0)).into_iter().chain([fault]).collect()
+        }
+        What::Several { faults } => {
+            let (phases, faults): (Vec<&str>, Vec<&str>) =
+                faults.split(',').partition(|fault| fault.contains('/'));
+            let faults = [(FAULT, faults.join(",")), (PHASES, phases.join(","))];
+            let given = faults.into_iter().filter(|(_, list)| !list.is_empty());
+            goes_on.then(|| survive(0)).into_iter().chain(given).collect()
+        }
+        What::Rank { .. } if goes_on => vec![survive(1)],
+        What::Ranks { kills } => vec![survive(case::kills(kills).count())],
+        What::Launcher { blow: Blow::CloseOutput, .. } => vec![(WALK, "chatty".to_owned())],
+        What::Rank { .. } | What::Launcher { .. } => vec![(WALK, "endless".to_owned())],
+    }
+}
+
+impl Start<'_> {
+    pub fn plain() -> Start<'static> {
+        let (wrapper, segment) = ("plain", "memfd");
+        Start { ranks: 0, wrapper, segment, goes_on: false, variables: &[], closes: false }
+    }
+}
+
 impl Job {
-    fn start(
-        ranks: u32,
-        wrapper: &str,
-        segment: &str,
-        variables: &[(&str, String)],
-        closes: bool,
-    ) -> Job {
+    pub fn start(start: &Start<'_>) -> Job {
+        let Start { ranks, wrapper, segment, goes_on, variables, closes } = *start;
         static JOBS: AtomicUsize = AtomicUsize::new(0);
         let mark = format!("faults-{}-{}", std::process::id(), JOBS.fetch_add(1, Relaxed));
         let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
         let kind = if segment == "named" { mark.as_str() } else { segment };
-        command.args(["-n", &ranks.to_string(), "--segment", kind, "--"]);
+        let on_failure = if goes_on { "--on-failure=continue" } else { "--on-failure=end" };
+        command.args(["-n", &ranks.to_string(), "--segment", kind, on_failure, "--"]);
         match wrapper {
             "shell" => command.args(["sh", "-c", "\"$@\"; exit $?", "sh"]),
             "env" => command.args(["env", "LC_ALL=C"]),
@@ -135,16 +179,14 @@ impl Job {
         let (say, faults) = channel();
         let stderr = child.stderr.take().expect("a pipe");
         let stderr = spawn(move || lines(stderr, |line| tell(&say, line)));
+        let (pass_on, said) = channel();
         let stdout = (!closes).then(|| {
-            let mut stdout = child.stdout.take().expect("a pipe");
-            spawn(move || {
-                let mut bytes = Vec::new();
-                let _ = stdout.read_to_end(&mut bytes);
-                String::from_utf8_lossy(&bytes).into_owned()
-            })
+            let stdout = child.stdout.take().expect("a pipe");
+            // In most jobs nobody listens before the end.
+            spawn(move || lines(stdout, |line| drop(pass_on.send(line.to_owned()))))
         });
         let name = (segment == "named").then(|| PathBuf::from("/dev/shm").join(&mark));
-        Job { child, pidfd, mark, name, started, stdout, stderr, faults }
+        Job { child, pidfd, mark, name, started, stdout, stderr, faults, lines: said }
     }
 
     fn guard(&self) -> Pid {
@@ -216,6 +258,15 @@ impl Job {
         (named, kill(victim, Signal::SIGKILL).is_ok().then_some(now))
     }
 
+    /// SIGKILL of that rank, once it runs the ranks' program.
+    fn kill_named(&self, rank: u32) -> Option<Instant> {
+        let supervisor = self.supervisor()?;
+        let is_it = |pid: &Pid| processes::rank_of(*pid) == Some(rank);
+        let victim = self.wait_for(|| processes::children(supervisor).into_iter().find(is_it))?;
+        let now = Instant::now();
+        kill(victim, Signal::SIGKILL).is_ok().then_some(now)
+    }
+
     fn strike(&mut self, blow: Blow, seed: u64) -> Option<Instant> {
         let (whom, signal) = match blow {
             Blow::KillGuard => (self.guard(), Signal::SIGKILL),
@@ -237,7 +288,7 @@ impl Job {
         Some(now)
     }
 
-    fn finish(mut self, mut rank: Option<u32>, blow: Option<Instant>) -> Seen {
+    pub fn finish(mut self, mut rank: Option<u32>, blow: Option<Instant>) -> Seen {
         let hangs = self.await_end(HANG);
         let ended = Instant::now();
         let status = self.child.wait().expect("rmarun can be waited for");
@@ -294,7 +345,7 @@ fn tell(faults: &Sender<Pid>, line: &str) {
     }
 }
 
-fn lines(source: ChildStderr, each: impl Fn(&str)) -> String {
+fn lines(source: impl Read, each: impl Fn(&str)) -> String {
     let mut all = String::new();
     for line in BufReader::new(source).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line).into_owned();

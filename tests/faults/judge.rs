@@ -2,6 +2,7 @@
 
 use crate::case::{Blow, Case, What};
 use crate::job::Seen;
+use crate::survivors;
 use nix::libc;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
@@ -12,6 +13,8 @@ pub enum Wrong {
     Hang,
     Code,
     Report,
+    /// What those who live have said of themselves.
+    Survivors,
     Left,
 }
 
@@ -28,6 +31,10 @@ pub fn verdict(case: &Case, seen: &Seen) -> Verdict {
     let mut wrong = Vec::new();
     if let Some(state) = &seen.hangs {
         wrong.push((Wrong::Hang, format!("it hangs:\n{state}")));
+    } else if case.goes_on {
+        let expected = if seen.hit { expected(case) } else { 0 };
+        let one = !matches!(case.what, What::Several { .. });
+        wrong.extend(survivors::problems(case, seen, one.then_some(expected)));
     } else {
         let code = code(seen);
         let expected = if seen.hit { expected(case) } else { 0 };
@@ -46,7 +53,7 @@ pub fn verdict(case: &Case, seen: &Seen) -> Verdict {
 }
 
 /// As a shell has it.
-fn code(seen: &Seen) -> i32 {
+pub fn code(seen: &Seen) -> i32 {
     seen.status.code().or(seen.status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }
 
@@ -63,7 +70,7 @@ fn expected(case: &Case) -> i32 {
             "exit0" => 125,
             _ => 0,
         },
-        What::Rank { .. } | What::Several { .. } => 128 + libc::SIGKILL,
+        What::Rank { .. } | What::Ranks { .. } | What::Several { .. } => 128 + libc::SIGKILL,
         What::Launcher { blow, .. } => match blow {
             Blow::KillGuard | Blow::KillSupervisor => 128 + libc::SIGKILL,
             Blow::Interrupt | Blow::InterruptTwice => 128 + libc::SIGINT,
@@ -96,8 +103,8 @@ fn report(case: &Case, seen: &Seen) -> Result<(), String> {
     }
 }
 
-/// What must stand in the line, each a list of alternatives; nothing if no line is to be said.
-fn words(case: &Case, seen: &Seen) -> Vec<String> {
+/// What must stand in the line of a rank that failed, each a list of alternatives; nothing if no line is to be said.
+pub fn words(case: &Case, seen: &Seen) -> Vec<String> {
     if !seen.hit || seen.status.signal().is_some() {
         return Vec::new();
     }
@@ -115,8 +122,12 @@ fn words(case: &Case, seen: &Seen) -> Vec<String> {
             };
             vec![rank, how.to_owned(), place(site, action).to_owned()]
         }
+        // Each may have failed in its own way.
+        What::Several { .. } if case.goes_on => Vec::new(),
         // Which of them was first, the launcher knows best.
-        What::Several { .. } => vec!["rank ".to_owned(), "killed by signal 9 (SIGKILL)".to_owned()],
+        What::Several { .. } | What::Ranks { .. } => {
+            vec!["rank ".to_owned(), "killed by signal 9 (SIGKILL)".to_owned()]
+        }
         What::Rank { .. } => vec![rank, "killed by signal 9 (SIGKILL)".to_owned()],
         What::Launcher { blow, .. } => vec![match blow {
             Blow::KillGuard => "the launcher was killed".to_owned(),

@@ -1,6 +1,6 @@
 //! Which faults a campaign tries.
 
-use crate::case::{ACTIONS, BLOWS, Blow, Case, SEGMENTS, WRAPPERS, What};
+use crate::case::{ACTIONS, BLOWS, Blow, Case, LOSSES, SEGMENTS, WRAPPERS, What};
 use crate::choices::Choices;
 use crate::job;
 use std::collections::BTreeMap;
@@ -9,6 +9,18 @@ pub const SIZES: [u32; 3] = [2, 4, 8];
 
 /// How much a campaign tries.
 pub struct Extent {
+    /// In jobs that end.
+    pub ends: Share,
+    /// In jobs that go on.
+    pub goes_on: Share,
+    /// Of those, with a second death in each phase that comes by each site.
+    pub phases: Option<Share>,
+    /// Blows to the launcher.
+    pub launchers: u64,
+}
+
+/// What is tried in jobs of one kind.
+pub struct Share {
     /// For each site, action and number of ranks.
     pub each: u64,
     /// Of those at sites, one in so many; which, the seed decides.
@@ -16,14 +28,14 @@ pub struct Extent {
     /// Jobs in which several ranks die.
     pub several: u64,
     pub ranks_killed: u64,
-    pub launchers: u64,
 }
 
 /// How often each rank passes each site, of the sites that it passed in every recording job.
 type Passed = BTreeMap<(String, u32), u64>;
 
-fn passed(ranks: u32) -> Passed {
-    let runs = [job::record(ranks), job::record(ranks), job::record(ranks)].map(|text| {
+fn passed(task: &str, ranks: u32, dies: Option<&str>) -> Passed {
+    let run = || {
+        let text = job::record(task, ranks, dies);
         let lines = text.lines().filter_map(|line| line.strip_prefix("passed "));
         let one = |line: &str| {
             let [rank, site, times] = line.split(' ').collect::<Vec<_>>()[..] else {
@@ -33,8 +45,8 @@ fn passed(ranks: u32) -> Passed {
             ((site.to_owned(), rank), times)
         };
         lines.map(one).collect::<Passed>()
-    });
-    let [first, rest @ ..] = runs;
+    };
+    let [first, rest @ ..] = [run(), run(), run()];
     let least = |at: &(String, u32), times: u64| {
         let others = rest.iter().map(|run| run.get(at).copied().unwrap_or_default());
         others.fold(times, u64::min)
@@ -43,22 +55,39 @@ fn passed(ranks: u32) -> Passed {
     all.filter(|(_, times)| *times > 0).collect()
 }
 
+/// By site: which ranks pass it, and how often.
+type Sites = BTreeMap<String, Vec<(u32, u64)>>;
+
+fn sites(task: &str, ranks: u32, dies: Option<&str>) -> Sites {
+    let mut sites = Sites::new();
+    for ((site, rank), times) in passed(task, ranks, dies) {
+        sites.entry(site).or_default().push((rank, times));
+    }
+    sites
+}
+
 /// The cases of a campaign, in the order of the seed.
 pub fn cases(extent: &Extent, seed: u64) -> Vec<Case> {
     let mut choices = Choices(seed);
     let mut cases = Vec::new();
     for ranks in SIZES {
-        let mut sites = BTreeMap::new();
-        for ((site, rank), times) in passed(ranks) {
-            sites.entry(site).or_insert_with(Vec::new).push((rank, times));
+        for (task, share, goes_on) in
+            [("record", &extent.ends, false), ("record-survivors", &extent.goes_on, true)]
+        {
+            let sites = sites(task, ranks, None);
+            at_sites(&mut cases, (ranks, goes_on), &sites, share, &mut choices);
+            for _ in 0..share.several / SIZES.len() as u64 {
+                cases.push(Case { goes_on, ..several(ranks, &sites, &mut choices) });
+            }
         }
-        at_sites(&mut cases, ranks, &sites, extent, &mut choices);
-        for _ in 0..extent.several / SIZES.len() as u64 {
-            cases.push(several(ranks, &sites, &mut choices));
+        if let Some(share) = extent.phases.as_ref().filter(|_| ranks > 2) {
+            in_phases(&mut cases, ranks, share, &mut choices);
         }
     }
-    for _ in 0..extent.ranks_killed {
-        cases.push(rank_killed(&mut choices));
+    cases.extend((0..extent.ends.ranks_killed).map(|_| rank_killed(&mut choices)));
+    for k in 0..extent.goes_on.ranks_killed {
+        let one = if k % 2 == 0 { rank_killed } else { ranks_killed };
+        cases.push(Case { goes_on: true, wrapper: "plain", ..one(&mut choices) });
     }
     for blow in 0..extent.launchers {
         // Every other blow is one that the launcher cannot feel coming.
@@ -73,29 +102,55 @@ pub fn cases(extent: &Extent, seed: u64) -> Vec<Case> {
     order.into_iter().map(|at| cases[at as usize].clone()).collect()
 }
 
-/// By site: which ranks pass it, and how often.
-type Sites = BTreeMap<String, Vec<(u32, u64)>>;
+/// Whether no code of the program runs at that site: inside the allocator and the release of a lock
+/// nothing panics, and who did would keep the allocator from itself.
+fn is_inside(site: &str) -> bool {
+    site.starts_with("Heap") || ["LockCarry", "ParkWaker"].contains(&site)
+}
 
 fn at_sites(
     cases: &mut Vec<Case>,
-    ranks: u32,
+    (ranks, goes_on): (u32, bool),
     sites: &Sites,
-    extent: &Extent,
+    share: &Share,
     choices: &mut Choices,
 ) {
+    let actions = if goes_on { &LOSSES[..] } else { &ACTIONS[..] };
     for (site, passed) in sites {
-        // No code of the program runs inside the allocator or the release of a lock, so that
-        // nothing panics there; and who did would keep the allocator from itself.
-        let inside = site.starts_with("Heap") || ["LockCarry", "ParkWaker"].contains(&&**site);
-        let can = |action: &&&str| **action != "panic" || !inside;
-        for action in ACTIONS.iter().filter(can) {
-            for _ in 0..extent.each {
+        let can = |action: &&&str| **action != "panic" || !is_inside(site);
+        for action in actions.iter().filter(can) {
+            for _ in 0..share.each {
                 let (rank, times) = passed[choices.below(passed.len() as u64) as usize];
                 let nth = 1 + choices.below(times);
-                if choices.below(extent.one_in) == 0 {
+                if choices.below(share.one_in) == 0 {
                     let what = What::Site { rank, site: site.clone(), nth, action };
-                    cases.push(Case { ranks, wrapper: "plain", segment: "memfd", what });
+                    cases.push(Case { goes_on, what, ..plain(ranks) });
                 }
+            }
+        }
+    }
+}
+
+fn plain(ranks: u32) -> Case {
+    let what = What::Rank { rank: 0, micros: 0 };
+    Case { ranks, wrapper: "plain", segment: "memfd", goes_on: false, what }
+}
+
+/// One rank is killed, and another fails in a phase of what the others do before or then: in the
+/// creation or release of something, while they find together, mend a window or use it again.
+fn in_phases(cases: &mut Vec<Case>, ranks: u32, share: &Share, choices: &mut Choices) {
+    let first = choices.below(ranks.into()) as u32;
+    let dies = format!("{first}:NotifyPost:1:kill");
+    for (site, passed) in sites("record-phases", ranks, Some(&dies)) {
+        for _ in 0..share.each {
+            let (rank, most) = passed[choices.below(passed.len() as u64) as usize];
+            let action = LOSSES[choices.below(LOSSES.len() as u64) as usize];
+            let name = site.rsplit('/').next().expect("a site");
+            let action = if is_inside(name) { "kill" } else { action };
+            let nth = 1 + choices.below(most);
+            let faults = format!("{dies},{rank}:{site}:{nth}:{action}");
+            if choices.below(share.one_in) == 0 {
+                cases.push(Case { goes_on: true, what: What::Several { faults }, ..plain(ranks) });
             }
         }
     }
@@ -116,7 +171,21 @@ fn several(ranks: u32, sites: &Sites, choices: &mut Choices) -> Case {
         faults.push(format!("{victim}:{site}:{}:kill", 1 + choices.below(times)));
     }
     let what = What::Several { faults: faults.join(",") };
-    Case { ranks, wrapper: "plain", segment: "memfd", what }
+    Case { what, ..plain(ranks) }
+}
+
+/// From two ranks to all but one are killed, each at its own time.
+pub fn ranks_killed(choices: &mut Choices) -> Case {
+    let ranks = SIZES[1 + choices.below(2) as usize];
+    let count = 2 + choices.below(u64::from(ranks) - 2) as usize;
+    let mut kills: Vec<_> = choices.permutation(ranks.into());
+    kills.truncate(count);
+    let mut times: Vec<u64> = kills.iter().map(|_| choices.below(200_000)).collect();
+    times.sort_unstable();
+    let kills: Vec<String> =
+        kills.iter().zip(times).map(|(rank, micros)| format!("{rank}@{micros}")).collect();
+    let what = What::Ranks { kills: kills.join(",") };
+    Case { goes_on: true, what, ..wrapped(ranks, choices) }
 }
 
 /// A rank is killed while the job starts, or while it runs.
@@ -140,5 +209,5 @@ fn wrapped(ranks: u32, choices: &mut Choices) -> Case {
     let wrapper = WRAPPERS[choices.below(3) as usize];
     // One in four with a segment of another kind.
     let segment = SEGMENTS[(choices.below(8) as usize).saturating_sub(5)];
-    Case { ranks, wrapper, segment, what: What::Rank { rank: 0, micros: 0 } }
+    Case { wrapper, segment, ..plain(ranks) }
 }

@@ -1,7 +1,7 @@
 //! What a campaign has found, as a table in Markdown.
 
 use crate::campaign::Times;
-use crate::case::{ACTIONS, Case, What, name_of};
+use crate::case::{ACTIONS, Case, LOSSES, What, name_of};
 use crate::judge::{Verdict, Wrong};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +15,7 @@ struct Cell {
     hangs: u64,
     codes: u64,
     reports: u64,
+    survivors: u64,
     left: u64,
 }
 
@@ -27,6 +28,7 @@ impl Cell {
                 Wrong::Hang => &mut self.hangs,
                 Wrong::Code => &mut self.codes,
                 Wrong::Report => &mut self.reports,
+                Wrong::Survivors => &mut self.survivors,
                 Wrong::Left => &mut self.left,
             } += 1;
         }
@@ -39,37 +41,53 @@ impl Cell {
             hangs: self.hangs + other.hangs,
             codes: self.codes + other.codes,
             reports: self.reports + other.reports,
+            survivors: self.survivors + other.survivors,
             left: self.left + other.left,
         }
     }
 
     fn wrong(&self) -> u64 {
-        self.hangs + self.codes + self.reports + self.left
+        self.hangs + self.codes + self.reports + self.survivors + self.left
     }
 }
 
 pub struct Table {
+    /// Whether it is about jobs that go on.
+    goes_on: bool,
     pub runs: u64,
     /// By site (or other circumstance) and action.
     cells: BTreeMap<(String, String), Cell>,
 }
 
 impl Table {
-    pub fn new() -> Table {
-        Table { runs: 0, cells: BTreeMap::new() }
+    pub fn new(goes_on: bool) -> Table {
+        Table { goes_on, runs: 0, cells: BTreeMap::new() }
     }
 
     pub fn add(&mut self, case: &Case, verdict: &Verdict) {
+        let killed = |row: &str| (row.to_owned(), "kill".to_owned());
         let (row, column) = match &case.what {
             What::Site { site, action, .. } => (format!("`{site}`"), (*action).to_owned()),
-            What::Several { .. } => ("several ranks at once".to_owned(), "kill".to_owned()),
-            What::Rank { .. } => ("a rank, at a random time".to_owned(), "kill".to_owned()),
+            What::Several { faults } => match faults.split_once('/') {
+                None => killed("several ranks at once"),
+                Some((before, fault)) => {
+                    let phase = before.rsplit(':').next().unwrap_or_default();
+                    let action = fault.rsplit(':').next().unwrap_or_default();
+                    (format!("one, and another in {phase}"), action.to_owned())
+                }
+            },
+            What::Rank { .. } => killed("a rank, at a random time"),
+            What::Ranks { .. } => killed("several ranks, at random times"),
             What::Launcher { blow, .. } => {
                 (format!("the launcher: {}", name_of(*blow)), case.wrapper.to_owned())
             }
         };
         self.runs += 1;
         self.cells.entry((row, column)).or_default().add(verdict);
+    }
+
+    fn actions(&self) -> &'static [&'static str] {
+        if self.goes_on { &LOSSES } else { &ACTIONS }
     }
 
     fn total(&self) -> Cell {
@@ -90,7 +108,7 @@ impl Table {
         let cell = |column: &str| self.cells.get(&(row.to_owned(), column.to_owned()));
         write!(f, "| {row} |")?;
         let mut all = Cell::default();
-        for action in ACTIONS {
+        for action in self.actions() {
             match cell(action) {
                 Some(cell) => write!(f, " {} |", cell.runs)?,
                 None => write!(f, " |")?,
@@ -103,27 +121,33 @@ impl Table {
     }
 
     fn sums(&self, f: &mut fmt::Formatter<'_>, all: &Cell) -> fmt::Result {
-        let Cell { runs, missed, hangs, codes, reports, left } = all;
-        writeln!(f, " {runs} | {missed} | {hangs} | {codes} | {reports} | {left} |")
+        let Cell { runs, missed, hangs, codes, reports, survivors, left } = all;
+        write!(f, " {runs} | {missed} | {hangs} | {codes} | {reports} |")?;
+        if self.goes_on {
+            write!(f, " {survivors} |")?;
+        }
+        writeln!(f, " {left} |")
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = ACTIONS.join(" | ");
+        let columns = self.actions().join(" | ");
+        let survivors = if self.goes_on { " wrong survivors |" } else { "" };
         writeln!(
             f,
-            "| where | {columns} | faults | not reached | hangs | wrong codes | wrong reports | \
-             left |"
+            "| where | {columns} | faults | not reached | hangs | wrong codes | wrong reports \
+             |{survivors} left |"
         )?;
-        writeln!(f, "| --- |{}", " ---: |".repeat(ACTIONS.len() + 6))?;
+        let numbers = self.actions().len() + 6 + usize::from(self.goes_on);
+        writeln!(f, "| --- |{}", " ---: |".repeat(numbers))?;
         let mut rows: Vec<&str> = self.cells.keys().map(|(row, _)| row.as_str()).collect();
         rows.dedup();
         for row in rows {
             self.row(f, row)?;
         }
         write!(f, "| **all** |")?;
-        for action in ACTIONS {
+        for action in self.actions() {
             let of = self.cells.iter().filter(|((_, column), _)| column == action);
             write!(f, " {} |", of.map(|(_, cell)| cell.runs).sum::<u64>())?;
         }
@@ -131,9 +155,9 @@ impl fmt::Display for Table {
     }
 }
 
-/// The table of times.
-pub fn write_times(all: &[Times]) -> String {
-    let mut text = "| until all are gone, in ms | times | p50 | p99 | most | wrong |\n".to_owned();
+/// A table of times of `what`.
+pub fn write_times(what: &str, all: &[Times]) -> String {
+    let mut text = format!("| {what}, in ms | times | p50 | p99 | most | wrong |\n");
     text += "| --- | ---: | ---: | ---: | ---: | ---: |\n";
     for Times { what, times, wrong } in all {
         let at = |part: f64| {

@@ -7,7 +7,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Far more than anything here takes: only a hang takes longer.
@@ -106,13 +106,18 @@ impl Started {
 
     /// The same, with the numbers on standard error.
     pub fn processes_of_stderr(&mut self, n: usize) -> Vec<Process> {
-        let mut stderr = BufReader::new(self.child.stderr.take().expect("not taken yet"));
+        let mut stderr = self.stderr();
         let number = |_| {
             let mut line = String::new();
             stderr.read_line(&mut line).expect("standard error can be read");
             Process::new(line.trim_end().parse().expect("a process number"))
         };
         (0..n).map(number).collect()
+    }
+
+    /// Standard error, to be read by whoever takes it.
+    pub fn stderr(&mut self) -> BufReader<ChildStderr> {
+        BufReader::new(self.child.stderr.take().expect("not taken yet"))
     }
 
     pub fn signal(&self, signal: Signal) {

@@ -1,10 +1,12 @@
 //! What ranks write and read.
 
-use crate::harness::{Started, finish, rmarun, run, shell};
-use nix::sys::signal::Signal;
+use crate::harness::{Process, Started, eventually, finish, rmarun, run, shell};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// Writes numbered lines in pieces, each piece on its way before the next.
 const WRITER: &str = r#"
@@ -141,4 +143,33 @@ fn a_slow_reader_does_not_keep_a_death_hidden() {
     std::fs::write(&gate, "go\n").unwrap();
     ranks.iter().for_each(|rank| rank.await_end());
     finish(started).expect(137);
+}
+
+#[test]
+fn a_loss_that_could_not_be_told_at_once_is_told_soon() {
+    // Rank 0 writes until nobody can write any more, because nobody reads.
+    let script = r#"[ $ONESIDED_RANK = 0 ] || { echo $$; exec sleep 100; }
+                    yes | head -n 200000 >&2 & echo $!; exec sleep 100"#;
+    let mut started =
+        Started::new(rmarun(&["-n", "2", "--on-failure=continue", "sh", "-c", script]));
+    let pids = [started.line(), started.line()];
+    let is_writer = |pid: &&String| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|name| name.trim() == "head")
+    };
+    eventually("the writer writes", || pids.iter().any(|pid| is_writer(&pid)));
+    let (writers, others): (Vec<&String>, Vec<&String>) = pids.iter().partition(is_writer);
+    eventually("standard error is full", || {
+        let waits = std::fs::read_to_string(format!("/proc/{}/wchan", writers[0]));
+        waits.is_ok_and(|waits| waits.contains("pipe_write"))
+    });
+    let began = Instant::now();
+    let victim: i32 = others[0].parse().expect("a process number");
+    kill(Pid::from_raw(victim), Signal::SIGKILL).expect("the rank lives");
+    eventually("the launcher knows", || Process::new(victim).is_over());
+    let stderr = started.stderr().lines().map(|line| line.expect("standard error can be read"));
+    let mut losses = stderr.filter(|line| line.ends_with("; the others go on"));
+    // And not only when the job ends.
+    assert!(losses.next().expect("it is said").starts_with("rmarun: rank 1 ("));
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
 }
