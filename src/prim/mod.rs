@@ -14,6 +14,7 @@
 
 mod account;
 pub mod hooks;
+mod order;
 mod park;
 mod site;
 mod wait;
@@ -30,6 +31,7 @@ use native as machine;
 pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord};
 pub use crossbeam_utils::CachePadded;
 pub use machine::{FailedWord, Patience, Word32, Word64, monotonic, planted};
+pub use order::in_program_order;
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Waiter};
