@@ -132,14 +132,14 @@ fn check(win: &Win, place: Place, torn: &[Torn]) {
     }
 }
 
-/// A window of the segment, with room for the pieces of all victims in each part. Displacements are
-/// bytes.
-fn allocated(world: &Comm) -> Win {
-    WindowOptions::new().allocate_bytes(world, room(), 1).unwrap()
+/// Bytes of a rank's part of a window that all victims write to.
+fn room(rank: u32) -> usize {
+    if rank == 0 { victims() as usize * PIECES * PIECE } else { 0 }
 }
 
-fn room() -> u64 {
-    u64::from(victims()) * (PIECES * PIECE) as u64
+/// A window of the segment, with room at rank 0. Displacements are bytes.
+fn allocated(world: &Comm) -> Win {
+    WindowOptions::new().allocate_bytes(world, room(world.rank()) as u64, 1).unwrap()
 }
 
 /// In the part of rank 0.
@@ -157,7 +157,7 @@ fn puts() {
 #[test]
 fn puts_to_private_memory() {
     let private = |world: &Comm| {
-        let memory = vec![0u8; if world.rank() == 0 { room() as usize } else { 0 }].leak();
+        let memory = vec![0u8; room(world.rank())].leak();
         let (start, bytes) = (memory.as_mut_ptr(), memory.len() as u64);
         // SAFETY: 1. it is leaked. 2. the reference is not used again.
         unsafe { WindowOptions::new().create_bytes(world, start, bytes, 1) }.unwrap()
@@ -195,5 +195,8 @@ fn layouts() {
 #[test]
 fn local_stores() {
     let own = |victim| Place { target: Rank(victim), start: 0 };
+    let allocated = |world: &Comm| {
+        WindowOptions::new().allocate_bytes(world, (PIECES * PIECE) as u64, 1).unwrap()
+    };
     killed_at_random(allocated, own, |win, piece, to| win.store(to.start as u64, piece).unwrap());
 }
