@@ -51,10 +51,11 @@ fn killed_at_random(make: impl FnOnce(&Comm) -> Win, place: impl Fn(u32) -> Plac
         if world.rank() != 0 {
             write_until_killed(world, &win, place(world.rank()), write);
         }
+        let processes = Processes(processes);
         for victim in 1..ranks {
             world.signal(BEGIN);
             world.await_signal(BEGUN, victim);
-            kill_after_a_while(world, victim, processes[victim as usize]);
+            kill_after_a_while(world, victim, processes.0[victim as usize]);
             let torn = win.torn().into_iter().filter(|torn| torn.origin == Rank(victim));
             check(&win, place(victim), &torn.collect::<Vec<_>>());
         }
@@ -63,6 +64,19 @@ fn killed_at_random(make: impl FnOnce(&Comm) -> Win, place: impl Fn(u32) -> Plac
     let Some(outcome) = outcome else { return };
     let ended = format!("rmarun: {} of {ranks} ranks failed; job ended, exit code 137", ranks - 1);
     assert!(outcome.output.contains(&ended), "{}", outcome.output);
+}
+
+/// The processes of the ranks, of which all die with the first if that one fails.
+struct Processes(Vec<u32>);
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let victims = self.0[1..].iter().map(|process| Pid::from_raw(*process as i32));
+            // Those that are dead already cannot be killed.
+            victims.for_each(|victim| drop(kill(victim, Signal::SIGKILL)));
+        }
+    }
 }
 
 /// The next victim begins; one at a time, so that it runs when it is killed.
