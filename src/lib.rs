@@ -98,7 +98,7 @@ pub use ops::Request;
 pub use tools::{DistributedCounter, WindowMutex, WindowMutexGuard, WindowQueue};
 pub use universe::Universe;
 pub use window::{
-    FenceAssert, Flavour, LockAssert, LockType, MemoryModel, PostAssert, StartAssert, Until,
+    FenceAssert, Flavour, LockAssert, LockType, MemoryModel, PostAssert, StartAssert, Torn, Until,
     WinKeyval, WindowIdentity, WindowOptions,
 };
 

@@ -8,7 +8,8 @@ use crate::prim::{
     Account, Awaited, AwaitedKind, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, step,
 };
 use crate::shm::{
-    AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, is_forked, notice_forks,
+    AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, WriteRecords, is_forked,
+    notice_forks,
 };
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
@@ -116,6 +117,8 @@ pub(crate) struct Context {
     notice: Arc<NoticeBoard>,
     /// Of waits for nobody in particular: the failure of a rank ends them if it ends the job.
     job: Scope,
+    /// Whether somebody may be left to ask what this rank was writing when it failed.
+    records: bool,
     patience: Patience,
     slot: Placed<RankSlot>,
 }
@@ -131,6 +134,7 @@ impl Context {
             ranks: member.ranks,
             patience: Patience::new(member.ranks as usize, cores),
             job: Scope::of(&notice, []),
+            records: notice.continues(),
             notice,
             segment,
             slot,
@@ -196,6 +200,12 @@ impl Context {
     pub(crate) fn enter(&self, call: Call, window: u64) -> InCall<'_> {
         self.slot.set_doing(call, window);
         InCall { slot: &self.slot }
+    }
+
+    /// Where this rank says what it writes, if somebody may ever want to know.
+    #[inline(always)]
+    pub(crate) fn records(&self) -> Option<&WriteRecords> {
+        self.records.then(|| &self.slot.writing)
     }
 
     /// The error of a wait for nobody in particular that ended because the job failed.

@@ -29,6 +29,7 @@ const RULES: &[Rule] = &[
             "src/ops/scatter.rs",
             "src/ops/combine.rs",
             "src/window/local.rs",
+            "src/window/torn.rs",
             "src/window/watch.rs",
             "src/window/create.rs",
             "src/memory.rs",
@@ -44,7 +45,12 @@ const RULES: &[Rule] = &[
     Rule {
         what: "a memory ordering or a fence",
         patterns: &["Ordering::", "Relaxed)", "SeqCst)", "AcqRel)", "fence(Seq", "fence(if"],
-        rooms: &["src/prim/native.rs", "src/prim/model.rs", "src/op/carrier.rs"],
+        rooms: &[
+            "src/prim/native.rs",
+            "src/prim/model.rs",
+            "src/prim/order.rs",
+            "src/op/carrier.rs",
+        ],
     },
     Rule {
         what: "a futex, a spin or a yield",

@@ -118,10 +118,11 @@ impl Comm {
                 wish.take_off(block)?;
                 words.arrived.store_and_wake(GIVEN_UP);
             }
-            match words.arrived.load() == group.size() {
-                true => Ok(block),
-                false => Err(failed(JobFailed)),
+            if words.arrived.load() == group.size() {
+                return Ok(block);
             }
+            wish.leave(block)?;
+            Err(failed(JobFailed))
         })
     }
 }
@@ -213,6 +214,16 @@ impl<'a> Wish<'a> {
         Ok(())
     }
 
+    /// Leaves a room that has been given up; of those who live, the last one that had come to it gives
+    /// it back. Nobody else comes: it is on no list.
+    fn leave(&self, block: u64) -> Result<()> {
+        let members = self.members(block)?;
+        let come = members.iter().filter(|member| **member & HAS_COME != 0);
+        let come = come.map(|member| member & !HAS_COME);
+        let left = room::leave(self.comm.context(), self.room(block)?, block, come);
+        left.map_err(|error| self.comm.context().refusal(error, self.comm.place(self.call), 0))
+    }
+
     fn take_off(&self, block: u64) -> Result<()> {
         let next = self.room(block)?.next.load();
         let mut link: &Word64 = &self.registry.first;
@@ -247,23 +258,17 @@ impl<'a> Wish<'a> {
         hash([self.key.parent, u64::from(self.key.tag)].into_iter().chain(members))
     }
 
-    /// The word and the bit of this rank among those that have heard of a failure.
-    fn own_bit(&self) -> (usize, u64) {
-        let own = self.comm.context().rank;
-        ((own / 64) as usize, 1 << (own % 64))
-    }
-
     /// The oldest failure that this rank has to hear of.
     fn hear_of_failure(&self) -> Option<Told> {
-        let (word, bit) = self.own_bit();
+        let own = self.comm.context().rank;
         let unheard = |failure: &&Failure| {
             failure.number.load() != 0
                 && failure.key.load() == self.digest()
-                && failure.aware[word].load() & bit == 0
+                && !failure.aware.contains(own)
         };
         let failures = self.registry.failures.iter().filter(unheard);
         let failure = failures.min_by_key(|failure| failure.number.load())?;
-        failure.aware[word].store(failure.aware[word].load() | bit);
+        failure.aware.insert(own);
         failure.unaware.store(failure.unaware.load().saturating_sub(1));
         if failure.unaware.load() == 0 {
             failure.number.store(0);
@@ -284,9 +289,7 @@ impl<'a> Wish<'a> {
         failure.unaware.store(u64::from(self.group.size()) - 1);
         failure.what[0].store(told.failure);
         failure.what[1].store(told.available);
-        let (word, bit) = self.own_bit();
-        for (k, aware) in failure.aware.iter().enumerate() {
-            aware.store(if k == word { bit } else { 0 });
-        }
+        failure.aware.clear();
+        failure.aware.insert(self.comm.context().rank);
     }
 }

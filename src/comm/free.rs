@@ -18,8 +18,9 @@ impl Comm {
     /// # Errors
     /// [`Error::Attribute`] on all ranks if a delete callback of any of them refuses: the
     /// communicator is then not freed, and its memory stays until the job ends if no other handle
-    /// is left to free it by. [`Error::Communicator`] for the job's own communicators, and those
-    /// of any collective ([`Comm`]).
+    /// is left to free it by. [`Error::RankFailed`] on all who live if a rank of it has failed: the
+    /// communicator is freed all the same. [`Error::Communicator`] for the job's own communicators,
+    /// and those of any collective ([`Comm`]).
     #[track_caller]
     pub fn free(self) -> Result<()> {
         let at = Location::caller();
@@ -31,7 +32,12 @@ impl Comm {
             }
             let deleted = self.inner.attributes.delete_all(&self.place(Call::CommFree), &self);
             let mut free = self.begin(Call::CommFree, at)?;
-            let staged = free.exchange(&what, &[u8::from(deleted.is_err())])?;
+            let staged = free.exchange(&what, &[u8::from(deleted.is_err())]);
+            if let Err(Error::RankFailed { .. }) = staged {
+                // On all who live: nobody will ever meet here again.
+                self.inner.freed.store(1);
+            }
+            let staged = staged?;
             let mut refusing = None;
             for rank in 0..self.size() {
                 let mut refuses = [0];
@@ -51,7 +57,16 @@ impl Comm {
     }
 }
 
-/// Gives the room of a freed communicator back, with the last handle of the last rank.
+impl Comm {
+    /// Lets a communicator that only the library has handles of be freed with the last of them: who
+    /// drops it has left it, and the last who lives gives its memory back.
+    pub(crate) fn freed_with_its_handles(self) -> Comm {
+        self.inner.freed.store(1);
+        self
+    }
+}
+
+/// Gives the room of a freed communicator back, with the last handle of the last rank that lives.
 impl Drop for Inner {
     fn drop(&mut self) {
         let room = self.room.as_ref().filter(|room| self.freed.load() != 0 && room.block != 0);
@@ -59,7 +74,7 @@ impl Drop for Inner {
         if let Some(room) = room.filter(|_| !is_forked()) {
             let _call = self.context.enter(Call::CommFree, 0);
             // It fails when the job has failed, which ends the memory too.
-            let _ = room.leave(&self.context, self.group.size());
+            let _ = room.leave(&self.context, self.group.world_ranks());
         }
     }
 }

@@ -9,8 +9,8 @@
 //! 1. Each communicator of two or more ranks has barrier words and staging buffers of its own, its
 //!    *room*; so collectives on different communicators never meet, whatever threads make them.
 //! 2. On one rank, one collective at a time is under way on a communicator ([`Comm::begin`]).
-//! 3. A room is given back when its communicator has been freed and no rank has a handle of it
-//!    any more, be it the handle of a window.
+//! 3. A room is given back when its communicator has been freed and no rank that lives has a handle
+//!    of it any more, be it the handle of a window.
 //! 4. A communicator is made on all its members or on none.
 
 mod create;

@@ -38,22 +38,34 @@ impl Room {
         stage.after(self.stages)
     }
 
-    /// Says that this rank will not use the freed room any more; who says so last gives it back.
+    /// As [`leave`], of a freed room that the world's ranks `members` use.
     ///
     /// Blocks while another rank is in the registry.
     pub(super) fn leave(
         &self,
         context: &Context,
-        members: u32,
+        members: &[u32],
     ) -> std::result::Result<(), AllocError> {
-        let waiter = context.excluded();
         let registry = registry(&context.segment)?;
-        registry.lock.run(REGISTRY_SITES, &waiter, |_| {
-            if self.words.left.fetch_add(1) + 1 == members {
-                context.segment.heap().free(self.block, &waiter)?;
-            }
-            Ok(())
+        registry.lock.run(REGISTRY_SITES, &context.excluded(), |_| {
+            leave(context, &self.words, self.block, members.iter().copied())
         })?
+    }
+}
+
+/// Says, in the registry, that this rank will not use the room at `block` any more; which of its
+/// `users` says so last, of those who live, gives it back.
+pub(super) fn leave(
+    context: &Context,
+    words: &RoomWords,
+    block: u64,
+    mut users: impl Iterator<Item = u32>,
+) -> std::result::Result<(), AllocError> {
+    let waiter = context.excluded();
+    words.left.insert(context.rank);
+    match users.all(|user| words.left.contains(user) || waiter.failed.has_failed(user)) {
+        true => context.segment.heap().free(block, &waiter),
+        false => Ok(()),
     }
 }
 

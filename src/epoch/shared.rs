@@ -19,6 +19,7 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy)]
 pub struct SharedPart<'w, T> {
     win: &'w crate::window::Win,
+    rank: Rank,
     start: *mut T,
     len: usize,
 }
@@ -71,9 +72,10 @@ impl<T: Element> Window<T> {
             let needed = "a window of allocate_shared";
             return self.win.handled(Err(self.win.wrong_flavour(Call::SharedQuery, needed)));
         }
-        let (bytes, _, start) = self.win.shared_query(rank)?;
-        let len = (bytes / size_of::<T>() as u64) as usize;
-        Ok(SharedPart { win: &self.win, start: start.cast(), len })
+        let rank = self.win.shared_query_rank(rank)?;
+        let span = self.win.part(rank.0).span;
+        let len = (span.len() / size_of::<T>() as u64) as usize;
+        Ok(SharedPart { win: &self.win, rank, start: span.base().cast(), len })
     }
 
     /// `MPI_Win_shared_query` of any window that has memory: elements and address, in this
@@ -131,9 +133,10 @@ impl<T: Element> SharedPart<'_, T> {
     /// [`Error::Range`]
     #[inline]
     pub fn store(&self, index: usize, from: &[T]) -> Result<()> {
-        let to = self.at(index, from.len())?;
+        let (to, bytes) = (self.at(index, from.len())?, size_of_val(from));
+        let (from, start) = (from.as_ptr().cast(), || (index * size_of::<T>()) as u64);
         // SAFETY: as in `load`.
-        unsafe { copy(from.as_ptr().cast(), to.cast(), size_of_val(from)) };
+        unsafe { self.win.copy_out(Call::SharedAccess, self.rank, start, from, to.cast(), bytes) };
         Ok(())
     }
 

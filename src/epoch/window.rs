@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
-use crate::window::{Flavour, MemoryModel, Win, WinKeyval, WindowOptions};
+use crate::window::{Flavour, MemoryModel, Torn, Win, WinKeyval, WindowOptions};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -57,6 +57,11 @@ impl<T: Element> Window<T> {
     #[track_caller]
     pub fn recover(&mut self) -> Result<Vec<Rank>> {
         self.win.recover()
+    }
+
+    /// As [`Win::torn`]: what ranks that have failed were writing then. Local; does not block.
+    pub fn torn(&self) -> Vec<Torn> {
+        self.win.torn()
     }
 
     /// Elements of this rank's part.

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::{Carrier, Op};
 use crate::prim::{Site, Step, step};
+use crate::shm::Recording;
 use crate::window::{Via, Win};
 use bytemuck::must_cast;
 use std::ops::Range;
@@ -135,10 +136,13 @@ impl Win {
                 self.check_apart(call, &target, disp, std::ptr::from_ref(buffer).cast(), bytes)?;
             }
             self.note_operation();
-            self.update_excluded(&target, call, 0..1, |_, old: T| {
+            let recording = self.record(call, target.rank, target.start, bytes as u64);
+            let updated = self.update_excluded(&target, call, 0..1, |_, old: T| {
                 *result = old;
                 if old == *compare { *new } else { old }
-            })
+            });
+            recording.end();
+            updated
         })
     }
 
@@ -237,16 +241,36 @@ impl Win {
         update: &Update<'_, T>,
         n: usize,
         operand: impl Fn(usize) -> T,
+        before: impl FnMut(usize, T),
+    ) -> Result<()> {
+        let Update { op, call, ref target, .. } = *update;
+        let native = self.native::<T>(target);
+        let recording = match op != Op::NoOp && (n > 1 || native.is_none()) {
+            true => self.record(call, target.rank, target.start, (n * size_of::<T>()) as u64),
+            // One instruction, or none that writes.
+            false => Recording::Nothing,
+        };
+        let updated = self.update_all(update, native, n, operand, before);
+        recording.end();
+        updated
+    }
+
+    /// [`Win::update`], by instructions where the target's elements are at `native`.
+    #[inline]
+    fn update_all<T: Element>(
+        &self,
+        update: &Update<'_, T>,
+        native: Option<*mut T::Carrier>,
+        n: usize,
+        operand: impl Fn(usize) -> T,
         mut before: impl FnMut(usize, T),
     ) -> Result<()> {
         let Update { op, function, call, ref target } = *update;
         let operand = |i: usize| {
-            if cfg!(feature = "test-hooks") && i == BATCH + BATCH / 2 {
-                step(Step::MidAccumulate);
-            }
+            pass_middle(i);
             operand(i)
         };
-        let Some(at) = self.native::<T>(target) else {
+        let Some(at) = native else {
             for start in (0..n).step_by(BATCH) {
                 let batch = start..n.min(start + BATCH);
                 self.update_excluded(target, call, batch, |i, old| {
@@ -294,6 +318,14 @@ impl Win {
             unsafe { self.write_to(call, target, into, values.as_ptr().cast(), bytes) }
         });
         updated.map_err(|failed| self.job_failed(failed, call))?
+    }
+}
+
+/// Before element `i` of an accumulate: test builds pass the middle of a long one.
+#[inline(always)]
+pub(super) fn pass_middle(i: usize) {
+    if cfg!(feature = "test-hooks") && i == BATCH + BATCH / 2 {
+        step(Step::MidAccumulate);
     }
 }
 

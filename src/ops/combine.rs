@@ -4,7 +4,7 @@
 //! size allow one, and else under the exclusion, a batch of elements at a time.
 #![allow(unsafe_code, reason = "updates checked target memory, element by element")]
 
-use super::accumulate::{BATCH, update_native};
+use super::accumulate::{BATCH, pass_middle, update_native};
 use super::layout::{Layout, Located};
 use super::target::Target;
 use super::untyped::{Origin, OriginMut};
@@ -14,8 +14,9 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::op::{Carrier, Op};
 use crate::prim::Site;
-use crate::shm::{Piece, copy};
+use crate::shm::{Piece, Recording, copy};
 use crate::window::{Via, Win};
+use std::ops::Range;
 
 /// An accumulate with its buffers.
 struct Combine<'w, 'd> {
@@ -201,11 +202,24 @@ impl Combine<'_, '_> {
             layout.datatype.with_entries(layout.count, size, body)
         };
         let update = Update { combine: self, target: &target, function };
-        entries(&self.layout, &mut |at| {
+        let recording = self.recording(&target);
+        let done = entries(&self.layout, &mut |at| {
             entries(&origin, &mut |from| {
                 entries(&result, &mut |into| update.all(elements, at, from, into))
             })
-        })
+        });
+        recording.end();
+        done
+    }
+
+    /// Says that everything from the first element to the last is written.
+    fn recording(&self, target: &Target<'_>) -> Recording<'_> {
+        let Range { start, end } = self.layout.range();
+        let (start, bytes) = (target.start.wrapping_add_signed(start), end.wrapping_sub(start));
+        match self.origin {
+            Some(_) => self.win.record(self.call, target.rank, start, bytes as u64),
+            None => Recording::Nothing,
+        }
     }
 }
 
@@ -238,7 +252,8 @@ impl<E: Element> Update<'_, E> {
         let origin = self.combine.origin.as_ref().map(|origin| origin.start);
         let result = self.combine.result.as_ref().map(|result| result.start);
         let mut pending = Vec::new();
-        for _ in 0..elements {
+        for i in 0..elements {
+            pass_middle(i as usize);
             let Some(at) = at.next() else { break };
             let at = self.target.at.wrapping_offset(at as isize);
             let value =

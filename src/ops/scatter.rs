@@ -8,7 +8,8 @@ use crate::call::Call;
 use crate::datatype::{CommittedDatatype, Side, zip_strips};
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::shm::{Piece, Process, Strip, copy, copy_strip};
+use crate::prim::Step;
+use crate::shm::{Piece, Process, Recording, Strip, copy_past, copy_strip_past};
 use crate::window::{Via, Win};
 
 /// Which way a transfer goes.
@@ -143,11 +144,16 @@ impl Win {
         };
         let _call = self.enter(Call::Put);
         self.note_operation();
+        let recording = match datatype.range_of_bytes(origin.len() as u64) {
+            Some(range) => self.record_around(Call::Put, target, disp, range),
+            None => Recording::Nothing,
+        };
         zip_strips(side, Side::Typed(datatype, 1), |strip| {
             // SAFETY: 1. the bytes of a slice; the target's entries, by `mapped_slice`. 2. It has
             // found them apart.
-            unsafe { copy_strip(from, at, strip) };
+            unsafe { copy_strip_past(Step::MidPut, from, at, strip) };
         });
+        recording.end();
         true
     }
 
@@ -168,7 +174,7 @@ impl Win {
         self.note_operation();
         zip_strips(Side::Typed(datatype, 1), side, |strip| {
             // SAFETY: as in `put_slice`.
-            unsafe { copy_strip(at, to, strip) };
+            unsafe { copy_strip_past(Step::MidGet, at, to, strip) };
         });
         true
     }
@@ -196,17 +202,33 @@ impl Win {
             && let Some(at) = self.mapped(target, disp, bytes, transfer.own.zero)
         {
             self.note_operation();
-            let (from, to) = transfer.directed(at);
-            // SAFETY: 1. `Transfer` for the own side, `mapped` for the other. 2. `mapped`.
-            unsafe { copy(from, to, bytes) };
+            let ((from, to), start) = (transfer.directed(at), || self.start_of(target.0, disp));
+            match transfer.way {
+                // SAFETY: 1. `Transfer` for the own side, `mapped` for the other. 2. `mapped`.
+                Way::Put => unsafe { self.copy_out(transfer.call, target, start, from, to, bytes) },
+                // SAFETY: as above.
+                Way::Get => unsafe { copy_past(Step::MidGet, from, to, bytes) },
+            }
             return Ok(());
         }
         if let Some(at) = self.mapped_layout(transfer, target, disp) {
             self.note_operation();
+            let recording = self.recording(transfer, target, disp);
             move_strips(transfer, at);
+            recording.end();
             return Ok(());
         }
         self.handled(self.transfer_beyond(transfer, target, disp))
+    }
+
+    /// Says that everything from the first entry of the target to the last is written, if that is
+    /// the side that is.
+    #[inline(always)]
+    fn recording(&self, transfer: &Transfer<'_>, target: Rank, disp: u64) -> Recording<'_> {
+        match transfer.way {
+            Way::Put => self.record_around(transfer.call, target, disp, &transfer.layout.range()),
+            Way::Get => Recording::Nothing,
+        }
     }
 
     /// The address of the displacement, if the target's entries are mapped and nothing is wrong
@@ -242,14 +264,16 @@ impl Win {
         if from.elements() == 0 {
             return Ok(());
         }
-        match target.via {
-            Via::Mapped | Via::Own => move_strips(transfer, target.at),
-            Via::Kernel(process) => {
-                let moved = move_pieces(transfer, process, target.at);
-                moved.map_err(|error| self.kernel_error(call, target.rank, error))?;
+        let recording = self.recording(transfer, Rank(target.rank), disp);
+        let moved = match target.via {
+            Via::Mapped | Via::Own => {
+                move_strips(transfer, target.at);
+                Ok(())
             }
-        }
-        Ok(())
+            Via::Kernel(process) => move_pieces(transfer, process, target.at),
+        };
+        recording.end();
+        moved.map_err(|error| self.kernel_error(call, target.rank, error))
     }
 
     /// Refuses what the other side has no room for.
@@ -309,10 +333,14 @@ impl Win {
 #[inline(always)]
 fn move_strips(transfer: &Transfer<'_>, at: *mut u8) {
     let ((from, to), bases) = (transfer.sides(), transfer.directed(at));
+    let middle = match transfer.way {
+        Way::Put => Step::MidPut,
+        Way::Get => Step::MidGet,
+    };
     zip_strips(from.side(), to.side(), |strip| {
         // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. The
         // sides have been found apart.
-        unsafe { copy_strip(bases.0, bases.1, strip) };
+        unsafe { copy_strip_past(middle, bases.0, bases.1, strip) };
     });
 }
 

@@ -12,6 +12,8 @@ pub(super) struct Target<'w> {
     pub(super) rank: u32,
     /// Where they are, in the process that `via` says.
     pub(super) at: *mut u8,
+    /// Where that is, in bytes from the beginning of the part.
+    pub(super) start: u64,
     pub(super) via: Via,
     /// Keeps memory of a dynamic window attached while the operation is under way.
     _sharing: Option<Sharing<'w>>,
@@ -51,8 +53,8 @@ impl Win {
         let at = self.reach(target).and_then(|part| part.span.at(disp, part.disp_unit, bytes));
         match at {
             Some(at) => {
-                let (rank, via) = (target.0, Via::Mapped);
-                Ok(Some(Target { rank, at, via, _sharing: None }))
+                let (rank, via, start) = (target.0, Via::Mapped, self.start_of(target.0, disp));
+                Ok(Some(Target { rank, at, start, via, _sharing: None }))
             }
             // No slice has more than `i64::MAX` bytes.
             None => self.target_beyond(call, target, disp, &(0..bytes as i64)),
@@ -73,8 +75,8 @@ impl Win {
         }
         match self.mapped_around(target, disp, range) {
             Some(at) => {
-                let (rank, via) = (target.0, Via::Mapped);
-                Ok(Some(Target { rank, at, via, _sharing: None }))
+                let (rank, via, start) = (target.0, Via::Mapped, self.start_of(target.0, disp));
+                Ok(Some(Target { rank, at, start, via, _sharing: None }))
             }
             None => self.target_beyond(call, target, disp, range),
         }
@@ -113,7 +115,8 @@ impl Win {
         let reached = self.reach_beyond(call, target.0, disp, range)?;
         let Reached { at, via, sharing } =
             reached.ok_or_else(|| self.out_of_range(call, target.0, disp, range))?;
-        Ok(Some(Target { rank: target.0, at, via, _sharing: sharing }))
+        let (rank, start) = (target.0, self.start_of(target.0, disp));
+        Ok(Some(Target { rank, at, start, via, _sharing: sharing }))
     }
 
     /// MPI-2.2 §11.3: an operation on MPI_PROC_NULL does nothing, but belongs in an epoch.

@@ -41,9 +41,10 @@ impl Win {
         let (from, bytes) = (origin.as_ptr().cast(), size_of_val(origin));
         if let Some(to) = self.mapped(target, disp, bytes, from) {
             self.note_operation();
+            let start = || self.start_of(target.0, disp);
             // SAFETY: 1. `origin` is a slice; `mapped` has checked the target bytes. 2. It has
             // checked that too.
-            unsafe { copy_past(Step::MidPut, from, to, bytes) };
+            unsafe { self.copy_out(call, target, start, from, to, bytes) };
             return Ok(());
         }
         // SAFETY: `origin` is a slice.
@@ -68,8 +69,12 @@ impl Win {
         };
         self.check_apart(call, &target, disp, from, bytes)?;
         self.note_operation();
+        // Of any length: what the kernel copies is not one instruction.
+        let recording = self.record(call, target.rank, target.start, bytes as u64);
         // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
-        unsafe { self.write_to(call, &target, 0, from, bytes) }
+        let written = unsafe { self.write_to(call, &target, 0, from, bytes) };
+        recording.end();
+        written
     }
 
     /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp`
@@ -127,7 +132,7 @@ impl Win {
         unsafe { self.read_from(call, &target, 0, to, bytes) }
     }
 
-    /// Copies to the target bytes from `into` on.
+    /// Copies to the target bytes from `into` on; recorded by the caller, as a part of what it does.
     ///
     /// # Safety
     /// 1. `from` is valid for reads of `bytes` bytes, and `target` has as many from `into` on.

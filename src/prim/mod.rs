@@ -15,6 +15,7 @@
 mod account;
 mod failed;
 pub mod hooks;
+mod order;
 mod park;
 mod site;
 mod wait;
@@ -32,6 +33,7 @@ pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord}
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
 pub use machine::{Patience, Word32, Word64, monotonic, planted};
+pub use order::in_program_order;
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Waiter};

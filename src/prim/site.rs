@@ -140,7 +140,7 @@ pub enum Step {
     FreeMet,
     /// Release of a window: this rank has given back all that it had to.
     FreeDone,
-    /// Halfway through a large put.
+    /// Halfway through a large put, or a large store to the own part or to a shared one.
     MidPut,
     /// Halfway through a large get.
     MidGet,

@@ -4,7 +4,7 @@
 use crate::prim::{Step, step};
 
 /// From so many bytes on, test builds copy in two parts.
-const LARGE: usize = 1 << 16;
+pub(super) const LARGE: usize = 1 << 16;
 
 /// Copies `bytes` bytes from `from` to `to`.
 ///
@@ -18,13 +18,20 @@ const LARGE: usize = 1 << 16;
 #[inline(always)]
 pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     // One word of eight bytes, the commonest operation, is worth no call of memcpy.
-    if bytes == size_of::<u64>() {
+    if is_one_store(bytes) {
         let (from, to): (*const [u8; 8], *mut [u8; 8]) = (from.cast(), to.cast());
         // SAFETY: 1 and 2 are the obligations of this function's caller.
         return unsafe { std::ptr::copy_nonoverlapping(from, to, 1) };
     }
     // SAFETY: as above.
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) }
+}
+
+/// Whether [`copy`] writes so many bytes by one instruction, between which and the next a rank may be
+/// killed but not inside: of fewer than eight, memcpy may make several.
+#[inline(always)]
+pub(crate) fn is_one_store(bytes: usize) -> bool {
+    bytes == size_of::<u64>()
 }
 
 /// As [`copy`], for one operation of the program: test builds pass `middle` halfway.

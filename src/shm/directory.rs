@@ -125,11 +125,15 @@ impl Table {
 
 impl DirectoryWords {
     /// Lets those go whom a rank that has failed keeps out; of an owner that has failed, nothing
-    /// stays attached. Nobody else uses the directory meanwhile.
-    pub(crate) fn recover(&self, segment: &Segment, owner_lives: bool) -> Result<()> {
+    /// stays attached, and the block of its table is returned, to be freed. Nobody else uses the
+    /// directory meanwhile.
+    pub(crate) fn recover(&self, segment: &Segment, owner_lives: bool) -> Result<Option<u64>> {
+        // A table that the owner was changing when it failed is nobody's.
+        let orphan = self.table.0.words().ok().map(|[block, ..]| block);
         let bytes = if owner_lives { size_of::<Exclusion>() } else { size_of::<Self>() } as u64;
         let at = segment.offset_of(std::ptr::from_ref(self).cast(), bytes);
-        segment.mapping().clear(at.ok_or(Error::Damaged { what: "directory" })?, bytes)
+        segment.mapping().clear(at.ok_or(Error::Damaged { what: "directory" })?, bytes)?;
+        Ok(orphan.filter(|block| *block != 0 && !owner_lives))
     }
 
     /// The region that holds `bytes` bytes at `address`, and the guard that keeps it attached.

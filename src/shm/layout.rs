@@ -13,7 +13,7 @@ pub(crate) const SIGNALS: u64 = 16;
 /// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
 pub(crate) const GRANULE: u64 = 128;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,8 @@ impl Layout {
 const _: () = {
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
-    assert!(size_of::<RankSlot>() as u64 == 3 * GRANULE);
+    assert!(size_of::<RankSlot>() as u64 == 12 * GRANULE);
+    assert!(std::mem::offset_of!(RankSlot, writing).is_multiple_of(GRANULE as usize));
     assert!(crate::sync::MAX_RANKS <= crate::prim::WaitRecord::MOST_RANKS);
     assert!((size_of::<RoomWords>() as u64).is_multiple_of(GRANULE));
     assert!(STAGE_BYTES.is_multiple_of(GRANULE));

@@ -20,6 +20,7 @@ mod notice;
 mod numa;
 mod os;
 mod process;
+mod record;
 mod room;
 mod segment;
 mod size_class;
@@ -28,7 +29,7 @@ mod span;
 mod strip;
 
 pub(crate) use alloc_error::{AllocError, Limit};
-pub(crate) use copy::{copy, copy_past};
+pub(crate) use copy::{copy, copy_past, is_one_store};
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
@@ -37,8 +38,9 @@ pub(crate) use os::{
     File, Kind, duplicate, is_forked, largest_segment, nonce, notice_forks, page_size, total_memory,
 };
 pub(crate) use process::{Piece, Process, admit, is_gone};
+pub(crate) use record::{Recording, Write, WriteRecords};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
 pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
 pub(crate) use slot::{RankSlot, WindowHeader};
 pub(crate) use span::{Span, range_at};
-pub(crate) use strip::{Lane, Strip, copy_strip};
+pub(crate) use strip::{Lane, Strip, copy_strip_past};

@@ -101,6 +101,11 @@ impl NoticeBoard {
         notice.failed.sound();
     }
 
+    /// Whether the job goes on without ranks that fail, as far as has been decided.
+    pub(crate) fn continues(&self) -> bool {
+        self.notice().continues.load() != 0
+    }
+
     /// Whether that rank of the job has failed, as all have that there are not.
     fn has_failed(&self, rank: u32) -> bool {
         let word = self.notice().dead.get((rank / 64) as usize);

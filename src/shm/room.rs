@@ -13,8 +13,8 @@ pub(crate) struct RoomWords {
     pub(crate) barrier: BarrierWords,
     /// Members that have come to make the communicator by themselves.
     pub(crate) arrived: ParkWord,
-    /// Members that have dropped the last handle of the communicator after it was freed.
-    pub(crate) left: Word32,
+    /// Members that will not use the room any more.
+    pub(crate) left: RankSet,
     /// What they make it with: tag, parent, and number of members, who are named in order in the
     /// first staging buffers until all have come.
     pub(crate) tag: Word32,
@@ -50,6 +50,27 @@ pub(crate) struct Failure {
     pub(crate) unaware: Word64,
     /// Kind and bytes, as the communicator's module writes them.
     pub(crate) what: [Word64; 2],
-    /// One bit for each rank of the world: it has heard it.
-    pub(crate) aware: [Word64; MAX_RANKS.div_ceil(64) as usize],
+    /// Who has heard it.
+    pub(crate) aware: RankSet,
+}
+
+/// Ranks of the world, changed by one rank at a time. Zero bytes are the empty set.
+#[repr(transparent)]
+pub(crate) struct RankSet([Word64; MAX_RANKS.div_ceil(64) as usize]);
+
+impl RankSet {
+    pub(crate) fn contains(&self, rank: u32) -> bool {
+        let word = self.0.get((rank / 64) as usize);
+        word.is_some_and(|word| word.load() & 1 << (rank % 64) != 0)
+    }
+
+    /// `rank` is one of the job's.
+    pub(crate) fn insert(&self, rank: u32) {
+        let word = &self.0[(rank / 64) as usize];
+        word.store(word.load() | 1 << (rank % 64));
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.iter().for_each(|word| word.store(0));
+    }
 }

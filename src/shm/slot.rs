@@ -1,5 +1,6 @@
 //! What ranks say of themselves and of their windows, for reports.
 
+use super::record::WriteRecords;
 use crate::call::Call;
 use crate::prim::{WaitRecord, Word32, Word64};
 
@@ -10,28 +11,61 @@ pub(crate) struct RankSlot {
     pub(crate) joined: Word32,
     /// 1 once the rank has left the job in good order.
     pub(crate) finished: Word32,
-    /// The call it is in, and on which window: one word, so that saying so costs one store.
-    doing: Word64,
+    /// The call it is in, and on which window.
+    doing: CallWord,
     /// The process that has joined, as it numbers itself.
     pub(crate) pid: Word32,
     /// Test builds: 1 if the rank vouches that one of its threads makes all calls.
     pub(crate) one_thread: Word32,
     /// What it waits for, while it sleeps.
     pub(crate) wait: WaitRecord,
+    /// What its threads are writing, in a job that goes on without it if it is killed.
+    pub(crate) writing: WriteRecords,
 }
 
 impl RankSlot {
-    const CALL_BITS: u32 = 8;
-
     /// Says that the rank is in `call` on the window whose block is at `window`, or zero.
     #[inline]
     pub(crate) fn set_doing(&self, call: Call, window: u64) {
-        self.doing.store(window << Self::CALL_BITS | u64::from(call as u32));
+        self.doing.set(call, window);
     }
 
     /// The call, and the block of its window or zero.
     pub(crate) fn doing(&self) -> (Call, u64) {
-        let word = self.doing.load();
+        self.doing.get()
+    }
+}
+
+/// A call, and the window that it is on: one word, so that saying so costs one store.
+#[repr(transparent)]
+#[derive(Default)]
+pub(crate) struct CallWord(Word64);
+
+impl CallWord {
+    const CALL_BITS: u32 = 8;
+
+    /// `call`, on the window whose block is at `window`, or zero.
+    #[inline]
+    pub(crate) fn set(&self, call: Call, window: u64) {
+        self.0.store(Self::word(call, window));
+    }
+
+    /// As [`CallWord::set`], for a word that mostly says so already: looking is cheaper than storing.
+    #[inline]
+    pub(crate) fn keep_set(&self, call: Call, window: u64) {
+        if self.0.load() != Self::word(call, window) {
+            self.set(call, window);
+        }
+    }
+
+    #[inline]
+    fn word(call: Call, window: u64) -> u64 {
+        window << Self::CALL_BITS | u64::from(call as u32)
+    }
+
+    /// The call, and the block of its window or zero.
+    pub(crate) fn get(&self) -> (Call, u64) {
+        let word = self.0.load();
         let call = Call::from_word((word & ((1 << Self::CALL_BITS) - 1)) as u32);
         (call.unwrap_or(Call::None), word >> Self::CALL_BITS)
     }

@@ -1,7 +1,8 @@
 //! The one loop that copies blocks at a stride.
 #![allow(unsafe_code, reason = "copies between raw addresses")]
 
-use super::copy::copy;
+use super::copy::{LARGE, copy};
+use crate::prim::{Step, step};
 
 /// Where the blocks of one side lie: bytes from that side's base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,29 @@ pub(crate) unsafe fn copy_strip(from: *const u8, to: *mut u8, strip: &Strip) {
     let strides = (strip.from.stride as isize, strip.to.stride as isize);
     // SAFETY: as above.
     unsafe { copy_blocks(from, to, strides, strip.bytes, strip.blocks) }
+}
+
+/// As [`copy_strip`], for one operation of the program: test builds pass `middle` halfway.
+///
+/// # Safety
+/// As [`copy_strip`].
+#[inline(always)]
+pub(crate) unsafe fn copy_strip_past(middle: Step, from: *const u8, to: *mut u8, strip: &Strip) {
+    let large = strip.blocks > 1 && strip.bytes.saturating_mul(strip.blocks) >= LARGE;
+    if cfg!(feature = "test-hooks") && large {
+        let half = strip.blocks / 2;
+        // SAFETY: a part of what the caller vouches for.
+        unsafe { copy_strip(from, to, &Strip { blocks: half, ..*strip }) };
+        step(middle);
+        let behind = |lane: Lane| Lane { start: lane.block(half), ..lane };
+        let (lane, blocks) = ((behind(strip.from), behind(strip.to)), strip.blocks - half);
+        // SAFETY: the other part.
+        return unsafe {
+            copy_strip(from, to, &Strip { from: lane.0, to: lane.1, blocks, ..*strip })
+        };
+    }
+    // SAFETY: the obligations of this function's caller.
+    unsafe { copy_strip(from, to, strip) }
 }
 
 /// The loop for blocks of that length: found by comparisons, the commonest lengths first, because

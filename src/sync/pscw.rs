@@ -42,8 +42,7 @@ pub struct PostTable {
 }
 
 impl PostTable {
-    /// The table as this target itself published it; zero before.
-    #[allow(dead_code, reason = "the models ask; the engine keeps the slots themselves")]
+    /// The table as this target itself published it, or left it when it failed; zero before.
     pub fn own(&self) -> u32 {
         self.at.load()
     }

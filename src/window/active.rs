@@ -39,6 +39,14 @@ impl Pscw {
     }
 }
 
+impl Win {
+    /// The block of the post slots that a rank has published, if it has.
+    pub(super) fn slots_of(&self, rank: u32) -> Option<u64> {
+        let at = self.words_of(rank).table.own();
+        (at != 0).then(|| u64::from(at) * TABLE_UNIT)
+    }
+}
+
 /// Unit of the table word, in bytes: lets 32 bits reach 512 GiB.
 const TABLE_UNIT: u64 = 128;
 

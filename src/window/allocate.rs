@@ -87,22 +87,23 @@ impl Win {
     /// # Errors
     /// [`Error::TargetRank`]; [`Error::Flavour`] for dynamic windows.
     pub fn shared_query(&self, rank: Rank) -> Result<(u64, u32, *mut u8)> {
+        let part = self.part(self.shared_query_rank(rank)?.0);
+        Ok((part.span.len(), part.disp_unit, part.span.base()))
+    }
+
+    /// The rank whose part [`Win::shared_query`] answers with.
+    pub(crate) fn shared_query_rank(&self, rank: Rank) -> Result<Rank> {
         self.within(Call::SharedQuery, || {
             if self.flavour == Flavour::Dynamic {
                 let needed = "a window with memory";
                 return Err(self.wrong_flavour(Call::SharedQuery, needed));
             }
-            let rank = match rank {
-                Rank::NULL => {
-                    self.parts.iter().position(|part| part.span.len() != 0).unwrap_or(0) as u32
-                }
-                rank => {
-                    self.check_rank(Call::SharedQuery, rank)?;
-                    rank.0
-                }
-            };
-            let part = self.part(rank);
-            Ok((part.span.len(), part.disp_unit, part.span.base()))
+            if rank != Rank::NULL {
+                self.check_rank(Call::SharedQuery, rank)?;
+                return Ok(rank);
+            }
+            let first = self.parts.iter().position(|part| part.span.len() != 0);
+            Ok(Rank(first.unwrap_or(0) as u32))
         })
     }
 }

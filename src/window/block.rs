@@ -21,7 +21,14 @@ pub(super) fn take(all: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -
         _ => Outcome::from(Told::zeroed()),
     };
     let mut words: [u64; WORDS] = bytemuck::cast(mine.told);
-    all.broadcast(&mut words, Rank(0))?;
+    let told = all.broadcast(&mut words, Rank(0));
+    if told.is_err() && mine.told.block != 0 {
+        // Nobody who lives has heard of it: what fits a chunk is told to all or to none. The error that
+        // all ranks get is the one to report.
+        let context = comm.context();
+        let _ = context.segment.heap().free(mine.told.block, &context.excluded());
+    }
+    told?;
     step(Step::WindowTold);
     let outcome = if comm.rank() == 0 { mine } else { bytemuck::cast::<_, Told>(words).into() };
     match outcome.block(comm, call, plan.total)? {

@@ -6,6 +6,7 @@ use super::{Flavour, Reached, Via, Win};
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
+use crate::group::Rank;
 use crate::shm::copy;
 use std::ops::Range;
 
@@ -40,8 +41,10 @@ impl Win {
         }
         let _call = self.enter(Call::LocalAccess);
         let to = self.handled(self.own(disp, bytes as u64))?;
+        let own = Rank(self.comm.rank());
+        let (from, start) = (from.as_ptr().cast(), || self.start_of(own.0, disp));
         // SAFETY: as in `load`.
-        unsafe { copy(from.as_ptr().cast(), to.at, bytes) };
+        unsafe { self.copy_out(Call::LocalAccess, own, start, from, to.at, bytes) };
         Ok(())
     }
 

@@ -21,6 +21,7 @@ mod passive;
 mod plan;
 mod recover;
 mod state;
+mod torn;
 mod turn;
 mod watch;
 
@@ -50,6 +51,7 @@ pub use crate::sync::Held as LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
 pub use attributes::{MemoryModel, WinKeyval, WindowIdentity};
 pub use options::WindowOptions;
+pub use torn::Torn;
 pub use watch::Until;
 
 /// A window of the engine (`MPI_Win`), as one rank sees it.

@@ -36,8 +36,9 @@ impl Win {
     pub fn recover(&mut self) -> Result<Vec<Rank>> {
         let at = Location::caller();
         let recovered = {
-            let _call = self.enter(Call::WinRecover);
             loop {
+                // Again each time: giving back where a meeting failed is a call of its own.
+                let _call = self.enter(Call::WinRecover);
                 match self.meet_those_who_live(at) {
                     // All who live get this error, because a meeting ends alike for all of them.
                     Err(Error::RankFailed { .. }) if self.context().goes_on() => {}
@@ -56,7 +57,7 @@ impl Win {
     /// returns their communicator.
     fn meet_those_who_live(&self, at: &'static Location<'static>) -> Result<Comm> {
         let call = Call::WinRecover;
-        let meet = self.meet.shrunk(call, at)?;
+        let meet = self.meet.shrunk(call, at)?.freed_with_its_handles();
         let mut all = meet.begin_patiently(call, at)?;
         let blocks = all.allgather(&[self.block, 0])?;
         self.check_same_window(call, &blocks)?;
@@ -73,14 +74,30 @@ impl Win {
     /// Zero bytes are the initial state of every word that ranks synchronise by.
     fn clear_words(&self) -> Result<()> {
         let segment = &self.context().segment;
+        let orphaned = self.orphaned_slots();
         clear::<WindowWords>(segment, &self.words)?;
         self.ranks.iter().try_for_each(|rank| clear::<RankWords>(segment, rank))?;
+        // When nothing names them any more: should this rank die meanwhile, nobody does it again.
+        orphaned.into_iter().for_each(|block| self.give_orphan_back(block));
         if let Beyond::Dynamic { directories, .. } = &self.beyond {
             for (directory, rank) in directories.iter().zip(0..) {
-                directory.recover(segment, self.comm.failed_rank(rank).is_none())?;
+                let orphan = directory.recover(segment, self.comm.failed_rank(rank).is_none())?;
+                orphan.into_iter().for_each(|block| self.give_orphan_back(block));
             }
         }
         Ok(())
+    }
+
+    /// The blocks of the post slots of those who have failed.
+    fn orphaned_slots(&self) -> Vec<u64> {
+        let failed = |rank: &u32| self.comm.failed_rank(*rank).is_some();
+        let slots = (0..self.comm.size()).filter(failed).map(|rank| self.slots_of(rank));
+        slots.flatten().collect()
+    }
+
+    /// What only a rank that has failed had a use for. It stays if that rank had left it damaged.
+    fn give_orphan_back(&self, block: u64) {
+        let _ = self.context().segment.heap().free(block, &self.context().excluded());
     }
 
     /// This rank's own side.

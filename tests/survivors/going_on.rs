@@ -1,52 +1,12 @@
-//! Jobs that go on without a rank that dies (`rmarun --on-failure=continue`).
-#![cfg(feature = "test-hooks")]
+//! What calls do when a rank has died, and how the others go on.
 
-mod support;
-
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use super::{VICTIM, die, lost, survivors, window};
 use onesided::engine::Win;
 use onesided::hooks::{Event, Site, delay};
 use onesided::{
-    Comm, Error, ErrorClass, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, Result,
-    StartAssert, WindowOptions,
+    Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, Result, StartAssert,
+    WindowOptions,
 };
-
-/// The rank that dies in every job here.
-const VICTIM: u32 = 1;
-
-/// This process is killed.
-fn die() -> ! {
-    kill(Pid::this(), Signal::SIGKILL).expect("a process may kill itself");
-    unreachable!("it does not return from that");
-}
-
-/// Runs `body` on `n` ranks, of which the victim must die and nobody else fail.
-fn survivors(n: u32, body: impl FnOnce(&Comm)) {
-    let Some(outcome) = support::job(n, &["--on-failure=continue"], body) else { return };
-    assert_eq!(outcome.status.code(), Some(137), "{}", outcome.output);
-    let said = |words: &str| assert!(outcome.output.contains(words), "{}", outcome.output);
-    said("rmarun: rank 1 (");
-    said("was killed by signal 9 (SIGKILL)");
-    said("; the others go on");
-    said(&format!("rmarun: 1 of {n} ranks failed; job ended, exit code 137"));
-}
-
-/// Asserts that a call has failed for the victim's death.
-#[track_caller]
-fn lost<R>(result: Result<R>) {
-    match result.err() {
-        Some(error @ Error::RankFailed { failed: VICTIM, .. }) => {
-            assert_eq!(error.class(), ErrorClass::ProcFailed);
-        }
-        Some(other) => panic!("{other}"),
-        None => panic!("nobody was missed"),
-    }
-}
-
-fn window(comm: &Comm) -> Win {
-    WindowOptions::new().name("shared").allocate_bytes(comm, 64, 8).unwrap()
-}
 
 /// What the victim has done when it dies, and the call in which the others then wait for it.
 fn waits(n: u32, before: impl Fn(&Comm, &Win), wait: impl Fn(&Comm, &Win) -> Result<()>) {

@@ -1,0 +1,224 @@
+//! What the threads of a rank say that they are writing: where one of them is killed in the middle of
+//! that, those who live can ask which bytes may be torn.
+//!
+//! 1. A record is there before the first byte is written, and until the last one has been: the order
+//!    of the instructions is kept (`prim/order.rs`). What is weakly ordered among the stores of a copy
+//!    (`rep movsb`, non-temporal stores) is inside of that, and is done before the launcher sees
+//!    that the process has ended. Where the kernel copies, it does between two instructions.
+//! 2. A record is one thread's, from the first write of the thread until it ends: threads never wait
+//!    for each other here, and no record costs a locked instruction.
+//! 3. Threads for which no record is left count themselves, and say no more: as long as one is
+//!    counted, the rank may be writing anything.
+//! 4. Only the records of a rank that has failed are read.
+
+use super::slot::CallWord;
+use crate::call::Call;
+use crate::prim::{CachePadded, Word32, Word64, in_program_order};
+use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
+
+/// Threads of a rank that each have a record.
+const RECORDS: usize = 16;
+
+/// What one thread is writing: on a cache line of its own, because threads write at the same time.
+#[repr(C, align(64))]
+#[derive(Default)]
+pub(crate) struct WriteRecord {
+    doing: CallWord,
+    target: Word32,
+    /// Bytes from the beginning of the target's part.
+    start: Word64,
+    /// How many; zero while nothing is written.
+    bytes: Word64,
+}
+
+/// The records of a rank. Zero bytes are their initial state: nothing is written.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct WriteRecords {
+    records: CachePadded<[WriteRecord; RECORDS]>,
+    /// Threads that write without a record.
+    others: CachePadded<Word32>,
+}
+
+/// Bytes of a target's part that a rank writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Write {
+    pub(crate) call: Call,
+    /// The block of the window.
+    pub(crate) window: u64,
+    /// A rank of the window.
+    pub(crate) target: u32,
+    /// Bytes from the beginning of the target's part.
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A write under way. Dropped without [`Recording::end`], as by a panic in the middle, it goes on
+/// saying so.
+#[must_use = "the record stays until it is ended"]
+pub(crate) enum Recording<'a> {
+    /// Of a write that needs no record.
+    Nothing,
+    /// By the record of this thread.
+    Own(&'a WriteRecord),
+    /// By a thread that has none.
+    Counted(&'a Word32),
+}
+
+impl WriteRecords {
+    /// Says what this thread is about to write.
+    #[inline]
+    pub(crate) fn begin(&self, write: Write) -> Recording<'_> {
+        let Some(record) = self.own().or_else(|| self.take()) else {
+            self.others.fetch_add(1);
+            in_program_order();
+            return Recording::Counted(&self.others);
+        };
+        record.begin(write);
+        Recording::Own(record)
+    }
+
+    /// The record of this thread, once it has written.
+    #[inline(always)]
+    pub(crate) fn own(&self) -> Option<&WriteRecord> {
+        self.records.get(OWN.get())
+    }
+
+    /// A record for this thread, if there is one that no other has.
+    #[cold]
+    fn take(&self) -> Option<&WriteRecord> {
+        // A thread that is ending gives none back any more.
+        LEASE.try_with(|_| ()).ok()?;
+        let mut taken = taken();
+        let number = taken.trailing_ones() as usize;
+        let record = self.records.get(number)?;
+        *taken |= 1 << number;
+        OWN.set(number);
+        Some(record)
+    }
+
+    /// What the rank was writing when it failed.
+    pub(crate) fn read(&self) -> impl Iterator<Item = Write> + '_ {
+        self.records.iter().filter_map(|record| {
+            let (call, window) = record.doing.get();
+            let (start, bytes) = (record.start.load(), record.bytes.load());
+            let target = record.target.load();
+            (bytes != 0).then_some(Write { call, window, target, start, bytes })
+        })
+    }
+
+    /// Whether it may also have written anything else.
+    pub(crate) fn are_too_few(&self) -> bool {
+        self.others.load() != 0
+    }
+}
+
+impl WriteRecord {
+    /// Says what its thread is about to write.
+    #[inline(always)]
+    pub(crate) fn begin(&self, write: Write) {
+        // The last write of this thread is over before the record speaks of another, and the record
+        // is whole before it counts; the first byte is written behind all that.
+        in_program_order();
+        self.doing.keep_set(write.call, write.window);
+        if self.target.load() != write.target {
+            self.target.store(write.target);
+        }
+        self.start.store(write.start);
+        in_program_order();
+        self.bytes.store(write.bytes);
+        in_program_order();
+    }
+
+    /// Says that the write is over.
+    #[inline(always)]
+    pub(crate) fn end(&self) {
+        // The last byte is written before.
+        in_program_order();
+        self.bytes.store(0);
+    }
+}
+
+impl Recording<'_> {
+    /// Says that the write is over.
+    #[inline]
+    pub(crate) fn end(self) {
+        match self {
+            Recording::Nothing => {}
+            Recording::Own(record) => record.end(),
+            Recording::Counted(others) => {
+                in_program_order();
+                others.fetch_sub(1);
+            }
+        }
+    }
+}
+
+/// Which records threads of this process have, one bit each. A process is one rank.
+static TAKEN: Mutex<u32> = Mutex::new(0);
+
+fn taken() -> std::sync::MutexGuard<'static, u32> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+thread_local! {
+    /// The number of this thread's record; none has the highest.
+    static OWN: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Apart from the number, so that reading that asks for nothing.
+    static LEASE: Lease = const { Lease };
+}
+
+/// Gives this thread's record back when the thread ends.
+struct Lease;
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let number = OWN.replace(usize::MAX);
+        if number < RECORDS {
+            *taken() &= !(1 << number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    fn write(start: u64) -> Write {
+        Write { call: Call::Put, window: 4096, target: 1, start, bytes: 10 }
+    }
+
+    #[test]
+    fn what_is_written_at_the_same_time_is_all_there_and_then_gone() {
+        let records = WriteRecords::default();
+        let (met, read) = (Barrier::new(RECORDS + 4), Barrier::new(RECORDS + 4));
+        // Twice, because records go back when their threads end.
+        for _ in 0..2 {
+            std::thread::scope(|threads| {
+                let (records, met, read) = (&records, &met, &read);
+                let one = |start| {
+                    threads.spawn(move || {
+                        records.begin(write(99)).end();
+                        let recording = records.begin(write(start));
+                        met.wait();
+                        read.wait();
+                        recording.end();
+                    })
+                };
+                let threads: Vec<_> = (0..RECORDS as u64 + 3).map(one).collect();
+                met.wait();
+                let found: Vec<Write> = records.read().collect();
+                let all = |write: &Write| write.start < RECORDS as u64 + 3 && write.bytes == 10;
+                assert!(found.len() == RECORDS && found.iter().all(all), "{found:?}");
+                assert_eq!(records.others.load(), 3);
+                read.wait();
+                // Not by the end of the scope, which does not wait until they are gone.
+                threads.into_iter().for_each(|thread| thread.join().unwrap());
+            });
+            assert_eq!(records.read().count(), 0);
+            assert!(!records.are_too_few());
+        }
+    }
+}
