@@ -14,8 +14,8 @@
 //! 3. so it will find the same every other time, and so will they all, for ever.
 //!
 //! That holds if only those threads change what the ranks wait for. Therefore a rank is not taken
-//! for blocked while its process has several threads or is traced by a debugger, nor while any
-//! process of the job that is not a rank has the segment mapped (a rank has forked); these are
+//! for blocked while its process has several threads or is traced by a debugger, nor while more
+//! processes have the segment mapped than there are ranks that sleep (a rank has forked); these are
 //! looked for before the first of the two readings, and none of them can come up while all sleep.
 //!
 //! A rank that has left the job does nothing any more. So a wait that needs it never ends either,
@@ -140,15 +140,18 @@ impl Detector {
             let awaited = view.awaited(rank).ok().flatten();
             awaited.is_none_or(|awaited| awaited.kind == AwaitedKind::Value)
         };
-        let is_blocked = |(rank, _): &(u32, Sleep)| {
-            let standing = view.standing(*rank);
-            standing.is_ok_and(|rank| is_alone(rank.pid, rank.one_thread))
+        let vouches = |(rank, _): &(u32, Sleep)| {
+            view.standing(*rank).is_ok_and(|standing| standing.one_thread)
         };
-        let ranks: HashSet<u32> =
-            now.asleep.iter().map(|(rank, _)| now.pids[*rank as usize]).collect();
+        let vouched = now.asleep.iter().all(vouches);
+        // As many as there are ranks that sleep, so it is they. What they call themselves may be
+        // damaged, or be numbers of another namespace.
+        let have_mapped = have_mapped(self.segment);
+        let is_theirs = |have: &HashSet<u32>| have.len() == now.asleep.len();
         !(self.is_open_to_others && now.asleep.iter().any(|(rank, _)| is_value(*rank)))
-            && now.asleep.iter().all(is_blocked)
-            && have_mapped(self.segment) == Some(ranks)
+            && have_mapped.is_some_and(|have| {
+                is_theirs(&have) && have.iter().all(|process| is_alone(*process, vouched))
+            })
     }
 }
 
@@ -160,7 +163,6 @@ struct Reading {
     left: Vec<u32>,
     /// Whether all that can still do something sleep.
     all_sleep: bool,
-    pids: Vec<u32>,
     ended: Vec<bool>,
 }
 
@@ -168,11 +170,10 @@ impl Reading {
     /// `None` if the segment is damaged.
     fn of(view: View<'_>, is_alive: impl Fn(u32) -> bool) -> Option<Reading> {
         let (mut asleep, mut left, mut awake) = (Vec::new(), Vec::new(), 0);
-        let (mut pids, mut ended) = (Vec::new(), Vec::new());
+        let mut ended = Vec::new();
         for rank in 0..view.ranks() {
-            let Standing { joined, finished, pid, sleep, .. } = view.standing(rank).ok()?;
+            let Standing { joined, finished, sleep, .. } = view.standing(rank).ok()?;
             let is_alive = is_alive(rank);
-            pids.push(pid);
             ended.push(!is_alive);
             match () {
                 () if finished => left.push(rank),
@@ -182,7 +183,7 @@ impl Reading {
             }
         }
         let all_sleep = awake == 0 && !asleep.is_empty();
-        Some(Reading { asleep, left, all_sleep, pids, ended })
+        Some(Reading { asleep, left, all_sleep, ended })
     }
 
     fn is_alive(&self, rank: u32) -> bool {

@@ -47,7 +47,7 @@ impl Universe {
         // The counters of the segment go on from where a rank has left them, so nobody can take
         // its place.
         step(Step::Mapped);
-        if context.slot.joined.compare_exchange(0, 1).is_err() {
+        if !context.slot.joined.set_first() {
             let what = format!("another process has joined it as rank {} before", context.rank);
             return Err(Error::NotInJob { what });
         }
@@ -88,7 +88,7 @@ impl Drop for Context {
         // A process that the rank has forked, and that ends, does not end the rank.
         if !std::thread::panicking() && !is_forked() {
             step(Step::Finishing);
-            self.slot.finished.store(1);
+            self.slot.finished.set();
             step(Step::Finished);
         }
     }

@@ -60,8 +60,8 @@ impl<'a> View<'a> {
     pub fn standing(&self, rank: u32) -> Result<Standing> {
         let slot = self.slot(rank)?;
         Ok(Standing {
-            joined: slot.joined.load() != 0,
-            finished: slot.finished.load() != 0,
+            joined: slot.joined.is_set(),
+            finished: slot.finished.is_set(),
             pid: slot.pid.load(),
             one_thread: slot.one_thread.load() != 0,
             sleep: slot.wait.sleep(),
@@ -73,8 +73,8 @@ impl<'a> View<'a> {
         let slot = self.slot(rank)?;
         let (call, window) = slot.doing();
         Ok(RankStatus {
-            joined: slot.joined.load() != 0,
-            finished: slot.finished.load() != 0,
+            joined: slot.joined.is_set(),
+            finished: slot.finished.is_set(),
             call,
             window: match window {
                 0 => None,

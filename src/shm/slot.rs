@@ -7,10 +7,10 @@ use crate::prim::{WaitRecord, Word32, Word64};
 /// What one rank says of itself. Written by that rank, read by the launcher.
 #[repr(C, align(128))]
 pub(crate) struct RankSlot {
-    /// 1 once the rank has mapped the segment.
-    pub(crate) joined: Word32,
-    /// 1 once the rank has left the job in good order.
-    pub(crate) finished: Word32,
+    /// Set once the rank has mapped the segment.
+    pub(crate) joined: Flag,
+    /// Set once the rank has left the job in good order.
+    pub(crate) finished: Flag,
     /// The call it is in, and on which window.
     doing: CallWord,
     /// The process that has joined, as it numbers itself.
@@ -33,6 +33,29 @@ impl RankSlot {
     /// The call, and the block of its window or zero.
     pub(crate) fn doing(&self) -> (Call, u64) {
         self.doing.get()
+    }
+}
+
+/// Something that happens once. Seven bits that flip do not change whether it has.
+#[repr(transparent)]
+#[derive(Default)]
+pub(crate) struct Flag(Word32);
+
+impl Flag {
+    /// Half of its bits differ from those of a flag that is not set.
+    const SET: u32 = 0x5ac3_96f0;
+
+    pub(crate) fn set(&self) {
+        self.0.store(Self::SET);
+    }
+
+    /// Sets it, unless somebody has before.
+    pub(crate) fn set_first(&self) -> bool {
+        self.0.compare_exchange(0, Self::SET).is_ok()
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        (self.0.load() ^ Self::SET).count_ones() < Self::SET.count_ones() / 2
     }
 }
 
@@ -102,6 +125,19 @@ impl WindowHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flag_outlives_seven_flipped_bits() {
+        let flag = Flag::default();
+        for flips in [0, 1 << 31, 0x7f, 0xfe00_0000] {
+            flag.0.store(flips);
+            assert!(!flag.is_set());
+            flag.0.store(Flag::SET ^ flips);
+            assert!(flag.is_set());
+        }
+        flag.set();
+        assert!(flag.is_set());
+    }
 
     #[test]
     fn names_do_not_move_the_cursor() {

@@ -132,7 +132,7 @@ impl Win {
             return Err(self.gone(call, target, "the rank has failed"));
         }
         let world = self.comm().group().world_ranks()[target as usize];
-        if self.context().segment.slot(world)?.finished.load() != 0 {
+        if self.context().segment.slot(world)?.finished.is_set() {
             return Err(self.gone(call, target, LEFT));
         }
         Ok(Via::Kernel(process))
