@@ -44,6 +44,8 @@ pub struct Model {
     pub park: bool,
     /// MEM_SYNC is the full barrier, because that is what the model shows.
     pub full_barrier: bool,
+    /// How often a rank contends for a lock that is held before it queues.
+    pub contends: u32,
     /// Bounds of the ordinary test command.
     pub short: Bounds,
     /// Bounds of the deep command.
@@ -89,6 +91,7 @@ impl Model {
             ranks,
             park: false,
             full_barrier: false,
+            contends: 0,
             short,
             deep,
             program: Arc::new(move || run(ranks)),
@@ -105,6 +108,12 @@ impl Model {
     #[must_use]
     pub fn parked(self) -> Model {
         Model { name: format!("{} asleep", self.name), park: true, ..self }
+    }
+
+    /// The same with ranks that contend for a lock once before they queue.
+    #[must_use]
+    pub fn contending(self) -> Model {
+        Model { name: format!("{} contending", self.name), contends: 1, ..self }
     }
 
     /// The same with MEM_SYNC as a full barrier.
@@ -125,6 +134,7 @@ impl Model {
             park: self.park,
             polls: bounds.polls,
             full_barrier: self.full_barrier,
+            contends: self.contends,
         });
         let executions = Arc::new(std::sync::Mutex::new(0));
         let (counter, program) = (executions.clone(), self.program.clone());

@@ -75,6 +75,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::ReaderIgnoresWriter,
     Fault::WriterIgnoresReaders,
     Fault::GrantForgotten,
+    Fault::NudgeForgotten,
     Fault::GrantTwo,
     Fault::NestedQueues,
     Fault::FairForever,
@@ -175,6 +176,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         }
         // Whoever polls becomes overdue, and then does what the forgetful holder did not.
         Fault::GrantForgotten => &["parking/lock x"],
+        Fault::NudgeForgotten => &["parking/exclusive x2 contending"],
         Fault::GrantTwo => &["lock/exclusive x3"],
         Fault::NestedQueues => &["parking/nested locks x"],
         Fault::FairForever => &["lock/past a mere waiter x"],

@@ -33,6 +33,7 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../../src/sync/barrier.rs"),
         include_str!("../../src/sync/counter.rs"),
         include_str!("../../src/sync/lock.rs"),
+        include_str!("../../src/sync/lock_state.rs"),
         include_str!("../../src/sync/mcs.rs"),
         include_str!("../../src/sync/notify.rs"),
         include_str!("../../src/sync/passive.rs"),

@@ -32,7 +32,7 @@ use native as machine;
 pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord};
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
-pub use machine::{Patience, Word32, Word64, monotonic, planted};
+pub use machine::{Contention, Patience, Word32, Word64, monotonic, planted};
 pub use order::in_program_order;
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site, Step};

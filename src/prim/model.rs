@@ -37,11 +37,19 @@ pub struct Setting {
     pub polls: usize,
     /// MEM_SYNC is the full barrier (for models in which that is what is shown).
     pub full_barrier: bool,
+    /// How often a rank contends for a lock that is held before it queues.
+    pub contends: u32,
 }
 
 impl Default for Setting {
     fn default() -> Self {
-        Setting { mutant: Mutant::default(), park: false, polls: 1, full_barrier: false }
+        Setting {
+            mutant: Mutant::default(),
+            park: false,
+            polls: 1,
+            full_barrier: false,
+            contends: 0,
+        }
     }
 }
 
@@ -216,6 +224,19 @@ impl FutexWord {
             let _held = bucket.lock.lock().unwrap();
             bucket.sleepers.notify_all();
         }
+    }
+}
+
+/// See the native twin: it is over when it has been lost as often as the setting says.
+pub struct Contention;
+
+#[allow(missing_docs, reason = "documented on the native twin")]
+impl Contention {
+    pub fn begin() -> Contention {
+        Contention
+    }
+    pub fn is_over(&self, lost: u32) -> bool {
+        lost >= SETTING.get().contends
     }
 }
 

@@ -193,6 +193,25 @@ pub const fn planted(_: Fault) -> bool {
     false
 }
 
+/// How long a rank contends for a lock before it queues. Each rank that queues costs a wake-up, so
+/// those who take turns in less time than this hardly pay for the order.
+const CONTENDS: Duration = Duration::from_millis(1);
+
+/// A rank that contends for a lock.
+pub struct Contention(Instant);
+
+impl Contention {
+    /// Begins now.
+    pub fn begin() -> Contention {
+        Contention(Instant::now())
+    }
+
+    /// Whether it has lasted long enough, when it has been lost so many times.
+    pub fn is_over(&self, _lost: u32) -> bool {
+        self.0.elapsed() >= CONTENDS
+    }
+}
+
 /// How long to spin and to yield before sleeping; learns from slow yields.
 pub struct Patience {
     spins: u32,

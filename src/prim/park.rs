@@ -72,6 +72,43 @@ impl ParkWord {
         }
     }
 
+    /// Wakes up to `count` sleepers, unless some that were woken so have yet to say so
+    /// ([`ParkWord::heed`]). Only for words that nothing else changes; without sleepers it costs a
+    /// load. Stands immediately behind the read-modify-write that the sleepers wait for.
+    #[inline]
+    pub fn nudge(&self, count: u32) {
+        // Publishes that change before `sleepers` is read. Pairs with ParkWaiter in `sleep_unless`.
+        // Fails without it: models/parking.rs, by loom_tests/tests/mutants.rs.
+        mem_sync(Site::ParkWaker);
+        if self.sleepers.load() != 0 {
+            self.nudge_sleepers(count);
+        }
+    }
+
+    #[cold]
+    fn nudge_sleepers(&self, count: u32) {
+        let value = self.load();
+        let nudged = value.wrapping_add(1);
+        if !Self::is_nudged(value) && self.value.word().compare_exchange(value, nudged).is_ok() {
+            self.value.wake(count);
+        }
+    }
+
+    /// Whether somebody has been woken by a nudge who has not said so.
+    pub fn is_nudged(value: u32) -> bool {
+        value & 1 == 1
+    }
+
+    /// Says that a nudge has woken somebody: the next one wakes again. Before a look at what the
+    /// sleepers wait for.
+    pub fn heed(&self) {
+        let value = self.load();
+        if Self::is_nudged(value) {
+            // If it fails, another has said so.
+            let _ = self.value.word().compare_exchange(value, value.wrapping_add(1));
+        }
+    }
+
     /// Sleeps until the value changes from what it is now, unless `awake(value)` already holds.
     ///
     /// May return early (a signal, a spurious wake-up, the bound on sleeping, a failure that

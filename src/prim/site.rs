@@ -183,6 +183,8 @@ pub enum Fault {
     WriterIgnoresReaders,
     /// The last holder leaves without admitting those who wait.
     GrantForgotten,
+    /// A lock becomes free, and those who contend for it are not told.
+    NudgeForgotten,
     /// Two exclusive waiters are admitted at once.
     GrantTwo,
     /// A rank that already holds a lock queues behind waiters it blocks itself.

@@ -1,7 +1,8 @@
 //! Mutual exclusion inside a window: accumulates that no single instruction can do, and changes of
 //! what a rank has attached. The exclusive side of the one lock there is.
 
-use super::lock::{LockWords, Queueing, Side};
+use super::lock::LockWords;
+use super::lock_state::{Queueing, Side};
 use crate::prim::{CachePadded, JobFailed, Site, Waiter, mem_sync};
 
 /// A mutual exclusion between ranks. Zero bytes are its initial state: free.

@@ -5,6 +5,7 @@ pub mod cells;
 pub mod counter;
 mod exclusion;
 mod lock;
+mod lock_state;
 pub mod mcs;
 pub mod notify;
 mod passive;
@@ -17,7 +18,8 @@ use crate::prim::{CachePadded, Word32};
 
 pub use barrier::{BarrierWords, FenceKind, Round, collective, fence, passed};
 pub use exclusion::{Exclusion, Sharing};
-pub use lock::{LockWords, MAX_RANKS, Queueing, Side};
+pub use lock::LockWords;
+pub use lock_state::{MAX_RANKS, Queueing, Side};
 pub use passive::{
     Held, flush, flush_all, flush_local, flush_local_all, lock, lock_all, lock_nocheck, unlock,
     unlock_all, unlock_nocheck, win_sync,

@@ -1,6 +1,7 @@
 //! Lock, unlock, lock_all, unlock_all (MPI-2.2 §11.4.3, MPI-4 "Lock"), flush and win_sync.
 
-use super::lock::{LockWords, Queueing, Side};
+use super::lock::LockWords;
+use super::lock_state::{Queueing, Side};
 use crate::prim::{Fault, JobFailed, ProcSync, Site, Waiter, mem_sync, planted, proc_sync};
 
 /// How a target's lock is held.

@@ -27,7 +27,11 @@ pub fn models() -> Vec<Model> {
             let asleep = model(Launcher::AfterVictim).parked();
             // After its last step nothing fails: `parking` has those programs.
             let deep = if stop < scenario.victim.len() { EXHAUSTIVE } else { BOUND_3 };
-            models.push(asleep.within(BOUND_2, deep));
+            let asleep = asleep.within(BOUND_2, deep);
+            if scenario.name.contains("lock") {
+                models.push(asleep.clone().contending());
+            }
+            models.push(asleep);
         }
     }
     let inside = |by| {

@@ -35,6 +35,13 @@ pub fn models() -> Vec<Model> {
         );
     }
     models.push(Model::new("lock", "three readers", 4, |n| readers(n, 0)).within(BOUND_2, BOUND_3));
+    let contended = [
+        model("exclusive", 2, |n| exclusive(n, 1)),
+        model("shared then exclusive", 2, shared_then_exclusive).within(BOUND_3, ONE_LOOK),
+        model("exclusive", 3, |n| exclusive(n, 1)),
+        model("past a mere waiter", 3, past_a_mere_waiter),
+    ];
+    models.extend(contended.map(Model::contending));
     models
 }
 

@@ -36,5 +36,14 @@ pub fn models() -> Vec<Model> {
         model("nested locks", 3, lock_all::nested),
         Model::new("parking", "accumulate", 3, move |n| accumulate::counted(n, 1, sites)),
     ];
-    parked.into_iter().map(Model::parked).collect()
+    let contended = [
+        model("exclusive", 2, |n| lock::exclusive(n, 1)).within(BOUND_3, EXHAUSTIVE),
+        model("exclusive twice", 2, |n| lock::exclusive(n, 2)).within(BOUND_2, BOUND_3),
+        model("lock", 2, lock::shared_then_exclusive).within(BOUND_3, BOUND_5),
+        model("lock", 3, |n| lock::exclusive(n, 1)).within(BOUND_2, BOUND_3),
+        model("lock, two readers", 3, |n| lock::readers(n, 0)).within(BOUND_2, BOUND_3),
+        model("lock_all", 2, lock_all::read_all_write_one).within(BOUND_2, BOUND_3),
+    ];
+    let contended = contended.into_iter().map(Model::contending);
+    parked.into_iter().chain(contended).map(Model::parked).collect()
 }

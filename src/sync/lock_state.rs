@@ -1,0 +1,179 @@
+//! The state word of a lock: who is inside, who waits, and who is let in.
+//!
+//! Per side: holders inside (11 bits), waiters (10 bits), waiters ever
+//! admitted, modulo 2¹¹ (11 bits). Transitions, each one compare-and-swap:
+//!
+//! ```text
+//!   enter, nobody in the way     inside += 1
+//!   queue                        ticket = admitted + waiting; waiting += 1; wait on the gate
+//!   leave, not the last          inside -= 1
+//!   leave, the last              inside -= 1; admit the other side's waiters, else one's own
+//! ```
+
+use crate::prim::{Fault, planted};
+
+/// Most ranks that can share a lock: also the most ranks of a job.
+pub const MAX_RANKS: u32 = 1000;
+
+const INSIDE_BITS: u32 = 11;
+const WAITING_BITS: u32 = 10;
+const ADMITTED_BITS: u32 = 11;
+const SIDE_BITS: u32 = INSIDE_BITS + WAITING_BITS + ADMITTED_BITS;
+const INSIDE_MASK: u64 = (1 << INSIDE_BITS) - 1;
+const WAITING_MASK: u64 = (1 << WAITING_BITS) - 1;
+const ADMITTED_MASK: u64 = (1 << ADMITTED_BITS) - 1;
+const WAITING_SHIFT: u32 = INSIDE_BITS;
+const ADMITTED_SHIFT: u32 = INSIDE_BITS + WAITING_BITS;
+
+/// Most holders of one side. In the window's room of exclusive lockers there are at once the
+/// holders, one per target, and those who wait for a target, one per rank.
+pub(super) const MOST_INSIDE: u32 = 2 * MAX_RANKS;
+
+const _: () = {
+    assert!(SIDE_BITS == 32);
+    assert!(MOST_INSIDE as u64 <= INSIDE_MASK);
+    assert!(MAX_RANKS as u64 <= WAITING_MASK);
+    // A ticket and the gate are never further apart than there are waiters.
+    assert!(MAX_RANKS as u64 <= ADMITTED_MASK / 2);
+};
+
+/// Which side of the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Shared with itself.
+    Left,
+    /// Kept apart from `Left`; one holder at a time.
+    RightExclusive,
+    /// Kept apart from `Left`; shared with itself.
+    RightShared,
+}
+
+/// Whether an entering rank queues behind ranks of the other side that only wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// Fair: behind everybody who came before.
+    Fair,
+    /// Behind holders only: for a rank that already holds a lock of the window, because those
+    /// who wait may be waiting for it (README, invariant 7).
+    HoldersOnly,
+}
+
+/// A value of the state word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct State(pub(super) u64);
+
+impl Side {
+    pub(super) fn index(self) -> u32 {
+        u32::from(self != Side::Left)
+    }
+    pub(super) fn other(self) -> u32 {
+        1 - self.index()
+    }
+}
+
+impl State {
+    fn field(self, side: u32, shift: u32, mask: u64) -> u32 {
+        ((self.0 >> (side * SIDE_BITS + shift)) & mask) as u32
+    }
+    pub(super) fn inside(self, side: u32) -> u32 {
+        self.field(side, 0, INSIDE_MASK)
+    }
+    pub(super) fn waiting(self, side: u32) -> u32 {
+        self.field(side, WAITING_SHIFT, WAITING_MASK)
+    }
+    pub(super) fn admitted(self, side: u32) -> u32 {
+        self.field(side, ADMITTED_SHIFT, ADMITTED_MASK)
+    }
+    pub(super) fn with_inside(self, side: u32, by: i32) -> State {
+        State(self.0.wrapping_add_signed(i64::from(by) << (side * SIDE_BITS)))
+    }
+    pub(super) fn with_waiter(self, side: u32) -> State {
+        State(self.0 + (1 << (side * SIDE_BITS + WAITING_SHIFT)))
+    }
+
+    /// Moves `n` waiters of `side` inside.
+    pub(super) fn admit(self, side: u32, n: u32) -> State {
+        let admitted = (u64::from(self.admitted(side)) + u64::from(n)) & ADMITTED_MASK;
+        let shift = side * SIDE_BITS;
+        let cleared = self.0 & !(ADMITTED_MASK << (shift + ADMITTED_SHIFT));
+        let moved = cleared - (u64::from(n) << (shift + WAITING_SHIFT)) + (u64::from(n) << shift);
+        State(moved | (admitted << (shift + ADMITTED_SHIFT)))
+    }
+
+    /// Whether `side` may enter at once.
+    pub(super) fn is_open(self, side: Side, queueing: Queueing) -> bool {
+        let other = side.other();
+        let blind = match side {
+            Side::Left => planted(Fault::ReaderIgnoresWriter),
+            _ => planted(Fault::WriterIgnoresReaders),
+        };
+        let fair = queueing == Queueing::Fair || planted(Fault::NestedQueues);
+        let behind_other = self.inside(other) != 0 || (fair && self.waiting(other) != 0);
+        let behind_own = side == Side::RightExclusive
+            && (self.inside(side.index()) != 0 || self.waiting(side.index()) != 0);
+        let room = self.inside(side.index()) < MOST_INSIDE;
+        (blind || !behind_other) && !behind_own && room
+    }
+
+    /// Whether a holder keeps `side` out, and not only ranks that wait.
+    pub(super) fn is_held_against(self, side: Side) -> bool {
+        let exclusive = side == Side::RightExclusive;
+        self.inside(side.other()) != 0 || exclusive && self.inside(side.index()) != 0
+    }
+
+    /// Whether one more can queue. Ranks always can; a rank's threads, of which there may be any
+    /// number, wait outside the queue where they cannot.
+    pub(super) fn has_place(self, side: Side) -> bool {
+        self.waiting(side.index()) < MAX_RANKS
+    }
+
+    /// Whom the last holder of `side` admits: a side, and how many.
+    pub(super) fn next(self, side: Side, right_is_exclusive: bool) -> Option<(u32, u32)> {
+        let (own, other) = (side.index(), side.other());
+        let turn = if self.waiting(other) != 0 { other } else { own };
+        let waiting = self.waiting(turn);
+        let most = if turn == 1 && right_is_exclusive {
+            1 + u32::from(planted(Fault::GrantTwo))
+        } else {
+            waiting
+        };
+        let n = waiting.min(most);
+        (n != 0 && !planted(Fault::GrantForgotten)).then_some((turn, n))
+    }
+}
+
+/// Whether a gate that counts `admitted` has passed `ticket`, both modulo 2¹¹.
+pub(super) fn has_passed(admitted: u32, ticket: u32) -> bool {
+    let ahead = u64::from(admitted.wrapping_sub(ticket)) & ADMITTED_MASK;
+    ahead != 0 && ahead <= ADMITTED_MASK / 2
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn admitting_moves_waiters_inside_and_wraps_the_count() {
+        let mut state = State(0);
+        for _ in 0..3 {
+            state = state.with_waiter(1);
+        }
+        for round in 0..ADMITTED_MASK as u32 + 5 {
+            let one = state.admit(1, 1);
+            assert_eq!((one.inside(1), one.waiting(1)), (1, 2));
+            assert_eq!(one.admitted(1), (round + 1) & ADMITTED_MASK as u32);
+            assert_eq!((one.inside(0), one.waiting(0), one.admitted(0)), (0, 0, 0));
+            state = one.with_inside(1, -1).with_waiter(1);
+        }
+    }
+
+    #[test]
+    fn a_gate_passes_tickets_across_the_wrap() {
+        for ticket in [0, 5, 2046, 2047] {
+            assert!(!has_passed(ticket, ticket));
+            assert!(has_passed(ticket + 1, ticket));
+            assert!(has_passed(ticket + MAX_RANKS, ticket));
+            assert!(!has_passed(ticket.wrapping_sub(MAX_RANKS), ticket));
+        }
+    }
+}
