@@ -49,6 +49,15 @@ pub fn mem_sync(site: Site) {
     machine::mem_sync(site);
 }
 
+/// [`mem_sync`] next to a read-modify-write of this rank, with nothing in between but looks at the
+/// words of the same protocol. Where such an instruction is a full barrier itself, as on x86-64, it
+/// costs nothing more.
+#[inline(always)]
+pub fn mem_sync_beside(site: Site) {
+    hooks::before(hooks::Event::MemSync(site));
+    machine::mem_sync_beside(site);
+}
+
 /// Marks the place of a PROC_SYNC for the recorder and for delay points; no code natively.
 #[inline(always)]
 pub fn proc_sync(what: ProcSync) {

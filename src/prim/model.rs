@@ -102,6 +102,11 @@ pub(super) fn mem_sync(site: Site) {
     fence(if full { SeqCst } else { AcqRel });
 }
 
+/// A model's read-modify-writes order nothing but themselves.
+pub(super) fn mem_sync_beside(site: Site) {
+    mem_sync(site);
+}
+
 /// A model has no clock.
 pub fn monotonic() -> u64 {
     0

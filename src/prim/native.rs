@@ -159,14 +159,21 @@ impl FutexWord {
 #[inline(always)]
 pub(super) fn mem_sync(site: Site) {
     match site {
-        // `sleepers += 1` and every change of a parked-on word are read-modify-writes that stand
-        // immediately before these two sites, and on x86-64 a locked instruction is a full
-        // barrier (Intel SDM 3A, 9.2.3.9 "loads and stores are not reordered with locked
-        // instructions"). The compiler fence keeps the compiler from moving anything across.
-        Site::ParkWaiter | Site::ParkWaker if cfg!(target_arch = "x86_64") => {
-            compiler_fence(SeqCst)
-        }
+        // `sleepers += 1` and every change of a parked-on word stand immediately before these two.
+        Site::ParkWaiter | Site::ParkWaker => mem_sync_beside(site),
         _ => fence(SeqCst),
+    }
+}
+
+#[inline(always)]
+pub(super) fn mem_sync_beside(_: Site) {
+    if cfg!(target_arch = "x86_64") {
+        // A locked instruction is a full barrier (Intel SDM 3A, 9.2.3.9 "loads and stores are not
+        // reordered with locked instructions"). This keeps the compiler from moving anything
+        // across.
+        compiler_fence(SeqCst);
+    } else {
+        fence(SeqCst);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::lock::LockWords;
 use super::lock_state::{Queueing, Side};
-use crate::prim::{CachePadded, JobFailed, Site, Waiter, mem_sync};
+use crate::prim::{CachePadded, JobFailed, Site, Waiter, mem_sync_beside};
 
 /// A mutual exclusion between ranks. Zero bytes are its initial state: free.
 #[repr(C)]
@@ -26,7 +26,7 @@ impl Exclusion {
         let inside = Inside { lock: &self.lock, before_release: sites.1 };
         // Observes what earlier holders wrote; pairs with `before_release` of each of them.
         // Fails without it: models/accumulate.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(sites.0);
+        mem_sync_beside(sites.0);
         let result = f();
         drop(inside);
         Ok(result)
@@ -47,7 +47,7 @@ impl Exclusion {
         let sharing = Sharing { lock: &self.lock, before_release: sites.1 };
         // Observes what the last rank in `run` wrote; pairs with its `before_release`.
         // Fails without it: models/directory.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(sites.0);
+        mem_sync_beside(sites.0);
         Ok(sharing)
     }
 }
@@ -62,7 +62,7 @@ impl Drop for Sharing<'_> {
     fn drop(&mut self) {
         // Publishes what this rank did meanwhile; pairs with the grant's site in `run`.
         // Fails without it: models/directory.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(self.before_release);
+        mem_sync_beside(self.before_release);
         self.lock.leave(Side::Left, true);
     }
 }
@@ -77,7 +77,7 @@ impl Drop for Inside<'_> {
     fn drop(&mut self) {
         // Publishes what this holder wrote; pairs with the grant's site of later holders.
         // Fails without it: models/accumulate.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(self.before_release);
+        mem_sync_beside(self.before_release);
         self.lock.leave(Side::RightExclusive, true);
     }
 }

@@ -2,7 +2,9 @@
 
 use super::lock::LockWords;
 use super::lock_state::{Queueing, Side};
-use crate::prim::{Fault, JobFailed, ProcSync, Site, Waiter, mem_sync, planted, proc_sync};
+use crate::prim::{
+    Fault, JobFailed, ProcSync, Site, Waiter, mem_sync, mem_sync_beside, planted, proc_sync,
+};
 
 /// How a target's lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,19 +47,53 @@ pub fn lock(
             }
         }
     }
+    granted(target, held, origin);
+    Ok(())
+}
+
+/// [`lock`], if it need not block.
+#[inline]
+pub fn try_lock(
+    window: &LockWords,
+    target: &LockWords,
+    held: Held,
+    origin: u32,
+    queueing: Queueing,
+) -> bool {
+    let entered = match held {
+        Held::Shared => target.try_enter(Side::Left, queueing),
+        Held::Exclusive => {
+            let room = window.try_enter(Side::RightShared, queueing);
+            let entered = room && target.try_enter(Side::RightExclusive, queueing);
+            if room && !entered {
+                window.leave(Side::RightShared, false);
+            }
+            entered
+        }
+    };
+    if entered {
+        granted(target, held, origin);
+    }
+    entered
+}
+
+/// The lock has been entered.
+#[inline]
+fn granted(target: &LockWords, held: Held, origin: u32) {
     proc_sync(ProcSync::LockGranted);
-    lock_nocheck();
+    // Observes what earlier holders published; pairs with their UnlockPre through the state
+    // word (or gate) of the lock. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
+    mem_sync_beside(Site::LockPost);
     if held == Held::Exclusive {
         // After LockPost, so that the last holder's `clear_owner` cannot overtake it.
         target.set_owner(origin);
     }
-    Ok(())
 }
 
 /// `MPI_Win_lock` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
 pub fn lock_nocheck() {
-    // Observes what earlier holders published; pairs with their UnlockPre through the state
-    // word (or gate) of the lock. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
+    // Observes what the holders published whom the caller knows to have left; pairs with their
+    // UnlockPre. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::LockPost);
 }
 
@@ -67,7 +103,9 @@ pub fn unlock(window: &LockWords, target: &LockWords, held: Held) {
         // Before UnlockPre, so that it cannot overtake the next holder's `set_owner`.
         target.clear_owner();
     }
-    unlock_nocheck();
+    // Publishes this holder's accesses; pairs with LockPost of later holders.
+    // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
+    mem_sync_beside(Site::UnlockPre);
     proc_sync(ProcSync::LockReleased);
     match held {
         Held::Shared => target.leave(Side::Left, true),
@@ -89,28 +127,48 @@ pub fn unlock_nocheck() {
 
 /// `MPI_Win_lock_all`: a shared lock on every target, at a cost that does not depend on their
 /// number. Not collective. Blocks while any target is locked exclusively.
-///
-/// With NOCHECK `window` is `None`: the PROC_SYNC is dropped, the MEM_SYNC stays.
-pub fn lock_all(window: Option<&LockWords>, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
-    if let Some(window) = window {
-        window.enter(Side::Left, Queueing::Fair, waiter)?;
-        proc_sync(ProcSync::LockGranted);
-    }
-    // Observes what exclusive holders of any target published; pairs with their UnlockPre.
-    // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
-    mem_sync(Site::LockAllPost);
+pub fn lock_all(window: &LockWords, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+    window.enter(Side::Left, Queueing::Fair, waiter)?;
+    granted_all();
     Ok(())
 }
 
-/// `MPI_Win_unlock_all`. Never blocks.
-pub fn unlock_all(window: Option<&LockWords>) {
-    // Publishes this holder's accesses; pairs with LockPost of later exclusive holders.
-    // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
-    mem_sync(Site::UnlockAllPre);
-    if let Some(window) = window {
-        proc_sync(ProcSync::LockReleased);
-        window.leave(Side::Left, false);
+/// [`lock_all`], if it need not block.
+#[inline]
+pub fn try_lock_all(window: &LockWords) -> bool {
+    let entered = window.try_enter(Side::Left, Queueing::Fair);
+    if entered {
+        granted_all();
     }
+    entered
+}
+
+fn granted_all() {
+    proc_sync(ProcSync::LockGranted);
+    // Observes what exclusive holders of any target published; pairs with their UnlockPre.
+    // Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
+    mem_sync_beside(Site::LockAllPost);
+}
+
+/// `MPI_Win_lock_all` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
+pub fn lock_all_nocheck() {
+    // As `lock_nocheck`.
+    mem_sync(Site::LockAllPost);
+}
+
+/// `MPI_Win_unlock_all`. Never blocks.
+pub fn unlock_all(window: &LockWords) {
+    // Publishes this holder's accesses; pairs with LockPost of later exclusive holders.
+    // Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
+    mem_sync_beside(Site::UnlockAllPre);
+    proc_sync(ProcSync::LockReleased);
+    window.leave(Side::Left, false);
+}
+
+/// `MPI_Win_unlock_all` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.
+pub fn unlock_all_nocheck() {
+    // As `unlock_nocheck`.
+    mem_sync(Site::UnlockAllPre);
 }
 
 /// `MPI_Win_flush`: operations are eager, so completing them at the target is ordering them

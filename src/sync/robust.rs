@@ -6,7 +6,7 @@
 //! inside is short, and a rank that waits is waiting for one that is at work or dead.
 
 use super::Line;
-use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, mem_sync, planted};
+use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, mem_sync_beside, planted};
 
 /// An exclusion between the ranks of a job. Zero bytes are its initial state: nobody is inside.
 #[repr(C)]
@@ -40,7 +40,7 @@ impl RobustExclusion {
         // Observes what earlier ranks inside wrote: pairs with `before_release` of each of them, and
         // with NoticePre for one that failed. Fails without it: models/robust.rs, by
         // loom_tests/tests/mutants.rs.
-        mem_sync(sites.0);
+        mem_sync_beside(sites.0);
         let result = f(found);
         drop(inside);
         Ok(result)
@@ -78,7 +78,7 @@ impl Drop for Inside<'_> {
         }
         // Publishes what this rank wrote; pairs with the grant's site in `run`.
         // Fails without it: models/robust.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(self.before_release);
+        mem_sync_beside(self.before_release);
         self.holder.store_and_wake(0);
     }
 }

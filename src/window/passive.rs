@@ -28,17 +28,17 @@ impl Win {
                 self.check_turn(&turn, Call::Lock, ACCESS)?;
                 self.check_lock(target)?;
                 self.leave_fence();
-                self.epochs.awaits_lock(target.0)
+                let queueing = self.epochs.awaits_lock(target.0);
+                if self.try_lock(lock_type, target.0, assert, queueing) {
+                    self.epochs.locked(target.0, lock_type, assert.is_nocheck());
+                    return Ok(());
+                }
+                queueing
             };
-            let granted = if assert.is_nocheck() {
-                sync::lock_nocheck();
-                Ok(())
-            } else {
-                self.await_lock(lock_type, target.0, queueing, at)
-            };
+            let granted = self.await_lock(lock_type, target.0, queueing, at);
             let _turn = self.turn();
             match granted {
-                Ok(()) => self.epochs.locked(target.0, lock_type, assert.is_nocheck()),
+                Ok(()) => self.epochs.locked(target.0, lock_type, false),
                 Err(_) => self.epochs.unlocked(target.0),
             }
             granted
@@ -55,6 +55,23 @@ impl Win {
             return Err(self.wrong_epoch(Call::Lock, problem));
         }
         Ok(())
+    }
+
+    /// Locks if it need not wait.
+    #[inline]
+    fn try_lock(
+        &self,
+        lock_type: LockType,
+        target: u32,
+        assert: LockAssert,
+        queueing: Queueing,
+    ) -> bool {
+        if assert.is_nocheck() {
+            sync::lock_nocheck();
+            return true;
+        }
+        let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
+        sync::try_lock(window, words, lock_type, self.comm.rank(), queueing)
     }
 
     fn await_lock(
@@ -134,21 +151,36 @@ impl Win {
                 self.check_locks(Call::LockAll)?;
                 let may = self.epochs.may_lock_all();
                 may.map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
+                self.check_turn(&turn, Call::LockAll, BOTH)?;
+                if self.try_lock_all(assert) {
+                    self.leave_fence();
+                    self.epochs.locked_all(assert.is_nocheck());
+                    return Ok(());
+                }
                 // Also the exposure side: nobody may post meanwhile.
                 self.begin_waiting(&mut turn, Call::LockAll, BOTH)?
             };
-            let words = (!assert.is_nocheck()).then_some(&*self.words.lock_all);
             let tell = |record: &WaitRecord| {
                 let holder = (0..self.comm.size()).find_map(|rank| self.exclusive_holder(rank));
                 let kind = AwaitedKind::LockAll;
                 record.say(&Awaited { kind, holder, ..Awaited::default() });
             };
-            sync::lock_all(words, &self.telling_waiter(at, &tell))
+            sync::lock_all(&self.words.lock_all, &self.telling_waiter(at, &tell))
                 .map_err(|failed| self.job_failed(failed, Call::LockAll))?;
             self.leave_fence();
-            waiting.end(|_| self.epochs.locked_all(assert.is_nocheck()));
+            waiting.end(|_| self.epochs.locked_all(false));
             Ok(())
         })
+    }
+
+    /// Locks if it need not wait.
+    #[inline]
+    fn try_lock_all(&self, assert: LockAssert) -> bool {
+        if assert.is_nocheck() {
+            sync::lock_all_nocheck();
+            return true;
+        }
+        sync::try_lock_all(&self.words.lock_all)
     }
 
     /// `MPI_Win_unlock_all` (MPI-4.1 §12.5.3). Local; never blocks.
@@ -160,7 +192,10 @@ impl Win {
             let _turn = self.turn();
             let may = self.epochs.may_unlock_all();
             let nocheck = may.map_err(|problem| self.wrong_epoch(Call::UnlockAll, problem))?;
-            sync::unlock_all((!nocheck).then_some(&*self.words.lock_all));
+            match nocheck {
+                true => sync::unlock_all_nocheck(),
+                false => sync::unlock_all(&self.words.lock_all),
+            }
             self.ring_all();
             self.epochs.unlocked_all();
             Ok(())

@@ -74,7 +74,7 @@ impl Drop for Processes {
         if std::thread::panicking() {
             let victims = self.0[1..].iter().map(|process| Pid::from_raw(*process as i32));
             // Those that are dead already cannot be killed.
-            victims.for_each(|victim| drop(kill(victim, Signal::SIGKILL)));
+            victims.for_each(|victim| _ = kill(victim, Signal::SIGKILL));
         }
     }
 }

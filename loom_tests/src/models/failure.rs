@@ -265,10 +265,10 @@ fn shared_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
 }
 
 fn all(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    lock_all(Some(&w.window), &w.job.waiter())
+    lock_all(&w.window, &w.job.waiter())
 }
 
 fn all_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    unlock_all(Some(&w.window));
+    unlock_all(&w.window);
     Ok(())
 }

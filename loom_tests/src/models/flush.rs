@@ -65,7 +65,7 @@ fn world() -> World {
 /// flushes and sends on; rank 2 receives that, flushes and gets. Then the way back.
 fn relayed(ranks: usize, flush: Flush) {
     run(ranks, world, move |w, me| {
-        passed(lock_all(Some(&w.window), &w.job.waiter()));
+        passed(lock_all(&w.window, &w.job.waiter()));
         let receive = |k: usize| w.messages[k].receive(&w.job, 1);
         match me {
             0 => {
@@ -90,14 +90,14 @@ fn relayed(ranks: usize, flush: Flush) {
                 w.messages[2].send();
             }
         }
-        unlock_all(Some(&w.window));
+        unlock_all(&w.window);
     });
 }
 
 /// Both ranks are inside `lock_all`: a put, a flush and a message, and the same way back.
 fn there_and_back(ranks: usize, flush: Flush) {
     run(ranks, world, move |w, me| {
-        passed(lock_all(Some(&w.window), &w.job.waiter()));
+        passed(lock_all(&w.window, &w.job.waiter()));
         if me == 0 {
             w.data.set(1);
             flush();
@@ -113,7 +113,7 @@ fn there_and_back(ranks: usize, flush: Flush) {
             flush();
             w.messages[1].send();
         }
-        unlock_all(Some(&w.window));
+        unlock_all(&w.window);
     });
 }
 

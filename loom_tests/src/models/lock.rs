@@ -1,7 +1,9 @@
 //! The lock of one target, and its meeting with the window-wide one.
 
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, ONE_LOOK, WIDE};
-use crate::sync::{Held, LockWords, Queueing, Side, lock, lock_nocheck, unlock, unlock_nocheck};
+use crate::sync::{
+    Held, LockWords, Queueing, Side, lock, lock_nocheck, try_lock, unlock, unlock_nocheck,
+};
 use crate::world::{Data, Job, Message, each, passed, run};
 
 /// The models of this protocol.
@@ -95,8 +97,10 @@ pub(super) fn world(targets: usize) -> World {
 
 impl World {
     pub fn lock(&self, me: usize, target: usize, held: Held, queueing: Queueing) {
-        let waiter = self.job.waiter();
-        passed(lock(&self.window, &self.targets[target], held, me as u32, queueing, &waiter));
+        let (window, target, waiter) = (&self.window, &self.targets[target], self.job.waiter());
+        if !try_lock(window, target, held, me as u32, queueing) {
+            passed(lock(window, target, held, me as u32, queueing, &waiter));
+        }
     }
 
     pub fn unlock(&self, target: usize, held: Held) {

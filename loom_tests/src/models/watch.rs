@@ -20,7 +20,7 @@ const SYNCS: [(&str, Completes); 7] = [
     ("after unlock", |w, rank| {
         w.sync_and_ring(rank, || unlock(&w.window, &w.target, Held::Exclusive));
     }),
-    ("after unlock_all", |w, rank| w.sync_and_ring(rank, || unlock_all(Some(&w.window)))),
+    ("after unlock_all", |w, rank| w.sync_and_ring(rank, || unlock_all(&w.window))),
     ("after complete", |w, rank| {
         w.sync_and_ring(rank, || complete(std::iter::once(&w.pscw)));
     }),
@@ -135,7 +135,7 @@ fn one_writer(ranks: usize, watcher: usize, completes: Completes) {
                 let (held, queueing) = (Held::Exclusive, Queueing::Fair);
                 passed(lock(&w.window, &w.target, held, me as u32, queueing, &waiter));
             } else if unlocks_all {
-                passed(lock_all(Some(&w.window), &waiter));
+                passed(lock_all(&w.window, &waiter));
             }
             w.write(watcher);
             completes(w, watcher);
