@@ -46,8 +46,23 @@ impl Win {
     /// bytes has put them right.
     ///
     /// Local; does not block. Its answer is complete for the ranks that
-    /// [`Comm::failed`](crate::Comm::failed) names, as are those that an error or
-    /// [`Win::recover`] has named.
+    /// [`Comm::failed`](crate::Comm::failed) names, and those that an error or
+    /// [`Win::recover`] has named are among them.
+    ///
+    /// ```no_run
+    /// # use onesided::{Error, FenceAssert, Torn, Universe, Window};
+    /// # fn main() -> onesided::Result<()> {
+    /// # let universe = Universe::init()?;
+    /// # let mut window = Window::<u64>::allocate(universe.world(), 1 << 20)?;
+    /// let opened = window.fence(FenceAssert::NONE).map(drop);
+    /// if let Err(Error::RankFailed { .. }) = opened {
+    ///     for Torn { origin, call, target, start, bytes, .. } in window.torn() {
+    ///         println!("rank {origin} in {call}: {bytes} bytes of rank {target}, from {start} on");
+    ///     }
+    ///     window.recover()?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn torn(&self) -> Vec<Torn> {
         let origins = || (0..self.comm().size()).map(Rank);
         let failed = |origin: Rank| Some((origin, self.comm().failed_rank(origin.0)?));
