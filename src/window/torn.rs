@@ -107,7 +107,7 @@ impl Win {
 
     /// Says that this thread is about to write `bytes` bytes from `start` of the part of `target`
     /// on, until the record is ended: around every write that is more than one instruction.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&self, call: Call, target: u32, start: u64, bytes: u64) -> Recording<'_> {
         match self.context().records() {
             Some(records) => records.begin(self.write(call, target, start, bytes)),
@@ -158,7 +158,7 @@ impl Win {
     }
 
     /// As [`Win::record`], of `bytes` around displacement `disp`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record_around(
         &self,
         call: Call,
@@ -166,8 +166,10 @@ impl Win {
         disp: u64,
         bytes: &Range<i64>,
     ) -> Recording<'_> {
+        let Some(records) = self.context().records() else { return Recording::Nothing };
         let start = self.start_of(target.0, disp).wrapping_add_signed(bytes.start);
-        self.record(call, target.0, start, bytes.end.wrapping_sub(bytes.start) as u64)
+        let bytes = bytes.end.wrapping_sub(bytes.start) as u64;
+        records.begin(self.write(call, target.0, start, bytes))
     }
 
     /// Where displacement `disp` of `target`, a rank of the window, is from the beginning of its part,
