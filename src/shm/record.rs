@@ -68,7 +68,7 @@ pub(crate) enum Recording<'a> {
 
 impl WriteRecords {
     /// Says what this thread is about to write.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn begin(&self, write: Write) -> Recording<'_> {
         let Some(record) = self.own().or_else(|| self.take()) else {
             self.others.fetch_add(1);
@@ -142,8 +142,16 @@ impl WriteRecord {
 
 impl Recording<'_> {
     /// Says that the write is over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end(self) {
+        if !matches!(self, Recording::Nothing) {
+            self.end_recorded();
+        }
+    }
+
+    /// Apart from [`Recording::end`], so that a job that records nothing pays a branch.
+    #[inline(never)]
+    fn end_recorded(self) {
         match self {
             Recording::Nothing => {}
             Recording::Own(record) => record.end(),

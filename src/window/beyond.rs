@@ -18,13 +18,21 @@ const TELLS_WITHIN: Duration = Duration::from_secs(1);
 
 const LEFT: &str = "the rank has left the job";
 
-/// Waits for the launcher to tell of a death that the kernel has let this rank know of; not for ever,
-/// because a process may also have left in good order.
+/// Waits for the launcher to tell of the death of `rank`, whose process the kernel says is gone. Not if
+/// the rank has left in good order, of which nobody tells; and not for ever, because a process may be
+/// gone to this one alone.
 #[cold]
-pub(super) fn hear_of_death(comm: &Comm) -> std::result::Result<(), JobFailed> {
+pub(super) fn hear_of_death(comm: &Comm, rank: u32) -> std::result::Result<(), JobFailed> {
     let (nobody, began) = (ParkWord::default(), Instant::now());
-    comm.waiter().until(&nobody, |_| began.elapsed() > TELLS_WITHIN)?;
+    let left = || has_left(comm, rank).unwrap_or_default();
+    comm.waiter().until(&nobody, |_| left() || began.elapsed() > TELLS_WITHIN)?;
     Ok(())
+}
+
+/// Whether `rank` has left the job in good order.
+fn has_left(comm: &Comm, rank: u32) -> Result<bool> {
+    let world = comm.world_ranks()[rank as usize];
+    Ok(comm.context().segment.slot(world)?.finished.is_set())
 }
 
 /// What an operation that finds no mapped part looks at.
@@ -131,8 +139,7 @@ impl Win {
         if self.comm().failed_rank(target).is_some() {
             return Err(self.gone(call, target, "the rank has failed"));
         }
-        let world = self.comm().group().world_ranks()[target as usize];
-        if self.context().segment.slot(world)?.finished.is_set() {
+        if has_left(self.comm(), target)? {
             return Err(self.gone(call, target, LEFT));
         }
         Ok(Via::Kernel(process))
@@ -151,7 +158,7 @@ impl Win {
     #[cold]
     pub(crate) fn kernel_error(&self, call: Call, target: u32, source: std::io::Error) -> Error {
         if is_gone(&source) {
-            if let Err(failed) = hear_of_death(self.comm()) {
+            if let Err(failed) = hear_of_death(self.comm(), target) {
                 return self.job_failed(failed, call);
             }
             // It was still there when that was asked.

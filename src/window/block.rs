@@ -22,7 +22,8 @@ pub(super) fn take(all: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -
     };
     let mut words: [u64; WORDS] = bytemuck::cast(mine.told);
     let told = all.broadcast(&mut words, Rank(0));
-    if told.is_err() && mine.told.block != 0 {
+    let to_none = matches!(told, Err(Error::RankFailed { .. } | Error::Mismatch { .. }));
+    if to_none && mine.told.block != 0 {
         // Nobody who lives has heard of it: what fits a chunk is told to all or to none. The error that
         // all ranks get is the one to report.
         let context = comm.context();

@@ -182,9 +182,9 @@ fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> R
     let own = comm.rank() as usize;
     let others = privates.iter().enumerate().filter(|(owner, _)| *owner != own);
     let refused = { others }.find_map(|(owner, private)| Some((owner, private.probe().err()?)));
-    if refused.as_ref().is_some_and(|(_, refusal)| is_gone(refusal)) {
+    if let Some((owner, _)) = refused.as_ref().filter(|(_, refusal)| is_gone(refusal)) {
         // No refusal: it has died since it made its offer, and so do the others learn.
-        hear_of_death(comm).map_err(|failed| comm.rank_failed(failed, at()))?;
+        hear_of_death(comm, *owner as u32).map_err(|failed| comm.rank_failed(failed, at()))?;
     }
     let mine = refused.map(|(owner, refusal)| {
         [owner as u64 + 1, refusal.raw_os_error().unwrap_or_default() as u64]

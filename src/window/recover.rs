@@ -22,8 +22,8 @@ impl Win {
     /// * the ranks are numbered as before. Those that failed take no part in fence and free. In
     ///   start and post they are refused ([`Error::RankFailed`]). Their parts can be accessed as
     ///   before, and be locked: what they held in memory of the segment is still there. An operation
-    ///   that a rank was killed in may have written a part of its bytes. Private memory of a dead rank
-    ///   is gone ([`Error::Unreachable`]), and so is all that it has attached
+    ///   that a rank was killed in may have written a part of its bytes: [`Win::torn`] says which these
+    ///   are. Private memory of a dead rank is gone ([`Error::Unreachable`]), and so is all that it has attached
     ///   ([`Error::NotAttached`]).
     ///
     /// Collective over the ranks of the window that live; blocks until each of them has called it.

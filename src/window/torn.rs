@@ -46,8 +46,23 @@ impl Win {
     /// bytes has put them right.
     ///
     /// Local; does not block. Its answer is complete for the ranks that
-    /// [`Comm::failed`](crate::Comm::failed) names, as are those that an error or
-    /// [`Win::recover`] has named.
+    /// [`Comm::failed`](crate::Comm::failed) names, and those that an error or
+    /// [`Win::recover`] has named are among them.
+    ///
+    /// ```no_run
+    /// # use onesided::{Error, FenceAssert, Torn, Universe, Window};
+    /// # fn main() -> onesided::Result<()> {
+    /// # let universe = Universe::init()?;
+    /// # let mut window = Window::<u64>::allocate(universe.world(), 1 << 20)?;
+    /// let opened = window.fence(FenceAssert::NONE).map(drop);
+    /// if let Err(Error::RankFailed { .. }) = opened {
+    ///     for Torn { origin, call, target, start, bytes, .. } in window.torn() {
+    ///         println!("rank {origin} in {call}: {bytes} bytes of rank {target}, from {start} on");
+    ///     }
+    ///     window.recover()?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn torn(&self) -> Vec<Torn> {
         let origins = || (0..self.comm().size()).map(Rank);
         let failed = |origin: Rank| Some((origin, self.comm().failed_rank(origin.0)?));
@@ -92,7 +107,7 @@ impl Win {
 
     /// Says that this thread is about to write `bytes` bytes from `start` of the part of `target`
     /// on, until the record is ended: around every write that is more than one instruction.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&self, call: Call, target: u32, start: u64, bytes: u64) -> Recording<'_> {
         match self.context().records() {
             Some(records) => records.begin(self.write(call, target, start, bytes)),
@@ -143,7 +158,7 @@ impl Win {
     }
 
     /// As [`Win::record`], of `bytes` around displacement `disp`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record_around(
         &self,
         call: Call,
@@ -151,8 +166,10 @@ impl Win {
         disp: u64,
         bytes: &Range<i64>,
     ) -> Recording<'_> {
+        let Some(records) = self.context().records() else { return Recording::Nothing };
         let start = self.start_of(target.0, disp).wrapping_add_signed(bytes.start);
-        self.record(call, target.0, start, bytes.end.wrapping_sub(bytes.start) as u64)
+        let bytes = bytes.end.wrapping_sub(bytes.start) as u64;
+        records.begin(self.write(call, target.0, start, bytes))
     }
 
     /// Where displacement `disp` of `target`, a rank of the window, is from the beginning of its part,

@@ -4,8 +4,8 @@ use super::{VICTIM, die, lost, survivors};
 use onesided::engine::{Layout, Origin, Win};
 use onesided::hooks::{Event, Step, delay};
 use onesided::{
-    Call, Comm, CommittedDatatype, Datatype, DerivedDatatype, LockAssert, Op, Rank, Torn, Window,
-    WindowOptions,
+    Access, Call, Comm, CommittedDatatype, Datatype, DerivedDatatype, LockAssert, Op, Rank, Shape,
+    Torn, Window, WindowOptions,
 };
 use std::sync::mpsc::{Receiver, channel};
 
@@ -183,6 +183,40 @@ fn a_store_to_a_shared_part() {
     });
 }
 
+#[test]
+fn a_put_of_a_shape() {
+    survivors(3, |world| {
+        let mut window = Window::<u64>::allocate(world, 40_000).unwrap();
+        if world.rank() == VICTIM {
+            let (shape, ones) = (Shape::strided(1000, 10, 30).unwrap(), [1; 10_000]);
+            let epoch = window.lock_all(LockAssert::NONE).unwrap();
+            delay(Event::Step(Step::MidPut), || die());
+            epoch.put_shaped(&ones, Rank(2), 5, &shape).unwrap();
+        }
+        lost(world.barrier());
+        let bytes = (999 * 30 + 10) * 8;
+        assert_eq!(entries(&window.torn()), [entry(Call::Put, 2, 40, bytes)]);
+    });
+}
+
+#[test]
+fn a_put_to_attached_memory() {
+    survivors(3, |world| {
+        let mut window = Window::<u64>::create_dynamic(world).unwrap();
+        let mine = window.attach(vec![0; 20_000]).unwrap();
+        let addresses = world.allgather(&[mine]).unwrap();
+        if world.rank() == VICTIM {
+            let epoch = window.lock_all(LockAssert::NONE).unwrap();
+            delay(Event::Step(Step::MidPut), || die());
+            // To itself: the kernel copies to others, in one step.
+            epoch.put(&[1; 10_000], Rank(VICTIM), mine + 8).unwrap();
+        }
+        lost(world.barrier());
+        let first = addresses[VICTIM as usize] + 8;
+        assert_eq!(entries(&window.torn()), [entry(Call::Put, VICTIM, first, 80_000)]);
+    });
+}
+
 /// Never returns.
 fn for_ever(nothing: &Receiver<()>) {
     nothing.recv().expect_err("nobody sends");
@@ -242,7 +276,6 @@ fn what_was_whole_is_not_torn() {
         let mut window = Window::<u64>::allocate(world, 16).unwrap();
         if world.rank() == VICTIM {
             let epoch = window.lock_all(LockAssert::NONE).unwrap();
-            use onesided::Access;
             epoch.put(&[1; 16], Rank(0), 0).unwrap();
             epoch.accumulate(&[1; 16], Op::Sum, Rank(0), 0).unwrap();
             epoch.unlock_all().unwrap();

@@ -72,9 +72,10 @@ struct Processes(Vec<u32>);
 impl Drop for Processes {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let victims = self.0[1..].iter().map(|process| Pid::from_raw(*process as i32));
-            // Those that are dead already cannot be killed.
-            victims.for_each(|victim| _ = kill(victim, Signal::SIGKILL));
+            for process in &self.0[1..] {
+                // Those that are dead already cannot be killed.
+                let _ = kill(Pid::from_raw(*process as i32), Signal::SIGKILL);
+            }
         }
     }
 }
