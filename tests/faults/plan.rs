@@ -87,7 +87,7 @@ pub fn cases(extent: &Extent, seed: u64) -> Vec<Case> {
     cases.extend((0..extent.ends.ranks_killed).map(|_| rank_killed(&mut choices)));
     for k in 0..extent.goes_on.ranks_killed {
         let one = if k % 2 == 0 { rank_killed } else { ranks_killed };
-        cases.push(Case { goes_on: true, wrapper: "plain", ..one(&mut choices) });
+        cases.push(Case { goes_on: true, ..one(&mut choices) });
     }
     for blow in 0..extent.launchers {
         // Every other blow is one that the launcher cannot feel coming.
