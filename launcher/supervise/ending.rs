@@ -5,11 +5,10 @@ use crate::args::{OnDeadlock, Options};
 use crate::ranks::Rank;
 use crate::report::{self, Cause};
 use crate::signals::GUARD_DIED;
-use crate::{guard, tree};
+use crate::{guard, ranks, tree};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use onesided::launch::OnFailure;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How often ranks that run are asked whether they have joined, while one that has not is gone:
@@ -22,10 +21,8 @@ const KILL_EVERY: Duration = Duration::from_millis(10);
 const KILL_LIMIT: Duration = Duration::from_secs(2);
 /// How often a loss is tried to be told that could not be told at once.
 const TELL_EVERY: Duration = Duration::from_millis(10);
-/// How long it may take until what a lost rank has started is gone (it may hang in the kernel), and
-/// how often that is looked at. Nearly always there is nothing.
+/// How long it may take until what a lost rank has started is gone: it may hang in the kernel.
 const ORPHANS_LIMIT: Duration = Duration::from_millis(500);
-const ORPHANS_AGAIN: Duration = Duration::from_millis(1);
 /// How long the last word waits for the ranks' output to be passed on.
 const TELL_AFTER: Duration = Duration::from_millis(500);
 /// A signal is a second one only after this time: one Ctrl-C may come from the terminal and from
@@ -114,11 +111,7 @@ impl Supervisor<'_> {
             if orphans.is_empty() {
                 return;
             }
-            for orphan in orphans {
-                // Not waited for yet, so the number is still its own.
-                let _ = kill(orphan, Signal::SIGKILL);
-            }
-            sleep(ORPHANS_AGAIN);
+            orphans.into_iter().for_each(|orphan| ranks::kill_and_await(orphan, ORPHANS_LIMIT));
         }
     }
 
