@@ -4,6 +4,7 @@ mod barrier;
 pub mod cells;
 pub mod counter;
 mod exclusion;
+mod gather;
 mod lock;
 pub mod mcs;
 pub mod notify;
@@ -17,6 +18,7 @@ use crate::prim::{CachePadded, Word32};
 
 pub use barrier::{BarrierWords, FenceKind, Round, collective, fence, passed};
 pub use exclusion::{Exclusion, Sharing};
+pub use gather::{Gathering, Place, gather};
 pub use lock::{LockWords, MAX_RANKS, Queueing, Side};
 pub use passive::{
     Held, flush, flush_all, flush_local, flush_local_all, lock, lock_all, lock_nocheck, unlock,
