@@ -4,17 +4,19 @@
 use crate::output::Streams;
 use crate::report::{How, RankEnd, Refusal};
 use crate::signals::Taken;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getppid};
 use onesided::launch::{Job, let_inherit};
 use rustix::process::{PidfdFlags, WaitOptions, WaitStatus, pidfd_open, waitpid};
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A rank's process.
 pub struct Rank {
@@ -97,6 +99,18 @@ fn inherit(descriptors: [RawFd; 2]) -> io::Result<()> {
         let_inherit(unsafe { BorrowedFd::borrow_raw(number) })?;
     }
     Ok(())
+}
+
+/// Kills a child, and waits until it has ended, but no longer than `limit`.
+pub fn kill_and_await(pid: Pid, limit: Duration) {
+    let number = rustix::process::Pid::from_raw(pid.as_raw());
+    let pidfd = number.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    // Not waited for yet, so the number is still its own.
+    let _ = kill(pid, Signal::SIGKILL);
+    if let (Some(pidfd), Ok(limit)) = (pidfd, PollTimeout::try_from(limit)) {
+        // An interruption, or a system without such descriptors: whoever calls this looks again.
+        let _ = poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], limit);
+    }
 }
 
 /// How the child `pid` ended, if it has; it is gone then.

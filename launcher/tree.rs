@@ -45,6 +45,14 @@ pub fn descendants() -> Vec<Pid> {
     all
 }
 
+/// Whether a process was started with these variables, or is a fork of one that was. Not one that is
+/// dead.
+pub fn has_variables(pid: Pid, variables: &[(&str, String)]) -> bool {
+    let all = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let all: HashSet<&[u8]> = all.split(|byte| *byte == 0).collect();
+    variables.iter().all(|(name, value)| all.contains(format!("{name}={value}").as_bytes()))
+}
+
 fn by_parent() -> HashMap<Pid, Vec<Pid>> {
     let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
     // Another namespace's /proc has other numbers.

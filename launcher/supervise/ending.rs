@@ -5,8 +5,9 @@ use crate::args::{OnDeadlock, Options};
 use crate::ranks::Rank;
 use crate::report::{self, Cause};
 use crate::signals::GUARD_DIED;
-use crate::{guard, tree};
+use crate::{guard, ranks, tree};
 use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use onesided::launch::OnFailure;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ const KILL_EVERY: Duration = Duration::from_millis(10);
 const KILL_LIMIT: Duration = Duration::from_secs(2);
 /// How often a loss is tried to be told that could not be told at once.
 const TELL_EVERY: Duration = Duration::from_millis(10);
+/// How long it may take until what a lost rank has started is gone: it may hang in the kernel.
+const ORPHANS_LIMIT: Duration = Duration::from_millis(500);
 /// How long the last word waits for the ranks' output to be passed on.
 const TELL_AFTER: Duration = Duration::from_millis(500);
 /// A signal is a second one only after this time: one Ctrl-C may come from the terminal and from
@@ -88,10 +91,28 @@ impl Supervisor<'_> {
         if !goes_on || !matches!(self.phase, Phase::Running) {
             return self.end(cause);
         }
+        self.end_what_was_started_by(rank);
         self.job.fail(rank);
         self.notes.push(cause.loss(&self.program, self.joined(), self.options.ranks));
         self.tell_losses();
         self.lost.get_or_insert((cause, 0)).1 += 1;
+    }
+
+    /// Ends the orphans of a rank: the rank itself, if that was a child of the process that has ended,
+    /// or a fork, could else go on writing to windows that those who live take to be theirs alone.
+    fn end_what_was_started_by(&self, rank: u32) {
+        let variables = self.job.environment(rank, Pid::this().as_raw() as u32);
+        let is_its =
+            |pid: &Pid| !self.rank_of.contains_key(pid) && tree::has_variables(*pid, &variables);
+        let began = Instant::now();
+        while began.elapsed() < ORPHANS_LIMIT {
+            // Those below them are next, because they then come to this process.
+            let orphans: Vec<Pid> = tree::children().into_iter().filter(is_its).collect();
+            if orphans.is_empty() {
+                return;
+            }
+            orphans.into_iter().for_each(|orphan| ranks::kill_and_await(orphan, ORPHANS_LIMIT));
+        }
     }
 
     /// Says which ranks have failed, in that order; later, if a relay is writing just now.

@@ -2,11 +2,11 @@
 //!
 //! They find each other in the registry, a list in the segment of the rooms that are being made:
 //! who comes first allocates the room and writes down what it is for; who comes later finds it by
-//! parent, tag and members; who comes last takes it off the list and wakes the others. An
-//! allocation that fails is written down as well, in a place that needs no allocation, until every
-//! member has heard of it: else the others would wait for the one that has given up. Where a member
-//! has failed that has not come, the room is given up in the registry, by the first who notices: so
-//! all members who live have the communicator, or none has.
+//! parent, tag and members; who comes last takes it off the list and wakes the others. Where a member
+//! has failed that has not come, the room is given up by the first who notices: so all members who
+//! live have the communicator, or none has (`sync/gather.rs`). An allocation that fails is written
+//! down as well, in a place that needs no allocation, until every member has heard of it: else the
+//! others would wait for the one that has given up.
 
 use super::Comm;
 use super::exchange::hash;
@@ -16,8 +16,9 @@ use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
-use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord, Word64};
+use crate::prim::{Awaited, AwaitedKind, JobFailed, Step, WaitRecord, Waiter, Word64, step};
 use crate::shm::{Failure, RegistryWords, RoomWords, Scope, room_bytes, room_stages};
+use crate::sync::{self, Gathering, Place};
 use std::panic::Location;
 
 const CALL: Call = Call::CommCreateGroup;
@@ -25,8 +26,6 @@ const CALL: Call = Call::CommCreateGroup;
 const MOST_ROOMS: u32 = 1 << 20;
 /// Set in the number of a member that has come.
 const HAS_COME: u32 = 1 << 31;
-/// What the number of members that have come is set to where they do not wait for the rest.
-const GIVEN_UP: u32 = 1 << 31;
 
 /// What communicators that are being made are told apart by, beside their members.
 #[derive(Clone, Copy)]
@@ -88,63 +87,101 @@ impl Comm {
         at: &'static Location<'static>,
     ) -> Result<u64> {
         let context = self.context();
-        let failed =
-            |_| Error::RankFailed { at: self.place(call), failed: scope.named(), lock_of: None };
         let registry = registry(&context.segment)?;
-        let wish = Wish { comm: self, call, registry, key, group };
-        let waiter = context.excluded();
-        let in_registry = |body: &dyn Fn() -> Result<u64>| {
-            registry.lock.run(REGISTRY_SITES, &waiter, |_| body()).map_err(failed)?
-        };
-        let block = in_registry(&|| wish.come())?;
-        let words = wish.room(block)?;
-        let tell = |record: &WaitRecord| {
-            record.say(&Awaited {
-                kind: AwaitedKind::Arrival,
-                others: group.world_ranks(),
-                come: words.arrived.load(),
-                awaited: group.size(),
-                meeting: block,
-                ..Awaited::default()
-            });
-        };
-        let telling = context.telling_waiter(scope, at, &tell);
-        // Whether they have come, or one of them never will, is decided below.
-        let _ = telling.until(&words.arrived, |arrived| arrived >= group.size());
-        // In the registry behind the last one to come: what the members have written there lies
-        // where they may now stage.
-        in_registry(&|| {
-            if words.arrived.load() < group.size() {
-                wish.take_off(block)?;
-                words.arrived.store_and_wake(GIVEN_UP);
-            }
-            if words.arrived.load() == group.size() {
-                return Ok(block);
-            }
-            wish.leave(block)?;
-            Err(failed(JobFailed))
-        })
+        let wish = Wish { comm: self, call, registry, key, group, scope, at };
+        sync::gather(&registry.lock, REGISTRY_SITES, &wish, group.size(), &context.excluded())
     }
 }
 
-/// A communicator that this rank wants to make; all its functions run in the registry.
+/// A communicator that this rank wants to make.
 struct Wish<'a> {
     comm: &'a Comm,
     call: Call,
     registry: &'a RegistryWords,
     key: Key,
     group: &'a Group,
+    /// The members.
+    scope: &'a Scope,
+    /// The program's line that made the call.
+    at: &'static Location<'static>,
 }
 
+impl Place for Wish<'_> {
+    /// The block of the room.
+    type At = u64;
+    type Error = Error;
+
+    fn come(&self) -> Result<(u64, bool)> {
+        let block = self.find_or_open()?;
+        let all = self.join(block)?;
+        step(Step::RoomMarked);
+        Ok((block, all))
+    }
+
+    /// Takes the room off the list, if it is there.
+    fn close(&self, block: u64) -> Result<()> {
+        let next = self.room(block)?.next.load();
+        let mut link: &Word64 = &self.registry.first;
+        for _ in 0..MOST_ROOMS {
+            match link.load() {
+                // Whoever has taken it off has failed before it could say more.
+                0 => return Ok(()),
+                found if found == block => {
+                    link.store(next);
+                    step(Step::RoomClosed);
+                    return Ok(());
+                }
+                before => link = &self.room(before)?.next,
+            }
+        }
+        Err(Error::Damaged { what: "list of communicators" })
+    }
+
+    fn leave(&self, block: u64) -> Result<()> {
+        let members = self.members(block)?;
+        let come = members.iter().filter(|member| **member & HAS_COME != 0);
+        let come = come.map(|member| member & !HAS_COME);
+        let left = room::leave(self.comm.context(), self.room(block)?, block, come);
+        left.map_err(|error| self.comm.context().refusal(error, self.comm.place(self.call), 0))
+    }
+
+    fn words(&self, block: u64) -> Result<&Gathering> {
+        Ok(&self.room(block)?.gathering)
+    }
+
+    fn wait(
+        &self,
+        block: u64,
+        wait: &dyn Fn(&Waiter<'_>) -> std::result::Result<(), JobFailed>,
+    ) -> std::result::Result<(), JobFailed> {
+        let tell = |record: &WaitRecord| {
+            record.say(&Awaited {
+                kind: AwaitedKind::Arrival,
+                others: self.group.world_ranks(),
+                come: self.words(block).map_or(0, Gathering::come),
+                awaited: self.group.size(),
+                meeting: block,
+                ..Awaited::default()
+            });
+        };
+        wait(&self.comm.context().telling_waiter(self.scope, self.at, &tell))
+    }
+
+    fn failed(&self, _: JobFailed) -> Error {
+        let failed = self.scope.named();
+        Error::RankFailed { at: self.comm.place(self.call), failed, lock_of: None }
+    }
+}
+
+/// All these run in the registry.
 impl<'a> Wish<'a> {
-    /// Counts this rank as one that has come; returns the block of the room.
-    fn come(&self) -> Result<u64> {
+    /// The block of the room.
+    fn find_or_open(&self) -> Result<u64> {
         let bytes = room_bytes(self.group.size());
         if let Some(told) = self.hear_of_failure() {
             return Outcome::from(told).block(self.comm, self.call, bytes);
         }
         if let Some(block) = self.find()? {
-            self.join(block)?;
             return Ok(block);
         }
         let outcome = Outcome::of(room::allocate(self.comm.context(), self.group.size()));
@@ -153,7 +190,6 @@ impl<'a> Wish<'a> {
         }
         let block = outcome.block(self.comm, self.call, bytes)?;
         self.open(block)?;
-        self.join(block)?;
         Ok(block)
     }
 
@@ -194,8 +230,8 @@ impl<'a> Wish<'a> {
         Ok(())
     }
 
-    /// Counts this rank; the last one takes the room off the list and wakes the others.
-    fn join(&self, block: u64) -> Result<()> {
+    /// Writes down that this rank has come; whether all have.
+    fn join(&self, block: u64) -> Result<bool> {
         let mut members = self.members(block)?;
         let own = self.comm.context().rank;
         let Some(mine) = members.iter_mut().find(|member| **member & !HAS_COME == own) else {
@@ -207,37 +243,7 @@ impl<'a> Wish<'a> {
         }
         *mine |= HAS_COME;
         self.set_members(block, &members)?;
-        if members.iter().all(|member| member & HAS_COME != 0) {
-            self.take_off(block)?;
-        }
-        self.room(block)?.arrived.add_and_wake(1);
-        Ok(())
-    }
-
-    /// Leaves a room that has been given up; of those who live, the last one that had come to it gives
-    /// it back. Nobody else comes: it is on no list.
-    fn leave(&self, block: u64) -> Result<()> {
-        let members = self.members(block)?;
-        let come = members.iter().filter(|member| **member & HAS_COME != 0);
-        let come = come.map(|member| member & !HAS_COME);
-        let left = room::leave(self.comm.context(), self.room(block)?, block, come);
-        left.map_err(|error| self.comm.context().refusal(error, self.comm.place(self.call), 0))
-    }
-
-    fn take_off(&self, block: u64) -> Result<()> {
-        let next = self.room(block)?.next.load();
-        let mut link: &Word64 = &self.registry.first;
-        for _ in 0..MOST_ROOMS {
-            match link.load() {
-                0 => break,
-                found if found == block => {
-                    link.store(next);
-                    return Ok(());
-                }
-                before => link = &self.room(before)?.next,
-            }
-        }
-        Err(Error::Damaged { what: "list of communicators" })
+        Ok(members.iter().all(|member| member & HAS_COME != 0))
     }
 
     fn members(&self, block: u64) -> Result<Vec<u32>> {
@@ -284,12 +290,14 @@ impl<'a> Wish<'a> {
         let Some(failure) = failures.min_by_key(|failure| failure.number.load()) else { return };
         let number = self.registry.failures_noted.load().wrapping_add(1);
         self.registry.failures_noted.store(number);
-        failure.number.store(number);
+        // A free place until all is written: this rank may fail in between.
+        failure.number.store(0);
         failure.key.store(self.digest());
         failure.unaware.store(u64::from(self.group.size()) - 1);
         failure.what[0].store(told.failure);
         failure.what[1].store(told.available);
         failure.aware.clear();
         failure.aware.insert(self.comm.context().rank);
+        failure.number.store(number);
     }
 }

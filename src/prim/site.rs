@@ -130,6 +130,11 @@ pub enum Step {
     HeapMerging,
     /// Allocator: a block is free again; its pages are not given back.
     HeapListed,
+    /// Registry of communicators: this rank has written down that it has come; it is not counted.
+    RoomMarked,
+    /// Registry of communicators: nobody finds the room any more; this rank is not counted, or has not
+    /// decided that not all will come.
+    RoomClosed,
     /// Creation of a window: rank 0 has its block, and it is not cleared.
     WindowTaken,
     /// Creation of a window: rank 0 has its block, and has told nobody.
@@ -165,6 +170,12 @@ pub enum Fault {
     GivesUpAlone,
     /// A barrier that is given up keeps the arrivals that it has counted.
     GivenUpStillCounts,
+    /// A member that waits for one that has failed gives up for itself.
+    GatherDecidesAlone,
+    /// A gathering that is given up stays open for members that have yet to come.
+    GatherLeftOpen,
+    /// The last member to come is counted before nobody else can come.
+    GatherClosedLate,
     /// A rank arrives at a fence although one that it did not wait in is not complete.
     RunsAhead,
     /// One post slot shared by all targets of an origin (a bare count of posts).

@@ -32,7 +32,7 @@ events! {
         CollectivePass;
     Step(Step):
         BeforeJoin Mapped Joined Finishing Finished HeapFound HeapUnlisted HeapSplit HeapMerging
-        HeapListed WindowTaken WindowNamed WindowTold FreeMet FreeDone MidPut MidGet
+        HeapListed RoomMarked RoomClosed WindowTaken WindowNamed WindowTold FreeMet FreeDone MidPut MidGet
         MidAccumulate;
 }
 

@@ -1,18 +1,18 @@
 //! The words of communicators: where the members of one meet, and the registry by which those
 //! find each other who have no communicator in common yet.
 
-use crate::prim::{ParkWord, Word32, Word64};
-use crate::sync::{BarrierWords, MAX_RANKS, RobustExclusion};
+use crate::prim::{Word32, Word64};
+use crate::sync::{BarrierWords, Gathering, MAX_RANKS, RobustExclusion};
 
 /// Where the members of a communicator meet: the head of its block. The staging buffers follow.
 ///
 /// What follows the barrier is read and written by whoever is in the registry alone, except
-/// `arrived`, on which members wait.
+/// `gathering`, on which members wait.
 #[repr(C, align(128))]
 pub(crate) struct RoomWords {
     pub(crate) barrier: BarrierWords,
     /// Members that have come to make the communicator by themselves.
-    pub(crate) arrived: ParkWord,
+    pub(crate) gathering: Gathering,
     /// Members that will not use the room any more.
     pub(crate) left: RankSet,
     /// What they make it with: tag, parent, and number of members, who are named in order in the

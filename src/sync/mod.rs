@@ -4,6 +4,7 @@ mod barrier;
 pub mod cells;
 pub mod counter;
 mod exclusion;
+mod gather;
 mod lock;
 mod lock_state;
 pub mod mcs;
@@ -18,6 +19,7 @@ use crate::prim::{CachePadded, Word32};
 
 pub use barrier::{BarrierWords, FenceKind, Round, collective, fence, passed};
 pub use exclusion::{Exclusion, Sharing};
+pub use gather::{Gathering, Place, gather};
 pub use lock::LockWords;
 pub use lock_state::{MAX_RANKS, Queueing, Side};
 pub use passive::{

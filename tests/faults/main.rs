@@ -30,6 +30,7 @@ mod case;
 #[allow(dead_code, reason = "shared with the tests of the specification")]
 #[path = "../spec_support/choices.rs"]
 mod choices;
+mod document;
 mod job;
 mod judge;
 mod news;
@@ -44,6 +45,7 @@ mod walk;
 
 use case::Blow;
 use choices::Choices;
+use document::Campaign;
 use onesided::hooks::{name_of, names, record};
 use onesided::{Universe, launch};
 use plan::{Extent, Share};
@@ -168,10 +170,10 @@ fn campaign(extent: &Extent, at_once: u64) -> u64 {
     let [ends, goes_on] = campaign::run(&cases, at_once as usize);
     let memory_is_back = settles(|| shmem() - before < TOLERANCE);
     let names_are_gone = settles(|| litter().is_subset(&names));
-    println!("\n{ends}\nWith --on-failure=continue:\n\n{goes_on}");
-    let runs = ends.runs + goes_on.runs;
-    println!("{runs} jobs in {:?}, {at_once} at a time; seed {seed}", began.elapsed());
-    println!("Shmem of the machine: {before} kB before, {} kB after", shmem());
+    let (took, after) = (began.elapsed(), shmem());
+    let (ends, goes_on) = (&ends, &goes_on);
+    let campaign = Campaign { seed, at_once, took, before, after, ends, goes_on };
+    println!("\n{}", document::found(&campaign));
     assert!(ends.is_clean() && goes_on.is_clean(), "see above");
     assert!(memory_is_back, "shared memory is left");
     assert!(names_are_gone, "names are left: {:?}", litter());
@@ -243,7 +245,8 @@ fn times() {
     let large = [(64, None, 100), (64, guard, 50), (64, supervisor, 50)];
     let run = |(ranks, blow, count)| campaign::times(ranks, blow, count, &mut choices);
     let all: Vec<_> = series.into_iter().chain(large).map(run).collect();
-    println!("\n{}", table::write_times("until all are gone", &all));
+    println!("\n{}:\n", document::machine());
+    println!("{}", table::write_times("until all are gone", &all));
     assert!(all.iter().all(|times| times.wrong == 0), "see above");
     news();
 }
@@ -255,7 +258,8 @@ fn news() {
     let mut choices = Choices(fresh_seed());
     let mut all = news::times(8, 200, &mut choices);
     all.extend(news::times(64, 40, &mut choices));
-    println!("\n{}", table::write_times("until survivors know, by call", &all));
+    println!("\n{}:\n", document::machine());
+    println!("{}", table::write_times("until survivors know, by call", &all));
     assert!(all.iter().all(|times| times.wrong == 0), "see above");
 }
 

@@ -87,7 +87,7 @@ pub fn cases(extent: &Extent, seed: u64) -> Vec<Case> {
     cases.extend((0..extent.ends.ranks_killed).map(|_| rank_killed(&mut choices)));
     for k in 0..extent.goes_on.ranks_killed {
         let one = if k % 2 == 0 { rank_killed } else { ranks_killed };
-        cases.push(Case { goes_on: true, wrapper: "plain", ..one(&mut choices) });
+        cases.push(Case { goes_on: true, ..one(&mut choices) });
     }
     for blow in 0..extent.launchers {
         // Every other blow is one that the launcher cannot feel coming.
@@ -102,10 +102,11 @@ pub fn cases(extent: &Extent, seed: u64) -> Vec<Case> {
     order.into_iter().map(|at| cases[at as usize].clone()).collect()
 }
 
-/// Whether no code of the program runs at that site: inside the allocator and the release of a lock
-/// nothing panics, and who did would keep the allocator from itself.
+/// Whether no code of the program runs at that site: inside the allocator, the registry and the release
+/// of a lock nothing panics, and who did would keep the allocator from itself.
 fn is_inside(site: &str) -> bool {
-    site.starts_with("Heap") || ["LockCarry", "ParkWaker"].contains(&site)
+    ["Heap", "Room"].iter().any(|place| site.starts_with(place))
+        || ["LockCarry", "ParkWaker"].contains(&site)
 }
 
 fn at_sites(

@@ -3,6 +3,7 @@
 use crate::harness::{Process, Started, eventually, finish, no_litter, rmarun, run, shell};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::io::BufRead;
 use std::path::Path;
 
 /// Says its number and stays.
@@ -159,6 +160,25 @@ fn children_of_a_rank_that_is_killed_are_ended() {
     // Only now, when both have said what they started.
     kill(Pid::from_raw(numbers[0][0]), Signal::SIGKILL).expect("the rank lives");
     finish(started).expect(137);
+    below.iter().for_each(Process::has_ended);
+}
+
+#[test]
+fn what_a_lost_rank_has_started_ends_before_the_others_hear_of_the_loss() {
+    // Two generations, and one that has left the session.
+    let script = r#"[ $ONESIDED_RANK = 0 ] && exec sleep 100
+                    sh -c 'setsid sleep 100 & echo $$ $!; wait' & echo $$; wait"#;
+    let mut started =
+        Started::new(rmarun(&["-n", "2", "--on-failure=continue", "sh", "-c", script]));
+    let lines = [started.line(), started.line()];
+    let (below, rank): (Vec<&String>, Vec<&String>) =
+        lines.iter().partition(|line| line.contains(' '));
+    let below = below[0].split(' ').map(|n| Process::new(n.parse().expect("a number")));
+    let below: Vec<Process> = below.collect();
+    let rank = Pid::from_raw(rank[0].parse().expect("a number"));
+    kill(rank, Signal::SIGKILL).expect("the rank lives");
+    let mut stderr = started.stderr().lines().map(|line| line.expect("it can be read"));
+    assert!(stderr.any(|line| line.ends_with("; the others go on")));
     below.iter().for_each(Process::has_ended);
 }
 

@@ -11,6 +11,7 @@ mod directory;
 mod failure;
 mod fence;
 mod flush;
+mod gather;
 mod lock;
 mod lock_all;
 mod mutex;
@@ -29,6 +30,7 @@ pub use directory::models as directory;
 pub use failure::models as failure;
 pub use fence::models as fence;
 pub use flush::models as flush;
+pub use gather::models as gather;
 pub use lock::models as lock;
 pub use lock_all::models as lock_all;
 pub use mutex::models as mutex;
@@ -48,6 +50,6 @@ use crate::explore::Model;
 pub fn all() -> Vec<Model> {
     let epochs = [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate()];
     let waits = [watch(), notify(), mutex(), queue(), counter(), directory(), parking()];
-    let failures = [failure(), agreement(), robust()];
+    let failures = [failure(), agreement(), robust(), gather()];
     [epochs.concat(), waits.concat(), failures.concat()].concat()
 }
