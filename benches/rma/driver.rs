@@ -1,9 +1,9 @@
 //! Starts the suites under rmarun and collects what their ranks print.
 
+use crate::process::{self, Ended};
 use crate::report::{self, Row};
 use crate::suites::Suite;
 use crate::{Options, machine, targets};
-use std::io::Read;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,16 @@ pub fn run(options: &Options) -> ExitCode {
     println!("load before: {}", machine::load());
     let mut rows = Vec::new();
     for (suite, ranks) in jobs(options) {
-        match job(suite, ranks, options) {
-            Ok(lines) => rows.extend(lines.lines().filter_map(Row::parse)),
+        let mut command = command(suite, ranks);
+        if let Some(rounds) = options.rounds {
+            command.args(["--rounds", &rounds.to_string()]);
+        }
+        match job(command, options) {
+            Ok(ended) => {
+                let seconds = ended.took.as_secs_f64();
+                eprintln!("{:>9} with {ranks:2} ranks took {seconds:.1} s", suite.name());
+                rows.extend(ended.stdout.lines().filter_map(Row::parse));
+            }
             Err(problem) => {
                 eprintln!("{} with {ranks} ranks: {problem}", suite.name());
                 return ExitCode::FAILURE;
@@ -57,7 +65,7 @@ fn jobs(options: &Options) -> Vec<(Suite, u32)> {
 }
 
 /// The command that runs this program as the ranks of a suite.
-fn command(suite: Suite, ranks: u32) -> Command {
+pub fn command(suite: Suite, ranks: u32) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
     command.args(["-n", &ranks.to_string(), "--require-join", "--"]).arg(own());
     command.args(["--suite", &suite.name()]).stdin(Stdio::null());
@@ -68,36 +76,19 @@ fn own() -> std::path::PathBuf {
     std::env::current_exe().expect("the own path")
 }
 
-/// Runs a suite and returns what its ranks printed.
-fn job(suite: Suite, ranks: u32, options: &Options) -> Result<String, String> {
-    let mut command = command(suite, ranks);
+/// Runs a suite with what the ranks must know of the options.
+pub fn job(mut command: Command, options: &Options) -> Result<Ended, String> {
     if options.quick {
         command.arg("--quick");
     }
-    if let Some(rounds) = options.rounds {
-        command.args(["--rounds", &rounds.to_string()]);
-    }
-    if let Some(text) = options.filter.as_ref().or(options.text.as_ref()) {
+    if let Some(text) = options.text() {
         command.args(["--filter", text]);
     }
-    let started = Instant::now();
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|p| p.to_string())?;
-    let mut stdout = child.stdout.take().expect("a pipe");
-    let (done, finished) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let read = stdout.read_to_string(&mut text);
-        let _ = done.send(read.map(|_| text));
-    });
-    let text = finished.recv_timeout(HANG).map_err(|_| {
-        let _ = child.kill();
-        format!("no end after {HANG:?}")
-    })?;
-    let status = child.wait().map_err(|problem| problem.to_string())?;
-    let seconds = started.elapsed().as_secs_f64();
-    eprintln!("{:>9} with {ranks:2} ranks took {seconds:.1} s", suite.name());
-    let text = text.map_err(|problem| problem.to_string())?;
-    if status.success() { Ok(text) } else { Err(format!("{status}\n{text}")) }
+    let ended = process::run(&mut command, HANG).map_err(|problem| problem.to_string())?;
+    match ended.problem() {
+        None => Ok(ended),
+        Some(problem) => Err(format!("{problem}\n{}", ended.stdout)),
+    }
 }
 
 /// Wall time of the smallest job, and of as many processes that do nothing.

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 /// How a rank marks a line for the driver.
 pub const MARK: &str = "@rma";
+/// The same for a line of sizes in bytes.
+pub const MARK_SIZE: &str = "@size";
 const MOST_REPETITIONS: u32 = 1 << 22;
 
 /// How long to measure.
@@ -121,4 +123,9 @@ pub fn measure(together: Option<&Comm>, ranks: u32, mut cases: Vec<Case<'_>>, op
 pub fn print(what: &str, limit: &str, ranks: u32, bytes: u64, samples: &[f64]) {
     let samples: Vec<_> = samples.iter().map(|sample| format!("{sample:.3}")).collect();
     println!("{MARK};{what};{limit};{ranks};{bytes};{}", samples.join(" "));
+}
+
+/// Prints one row's size, in bytes, for the driver.
+pub fn print_size(what: &str, limit: &str, ranks: u32, bytes: u64, size: f64) {
+    println!("{MARK_SIZE};{what};{limit};{ranks};{bytes};{size:.3}");
 }

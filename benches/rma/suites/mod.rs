@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use onesided::Universe;
 
 /// A program that the driver starts under rmarun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Suite {
     /// Rank 0 moves data and locks, while the others wait.
     Moves,

@@ -1,0 +1,114 @@
+//! The rounds: in each, every suite runs with this library (and the limits, which take turns with
+//! it in the same processes), then with each peer.
+
+use super::peer::{KINDS, Peer};
+use crate::report::{self, Row};
+use crate::suites::Suite;
+use crate::{Options, driver};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Samples of each case in one round.
+const SAMPLES: u32 = 9;
+/// No further sample of a group of cases is taken after this time.
+const BUDGET: Duration = Duration::from_millis(800);
+
+/// Rows of this library and the limits, and of each peer.
+pub type Rows = (Vec<Row>, [Vec<Row>; KINDS.len()]);
+
+/// How many rounds.
+pub fn count(options: &Options) -> u32 {
+    options.rounds.unwrap_or(if options.quick { 2 } else { 5 })
+}
+
+/// A suite with a number of ranks.
+type Job = (Suite, u32);
+
+fn jobs(options: &Options) -> Vec<Job> {
+    let all: &[(Suite, &[u32])] = match options.quick {
+        true => &[(Suite::Moves, &[2])],
+        false => &[(Suite::Moves, &[2])],
+    };
+    let wanted = |suite: &Suite| options.only.is_empty() || options.only.contains(suite);
+    let all = all.iter().filter(|(suite, _)| wanted(suite));
+    all.flat_map(|(suite, ranks)| ranks.iter().map(|ranks| (*suite, *ranks))).collect()
+}
+
+/// Runs all rounds. A run of ours that fails is an error, one of a peer's a note.
+pub fn run(
+    peers: &[Option<Peer>],
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Result<Rows, String> {
+    let mut ours = Vec::new();
+    let mut theirs = [const { Vec::new() }; KINDS.len()];
+    let mut given_up = HashSet::new();
+    for round in 1..=count(options) {
+        for job in jobs(options) {
+            eprint!("round {round}, {} with {} ranks:", job.0.name(), job.1);
+            merge(&mut ours, own(job, options)?);
+            for (i, peer) in peers.iter().enumerate() {
+                let Some(peer) = peer.as_ref().filter(|_| !given_up.contains(&(i, job))) else {
+                    continue;
+                };
+                let (rows, problem) = foreign(peer, job, options);
+                merge(&mut theirs[i], rows);
+                if let Some(problem) = problem {
+                    given_up.insert((i, job));
+                    notes.push(problem);
+                }
+            }
+            eprintln!();
+        }
+    }
+    Ok((ours, theirs))
+}
+
+fn own((suite, ranks): Job, options: &Options) -> Result<Vec<Row>, String> {
+    let mut command = driver::command(suite, ranks);
+    command.args(["--rounds", &SAMPLES.to_string()]);
+    command.args(["--budget", &BUDGET.as_millis().to_string()]);
+    let ended = driver::job(command, options)
+        .map_err(|problem| format!("{} with {ranks} ranks: {problem}", suite.name()))?;
+    eprint!(" onesided {:.1} s", ended.took.as_secs_f64());
+    Ok(ended.stdout.lines().filter_map(Row::parse).collect())
+}
+
+/// The rows that a peer has printed, and what went wrong.
+fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Option<String>) {
+    let limit = Duration::from_secs(if options.quick { 20 } else { 60 });
+    let arguments = [
+        suite.name(),
+        u8::from(options.quick).to_string(),
+        SAMPLES.to_string(),
+        BUDGET.as_millis().to_string(),
+        // Behind the limit, so that a rank that is left over says nothing.
+        (limit.as_secs() + 10).to_string(),
+        options.text().unwrap_or_default().to_owned(),
+    ];
+    let name = peer.kind.name;
+    let failed = |problem| format!("{name}, {} with {ranks} ranks: {problem}", suite.name());
+    match peer.run(ranks, limit, &arguments) {
+        Ok(ended) => {
+            eprint!(", {name} {:.1} s", ended.took.as_secs_f64());
+            let rows = ended.stdout.lines().filter_map(Row::parse).collect();
+            let problem = ended.problem().map(|problem| match ended.status {
+                Some(_) => failed(format!("{problem}: {}", peer.last_words())),
+                None => failed(problem),
+            });
+            (rows, problem)
+        }
+        Err(problem) => (Vec::new(), Some(failed(problem.to_string()))),
+    }
+}
+
+/// Adds the medians of a round to the rows of all rounds.
+fn merge(all: &mut Vec<Row>, round: Vec<Row>) {
+    for row in round {
+        let median = row.median();
+        match all.iter_mut().find(|old| old.same(&row)) {
+            Some(old) => old.add(median),
+            None => all.push(report::Row { samples: vec![median], ..row }),
+        }
+    }
+}
