@@ -98,8 +98,9 @@ void measure(enum who who, struct bench *cases, int count) {
     free(samples);
 }
 
-void print_row(const char *what, uint64_t bytes, const double *samples, int count) {
-    printf("@rma;%s;;%d;%llu;", what, ranks, (unsigned long long)bytes);
+static void print_line(const char *mark, const char *what, uint64_t bytes, const double *samples,
+                       int count) {
+    printf("%s;%s;;%d;%llu;", mark, what, ranks, (unsigned long long)bytes);
     for (int i = 0; i < count; i++) {
         printf("%s%.3f", i ? " " : "", samples[i]);
     }
@@ -107,6 +108,10 @@ void print_row(const char *what, uint64_t bytes, const double *samples, int coun
     fflush(stdout);
 }
 
+void print_row(const char *what, uint64_t bytes, const double *samples, int count) {
+    print_line("@rma", what, bytes, samples, count);
+}
+
 void print_size(const char *what, uint64_t bytes, double size) {
-    print_row(what, bytes, &size, 1);
+    print_line("@size", what, bytes, &size, 1);
 }

@@ -4,6 +4,7 @@
 #define BENCH_H
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* How long to measure; the same on all ranks. */

@@ -15,7 +15,8 @@ static const struct {
     const char *name;
     void (*run)(void);
 } SUITES[] = {
-    {"moves", moves},
+    {"moves", moves},     {"layouts", layouts}, {"epochs", epochs},     {"contended", contended},
+    {"waiting", waiting}, {"startup", startup}, {"memory", memory_use},
 };
 
 /* Gives this rank a processor of its own, if there is one for each rank. */

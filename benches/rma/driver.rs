@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub const START: &str = "start, window, fence, end";
 /// A suite that takes longer hangs, and is ended.
 const HANG: Duration = Duration::from_secs(90);
-const START_LIMIT: &str = "limit: start and end of processes";
+pub const START_LIMIT: &str = "limit: start and end of processes";
 
 /// Runs everything and reports.
 pub fn run(options: &Options) -> ExitCode {
@@ -61,6 +61,7 @@ fn jobs(options: &Options) -> Vec<(Suite, u32)> {
     jobs.extend(epochs.iter().map(|ranks| (Suite::Epochs, *ranks)));
     jobs.extend(contended.iter().map(|ranks| (Suite::Contended, *ranks)));
     jobs.extend([2, 8].map(|ranks| (Suite::Waiting, ranks)));
+    jobs.push((Suite::Memory, 8));
     jobs
 }
 
@@ -111,7 +112,7 @@ fn start_up(options: &Options) -> Vec<Row> {
 }
 
 /// Starts that many processes that do nothing and waits for them; nanoseconds.
-fn processes(n: u32) -> f64 {
+pub fn processes(n: u32) -> f64 {
     let started = Instant::now();
     let start = |_| {
         let mut command = Command::new(own());

@@ -3,6 +3,7 @@
 //! Started plainly it is the driver: it runs itself under rmarun, suite by suite and for several
 //! numbers of ranks, collects the samples that the ranks print, and reports them. See README.md.
 
+mod by_hand;
 mod compare;
 mod driver;
 mod limits;

@@ -2,9 +2,11 @@
 //! it in the same processes), then with each peer.
 
 use super::peer::{KINDS, Peer};
+use crate::Options;
+use crate::driver::{self, START, START_LIMIT};
+use crate::process::Ended;
 use crate::report::{self, Row};
 use crate::suites::Suite;
-use crate::{Options, driver};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -24,11 +26,28 @@ pub fn count(options: &Options) -> u32 {
 /// A suite with a number of ranks.
 type Job = (Suite, u32);
 
+const QUICK: &[(Suite, &[u32])] = &[
+    (Suite::Moves, &[2]),
+    (Suite::Layouts, &[2]),
+    (Suite::Epochs, &[2, 8]),
+    (Suite::Contended, &[2]),
+    (Suite::Waiting, &[2]),
+    (Suite::Memory, &[2]),
+    (Suite::Startup, &[8]),
+];
+
+const FULL: &[(Suite, &[u32])] = &[
+    (Suite::Moves, &[2]),
+    (Suite::Layouts, &[2]),
+    (Suite::Epochs, &[2, 4, 8, 16, 32, 64]),
+    (Suite::Contended, &[2, 4, 8]),
+    (Suite::Waiting, &[2, 8]),
+    (Suite::Memory, &[2, 8]),
+    (Suite::Startup, &[2, 8, 32, 64]),
+];
+
 fn jobs(options: &Options) -> Vec<Job> {
-    let all: &[(Suite, &[u32])] = match options.quick {
-        true => &[(Suite::Moves, &[2])],
-        false => &[(Suite::Moves, &[2])],
-    };
+    let all: &[(Suite, &[u32])] = if options.quick { QUICK } else { FULL };
     let wanted = |suite: &Suite| options.only.is_empty() || options.only.contains(suite);
     let all = all.iter().filter(|(suite, _)| wanted(suite));
     all.flat_map(|(suite, ranks)| ranks.iter().map(|ranks| (*suite, *ranks))).collect()
@@ -71,7 +90,16 @@ fn own((suite, ranks): Job, options: &Options) -> Result<Vec<Row>, String> {
     let ended = driver::job(command, options)
         .map_err(|problem| format!("{} with {ranks} ranks: {problem}", suite.name()))?;
     eprint!(" onesided {:.1} s", ended.took.as_secs_f64());
+    if suite == Suite::Startup {
+        let bare = Row::new(START_LIMIT, "", ranks, 0, vec![driver::processes(ranks)]);
+        return Ok(vec![bare, start(ranks, &ended)]);
+    }
     Ok(ended.stdout.lines().filter_map(Row::parse).collect())
+}
+
+/// The wall time of a whole job.
+fn start(ranks: u32, ended: &Ended) -> Row {
+    Row::new(START, START_LIMIT, ranks, 0, vec![ended.took.as_nanos() as f64])
 }
 
 /// The rows that a peer has printed, and what went wrong.
@@ -91,7 +119,10 @@ fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Op
     match peer.run(ranks, limit, &arguments) {
         Ok(ended) => {
             eprint!(", {name} {:.1} s", ended.took.as_secs_f64());
-            let rows = ended.stdout.lines().filter_map(Row::parse).collect();
+            let rows = match suite {
+                Suite::Startup => vec![start(ranks, &ended)],
+                _ => ended.stdout.lines().filter_map(Row::parse).collect(),
+            };
             let problem = ended.problem().map(|problem| match ended.status {
                 Some(_) => failed(format!("{problem}: {}", peer.last_words())),
                 None => failed(problem),

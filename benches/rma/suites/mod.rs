@@ -6,6 +6,7 @@ pub mod datatypes;
 mod epochs;
 mod flavours;
 pub mod layouts;
+mod memory;
 mod moves;
 mod startup;
 pub mod waiting;
@@ -33,6 +34,8 @@ pub enum Suite {
     Contended,
     /// Fences one by one, beside busy processes and after; waiting for long.
     Waiting,
+    /// All ranks look at the memory that they use.
+    Memory,
     /// Joins the job, allocates a window, fences once, and ends.
     Startup,
     /// Ends at once, without joining any job.
@@ -64,6 +67,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Epochs => epochs::run(world, options),
         Suite::Contended => contended::run(world, options),
         Suite::Waiting => waiting::run(world, options),
+        Suite::Memory => memory::run(world),
         Suite::Startup => startup::run(world),
         Suite::Nothing => {}
     }

@@ -11,14 +11,17 @@ use std::cell::RefCell;
 use std::hint::black_box;
 
 const TARGET: Rank = Rank(1);
-const LARGEST: usize = 16 << 20;
+const LARGEST: usize = 64 << 20;
+const MOST_DOUBLES: usize = 1 << 20;
+/// What a lock, a flush and an unlock have to do at least.
+pub const LOCKED: &str = "limit: three locked adds";
 /// Where the words of the lock cases begin, behind what the others use.
 const MUTEX: usize = 1024;
 const RWLOCK: usize = 2048;
 
 pub fn run(world: &Comm, options: &Options) {
     let mut window = Window::<u64>::allocate(world, LARGEST / 8).expect("a window");
-    let mut doubles = Window::<f64>::allocate(world, 1024).expect("a window");
+    let mut doubles = Window::<f64>::allocate(world, MOST_DOUBLES).expect("a window");
     let pages = Pages::locate(world, &window, 1);
     let mutex = Baseline::new::<Mutex>(world, pages, MUTEX);
     let rwlock = Baseline::new::<RwLock>(world, pages, RWLOCK);
@@ -29,10 +32,17 @@ pub fn run(world: &Comm, options: &Options) {
         small(&epoch, pages, options);
         let largest = if options.quick { 1 << 20 } else { LARGEST };
         large(&epoch, pages, largest, options);
+        measure(None, ranks, rates::<1>(&epoch, pages), options);
+        measure(None, ranks, rates::<8>(&epoch, pages), options);
+        measure(None, ranks, rates::<32>(&epoch, pages), options);
+        measure(None, ranks, rates::<128>(&epoch, pages), options);
+        measure(None, ranks, rates::<512>(&epoch, pages), options);
         measure(None, ranks, integer_cases(&epoch, pages), options);
         epoch.unlock_all().expect("the epoch is open");
         let epoch = doubles.lock_all(LockAssert::NONE).expect("nobody holds a lock");
-        measure(None, ranks, double_cases(&epoch, pages), options);
+        for count in [1, 16, 1024, 128 << 10, MOST_DOUBLES] {
+            measure(None, ranks, double_cases(&epoch, pages, count), options);
+        }
     }
     world.barrier().expect("the job goes on");
 }
@@ -48,18 +58,12 @@ fn small(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, options: &Options) {
         let to = &mut *sink.borrow_mut();
         (0..n).for_each(|_| epoch.get_flush(black_box(&mut to[..]), TARGET, 0).expect("get"));
     };
-    let put_rate = |n| {
-        let batch = epoch.batch();
-        (0..n).for_each(|_| batch.put(black_box(&source[..]), TARGET, 0).expect("put"));
-    };
     let cases = vec![
         Case::new("limit: store + full barrier", 8, |n| limits::store_barrier(pages, n)),
         Case::new("limit: load + full barrier", 8, |n| limits::load_barrier(pages, n)),
         Case::new("put + flush", 8, put).against("limit: store + full barrier"),
         Case::new("put + flush, size known", 8, put_one).against("limit: store + full barrier"),
         Case::new("get + flush", 8, get).against("limit: load + full barrier"),
-        Case::new("limit: memcpy to the target", 8, |n| limits::copy_to(&source, pages, n)),
-        Case::new("put", 8, put_rate).against("limit: memcpy to the target"),
         Case::new("flush", 0, |n| (0..n).for_each(|_| epoch.flush(TARGET).expect("flush"))),
     ];
     measure(None, 2, cases, options);
@@ -68,8 +72,9 @@ fn small(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, options: &Options) {
 fn large(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, largest: usize, options: &Options) {
     let source = vec![7u64; largest / 8];
     let sink = RefCell::new(vec![0u64; largest / 8]);
-    let sizes = [64, 512, 4 << 10, 64 << 10, 1 << 20, LARGEST];
-    for bytes in sizes.into_iter().filter(|bytes| *bytes <= largest) {
+    let small = [64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
+    let sizes = small.into_iter().chain([1 << 20, 4 << 20, 16 << 20, LARGEST]);
+    for bytes in sizes.filter(|bytes| *bytes <= largest) {
         let (words, size, sink) = (bytes / 8, bytes as u64, &sink);
         let from = &source[..words];
         let put =
@@ -88,6 +93,33 @@ fn large(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, largest: usize, option
         ];
         measure(None, 2, cases, options);
     }
+}
+
+/// Many in a row, without a flush; beside copies whose size the compiler knows.
+fn rates<'a, const WORDS: usize>(
+    epoch: &'a LockAllEpoch<'_, '_, u64>,
+    pages: Pages,
+) -> Vec<Case<'a>> {
+    const TO: &str = "limit: inlined copies to the target";
+    const FROM: &str = "limit: inlined copies from the target";
+    let bytes = 8 * WORDS as u64;
+    let from: &'static [u64; WORDS] = Box::leak(Box::new([7; WORDS]));
+    let (mut to, mut other) = (vec![0; WORDS], [0; WORDS]);
+    let put = |n| {
+        let batch = epoch.batch();
+        (0..n).for_each(|_| batch.put(black_box(&from[..]), TARGET, 0).expect("put"));
+    };
+    let get = move |n| {
+        for _ in 0..n {
+            epoch.batch().get(black_box(&mut to[..]), TARGET, 0).expect("get");
+        }
+    };
+    vec![
+        Case::new(TO, bytes, move |n| limits::copy_known_to(from, pages, 0, n)),
+        Case::new("put", bytes, put).against(TO),
+        Case::new(FROM, bytes, move |n| limits::copy_known_from(&mut other, pages, n)),
+        Case::new("get", bytes, get).against(FROM),
+    ]
 }
 
 fn integer_cases<'a>(epoch: &'a LockAllEpoch<'_, '_, u64>, pages: Pages) -> Vec<Case<'a>> {
@@ -117,20 +149,39 @@ fn integer_cases<'a>(epoch: &'a LockAllEpoch<'_, '_, u64>, pages: Pages) -> Vec<
     ]
 }
 
-fn double_cases<'a>(epoch: &'a LockAllEpoch<'_, '_, f64>, pages: Pages) -> Vec<Case<'a>> {
-    const LIMIT: &str = "limit: compare-exchange per double";
-    let mut cases = Vec::new();
-    for count in [1usize, 16, 1024] {
-        let ones: &'static [f64] = &[1.0; 1024][..count];
-        let bytes = 8 * count as u64;
-        let add = move |n| {
-            let batch = epoch.batch();
-            for _ in 0..n {
-                batch.accumulate(black_box(ones), Op::Sum, TARGET, 0).expect("accumulate");
-            }
-        };
-        cases.push(Case::new(LIMIT, bytes, move |n| limits::add_doubles(pages, count, n)));
-        cases.push(Case::new("accumulate sum f64", bytes, add).against(LIMIT));
+/// Sums of doubles: a few beside a compare-and-exchange for each, all beside the same sum in
+/// private memory.
+fn double_cases<'a>(
+    epoch: &'a LockAllEpoch<'_, '_, f64>,
+    pages: Pages,
+    count: usize,
+) -> Vec<Case<'a>> {
+    const EACH: &str = "limit: compare-exchange per double";
+    const PLAIN: &str = "limit: sum in private memory";
+    const SHORT: usize = 1024;
+    let ones: &'static [f64] = vec![1.0; count].leak();
+    let bytes = 8 * count as u64;
+    let (mut sums, mut result) = (vec![0.0; count], vec![0.0; count]);
+    let add = move |n| {
+        let batch = epoch.batch();
+        for _ in 0..n {
+            batch.accumulate(black_box(ones), Op::Sum, TARGET, 0).expect("accumulate");
+        }
+    };
+    let fetch = move |n| {
+        for _ in 0..n {
+            let (batch, to) = (epoch.batch(), black_box(&mut result[..]));
+            batch.get_accumulate(black_box(ones), to, Op::Sum, TARGET, 0).expect("get_accumulate");
+        }
+    };
+    let limit = if count <= 16 { EACH } else { PLAIN };
+    let mut cases = vec![
+        Case::new(PLAIN, bytes, move |n| limits::add_plainly(ones, &mut sums, n)),
+        Case::new("accumulate sum f64", bytes, add).against(limit),
+        Case::new("get_accumulate sum f64", bytes, fetch).against(limit),
+    ];
+    if count <= SHORT {
+        cases.push(Case::new(EACH, bytes, move |n| limits::add_doubles(pages, count, n)));
     }
     cases
 }
@@ -151,10 +202,10 @@ fn lock_cases<'a>(
     let exclusive = move |n| lock(LockType::Exclusive, n);
     let shared = move |n| lock(LockType::Shared, n);
     vec![
+        Case::new(LOCKED, 8, move |n| limits::locked_adds(pages, n)),
         Case::new("baseline: pthread mutex", 8, move |n| mutex.increments(pages, 0, n)),
         Case::new("baseline: pthread rwlock", 8, move |n| rwlock.increments(pages, 0, n)),
-        Case::new("lock exclusive + put + unlock", 8, exclusive)
-            .against("baseline: pthread rwlock"),
-        Case::new("lock shared + put + unlock", 8, shared).against("baseline: pthread rwlock"),
+        Case::new("lock exclusive + put + unlock", 8, exclusive).against(LOCKED),
+        Case::new("lock shared + put + unlock", 8, shared).against(LOCKED),
     ]
 }
