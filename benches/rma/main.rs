@@ -10,6 +10,7 @@ mod limits;
 mod machine;
 mod measure;
 mod pages;
+mod parts;
 mod process;
 mod pthread;
 mod report;

@@ -32,6 +32,7 @@ const QUICK: &[(Suite, &[u32])] = &[
     (Suite::Epochs, &[2, 8]),
     (Suite::Contended, &[2]),
     (Suite::Waiting, &[2]),
+    (Suite::Programs, &[2]),
     (Suite::Memory, &[2]),
     (Suite::Startup, &[8]),
 ];
@@ -42,6 +43,7 @@ const FULL: &[(Suite, &[u32])] = &[
     (Suite::Epochs, &[2, 4, 8, 16, 32, 64]),
     (Suite::Contended, &[2, 4, 8]),
     (Suite::Waiting, &[2, 8]),
+    (Suite::Programs, &[2, 4, 8]),
     (Suite::Memory, &[2, 8]),
     (Suite::Startup, &[2, 8, 32, 64]),
 ];

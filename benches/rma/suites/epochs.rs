@@ -92,7 +92,7 @@ fn ring<'a>(world: &Comm, window: Window<u64>) -> Case<'a> {
 /// Each rank puts a row to each of its neighbours in a plane.
 fn halo<'a>(world: &Comm) -> Case<'a> {
     let window = Window::allocate(world, ROW * world.size() as usize).expect("a window");
-    let neighbours = neighbours(world.rank(), world.size());
+    let neighbours = neighbours(world);
     let run = exchange(world, window, &neighbours, &neighbours, vec![1; ROW]);
     Case::new("PSCW 2-D halo epoch with puts", 8 * ROW as u64, run).against(HALO)
 }
@@ -138,7 +138,7 @@ fn ring_by_hand<'a>(world: &Comm, pages: Pages, at: usize, row: usize) -> Case<'
 
 fn halo_by_hand<'a>(world: &Comm, pages: Pages, at: usize, row: usize) -> Case<'a> {
     let me = world.rank();
-    let targets = neighbours(me, world.size());
+    let targets = neighbours(world);
     let mut by_hand = Handshake::new(pages, at, me, &targets, Wait::busy(world.size()));
     let run = move |times| {
         for _ in 0..times {
@@ -150,8 +150,18 @@ fn halo_by_hand<'a>(world: &Comm, pages: Pages, at: usize, row: usize) -> Case<'
     Case::new(HALO, 8 * ROW as u64, run)
 }
 
-/// The ranks beside this one where all are laid out in a plane, as square as it goes.
-fn neighbours(me: u32, ranks: u32) -> Vec<u32> {
+/// A rank's place where all ranks are laid out in a plane, as square as it goes.
+pub struct Plane {
+    pub rows: u32,
+    pub columns: u32,
+    pub row: u32,
+    pub column: u32,
+    /// The ranks above, below, left and right.
+    pub beside: [Option<u32>; 4],
+}
+
+/// The place of rank `me`.
+pub fn plane(me: u32, ranks: u32) -> Plane {
     let columns = (1..=ranks).filter(|c| ranks.is_multiple_of(*c) && c * c <= ranks).max();
     let columns = columns.expect("one column always fits");
     let (row, column) = (me / columns, me % columns);
@@ -161,7 +171,11 @@ fn neighbours(me: u32, ranks: u32) -> Vec<u32> {
         (column > 0).then(|| me - 1),
         (column + 1 < columns).then_some(me + 1),
     ];
-    beside.into_iter().flatten().collect()
+    Plane { rows: ranks / columns, columns, row, column, beside }
+}
+
+fn neighbours(world: &Comm) -> Vec<u32> {
+    plane(world.rank(), world.size()).beside.into_iter().flatten().collect()
 }
 
 /// 8 bytes to the other rank and 8 bytes back, each counted where it arrives.

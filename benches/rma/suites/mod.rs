@@ -8,6 +8,7 @@ mod flavours;
 pub mod layouts;
 mod memory;
 mod moves;
+mod programs;
 mod startup;
 pub mod waiting;
 
@@ -36,6 +37,8 @@ pub enum Suite {
     Waiting,
     /// All ranks look at the memory that they use.
     Memory,
+    /// Whole programs.
+    Programs,
     /// Joins the job, allocates a window, fences once, and ends.
     Startup,
     /// Ends at once, without joining any job.
@@ -68,6 +71,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Contended => contended::run(world, options),
         Suite::Waiting => waiting::run(world, options),
         Suite::Memory => memory::run(world),
+        Suite::Programs => programs::run(world, options),
         Suite::Startup => startup::run(world),
         Suite::Nothing => {}
     }
