@@ -67,19 +67,4 @@ impl Parts {
         // all ranks only read.
         unsafe { std::slice::from_raw_parts(first, words * self.0.len()) }
     }
-
-    /// Writes a tile of `tile` x `tile`, which begins `from`, with rows of `columns`, transposed:
-    /// to rows of `columns` that begin at `at`.
-    #[inline]
-    pub fn put_transposed(&self, rank: u32, at: usize, from: &[f64], columns: usize, tile: usize) {
-        let all = self.of(rank).words(at, (tile - 1) * columns + tile).cast::<f64>();
-        for column in 0..tile {
-            for row in 0..tile {
-                let value = from[row * columns + column];
-                // SAFETY: `words` has checked the last of them; no other rank accesses the tile
-                // before the next barrier.
-                unsafe { all.add(column * columns + row).write(value) };
-            }
-        }
-    }
 }

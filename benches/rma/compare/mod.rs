@@ -8,6 +8,7 @@ mod table;
 use crate::{Options, machine, report};
 use peer::{KINDS, Kind, Peer};
 use report::Row;
+pub use rounds::CHECK;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! The comparison as tables.
 
-use super::Results;
 use super::peer::KINDS;
+use super::{CHECK, Results};
 use crate::report::{self, Row, find, limit, table};
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ fn operations(results: &Results) -> comfy_table::Table {
     let mut columns = vec!["operation", "ranks", "bytes", "onesided", "limit", "of limit"];
     columns.extend(KINDS.iter().flat_map(|kind| [kind.name, "of onesided"]));
     let mut table = table(&columns);
-    let shown = |row: &&Row| !row.what.starts_with("limit: ");
+    let shown = |row: &&Row| !row.what.starts_with("limit: ") && !row.what.starts_with(CHECK);
     for row in results.ours.iter().filter(shown) {
         let limit = limit(&results.ours, row);
         let bytes = if row.bytes == 0 { String::new() } else { row.bytes.to_string() };

@@ -87,10 +87,10 @@ fn relax(columns: usize, now: &[f64], next: &mut [f64]) {
     for row in 1..now.len() / columns - 1 {
         let at = |row: usize| &now[row * columns..(row + 1) * columns];
         let (above, here, below) = (at(row - 1), at(row), at(row + 1));
-        let next = &mut next[row * columns..(row + 1) * columns];
-        for c in 1..columns - 1 {
-            next[c] =
-                here[c] + 0.2 * (above[c] + below[c] + here[c - 1] + here[c + 1] - 4.0 * here[c]);
+        let next = &mut next[row * columns + 1..(row + 1) * columns - 1];
+        let beside = above[1..].iter().zip(&below[1..]).zip(here.windows(3));
+        for (cell, ((above, below), here)) in next.iter_mut().zip(beside) {
+            *cell = here[1] + 0.2 * (above + below + here[0] + here[2] - 4.0 * here[1]);
         }
     }
 }

@@ -11,6 +11,7 @@ mod transpose;
 
 use crate::Options;
 use crate::by_hand::{Barrier, Handshake, Wait};
+use crate::compare::CHECK;
 use crate::measure::{self, Case};
 use crate::pages::Pages;
 use onesided::{Comm, Op, Window};
@@ -66,6 +67,6 @@ pub fn check(world: &Comm, what: &str, bytes: u64, ours: f64, by_hand: f64) {
     let difference = (sums[0] - sums[1]).abs();
     assert!(difference <= 1e-9 * sums[0].abs(), "{what}: {} and by hand {}", sums[0], sums[1]);
     if world.rank() == 0 {
-        measure::print_size(&format!("check: {what}"), "", world.size(), bytes, sums[0]);
+        measure::print_size(&format!("{CHECK}{what}"), "", world.size(), bytes, sums[0]);
     }
 }

@@ -153,15 +153,13 @@ impl Block {
 fn star(columns: usize, input: &[f64], output: &mut [f64]) {
     let wide = columns + 2 * RADIUS;
     for (row, output) in output.chunks_exact_mut(columns).enumerate() {
-        let line = |away: isize| {
-            let row = (row + RADIUS).wrapping_add_signed(away);
-            &input[row * wide..][..wide]
-        };
-        let (up2, up1, here, down1, down2) = (line(-2), line(-1), line(0), line(1), line(2));
-        for (c, cell) in output.iter_mut().enumerate() {
-            let c = c + RADIUS;
-            *cell += WEIGHTS[0] * (here[c + 1] - here[c - 1] + down1[c] - up1[c])
-                + WEIGHTS[1] * (here[c + 2] - here[c - 2] + down2[c] - up2[c]);
+        let line = |away: usize| &input[(row + away) * wide..][..wide];
+        let inside = |away: usize| line(away)[RADIUS..][..columns].iter();
+        let column = inside(0).zip(inside(1)).zip(inside(3).zip(inside(4)));
+        let cells = output.iter_mut().zip(line(2).windows(2 * RADIUS + 1)).zip(column);
+        for ((cell, here), ((up2, up1), (down1, down2))) in cells {
+            *cell += WEIGHTS[0] * (here[3] - here[1] + down1 - up1)
+                + WEIGHTS[1] * (here[4] - here[0] + down2 - up2);
         }
     }
 }

@@ -20,21 +20,26 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
     let mut other = Window::<f64>::allocate(world, rows * side).expect("a window");
     let meeting = Meeting::new(world);
     let mut meet = meeting.barrier();
+    let mut tile = [0.0; TILE * TILE];
     let mut by_hand = |n: u32| {
         for _ in 0..n {
             for (row, column) in tiles(rows, side) {
                 let (rank, at) = (column / rows, column % rows * side + first + row);
-                parts.put_transposed(rank as u32, at, &matrix[row * side + column..], side, TILE);
+                transpose(&matrix[row * side + column..], side, &mut tile);
+                for (i, cells) in tile.chunks_exact(TILE).enumerate() {
+                    parts.put(rank as u32, at + i * side, cells);
+                }
             }
             meet.wait();
         }
     };
     let shape = Shape::<f64>::strided(TILE, TILE, side).expect("a tile");
     let ours = |window: &mut Window<f64>, n: u32| {
+        let mut tile = [0.0; TILE * TILE];
         let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
         for _ in 0..n {
             for (row, column) in tiles(rows, side) {
-                let tile = transposed(&matrix[row * side + column..], side);
+                transpose(&matrix[row * side + column..], side, &mut tile);
                 let (rank, at) = (Rank((column / rows) as u32), column % rows * side + first + row);
                 let batch = epoch.batch();
                 batch.put_shaped(&tile, rank, at as u64, &shape).expect("put");
@@ -62,16 +67,15 @@ fn tiles(rows: usize, side: usize) -> impl Iterator<Item = (usize, usize)> {
     columns.flat_map(move |column| (0..rows).step_by(TILE).map(move |row| (row, column)))
 }
 
-/// The tile that begins here, transposed.
+/// The tile that begins here, transposed: read row by row, because rows of the matrix lie in each
+/// other's way in the cache, and those of the tile do not.
 #[inline]
-fn transposed(from: &[f64], columns: usize) -> [f64; TILE * TILE] {
-    let mut tile = [0.0; TILE * TILE];
-    for (column, to) in tile.chunks_exact_mut(TILE).enumerate() {
-        for (row, value) in to.iter_mut().enumerate() {
-            *value = from[row * columns + column];
+fn transpose(from: &[f64], columns: usize, tile: &mut [f64; TILE * TILE]) {
+    for (row, from) in from.chunks(columns).take(TILE).enumerate() {
+        for (column, value) in from[..TILE].iter().enumerate() {
+            tile[column * TILE + row] = *value;
         }
     }
-    tile
 }
 
 /// A sum that depends on where a value lies.
