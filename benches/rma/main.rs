@@ -55,6 +55,9 @@ pub struct Options {
     /// Only these suites
     #[arg(long, value_name = "SUITES", value_enum, value_delimiter = ',', requires = "compare")]
     only: Vec<Suite>,
+    /// Writes the tables into this page, between two marks
+    #[arg(long, value_name = "FILE", requires = "compare")]
+    markdown: Option<PathBuf>,
     /// Passed by `cargo bench`; without it (`cargo test --benches`) the run is a quick one
     #[arg(long, hide = true)]
     bench: bool,

@@ -1,5 +1,6 @@
 //! Rows of samples, as a table and as CSV.
 
+use crate::suites::Suite;
 use crate::{machine, measure};
 use comfy_table::{CellAlignment, Table, presets};
 use std::io::Write;
@@ -13,6 +14,8 @@ pub struct Row {
     pub ranks: u32,
     pub bytes: u64,
     pub unit: Unit,
+    /// The suite that it is of, where that is of interest.
+    pub suite: Option<Suite>,
     pub samples: Vec<f64>,
 }
 
@@ -29,7 +32,7 @@ impl Row {
     pub fn new(what: &str, limit: &str, ranks: u32, bytes: u64, mut samples: Vec<f64>) -> Row {
         samples.sort_by(f64::total_cmp);
         let (what, limit, unit) = (what.into(), limit.into(), Unit::Nanoseconds);
-        Row { what, limit, ranks, bytes, unit, samples }
+        Row { what, limit, ranks, bytes, unit, suite: None, samples }
     }
 
     /// A row as a rank has printed it (`measure::print`).
@@ -102,12 +105,16 @@ pub fn find<'a>(rows: &'a [Row], what: &str, ranks: u32, bytes: u64) -> Option<&
     rows.iter().find(|row| row.what == what && row.ranks == ranks && row.bytes == bytes)
 }
 
-/// The row that bounds this one: the best of those that it names.
+/// The best of the rows that are named, with `|` between them.
+pub fn best<'a>(rows: &'a [Row], names: &str, ranks: u32, bytes: u64) -> Option<&'a Row> {
+    let named = |name| find(rows, name, ranks, bytes).or_else(|| find(rows, name, ranks, 0));
+    let rows = names.split('|').filter_map(named);
+    rows.min_by(|one, other| one.median().total_cmp(&other.median()))
+}
+
+/// The row that bounds this one.
 pub fn limit<'a>(rows: &'a [Row], row: &Row) -> Option<&'a Row> {
-    let named =
-        |name| find(rows, name, row.ranks, row.bytes).or_else(|| find(rows, name, row.ranks, 0));
-    let limits = row.limit.split('|').filter_map(named);
-    limits.min_by(|one, other| one.median().total_cmp(&other.median()))
+    best(rows, &row.limit, row.ranks, row.bytes)
 }
 
 /// How many times as much.

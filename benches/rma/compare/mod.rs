@@ -1,6 +1,8 @@
 //! This library, the peers and the bare limits in one run: suite by suite in turn, several rounds.
 
 mod leftovers;
+mod markdown;
+mod numbers;
 mod peer;
 mod rounds;
 mod table;
@@ -71,8 +73,12 @@ fn set_up(kind: &'static Kind, options: &Options, notes: &mut Vec<String>) -> Op
 }
 
 fn finish(results: &Results, options: &Options) -> Result<ExitCode, String> {
-    let text = table::text(results);
+    let (text, reached) = table::text(results);
     println!("{text}");
+    if let Some(file) = &options.markdown {
+        let written = markdown::write(file, &text);
+        written.map_err(|problem| format!("{}: {problem}", file.display()))?;
+    }
     if let Some(file) = &options.csv {
         let named = |(kind, rows): (&Kind, &Vec<Row>)| {
             rows.iter().map(|row| row.named(&format!("{}: {}", kind.name, row.what))).collect()
@@ -83,5 +89,5 @@ fn finish(results: &Results, options: &Options) -> Result<ExitCode, String> {
         report::write_csv(&rows, file)
             .map_err(|problem| format!("{}: {problem}", file.display()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if options.strict && !reached { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -68,8 +68,9 @@ pub fn run(
     let mut given_up = HashSet::new();
     for round in 1..=count(options) {
         for job in jobs(options) {
+            let of_suite = |row| Row { suite: Some(job.0), ..row };
             eprint!("round {round}, {} with {} ranks:", job.0.name(), job.1);
-            merge(&mut ours, own(job, options)?);
+            merge(&mut ours, own(job, options)?.into_iter().map(of_suite));
             for (i, peer) in peers.iter().enumerate() {
                 let Some(peer) = peer.as_ref().filter(|_| !given_up.contains(&(i, job))) else {
                     continue;
@@ -154,7 +155,7 @@ fn differs(ours: &[Row], theirs: &[Row], name: &str) -> Option<String> {
 }
 
 /// Adds the medians of a round to the rows of all rounds.
-fn merge(all: &mut Vec<Row>, round: Vec<Row>) {
+fn merge(all: &mut Vec<Row>, round: impl IntoIterator<Item = Row>) {
     for row in round {
         let median = row.median();
         match all.iter_mut().find(|old| old.same(&row)) {

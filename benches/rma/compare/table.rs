@@ -1,26 +1,42 @@
-//! The comparison as tables.
+//! The comparison as text: circumstances, required numbers, and a table for each suite.
 
 use super::peer::KINDS;
-use super::{CHECK, Results};
+use super::{CHECK, Results, numbers};
 use crate::report::{self, Row, find, limit, table};
+use crate::suites::Suite;
 use std::fmt::Write;
 
-/// Everything, in Markdown.
-pub fn text(results: &Results) -> String {
+/// What prints all of it.
+const COMMAND: &str = "cargo bench --bench rma -- --compare";
+
+/// Everything, in Markdown, and whether all required numbers are reached.
+pub fn text(results: &Results) -> (String, bool) {
     let mut text = results.circumstances.join("\n\n");
     for note in &results.notes {
         let _ = write!(text, "\n\n{note}");
     }
-    let _ = write!(text, "\n\n{}\n", operations(results));
-    text
+    let (required, reached) = numbers::text(results);
+    let _ = write!(text, "\n\n### Required numbers\n\n`{COMMAND}`\n\n{required}");
+    let mut suites: Vec<Suite> = results.ours.iter().filter_map(|row| row.suite).collect();
+    suites.dedup();
+    for (i, suite) in suites.iter().enumerate() {
+        if !suites[..i].contains(suite) {
+            let name = suite.name();
+            let rows = operations(results, *suite);
+            let _ = write!(text, "\n\n### {name}\n\n`{COMMAND} --only {name}`\n\n{rows}");
+        }
+    }
+    (text + "\n", reached)
 }
 
-fn operations(results: &Results) -> comfy_table::Table {
+fn operations(results: &Results, suite: Suite) -> comfy_table::Table {
     let mut columns = vec!["operation", "ranks", "bytes", "onesided", "limit", "of limit"];
     columns.extend(KINDS.iter().flat_map(|kind| [kind.name, "of onesided"]));
     let mut table = table(&columns);
-    let shown = |row: &&Row| !row.what.starts_with("limit: ") && !row.what.starts_with(CHECK);
-    for row in results.ours.iter().filter(shown) {
+    let hidden = |row: &Row| row.what.starts_with("limit: ") || row.what.starts_with(CHECK);
+    let mut rows: Vec<&Row> = results.ours.iter().collect();
+    rows.retain(|row| row.suite == Some(suite) && !hidden(row));
+    for row in rows {
         let limit = limit(&results.ours, row);
         let bytes = if row.bytes == 0 { String::new() } else { row.bytes.to_string() };
         let mut cells = vec![row.what.clone(), row.ranks.to_string(), bytes, row.value()];

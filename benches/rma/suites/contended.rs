@@ -16,9 +16,9 @@ const TARGET: Rank = Rank(0);
 /// Several time slices of a processor, so that the ranks do meet.
 const LONGER: u32 = 50;
 
-const ADD: &str = "limit: locked add, contended";
+pub const ADD: &str = "limit: locked add, contended";
 const SWAP: &str = "limit: locked compare-exchange, contended";
-const LOCKS: &str = "limit: unfair lock by hand, contended|limit: ticket lock by hand, contended\
+pub const LOCKS: &str = "limit: unfair lock by hand, contended|limit: ticket lock by hand, contended\
                      |baseline: pthread mutex, contended|baseline: pthread rwlock, contended";
 
 pub fn run(world: &Comm, options: &Options) {

@@ -11,9 +11,10 @@ use onesided::{
 const SPINS: &str = "limit: barrier by hand";
 const FLAGS: &str = "limit: barrier by hand, dissemination";
 const FUTEX: &str = "limit: barrier by hand, futex";
-const BARRIERS: &str =
+pub const BARRIERS: &str =
     "limit: barrier by hand|limit: barrier by hand, dissemination|limit: barrier by hand, futex";
-const RING: &str = "limit: ring handshake by hand";
+pub const RING: &str = "limit: ring handshake by hand";
+pub const LOCK_ALL: &str = "lock_all + unlock_all by one rank";
 const HALO: &str = "limit: halo handshake by hand";
 
 /// Words of a row that is put to each neighbour of the halo.
@@ -222,7 +223,7 @@ fn lock_all_alone(world: &Comm, mut window: Window<u64>, options: &Options) {
                 epoch.unlock_all().expect("unlock_all");
             }
         };
-        let alone = Case::new("lock_all + unlock_all by one rank", 0, run);
+        let alone = Case::new(LOCK_ALL, 0, run);
         measure(None, world.size(), vec![alone], options);
     }
     world.barrier().expect("the job goes on");

@@ -1,14 +1,14 @@
 //! What is measured, by the number of ranks that it needs.
 
 mod alignment;
-mod contended;
+pub mod contended;
 pub mod datatypes;
-mod epochs;
+pub mod epochs;
 mod flavours;
 pub mod layouts;
 mod memory;
-mod moves;
-mod programs;
+pub mod moves;
+pub mod programs;
 mod startup;
 pub mod waiting;
 

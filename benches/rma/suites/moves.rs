@@ -13,6 +13,16 @@ use std::hint::black_box;
 const TARGET: Rank = Rank(1);
 const LARGEST: usize = 64 << 20;
 const MOST_DOUBLES: usize = 1 << 20;
+pub const STORE_BARRIER: &str = "limit: store + full barrier";
+const LOAD_BARRIER: &str = "limit: load + full barrier";
+pub const MEMCPY_TO: &str = "limit: memcpy to the target";
+const MEMCPY_FROM: &str = "limit: memcpy from the target";
+pub const INLINED_TO: &str = "limit: inlined copies to the target";
+pub const INLINED_FROM: &str = "limit: inlined copies from the target";
+pub const LOCKED_ADD: &str = "limit: locked add";
+const SWAP: &str = "limit: locked compare-exchange";
+pub const SUM_EACH: &str = "limit: compare-exchange per double";
+pub const SUM_PLAIN: &str = "limit: sum in private memory";
 /// What a lock, a flush and an unlock have to do at least.
 pub const LOCKED: &str = "limit: three locked adds";
 /// Where the words of the lock cases begin, behind what the others use.
@@ -59,11 +69,11 @@ fn small(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, options: &Options) {
         (0..n).for_each(|_| epoch.get_flush(black_box(&mut to[..]), TARGET, 0).expect("get"));
     };
     let cases = vec![
-        Case::new("limit: store + full barrier", 8, |n| limits::store_barrier(pages, n)),
-        Case::new("limit: load + full barrier", 8, |n| limits::load_barrier(pages, n)),
-        Case::new("put + flush", 8, put).against("limit: store + full barrier"),
-        Case::new("put + flush, size known", 8, put_one).against("limit: store + full barrier"),
-        Case::new("get + flush", 8, get).against("limit: load + full barrier"),
+        Case::new(STORE_BARRIER, 8, |n| limits::store_barrier(pages, n)),
+        Case::new(LOAD_BARRIER, 8, |n| limits::load_barrier(pages, n)),
+        Case::new("put + flush", 8, put).against(STORE_BARRIER),
+        Case::new("put + flush, size known", 8, put_one).against(STORE_BARRIER),
+        Case::new("get + flush", 8, get).against(LOAD_BARRIER),
         Case::new("flush", 0, |n| (0..n).for_each(|_| epoch.flush(TARGET).expect("flush"))),
     ];
     measure(None, 2, cases, options);
@@ -86,10 +96,10 @@ fn large(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, largest: usize, option
         let copy_to = |n| limits::copy_to(from, pages, n);
         let copy_from = |n| limits::copy_from(&mut sink.borrow_mut()[..words], pages, n);
         let cases = vec![
-            Case::new("limit: memcpy to the target", size, copy_to),
-            Case::new("put + flush", size, put).against("limit: memcpy to the target"),
-            Case::new("limit: memcpy from the target", size, copy_from),
-            Case::new("get + flush", size, get).against("limit: memcpy from the target"),
+            Case::new(MEMCPY_TO, size, copy_to),
+            Case::new("put + flush", size, put).against(MEMCPY_TO),
+            Case::new(MEMCPY_FROM, size, copy_from),
+            Case::new("get + flush", size, get).against(MEMCPY_FROM),
         ];
         measure(None, 2, cases, options);
     }
@@ -100,8 +110,6 @@ fn rates<'a, const WORDS: usize>(
     epoch: &'a LockAllEpoch<'_, '_, u64>,
     pages: Pages,
 ) -> Vec<Case<'a>> {
-    const TO: &str = "limit: inlined copies to the target";
-    const FROM: &str = "limit: inlined copies from the target";
     let bytes = 8 * WORDS as u64;
     let from: &'static [u64; WORDS] = Box::leak(Box::new([7; WORDS]));
     let (mut to, mut other) = (vec![0; WORDS], [0; WORDS]);
@@ -115,10 +123,10 @@ fn rates<'a, const WORDS: usize>(
         }
     };
     vec![
-        Case::new(TO, bytes, move |n| limits::copy_known_to(from, pages, 0, n)),
-        Case::new("put", bytes, put).against(TO),
-        Case::new(FROM, bytes, move |n| limits::copy_known_from(&mut other, pages, n)),
-        Case::new("get", bytes, get).against(FROM),
+        Case::new(INLINED_TO, bytes, move |n| limits::copy_known_to(from, pages, 0, n)),
+        Case::new("put", bytes, put).against(INLINED_TO),
+        Case::new(INLINED_FROM, bytes, move |n| limits::copy_known_from(&mut other, pages, n)),
+        Case::new("get", bytes, get).against(INLINED_FROM),
     ]
 }
 
@@ -140,12 +148,11 @@ fn integer_cases<'a>(epoch: &'a LockAllEpoch<'_, '_, u64>, pages: Pages) -> Vec<
         (0..n).for_each(|_| batch.accumulate(&[1], Op::Sum, TARGET, 0).expect("accumulate"));
     };
     vec![
-        Case::new("limit: locked add", 8, move |n| limits::locked_add(pages, n)),
-        Case::new("limit: locked compare-exchange", 8, move |n| limits::compare_exchange(pages, n)),
-        Case::new("fetch_and_op sum u64 + flush", 8, fetch).against("limit: locked add"),
-        Case::new("compare_and_swap u64 + flush", 8, swap)
-            .against("limit: locked compare-exchange"),
-        Case::new("accumulate sum u64", 8, add).against("limit: locked add"),
+        Case::new(LOCKED_ADD, 8, move |n| limits::locked_add(pages, n)),
+        Case::new(SWAP, 8, move |n| limits::compare_exchange(pages, n)),
+        Case::new("fetch_and_op sum u64 + flush", 8, fetch).against(LOCKED_ADD),
+        Case::new("compare_and_swap u64 + flush", 8, swap).against(SWAP),
+        Case::new("accumulate sum u64", 8, add).against(LOCKED_ADD),
     ]
 }
 
@@ -156,8 +163,6 @@ fn double_cases<'a>(
     pages: Pages,
     count: usize,
 ) -> Vec<Case<'a>> {
-    const EACH: &str = "limit: compare-exchange per double";
-    const PLAIN: &str = "limit: sum in private memory";
     const SHORT: usize = 1024;
     let ones: &'static [f64] = vec![1.0; count].leak();
     let bytes = 8 * count as u64;
@@ -174,14 +179,14 @@ fn double_cases<'a>(
             batch.get_accumulate(black_box(ones), to, Op::Sum, TARGET, 0).expect("get_accumulate");
         }
     };
-    let limit = if count <= 16 { EACH } else { PLAIN };
+    let limit = if count <= 16 { SUM_EACH } else { SUM_PLAIN };
     let mut cases = vec![
-        Case::new(PLAIN, bytes, move |n| limits::add_plainly(ones, &mut sums, n)),
+        Case::new(SUM_PLAIN, bytes, move |n| limits::add_plainly(ones, &mut sums, n)),
         Case::new("accumulate sum f64", bytes, add).against(limit),
         Case::new("get_accumulate sum f64", bytes, fetch).against(limit),
     ];
     if count <= SHORT {
-        cases.push(Case::new(EACH, bytes, move |n| limits::add_doubles(pages, count, n)));
+        cases.push(Case::new(SUM_EACH, bytes, move |n| limits::add_doubles(pages, count, n)));
     }
     cases
 }

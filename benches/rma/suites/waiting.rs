@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Fences between two agreements on whether to go on.
 const CHUNK: u32 = 25;
+/// Locks of one sample, so that the clock does not count.
+const MANY: u32 = 50;
 /// Samples that are reported of each measurement.
 const MOST_SAMPLES: usize = 4000;
 /// How long a rank lets the others wait.
@@ -119,22 +121,26 @@ fn processor_time(world: &Comm) {
 /// Rank 1 is busy for a second without any call; rank 0 locks its part meanwhile.
 fn lock_beside(world: &Comm, [first, later]: [&str; 2], busy: impl Fn()) {
     let window = Window::<u64>::allocate(world, 1).expect("a window");
+    let lock = |times| {
+        let before = Instant::now();
+        for _ in 0..times {
+            let lock = window.lock(LockType::Exclusive, Rank(1), LockAssert::NONE);
+            let epoch = lock.expect("lock");
+            epoch.put(&[1], 0).expect("put");
+            epoch.unlock().expect("unlock");
+        }
+        before.elapsed().as_nanos() as f64 / f64::from(times)
+    };
     world.barrier().expect("the job goes on");
     if world.rank() == 1 {
         busy();
     } else {
         let started = Instant::now();
-        let mut samples = Vec::new();
-        while started.elapsed() < LONG / 2 {
-            timed(&mut samples, || {
-                let lock = window.lock(LockType::Exclusive, Rank(1), LockAssert::NONE);
-                let epoch = lock.expect("lock");
-                epoch.put(&[1], 0).expect("put");
-                epoch.unlock().expect("unlock");
-            });
-            samples.truncate(MOST_SAMPLES);
+        measure::print(first, "", 2, 8, &[lock(1)]);
+        let mut samples = vec![lock(1)];
+        while started.elapsed() < LONG / 2 && samples.len() < MOST_SAMPLES {
+            samples.push(lock(MANY));
         }
-        measure::print(first, "", 2, 8, &samples[..1]);
         measure::print(later, "", 2, 8, &samples);
     }
     world.barrier().expect("the job goes on");

@@ -6,8 +6,8 @@ use crate::measure::Case;
 use crate::parts::Parts;
 use onesided::{Access, Comm, LockAssert, Op, Rank, Window};
 
-const WHAT: &str = "gups, 64 Ki updates by exclusive or";
-const LIMIT: &str = "limit: gups by hand";
+pub const WHAT: &str = "gups, 64 Ki updates by exclusive or";
+pub const LIMIT: &str = "limit: gups by hand";
 const LOG_WORDS: u32 = 20;
 const UPDATES: usize = 64 << 10;
 /// Updates whose numbers a rank may know in advance (HPC Challenge).

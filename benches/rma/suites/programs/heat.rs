@@ -7,8 +7,8 @@ use crate::measure::Case;
 use crate::parts::Parts;
 use onesided::{Comm, Window};
 
-const WHAT: &str = "heat, a step by fence";
-const LIMIT: &str = "limit: heat by hand";
+pub const WHAT: &str = "heat, a step by fence";
+pub const LIMIT: &str = "limit: heat by hand";
 
 pub fn run(world: &Comm, side: usize, options: &Options) {
     // Two halves, each of a row from above and one from below.

@@ -27,6 +27,14 @@ pub fn run(world: &Comm, options: &Options) {
     stencil::run(world, options);
 }
 
+/// Each program's name, and that of the same by hand.
+pub const GUPS: (&str, &str) = (gups::WHAT, gups::LIMIT);
+pub const TABLE: (&str, &str) = (table::WHAT, table::LIMIT);
+pub const HEAT: (&str, &str) = (heat::WHAT, heat::LIMIT);
+pub const TRANSPOSE: (&str, &str) = (transpose::WHAT, transpose::LIMIT);
+pub const SPMV: (&str, &str) = (spmv::WHAT, spmv::LIMIT);
+pub const STENCIL: (&str, &str) = (stencil::WHAT, stencil::LIMIT);
+
 /// Memory in which ranks meet by hand.
 pub struct Meeting {
     window: Window<u64>,

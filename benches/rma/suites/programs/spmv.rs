@@ -7,8 +7,8 @@ use crate::measure::Case;
 use crate::parts::Parts;
 use onesided::{Comm, LockAssert, Rank, Window};
 
-const WHAT: &str = "sparse matrix-vector product, a step under lock_all";
-const LIMIT: &str = "limit: sparse matrix-vector product by hand";
+pub const WHAT: &str = "sparse matrix-vector product, a step under lock_all";
+pub const LIMIT: &str = "limit: sparse matrix-vector product by hand";
 const ROWS: usize = 64 << 10;
 const PER_ROW: usize = 16;
 

@@ -9,8 +9,8 @@ use crate::parts::Parts;
 use crate::suites::epochs::plane;
 use onesided::{Comm, Window};
 
-const WHAT: &str = "stencil of radius 2, a step by PSCW";
-const LIMIT: &str = "limit: stencil by hand";
+pub const WHAT: &str = "stencil of radius 2, a step by PSCW";
+pub const LIMIT: &str = "limit: stencil by hand";
 const SIDE: usize = 512;
 const RADIUS: usize = 2;
 /// The weight of a cell so far away, which the standard kernel chooses so.

@@ -6,8 +6,8 @@ use crate::measure::Case;
 use crate::parts::Parts;
 use onesided::{Comm, LockAssert, Rank, Window};
 
-const WHAT: &str = "hash table, 32 Ki inserts by compare_and_swap";
-const LIMIT: &str = "limit: hash table by hand";
+pub const WHAT: &str = "hash table, 32 Ki inserts by compare_and_swap";
+pub const LIMIT: &str = "limit: hash table by hand";
 const LOG_WORDS: u32 = 16;
 /// Half of the table.
 const KEYS: u64 = 1 << (LOG_WORDS - 1);

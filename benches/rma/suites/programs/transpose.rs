@@ -6,8 +6,8 @@ use crate::measure::Case;
 use crate::parts::Parts;
 use onesided::{Access, Comm, LockAssert, Rank, Shape, Window};
 
-const WHAT: &str = "transpose";
-const LIMIT: &str = "limit: transpose by hand";
+pub const WHAT: &str = "transpose";
+pub const LIMIT: &str = "limit: transpose by hand";
 /// Rows and columns of a tile, of which two fit into the cache next to the processor.
 const TILE: usize = 32;
 
