@@ -58,6 +58,9 @@ pub struct Options {
     /// Writes the tables into this page, between two marks
     #[arg(long, value_name = "FILE", requires = "compare")]
     markdown: Option<PathBuf>,
+    /// Draws figures into this folder, as SVG
+    #[arg(long, value_name = "DIR", requires = "compare")]
+    plot: Option<PathBuf>,
     /// Passed by `cargo bench`; without it (`cargo test --benches`) the run is a quick one
     #[arg(long, hide = true)]
     bench: bool,

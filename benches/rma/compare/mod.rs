@@ -4,6 +4,7 @@ mod leftovers;
 mod markdown;
 mod numbers;
 mod peer;
+mod plot;
 mod rounds;
 mod table;
 
@@ -78,6 +79,9 @@ fn finish(results: &Results, options: &Options) -> Result<ExitCode, String> {
     if let Some(file) = &options.markdown {
         let written = markdown::write(file, &text);
         written.map_err(|problem| format!("{}: {problem}", file.display()))?;
+    }
+    if let Some(folder) = &options.plot {
+        plot::write(folder, results)?;
     }
     if let Some(file) = &options.csv {
         let named = |(kind, rows): (&Kind, &Vec<Row>)| {

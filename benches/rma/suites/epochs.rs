@@ -8,6 +8,8 @@ use onesided::{
     Access, Comm, FenceAssert, LockAssert, PostAssert, Rank, StartAssert, Window, WindowOptions,
 };
 
+pub const FENCE: &str = "fence";
+pub const RING_EPOCH: &str = "PSCW ring epoch with put";
 const SPINS: &str = "limit: barrier by hand";
 const FLAGS: &str = "limit: barrier by hand, dissemination";
 const FUTEX: &str = "limit: barrier by hand, futex";
@@ -79,7 +81,7 @@ fn fence<'a>(mut window: Window<u64>) -> Case<'a> {
         }
         epoch.close(FenceAssert::NONE).expect("fence");
     };
-    Case::new("fence", 0, run).against(BARRIERS)
+    Case::new(FENCE, 0, run).against(BARRIERS)
 }
 
 /// Each rank exposes its part to the rank before it and puts 8 bytes to the rank behind it.
@@ -87,7 +89,7 @@ fn ring<'a>(world: &Comm, window: Window<u64>) -> Case<'a> {
     let (me, n) = (world.rank(), world.size());
     let (next, before) = ((me + 1) % n, (me + n - 1) % n);
     let run = exchange(world, window, &[next], &[before], vec![u64::from(me)]);
-    Case::new("PSCW ring epoch with put", 8, run).against(RING)
+    Case::new(RING_EPOCH, 8, run).against(RING)
 }
 
 /// Each rank puts a row to each of its neighbours in a plane.

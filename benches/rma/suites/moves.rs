@@ -13,6 +13,9 @@ use std::hint::black_box;
 const TARGET: Rank = Rank(1);
 const LARGEST: usize = 64 << 20;
 const MOST_DOUBLES: usize = 1 << 20;
+pub const PUT: &str = "put + flush";
+pub const GET: &str = "get + flush";
+pub const SUM: &str = "accumulate sum f64";
 pub const STORE_BARRIER: &str = "limit: store + full barrier";
 const LOAD_BARRIER: &str = "limit: load + full barrier";
 pub const MEMCPY_TO: &str = "limit: memcpy to the target";
@@ -71,9 +74,9 @@ fn small(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, options: &Options) {
     let cases = vec![
         Case::new(STORE_BARRIER, 8, |n| limits::store_barrier(pages, n)),
         Case::new(LOAD_BARRIER, 8, |n| limits::load_barrier(pages, n)),
-        Case::new("put + flush", 8, put).against(STORE_BARRIER),
+        Case::new(PUT, 8, put).against(STORE_BARRIER),
         Case::new("put + flush, size known", 8, put_one).against(STORE_BARRIER),
-        Case::new("get + flush", 8, get).against(LOAD_BARRIER),
+        Case::new(GET, 8, get).against(LOAD_BARRIER),
         Case::new("flush", 0, |n| (0..n).for_each(|_| epoch.flush(TARGET).expect("flush"))),
     ];
     measure(None, 2, cases, options);
@@ -97,9 +100,9 @@ fn large(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, largest: usize, option
         let copy_from = |n| limits::copy_from(&mut sink.borrow_mut()[..words], pages, n);
         let cases = vec![
             Case::new(MEMCPY_TO, size, copy_to),
-            Case::new("put + flush", size, put).against(MEMCPY_TO),
+            Case::new(PUT, size, put).against(MEMCPY_TO),
             Case::new(MEMCPY_FROM, size, copy_from),
-            Case::new("get + flush", size, get).against(MEMCPY_FROM),
+            Case::new(GET, size, get).against(MEMCPY_FROM),
         ];
         measure(None, 2, cases, options);
     }
@@ -182,7 +185,7 @@ fn double_cases<'a>(
     let limit = if count <= 16 { SUM_EACH } else { SUM_PLAIN };
     let mut cases = vec![
         Case::new(SUM_PLAIN, bytes, move |n| limits::add_plainly(ones, &mut sums, n)),
-        Case::new("accumulate sum f64", bytes, add).against(limit),
+        Case::new(SUM, bytes, add).against(limit),
         Case::new("get_accumulate sum f64", bytes, fetch).against(limit),
     ];
     if count <= SHORT {
