@@ -22,17 +22,14 @@ pub fn run(options: &Options) -> ExitCode {
         if let Some(rounds) = options.rounds {
             command.args(["--rounds", &rounds.to_string()]);
         }
-        match job(command, options) {
-            Ok(ended) => {
-                let seconds = ended.took.as_secs_f64();
-                eprintln!("{:>9} with {ranks:2} ranks took {seconds:.1} s", suite.name());
-                rows.extend(ended.stdout.lines().filter_map(Row::parse));
-            }
-            Err(problem) => {
-                eprintln!("{} with {ranks} ranks: {problem}", suite.name());
-                return ExitCode::FAILURE;
-            }
+        let ended = job(command, options).expect("a suite can be started");
+        let seconds = ended.took.as_secs_f64();
+        eprintln!("{:>9} with {ranks:2} ranks took {seconds:.1} s", suite.name());
+        if let Some(problem) = ended.problem() {
+            eprintln!("{} with {ranks} ranks: {problem}\n{}", suite.name(), ended.stdout);
+            return ExitCode::FAILURE;
         }
+        rows.extend(ended.stdout.lines().filter_map(Row::parse));
     }
     if options.wants(START) {
         rows.extend(start_up(options));
@@ -78,18 +75,14 @@ fn own() -> std::path::PathBuf {
 }
 
 /// Runs a suite with what the ranks must know of the options.
-pub fn job(mut command: Command, options: &Options) -> Result<Ended, String> {
+pub fn job(mut command: Command, options: &Options) -> std::io::Result<Ended> {
     if options.quick {
         command.arg("--quick");
     }
     if let Some(text) = options.text() {
         command.args(["--filter", text]);
     }
-    let ended = process::run(&mut command, HANG).map_err(|problem| problem.to_string())?;
-    match ended.problem() {
-        None => Ok(ended),
-        Some(problem) => Err(format!("{problem}\n{}", ended.stdout)),
-    }
+    process::run(&mut command, HANG)
 }
 
 /// Wall time of the smallest job, and of as many processes that do nothing.

@@ -12,19 +12,15 @@ use crate::{Options, machine, report};
 use peer::{KINDS, Kind, Peer};
 use report::Row;
 pub use rounds::CHECK;
+use rounds::Found;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What all rounds have found.
+/// What is reported.
 pub struct Results {
-    /// Of this library, and the limits.
-    pub ours: Vec<Row>,
-    /// Of each peer, in the order of [`KINDS`]; empty for one that is not there.
-    pub peers: [Vec<Row>; KINDS.len()],
-    /// What is missing and why.
-    pub notes: Vec<String>,
-    /// Rounds, peers, machine and load.
-    pub circumstances: Vec<String>,
+    pub found: Found,
+    /// Machine, peers, rounds and load.
+    circumstances: Vec<String>,
 }
 
 /// Compares, prints, and writes what is asked for.
@@ -33,18 +29,11 @@ pub fn run(options: &Options) -> ExitCode {
     let peers: Vec<Option<Peer>> =
         KINDS.iter().map(|kind| set_up(kind, options, &mut notes)).collect();
     let before = machine::load();
-    let (ours, rows) = match rounds::run(&peers, options, &mut notes) {
-        Ok(results) => results,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let mut found = rounds::run(&peers, options);
+    found.notes.splice(0..0, notes);
     let there: Vec<_> = peers.iter().flatten().map(|peer| peer.kind.title()).collect();
     let results = Results {
-        ours,
-        peers: rows,
-        notes,
+        found,
         circumstances: vec![
             machine::line(),
             format!("Peers: {}.", if there.is_empty() { "none".into() } else { there.join(", ") }),
@@ -88,10 +77,14 @@ fn finish(results: &Results, options: &Options) -> Result<ExitCode, String> {
             rows.iter().map(|row| row.named(&format!("{}: {}", kind.name, row.what))).collect()
         };
         let mut rows: Vec<Row> =
-            KINDS.iter().zip(&results.peers).flat_map::<Vec<_>, _>(named).collect();
-        rows.extend(results.ours.iter().cloned());
+            KINDS.iter().zip(&results.found.peers).flat_map::<Vec<_>, _>(named).collect();
+        rows.extend(results.found.ours.iter().cloned());
         report::write_csv(&rows, file)
             .map_err(|problem| format!("{}: {problem}", file.display()))?;
     }
-    Ok(if options.strict && !reached { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if results.found.failed || options.strict && !reached {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }

@@ -111,9 +111,9 @@ impl Number {
     /// The two medians that are compared: this library's, and what it is compared with.
     fn medians<'a>(&self, results: &'a Results, ours: &'a Row) -> Option<(f64, f64)> {
         let other = match self.bound {
-            Of(_, limits) => best(&results.ours, limits, self.ranks, self.bytes),
-            OfRanks(_, ranks) => find(&results.ours, self.what, ranks, self.bytes),
-            Ahead(_, peer) => find(&results.peers[peer], self.what, self.ranks, self.bytes),
+            Of(_, limits) => best(&results.found.ours, limits, self.ranks, self.bytes),
+            OfRanks(_, ranks) => find(&results.found.ours, self.what, ranks, self.bytes),
+            Ahead(_, peer) => find(&results.found.peers[peer], self.what, self.ranks, self.bytes),
         };
         Some((ours.median(), other?.median()))
     }
@@ -156,7 +156,7 @@ pub fn text(results: &Results) -> (String, bool) {
     ]);
     let (mut reached, mut missed, mut open) = (0, 0, 0);
     for number in NUMBERS {
-        let Some(ours) = find(&results.ours, number.what, number.ranks, number.bytes) else {
+        let Some(ours) = find(&results.found.ours, number.what, number.ranks, number.bytes) else {
             continue;
         };
         let bytes = if number.bytes == 0 { String::new() } else { number.bytes.to_string() };

@@ -130,8 +130,10 @@ pub fn write(folder: &Path, results: &Results) -> Result<(), String> {
 
 impl Figure {
     fn series(&self, results: &Results) -> Vec<Series> {
-        let ours: Vec<&Row> = results.ours.iter().filter(|row| row.what == self.what).collect();
-        let limits = ours.iter().filter_map(|row| limit(&results.ours, row).map(|l| (*row, l)));
+        let ours: Vec<&Row> =
+            results.found.ours.iter().filter(|row| row.what == self.what).collect();
+        let limits =
+            ours.iter().filter_map(|row| limit(&results.found.ours, row).map(|l| (*row, l)));
         let limits = limits.map(|(row, limit)| self.point(row, limit.median())).collect();
         let points = ours.iter().map(|row| self.point(row, row.median())).collect();
         let mut series = vec![
@@ -139,7 +141,7 @@ impl Figure {
             Series { name: self.limit, colour: LIMIT, points: limits },
         ];
         for (i, kind) in KINDS.iter().enumerate() {
-            let rows = results.peers[i].iter().filter(|row| row.what == self.what);
+            let rows = results.found.peers[i].iter().filter(|row| row.what == self.what);
             let points = rows.map(|row| self.point(row, row.median())).collect();
             series.push(Series { name: kind.name, colour: PEERS[i], points });
         }

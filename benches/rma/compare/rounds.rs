@@ -17,8 +17,21 @@ const SAMPLES: u32 = 15;
 /// No further sample of a group of cases is taken after this time.
 const BUDGET: Duration = Duration::from_millis(800);
 
-/// Rows of this library and the limits, and of each peer.
-pub type Rows = (Vec<Row>, [Vec<Row>; KINDS.len()]);
+/// This library in the numbering of [`KINDS`].
+const OURS: usize = KINDS.len();
+
+/// What all rounds have found.
+#[derive(Default)]
+pub struct Found {
+    /// Of this library, and the limits.
+    pub ours: Vec<Row>,
+    /// Of each peer, in the order of [`KINDS`]; empty for one that is not there.
+    pub peers: [Vec<Row>; KINDS.len()],
+    /// What is missing and why.
+    pub notes: Vec<String>,
+    /// Whether a run of ours has failed.
+    pub failed: bool,
+}
 
 /// How many rounds.
 pub fn count(options: &Options) -> u32 {
@@ -57,50 +70,67 @@ fn jobs(options: &Options) -> Vec<Job> {
     all.flat_map(|(suite, ranks)| ranks.iter().map(|ranks| (*suite, *ranks))).collect()
 }
 
-/// Runs all rounds. A run of ours that fails is an error, one of a peer's a note.
-pub fn run(
-    peers: &[Option<Peer>],
-    options: &Options,
-    notes: &mut Vec<String>,
-) -> Result<Rows, String> {
-    let mut ours = Vec::new();
-    let mut theirs = [const { Vec::new() }; KINDS.len()];
+/// Runs all rounds. What has failed once, or not ended in time, is not run again.
+pub fn run(peers: &[Option<Peer>], options: &Options) -> Found {
+    let mut found = Found::default();
     let mut given_up = HashSet::new();
     for round in 1..=count(options) {
         for job in jobs(options) {
             let of_suite = |row| Row { suite: Some(job.0), ..row };
             eprint!("round {round}, {} with {} ranks:", job.0.name(), job.1);
-            merge(&mut ours, own(job, options)?.into_iter().map(of_suite));
+            if !given_up.contains(&(OURS, job)) {
+                let (rows, problem) = own(job, options);
+                merge(&mut found.ours, rows.into_iter().map(of_suite));
+                if let Some(problem) = problem {
+                    given_up.insert((OURS, job));
+                    found.notes.push(problem);
+                    found.failed = true;
+                }
+            }
             for (i, peer) in peers.iter().enumerate() {
                 let Some(peer) = peer.as_ref().filter(|_| !given_up.contains(&(i, job))) else {
                     continue;
                 };
                 let (rows, mut problem) = foreign(peer, job, options);
-                problem = problem.or_else(|| differs(&ours, &rows, peer.kind.name));
-                merge(&mut theirs[i], rows);
+                problem = problem.or_else(|| differs(&found.ours, &rows, peer.kind.name));
+                merge(&mut found.peers[i], rows);
                 if let Some(problem) = problem {
                     given_up.insert((i, job));
-                    notes.push(problem);
+                    found.notes.push(problem);
                 }
             }
             eprintln!();
         }
     }
-    Ok((ours, theirs))
+    found
 }
 
-fn own((suite, ranks): Job, options: &Options) -> Result<Vec<Row>, String> {
+/// The rows that a run of ours has printed, and what went wrong.
+fn own((suite, ranks): Job, options: &Options) -> (Vec<Row>, Option<String>) {
     let mut command = driver::command(suite, ranks);
     command.args(["--rounds", &SAMPLES.to_string()]);
     command.args(["--budget", &BUDGET.as_millis().to_string()]);
-    let ended = driver::job(command, options)
-        .map_err(|problem| format!("{} with {ranks} ranks: {problem}", suite.name()))?;
-    eprint!(" onesided {:.1} s", ended.took.as_secs_f64());
-    if suite == Suite::Startup {
-        let bare = Row::new(START_LIMIT, "", ranks, 0, vec![driver::processes(ranks)]);
-        return Ok(vec![bare, start(ranks, &ended)]);
+    let failed = |problem| format!("onesided, {} with {ranks} ranks: {problem}", suite.name());
+    match driver::job(command, options) {
+        Ok(ended) => {
+            eprint!(" onesided {:.1} s", ended.took.as_secs_f64());
+            let mut rows = rows(suite, ranks, &ended);
+            if suite == Suite::Startup {
+                let bare = vec![driver::processes(ranks)];
+                rows.push(Row::new(START_LIMIT, "", ranks, 0, bare));
+            }
+            (rows, ended.problem().map(failed))
+        }
+        Err(problem) => (Vec::new(), Some(failed(problem.to_string()))),
     }
-    Ok(ended.stdout.lines().filter_map(Row::parse).collect())
+}
+
+/// What a job has to say: rows, or its own wall time.
+fn rows(suite: Suite, ranks: u32, ended: &Ended) -> Vec<Row> {
+    match suite {
+        Suite::Startup => vec![start(ranks, ended)],
+        _ => ended.stdout.lines().filter_map(Row::parse).collect(),
+    }
 }
 
 /// The wall time of a whole job.
@@ -125,10 +155,7 @@ fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Op
     match peer.run(ranks, limit, &arguments) {
         Ok(ended) => {
             eprint!(", {name} {:.1} s", ended.took.as_secs_f64());
-            let rows = match suite {
-                Suite::Startup => vec![start(ranks, &ended)],
-                _ => ended.stdout.lines().filter_map(Row::parse).collect(),
-            };
+            let rows = rows(suite, ranks, &ended);
             let problem = ended.problem().map(|problem| match ended.status {
                 Some(_) => failed(format!("{problem}: {}", peer.last_words())),
                 None => failed(problem),
