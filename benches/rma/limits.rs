@@ -85,7 +85,7 @@ pub fn scatter_indexed(from: &[u64], indices: &[usize], most: usize, pages: Page
         for (word, index) in from.iter().zip(indices) {
             assert!(*index < most, "an index outside the pages");
             // SAFETY: the index is below the number of words that `words` has checked.
-            unsafe { to.add(*index).write(*word) };
+            unsafe { to.wrapping_add(*index).write(*word) };
         }
     }
 }

@@ -108,22 +108,22 @@ const NUMBERS: &[Number] = &[
 ];
 
 impl Number {
-    /// The two medians that are compared: this library's, and what it is compared with.
-    fn medians<'a>(&self, results: &'a Results, ours: &'a Row) -> Option<(f64, f64)> {
-        let other = match self.bound {
-            Of(_, limits) => best(&results.found.ours, limits, self.ranks, self.bytes),
-            OfRanks(_, ranks) => find(&results.found.ours, self.what, ranks, self.bytes),
-            Ahead(_, peer) => find(&results.found.peers[peer], self.what, self.ranks, self.bytes),
-        };
-        Some((ours.median(), other?.median()))
-    }
-
-    /// What it is compared with.
-    fn against(&self) -> String {
+    /// What this library is compared with, and its name.
+    fn other<'a>(&self, results: &'a Results) -> Option<(&'a Row, String)> {
+        let found = &results.found;
         match self.bound {
-            Of(_, limits) => limits.replace("limit: ", "").replace('|', ", or "),
-            OfRanks(_, ranks) => format!("with {ranks} ranks"),
-            Ahead(_, peer) => KINDS[peer].name.into(),
+            Of(_, limits) => {
+                let row = best(&found.ours, limits, self.ranks, self.bytes)?;
+                Some((row, row.what.replace("limit: ", "")))
+            }
+            OfRanks(_, ranks) => {
+                let row = find(&found.ours, self.what, ranks, self.bytes)?;
+                Some((row, format!("with {ranks} ranks")))
+            }
+            Ahead(_, peer) => {
+                let row = find(&found.peers[peer], self.what, self.ranks, self.bytes)?;
+                Some((row, KINDS[peer].name.into()))
+            }
         }
     }
 
@@ -150,7 +150,7 @@ pub fn text(results: &Results) -> (String, bool) {
         "bytes",
         "onesided",
         "compared with",
-        "of that, or ahead",
+        "ratio",
         "required",
         "",
     ]);
@@ -161,24 +161,18 @@ pub fn text(results: &Results) -> (String, bool) {
         };
         let bytes = if number.bytes == 0 { String::new() } else { number.bytes.to_string() };
         let mut cells = vec![number.what.into(), number.ranks.to_string(), bytes, ours.value()];
-        cells.push(number.against());
-        match number.medians(results, ours) {
-            Some((ours, other)) => {
-                let (times, required, good) = number.judge(ours, other);
-                *(if good { &mut reached } else { &mut missed }) += 1;
-                cells.extend([ratio(times), required]);
-                cells.push(if good {
-                    "reached".into()
-                } else {
-                    format!("MISSED: {}", ratio(times))
-                });
-            }
-            None => {
-                open += 1;
-                let (_, required, _) = number.judge(f64::NAN, f64::NAN);
-                cells.extend([String::new(), required, "not measured".into()]);
-            }
-        }
+        let Some((other, name)) = number.other(results) else {
+            open += 1;
+            let (_, required, _) = number.judge(f64::NAN, f64::NAN);
+            cells.extend([String::new(), String::new(), required, "not measured".into()]);
+            table.add_row(cells);
+            continue;
+        };
+        let (times, required, good) = number.judge(ours.median(), other.median());
+        *(if good { &mut reached } else { &mut missed }) += 1;
+        let verdict = if good { "reached" } else { "missed" };
+        cells.extend([format!("{name}: {}", other.value()), ratio(times), required]);
+        cells.push(verdict.into());
         table.add_row(cells);
     }
     let counts =

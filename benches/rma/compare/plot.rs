@@ -2,6 +2,7 @@
 
 use super::Results;
 use super::peer::{KINDS, MPICH, OPEN_MPI};
+use crate::machine;
 use crate::report::{Row, limit};
 use crate::suites::{epochs, moves};
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -13,6 +14,8 @@ use std::path::Path;
 const SIZE: (u32, u32) = (760, 440);
 /// Of it at the right, for the legend.
 const LEGEND: u32 = 150;
+/// Along the x axis.
+const MOST_LABELS: usize = 8;
 
 /// What grows along the x axis.
 #[derive(Clone, Copy, PartialEq)]
@@ -176,7 +179,7 @@ impl Figure {
             .x_label_area_size(44)
             .y_label_area_size(70)
             .build_cartesian_2d(first..last, (least / 1.5..most * 1.5).log_scale())?;
-        self.mesh(&mut chart, (last - first) as usize)?;
+        self.mesh(&mut chart)?;
         for one in series {
             let style = one.colour.stroke_width(2);
             chart.draw_series(LineSeries::new(one.points.iter().copied(), style))?;
@@ -196,7 +199,6 @@ impl Figure {
             DB,
             Cartesian2d<<std::ops::Range<f64> as AsRangedCoord>::CoordDescType, Y>,
         >,
-        doublings: usize,
     ) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
         let x = |power: &f64| match self.by {
             By::Size => size(power.exp2()),
@@ -207,20 +209,23 @@ impl Figure {
             Scale::Bandwidth => format!("{value}"),
         };
         let names = (
-            if self.by == By::Size { "bytes" } else { "ranks on the cores that there are" },
+            match self.by {
+                By::Size => "size".to_owned(),
+                By::Ranks => format!("ranks, on {} cores", machine::cores()),
+            },
             if self.scale == Scale::Time { "time of one, median" } else { "GB/s" },
         );
         chart
             .configure_mesh()
-            .x_labels(doublings + 1)
+            .x_labels(MOST_LABELS)
             .x_label_formatter(&x)
             .y_label_formatter(&y)
             .x_desc(names.0)
             .y_desc(names.1)
             .label_style(("sans-serif", 13))
             .axis_desc_style(("sans-serif", 14))
-            .light_line_style(BLACK.mix(0.06))
-            .bold_line_style(BLACK.mix(0.16))
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.12))
             .draw()
     }
 }
@@ -234,7 +239,7 @@ fn key<DB: DrawingBackend>(
         let y = 60 + 26 * i as i32;
         area.draw(&PathElement::new([(4, y), (28, y)], one.colour.stroke_width(2)))?;
         area.draw(&Circle::new((16, y), 3, one.colour.filled()))?;
-        area.draw(&Text::new(one.name, (36, y - 8), ("sans-serif", 14)))?;
+        area.draw(&Text::new(one.name, (36, y - 5), ("sans-serif", 14)))?;
     }
     Ok(())
 }

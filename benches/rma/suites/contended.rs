@@ -17,6 +17,8 @@ const TARGET: Rank = Rank(0);
 const LONGER: u32 = 50;
 
 pub const ADD: &str = "limit: locked add, contended";
+const SUMS: &str = "limit: compare-exchange per double, contended";
+const DOUBLES: usize = 16;
 const SWAP: &str = "limit: locked compare-exchange, contended";
 pub const LOCKS: &str = "limit: unfair lock by hand, contended|limit: ticket lock by hand, contended\
                      |baseline: pthread mutex, contended|baseline: pthread rwlock, contended";
@@ -39,7 +41,8 @@ pub fn run(world: &Comm, options: &Options) {
         fetch_and_op(world, new()).against(ADD),
         all(SWAP, Box::new(|n| limits::compare_exchange_any(pages, n))),
         compare_and_swap(world, new()).against(SWAP),
-        accumulate(world),
+        all(SUMS, Box::new(|n| limits::add_doubles(pages, DOUBLES, n))),
+        accumulate(world).against(SUMS),
         all("baseline: pthread mutex, contended", Box::new(|n| mutex.increments(pages, 32, n))),
         all("baseline: pthread rwlock, contended", Box::new(|n| rwlock.increments(pages, 48, n))),
         all("limit: unfair lock by hand, contended", Box::new(unfair)),
@@ -174,7 +177,7 @@ fn compare_and_swap<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
 fn accumulate(world: &Comm) -> Case<'_> {
     let mut window = Window::<f64>::allocate(world, 512).expect("a window");
     let run = move |n| {
-        let ones = [1.0; 16];
+        let ones = [1.0; DOUBLES];
         let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
         let batch = epoch.batch();
         for _ in 0..n {
