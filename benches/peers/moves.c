@@ -5,6 +5,8 @@
 #define TARGET 1
 #define LARGEST (64u << 20)
 #define MOST_DOUBLES (1 << 20)
+/* As in moves.rs. */
+#define IN_TURN 8
 
 struct move {
     MPI_Win win;
@@ -36,10 +38,15 @@ static void put(void *context, uint32_t times) {
     MPI_Win_flush_local(TARGET, m->win);
 }
 
+/* Where the operation with this number puts its result: one of several places in turn. */
+static int64_t *place(const struct move *m, uint32_t i) {
+    return (int64_t *)m->result + (i % IN_TURN) * (size_t)m->count;
+}
+
 static void get(void *context, uint32_t times) {
     struct move *m = context;
     for (uint32_t i = 0; i < times; i++) {
-        MPI_Get(m->result, m->count, MPI_INT64_T, TARGET, 0, m->count, MPI_INT64_T, m->win);
+        MPI_Get(place(m, i), m->count, MPI_INT64_T, TARGET, 0, m->count, MPI_INT64_T, m->win);
     }
     MPI_Win_flush_local(TARGET, m->win);
 }
@@ -116,8 +123,8 @@ static void accumulate(void *context, uint32_t times) {
 static void get_accumulate(void *context, uint32_t times) {
     struct move *m = context;
     for (uint32_t i = 0; i < times; i++) {
-        MPI_Get_accumulate(m->origin, m->count, MPI_DOUBLE, m->result, m->count, MPI_DOUBLE, TARGET,
-                           0, m->count, MPI_DOUBLE, MPI_SUM, m->win);
+        MPI_Get_accumulate(m->origin, m->count, MPI_DOUBLE, place(m, i), m->count, MPI_DOUBLE,
+                           TARGET, 0, m->count, MPI_DOUBLE, MPI_SUM, m->win);
     }
     MPI_Win_flush_local(TARGET, m->win);
 }

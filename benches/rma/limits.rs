@@ -56,10 +56,15 @@ pub fn copy_known_to<const WORDS: usize>(from: &[u64; WORDS], pages: Pages, at: 
     }
 }
 
-/// Copies of a size that the compiler knows from the pages.
-pub fn copy_known_from<const WORDS: usize>(to: &mut [u64; WORDS], pages: Pages, n: u32) {
-    for _ in 0..n {
-        let (to, from) = (black_box(&mut *to), black_box(pages.words(0, WORDS)));
+/// Copies of a size that the compiler knows from the pages to these buffers in turn.
+pub fn copy_known_from<const WORDS: usize, const N: usize>(
+    to: &mut [[u64; WORDS]; N],
+    pages: Pages,
+    n: u32,
+) {
+    for i in 0..n as usize {
+        let i = i % N;
+        let (to, from) = (black_box(&mut to[i]), black_box(pages.words(0, WORDS)));
         // SAFETY: as above, the other way round.
         *to = unsafe { from.cast::<[u64; WORDS]>().read() };
     }
@@ -183,12 +188,29 @@ pub fn add_doubles(pages: Pages, count: usize, n: u32) {
     }
 }
 
-/// The sum without atomicity, in private memory, as the compiler vectorises it.
+/// The sum without atomicity, in private memory, in vectors as wide as the processor has them.
 pub fn add_plainly(ones: &[f64], sums: &mut [f64], n: u32) {
     for _ in 0..n {
         let (ones, sums) = (black_box(ones), black_box(&mut *sums));
-        sums.iter_mut().zip(ones).for_each(|(sum, one)| *sum += one);
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has what the function is compiled for.
+            unsafe { add_wide(ones, sums) };
+            continue;
+        }
+        add(ones, sums);
     }
+}
+
+#[inline(always)]
+fn add(ones: &[f64], sums: &mut [f64]) {
+    sums.iter_mut().zip(ones).for_each(|(sum, one)| *sum += one);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn add_wide(ones: &[f64], sums: &mut [f64]) {
+    add(ones, sums);
 }
 
 /// A cache line there and back between this rank and one other; `first` begins.

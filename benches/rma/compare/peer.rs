@@ -132,10 +132,13 @@ impl Peer {
         self.temporary.with_extension("log")
     }
 
-    /// The last line that it wrote to stderr.
+    /// The last line with words that it wrote to stderr.
     pub fn last_words(&self) -> String {
         let text = fs::read_to_string(self.log()).unwrap_or_default();
-        text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+        text.lines()
+            .rfind(|line| line.contains(char::is_alphanumeric))
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 

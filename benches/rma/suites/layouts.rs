@@ -4,7 +4,7 @@
 use crate::Options;
 use crate::limits::{self, Rows};
 use crate::measure::{Case, measure};
-use crate::pages::Pages;
+use crate::pages::{Pages, private};
 use onesided::{Access, Batch, Comm, LockAssert, Rank, Shape, Window};
 use std::hint::black_box;
 
@@ -46,7 +46,7 @@ pub fn run(world: &Comm, options: &Options) {
 
 /// A buffer for the rest of the run, as the operations of a batch need it.
 fn words(n: usize) -> &'static [u64] {
-    vec![7; n].leak()
+    private(n, 7)
 }
 
 fn vectors<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages, doubles: usize) -> Vec<Case<'a>> {

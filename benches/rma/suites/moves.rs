@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::limits;
 use crate::measure::{Case, measure};
-use crate::pages::Pages;
+use crate::pages::{Pages, private};
 use crate::pthread::Baseline;
 use onesided::{Access, Comm, LockAllEpoch, LockAssert, LockType, Op, Rank, Window};
 use raw_sync::locks::{Mutex, RwLock};
@@ -28,6 +28,8 @@ pub const SUM_EACH: &str = "limit: compare-exchange per double";
 pub const SUM_PLAIN: &str = "limit: sum in private memory";
 /// What a lock, a flush and an unlock have to do at least.
 pub const LOCKED: &str = "limit: three locked adds";
+/// Buffers that operations of a batch fill in turn: none may be used again before the flush.
+const IN_TURN: usize = 8;
 /// Where the words of the lock cases begin, behind what the others use.
 const MUTEX: usize = 1024;
 const RWLOCK: usize = 2048;
@@ -83,8 +85,8 @@ fn small(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, options: &Options) {
 }
 
 fn large(epoch: &LockAllEpoch<'_, '_, u64>, pages: Pages, largest: usize, options: &Options) {
-    let source = vec![7u64; largest / 8];
-    let sink = RefCell::new(vec![0u64; largest / 8]);
+    let source: &[u64] = private(largest / 8, 7);
+    let sink = RefCell::new(private(largest / 8, 0));
     let small = [64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
     let sizes = small.into_iter().chain([1 << 20, 4 << 20, 16 << 20, LARGEST]);
     for bytes in sizes.filter(|bytes| *bytes <= largest) {
@@ -114,21 +116,28 @@ fn rates<'a, const WORDS: usize>(
     pages: Pages,
 ) -> Vec<Case<'a>> {
     let bytes = 8 * WORDS as u64;
-    let from: &'static [u64; WORDS] = Box::leak(Box::new([7; WORDS]));
-    let (mut to, mut other) = (vec![0; WORDS], [0; WORDS]);
+    let from = private(WORDS, 7).as_chunks::<WORDS>().0;
+    let from: &'static [u64; WORDS] = &from[0];
+    let (to, other) = (private(IN_TURN * WORDS, 0), private(IN_TURN * WORDS, 0));
+    let other = other.as_chunks_mut::<WORDS>().0.as_chunks_mut::<IN_TURN>().0;
     let put = |n| {
         let batch = epoch.batch();
         (0..n).for_each(|_| batch.put(black_box(&from[..]), TARGET, 0).expect("put"));
     };
     let get = move |n| {
-        for _ in 0..n {
-            epoch.batch().get(black_box(&mut to[..]), TARGET, 0).expect("get");
+        let mut left = n as usize;
+        while left > 0 {
+            let batch = epoch.batch();
+            for to in to.chunks_exact_mut(WORDS).take(left) {
+                batch.get(black_box(to), TARGET, 0).expect("get");
+            }
+            left -= left.min(IN_TURN);
         }
     };
     vec![
         Case::new(INLINED_TO, bytes, move |n| limits::copy_known_to(from, pages, 0, n)),
         Case::new("put", bytes, put).against(INLINED_TO),
-        Case::new(INLINED_FROM, bytes, move |n| limits::copy_known_from(&mut other, pages, n)),
+        Case::new(INLINED_FROM, bytes, move |n| limits::copy_known_from(&mut other[0], pages, n)),
         Case::new("get", bytes, get).against(INLINED_FROM),
     ]
 }
@@ -167,9 +176,9 @@ fn double_cases<'a>(
     count: usize,
 ) -> Vec<Case<'a>> {
     const SHORT: usize = 1024;
-    let ones: &'static [f64] = vec![1.0; count].leak();
+    let ones: &'static [f64] = private(count, 1.0);
     let bytes = 8 * count as u64;
-    let (mut sums, mut result) = (vec![0.0; count], vec![0.0; count]);
+    let (sums, results) = (private(count, 0.0), private(IN_TURN * count, 0.0));
     let add = move |n| {
         let batch = epoch.batch();
         for _ in 0..n {
@@ -177,14 +186,19 @@ fn double_cases<'a>(
         }
     };
     let fetch = move |n| {
-        for _ in 0..n {
-            let (batch, to) = (epoch.batch(), black_box(&mut result[..]));
-            batch.get_accumulate(black_box(ones), to, Op::Sum, TARGET, 0).expect("get_accumulate");
+        let mut left = n as usize;
+        while left > 0 {
+            let batch = epoch.batch();
+            for to in results.chunks_exact_mut(count).take(left) {
+                let done = batch.get_accumulate(black_box(ones), black_box(to), Op::Sum, TARGET, 0);
+                done.expect("get_accumulate");
+            }
+            left -= left.min(IN_TURN);
         }
     };
     let limit = if count <= 16 { SUM_EACH } else { SUM_PLAIN };
     let mut cases = vec![
-        Case::new(SUM_PLAIN, bytes, move |n| limits::add_plainly(ones, &mut sums, n)),
+        Case::new(SUM_PLAIN, bytes, move |n| limits::add_plainly(ones, sums, n)),
         Case::new(SUM, bytes, add).against(limit),
         Case::new("get_accumulate sum f64", bytes, fetch).against(limit),
     ];
