@@ -1,6 +1,7 @@
 /* Samples: each is the mean of as many repetitions as fill 0.3 ms; all cases of a group take turns. */
 #define _GNU_SOURCE
 #include "bench.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,12 @@ static uint32_t calibrate(enum who who, const struct bench *one) {
     uint32_t times = 2;
     double target = SAMPLE * (one->longer ? one->longer : 1);
     for (;;) {
-        double took = agree(who, sample(who, one, times));
+        double took = INFINITY;
+        /* A disturbance does not make a sample long enough: only what is long each time is. */
+        for (int i = 0; i < 3 && took * 2.0 >= target; i++) {
+            double again = agree(who, sample(who, one, times));
+            took = again < took ? again : took;
+        }
         if (took * 2.0 >= target || times >= MOST_REPETITIONS) {
             return times;
         }

@@ -66,6 +66,17 @@ static void lock_increment_unlock(void *context, uint32_t times) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void lock_get_unlock(void *context, uint32_t times) {
+    struct prize *p = context;
+    for (uint32_t i = 0; i < times; i++) {
+        int64_t value;
+        MPI_Win_lock(MPI_LOCK_SHARED, TARGET, 0, p->win);
+        MPI_Get(&value, 1, MPI_INT64_T, TARGET, 64, 1, MPI_INT64_T, p->win);
+        MPI_Win_unlock(TARGET, p->win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 void contended(void) {
     struct prize p;
     p.win = window(4096, 8, &p.base);
@@ -73,7 +84,8 @@ void contended(void) {
         {{"fetch_and_op sum u64 + flush, contended", 8, fetch_and_op, &p, LONGER}},
         {{"compare_and_swap u64 + flush, contended", 8, compare_and_swap, &p, LONGER}},
         {{"accumulate sum of 16 f64, contended", 128, accumulate, &p, LONGER}},
-        {{"lock + increment + unlock, contended", 8, lock_increment_unlock, &p, LONGER}}};
+        {{"lock + increment + unlock, contended", 8, lock_increment_unlock, &p, LONGER}},
+        {{"lock shared + get + unlock, contended", 8, lock_get_unlock, &p, LONGER}}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         MEASURE(ALL_RANKS, cases[i]);
     }

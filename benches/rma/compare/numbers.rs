@@ -170,9 +170,10 @@ pub fn text(results: &Results) -> (String, bool) {
         };
         let (times, required, good) = number.judge(ours.median(), other.median());
         *(if good { &mut reached } else { &mut missed }) += 1;
-        let verdict = if good { "reached" } else { "missed" };
+        let missed = || format!("missed: measured {}", ratio(times));
+        let verdict = if good { "reached".into() } else { missed() };
         cells.extend([format!("{name}: {}", other.value()), ratio(times), required]);
-        cells.push(verdict.into());
+        cells.push(verdict);
         table.add_row(cells);
     }
     let counts =

@@ -33,7 +33,7 @@ pub fn run(world: &Comm, options: &Options) {
     let (unfair, ticket) = (Unfair::new(pages, 384, wait), Ticket::new(pages, 400, wait));
     let unfair = |n| by_hand(n, pages, 432, || unfair.lock(), || unfair.unlock());
     let ticket = |n| by_hand(n, pages, 448, || ticket.lock(), || ticket.unlock());
-    let all = |what, run| together(world, what, run);
+    let all = |what, run| together(world, what, 8, run);
     // In order, and each of them the turn of a rank that may not be running: where ranks share a
     // processor the ticket lock is the slowest by far, and takes minutes beside a foreign load.
     let mut cases = vec![
@@ -41,7 +41,7 @@ pub fn run(world: &Comm, options: &Options) {
         fetch_and_op(world, new()).against(ADD),
         all(SWAP, Box::new(|n| limits::compare_exchange_any(pages, n))),
         compare_and_swap(world, new()).against(SWAP),
-        all(SUMS, Box::new(|n| limits::add_doubles(pages, DOUBLES, n))),
+        together(world, SUMS, 128, Box::new(|n| limits::add_doubles(pages, DOUBLES, n))),
         accumulate(world).against(SUMS),
         all("baseline: pthread mutex, contended", Box::new(|n| mutex.increments(pages, 32, n))),
         all("baseline: pthread rwlock, contended", Box::new(|n| rwlock.increments(pages, 48, n))),
@@ -51,6 +51,10 @@ pub fn run(world: &Comm, options: &Options) {
             Box::new(|n| (0..n).for_each(|_| increment(&locked))),
         )
         .against(LOCKS),
+        all(
+            "lock shared + get + unlock, contended",
+            Box::new(|n| (0..n).for_each(|_| look(&locked))),
+        ),
         mutex_increment(world, new()).against("lock + increment + unlock, contended"),
         push_and_pop(world),
     ];
@@ -67,13 +71,14 @@ pub fn run(world: &Comm, options: &Options) {
 fn together<'a>(
     world: &'a Comm,
     what: &'static str,
+    bytes: u64,
     mut run: Box<dyn FnMut(u32) + 'a>,
 ) -> Case<'a> {
     let run = move |n| {
         run(n);
         world.barrier().expect("the job goes on");
     };
-    Case::new(what, 8, run)
+    Case::new(what, bytes, run)
 }
 
 /// `n` increments of a word under a lock by hand.
@@ -144,6 +149,16 @@ fn increment(window: &Window<u64>) {
     value[0] += 1;
     let batch = epoch.batch();
     batch.put(&value, 0).expect("put");
+    batch.flush_local().expect("flush_local");
+    epoch.unlock().expect("unlock");
+}
+
+/// Reads a word under a shared lock.
+fn look(window: &Window<u64>) {
+    let epoch = window.lock(LockType::Shared, TARGET, LockAssert::NONE).expect("lock");
+    let mut value = [0];
+    let batch = epoch.batch();
+    batch.get(&mut value, 0).expect("get");
     batch.flush_local().expect("flush_local");
     epoch.unlock().expect("unlock");
 }
