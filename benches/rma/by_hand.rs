@@ -1,5 +1,9 @@
 //! Synchronisation written by hand over the pages of a window, without the library: what its own
 //! is compared with. Nothing here is fair, bounded, or survives a death.
+//!
+//! All of it orders memory in the cheapest way that a program could use: what a rank has done before
+//! it tells another (`Release`) is seen by whoever has heard of it (`Acquire`); a read-modify-write
+//! that does both carries on what others have told before. On x86-64 none of it costs a barrier.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "bare instructions")]
 
 use crate::limits::{atomic, atomic32};
@@ -54,8 +58,9 @@ impl Barrier {
         Barrier { arrived, passed, ranks: u64::from(ranks), target: 0, wait }
     }
 
-    /// Waits until all ranks are here; orders memory like a fence.
+    /// Waits until all ranks are here.
     pub fn wait(&mut self) {
+        // Nobody passes before this rank arrives, so the number is still that of the barrier before.
         let before = self.passed.load(Relaxed);
         self.target += self.ranks;
         let last = self.arrived.fetch_add(1, AcqRel) + 1 == self.target;
@@ -63,6 +68,7 @@ impl Barrier {
             return self.wait.until(|| self.arrived.load(Acquire) >= self.target);
         }
         if last {
+            // Carries on what all have told by their arrivals.
             self.passed.store(before + 1, Release);
             let _ = futex::wake(self.passed, futex::Flags::empty(), u32::MAX >> 1);
         }
@@ -162,7 +168,8 @@ impl Handshake {
     }
 }
 
-/// A lock of one bit: whoever comes first takes it.
+/// A lock of one bit: whoever comes first takes it. What is done under it is told by the unlock, and
+/// seen by the next lock.
 pub struct Unfair {
     held: &'static AtomicU32,
     wait: Wait,
@@ -185,7 +192,8 @@ impl Unfair {
     }
 }
 
-/// A lock that is taken in order.
+/// A lock that is taken in order. Who is served sees what was done by who was served before; drawing
+/// a ticket tells nothing.
 pub struct Ticket {
     next: &'static AtomicU32,
     serving: &'static AtomicU32,
