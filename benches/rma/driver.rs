@@ -1,16 +1,16 @@
 //! Starts the suites under rmarun and collects what their ranks print.
 
+use crate::process::{self, Ended};
 use crate::report::{self, Row};
 use crate::suites::Suite;
 use crate::{Options, machine, targets};
-use std::io::Read;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 pub const START: &str = "start, window, fence, end";
 /// A suite that takes longer hangs, and is ended.
 const HANG: Duration = Duration::from_secs(90);
-const START_LIMIT: &str = "limit: start and end of processes";
+pub const START_LIMIT: &str = "limit: start and end of processes";
 
 /// Runs everything and reports.
 pub fn run(options: &Options) -> ExitCode {
@@ -18,13 +18,18 @@ pub fn run(options: &Options) -> ExitCode {
     println!("load before: {}", machine::load());
     let mut rows = Vec::new();
     for (suite, ranks) in jobs(options) {
-        match job(suite, ranks, options) {
-            Ok(lines) => rows.extend(lines.lines().filter_map(Row::parse)),
-            Err(problem) => {
-                eprintln!("{} with {ranks} ranks: {problem}", suite.name());
-                return ExitCode::FAILURE;
-            }
+        let mut command = command(suite, ranks);
+        if let Some(rounds) = options.rounds {
+            command.args(["--rounds", &rounds.to_string()]);
         }
+        let ended = job(command, options).expect("a suite can be started");
+        let seconds = ended.took.as_secs_f64();
+        eprintln!("{:>9} with {ranks:2} ranks took {seconds:.1} s", suite.name());
+        if let Some(problem) = ended.problem() {
+            eprintln!("{} with {ranks} ranks: {problem}\n{}", suite.name(), ended.stdout);
+            return ExitCode::FAILURE;
+        }
+        rows.extend(ended.stdout.lines().filter_map(Row::parse));
     }
     if options.wants(START) {
         rows.extend(start_up(options));
@@ -53,11 +58,12 @@ fn jobs(options: &Options) -> Vec<(Suite, u32)> {
     jobs.extend(epochs.iter().map(|ranks| (Suite::Epochs, *ranks)));
     jobs.extend(contended.iter().map(|ranks| (Suite::Contended, *ranks)));
     jobs.extend([2, 8].map(|ranks| (Suite::Waiting, ranks)));
+    jobs.push((Suite::Memory, 8));
     jobs
 }
 
 /// The command that runs this program as the ranks of a suite.
-fn command(suite: Suite, ranks: u32) -> Command {
+pub fn command(suite: Suite, ranks: u32) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
     command.args(["-n", &ranks.to_string(), "--require-join", "--"]).arg(own());
     command.args(["--suite", &suite.name()]).stdin(Stdio::null());
@@ -68,36 +74,15 @@ fn own() -> std::path::PathBuf {
     std::env::current_exe().expect("the own path")
 }
 
-/// Runs a suite and returns what its ranks printed.
-fn job(suite: Suite, ranks: u32, options: &Options) -> Result<String, String> {
-    let mut command = command(suite, ranks);
+/// Runs a suite with what the ranks must know of the options.
+pub fn job(mut command: Command, options: &Options) -> std::io::Result<Ended> {
     if options.quick {
         command.arg("--quick");
     }
-    if let Some(rounds) = options.rounds {
-        command.args(["--rounds", &rounds.to_string()]);
-    }
-    if let Some(text) = options.filter.as_ref().or(options.text.as_ref()) {
+    if let Some(text) = options.text() {
         command.args(["--filter", text]);
     }
-    let started = Instant::now();
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|p| p.to_string())?;
-    let mut stdout = child.stdout.take().expect("a pipe");
-    let (done, finished) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let read = stdout.read_to_string(&mut text);
-        let _ = done.send(read.map(|_| text));
-    });
-    let text = finished.recv_timeout(HANG).map_err(|_| {
-        let _ = child.kill();
-        format!("no end after {HANG:?}")
-    })?;
-    let status = child.wait().map_err(|problem| problem.to_string())?;
-    let seconds = started.elapsed().as_secs_f64();
-    eprintln!("{:>9} with {ranks:2} ranks took {seconds:.1} s", suite.name());
-    let text = text.map_err(|problem| problem.to_string())?;
-    if status.success() { Ok(text) } else { Err(format!("{status}\n{text}")) }
+    process::run(&mut command, HANG)
 }
 
 /// Wall time of the smallest job, and of as many processes that do nothing.
@@ -120,7 +105,7 @@ fn start_up(options: &Options) -> Vec<Row> {
 }
 
 /// Starts that many processes that do nothing and waits for them; nanoseconds.
-fn processes(n: u32) -> f64 {
+pub fn processes(n: u32) -> f64 {
     let started = Instant::now();
     let start = |_| {
         let mut command = Command::new(own());

@@ -3,8 +3,8 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "bare instructions")]
 
 use crate::pages::Pages;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
-use core::sync::atomic::{AtomicU64, fence};
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicU32, AtomicU64, fence};
 use std::hint::{black_box, spin_loop};
 
 /// A store, then a full barrier instruction.
@@ -47,6 +47,29 @@ pub fn copy_from(to: &mut [u64], pages: Pages, n: u32) {
     }
 }
 
+/// Copies of a size that the compiler knows to the pages.
+pub fn copy_known_to<const WORDS: usize>(from: &[u64; WORDS], pages: Pages, at: usize, n: u32) {
+    for _ in 0..n {
+        let (from, to) = (black_box(from), black_box(pages.words(at, WORDS)));
+        // SAFETY: `words` has checked the target.
+        unsafe { to.cast::<[u64; WORDS]>().write(*from) };
+    }
+}
+
+/// Copies of a size that the compiler knows from the pages to these buffers in turn.
+pub fn copy_known_from<const WORDS: usize, const N: usize>(
+    to: &mut [[u64; WORDS]; N],
+    pages: Pages,
+    n: u32,
+) {
+    for i in 0..n as usize {
+        let i = i % N;
+        let (to, from) = (black_box(&mut to[i]), black_box(pages.words(0, WORDS)));
+        // SAFETY: as above, the other way round.
+        *to = unsafe { from.cast::<[u64; WORDS]>().read() };
+    }
+}
+
 /// Copies each word to the first of every `STRIDE` words of the pages.
 pub fn scatter<const STRIDE: usize>(from: &[u64], pages: Pages, n: u32) {
     for _ in 0..n {
@@ -55,6 +78,19 @@ pub fn scatter<const STRIDE: usize>(from: &[u64], pages: Pages, n: u32) {
         for (i, word) in from.iter().enumerate() {
             // SAFETY: `words` has checked the last of them.
             unsafe { to.wrapping_add(i * STRIDE).write(*word) };
+        }
+    }
+}
+
+/// Copies each word to the word of the pages that its index names.
+pub fn scatter_indexed(from: &[u64], indices: &[usize], most: usize, pages: Pages, n: u32) {
+    for _ in 0..n {
+        let (from, indices) = (black_box(from), black_box(indices));
+        let to = pages.words(0, most);
+        for (word, index) in from.iter().zip(indices) {
+            assert!(*index < most, "an index outside the pages");
+            // SAFETY: the index is below the number of words that `words` has checked.
+            unsafe { to.wrapping_add(*index).write(*word) };
         }
     }
 }
@@ -81,10 +117,16 @@ pub fn rows_to(from: &[u64], pages: Pages, Rows { columns, start, size }: Rows) 
 }
 
 /// A word of the pages as an atomic.
-fn atomic(pages: Pages, at: usize) -> &'static AtomicU64 {
+pub fn atomic(pages: Pages, at: usize) -> &'static AtomicU64 {
     // SAFETY: `words` has checked the address and windows are aligned; the window outlives every
     // measurement, and each word used here is accessed atomically only.
     unsafe { &*pages.words(at, 1).cast::<AtomicU64>() }
+}
+
+/// Half a word of the pages as an atomic, as futexes need it.
+pub fn atomic32(pages: Pages, at: usize) -> &'static AtomicU32 {
+    // SAFETY: as for `atomic`.
+    unsafe { &*pages.words(at, 1).cast::<AtomicU32>() }
 }
 
 /// One locked add.
@@ -92,6 +134,16 @@ pub fn locked_add(pages: Pages, n: u32) {
     let word = atomic(pages, 0);
     for _ in 0..n {
         black_box(word.fetch_add(1, Relaxed));
+    }
+}
+
+/// Three locked adds to two cache lines.
+pub fn locked_adds(pages: Pages, n: u32) {
+    let (one, other) = (atomic(pages, 0), atomic(pages, 16));
+    for _ in 0..n {
+        black_box(one.fetch_add(1, Relaxed));
+        black_box(other.fetch_add(1, Relaxed));
+        black_box(one.fetch_add(1, Relaxed));
     }
 }
 
@@ -104,6 +156,28 @@ pub fn compare_exchange(pages: Pages, n: u32) {
     }
 }
 
+/// One locked compare-and-exchange, which expects what the last one found; whether it succeeds
+/// depends on the other ranks.
+pub fn compare_exchange_any(pages: Pages, n: u32) {
+    let word = atomic(pages, 16);
+    let mut value = word.load(Relaxed);
+    for _ in 0..n {
+        value = match word.compare_exchange(value, value + 1, Relaxed, Relaxed) {
+            Ok(before) => before,
+            Err(found) => found,
+        };
+    }
+}
+
+/// An increment by plain accesses.
+pub fn increment(pages: Pages, at: usize) {
+    let word = pages.words(at, 1);
+    // SAFETY: `words` has checked the address; the caller holds a lock.
+    let value = unsafe { word.read_volatile() };
+    // SAFETY: as above.
+    unsafe { word.write_volatile(value + 1) };
+}
+
 /// An atomic sum of doubles: a loop around a compare-and-exchange per element.
 pub fn add_doubles(pages: Pages, count: usize, n: u32) {
     for _ in 0..n {
@@ -112,6 +186,31 @@ pub fn add_doubles(pages: Pages, count: usize, n: u32) {
             let _ = atomic(pages, i).fetch_update(Relaxed, Relaxed, add);
         }
     }
+}
+
+/// The sum without atomicity, in private memory, in vectors as wide as the processor has them.
+pub fn add_plainly(ones: &[f64], sums: &mut [f64], n: u32) {
+    for _ in 0..n {
+        let (ones, sums) = (black_box(ones), black_box(&mut *sums));
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has what the function is compiled for.
+            unsafe { add_wide(ones, sums) };
+            continue;
+        }
+        add(ones, sums);
+    }
+}
+
+#[inline(always)]
+fn add(ones: &[f64], sums: &mut [f64]) {
+    sums.iter_mut().zip(ones).for_each(|(sum, one)| *sum += one);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn add_wide(ones: &[f64], sums: &mut [f64]) {
+    add(ones, sums);
 }
 
 /// A cache line there and back between this rank and one other; `first` begins.
@@ -128,31 +227,6 @@ pub fn ping_pong(pages: Pages, first: bool, n: u32) {
         }
         if !first {
             mine.store(begin + round, Relaxed);
-        }
-    }
-}
-
-/// A barrier written by hand: one counter; ranks that have a core each spin, others yield.
-pub struct Barrier {
-    arrived: &'static AtomicU64,
-    ranks: u64,
-    target: u64,
-    spins: bool,
-}
-
-impl Barrier {
-    /// On a word of the pages that nobody uses otherwise, zero at first.
-    pub fn new(pages: Pages, ranks: u32, cores: usize) -> Barrier {
-        let spins = ranks as usize <= cores;
-        Barrier { arrived: atomic(pages, 64), ranks: u64::from(ranks), target: 0, spins }
-    }
-
-    /// Waits until all ranks are here; orders memory like a fence.
-    pub fn wait(&mut self) {
-        self.target += self.ranks;
-        self.arrived.fetch_add(1, AcqRel);
-        while self.arrived.load(Acquire) < self.target {
-            if self.spins { spin_loop() } else { std::thread::yield_now() }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the driver and the ranks ask the system.
 
 use rustix::process::{Signal, set_parent_process_death_signal};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, Timespec, nanosleep, sched_setaffinity};
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -67,6 +67,20 @@ pub fn compute(time: Duration) {
             value = black_box(value.wrapping_mul(6364136223846793005).wrapping_add(1));
         }
     }
+}
+
+/// Sleeps for that long, without any call of the library.
+pub fn sleep(time: Duration) {
+    let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+    let _ = nanosleep(&time);
+}
+
+/// This process's share of the memory that it has mapped, in bytes.
+pub fn share_of_memory() -> f64 {
+    let smaps = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let line = smaps.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
+    kib.unwrap_or(f64::NAN) * 1024.0
 }
 
 /// A foreign busy process on each processor, until dropped.

@@ -3,11 +3,15 @@
 //! Started plainly it is the driver: it runs itself under rmarun, suite by suite and for several
 //! numbers of ranks, collects the samples that the ranks print, and reports them. See README.md.
 
+mod by_hand;
+mod compare;
 mod driver;
 mod limits;
 mod machine;
 mod measure;
 mod pages;
+mod parts;
+mod process;
 mod pthread;
 mod report;
 mod suites;
@@ -41,12 +45,31 @@ pub struct Options {
     /// Exit code 1 if a required number falls short
     #[arg(long)]
     strict: bool,
+    /// Compares with MPICH and Open MPI, which are installed from PyPI; the rounds are then those of
+    /// all programs in turn
+    #[arg(long)]
+    compare: bool,
+    /// The folder of the peers [default: in Cargo's target folder]
+    #[arg(long, value_name = "DIR", requires = "compare")]
+    peers: Option<PathBuf>,
+    /// Only these suites
+    #[arg(long, value_name = "SUITES", value_enum, value_delimiter = ',', requires = "compare")]
+    only: Vec<Suite>,
+    /// Writes the tables into this page, between two marks
+    #[arg(long, value_name = "FILE", requires = "compare")]
+    markdown: Option<PathBuf>,
+    /// Draws figures into this folder, as SVG
+    #[arg(long, value_name = "DIR", requires = "compare")]
+    plot: Option<PathBuf>,
     /// Passed by `cargo bench`; without it (`cargo test --benches`) the run is a quick one
     #[arg(long, hide = true)]
     bench: bool,
     /// This process is a rank of this suite
     #[arg(long, hide = true, value_enum)]
     suite: Option<Suite>,
+    /// The rank begins no further round of a group after so many milliseconds
+    #[arg(long, hide = true)]
+    budget: Option<u64>,
     /// This process keeps this processor busy
     #[arg(long, hide = true)]
     busy: Option<usize>,
@@ -55,17 +78,21 @@ pub struct Options {
 impl Options {
     /// Whether a row of this name is wanted.
     pub fn wants(&self, what: &str) -> bool {
-        let text = self.filter.as_deref().or(self.text.as_deref());
-        text.is_none_or(|text| what.contains(text))
+        self.text().is_none_or(|text| what.contains(text))
+    }
+
+    /// What wanted rows contain.
+    pub fn text(&self) -> Option<&str> {
+        self.filter.as_deref().or(self.text.as_deref())
     }
 
     /// How long to measure.
     pub fn plan(&self) -> measure::Plan {
-        let (rounds, seconds) = if self.quick { (9, 2) } else { (101, 10) };
+        let (rounds, budget) = if self.quick { (9, 2000) } else { (101, 10_000) };
         measure::Plan {
             rounds: self.rounds.unwrap_or(rounds),
             sample: Duration::from_micros(300),
-            budget: Duration::from_secs(seconds),
+            budget: Duration::from_millis(self.budget.unwrap_or(budget)),
         }
     }
 }
@@ -81,5 +108,5 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     options.quick |= !options.bench;
-    driver::run(&options)
+    if options.compare { compare::run(&options) } else { driver::run(&options) }
 }

@@ -4,6 +4,15 @@
 
 use onesided::{Comm, Window};
 
+/// Private memory for the rest of the run, from the start of a page on: how a copy's ends lie to each
+/// other within their pages decides about its speed, and the twins' lie so.
+pub fn private<T: Copy>(len: usize, value: T) -> &'static mut [T] {
+    const PAGE: usize = 4096;
+    let memory = vec![value; len + PAGE / size_of::<T>()].leak();
+    let skip = memory.as_ptr().align_offset(PAGE);
+    &mut memory[skip..][..len]
+}
+
 /// Addresses of one rank's part, valid while the window lives.
 #[derive(Clone, Copy)]
 pub struct Pages {

@@ -3,6 +3,7 @@
 //! raw_sync is unmaintained and its locks are not robust; it is here to be compared with.
 #![allow(unsafe_code, reason = "places a lock in shared memory")]
 
+use crate::limits;
 use crate::pages::Pages;
 use onesided::Comm;
 use raw_sync::locks::{LockImpl, LockInit};
@@ -32,13 +33,9 @@ impl Baseline {
 
     /// `n` exclusive sections, each of which increments a word of the pages.
     pub fn increments(&self, pages: Pages, at: usize, n: u32) {
-        let word = pages.words(at, 1);
         for _ in 0..n {
             let _held = self.0.lock().expect("a pthread lock can be taken");
-            // SAFETY: `words` has checked the address, and the lock keeps the others out.
-            let value = unsafe { word.read_volatile() };
-            // SAFETY: as above.
-            unsafe { word.write_volatile(value + 1) };
+            limits::increment(pages, at);
         }
     }
 }

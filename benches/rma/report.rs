@@ -1,33 +1,80 @@
 //! Rows of samples, as a table and as CSV.
 
+use crate::suites::Suite;
 use crate::{machine, measure};
 use comfy_table::{CellAlignment, Table, presets};
 use std::io::Write;
 use std::path::Path;
 
-/// The samples of one measurement, in nanoseconds, sorted.
+/// The samples of one measurement, sorted.
+#[derive(Clone)]
 pub struct Row {
     pub what: String,
-    limit: String,
+    pub limit: String,
     pub ranks: u32,
     pub bytes: u64,
-    samples: Vec<f64>,
+    pub unit: Unit,
+    /// The suite that it is of, where that is of interest.
+    pub suite: Option<Suite>,
+    pub samples: Vec<f64>,
+}
+
+/// What samples count.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Unit {
+    Nanoseconds,
+    Bytes,
 }
 
 impl Row {
-    /// `limit` is the name of the row that bounds this one, or empty.
+    /// `limit` is the name of the row that bounds this one, or several with `|` between them, of
+    /// which the best does, or empty.
     pub fn new(what: &str, limit: &str, ranks: u32, bytes: u64, mut samples: Vec<f64>) -> Row {
         samples.sort_by(f64::total_cmp);
-        Row { what: what.into(), limit: limit.into(), ranks, bytes, samples }
+        let (what, limit, unit) = (what.into(), limit.into(), Unit::Nanoseconds);
+        Row { what, limit, ranks, bytes, unit, suite: None, samples }
     }
 
     /// A row as a rank has printed it (`measure::print`).
     pub fn parse(line: &str) -> Option<Row> {
-        let line = line.strip_prefix(measure::MARK)?.strip_prefix(';')?;
         let fields: Vec<_> = line.split(';').collect();
-        let [what, limit, ranks, bytes, samples] = fields[..] else { return None };
+        let [mark, what, limit, ranks, bytes, samples] = fields[..] else { return None };
+        let unit = match mark {
+            measure::MARK => Unit::Nanoseconds,
+            measure::MARK_SIZE => Unit::Bytes,
+            _ => return None,
+        };
         let samples = samples.split(' ').filter_map(|sample| sample.parse().ok()).collect();
-        Some(Row::new(what, limit, ranks.parse().ok()?, bytes.parse().ok()?, samples))
+        let row = Row::new(what, limit, ranks.parse().ok()?, bytes.parse().ok()?, samples);
+        Some(Row { unit, ..row })
+    }
+
+    /// The same under another name, with no limit.
+    pub fn named(&self, what: &str) -> Row {
+        Row { what: what.into(), limit: String::new(), ..self.clone() }
+    }
+
+    /// Whether both measure the same.
+    pub fn same(&self, other: &Row) -> bool {
+        (&self.what, self.ranks, self.bytes) == (&other.what, other.ranks, other.bytes)
+    }
+
+    /// Adds a sample.
+    pub fn add(&mut self, sample: f64) {
+        let at = self.samples.partition_point(|smaller| *smaller < sample);
+        self.samples.insert(at, sample);
+    }
+
+    /// The median with its unit.
+    pub fn value(&self) -> String {
+        self.with_unit(self.median())
+    }
+
+    fn with_unit(&self, value: f64) -> String {
+        match self.unit {
+            Unit::Nanoseconds => time(value),
+            Unit::Bytes => size(value),
+        }
     }
 
     fn quantile(&self, q: f64) -> f64 {
@@ -58,8 +105,25 @@ pub fn find<'a>(rows: &'a [Row], what: &str, ranks: u32, bytes: u64) -> Option<&
     rows.iter().find(|row| row.what == what && row.ranks == ranks && row.bytes == bytes)
 }
 
-fn limit<'a>(rows: &'a [Row], row: &Row) -> Option<&'a Row> {
-    find(rows, &row.limit, row.ranks, row.bytes).or_else(|| find(rows, &row.limit, row.ranks, 0))
+/// The best of the rows that are named, with `|` between them.
+pub fn best<'a>(rows: &'a [Row], names: &str, ranks: u32, bytes: u64) -> Option<&'a Row> {
+    let named = |name| find(rows, name, ranks, bytes).or_else(|| find(rows, name, ranks, 0));
+    let rows = names.split('|').filter_map(named);
+    rows.min_by(|one, other| one.median().total_cmp(&other.median()))
+}
+
+/// The row that bounds this one.
+pub fn limit<'a>(rows: &'a [Row], row: &Row) -> Option<&'a Row> {
+    best(rows, &row.limit, row.ranks, row.bytes)
+}
+
+/// How many times as much.
+pub fn ratio(ratio: f64) -> String {
+    match ratio {
+        r if r < 10.0 => format!("x {r:.2}"),
+        r if r < 100.0 => format!("x {r:.1}"),
+        r => format!("x {r:.0}"),
+    }
 }
 
 /// Nanoseconds with a unit that suits them.
@@ -69,6 +133,15 @@ pub fn time(nanoseconds: f64) -> String {
         n if n < 1e6 => format!("{:.2} us", n / 1e3),
         n if n < 1e9 => format!("{:.2} ms", n / 1e6),
         n => format!("{:.2} s", n / 1e9),
+    }
+}
+
+/// Bytes with a unit that suits them.
+pub fn size(bytes: f64) -> String {
+    match bytes {
+        n if n.abs() < 10e3 => format!("{n:.0} B"),
+        n if n.abs() < 10e6 => format!("{:.0} KiB", n / 1024.0),
+        n => format!("{:.1} MiB", n / 1024.0 / 1024.0),
     }
 }
 
@@ -96,17 +169,17 @@ pub fn print(rows: &[Row]) {
         "of limit",
     ]);
     for row in rows {
-        let ratio = limit(rows, row).map(|limit| row.median() / limit.median());
+        let of_limit = limit(rows, row).map(|limit| ratio(row.median() / limit.median()));
         table.add_row([
             row.what.clone(),
             row.ranks.to_string(),
             if row.bytes == 0 { String::new() } else { row.bytes.to_string() },
-            time(row.median()),
-            time(row.quantile(0.0)),
-            time(row.quantile(0.9)),
-            time(row.mean()),
+            row.value(),
+            row.with_unit(row.quantile(0.0)),
+            row.with_unit(row.quantile(0.9)),
+            row.with_unit(row.mean()),
             row.bandwidth(),
-            ratio.map_or(String::new(), |ratio| format!("x {ratio:.2}")),
+            of_limit.unwrap_or_default(),
         ]);
     }
     println!("{table}");

@@ -1,30 +1,61 @@
 //! Fence, barrier, post-start-complete-wait, lock_all and window creation by all ranks at once.
 
+use crate::by_hand::{Barrier, Dissemination, Handshake, Wait};
 use crate::measure::{Case, measure};
 use crate::pages::Pages;
-use crate::{Options, limits, machine};
+use crate::{Options, limits};
 use onesided::{
     Access, Comm, FenceAssert, LockAssert, PostAssert, Rank, StartAssert, Window, WindowOptions,
 };
 
-const LIMIT: &str = "limit: barrier by hand";
+pub const FENCE: &str = "fence";
+pub const RING_EPOCH: &str = "PSCW ring epoch with put";
+const SPINS: &str = "limit: barrier by hand";
+const FLAGS: &str = "limit: barrier by hand, dissemination";
+const FUTEX: &str = "limit: barrier by hand, futex";
+pub const BARRIERS: &str =
+    "limit: barrier by hand|limit: barrier by hand, dissemination|limit: barrier by hand, futex";
+pub const RING: &str = "limit: ring handshake by hand";
+pub const LOCK_ALL: &str = "lock_all + unlock_all by one rank";
+const HALO: &str = "limit: halo handshake by hand";
+
+/// Words of a row that is put to each neighbour of the halo.
+const ROW: usize = 64;
 
 pub fn run(world: &Comm, options: &Options) {
     let ranks = world.size();
     let new = || Window::<u64>::allocate(world, 512).expect("a window");
-    let plain = new();
+    let plain = Window::<u64>::allocate(world, 32 << 10).expect("a window");
     let pages = Pages::locate(world, &plain, 0);
-    let mut by_hand = limits::Barrier::new(pages, ranks, machine::cores());
+    let mut free = 256;
+    let mut words = |count: usize| {
+        free += count;
+        free - count
+    };
+    let busy = Wait::busy(ranks);
+    let mut counter = Barrier::new(pages, words(Barrier::WORDS), ranks, busy);
+    let mut sleeps = Barrier::new(pages, words(Barrier::WORDS), ranks, Wait::Futex);
+    let flags = words(Dissemination::words(ranks));
+    let mut flags = Dissemination::new(pages, flags, world.rank(), ranks, busy);
+    let handshakes = [(); 2].map(|()| words(Handshake::words(ranks)));
+    // Each rank writes words of its own, wherever they would be in a program.
+    let row = words(ROW * ranks as usize) + ROW * world.rank() as usize;
     // In groups of what disturbs one another least: a rank that works on its own for long, as in
     // lock_all, makes the others' waits in a neighbouring fence sleep.
     let synchronising = vec![
-        Case::new(LIMIT, 0, move |n| (0..n).for_each(|_| by_hand.wait())),
+        Case::new(SPINS, 0, move |n| (0..n).for_each(|_| counter.wait())),
+        Case::new(FLAGS, 0, move |n| (0..n).for_each(|_| flags.wait())),
         fence(new()),
         Case::new("barrier", 0, |n| (0..n).for_each(|_| world.barrier().expect("barrier")))
-            .against(LIMIT),
-        ring(world, new()).against(LIMIT),
+            .against(BARRIERS),
+        ring_by_hand(world, pages, handshakes[0], row),
+        ring(world, new()),
+        halo_by_hand(world, pages, handshakes[1], row),
+        halo(world),
     ];
     measure(Some(world), ranks, synchronising, options);
+    let sleeps = Case::new(FUTEX, 0, move |n| (0..n).for_each(|_| sleeps.wait()));
+    measure(Some(world), ranks, vec![sleeps], options);
     if ranks == 2 {
         let first = world.rank() == 0;
         let ping_pong = move |n| limits::ping_pong(pages, first, n);
@@ -33,6 +64,7 @@ pub fn run(world: &Comm, options: &Options) {
         measure(Some(world), ranks, vec![ping_pong, counted], options);
     }
     measure(Some(world), ranks, vec![lock_all(world, new())], options);
+    lock_all_alone(world, new(), options);
     if ranks <= 8 {
         let create = |n| (0..n).for_each(|_| new().free().expect("no epoch is open"));
         let create = Case::new("window allocate + free", 4096, create);
@@ -49,27 +81,104 @@ fn fence<'a>(mut window: Window<u64>) -> Case<'a> {
         }
         epoch.close(FenceAssert::NONE).expect("fence");
     };
-    Case::new("fence", 0, run).against(LIMIT)
+    Case::new(FENCE, 0, run).against(BARRIERS)
 }
 
 /// Each rank exposes its part to the rank before it and puts 8 bytes to the rank behind it.
-fn ring<'a>(world: &Comm, mut window: Window<u64>) -> Case<'a> {
+fn ring<'a>(world: &Comm, window: Window<u64>) -> Case<'a> {
     let (me, n) = (world.rank(), world.size());
     let (next, before) = ((me + 1) % n, (me + n - 1) % n);
-    let group = |rank| world.group().incl(&[rank]).expect("a rank of the world");
-    let (targets, origins) = (group(next), group(before));
-    let value = [u64::from(me)];
-    let run = move |times| {
+    let run = exchange(world, window, &[next], &[before], vec![u64::from(me)]);
+    Case::new(RING_EPOCH, 8, run).against(RING)
+}
+
+/// Each rank puts a row to each of its neighbours in a plane.
+fn halo<'a>(world: &Comm) -> Case<'a> {
+    let window = Window::allocate(world, ROW * world.size() as usize).expect("a window");
+    let neighbours = neighbours(world);
+    let run = exchange(world, window, &neighbours, &neighbours, vec![1; ROW]);
+    Case::new("PSCW 2-D halo epoch with puts", 8 * ROW as u64, run).against(HALO)
+}
+
+/// Epochs by post, start, complete and wait, with a put to each target.
+fn exchange<'a>(
+    world: &Comm,
+    mut window: Window<u64>,
+    targets: &[u32],
+    origins: &[u32],
+    row: Vec<u64>,
+) -> impl FnMut(u32) + 'a {
+    let group = |ranks: &[u32]| world.group().incl(ranks).expect("ranks of the world");
+    let (to, from) = (group(targets), group(origins));
+    let targets = targets.to_vec();
+    // Everyone has a place of its own in the parts of its targets.
+    let place = u64::from(world.rank()) * row.len() as u64;
+    move |times| {
         let (mut access, mut exposure) = window.sides();
         for _ in 0..times {
-            let exposed = exposure.post(&origins, PostAssert::NONE).expect("post");
-            let epoch = access.start(&targets, StartAssert::NONE).expect("start");
-            epoch.put(&value, Rank(next), 0).expect("put");
+            let exposed = exposure.post(&from, PostAssert::NONE).expect("post");
+            let epoch = access.start(&to, StartAssert::NONE).expect("start");
+            for target in &targets {
+                epoch.put(&row, Rank(*target), place).expect("put");
+            }
             epoch.complete().expect("complete");
             exposed.wait().expect("wait");
         }
+    }
+}
+
+fn ring_by_hand<'a>(world: &Comm, pages: Pages, at: usize, row: usize) -> Case<'a> {
+    let (me, n) = (world.rank(), world.size());
+    let targets = [(me + 1) % n];
+    let mut by_hand = Handshake::new(pages, at, me, &targets, Wait::busy(n));
+    let run = move |times| {
+        for _ in 0..times {
+            by_hand.epoch(|| limits::copy_known_to(&[1], pages, row, 1));
+        }
     };
-    Case::new("PSCW ring epoch with put", 8, run)
+    Case::new(RING, 8, run)
+}
+
+fn halo_by_hand<'a>(world: &Comm, pages: Pages, at: usize, row: usize) -> Case<'a> {
+    let me = world.rank();
+    let targets = neighbours(world);
+    let mut by_hand = Handshake::new(pages, at, me, &targets, Wait::busy(world.size()));
+    let run = move |times| {
+        for _ in 0..times {
+            by_hand.epoch(|| {
+                targets.iter().for_each(|_| limits::copy_known_to(&[1; ROW], pages, row, 1));
+            });
+        }
+    };
+    Case::new(HALO, 8 * ROW as u64, run)
+}
+
+/// A rank's place where all ranks are laid out in a plane, as square as it goes.
+pub struct Plane {
+    pub rows: u32,
+    pub columns: u32,
+    pub row: u32,
+    pub column: u32,
+    /// The ranks above, below, left and right.
+    pub beside: [Option<u32>; 4],
+}
+
+/// The place of rank `me`.
+pub fn plane(me: u32, ranks: u32) -> Plane {
+    let columns = (1..=ranks).filter(|c| ranks.is_multiple_of(*c) && c * c <= ranks).max();
+    let columns = columns.expect("one column always fits");
+    let (row, column) = (me / columns, me % columns);
+    let beside = [
+        (row > 0).then(|| me - columns),
+        (me + columns < ranks).then_some(me + columns),
+        (column > 0).then(|| me - 1),
+        (column + 1 < columns).then_some(me + 1),
+    ];
+    Plane { rows: ranks / columns, columns, row, column, beside }
+}
+
+fn neighbours(world: &Comm) -> Vec<u32> {
+    plane(world.rank(), world.size()).beside.into_iter().flatten().collect()
 }
 
 /// 8 bytes to the other rank and 8 bytes back, each counted where it arrives.
@@ -105,4 +214,19 @@ fn lock_all<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
         world.barrier().expect("the job goes on");
     };
     Case::new("lock_all + unlock_all", 0, run)
+}
+
+/// lock_all and unlock_all by rank 0 alone, while the others wait in a barrier.
+fn lock_all_alone(world: &Comm, mut window: Window<u64>, options: &Options) {
+    if world.rank() == 0 {
+        let run = |n| {
+            for _ in 0..n {
+                let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+                epoch.unlock_all().expect("unlock_all");
+            }
+        };
+        let alone = Case::new(LOCK_ALL, 0, run);
+        measure(None, world.size(), vec![alone], options);
+    }
+    world.barrier().expect("the job goes on");
 }

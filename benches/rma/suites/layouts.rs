@@ -4,7 +4,7 @@
 use crate::Options;
 use crate::limits::{self, Rows};
 use crate::measure::{Case, measure};
-use crate::pages::Pages;
+use crate::pages::{Pages, private};
 use onesided::{Access, Batch, Comm, LockAssert, Rank, Shape, Window};
 use std::hint::black_box;
 
@@ -15,6 +15,9 @@ pub const BLOCK_LOOP: &str = "limit: loop over rows at the target, 8x8";
 pub const CONTIGUOUS: &str = "put, contiguous datatype";
 pub const SLICE: &str = "limit: put of a slice";
 const UNROLLED: &str = "loop over rows at the target, 8x8, sizes known";
+
+pub const INDEXED: &str = "put indexed, 1000 doubles anywhere";
+pub const INDEXED_LOOP: &str = "limit: loop over indices at the target";
 
 const TARGET: Rank = Rank(1);
 const STRIDE: usize = 8;
@@ -27,10 +30,11 @@ pub fn run(world: &Comm, options: &Options) {
     if world.rank() == 0 {
         let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
         let batch = epoch.batch();
-        for doubles in [64, 4 << 10, 128 << 10] {
+        for doubles in [16, 64, 4 << 10, 128 << 10] {
             measure(None, 2, vectors(&batch, pages, doubles), options);
         }
         measure(None, 2, block(&batch, pages), options);
+        measure(None, 2, indexed(&batch, pages), options);
         for bytes in [64, 4 << 10, 1 << 20] {
             measure(None, 2, contiguous(&batch, bytes), options);
         }
@@ -42,7 +46,7 @@ pub fn run(world: &Comm, options: &Options) {
 
 /// A buffer for the rest of the run, as the operations of a batch need it.
 fn words(n: usize) -> &'static [u64] {
-    vec![7; n].leak()
+    private(n, 7)
 }
 
 fn vectors<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages, doubles: usize) -> Vec<Case<'a>> {
@@ -76,6 +80,38 @@ fn block<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages) -> Vec<Case<'a>> 
         Case::new(BLOCK, 512, put).against(BLOCK_LOOP),
         Case::new(UNROLLED, 512, unrolled).against(BLOCK_LOOP),
     ]
+}
+
+fn indexed<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages) -> Vec<Case<'a>> {
+    const COUNT: usize = 1000;
+    let indices = random_indices(COUNT);
+    let shape = Shape::<u64>::indices(&indices).expect("no index comes twice");
+    let (from, bytes) = (words(COUNT), 8 * COUNT as u64);
+    let by_hand = move |n| limits::scatter_indexed(from, &indices, WORDS, pages, n);
+    let put = move |n| {
+        for _ in 0..n {
+            batch.put_shaped(black_box(from), TARGET, 0, black_box(&shape)).expect("put");
+        }
+    };
+    vec![
+        Case::new(INDEXED_LOOP, bytes, by_hand),
+        Case::new(INDEXED, bytes, put).against(INDEXED_LOOP),
+    ]
+}
+
+/// Places all over the window, none of them twice, in no order; always the same.
+fn random_indices(count: usize) -> Vec<usize> {
+    let mut state = 1u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    let spread = WORDS / count;
+    let mut indices: Vec<usize> = (0..count).map(|i| i * spread + random(spread)).collect();
+    for i in (1..count).rev() {
+        indices.swap(i, random(i + 1));
+    }
+    indices
 }
 
 fn contiguous<'a>(batch: &'a Batch<'_, 'static, u64>, bytes: usize) -> Vec<Case<'a>> {

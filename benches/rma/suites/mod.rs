@@ -1,12 +1,14 @@
 //! What is measured, by the number of ranks that it needs.
 
 mod alignment;
-mod contended;
+pub mod contended;
 pub mod datatypes;
-mod epochs;
+pub mod epochs;
 mod flavours;
 pub mod layouts;
-mod moves;
+mod memory;
+pub mod moves;
+pub mod programs;
 mod startup;
 pub mod waiting;
 
@@ -15,7 +17,7 @@ use clap::ValueEnum;
 use onesided::Universe;
 
 /// A program that the driver starts under rmarun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Suite {
     /// Rank 0 moves data and locks, while the others wait.
     Moves,
@@ -33,6 +35,10 @@ pub enum Suite {
     Contended,
     /// Fences one by one, beside busy processes and after; waiting for long.
     Waiting,
+    /// All ranks look at the memory that they use.
+    Memory,
+    /// Whole programs.
+    Programs,
     /// Joins the job, allocates a window, fences once, and ends.
     Startup,
     /// Ends at once, without joining any job.
@@ -64,6 +70,8 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Epochs => epochs::run(world, options),
         Suite::Contended => contended::run(world, options),
         Suite::Waiting => waiting::run(world, options),
+        Suite::Memory => memory::run(world),
+        Suite::Programs => programs::run(world, options),
         Suite::Startup => startup::run(world),
         Suite::Nothing => {}
     }

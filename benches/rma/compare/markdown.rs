@@ -1,0 +1,17 @@
+//! The comparison as a part of a page that is written by hand otherwise.
+
+use std::fs;
+use std::io::Result;
+use std::path::Path;
+
+const BEGIN: &str = "<!-- What follows is written by `cargo bench --bench rma -- --compare \
+                     --markdown FILE`. -->\n";
+const END: &str = "<!-- Up to here. -->\n";
+
+/// Writes the text between the two marks of the file, or behind what it has.
+pub fn write(file: &Path, text: &str) -> Result<()> {
+    let page = if file.exists() { fs::read_to_string(file)? } else { String::new() };
+    let (before, rest) = page.split_once(BEGIN).unwrap_or((&page, ""));
+    let (_, after) = rest.split_once(END).unwrap_or(("", ""));
+    fs::write(file, format!("{before}{BEGIN}\n{text}\n{END}{after}"))
+}

@@ -1,0 +1,90 @@
+//! This library, the peers and the bare limits in one run: suite by suite in turn, several rounds.
+
+mod leftovers;
+mod markdown;
+mod numbers;
+mod peer;
+mod plot;
+mod rounds;
+mod table;
+
+use crate::{Options, machine, report};
+use peer::{KINDS, Kind, Peer};
+use report::Row;
+pub use rounds::CHECK;
+use rounds::Found;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What is reported.
+pub struct Results {
+    pub found: Found,
+    /// Machine, peers, rounds and load.
+    circumstances: Vec<String>,
+}
+
+/// Compares, prints, and writes what is asked for.
+pub fn run(options: &Options) -> ExitCode {
+    let mut notes = Vec::new();
+    let peers: Vec<Option<Peer>> =
+        KINDS.iter().map(|kind| set_up(kind, options, &mut notes)).collect();
+    let before = machine::load();
+    let mut found = rounds::run(&peers, options);
+    found.notes.splice(0..0, notes);
+    let there: Vec<_> = peers.iter().flatten().map(|peer| peer.kind.title()).collect();
+    let results = Results {
+        found,
+        circumstances: vec![
+            machine::line(),
+            format!("Peers: {}.", if there.is_empty() { "none".into() } else { there.join(", ") }),
+            format!(
+                "{} rounds; load before: {before}; after: {}",
+                rounds::count(options),
+                machine::load()
+            ),
+        ],
+    };
+    finish(&results, options).unwrap_or_else(|problem| {
+        eprintln!("{problem}");
+        ExitCode::FAILURE
+    })
+}
+
+fn set_up(kind: &'static Kind, options: &Options, notes: &mut Vec<String>) -> Option<Peer> {
+    let default = || PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("peers");
+    let folder = options.peers.clone().unwrap_or_else(default);
+    kind.set_up(&folder)
+        .inspect_err(|problem| {
+            let note = format!("{} is not measured: {problem}", kind.name);
+            eprintln!("{note}");
+            notes.push(note);
+        })
+        .ok()
+}
+
+fn finish(results: &Results, options: &Options) -> Result<ExitCode, String> {
+    let (text, reached) = table::text(results);
+    println!("{text}");
+    if let Some(file) = &options.markdown {
+        let written = markdown::write(file, &text);
+        written.map_err(|problem| format!("{}: {problem}", file.display()))?;
+    }
+    if let Some(folder) = &options.plot {
+        plot::write(folder, results)?;
+    }
+    if let Some(file) = &options.csv {
+        let named = |(kind, rows): (&Kind, &Vec<Row>)| {
+            rows.iter().map(|row| row.named(&format!("{}: {}", kind.name, row.what))).collect()
+        };
+        let mut rows: Vec<Row> =
+            KINDS.iter().zip(&results.found.peers).flat_map::<Vec<_>, _>(named).collect();
+        rows.extend(results.found.ours.iter().cloned());
+        report::write_csv(&rows, file)
+            .map_err(|problem| format!("{}: {problem}", file.display()))?;
+    }
+    Ok(if results.found.failed || options.strict && !reached {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}

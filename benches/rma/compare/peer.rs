@@ -1,0 +1,156 @@
+//! The peers: MPI libraries from PyPI in a folder of their own, and our C twins of the suites
+//! (`benches/peers`), built by their compiler wrappers.
+
+use super::leftovers;
+use crate::process::{self, Ended};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Time for each step of the installation.
+const INSTALL: Duration = Duration::from_secs(300);
+const TWINS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers");
+
+/// An MPI library that can be had from PyPI.
+pub struct Kind {
+    pub name: &'static str,
+    package: &'static str,
+    version: &'static str,
+    /// What its launcher must be told, so that it starts more ranks than cores, as any user, and
+    /// leaves the binding to cores to the twins.
+    launcher: &'static [&'static str],
+}
+
+pub const MPICH: usize = 0;
+pub const OPEN_MPI: usize = 1;
+pub const KINDS: [Kind; 2] = [
+    Kind { name: "MPICH", package: "mpich", version: "5.0.2", launcher: &["-bind-to", "none"] },
+    Kind {
+        name: "Open MPI",
+        package: "openmpi",
+        version: "5.0.11",
+        launcher: &["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
+    },
+];
+
+/// A peer that is installed, with the twins built for it.
+pub struct Peer {
+    pub kind: &'static Kind,
+    folder: PathBuf,
+    temporary: PathBuf,
+}
+
+impl Kind {
+    /// Name and version.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+
+    /// Installs the peer, unless that has been done, and builds the twins.
+    pub fn set_up(&'static self, folder: &Path) -> Result<Peer, String> {
+        let peer = Peer {
+            kind: self,
+            folder: folder.join(self.package),
+            temporary: folder.join(format!("tmp-{}", self.package)),
+        };
+        fs::create_dir_all(&peer.temporary)
+            .map_err(|problem| format!("{}: {problem}", peer.temporary.display()))?;
+        peer.install()?;
+        peer.build()?;
+        Ok(peer)
+    }
+}
+
+impl Peer {
+    fn install(&self) -> Result<(), String> {
+        let requirement = format!("{}=={}", self.kind.package, self.kind.version);
+        let stamp = self.folder.join("installed");
+        if fs::read_to_string(&stamp).is_ok_and(|text| text == requirement) {
+            return Ok(());
+        }
+        eprintln!("installing {requirement} in {}", self.folder.display());
+        let mut python = Command::new("python3");
+        python.args(["-m", "venv", "--clear"]).arg(&self.folder);
+        self.step("python3 -m venv", &mut python)?;
+        let mut pip = Command::new(self.folder.join("bin/python"));
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        pip.args(["--retries", "1", "--timeout", "15", &requirement]);
+        self.step("pip install", &mut pip)?;
+        fs::write(&stamp, requirement).map_err(|problem| format!("{}: {problem}", stamp.display()))
+    }
+
+    fn build(&self) -> Result<(), String> {
+        let mut sources = Vec::new();
+        collect(Path::new(TWINS), &mut sources).map_err(|problem| format!("{TWINS}: {problem}"))?;
+        let mut cc = Command::new(self.folder.join("bin/mpicc"));
+        // As far as rustc goes for the other side: no instructions that only this machine has.
+        cc.args(["-std=gnu11", "-O3", "-Wall", "-Wextra", "-I", TWINS, "-o"]);
+        cc.arg(self.twins()).args(sources).arg("-lm");
+        self.step("building the twins (is there a C compiler `cc`?)", &mut cc)
+    }
+
+    fn twins(&self) -> PathBuf {
+        self.folder.join("twins")
+    }
+
+    /// One step of the installation; its problem is the last line that it wrote.
+    fn step(&self, what: &str, command: &mut Command) -> Result<(), String> {
+        match self.limited(command, INSTALL) {
+            Ok(ended) => match ended.problem() {
+                None => Ok(()),
+                Some(problem) => Err(format!("{what}: {problem}: {}", self.last_words())),
+            },
+            Err(problem) => Err(format!("{what}: {problem}")),
+        }
+    }
+
+    /// Runs a suite of the twins.
+    pub fn run(
+        &self,
+        ranks: u32,
+        limit: Duration,
+        arguments: &[String],
+    ) -> Result<Ended, std::io::Error> {
+        let mut command = Command::new(self.folder.join("bin/mpiexec"));
+        command.args(self.kind.launcher).args(["-n", &ranks.to_string()]);
+        command.arg(self.twins()).args(arguments);
+        // PyPI's Open MPI is told the second time by the environment that its user knows.
+        command.env("TMPDIR", &self.temporary).env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+        command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let before = leftovers::names();
+        let ended = self.limited(&mut command, limit);
+        leftovers::remove_since(&before, &self.temporary);
+        ended
+    }
+
+    fn limited(&self, command: &mut Command, limit: Duration) -> Result<Ended, std::io::Error> {
+        process::run(command.stderr(File::create(self.log())?), limit)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.temporary.with_extension("log")
+    }
+
+    /// The last line with words that it wrote to stderr.
+    pub fn last_words(&self) -> String {
+        let text = fs::read_to_string(self.log()).unwrap_or_default();
+        text.lines()
+            .rfind(|line| line.contains(char::is_alphanumeric))
+            .unwrap_or_default()
+            .to_owned()
+    }
+}
+
+/// The C files in a folder and below.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "c") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! The rounds: in each, every suite runs with this library (and the limits, which take turns with
+//! it in the same processes), then with each peer.
+
+use super::peer::{KINDS, Peer};
+use crate::Options;
+use crate::driver::{self, START, START_LIMIT};
+use crate::process::Ended;
+use crate::report::{self, Row, find};
+use crate::suites::Suite;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// How the rows begin that are results of programs instead of measurements.
+pub const CHECK: &str = "check: ";
+/// Samples of each case in one round.
+const SAMPLES: u32 = 15;
+/// No further sample of a group of cases is taken after this time.
+const BUDGET: Duration = Duration::from_millis(800);
+
+/// This library in the numbering of [`KINDS`].
+const OURS: usize = KINDS.len();
+
+/// What all rounds have found.
+#[derive(Default)]
+pub struct Found {
+    /// Of this library, and the limits.
+    pub ours: Vec<Row>,
+    /// Of each peer, in the order of [`KINDS`]; empty for one that is not there.
+    pub peers: [Vec<Row>; KINDS.len()],
+    /// What is missing and why.
+    pub notes: Vec<String>,
+    /// Whether a run of ours has failed.
+    pub failed: bool,
+}
+
+/// How many rounds.
+pub fn count(options: &Options) -> u32 {
+    options.rounds.unwrap_or(if options.quick { 2 } else { 5 })
+}
+
+/// A suite with a number of ranks.
+type Job = (Suite, u32);
+
+const QUICK: &[(Suite, &[u32])] = &[
+    (Suite::Moves, &[2]),
+    (Suite::Layouts, &[2]),
+    (Suite::Epochs, &[2, 8]),
+    (Suite::Contended, &[2]),
+    (Suite::Waiting, &[2]),
+    (Suite::Programs, &[2]),
+    (Suite::Memory, &[2]),
+    (Suite::Startup, &[8]),
+];
+
+const FULL: &[(Suite, &[u32])] = &[
+    (Suite::Moves, &[2]),
+    (Suite::Layouts, &[2]),
+    (Suite::Epochs, &[2, 4, 8, 16, 32, 64]),
+    (Suite::Contended, &[2, 4, 8]),
+    (Suite::Waiting, &[2, 8]),
+    (Suite::Programs, &[2, 4, 8]),
+    (Suite::Memory, &[2, 8]),
+    (Suite::Startup, &[2, 8, 32, 64]),
+];
+
+fn jobs(options: &Options) -> Vec<Job> {
+    let all: &[(Suite, &[u32])] = if options.quick { QUICK } else { FULL };
+    let wanted = |suite: &Suite| options.only.is_empty() || options.only.contains(suite);
+    let all = all.iter().filter(|(suite, _)| wanted(suite));
+    all.flat_map(|(suite, ranks)| ranks.iter().map(|ranks| (*suite, *ranks))).collect()
+}
+
+/// Runs all rounds. What has failed once, or not ended in time, is not run again.
+pub fn run(peers: &[Option<Peer>], options: &Options) -> Found {
+    let mut found = Found::default();
+    let mut given_up = HashSet::new();
+    for round in 1..=count(options) {
+        for job in jobs(options) {
+            let of_suite = |row| Row { suite: Some(job.0), ..row };
+            eprint!("round {round}, {} with {} ranks:", job.0.name(), job.1);
+            if !given_up.contains(&(OURS, job)) {
+                let (rows, problem) = own(job, options);
+                merge(&mut found.ours, rows.into_iter().map(of_suite));
+                if let Some(problem) = problem {
+                    given_up.insert((OURS, job));
+                    found.notes.push(problem);
+                    found.failed = true;
+                }
+            }
+            for (i, peer) in peers.iter().enumerate() {
+                let Some(peer) = peer.as_ref().filter(|_| !given_up.contains(&(i, job))) else {
+                    continue;
+                };
+                let (rows, mut problem) = foreign(peer, job, options);
+                problem = problem.or_else(|| differs(&found.ours, &rows, peer.kind.name));
+                merge(&mut found.peers[i], rows);
+                if let Some(problem) = problem {
+                    given_up.insert((i, job));
+                    found.notes.push(problem);
+                }
+            }
+            eprintln!();
+        }
+    }
+    found
+}
+
+/// The rows that a run of ours has printed, and what went wrong.
+fn own((suite, ranks): Job, options: &Options) -> (Vec<Row>, Option<String>) {
+    let mut command = driver::command(suite, ranks);
+    command.args(["--rounds", &SAMPLES.to_string()]);
+    command.args(["--budget", &BUDGET.as_millis().to_string()]);
+    let failed = |problem| format!("onesided, {} with {ranks} ranks: {problem}", suite.name());
+    match driver::job(command, options) {
+        Ok(ended) => {
+            eprint!(" onesided {:.1} s", ended.took.as_secs_f64());
+            let mut rows = rows(suite, ranks, &ended);
+            if suite == Suite::Startup {
+                let bare = vec![driver::processes(ranks)];
+                rows.push(Row::new(START_LIMIT, "", ranks, 0, bare));
+            }
+            (rows, ended.problem().map(failed))
+        }
+        Err(problem) => (Vec::new(), Some(failed(problem.to_string()))),
+    }
+}
+
+/// What a job has to say: rows, or its own wall time.
+fn rows(suite: Suite, ranks: u32, ended: &Ended) -> Vec<Row> {
+    match suite {
+        Suite::Startup => vec![start(ranks, ended)],
+        _ => ended.stdout.lines().filter_map(Row::parse).collect(),
+    }
+}
+
+/// The wall time of a whole job.
+fn start(ranks: u32, ended: &Ended) -> Row {
+    Row::new(START, START_LIMIT, ranks, 0, vec![ended.took.as_nanos() as f64])
+}
+
+/// The rows that a peer has printed, and what went wrong.
+fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Option<String>) {
+    let limit = Duration::from_secs(if options.quick { 20 } else { 60 });
+    let arguments = [
+        suite.name(),
+        u8::from(options.quick).to_string(),
+        SAMPLES.to_string(),
+        BUDGET.as_millis().to_string(),
+        // Behind the limit, so that a rank that is left over says nothing.
+        (limit.as_secs() + 10).to_string(),
+        options.text().unwrap_or_default().to_owned(),
+    ];
+    let name = peer.kind.name;
+    let failed = |problem| format!("{name}, {} with {ranks} ranks: {problem}", suite.name());
+    match peer.run(ranks, limit, &arguments) {
+        Ok(ended) => {
+            eprint!(", {name} {:.1} s", ended.took.as_secs_f64());
+            let rows = rows(suite, ranks, &ended);
+            let problem = ended.problem().map(|problem| match ended.status {
+                Some(_) => failed(format!("{problem}: {}", peer.last_words())),
+                None => failed(problem),
+            });
+            (rows, problem)
+        }
+        Err(problem) => (Vec::new(), Some(failed(problem.to_string()))),
+    }
+}
+
+/// Whether a program has another result than ours.
+fn differs(ours: &[Row], theirs: &[Row], name: &str) -> Option<String> {
+    let check = theirs.iter().filter(|row| row.what.starts_with(CHECK));
+    let different = |row: &&Row| {
+        let ours = find(ours, &row.what, row.ranks, row.bytes).map_or(f64::NAN, Row::median);
+        let difference = (row.median() - ours).abs();
+        // Ranks add up in another order.
+        difference.is_nan() || difference > 1e-9 * ours.abs()
+    };
+    check
+        .into_iter()
+        .find(different)
+        .map(|row| format!("{name}, {} with {} ranks: not the result of ours", row.what, row.ranks))
+}
+
+/// Adds the medians of a round to the rows of all rounds.
+fn merge(all: &mut Vec<Row>, round: impl IntoIterator<Item = Row>) {
+    for row in round {
+        let median = row.median();
+        match all.iter_mut().find(|old| old.same(&row)) {
+            Some(old) => old.add(median),
+            None => all.push(report::Row { samples: vec![median], ..row }),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Whole programs, each by this library and by hand: the same program over the same kernel, with
+//! copies, instructions and barriers by hand instead of calls. A sample is a whole run or a step.
+
+mod exchange;
+mod gups;
+mod heat;
+mod spmv;
+mod stencil;
+mod table;
+mod transpose;
+
+use crate::Options;
+use crate::by_hand::{Barrier, Handshake, Wait};
+use crate::compare::CHECK;
+use crate::measure::{self, Case};
+use crate::pages::Pages;
+use onesided::{Comm, Op, Window};
+
+pub fn run(world: &Comm, options: &Options) {
+    gups::run(world, options);
+    table::run(world, options);
+    for side in [128, 1024] {
+        heat::run(world, side, options);
+    }
+    transpose::run(world, if options.quick { 512 } else { 2048 }, options);
+    spmv::run(world, options);
+    stencil::run(world, options);
+}
+
+/// Each program's name, and that of the same by hand.
+pub const GUPS: (&str, &str) = (gups::WHAT, gups::LIMIT);
+pub const TABLE: (&str, &str) = (table::WHAT, table::LIMIT);
+pub const HEAT: (&str, &str) = (heat::WHAT, heat::LIMIT);
+pub const TRANSPOSE: (&str, &str) = (transpose::WHAT, transpose::LIMIT);
+pub const SPMV: (&str, &str) = (spmv::WHAT, spmv::LIMIT);
+pub const STENCIL: (&str, &str) = (stencil::WHAT, stencil::LIMIT);
+
+/// Memory in which ranks meet by hand.
+pub struct Meeting {
+    window: Window<u64>,
+    rank: u32,
+    ranks: u32,
+    pages: Pages,
+}
+
+impl Meeting {
+    /// Collective.
+    pub fn new(world: &Comm) -> Meeting {
+        let window = Window::<u64>::allocate(world, 8 << 10).expect("a window");
+        let pages = Pages::locate(world, &window, 0);
+        Meeting { window, rank: world.rank(), ranks: world.size(), pages }
+    }
+
+    /// A barrier, for use while this lives.
+    pub fn barrier(&self) -> Barrier {
+        Barrier::new(self.pages, 64, self.ranks, Wait::busy(self.ranks))
+    }
+
+    /// A handshake with these, for use while this lives.
+    pub fn handshake(&self, neighbours: &[u32]) -> Handshake {
+        assert!(128 + Handshake::words(self.ranks) <= self.window.len());
+        Handshake::new(self.pages, 128, self.rank, neighbours, Wait::busy(self.ranks))
+    }
+}
+
+/// Measures a program beside the same by hand.
+pub fn beside(world: &Comm, by_hand: Case<'_>, ours: Case<'_>, options: &Options) {
+    measure::measure(Some(world), world.size(), vec![by_hand, ours], options);
+}
+
+/// Compares the sums of both results over all ranks, and prints ours, so that the driver can
+/// compare it with the twins'.
+pub fn check(world: &Comm, what: &str, bytes: u64, ours: f64, by_hand: f64) {
+    let sums = world.allreduce(&[ours, by_hand], Op::Sum).expect("the job goes on");
+    let difference = (sums[0] - sums[1]).abs();
+    assert!(difference <= 1e-9 * sums[0].abs(), "{what}: {} and by hand {}", sums[0], sums[1]);
+    if world.rank() == 0 {
+        measure::print_size(&format!("{CHECK}{what}"), "", world.size(), bytes, sums[0]);
+    }
+}
