@@ -100,6 +100,20 @@ fn no_rank_outlives_a_supervisor_that_is_killed() {
 }
 
 #[test]
+fn no_rank_outlives_both_halves_of_the_launcher() {
+    for option in ["--segment=memfd", "--segment=posix"] {
+        let (started, ranks) = staying(4, &[option], STAY);
+        let supervisor = started.supervisor();
+        started.signal(Signal::SIGKILL);
+        // Perhaps the guard's death has reached it already.
+        let _ = kill(supervisor, Signal::SIGKILL);
+        ranks.iter().for_each(Process::await_end);
+        drop(started);
+        no_litter();
+    }
+}
+
+#[test]
 fn a_launcher_can_be_killed_at_any_moment_of_its_start() {
     for moment in 0..40 {
         let mark = format!("LAUNCHER_TEST_MARK={}-{moment}", std::process::id());
