@@ -8,7 +8,7 @@ use crate::prim::{
     Account, Awaited, AwaitedKind, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, step,
 };
 use crate::shm::{
-    AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, is_forked, notice_forks,
+    AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, Stripes, is_forked, notice_forks,
 };
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
@@ -117,6 +117,7 @@ pub(crate) struct Context {
     /// Of waits for nobody in particular: the failure of a rank ends them if it ends the job.
     job: Scope,
     patience: Patience,
+    pub(crate) stripes: Stripes,
     slot: Placed<RankSlot>,
 }
 
@@ -131,6 +132,7 @@ impl Context {
             ranks: member.ranks,
             patience: Patience::new(member.ranks as usize, cores),
             job: Scope::of(&notice, []),
+            stripes: Stripes::join(&segment, member.rank)?,
             notice,
             segment,
             slot,

@@ -94,7 +94,7 @@ impl Comm {
         let wish = Wish { comm: self, call, registry, key, group };
         let waiter = context.excluded();
         let in_registry = |body: &dyn Fn() -> Result<u64>| {
-            registry.lock.run(REGISTRY_SITES, &waiter, |_| body()).map_err(failed)?
+            registry.lock.0.run(REGISTRY_SITES, &waiter, |_| body()).map_err(failed)?
         };
         let block = in_registry(&|| wish.come())?;
         let words = wish.room(block)?;

@@ -48,7 +48,7 @@ impl Room {
     ) -> std::result::Result<(), AllocError> {
         let waiter = context.excluded();
         let registry = registry(&context.segment)?;
-        registry.lock.run(REGISTRY_SITES, &waiter, |_| {
+        registry.lock.0.run(REGISTRY_SITES, &waiter, |_| {
             if self.words.left.fetch_add(1) + 1 == members {
                 context.segment.heap().free(self.block, &waiter)?;
             }

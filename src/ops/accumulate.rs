@@ -2,7 +2,8 @@
 //!
 //! Every element is updated atomically against every other accumulate of the window, whatever
 //! mix of calls: an element of 1, 2, 4 or 8 bytes at an address aligned to its size
-//! by one atomic instruction, or a loop around one; any other element, and any in private memory,
+//! by one atomic instruction, or a loop around one, or, with many others, while nobody else is
+//! in its stripe ([`super::bulk`]); any other element, and any in private memory,
 //! under the target's accumulate exclusion. Which of the two depends on size and address alone, so
 //! two accumulates on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location,
 //! same predefined datatype).
@@ -59,7 +60,8 @@ impl Win {
             self.check_apart(call, &target, disp, origin.as_ptr().cast(), bytes)?;
             self.note_operation();
             let update = Update { op, function, call, target };
-            self.update(&update, origin.len(), |i| origin[i], |_, _| ())
+            let done = self.update_many(&update, origin.len(), origin, &mut [])?;
+            self.update(&update, done..origin.len(), |i| origin[i], |_, _| ())
         })
     }
 
@@ -120,11 +122,14 @@ impl Win {
         let buffers = [new, compare, &*result].map(std::ptr::from_ref);
         if let Some(at) = self.mapped_carrier::<T, 3>(target, disp, buffers) {
             let _call = self.enter(call);
-            self.note_operation();
             let (compare, new) = (must_cast(*compare), must_cast(*new));
             // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
-            *result = must_cast(unsafe { T::Carrier::compare_exchange(at, compare, new) });
-            return Ok(());
+            let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
+            if let Some(old) = self.announced(at.cast(), swap) {
+                self.note_operation();
+                *result = must_cast(old);
+                return Ok(());
+            }
         }
         self.within(call, || {
             let bytes = size_of::<T>();
@@ -135,6 +140,13 @@ impl Win {
                 self.check_apart(call, &target, disp, std::ptr::from_ref(buffer).cast(), bytes)?;
             }
             self.note_operation();
+            if let Some(at) = self.native::<T>(&target) {
+                let (compare, new) = (must_cast(*compare), must_cast(*new));
+                // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
+                let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
+                *result = must_cast(self.by_instructions(call, at.cast(), swap)?);
+                return Ok(());
+            }
             self.update_excluded(&target, call, 0..1, |_, old: T| {
                 *result = old;
                 if old == *compare { *new } else { old }
@@ -160,7 +172,8 @@ impl Win {
         let at = self.mapped_carrier::<T, 2>(target, disp, buffers)?;
         let _call = self.enter(Call::FetchAndOp);
         // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
-        let old = unsafe { T::Carrier::fetch_op(at, op, must_cast(*origin)) }?;
+        let fetch = || unsafe { T::Carrier::fetch_op(at, op, must_cast(*origin)) };
+        let old = self.announced(at.cast(), fetch)??;
         self.note_operation();
         Some(must_cast(old))
     }
@@ -211,7 +224,9 @@ impl Win {
             self.note_operation();
             let update = Update { op, function, call, target };
             let operand = |i: usize| if reads_origin { origin[i] } else { T::zeroed() };
-            self.update(&update, result.len(), operand, |i, old| result[i] = old)
+            let n = result.len();
+            let done = self.update_many(&update, n, origin, result)?;
+            self.update(&update, done..n, operand, |i, old| result[i] = old)
         })
     }
 
@@ -224,31 +239,29 @@ impl Win {
 
     /// The address as a carrier, if the elements there are updated by instructions.
     #[inline]
-    fn native<T: Element>(&self, target: &Target<'_>) -> Option<*mut T::Carrier> {
+    pub(super) fn native<T: Element>(&self, target: &Target<'_>) -> Option<*mut T::Carrier> {
         let aligned = (target.at as usize).is_multiple_of(size_of::<T>());
         let native = T::Carrier::IS_NATIVE && aligned && target.via == Via::Mapped;
         native.then_some(target.at.cast())
     }
 
-    /// Updates `n` elements; `operand` gives the origin's values, `before` takes the target's.
+    /// Updates these elements, one by one; `operand` gives the origin's values, `before` takes the target's.
     #[inline]
     fn update<T: Element>(
         &self,
         update: &Update<'_, T>,
-        n: usize,
+        elements: Range<usize>,
         operand: impl Fn(usize) -> T,
         mut before: impl FnMut(usize, T),
     ) -> Result<()> {
         let Update { op, function, call, ref target } = *update;
         let operand = |i: usize| {
-            if cfg!(feature = "test-hooks") && i == BATCH + BATCH / 2 {
-                step(Step::MidAccumulate);
-            }
+            pass_middle(i..i + 1);
             operand(i)
         };
         let Some(at) = self.native::<T>(target) else {
-            for start in (0..n).step_by(BATCH) {
-                let batch = start..n.min(start + BATCH);
+            for start in elements.clone().step_by(BATCH) {
+                let batch = start..elements.end.min(start + BATCH);
                 self.update_excluded(target, call, batch, |i, old| {
                     before(i, old);
                     function(old, operand(i))
@@ -256,9 +269,18 @@ impl Win {
             }
             return Ok(());
         };
-        for i in 0..n {
-            // SAFETY: `native`, and `target` covers `n` elements.
-            before(i, unsafe { update_native(at.wrapping_add(i), op, function, operand(i)) });
+        let mut start = elements.start;
+        while start < elements.end {
+            let first = at.wrapping_add(start).cast();
+            let end = elements.end.min(start + self.rest_of_stripe(first) / size_of::<T>());
+            self.by_instructions(call, first, || {
+                for i in start..end {
+                    let at = at.wrapping_add(i);
+                    // SAFETY: `native`, and `target` covers all elements.
+                    before(i, unsafe { update_native(at, op, function, operand(i)) });
+                }
+            })?;
+            start = end;
         }
         Ok(())
     }
@@ -297,6 +319,14 @@ impl Win {
     }
 }
 
+/// Before elements of an accumulate: test builds pass the middle of a long one.
+#[inline(always)]
+pub(super) fn pass_middle(elements: Range<usize>) {
+    if cfg!(feature = "test-hooks") && elements.contains(&(BATCH + BATCH / 2)) {
+        step(Step::MidAccumulate);
+    }
+}
+
 /// Replaces the element at `at` by `op` of it and `value`, and returns what it was; `function` is
 /// that of `op`.
 ///
@@ -322,9 +352,9 @@ pub(super) unsafe fn update_native<T: Element>(
 }
 
 /// What [`Win::update`] does, and where.
-struct Update<'w, T> {
-    op: Op,
+pub(super) struct Update<'w, T> {
+    pub(super) op: Op,
     function: fn(T, T) -> T,
-    call: Call,
-    target: Target<'w>,
+    pub(super) call: Call,
+    pub(super) target: Target<'w>,
 }

@@ -237,6 +237,7 @@ impl<E: Element> Update<'_, E> {
     ) -> Result<()> {
         let origin = self.combine.origin.as_ref().map(|origin| origin.start);
         let result = self.combine.result.as_ref().map(|result| result.start);
+        let Combine { win, call, .. } = *self.combine;
         let mut pending = Vec::new();
         for _ in 0..elements {
             let Some(at) = at.next() else { break };
@@ -253,7 +254,8 @@ impl<E: Element> Update<'_, E> {
                     None => (Op::NoOp, E::zeroed()),
                 };
                 // SAFETY: 1. to 3. `is_native`; an entry of the target.
-                let old = unsafe { update_native(at.cast(), op, self.function, operand) };
+                let update = || unsafe { update_native(at.cast(), op, self.function, operand) };
+                let old = win.by_instructions(call, at, update)?;
                 if let Some(into) = into {
                     // SAFETY: an entry of the result.
                     unsafe { store(into, old) };

@@ -11,6 +11,7 @@ mod passive;
 mod pscw;
 pub mod queue;
 mod robust;
+pub mod stripes;
 pub mod watch;
 
 use crate::prim::{CachePadded, Word32};
