@@ -10,7 +10,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 pub struct Operation<T> {
     /// Of one target value and one origin value.
     pub(crate) one: fn(T, T) -> T,
-    /// Of as many of both as it is told, replacing the target's; see [`each`].
+    /// Of as many of both as it is told, replacing the target's; see [`widest`].
     pub(crate) many: unsafe fn(*mut T, *const T, usize),
 }
 
@@ -19,10 +19,47 @@ macro_rules! by {
     ($function:expr) => {
         Operation {
             one: $function,
-            // SAFETY: the obligations of `each` are those of `many`.
-            many: |targets, origins, n| unsafe { each(targets, origins, n, $function) },
+            // SAFETY: the obligations of `widest` are those of `many`.
+            many: |targets, origins, n| unsafe { widest(targets, origins, n, $function) },
         }
     };
+}
+
+/// As [`each`], by vectors as wide as the processor has them.
+///
+/// # Safety
+/// As [`each`].
+#[inline(always)]
+unsafe fn widest<T: Copy>(
+    targets: *mut T,
+    origins: *const T,
+    n: usize,
+    function: impl Fn(T, T) -> T,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the caller's obligations; the processor has what it is compiled for.
+        return unsafe { wide(targets, origins, n, function) };
+    }
+    // SAFETY: the caller's obligations.
+    unsafe { each(targets, origins, n, function) }
+}
+
+/// As [`each`], for processors with vectors of 32 bytes. Nothing is fused or reordered: the values
+/// are those of [`each`].
+///
+/// # Safety
+/// As [`each`]; the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn wide<T: Copy>(
+    targets: *mut T,
+    origins: *const T,
+    n: usize,
+    function: impl Fn(T, T) -> T,
+) {
+    // SAFETY: the caller's obligations.
+    unsafe { each(targets, origins, n, function) }
 }
 
 /// Replaces each of `n` target values by `function` of it and the origin's.

@@ -23,6 +23,8 @@ use std::ops::Range;
 /// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
 /// short ones out for its whole length.
 pub(super) const BATCH: usize = 512;
+/// Elements that an accumulate of the hot path has at most: more make its fixed costs small.
+const SHORT: usize = 64;
 
 impl Win {
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4): element by element, replaces the target's value by
@@ -51,6 +53,9 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
+        if self.accumulate_mapped(call, origin, op, target, disp).is_some() {
+            return Ok(());
+        }
         self.within(call, || {
             let function = self.function::<T>(call, op)?;
             let bytes = size_of_val(origin);
@@ -152,6 +157,40 @@ impl Win {
                 if old == *compare { *new } else { old }
             })
         })
+    }
+
+    /// The hot path of a short accumulate: an instruction, or a loop around one, for each element, if
+    /// nothing is wrong. `None` if nothing has been done.
+    #[inline(always)]
+    fn accumulate_mapped<T: Element>(
+        &self,
+        call: Call,
+        origin: &[T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Option<()> {
+        let bytes = size_of_val(origin);
+        if !T::Carrier::IS_NATIVE || origin.is_empty() || origin.len() > SHORT {
+            return None;
+        }
+        let at = self.mapped(target, disp, bytes, origin.as_ptr().cast())?;
+        let aligned = (at as usize).is_multiple_of(size_of::<T>());
+        if !aligned || bytes > self.rest_of_stripe(at) {
+            return None;
+        }
+        let function = T::function(op)?;
+        let _call = self.enter(call);
+        self.announced(at, || {
+            for (i, value) in origin.iter().enumerate() {
+                let at = at.cast::<T::Carrier>().wrapping_add(i);
+                // SAFETY: 1. and 2. `mapped` has found all elements, aligned; 3. by invariant 4 of
+                // `shm`.
+                unsafe { update_native(at, op, function, *value) };
+            }
+        })?;
+        self.note_operation();
+        Some(())
     }
 
     /// The hot path of `fetch_and_op`: one instruction, if the machine has it and nothing is

@@ -90,7 +90,14 @@ pub(super) fn mem_sync(site: Site) {
         // Nobody sleeps, and no window data may lean on the fences of parking.
         return;
     }
-    let full = (setting.full_barrier || parking) && !concerns(setting.mutant.weakened);
+    // Those that stand between a store and a load of another word. loom orders everything around
+    // two full barriers, so the sites beside them must be no more than they have to be.
+    let between = matches!(
+        site,
+        Site::StripeAlone | Site::StripeAnnounce | Site::StripeWithdrawn | Site::StripeBarrier
+    );
+    let full = setting.full_barrier || parking || between;
+    let full = full && !concerns(setting.mutant.weakened);
     fence(if full { SeqCst } else { AcqRel });
 }
 
