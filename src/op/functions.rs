@@ -77,7 +77,9 @@ unsafe fn each<T: Copy>(
 ) {
     for i in 0..n {
         // SAFETY: 1., and `i < n`.
-        let (target, origin) = unsafe { (targets.add(i), origins.add(i)) };
+        let target = unsafe { targets.add(i) };
+        // SAFETY: as above.
+        let origin = unsafe { origins.add(i) };
         // SAFETY: 1. and 2.
         let old = unsafe { target.read() };
         // SAFETY: 1. and 2.

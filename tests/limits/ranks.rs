@@ -48,7 +48,7 @@ pub fn fails(command: &mut Command, words: &[&str]) -> Outcome {
 }
 
 /// More elements than are updated one by one.
-const MANY: [f64; 5000] = [1.5; 5000];
+static MANY: [f64; 5000] = [1.5; 5000];
 
 /// Meets, synchronises in every way, and leaves.
 #[test]
@@ -71,7 +71,7 @@ fn synchronise() {
     let mut found = [0u64];
     win.load(0, &mut found).expect("a load");
     assert_eq!(found, [u64::from((me + world.size() - 1) % world.size())]);
-    let mut many = [0.0; MANY.len()];
+    let mut many = vec![0.0; MANY.len()];
     win.load(8, &mut many).expect("a load");
     assert_eq!(many, MANY);
     win.free().expect("free");
