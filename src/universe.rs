@@ -8,7 +8,7 @@ use crate::prim::{
     Account, Awaited, AwaitedKind, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, step,
 };
 use crate::shm::{
-    AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, WriteRecords, is_forked,
+    AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, Stripes, WriteRecords, is_forked,
     notice_forks,
 };
 use std::panic::Location;
@@ -120,6 +120,7 @@ pub(crate) struct Context {
     /// Whether somebody may be left to ask what this rank was writing when it failed.
     records: bool,
     patience: Patience,
+    pub(crate) stripes: Stripes,
     slot: Placed<RankSlot>,
 }
 
@@ -135,6 +136,7 @@ impl Context {
             patience: Patience::new(member.ranks as usize, cores),
             job: Scope::of(&notice, []),
             records: notice.continues(),
+            stripes: Stripes::join(&segment, member.rank)?,
             notice,
             segment,
             slot,

@@ -54,6 +54,16 @@ pub const SITES: &[Site] = &[
     Site::NotifyPost,
     Site::WatchWaiter,
     Site::WatchPost,
+    Site::StripeAlone,
+    Site::StripeAnnounce,
+    Site::StripeLook,
+    Site::StripeWithdraw,
+    Site::StripeWithdrawn,
+    Site::StripeBarrier,
+    Site::StripeRung,
+    Site::StripeDrained,
+    Site::StripePost,
+    Site::StripePre,
     Site::ParkWaiter,
     Site::ParkWaker,
 ];
@@ -108,6 +118,11 @@ pub const FAULTS: &[Fault] = &[
     Fault::QueueUnrung,
     Fault::CountSplit,
     Fault::TicketSplit,
+    Fault::StripeLooksFirst,
+    Fault::StripeUnrung,
+    Fault::StripeNotEntered,
+    Fault::StripeNotDrained,
+    Fault::StripeDeadAnnounced,
 ];
 
 /// The models that should notice when `site` is left out: the names begin with one of these.
@@ -134,6 +149,16 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         }
         Site::NotifyPre | Site::NotifyPost => &["notify/there and back x"],
         Site::WatchWaiter | Site::WatchPost => &["watch/after flush, rank"],
+        Site::StripeAlone => &["stripes/alone, rank"],
+        Site::StripePost => &["stripes/the slow way x"],
+        Site::StripeAnnounce
+        | Site::StripeLook
+        | Site::StripeWithdraw
+        | Site::StripeWithdrawn
+        | Site::StripeBarrier
+        | Site::StripeRung
+        | Site::StripeDrained
+        | Site::StripePre => &["stripes/one against many, rank"],
         Site::ParkWaiter | Site::ParkWaker => PARKED_FENCES,
     }
 }
@@ -153,6 +178,10 @@ const FULL_BARRIERS: &[(Site, &[&str])] = &[
     (Site::UnlockAllPre, &["watch/after unlock_all, rank"]),
     (Site::CompletePre, &["watch/after complete, rank"]),
     (Site::FencePre, &["watch/before fence, rank"]),
+    (Site::StripeAlone, &["stripes/alone, rank"]),
+    (Site::StripeAnnounce, &["stripes/one against many, rank"]),
+    (Site::StripeWithdrawn, &["stripes/one against many, rank"]),
+    (Site::StripeBarrier, &["stripes/one against many, rank"]),
     (Site::ParkWaiter, PARKED_FENCES),
     (Site::ParkWaker, PARKED_FENCES),
 ];
@@ -206,6 +235,11 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::QueueUnrung => &["queue/with bells x2"],
         Fault::CountSplit => &["counter/two threads x"],
         Fault::TicketSplit => &["counter/tickets x"],
+        Fault::StripeLooksFirst | Fault::StripeUnrung | Fault::StripeNotDrained => {
+            &["stripes/one against many, rank"]
+        }
+        Fault::StripeNotEntered => &["stripes/both ways x"],
+        Fault::StripeDeadAnnounced => &["stripes/dies announced, rank"],
     }
 }
 

@@ -89,7 +89,7 @@ impl Comm {
         let context = self.context();
         let registry = registry(&context.segment)?;
         let wish = Wish { comm: self, call, registry, key, group, scope, at };
-        sync::gather(&registry.lock, REGISTRY_SITES, &wish, group.size(), &context.excluded())
+        sync::gather(&registry.lock.0, REGISTRY_SITES, &wish, group.size(), &context.excluded())
     }
 }
 

@@ -47,7 +47,7 @@ impl Room {
         members: &[u32],
     ) -> std::result::Result<(), AllocError> {
         let registry = registry(&context.segment)?;
-        registry.lock.run(REGISTRY_SITES, &context.excluded(), |_| {
+        registry.lock.0.run(REGISTRY_SITES, &context.excluded(), |_| {
             leave(context, &self.words, self.block, members.iter().copied())
         })?
     }

@@ -148,7 +148,12 @@ pub trait Element: Pod + sealed::Sealed {
     type Carrier: Carrier;
     /// The function of `op` on (target, origin) values; `None` where the standard defines none.
     #[doc(hidden)]
-    fn function(op: Op) -> Option<fn(Self, Self) -> Self>;
+    fn function(op: Op) -> Option<fn(Self, Self) -> Self> {
+        Self::operation(op).map(|operation| operation.one)
+    }
+    /// As [`Element::function`], with the loop over many values.
+    #[doc(hidden)]
+    fn operation(op: Op) -> Option<Operation<Self>>;
 }
 
 mod sealed {
@@ -167,14 +172,14 @@ macro_rules! elements {
             const DATATYPE: Datatype = Datatype::$datatype;
             const IS_INTEGER: bool = $integer;
             type Carrier = $carrier;
-            fn function(op: Op) -> Option<fn(Self, Self) -> Self> {
+            fn operation(op: Op) -> Option<Operation<Self>> {
                 $functions(op)
             }
         }
     )*};
 }
 
-use crate::op::functions::{complex, floating, integer, located};
+use crate::op::functions::{Operation, complex, floating, integer, located};
 
 elements! {
     i8 => I8, u8, true, integer;

@@ -1,28 +1,26 @@
-//! Accumulate, get_accumulate, fetch_and_op, compare_and_swap over one update routine.
+//! Accumulate, get_accumulate, fetch_and_op, compare_and_swap over one update routine ([`super::update`]).
 //!
 //! Every element is updated atomically against every other accumulate of the window, whatever
 //! mix of calls: an element of 1, 2, 4 or 8 bytes at an address aligned to its size
-//! by one atomic instruction, or a loop around one; any other element, and any in private memory,
+//! by one atomic instruction, or a loop around one, or, with many others, while nobody else is
+//! in its stripe ([`super::bulk`]); any other element, and any in private memory,
 //! under the target's accumulate exclusion. Which of the two depends on size and address alone, so
 //! two accumulates on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location,
 //! same predefined datatype).
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
-use super::target::{Target, are_apart};
+use super::target::are_apart;
+use super::update::{Update, update_native};
 use crate::call::Call;
 use crate::datatype::{Element, Integer};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::{Carrier, Op};
-use crate::prim::{Site, Step, step};
-use crate::shm::Recording;
-use crate::window::{Via, Win};
+use crate::window::Win;
 use bytemuck::must_cast;
-use std::ops::Range;
 
-/// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
-/// short ones out for its whole length.
-pub(super) const BATCH: usize = 512;
+/// Elements that an accumulate of the hot path has at most: more make its fixed costs small.
+const SHORT: usize = 64;
 
 impl Win {
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4): element by element, replaces the target's value by
@@ -51,6 +49,9 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
+        if self.accumulate_mapped(call, origin, op, target, disp).is_some() {
+            return Ok(());
+        }
         self.within(call, || {
             let function = self.function::<T>(call, op)?;
             let bytes = size_of_val(origin);
@@ -60,7 +61,11 @@ impl Win {
             self.check_apart(call, &target, disp, origin.as_ptr().cast(), bytes)?;
             self.note_operation();
             let update = Update { op, function, call, target };
-            self.update(&update, origin.len(), |i| origin[i], |_, _| ())
+            let n = origin.len();
+            self.recorded(&update, n, || {
+                let done = self.update_many(&update, n, origin, &mut [])?;
+                self.update(&update, done..n, |i| origin[i], |_, _| ())
+            })
         })
     }
 
@@ -121,11 +126,14 @@ impl Win {
         let buffers = [new, compare, &*result].map(std::ptr::from_ref);
         if let Some(at) = self.mapped_carrier::<T, 3>(target, disp, buffers) {
             let _call = self.enter(call);
-            self.note_operation();
             let (compare, new) = (must_cast(*compare), must_cast(*new));
             // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
-            *result = must_cast(unsafe { T::Carrier::compare_exchange(at, compare, new) });
-            return Ok(());
+            let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
+            if let Some(old) = self.announced(at.cast(), swap) {
+                self.note_operation();
+                *result = must_cast(old);
+                return Ok(());
+            }
         }
         self.within(call, || {
             let bytes = size_of::<T>();
@@ -136,6 +144,13 @@ impl Win {
                 self.check_apart(call, &target, disp, std::ptr::from_ref(buffer).cast(), bytes)?;
             }
             self.note_operation();
+            if let Some(at) = self.native::<T>(&target) {
+                let (compare, new) = (must_cast(*compare), must_cast(*new));
+                // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
+                let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
+                *result = must_cast(self.by_instructions(call, at.cast(), swap)?);
+                return Ok(());
+            }
             let recording = self.record(call, target.rank, target.start, bytes as u64);
             let updated = self.update_excluded(&target, call, 0..1, |_, old: T| {
                 *result = old;
@@ -144,6 +159,43 @@ impl Win {
             recording.end();
             updated
         })
+    }
+
+    /// The hot path of a short accumulate: an instruction, or a loop around one, for each element, if
+    /// nothing is wrong. `None` if nothing has been done.
+    #[inline(always)]
+    fn accumulate_mapped<T: Element>(
+        &self,
+        call: Call,
+        origin: &[T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Option<()> {
+        let bytes = size_of_val(origin);
+        let is_short = !origin.is_empty() && origin.len() <= SHORT;
+        // Several elements are recorded where somebody may be left to ask.
+        let is_recorded = origin.len() > 1 && self.context().records().is_some();
+        if !T::Carrier::IS_NATIVE || !is_short || is_recorded {
+            return None;
+        }
+        let at = self.mapped(target, disp, bytes, origin.as_ptr().cast())?;
+        let aligned = (at as usize).is_multiple_of(size_of::<T>());
+        if !aligned || bytes > self.rest_of_stripe(at) {
+            return None;
+        }
+        let function = T::function(op)?;
+        let _call = self.enter(call);
+        self.announced(at, || {
+            for (i, value) in origin.iter().enumerate() {
+                let at = at.cast::<T::Carrier>().wrapping_add(i);
+                // SAFETY: 1. and 2. `mapped` has found all elements, aligned; 3. by invariant 4 of
+                // `shm`.
+                unsafe { update_native(at, op, function, *value) };
+            }
+        })?;
+        self.note_operation();
+        Some(())
     }
 
     /// The hot path of `fetch_and_op`: one instruction, if the machine has it and nothing is
@@ -164,7 +216,8 @@ impl Win {
         let at = self.mapped_carrier::<T, 2>(target, disp, buffers)?;
         let _call = self.enter(Call::FetchAndOp);
         // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
-        let old = unsafe { T::Carrier::fetch_op(at, op, must_cast(*origin)) }?;
+        let fetch = || unsafe { T::Carrier::fetch_op(at, op, must_cast(*origin)) };
+        let old = self.announced(at.cast(), fetch)??;
         self.note_operation();
         Some(must_cast(old))
     }
@@ -215,148 +268,11 @@ impl Win {
             self.note_operation();
             let update = Update { op, function, call, target };
             let operand = |i: usize| if reads_origin { origin[i] } else { T::zeroed() };
-            self.update(&update, result.len(), operand, |i, old| result[i] = old)
+            let n = result.len();
+            self.recorded(&update, n, || {
+                let done = self.update_many(&update, n, origin, result)?;
+                self.update(&update, done..n, operand, |i, old| result[i] = old)
+            })
         })
     }
-
-    pub(super) fn function<T: Element>(&self, call: Call, op: Op) -> Result<fn(T, T) -> T> {
-        T::function(op).ok_or_else(|| {
-            let (op, datatype) = (op.name(), T::DATATYPE.name());
-            Error::Operation { at: self.place(call), op, datatype }
-        })
-    }
-
-    /// The address as a carrier, if the elements there are updated by instructions.
-    #[inline]
-    fn native<T: Element>(&self, target: &Target<'_>) -> Option<*mut T::Carrier> {
-        let aligned = (target.at as usize).is_multiple_of(size_of::<T>());
-        let native = T::Carrier::IS_NATIVE && aligned && target.via == Via::Mapped;
-        native.then_some(target.at.cast())
-    }
-
-    /// Updates `n` elements; `operand` gives the origin's values, `before` takes the target's.
-    #[inline]
-    fn update<T: Element>(
-        &self,
-        update: &Update<'_, T>,
-        n: usize,
-        operand: impl Fn(usize) -> T,
-        before: impl FnMut(usize, T),
-    ) -> Result<()> {
-        let Update { op, call, ref target, .. } = *update;
-        let native = self.native::<T>(target);
-        let recording = match op != Op::NoOp && (n > 1 || native.is_none()) {
-            true => self.record(call, target.rank, target.start, (n * size_of::<T>()) as u64),
-            // One instruction, or none that writes.
-            false => Recording::Nothing,
-        };
-        let updated = self.update_all(update, native, n, operand, before);
-        recording.end();
-        updated
-    }
-
-    /// [`Win::update`], by instructions where the target's elements are at `native`.
-    #[inline]
-    fn update_all<T: Element>(
-        &self,
-        update: &Update<'_, T>,
-        native: Option<*mut T::Carrier>,
-        n: usize,
-        operand: impl Fn(usize) -> T,
-        mut before: impl FnMut(usize, T),
-    ) -> Result<()> {
-        let Update { op, function, call, ref target } = *update;
-        let operand = |i: usize| {
-            pass_middle(i);
-            operand(i)
-        };
-        let Some(at) = native else {
-            for start in (0..n).step_by(BATCH) {
-                let batch = start..n.min(start + BATCH);
-                self.update_excluded(target, call, batch, |i, old| {
-                    before(i, old);
-                    function(old, operand(i))
-                })?;
-            }
-            return Ok(());
-        };
-        for i in 0..n {
-            // SAFETY: `native`, and `target` covers `n` elements.
-            before(i, unsafe { update_native(at.wrapping_add(i), op, function, operand(i)) });
-        }
-        Ok(())
-    }
-
-    /// Updates elements under the target's accumulate exclusion, in a copy of them; blocks while
-    /// it is held.
-    fn update_excluded<T: Element>(
-        &self,
-        target: &Target<'_>,
-        call: Call,
-        elements: Range<usize>,
-        mut step: impl FnMut(usize, T) -> T,
-    ) -> Result<()> {
-        let sites = (Site::AccumulatePost, Site::AccumulatePre);
-        let exclusion = &self.words_of(target.rank).accumulate;
-        // Not taken from the heap while others are kept out; of one element, not at all.
-        let (mut one, mut more) = ([T::zeroed()], Vec::new());
-        let values: &mut [T] = match elements.len() {
-            0..=1 => &mut one[..elements.len()],
-            n => {
-                more.resize(n, T::zeroed());
-                &mut more
-            }
-        };
-        let updated = exclusion.run(sites, &self.excluded(), || {
-            let (into, bytes) = (elements.start * size_of::<T>(), size_of_val(values));
-            // SAFETY: 1. `target` covers the elements, and `values` is as long. 2. `values` is new.
-            unsafe { self.read_from(call, target, into, values.as_mut_ptr().cast(), bytes) }?;
-            for (i, value) in elements.zip(&mut *values) {
-                *value = step(i, *value);
-            }
-            // SAFETY: as above.
-            unsafe { self.write_to(call, target, into, values.as_ptr().cast(), bytes) }
-        });
-        updated.map_err(|failed| self.job_failed(failed, call))?
-    }
-}
-
-/// Before element `i` of an accumulate: test builds pass the middle of a long one.
-#[inline(always)]
-pub(super) fn pass_middle(i: usize) {
-    if cfg!(feature = "test-hooks") && i == BATCH + BATCH / 2 {
-        step(Step::MidAccumulate);
-    }
-}
-
-/// Replaces the element at `at` by `op` of it and `value`, and returns what it was; `function` is
-/// that of `op`.
-///
-/// # Safety
-/// As [`Carrier::fetch_update`] of `T::Carrier`.
-#[inline(always)]
-pub(super) unsafe fn update_native<T: Element>(
-    at: *mut T::Carrier,
-    op: Op,
-    function: fn(T, T) -> T,
-    value: T,
-) -> T {
-    if T::IS_INTEGER || matches!(op, Op::Replace | Op::NoOp) {
-        // SAFETY: the caller's obligation.
-        let old = unsafe { T::Carrier::fetch_op(at, op, must_cast(value)) };
-        if let Some(old) = old {
-            return must_cast(old);
-        }
-    }
-    let apply = |old| must_cast(function(must_cast(old), value));
-    // SAFETY: the caller's obligation.
-    must_cast(unsafe { T::Carrier::fetch_update(at, apply) })
-}
-
-/// What [`Win::update`] does, and where.
-struct Update<'w, T> {
-    op: Op,
-    function: fn(T, T) -> T,
-    call: Call,
-    target: Target<'w>,
 }

@@ -4,10 +4,10 @@
 //! size allow one, and else under the exclusion, a batch of elements at a time.
 #![allow(unsafe_code, reason = "updates checked target memory, element by element")]
 
-use super::accumulate::{BATCH, pass_middle, update_native};
 use super::layout::{Layout, Located};
 use super::target::Target;
 use super::untyped::{Origin, OriginMut};
+use super::update::{BATCH, pass_middle, update_native};
 use crate::call::Call;
 use crate::datatype::{Datatype, Element, Entries, Visitor};
 use crate::error::Result;
@@ -251,9 +251,10 @@ impl<E: Element> Update<'_, E> {
     ) -> Result<()> {
         let origin = self.combine.origin.as_ref().map(|origin| origin.start);
         let result = self.combine.result.as_ref().map(|result| result.start);
+        let Combine { win, call, .. } = *self.combine;
         let mut pending = Vec::new();
         for i in 0..elements {
-            pass_middle(i as usize);
+            pass_middle(i as usize..i as usize + 1);
             let Some(at) = at.next() else { break };
             let at = self.target.at.wrapping_offset(at as isize);
             let value =
@@ -268,7 +269,8 @@ impl<E: Element> Update<'_, E> {
                     None => (Op::NoOp, E::zeroed()),
                 };
                 // SAFETY: 1. to 3. `is_native`; an entry of the target.
-                let old = unsafe { update_native(at.cast(), op, self.function, operand) };
+                let update = || unsafe { update_native(at.cast(), op, self.function, operand) };
+                let old = win.by_instructions(call, at, update)?;
                 if let Some(into) = into {
                     // SAFETY: an entry of the result.
                     unsafe { store(into, old) };

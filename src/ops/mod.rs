@@ -5,7 +5,8 @@
 //!
 //! 1. [`target`] turns (rank, displacement, count) into checked memory, and nothing else does.
 //! 2. [`transfer`] has put and get, the two directions of one copy.
-//! 3. [`accumulate`] has one update routine under all four accumulates.
+//! 3. [`accumulate`] has one update routine under all four accumulates, and [`bulk`] what keeps
+//!    single elements and many from each other.
 //! 4. [`request`] has the operations with requests, which are complete at once.
 //! 5. [`notify`] has operations that count themselves at their target.
 //! 6. [`scatter`] and [`combine`] are put and get, and the accumulates, of any [`layout`] on either
@@ -14,6 +15,7 @@
 //!    slices with a shape.
 
 mod accumulate;
+mod bulk;
 mod combine;
 mod layout;
 mod notify;
@@ -23,6 +25,7 @@ mod shaped;
 mod target;
 mod transfer;
 mod untyped;
+mod update;
 
 pub use layout::Layout;
 pub use request::Request;

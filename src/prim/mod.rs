@@ -25,6 +25,8 @@ pub mod model;
 #[cfg(loom)]
 use model as machine;
 #[cfg(not(loom))]
+mod membarrier;
+#[cfg(not(loom))]
 mod native;
 #[cfg(not(loom))]
 use native as machine;
@@ -33,6 +35,8 @@ pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord}
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
 pub use machine::{Contention, Patience, Word32, Word64, monotonic, planted};
+#[cfg(not(loom))]
+pub use membarrier::take_part;
 pub use order::in_program_order;
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site, Step};
@@ -56,6 +60,15 @@ pub fn mem_sync(site: Site) {
 pub fn mem_sync_beside(site: Site) {
     hooks::before(hooks::Event::MemSync(site));
     machine::mem_sync_beside(site);
+}
+
+/// A MEM_SYNC of this rank and, wherever it is in its program, of every other rank that takes part
+/// ([`take_part`]): what each has done before it is published to those who do something after it.
+/// `false` if the machine denies it; it is then one of this rank alone.
+#[cold]
+pub fn mem_sync_of_all(site: Site) -> bool {
+    hooks::before(hooks::Event::MemSync(site));
+    machine::mem_sync_of_all(site)
 }
 
 /// Marks the place of a PROC_SYNC for the recorder and for delay points; no code natively.

@@ -98,13 +98,26 @@ pub(super) fn mem_sync(site: Site) {
         // Nobody sleeps, and no window data may lean on the fences of parking.
         return;
     }
-    let full = (setting.full_barrier || parking) && !concerns(setting.mutant.weakened);
+    // Those that stand between a store and a load of another word. loom orders everything around
+    // two full barriers, so the sites beside them must be no more than they have to be.
+    let between = matches!(
+        site,
+        Site::StripeAlone | Site::StripeAnnounce | Site::StripeWithdrawn | Site::StripeBarrier
+    );
+    let full = setting.full_barrier || parking || between;
+    let full = full && !concerns(setting.mutant.weakened);
     fence(if full { SeqCst } else { AcqRel });
 }
 
 /// A model's read-modify-writes order nothing but themselves.
 pub(super) fn mem_sync_beside(site: Site) {
     mem_sync(site);
+}
+
+/// In a model every rank has its own full barriers.
+pub(super) fn mem_sync_of_all(site: Site) -> bool {
+    mem_sync(site);
+    true
 }
 
 /// A model has no clock.

@@ -1,7 +1,7 @@
 //! The machine: core atomics in shared memory, shared (non-private) futexes, real time.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is their room")]
 
-use super::{Fault, Site, wait::Step};
+use super::{Fault, Site, membarrier, wait::Step};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
 use crossbeam_utils::Backoff;
@@ -161,6 +161,22 @@ pub(super) fn mem_sync(site: Site) {
     match site {
         // `sleepers += 1` and every change of a parked-on word stand immediately before these two.
         Site::ParkWaiter | Site::ParkWaker => mem_sync_beside(site),
+        // Of the two that announce a lane, StripeBarrier is the other half: it is a full barrier
+        // in this rank too (`membarrier`). The next four order loads, or stores behind loads, which
+        // x86-64 does by itself (Intel SDM 3A, 9.2.2); of the last two, the first stands behind a
+        // locked instruction and the other before one.
+        Site::StripeAnnounce
+        | Site::StripeWithdrawn
+        | Site::StripeLook
+        | Site::StripeWithdraw
+        | Site::StripeRung
+        | Site::StripeDrained
+        | Site::StripePost
+        | Site::StripePre
+            if cfg!(target_arch = "x86_64") =>
+        {
+            compiler_fence(SeqCst)
+        }
         _ => fence(SeqCst),
     }
 }
@@ -175,6 +191,14 @@ pub(super) fn mem_sync_beside(_: Site) {
     } else {
         fence(SeqCst);
     }
+}
+
+/// The kernel's barrier of all ranks, or at least one of this rank.
+pub(super) fn mem_sync_of_all(site: Site) -> bool {
+    mem_sync(site);
+    let done = membarrier::of_all();
+    compiler_fence(SeqCst);
+    done
 }
 
 /// The time on CLOCK_MONOTONIC after that many more nanoseconds, less than a second.

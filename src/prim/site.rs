@@ -74,6 +74,26 @@ pub enum Site {
     WatchWaiter,
     /// `wait_until`, after the look that succeeded.
     WatchPost,
+    /// Stripes, before a rank's first announcement: it takes no part in the barriers of all ranks.
+    StripeAlone,
+    /// Stripes: between "I update one element" and the look whether anybody updates many.
+    StripeAnnounce,
+    /// Stripes: between that look and the update of one element.
+    StripeLook,
+    /// Stripes: between the update of one element and "I have".
+    StripeWithdraw,
+    /// Stripes: between "I have updated one element" and the look whether anybody waits for that.
+    StripeWithdrawn,
+    /// Stripes: between "I update many elements" and the look who updates one; of all ranks.
+    StripeBarrier,
+    /// Stripes: between a ring of the bell and the look who updates one element.
+    StripeRung,
+    /// Stripes: between the look that found nobody and the update of many elements.
+    StripeDrained,
+    /// Exclusion of a stripe, after the grant to a rank that updates one element.
+    StripePost,
+    /// Exclusion of a stripe, before the release.
+    StripePre,
     /// Parking: between "I am about to sleep" and the last look at the word.
     ParkWaiter,
     /// Parking: between the change of the word and "does anybody sleep?".
@@ -254,4 +274,14 @@ pub enum Fault {
     CountSplit,
     /// The word of an exact counter is read and written instead of added to.
     TicketSplit,
+    /// Who updates one element looks for a holder before it announces itself.
+    StripeLooksFirst,
+    /// Who has updated one element does not look whether a holder waits for that.
+    StripeUnrung,
+    /// Who updates many elements does not enter the exclusion of their stripes.
+    StripeNotEntered,
+    /// Who updates many elements does not wait for those who update one.
+    StripeNotDrained,
+    /// Who updates many elements waits for a dead rank that was updating one.
+    StripeDeadAnnounced,
 }

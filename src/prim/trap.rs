@@ -26,7 +26,8 @@ events! {
         UnlockAllPre Flush FlushAll FlushLocal FlushLocalAll WinSync CollectivePre
         CollectivePost AccumulatePost AccumulatePre HeapPost HeapPre NoticePre Alarm LookPost
         LookPre AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter
-        WatchPost ParkWaiter ParkWaker;
+        WatchPost StripeAlone StripeAnnounce StripeLook StripeWithdraw StripeWithdrawn StripeBarrier
+        StripeRung StripeDrained StripePost StripePre ParkWaiter ParkWaker;
     ProcSync(ProcSync):
         FenceArrive FencePass Post Start Complete Wait LockGranted LockReleased CollectiveArrive
         CollectivePass;

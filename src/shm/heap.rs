@@ -23,7 +23,7 @@ use super::segment::Segment;
 use super::size_class::{FIRST, SECOND, class, round_to_class};
 use crate::error::{Error, Result};
 use crate::prim::{Site, Step, Waiter, Word64, step};
-use crate::sync::{Found, RobustExclusion};
+use crate::sync::{Found, Line, RobustExclusion};
 
 const FREE: u64 = 0;
 const USED: u64 = 1;
@@ -33,7 +33,7 @@ const LARGE: u64 = 1 << 20;
 /// The allocator's own words.
 #[repr(C)]
 pub(crate) struct HeapWords {
-    lock: RobustExclusion,
+    lock: Line<RobustExclusion>,
     /// Bit f: some class `[f][_]` has a free block.
     first: Word64,
     /// Bit s of word f: class `[f][s]` has a free block.
@@ -130,7 +130,7 @@ impl<'a> Heap<'a> {
         let sites = (Site::HeapPost, Site::HeapPre);
         let granules = bytes.div_ceil(GRANULE).max(1) + 1;
         let words = self.words()?;
-        let block = words.lock.run(sites, waiter, |found| {
+        let block = words.lock.0.run(sites, waiter, |found| {
             self.mend(found)?;
             self.take(granules)
         })??;
@@ -145,7 +145,7 @@ impl<'a> Heap<'a> {
     ) -> std::result::Result<(), AllocError> {
         let sites = (Site::HeapPost, Site::HeapPre);
         let at = (offset / GRANULE).checked_sub(1).ok_or(Error::Damaged { what: "block" })?;
-        self.words()?.lock.run(sites, waiter, |found| {
+        self.words()?.lock.0.run(sites, waiter, |found| {
             self.mend(found)?;
             self.give_back(at)
         })??;

@@ -86,7 +86,7 @@ fn what_a_rank_that_fails_inside_leaves_is_mended() {
     }
     let words = heap.words().unwrap();
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        words.lock.run((Site::HeapPost, Site::HeapPre), &rank(1), |found| {
+        words.lock.0.run((Site::HeapPost, Site::HeapPre), &rank(1), |found| {
             assert_eq!(found, Found::Whole);
             // Freed, but not yet joined with its neighbours; and everything but invariant 4 is lost.
             let middle = heap.block(blocks[2] / GRANULE - 1).unwrap();

@@ -3,7 +3,9 @@
 use super::room::{RegistryWords, RoomWords};
 use super::segment::Header;
 use super::slot::RankSlot;
+use super::stripes::StripeWords;
 use crate::prim::{CachePadded, ParkWord};
+use crate::sync::stripes::RankLanes;
 
 /// Bytes that one rank can stage for a collective at a time; each rank of a communicator has two
 /// such buffers.
@@ -12,6 +14,9 @@ pub(crate) const STAGE_BYTES: u64 = 4096;
 pub(crate) const SIGNALS: u64 = 16;
 /// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
 pub(crate) const GRANULE: u64 = 128;
+/// Binary logarithm of the bytes of a stripe: 64 KiB, so that updates of many elements in different
+/// parts of a window seldom meet, and few stripes are entered for a large one.
+pub(crate) const STRIPE_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
 pub(crate) const VERSION: u32 = 3;
 
@@ -25,6 +30,9 @@ pub(crate) struct Layout {
     /// The world's room; its staging buffers follow at `stages`.
     pub(crate) world: u64,
     pub(crate) signals: u64,
+    /// What each rank announces of its updates.
+    pub(crate) lanes: u64,
+    pub(crate) stripes: u64,
     pub(crate) stages: u64,
     pub(crate) heap: u64,
     /// Where the allocator's arena begins; it ends with the segment.
@@ -70,10 +78,12 @@ impl Layout {
         let registry = place(of(size_of::<RegistryWords>()), GRANULE);
         let world = place(of(size_of::<RoomWords>()), GRANULE);
         let signals = place(SIGNALS * of(size_of::<CachePadded<ParkWord>>()), GRANULE);
+        let lanes = place(n * of(size_of::<RankLanes>()), GRANULE);
+        let stripes = place(of(size_of::<StripeWords>()), GRANULE);
         let stages = place(n * 2 * STAGE_BYTES, GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let arena = place(0, page);
-        Layout { ranks, slots, registry, world, signals, stages, heap, arena }
+        Layout { ranks, slots, registry, world, signals, lanes, stripes, stages, heap, arena }
     }
 
     /// The smallest segment that holds the fixed part and a little of the arena.
@@ -83,12 +93,14 @@ impl Layout {
 
     /// What lies where, by name: for tests that damage it.
     #[cfg(feature = "test-hooks")]
-    pub(crate) fn regions(&self) -> [(&'static str, u64, u64); 7] {
+    pub(crate) fn regions(&self) -> [(&'static str, u64, u64); 9] {
         [
             ("header", 0, self.slots),
             ("status of the ranks", self.slots, self.registry),
             ("registry", self.registry, self.world),
             ("the world's room", self.world, self.signals),
+            ("lanes", self.lanes, self.stripes),
+            ("stripes", self.stripes, self.stages),
             ("staging buffers", self.stages, self.heap),
             ("allocator", self.heap, self.arena),
             ("blocks", self.arena, u64::MAX),
@@ -104,6 +116,9 @@ impl Layout {
             self.registry,
             self.world,
             self.signals,
+            self.lanes,
+            self.stripes,
+            u64::from(STRIPE_SHIFT),
             self.stages,
             self.heap,
             self.arena,
@@ -163,6 +178,8 @@ mod tests {
                 layout.registry,
                 layout.world,
                 layout.signals,
+                layout.lanes,
+                layout.stripes,
                 layout.stages,
                 layout.heap,
                 layout.arena,

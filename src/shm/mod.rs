@@ -27,6 +27,7 @@ mod size_class;
 mod slot;
 mod span;
 mod strip;
+mod stripes;
 
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use copy::{copy, copy_past, is_one_store};
@@ -44,3 +45,4 @@ pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
 pub(crate) use slot::{RankSlot, WindowHeader};
 pub(crate) use span::{Span, range_at};
 pub(crate) use strip::{Lane, Strip, copy_strip_past};
+pub(crate) use stripes::Stripes;

@@ -19,8 +19,9 @@ static FORKED: OnceLock<()> = OnceLock::new();
 pub(crate) fn notice_forks() -> Result<()> {
     extern "C" fn in_child() {
         let _ = FORKED.set(());
+        super::stripes::forget_lane();
     }
-    // SAFETY: the handler stores a word, and neither allocates nor takes a lock, so that it may
+    // SAFETY: the handler stores two words, and neither allocates nor takes a lock, so that it may
     // run in the child of a process with threads.
     match unsafe { nix::libc::pthread_atfork(None, None, Some(in_child)) } {
         0 => Ok(()),

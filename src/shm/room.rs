@@ -2,7 +2,7 @@
 //! find each other who have no communicator in common yet.
 
 use crate::prim::{Word32, Word64};
-use crate::sync::{BarrierWords, Gathering, MAX_RANKS, RobustExclusion};
+use crate::sync::{BarrierWords, Gathering, Line, MAX_RANKS, RobustExclusion};
 
 /// Where the members of a communicator meet: the head of its block. The staging buffers follow.
 ///
@@ -28,7 +28,7 @@ pub(crate) struct RoomWords {
 #[repr(C, align(128))]
 pub(crate) struct RegistryWords {
     /// What a rank changes inside is whole after each of its stores: there is nothing to mend.
-    pub(crate) lock: RobustExclusion,
+    pub(crate) lock: Line<RobustExclusion>,
     /// The block of the first room whose members have not all come, or zero.
     pub(crate) first: Word64,
     /// Failures noted so far.

@@ -59,6 +59,10 @@ unsafe impl Shared for PostSlot {}
 // SAFETY: as above; a counter is a word with a line to itself.
 unsafe impl Shared for crate::sync::notify::NotifyCounter {}
 // SAFETY: as above.
+unsafe impl Shared for crate::sync::stripes::RankLanes {}
+// SAFETY: as above.
+unsafe impl Shared for super::stripes::StripeWords {}
+// SAFETY: as above.
 unsafe impl Shared for super::notice::Notice {}
 
 /// A mapping with checked views.
@@ -285,6 +289,11 @@ impl Segment {
     pub(crate) fn offset_of(&self, address: *const u8, bytes: u64) -> Option<u64> {
         let offset = (address as u64).checked_sub(self.mapping.map.as_ptr() as u64)?;
         self.mapping.at(offset, bytes).map(|_| offset)
+    }
+
+    /// Where it begins in this process.
+    pub(crate) fn base(&self) -> *const u8 {
+        self.mapping.map.as_ptr()
     }
 
     /// Tells the kernel how this process will use `bytes` bytes at `offset`; whether it listens.

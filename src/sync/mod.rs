@@ -13,6 +13,7 @@ mod passive;
 mod pscw;
 pub mod queue;
 mod robust;
+pub mod stripes;
 pub mod watch;
 
 use crate::prim::{CachePadded, Word32};

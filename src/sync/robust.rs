@@ -1,11 +1,10 @@
 //! Mutual exclusion that outlives its holder: for what every rank of a job needs as long as the job
-//! goes on, the allocator and the registry of communicators.
+//! goes on, the allocator, the registry of communicators, and the stripes of the memory.
 //!
 //! The word holds who is inside. Where that rank has failed, the next one takes its place, and is
 //! told so, because what the dead rank was changing may be half changed. Not fair: what is done
 //! inside is short, and a rank that waits is waiting for one that is at work or dead.
 
-use super::Line;
 use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, mem_sync_beside, planted};
 
 /// An exclusion between the ranks of a job. Zero bytes are its initial state: nobody is inside.
@@ -13,7 +12,7 @@ use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, mem_sync_beside, pla
 #[derive(Default)]
 pub struct RobustExclusion {
     /// The rank inside plus one, or zero.
-    holder: Line<ParkWord>,
+    holder: ParkWord,
 }
 
 /// In what state a rank finds what the exclusion guards.
@@ -35,8 +34,7 @@ impl RobustExclusion {
         waiter: &Waiter<'_>,
         f: impl FnOnce(Found) -> R,
     ) -> Result<R, JobFailed> {
-        let found = self.enter(waiter)?;
-        let inside = Inside { holder: &self.holder.0, before_release: sites.1 };
+        let (found, inside) = self.enter(waiter, sites.1)?;
         // Observes what earlier ranks inside wrote: pairs with `before_release` of each of them, and
         // with NoticePre for one that failed. Fails without it: models/robust.rs, by
         // loom_tests/tests/mutants.rs.
@@ -46,8 +44,24 @@ impl RobustExclusion {
         Ok(result)
     }
 
-    fn enter(&self, waiter: &Waiter<'_>) -> Result<Found, JobFailed> {
-        let word = &self.holder.0;
+    /// The rank inside plus one, or zero.
+    #[inline(always)]
+    pub(super) fn holder(&self) -> u32 {
+        self.holder.load()
+    }
+
+    /// Enters, until what is returned is dropped; the MEM_SYNC after the grant is the caller's.
+    pub(super) fn enter(
+        &self,
+        waiter: &Waiter<'_>,
+        before_release: Site,
+    ) -> Result<(Found, Inside<'_>), JobFailed> {
+        let found = self.become_holder(waiter)?;
+        Ok((found, Inside { holder: &self.holder, before_release }))
+    }
+
+    fn become_holder(&self, waiter: &Waiter<'_>) -> Result<Found, JobFailed> {
+        let word = &self.holder;
         let has_failed = |holder: u32| {
             holder != 0 && waiter.failed.has_failed(holder - 1) && !planted(Fault::OrphanForever)
         };
@@ -65,7 +79,7 @@ impl RobustExclusion {
 }
 
 /// Leaves when dropped.
-struct Inside<'a> {
+pub(super) struct Inside<'a> {
     holder: &'a ParkWord,
     before_release: Site,
 }

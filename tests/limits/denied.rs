@@ -21,8 +21,9 @@ const CALLS: &[(&str, libc::c_long, Then)] = &[
     // Children are waited for by SIGCHLD.
     ("pidfd_open", libc::SYS_pidfd_open, Then::Runs),
     ("pidfd_send_signal", libc::SYS_pidfd_send_signal, Then::Runs),
-    // Not used: a fence is an instruction, and a rank waits for one word.
+    // Accumulates of many elements go one by one.
     ("membarrier", libc::SYS_membarrier, Then::Runs),
+    // Not used: a rank waits for one word.
     ("futex_waitv", libc::SYS_futex_waitv, Then::Runs),
     // Not used by what is tested here: hints.
     ("mbind", libc::SYS_mbind, Then::Runs),

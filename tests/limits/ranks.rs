@@ -47,6 +47,9 @@ pub fn fails(command: &mut Command, words: &[&str]) -> Outcome {
     outcome
 }
 
+/// More elements than are updated one by one.
+static MANY: [f64; 5000] = [1.5; 5000];
+
 /// Meets, synchronises in every way, and leaves.
 #[test]
 #[ignore = "a program"]
@@ -54,17 +57,23 @@ fn synchronise() {
     let Some(universe) = job() else { return };
     let world = universe.world();
     let (me, next) = (world.rank(), Rank((world.rank() + 1) % world.size()));
-    let win = WindowOptions::new().allocate_bytes(world, 64, 8).expect("a small window");
+    let win = WindowOptions::new().allocate_bytes(world, 64 + 8 * MANY.len() as u64, 8);
+    let win = win.expect("a small window");
     win.fence(FenceAssert::NONE).expect("a fence");
     win.put(&[u64::from(me)], next, 0).expect("a put");
     win.fence(FenceAssert::NOSUCCEED).expect("a fence");
     win.lock(LockType::Exclusive, next, LockAssert::NONE).expect("a lock");
     win.accumulate(&[1.5f64, 2.5], Op::Sum, next, 1).expect("an accumulate");
+    // Many elements: a vectorised loop, where the barriers of all ranks are not denied.
+    win.accumulate(&MANY, Op::Sum, next, 8).expect("an accumulate of many");
     win.unlock(next).expect("an unlock");
     world.barrier().expect("a barrier");
     let mut found = [0u64];
     win.load(0, &mut found).expect("a load");
     assert_eq!(found, [u64::from((me + world.size() - 1) % world.size())]);
+    let mut many = vec![0.0; MANY.len()];
+    win.load(8, &mut many).expect("a load");
+    assert_eq!(many, MANY);
     win.free().expect("free");
 }
 

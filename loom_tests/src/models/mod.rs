@@ -20,6 +20,7 @@ mod parking;
 mod pscw;
 mod queue;
 mod robust;
+mod stripes;
 mod watch;
 
 pub use accumulate::models as accumulate;
@@ -39,6 +40,7 @@ pub use parking::models as parking;
 pub use pscw::models as pscw;
 pub use queue::models as queue;
 pub use robust::models as robust;
+pub use stripes::models as stripes;
 pub use watch::models as watch;
 
 pub use collective::one_buffer_only;
@@ -48,7 +50,8 @@ use crate::explore::Model;
 
 /// The table of all models.
 pub fn all() -> Vec<Model> {
-    let epochs = [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate()];
+    let epochs =
+        [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate(), stripes()];
     let waits = [watch(), notify(), mutex(), queue(), counter(), directory(), parking()];
     let failures = [failure(), agreement(), robust(), gather()];
     [epochs.concat(), waits.concat(), failures.concat()].concat()

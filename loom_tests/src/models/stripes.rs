@@ -1,0 +1,223 @@
+//! Updates of one element against updates of many.
+
+use crate::explore::{BOUND_1, BOUND_2, BOUND_3, EXHAUSTIVE, Model};
+use crate::prim::{FailedWord, Failure, Site, Waiter, Word32, mem_sync};
+use crate::sync::RobustExclusion;
+use crate::sync::stripes::{Common, RankLanes, Stripe, announce, exclusively, slowly};
+use crate::world::{Data, Job, each, run};
+
+/// The models of this protocol.
+pub fn models() -> Vec<Model> {
+    let mut models = Vec::new();
+    for rank in 0..2 {
+        let plain = move |name: &str, program: fn(usize, usize)| {
+            let name = format!("{name}, rank {rank}");
+            let model = Model::new("stripes", &name, 2, move |n| program(n, rank));
+            model.within(BOUND_3, EXHAUSTIVE)
+        };
+        let one = plain("one against many", one_against_many);
+        models.extend([one.clone(), one.parked()]);
+        models.push(plain("alone", alone));
+        let dead = plain("dies announced", dies_announced);
+        models.extend([dead.clone(), dead.parked()]);
+        models.push(plain("dies as the holder", dies_inside));
+    }
+    let model = |name: &str, ranks, program: fn(usize)| Model::new("stripes", name, ranks, program);
+    models.push(model("both ways", 2, both_ways).within(BOUND_2, BOUND_3));
+    models.push(model("two stripes", 2, two_stripes).within(BOUND_2, BOUND_3));
+    models.push(model("the slow way", 2, the_slow_way));
+    models.push(model("two ones and many", 3, mixed).within(BOUND_2, BOUND_3));
+    models.push(model("two ones and many", 3, mixed).within(BOUND_1, BOUND_2).parked());
+    models
+}
+
+#[derive(Default)]
+struct World {
+    job: Job,
+    dead: FailedWord,
+    slots: [RobustExclusion; 2],
+    ranks: Vec<RankLanes>,
+    common: Common,
+    /// One element of each stripe.
+    elements: [Data; 2],
+    /// An element that several ranks update by instructions.
+    shared: Word32,
+}
+
+fn world(ranks: usize) -> impl FnOnce() -> World {
+    move || World { ranks: each(ranks), ..World::default() }
+}
+
+/// The failure of a rank ends no wait here: the others go on.
+struct GoesOn<'a>(&'a FailedWord);
+
+impl Failure for GoesOn<'_> {
+    fn word(&self) -> &FailedWord {
+        self.0
+    }
+    fn is_set(&self) -> bool {
+        false
+    }
+    fn has_failed(&self, rank: u32) -> bool {
+        Failure::has_failed(self.0, rank)
+    }
+}
+
+impl World {
+    fn stripe(&self, number: usize) -> Stripe<'_> {
+        Stripe { number: number as u32, slot: &self.slots[number], ranks: &self.ranks }
+    }
+
+    /// Rank `me` updates one element of a stripe.
+    fn one(&self, me: usize, stripe: usize, update: impl Fn()) {
+        let failed = GoesOn(&self.dead);
+        let waiter = Waiter { rank: me as u32, failed: &failed, ..self.job.waiter() };
+        let lane = self.ranks[me].lane(0).expect("a rank has lanes");
+        match announce(lane, self.stripe(stripe)) {
+            Some(announced) => {
+                update();
+                announced.withdraw();
+            }
+            None => assert!(slowly(self.stripe(stripe), &waiter, update).is_ok()),
+        }
+    }
+
+    /// Rank `me` updates many elements of these stripes; whether it has.
+    fn many(&self, me: usize, stripes: std::ops::Range<usize>, update: impl Fn()) -> bool {
+        let failed = GoesOn(&self.dead);
+        let waiter = Waiter { rank: me as u32, failed: &failed, ..self.job.waiter() };
+        let first = stripes.start as u32;
+        let slots = &self.slots[stripes];
+        let done = exclusively(slots, first, &self.ranks, &self.common, &waiter, update);
+        assert!(done.is_ok(), "a wait ended although the job has not failed");
+        matches!(done, Ok(Some(())))
+    }
+
+    fn add(&self, stripe: usize) {
+        let element = &self.elements[stripe];
+        element.set(element.get() + 1);
+    }
+
+    /// An update of many is a load and a store.
+    fn add_plainly(&self) {
+        self.shared.store(self.shared.load() + 1);
+    }
+
+    fn add_by_an_instruction(&self) {
+        self.shared.fetch_add(1);
+    }
+}
+
+/// One rank updates an element, the other updates many. loom sees whether they meet.
+fn one_against_many(ranks: usize, many: usize) {
+    let w = run(ranks, world(ranks), move |w, me| {
+        // The lane that matters is the last one looked at, so that no later look's fence hides that
+        // the one behind it is missing.
+        if me == many {
+            assert!(w.many(0, 0..1, || w.add(0)));
+        } else {
+            w.one(1, 0, || w.add(0));
+        }
+    });
+    assert_eq!(w.elements[0].get(), 2, "an update is lost");
+}
+
+/// Each rank updates many, and then one element, in a stripe that both use.
+fn both_ways(ranks: usize) {
+    let w = run(ranks, world(ranks), move |w, me| {
+        assert!(w.many(me, 0..1, || w.add_plainly()));
+        w.one(me, 0, || w.add_by_an_instruction());
+    });
+    assert_eq!(w.shared.load(), 4, "an update is lost");
+}
+
+/// Updates of many elements that have one stripe of two in common.
+fn two_stripes(ranks: usize) {
+    let w = run(ranks, world(ranks), move |w, me| {
+        let stripes = if me == 0 { 0..2 } else { 1..2 };
+        assert!(w.many(me, stripes, || {
+            w.add(1);
+            if me == 0 {
+                w.add(0);
+            }
+        }));
+        w.one(me, me, || w.add_by_an_instruction());
+    });
+    assert_eq!([w.elements[0].get(), w.elements[1].get()], [1, 2], "an update is lost");
+}
+
+/// Every rank goes the slow way, as those do that have found a holder.
+fn the_slow_way(ranks: usize) {
+    let w = run(ranks, world(ranks), move |w, me| {
+        let failed = GoesOn(&w.dead);
+        let waiter = Waiter { rank: me as u32, failed: &failed, ..w.job.waiter() };
+        assert!(slowly(w.stripe(0), &waiter, || w.add(0)).is_ok());
+    });
+    assert_eq!(w.elements[0].get(), ranks as u32, "an update is lost");
+}
+
+/// Two ranks update one element by instructions, another updates many.
+fn mixed(ranks: usize) {
+    let w = run(ranks, world(ranks), move |w, me| {
+        if me == 0 {
+            assert!(w.many(me, 0..1, || w.add_plainly()));
+        } else {
+            w.one(me, 0, || w.add_by_an_instruction());
+        }
+    });
+    assert_eq!(w.shared.load(), ranks as u32, "an update is lost");
+}
+
+/// A rank takes no part in barriers of all ranks: it announces itself without one. The other
+/// updates many, unless it knows.
+fn alone(ranks: usize, alone: usize) {
+    run(ranks, world(ranks), move |w, me| {
+        if me == alone {
+            w.common.opt_out();
+            if w.stripe(0).is_free() {
+                mem_sync(Site::StripeLook);
+                w.add(0);
+            }
+        } else {
+            w.many(me, 0..1, || w.add(0));
+        }
+    });
+}
+
+/// A rank fails while it is announced.
+fn dies_announced(ranks: usize, victim: usize) {
+    run(ranks, world(ranks), move |w, me| {
+        if me == victim {
+            let lane = w.ranks[me].lane(0).expect("a rank has lanes");
+            if announce(lane, w.stripe(0)).is_some() {
+                w.add(0);
+            }
+            mem_sync(Site::NoticePre);
+            w.dead.set(me as u32 + 1);
+        } else {
+            assert!(w.many(me, 0..1, || w.add(0)));
+        }
+    });
+}
+
+/// A rank fails while it updates many elements.
+fn dies_inside(ranks: usize, victim: usize) {
+    run(ranks, world(ranks), move |w, me| {
+        if me == victim {
+            let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                w.many(me, 0..1, || {
+                    w.add(0);
+                    std::panic::resume_unwind(Box::new(Stopped));
+                })
+            }));
+            assert!(stopped.is_err_and(|why| why.is::<Stopped>()));
+            mem_sync(Site::NoticePre);
+            w.dead.set(me as u32 + 1);
+        } else {
+            w.one(me, 0, || w.add(0));
+        }
+    });
+}
+
+/// What a rank stops by that stops inside: as a process that is killed, it does not leave.
+struct Stopped;
