@@ -10,6 +10,8 @@
 #define SAMPLE 300e3
 #define MOST_REPETITIONS (1u << 22)
 #define MOST_ROUNDS 128
+/* So many times as long as a sample should take. */
+#define FAR_TOO_LONG 8.0
 
 double now(void) {
     struct timespec time;
@@ -56,10 +58,15 @@ static double sample(enum who who, const struct bench *one, uint32_t times) {
     return now() - started;
 }
 
+/* How long a sample should take, in nanoseconds. */
+static double sample_time(const struct bench *one) {
+    return SAMPLE * (one->longer ? one->longer : 1);
+}
+
 /* Finds how many repetitions fill the time of a sample; the same number on all ranks. */
 static uint32_t calibrate(enum who who, const struct bench *one) {
     uint32_t times = 2;
-    double target = SAMPLE * (one->longer ? one->longer : 1);
+    double target = sample_time(one);
     for (;;) {
         double took = INFINITY;
         /* A disturbance does not make a sample long enough: only what is long each time is. */
@@ -73,6 +80,13 @@ static uint32_t calibrate(enum who who, const struct bench *one) {
         double factor = target / (took < 1.0 ? 1.0 : took);
         times *= factor < 2.0 ? 2.0 : factor > 10.0 ? 10.0 : factor;
     }
+}
+
+/* How often to repeat from now on: less, if the sample has taken far too long. */
+static uint32_t shorten(enum who who, const struct bench *one, double took, uint32_t times) {
+    double longer = agree(who, took / sample_time(one));
+    double fewer = times / longer;
+    return longer < FAR_TOO_LONG ? times : fewer < 2.0 ? 2 : fewer;
 }
 
 void measure(enum who who, struct bench *cases, int count) {
@@ -91,7 +105,9 @@ void measure(enum who who, struct bench *cases, int count) {
     int round = 0;
     while (kept && round < plan.rounds && round < MOST_ROUNDS) {
         for (int i = 0; i < kept; i++) {
-            samples[i][round] = sample(who, &cases[i], times[i]) / times[i];
+            double took = sample(who, &cases[i], times[i]);
+            samples[i][round] = took / times[i];
+            times[i] = shorten(who, &cases[i], took, times[i]);
         }
         round++;
         if (agree(who, now() - started > plan.budget) != 0.0) {

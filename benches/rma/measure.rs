@@ -10,6 +10,8 @@ pub const MARK: &str = "@rma";
 /// The same for a line of sizes in bytes.
 pub const MARK_SIZE: &str = "@size";
 const MOST_REPETITIONS: u32 = 1 << 22;
+/// So many times as long as a sample should take.
+const FAR_TOO_LONG: u64 = 8;
 
 /// How long to measure.
 pub struct Plan {
@@ -64,9 +66,23 @@ impl<'a> Case<'a> {
         started.elapsed().as_nanos() as f64
     }
 
+    /// How long a sample should take, in nanoseconds.
+    fn wanted(&self, plan: &Plan) -> f64 {
+        (plan.sample * self.longer).as_nanos() as f64
+    }
+
+    /// Repeats less from now on, if the sample has taken far too long: what was fast when it was
+    /// calibrated may be slow beside another load.
+    fn shorten(&mut self, together: Option<&Comm>, sample: f64, plan: &Plan) {
+        let times = agree(together, (sample / self.wanted(plan)) as u64);
+        if times >= FAR_TOO_LONG {
+            self.repeat = (u64::from(self.repeat) / times).max(2) as u32;
+        }
+    }
+
     /// Finds how many repetitions fill the time of a sample; the same number on all ranks.
     fn calibrate(&mut self, together: Option<&Comm>, plan: &Plan) {
-        let wanted = (plan.sample * self.longer).as_nanos() as f64;
+        let wanted = self.wanted(plan);
         loop {
             let mut took = f64::INFINITY;
             // A disturbance does not make a sample long enough: only what is long each time is.
@@ -114,6 +130,7 @@ pub fn measure(together: Option<&Comm>, ranks: u32, mut cases: Vec<Case<'_>>, op
         for case in &mut cases {
             let sample = case.sample(together);
             case.samples.push(sample / f64::from(case.repeat));
+            case.shorten(together, sample, &plan);
         }
         if agree(together, u64::from(started.elapsed() > plan.budget)) != 0 {
             break;

@@ -14,8 +14,10 @@ use std::time::Duration;
 pub const CHECK: &str = "check: ";
 /// Samples of each case in one round.
 const SAMPLES: u32 = 15;
-/// No further sample of a group of cases is taken after this time.
-const BUDGET: Duration = Duration::from_millis(800);
+/// No further sample of a group of cases is taken after this time, in milliseconds.
+fn budget(options: &Options) -> String {
+    if options.quick { "300".into() } else { "800".into() }
+}
 
 /// This library in the numbering of [`KINDS`].
 const OURS: usize = KINDS.len();
@@ -109,7 +111,7 @@ pub fn run(peers: &[Option<Peer>], options: &Options) -> Found {
 fn own((suite, ranks): Job, options: &Options) -> (Vec<Row>, Option<String>) {
     let mut command = driver::command(suite, ranks);
     command.args(["--rounds", &SAMPLES.to_string()]);
-    command.args(["--budget", &BUDGET.as_millis().to_string()]);
+    command.args(["--budget", &budget(options)]);
     let failed = |problem| format!("onesided, {} with {ranks} ranks: {problem}", suite.name());
     match driver::job(command, options) {
         Ok(ended) => {
@@ -145,7 +147,7 @@ fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Op
         suite.name(),
         u8::from(options.quick).to_string(),
         SAMPLES.to_string(),
-        BUDGET.as_millis().to_string(),
+        budget(options),
         // Behind the limit, so that a rank that is left over says nothing.
         (limit.as_secs() + 10).to_string(),
         options.text().unwrap_or_default().to_owned(),
