@@ -63,7 +63,7 @@ pub fn mem_sync_beside(site: Site) {
 }
 
 /// A MEM_SYNC of this rank and, wherever it is in its program, of every other rank that takes part
-/// ([`take_part`]): what each has done before it is published to those who do something after it.
+/// (`take_part`): what each has done before it is published to those who do something after it.
 /// `false` if the machine denies it; it is then one of this rank alone.
 #[cold]
 pub fn mem_sync_of_all(site: Site) -> bool {
