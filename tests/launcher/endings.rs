@@ -1,7 +1,9 @@
 //! How jobs end, and that nothing is left of them.
 
 use crate::harness::{Process, Started, eventually, finish, no_litter, rmarun, run, shell};
+use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::io::BufRead;
 use std::path::Path;
@@ -107,6 +109,41 @@ fn no_rank_outlives_both_halves_of_the_launcher() {
         started.signal(Signal::SIGKILL);
         // Perhaps the guard's death has reached it already.
         let _ = kill(supervisor, Signal::SIGKILL);
+        ranks.iter().for_each(Process::await_end);
+        drop(started);
+        no_litter();
+    }
+}
+
+/// A debugger: traces what it starts, and passes every signal on.
+#[test]
+#[ignore = "a program"]
+fn debugger() {
+    let mut debugged = std::process::Command::new("sh").args(["-c", STAY]).spawn().unwrap();
+    let process = Pid::from_raw(debugged.id() as i32);
+    ptrace::seize(process, ptrace::Options::empty()).unwrap();
+    while let Ok(status) = waitpid(process, None) {
+        match status {
+            WaitStatus::Stopped(process, signal) => ptrace::cont(process, signal).unwrap(),
+            WaitStatus::PtraceEvent(process, ..) => ptrace::cont(process, None).unwrap(),
+            _ => break,
+        }
+    }
+    let _ = debugged.wait();
+}
+
+#[test]
+fn no_rank_under_a_debugger_outlives_a_launcher_that_ends() {
+    let own = std::env::current_exe().unwrap();
+    let program = [own.to_str().unwrap(), "--exact", "endings::debugger", "--ignored"];
+    for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+        let mut started =
+            Started::new(rmarun(&[&["-n", "2"], &program[..], &["--nocapture"]].concat()));
+        // The test framework of the debuggers writes lines of its own, and begins some.
+        let number = |line: String| line.split_whitespace().last()?.parse().ok();
+        let numbers = std::iter::from_fn(|| Some(started.line())).filter_map(number);
+        let ranks: Vec<Process> = numbers.take(2).map(Process::new).collect();
+        started.signal(signal);
         ranks.iter().for_each(Process::await_end);
         drop(started);
         no_litter();
