@@ -1,0 +1,131 @@
+//! What is counted: rank 0 works on the last rank, which is itself in a job of one.
+
+use crate::callgrind::{ONCE, path};
+use onesided::{
+    Access, Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, Universe,
+    Window,
+};
+use std::hint::black_box;
+
+/// All calls of one path: to warm up, once, and twice.
+const CALLS: usize = (ONCE / 10 + 3 * ONCE) as usize;
+
+/// Runs as a rank; all but rank 0 sleep in a barrier meanwhile.
+pub fn run() {
+    let universe = Universe::init().expect("a rank joins its job");
+    let world = universe.world();
+    let mut window = Window::<i64>::allocate(world, 64).expect("a window");
+    let mut doubles = Window::<f64>::allocate(world, 64).expect("a window");
+    if world.rank() == 0 {
+        let target = Rank(world.size() - 1);
+        moves(&mut window, target);
+        atomics(&mut window, target);
+        sums(&mut doubles, target);
+        locks(&mut window, target);
+    }
+    if world.size() == 1 {
+        active(world, &mut window);
+    }
+    world.barrier().expect("the job goes on");
+}
+
+/// How many elements move is known at run time only, but where the name says otherwise.
+fn moves(window: &mut Window<i64>, target: Rank) {
+    let source = [7; 8];
+    // A buffer is borrowed until the epoch ends, so each get has one of its own.
+    let mut sinks = vec![0; CALLS];
+    let mut sinks = sinks.chunks_exact_mut(1);
+    let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+    let put = |from: &'static str, length: usize| {
+        path(from, |n| {
+            let source = &source[..black_box(length)];
+            (0..n).for_each(|_| epoch.put(black_box(source), target, 0).expect("put"));
+        });
+    };
+    put("put of 8 bytes", 1);
+    path("put of 8 bytes of known size", |n| {
+        (0..n).for_each(|_| epoch.put(black_box(&[7]), target, 0).expect("put"));
+    });
+    put("put of 64 bytes", 8);
+    path("get of 8 bytes", |n| {
+        for sink in sinks.by_ref().take(n as usize) {
+            epoch.get(black_box(sink), target, 0).expect("get");
+        }
+    });
+    path("flush", |n| (0..n).for_each(|_| epoch.flush(target).expect("flush")));
+    path("put of 8 bytes + flush", |n| {
+        (0..n).for_each(|_| epoch.put_flush(black_box(&source[..1]), target, 0).expect("put"));
+    });
+    epoch.unlock_all().expect("the epoch is open");
+}
+
+fn atomics(window: &mut Window<i64>, target: Rank) {
+    let mut results = vec![0; CALLS];
+    let mut swapped = results.clone();
+    let (mut results, mut swapped) = (results.iter_mut(), swapped.iter_mut());
+    let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+    path("fetch_and_op of an i64", |n| {
+        for result in results.by_ref().take(n as usize) {
+            epoch.fetch_and_op(&1, result, black_box(Op::Sum), target, 0).expect("fetch_and_op");
+        }
+    });
+    path("compare_and_swap of an i64", |n| {
+        for result in swapped.by_ref().take(n as usize) {
+            epoch.compare_and_swap(&1, &1, result, target, 1).expect("compare_and_swap");
+        }
+    });
+    epoch.unlock_all().expect("the epoch is open");
+}
+
+fn sums(window: &mut Window<f64>, target: Rank) {
+    let source = [1.0];
+    let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+    path("accumulate of an f64", |n| {
+        for _ in 0..n {
+            let source = black_box(&source[..]);
+            epoch.accumulate(source, black_box(Op::Sum), target, 0).expect("accumulate");
+        }
+    });
+    epoch.unlock_all().expect("the epoch is open");
+}
+
+fn locks(window: &mut Window<i64>, target: Rank) {
+    for (what, lock) in [
+        ("lock shared + unlock", LockType::Shared),
+        ("lock exclusive + unlock", LockType::Exclusive),
+    ] {
+        path(what, |n| {
+            for _ in 0..n {
+                let epoch = window.lock(black_box(lock), target, LockAssert::NONE).expect("lock");
+                epoch.unlock().expect("the target is locked");
+            }
+        });
+    }
+    path("lock_all + unlock_all", |n| {
+        for _ in 0..n {
+            let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+            epoch.unlock_all().expect("the epoch is open");
+        }
+    });
+}
+
+/// What waits for other ranks: counted where there are none.
+fn active(world: &Comm, window: &mut Window<i64>) {
+    let all = world.group();
+    path("post + start + complete + wait", |n| {
+        let (mut access, mut exposure) = window.sides();
+        for _ in 0..n {
+            let exposed = exposure.post(&all, PostAssert::NONE).expect("post");
+            let epoch = access.start(&all, StartAssert::NONE).expect("start");
+            epoch.complete().expect("complete");
+            exposed.wait().expect("wait");
+        }
+    });
+    path("fence", |n| {
+        let mut epoch = window.fence(FenceAssert::NONE).expect("fence");
+        for _ in 0..n {
+            epoch = epoch.fence(FenceAssert::NONE).expect("fence");
+        }
+        epoch.close(FenceAssert::NONE).expect("fence");
+    });
+}
