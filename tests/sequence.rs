@@ -16,10 +16,12 @@ mod support;
 use onesided::engine::Win;
 use onesided::hooks::Event::{self, MemSync, ProcSync};
 use onesided::hooks::ProcSync as P;
-use onesided::hooks::{Site, record};
+use onesided::hooks::{Site, delay, record};
 use onesided::{Access, Comm, FenceAssert, LockAssert, LockType, PostAssert, Rank, StartAssert};
 use onesided::{Result, Window};
 use spec_support::{free, group, others, tell_when_asleep, words};
+use std::rc::Rc;
+use std::time::Duration;
 use support::spmd;
 
 const FENCE: &[Event] = &[
@@ -286,38 +288,63 @@ fn lock_events(win: &Win, lock_type: LockType) -> Vec<Event> {
     events
 }
 
-/// Where nobody waits and nobody sleeps, the drawings are all there is: no carry, no parking.
+/// Where nobody waits and nobody sleeps, the drawings are all there is, but for one look of who
+/// leaves: whether somebody contends.
 #[test]
 fn uncontended_locks_have_no_fence_beside_the_drawn_ones() {
     spmd(1, |world: &Comm| {
         let win = words(world, 1);
         for lock_type in [LockType::Shared, LockType::Exclusive] {
             assert_eq!(lock_events(&win, lock_type), LOCK);
-            assert_eq!(record(|| win.unlock(Rank(0)).unwrap()).1, UNLOCK);
+            // An exclusive locker leaves the window's room of exclusive lockers, too.
+            let looks = if lock_type == LockType::Shared { 1 } else { 2 };
+            let unlock = [UNLOCK, &[MemSync(Site::ParkWaker); 2][..looks]].concat();
+            assert_eq!(record(|| win.unlock(Rank(0)).unwrap()).1, unlock);
         }
         assert_eq!(record(|| win.lock_all(LockAssert::NONE).unwrap()).1, LOCK_ALL);
-        assert_eq!(record(|| win.unlock_all().unwrap()).1, UNLOCK_ALL);
+        let unlock_all = [UNLOCK_ALL, &[MemSync(Site::ParkWaker)]].concat();
+        assert_eq!(record(|| win.unlock_all().unwrap()).1, unlock_all);
         free(win);
     });
 }
 
 /// The fences that the drawings leave to "messages": who sleeps in lock announces itself, and who
 /// admits it carries over what it saw on the state word, then looks for sleepers; all between the
-/// drawn events, never between a MEM_SYNC and the accesses that it orders.
+/// drawn events, never between a MEM_SYNC and the accesses that it orders. Who is nudged instead
+/// reads the state word itself, and needs no carry.
 #[test]
 fn parking_and_the_carry_of_a_contended_lock_belong_to_its_proc_sync() {
-    spmd(2, |world| {
+    contended_lock(&[MemSync(Site::LockCarry), MemSync(Site::ParkWaker)], |win| {
+        let win = win.clone();
+        // It has contended for as long as ranks do when it goes to sleep: so it queues, and sleeps
+        // there.
+        delay(MemSync(Site::ParkWaiter), move || {
+            std::thread::sleep(Duration::from_millis(5));
+            tell_when_asleep(&win, 0);
+        });
+    });
+}
+
+#[test]
+fn a_rank_that_contends_for_a_lock_is_nudged_behind_the_release() {
+    contended_lock(&[MemSync(Site::ParkWaker)], |win| tell_when_asleep(win, 0));
+}
+
+/// Rank 0 unlocks, and does `told` behind the drawn events, when rank 1 has gone to sleep as
+/// `before` says.
+fn contended_lock(told: &'static [Event], before: fn(&Rc<Win>)) {
+    spmd(2, move |world| {
         let win = words(world, 1);
-        let (carry, waker) = (MemSync(Site::LockCarry), MemSync(Site::ParkWaker));
+        let waker = MemSync(Site::ParkWaker);
         if world.rank() == 0 {
             assert_eq!(lock_events(&win, LockType::Shared), LOCK);
             world.signal(1);
             world.await_signal(0, 1);
             let ((), events) = record(|| win.unlock(Rank(0)).unwrap());
-            assert_eq!(events, [UNLOCK, &[carry, waker]].concat());
+            assert_eq!(events, [UNLOCK, told].concat());
         } else {
             world.await_signal(1, 1);
-            tell_when_asleep(&win, 0);
+            before(&win);
             let events = lock_events(&win, LockType::Exclusive);
             let (waits, drawn) = events.split_at(events.len() - LOCK.len());
             assert_eq!(drawn, LOCK);

@@ -72,16 +72,18 @@ impl ParkWord {
         }
     }
 
-    /// Wakes up to `count` sleepers, unless some that were woken so have yet to say so
+    /// Wakes up to so many sleepers of each word, unless some that were woken so have yet to say so
     /// ([`ParkWord::heed`]). Only for words that nothing else changes; without sleepers it costs a
-    /// load. Stands immediately behind the read-modify-write that the sleepers wait for.
+    /// load each. Stands immediately behind the read-modify-write that the sleepers wait for.
     #[inline]
-    pub fn nudge(&self, count: u32) {
+    pub fn nudge(words: [(&ParkWord, u32); 2]) {
         // Publishes that change before `sleepers` is read. Pairs with ParkWaiter in `sleep_unless`.
         // Fails without it: models/parking.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::ParkWaker);
-        if self.sleepers.load() != 0 {
-            self.nudge_sleepers(count);
+        for (word, count) in words {
+            if word.sleepers.load() != 0 {
+                word.nudge_sleepers(count);
+            }
         }
     }
 

@@ -222,8 +222,8 @@ impl LockWords {
             return;
         }
         let [left, right] = &self.watched.0.free;
-        left.nudge(u32::MAX);
-        right.nudge(if right_is_exclusive { 1 } else { u32::MAX });
+        let of_right = if right_is_exclusive { 1 } else { u32::MAX };
+        ParkWord::nudge([(left, u32::MAX), (right, of_right)]);
     }
 
     /// Records which rank holds the right side, for reports about a rank that died holding it.
