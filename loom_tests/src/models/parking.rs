@@ -4,7 +4,7 @@
 //! which orders more than the kernel promises: memory order is shown by the polling models.
 
 use super::{accumulate, fence, lock, lock_all, pscw};
-use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
+use crate::explore::{BOUND_1, BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::prim::Site;
 
 /// The models of this protocol.
@@ -15,7 +15,7 @@ pub fn models() -> Vec<Model> {
         model("fence", 2, |n| fence::neighbours(n, 1)).within(BOUND_3, EXHAUSTIVE),
         model("fence twice", 2, |n| fence::neighbours(n, 2)).within(BOUND_2, BOUND_3),
         model("fence", 3, fence::one_for_all),
-        model("fence", 4, fence::one_for_all).within(WIDE, WIDE),
+        model("fence", 4, fence::one_for_all).within(BOUND_1, WIDE),
         model("arrive only", 2, fence::arrive_only).within(BOUND_2, BOUND_3),
         model("pscw", 2, |n| pscw::ring(n, 1)).within(BOUND_2, EXHAUSTIVE),
         model("pscw, two origins", 3, |n| pscw::origins(n, 1)),
