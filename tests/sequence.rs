@@ -313,6 +313,7 @@ fn uncontended_locks_have_no_fence_beside_the_drawn_ones() {
 /// drawn events, never between a MEM_SYNC and the accesses that it orders. Who is nudged instead
 /// reads the state word itself, and needs no carry.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a rank queues when it has contended for some time")]
 fn parking_and_the_carry_of_a_contended_lock_belong_to_its_proc_sync() {
     contended_lock(&[MemSync(Site::LockCarry), MemSync(Site::ParkWaker)], |win| {
         let win = win.clone();
