@@ -276,7 +276,7 @@ fn all_refused(win: &Win) {
     assert_eq!(classes, [ErrorClass::RmaSync; 10]);
 }
 
-/// "All other interleaving situations are invalid": while this thread is in a fence, a lock or
+/// "All other interleaving situations are invalid": while this thread waits in a fence, a lock or
 /// lock_all, any call of another thread is refused at once, and the call that was there first, and
 /// the other rank, notice nothing. (The two sides of post-start-complete-wait are independent, and
 /// calls that never wait let the second one in when they are done.)
@@ -290,6 +290,7 @@ fn of_two_threads_that_synchronise_the_second_is_refused() {
             meanwhile(&win, event, all_refused);
             call().unwrap();
         };
+        let mut waits = 0;
         for _ in 0..5 {
             within(proc(ProcSync::FenceArrive), &|| win.fence(FenceAssert::NONE));
             within(proc(ProcSync::FencePass), &|| win.fence(FenceAssert::NOSUCCEED));
@@ -298,13 +299,34 @@ fn of_two_threads_that_synchronise_the_second_is_refused() {
             put(&win, 7, 1 - me.0, 0);
             win.complete().unwrap();
             win.wait().unwrap();
-            let lock = || win.lock(LockType::Exclusive, me, LockAssert::NONE);
-            within(proc(ProcSync::LockGranted), &lock);
-            assert_eq!(load(&win, 0), 7);
-            win.unlock(me).unwrap();
-            within(proc(ProcSync::LockGranted), &|| win.lock_all(LockAssert::NONE));
-            win.unlock_all().unwrap();
+            // Neither part is exposed any more.
             world.barrier().unwrap();
+            for (rank, all) in
+                [(0, false), (0, true), (1, false), (1, true)].map(|(r, a)| (Rank(r), a))
+            {
+                waits += 1;
+                if rank != me {
+                    // In the way, until the other rank sleeps.
+                    win.lock(LockType::Exclusive, rank, LockAssert::NONE).unwrap();
+                    world.signal(0);
+                    world.await_signal(1, waits);
+                    win.unlock(rank).unwrap();
+                } else {
+                    world.await_signal(0, waits);
+                    let comm = world.clone();
+                    delay(Event::MemSync(Site::ParkWaiter), move || comm.signal(1));
+                    if all {
+                        within(proc(ProcSync::LockGranted), &|| win.lock_all(LockAssert::NONE));
+                        win.unlock_all().unwrap();
+                    } else {
+                        let lock = || win.lock(LockType::Exclusive, me, LockAssert::NONE);
+                        within(proc(ProcSync::LockGranted), &lock);
+                        assert_eq!(load(&win, 0), 7);
+                        win.unlock(me).unwrap();
+                    }
+                }
+                world.barrier().unwrap();
+            }
         }
         free(win);
     });

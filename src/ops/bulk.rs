@@ -15,7 +15,7 @@ use crate::window::Win;
 /// program gets there.
 const MANY: usize = if cfg!(feature = "test-hooks") { 24 } else { 1024 };
 /// Elements whose values before are fetched, and are still in the cache when they are updated.
-const BLOCK: usize = 1024;
+const BLOCK: usize = 512;
 
 impl Win {
     /// Runs `f`, which updates an element at `at` by an instruction, unless many are updated around

@@ -93,7 +93,7 @@ fn a_put() {
 }
 
 #[test]
-fn an_accumulate_by_instructions() {
+fn an_accumulate_of_many_elements() {
     killed_at(
         Step::MidAccumulate,
         |win| win.accumulate(&[0x1111_1111u32; 3000], Op::Sum, Rank(0), 64).unwrap(),
