@@ -179,7 +179,10 @@ fn variable(name: &str) -> Option<String> {
 fn number<T: std::str::FromStr>(name: &str) -> Result<T> {
     let text =
         variable(name).ok_or_else(|| Error::NotInJob { what: format!("{name} is not set") })?;
-    text.parse().map_err(|_| Error::NotInJob { what: format!("{name}={text} is no number") })
+    text.parse().map_err(|_| {
+        // Somebody else's text: nothing in it moves the cursor.
+        Error::NotInJob { what: format!("{name}={} is no number", text.escape_debug()) }
+    })
 }
 
 /// Joins the job that the environment names; without one, makes a job of one rank.

@@ -88,6 +88,8 @@ fn a_missing_variable_is_named() {
         assert!(refused(&rest).contains(name), "{name}");
     }
     refused(&[(RANK, "0")]);
+    // What it says stays on one line, whatever the variable holds.
+    refused(&[(RANK, "\n\u{80}"), (RANKS, "1")]);
     refused(&[(SEGMENT, "3")]);
 }
 
