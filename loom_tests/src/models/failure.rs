@@ -1,7 +1,7 @@
 //! Job failure: a rank stops after any of its steps, the launcher sets the failed word at any
 //! later time, and every wait for that rank ends with an error.
 
-use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model};
+use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{JobFailed, Site};
 use crate::sync::{
     BarrierWords, Exclusion, FenceKind, Held, LockWords, PostSlot, PostTable, PscwWords, Queueing,
@@ -23,12 +23,12 @@ pub fn models() -> Vec<Model> {
                 Model::new("failure", &name, 2, move |_| fails(scenario, stop, by))
                     .within(BOUND_2, EXHAUSTIVE)
             };
-            models.push(model(Launcher::Apart));
+            let takes_turns = scenario.name.contains("lock");
+            let apart = model(Launcher::Apart);
+            models.push(if takes_turns { apart.within(BOUND_2, BOUND_5) } else { apart });
             let asleep = model(Launcher::AfterVictim).parked();
-            // After its last step nothing fails: `parking` has those programs.
-            let deep = if stop < scenario.victim.len() { EXHAUSTIVE } else { BOUND_3 };
-            let asleep = asleep.within(BOUND_2, deep);
-            if scenario.name.contains("lock") {
+            let asleep = asleep.within(BOUND_2, BOUND_3);
+            if takes_turns {
                 models.push(asleep.clone().contending());
             }
             models.push(asleep);

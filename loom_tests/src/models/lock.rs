@@ -1,6 +1,6 @@
 //! The lock of one target, and its meeting with the window-wide one.
 
-use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, ONE_LOOK, WIDE};
+use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::sync::{
     Held, LockWords, Queueing, Side, lock, lock_nocheck, try_lock, unlock, unlock_nocheck,
 };
@@ -15,7 +15,7 @@ pub fn models() -> Vec<Model> {
         model("exclusive", 3, |n| exclusive(n, 1)),
         model("exclusive twice", 3, |n| exclusive(n, 2)).within(BOUND_2, BOUND_2),
         model("exclusive", 4, |n| exclusive(n, 1)).within(WIDE, BOUND_2),
-        model("shared then exclusive", 2, shared_then_exclusive).within(BOUND_3, ONE_LOOK),
+        model("shared then exclusive", 2, shared_then_exclusive).within(BOUND_3, BOUND_5),
         model("shared then exclusive", 3, shared_then_exclusive),
         model("several targets", 2, several_targets).within(BOUND_3, BOUND_5),
         model("several targets", 3, several_targets),
@@ -28,7 +28,7 @@ pub fn models() -> Vec<Model> {
         let model = Model::new("lock", &name, 2, move |n| readers(n, writer));
         models.push(model.within(BOUND_3, EXHAUSTIVE));
     }
-    models.push(model("one twice", 2, one_twice).within(BOUND_3, EXHAUSTIVE));
+    models.push(model("one twice", 2, one_twice).within(BOUND_3, BOUND_5));
     models.push(model("two targets at once", 2, two_targets).within(BOUND_3, EXHAUSTIVE));
     for writer in 0..3 {
         let name = format!("two readers, rank {writer} writes");
@@ -39,7 +39,7 @@ pub fn models() -> Vec<Model> {
     models.push(Model::new("lock", "three readers", 4, |n| readers(n, 0)).within(BOUND_2, BOUND_3));
     let contended = [
         model("exclusive", 2, |n| exclusive(n, 1)),
-        model("shared then exclusive", 2, shared_then_exclusive).within(BOUND_3, ONE_LOOK),
+        model("shared then exclusive", 2, shared_then_exclusive).within(BOUND_3, BOUND_5),
         model("exclusive", 3, |n| exclusive(n, 1)),
         model("past a mere waiter", 3, past_a_mere_waiter),
     ];

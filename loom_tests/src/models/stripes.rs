@@ -1,6 +1,6 @@
 //! Updates of one element against updates of many.
 
-use crate::explore::{BOUND_1, BOUND_2, BOUND_3, EXHAUSTIVE, Model};
+use crate::explore::{BOUND_1, BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{FailedWord, Failure, Site, Waiter, Word32, mem_sync};
 use crate::sync::RobustExclusion;
 use crate::sync::stripes::{Common, RankLanes, Stripe, announce, exclusively, slowly};
@@ -16,18 +16,18 @@ pub fn models() -> Vec<Model> {
             model.within(BOUND_3, EXHAUSTIVE)
         };
         let one = plain("one against many", one_against_many);
-        models.extend([one.clone(), one.parked()]);
+        models.extend([one.clone(), one.within(BOUND_3, BOUND_5).parked()]);
         models.push(plain("alone", alone));
         let dead = plain("dies announced", dies_announced);
-        models.extend([dead.clone(), dead.parked()]);
+        models.extend([dead.clone(), dead.within(BOUND_3, BOUND_5).parked()]);
         models.push(plain("dies as the holder", dies_inside));
     }
     let model = |name: &str, ranks, program: fn(usize)| Model::new("stripes", name, ranks, program);
     models.push(model("both ways", 2, both_ways).within(BOUND_2, BOUND_3));
     models.push(model("two stripes", 2, two_stripes).within(BOUND_2, BOUND_3));
     models.push(model("the slow way", 2, the_slow_way));
-    models.push(model("two ones and many", 3, mixed).within(BOUND_2, BOUND_3));
-    models.push(model("two ones and many", 3, mixed).within(BOUND_1, BOUND_2).parked());
+    models.push(model("two ones and many", 3, mixed).within(BOUND_2, BOUND_2));
+    models.push(model("two ones and many", 3, mixed).within(BOUND_1, BOUND_1).parked());
     models
 }
 
