@@ -315,7 +315,7 @@ fn uncontended_locks_have_no_fence_beside_the_drawn_ones() {
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a rank queues when it has contended for some time")]
 fn parking_and_the_carry_of_a_contended_lock_belong_to_its_proc_sync() {
-    contended_lock(&[MemSync(Site::LockCarry), MemSync(Site::ParkWaker)], |win| {
+    contended_lock(&[ADMITTED], |win| {
         let win = win.clone();
         // It has contended for as long as ranks do when it goes to sleep: so it queues, and sleeps
         // there.
@@ -328,12 +328,16 @@ fn parking_and_the_carry_of_a_contended_lock_belong_to_its_proc_sync() {
 
 #[test]
 fn a_rank_that_contends_for_a_lock_is_nudged_behind_the_release() {
-    contended_lock(&[MemSync(Site::ParkWaker)], |win| tell_when_asleep(win, 0));
+    // On a machine that does much else it may have contended long enough meanwhile.
+    contended_lock(&[&[MemSync(Site::ParkWaker)], ADMITTED], |win| tell_when_asleep(win, 0));
 }
 
-/// Rank 0 unlocks, and does `told` behind the drawn events, when rank 1 has gone to sleep as
+/// What who leaves does for one that queues.
+const ADMITTED: &[Event] = &[MemSync(Site::LockCarry), MemSync(Site::ParkWaker)];
+
+/// Rank 0 unlocks, and does one of `told` behind the drawn events, when rank 1 has gone to sleep as
 /// `before` says.
-fn contended_lock(told: &'static [Event], before: fn(&Rc<Win>)) {
+fn contended_lock(told: &'static [&'static [Event]], before: fn(&Rc<Win>)) {
     spmd(2, move |world| {
         let win = words(world, 1);
         let waker = MemSync(Site::ParkWaker);
@@ -342,7 +346,9 @@ fn contended_lock(told: &'static [Event], before: fn(&Rc<Win>)) {
             world.signal(1);
             world.await_signal(0, 1);
             let ((), events) = record(|| win.unlock(Rank(0)).unwrap());
-            assert_eq!(events, [UNLOCK, told].concat());
+            let (drawn, more) = events.split_at(UNLOCK.len());
+            assert_eq!(drawn, UNLOCK);
+            assert!(told.contains(&more), "{more:?}");
         } else {
             world.await_signal(1, 1);
             before(&win);
