@@ -28,6 +28,7 @@ mod slot;
 mod span;
 mod strip;
 mod stripes;
+mod thread;
 
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use copy::{copy, copy_past, is_one_store};

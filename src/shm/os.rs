@@ -19,7 +19,7 @@ static FORKED: OnceLock<()> = OnceLock::new();
 pub(crate) fn notice_forks() -> Result<()> {
     extern "C" fn in_child() {
         let _ = FORKED.set(());
-        super::stripes::forget_lane();
+        super::thread::forget();
     }
     // SAFETY: the handler stores two words, and neither allocates nor takes a lock, so that it may
     // run in the child of a process with threads.

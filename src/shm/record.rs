@@ -12,10 +12,9 @@
 //! 4. Only the records of a rank that has failed are read.
 
 use super::slot::CallWord;
+use super::thread;
 use crate::call::Call;
 use crate::prim::{CachePadded, Word32, Word64, in_program_order};
-use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
 
 /// Threads of a rank that each have a record.
 const RECORDS: usize = 16;
@@ -70,7 +69,7 @@ impl WriteRecords {
     /// Says what this thread is about to write.
     #[inline(never)]
     pub(crate) fn begin(&self, write: Write) -> Recording<'_> {
-        let Some(record) = self.own().or_else(|| self.take()) else {
+        let Some(record) = self.own().or_else(|| self.records.get(thread::ask())) else {
             self.others.fetch_add(1);
             in_program_order();
             return Recording::Counted(&self.others);
@@ -82,20 +81,7 @@ impl WriteRecords {
     /// The record of this thread, once it has written.
     #[inline(always)]
     pub(crate) fn own(&self) -> Option<&WriteRecord> {
-        self.records.get(OWN.get())
-    }
-
-    /// A record for this thread, if there is one that no other has.
-    #[cold]
-    fn take(&self) -> Option<&WriteRecord> {
-        // A thread that is ending gives none back any more.
-        LEASE.try_with(|_| ()).ok()?;
-        let mut taken = taken();
-        let number = taken.trailing_ones() as usize;
-        let record = self.records.get(number)?;
-        *taken |= 1 << number;
-        OWN.set(number);
-        Some(record)
+        self.records.get(thread::number())
     }
 
     /// What the rank was writing when it failed.
@@ -159,32 +145,6 @@ impl Recording<'_> {
                 in_program_order();
                 others.fetch_sub(1);
             }
-        }
-    }
-}
-
-/// Which records threads of this process have, one bit each. A process is one rank.
-static TAKEN: Mutex<u32> = Mutex::new(0);
-
-fn taken() -> std::sync::MutexGuard<'static, u32> {
-    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-thread_local! {
-    /// The number of this thread's record; none has the highest.
-    static OWN: Cell<usize> = const { Cell::new(usize::MAX) };
-    /// Apart from the number, so that reading that asks for nothing.
-    static LEASE: Lease = const { Lease };
-}
-
-/// Gives this thread's record back when the thread ends.
-struct Lease;
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        let number = OWN.replace(usize::MAX);
-        if number < RECORDS {
-            *taken() &= !(1 << number);
         }
     }
 }

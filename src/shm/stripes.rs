@@ -3,12 +3,12 @@
 
 use super::layout::STRIPE_SHIFT;
 use super::segment::{Placed, PlacedSlice, Segment};
+use super::thread;
 use crate::error::Result;
 use crate::prim::{JobFailed, Waiter, Word32, take_part};
 use crate::sync::RobustExclusion;
-use crate::sync::stripes::{self, Announced, Common, LANES, MOST, RankLanes, STRIPES, Stripe};
-use std::cell::Cell;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::sync::stripes::{self, Announced, Common, MOST, RankLanes, STRIPES, Stripe};
+use std::sync::Arc;
 
 /// Bytes of a stripe.
 pub(crate) const STRIPE_BYTES: usize = 1 << STRIPE_SHIFT;
@@ -19,63 +19,6 @@ pub(crate) struct StripeWords {
     /// Packed, because whoever updates elements all over the memory reads them all.
     slots: [RobustExclusion; STRIPES],
     common: Common,
-}
-
-/// A thread has not asked for a lane.
-const NOT_ASKED: usize = LANES;
-/// A thread has none, and gets none.
-const NONE: usize = LANES + 1;
-
-thread_local! {
-    /// The number of the lane of this thread, or why it has none.
-    static LANE: Cell<usize> = const { Cell::new(NOT_ASKED) };
-    static CLAIM: Cell<Option<Claim>> = const { Cell::new(None) };
-}
-
-/// One bit for each lane of this rank that a thread has.
-static CLAIMED: Mutex<u32> = Mutex::new(0);
-
-fn claimed() -> std::sync::MutexGuard<'static, u32> {
-    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Gives the lane of a thread back when the thread ends.
-struct Claim(usize);
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        LANE.set(NONE);
-        *claimed() &= !(1 << self.0);
-    }
-}
-
-/// Looks for a lane for this thread, once.
-#[cold]
-fn claim() {
-    if LANE.get() != NOT_ASKED {
-        return;
-    }
-    LANE.set(NONE);
-    let free = {
-        let mut claimed = claimed();
-        let free = claimed.trailing_ones() as usize;
-        if free >= LANES {
-            return;
-        }
-        *claimed |= 1 << free;
-        free
-    };
-    let claim = Claim(free);
-    // Where the thread is ending, the lane goes back at once.
-    if CLAIM.try_with(|of_thread| of_thread.set(Some(claim))).is_ok() {
-        LANE.set(free);
-    }
-}
-
-/// Takes the lane from the only thread of a process that was forked: its parent's thread has it.
-/// Neither allocates nor takes a lock.
-pub(super) fn forget_lane() {
-    LANE.set(NONE);
 }
 
 /// The stripes of the segment, for this process.
@@ -133,7 +76,7 @@ impl Stripes {
 
     #[inline(always)]
     fn lane(&self) -> Option<&Word32> {
-        self.own.lane(LANE.get())
+        self.own.lane(thread::number())
     }
 
     /// Lets the thread update elements around `address`, in the same stripe, by single instructions.
@@ -151,7 +94,8 @@ impl Stripes {
         waiter: &Waiter<'_>,
         f: impl FnOnce() -> R,
     ) -> std::result::Result<R, JobFailed> {
-        claim();
+        // From its next update on it has a lane, if there is one.
+        thread::ask();
         stripes::slowly(self.stripe(address), waiter, f)
     }
 

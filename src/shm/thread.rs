@@ -1,0 +1,90 @@
+//! A small number for each thread of this process: what a thread has of its own in the segment (a
+//! record of what it writes, a lane to announce itself in) goes by that number. A process is one rank.
+
+use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The thread has not asked for a number. Like [`NONE`], larger than all numbers.
+const NOT_ASKED: usize = usize::MAX;
+/// The thread has none, and gets none.
+const NONE: usize = usize::MAX - 1;
+
+thread_local! {
+    static NUMBER: Cell<usize> = const { Cell::new(NOT_ASKED) };
+    /// Apart from the number, so that reading that asks for nothing.
+    static LEASE: Lease = const { Lease };
+}
+
+/// One bit for each number that a thread has.
+static TAKEN: Mutex<u64> = Mutex::new(0);
+
+fn taken() -> MutexGuard<'static, u64> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives the number of a thread back when the thread ends.
+struct Lease;
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let number = NUMBER.replace(NONE);
+        if number < u64::BITS as usize {
+            *taken() &= !(1 << number);
+        }
+    }
+}
+
+/// The number of this thread, or one larger than all numbers.
+#[inline(always)]
+pub(super) fn number() -> usize {
+    NUMBER.get()
+}
+
+/// As [`number`], of a thread that gets the smallest which no other has, if it has not asked before.
+#[cold]
+pub(super) fn ask() -> usize {
+    // A thread that is ending gives none back any more.
+    if number() != NOT_ASKED || LEASE.try_with(|_| ()).is_err() {
+        return number();
+    }
+    let mut taken = taken();
+    let free = taken.trailing_ones();
+    let number = if free < u64::BITS { free as usize } else { NONE };
+    *taken |= 1u64.checked_shl(free).unwrap_or(0);
+    NUMBER.set(number);
+    number
+}
+
+/// Takes the number from the only thread of a process that was forked: its parent's thread has it.
+/// Neither allocates nor takes a lock.
+pub(super) fn forget() {
+    NUMBER.set(NONE);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::sync::Barrier;
+
+    #[test]
+    fn threads_have_numbers_of_their_own_while_they_live() {
+        for _ in 0..3 {
+            let met = Barrier::new(8);
+            let numbers: BTreeSet<usize> = std::thread::scope(|threads| {
+                let one = |_| {
+                    threads.spawn(|| {
+                        assert_eq!(number(), NOT_ASKED);
+                        let mine = ask();
+                        met.wait();
+                        assert_eq!((number(), ask()), (mine, mine));
+                        mine
+                    })
+                };
+                let all: Vec<_> = (0..8).map(one).collect();
+                all.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert!(numbers.len() == 8 && *numbers.last().unwrap() < 64, "{numbers:?}");
+        }
+    }
+}
