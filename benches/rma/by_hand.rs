@@ -90,8 +90,8 @@ pub struct Dissemination {
 }
 
 impl Dissemination {
-    /// Steps for up to 64 ranks.
-    const STEPS: usize = 6;
+    /// Steps for up to 256 ranks.
+    const STEPS: usize = 8;
 
     /// Words that it needs.
     pub const fn words(ranks: u32) -> usize {

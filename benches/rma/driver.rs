@@ -49,9 +49,9 @@ pub fn run(options: &Options) -> ExitCode {
 fn jobs(options: &Options) -> Vec<(Suite, u32)> {
     let (epochs, contended): (&[u32], &[u32]) = match options.quick {
         true => (&[2, 8], &[2]),
-        false => (&[2, 4, 8, 16, 64], &[2, 4, 8]),
+        false => (&[2, 4, 8, 16, 64, 256], &[2, 4, 8]),
     };
-    let mut jobs = [Suite::Moves, Suite::Flavours, Suite::Alignment, Suite::Layouts]
+    let mut jobs = [Suite::Moves, Suite::Flavours, Suite::Alignment, Suite::Layouts, Suite::Paging]
         .map(|suite| (suite, 2))
         .to_vec();
     jobs.push((Suite::Datatypes, 1));

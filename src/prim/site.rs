@@ -161,6 +161,9 @@ pub enum Step {
     WindowNamed,
     /// Creation of a window: this rank knows the block.
     WindowTold,
+    /// Creation of a large window: this rank has reserved its part, or has not been able to, and has
+    /// told nobody.
+    WindowTouched,
     /// Release of a window: all have met; nothing is given back.
     FreeMet,
     /// Release of a window: this rank has given back all that it had to.

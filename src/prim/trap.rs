@@ -33,8 +33,8 @@ events! {
         CollectivePass;
     Step(Step):
         BeforeJoin Mapped Joined Finishing Finished HeapFound HeapUnlisted HeapSplit HeapMerging
-        HeapListed RoomMarked RoomClosed WindowTaken WindowNamed WindowTold FreeMet FreeDone MidPut MidGet
-        MidAccumulate;
+        HeapListed RoomMarked RoomClosed WindowTaken WindowNamed WindowTold WindowTouched FreeMet FreeDone
+        MidPut MidGet MidAccumulate;
 }
 
 /// The names of all events.

@@ -7,7 +7,8 @@
 //!
 //! Invariants (under the lock):
 //! 1. Blocks tile the arena; no two free blocks touch.
-//! 2. Memory is reserved before it is handed out, and before a header is written into it.
+//! 2. Memory is reserved before it is handed out, but for what its taker reserves itself, and before a
+//!    header is written into it.
 //! 3. Whole pages inside a free block, behind its header, are holes (module `shm`, invariant 3).
 //!
 //! Also while a rank is inside, and so where it fails there:
@@ -117,6 +118,17 @@ impl<'a> Heap<'a> {
         bytes: u64,
         waiter: &Waiter<'_>,
     ) -> std::result::Result<u64, AllocError> {
+        self.allocate_front(bytes, bytes, waiter)
+    }
+
+    /// As [`Heap::allocate`], but of whole pages behind the first `front` bytes none is reserved: that
+    /// is left to those who will use them ([`Segment::reserve`]).
+    pub(crate) fn allocate_front(
+        &self,
+        bytes: u64,
+        front: u64,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<u64, AllocError> {
         let all = self.segment.bytes() - self.segment.layout().arena;
         if bytes > all {
             return Err(AllocError::Short { available: all, limit: Limit::Segment });
@@ -128,11 +140,11 @@ impl<'a> Heap<'a> {
             }
         }
         let sites = (Site::HeapPost, Site::HeapPre);
-        let granules = bytes.div_ceil(GRANULE).max(1) + 1;
+        let [granules, front] = [bytes, front].map(|bytes| bytes.div_ceil(GRANULE).max(1) + 1);
         let words = self.words()?;
         let block = words.lock.0.run(sites, waiter, |found| {
             self.mend(found)?;
-            self.take(granules)
+            self.take(granules, front)
         })??;
         Ok((block + 1) * GRANULE)
     }
@@ -192,7 +204,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    fn take(&self, granules: u64) -> std::result::Result<u64, AllocError> {
+    fn take(&self, granules: u64, front: u64) -> std::result::Result<u64, AllocError> {
         let words = self.words()?;
         let Some(at) = self.find(words, granules)? else {
             let available = self.largest_free(words)?.saturating_sub(1) * GRANULE;
@@ -201,13 +213,12 @@ impl<'a> Heap<'a> {
         let (header, size) = self.sized(at)?;
         let rest = size.checked_sub(granules).filter(|_| header.state.load() == FREE);
         let rest = rest.ok_or(Error::Damaged { what: "size of a free block" })?;
-        // Invariant 2: the block, and the header of what remains behind it.
-        let reserve = (granules + u64::from(rest != 0)) * GRANULE;
         step(Step::HeapFound);
-        self.segment
-            .file()
-            .reserve(at * GRANULE, reserve)
-            .map_err(|_| AllocError::Short { available: 0, limit: Limit::File })?;
+        // Invariant 2: the block, or its front, and the header of what remains behind it.
+        self.segment.reserve(at * GRANULE, front * GRANULE)?;
+        if rest != 0 {
+            self.segment.reserve((at + granules) * GRANULE, GRANULE)?;
+        }
         self.unlist(at, header)?;
         step(Step::HeapUnlisted);
         if rest != 0 {

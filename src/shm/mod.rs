@@ -1,8 +1,8 @@
 //! Layer 2: memory. The segment, its layout, its allocator, checked spans.
 //!
 //! Invariants:
-//! 1. Every byte of the segment that anybody touches has been reserved before (`fallocate`), so
-//!    a shortage is an error and never a SIGBUS.
+//! 1. Every byte of the segment that anybody touches has been reserved before (`fallocate`, or
+//!    `MADV_POPULATE_WRITE` where huge pages are wanted), so a shortage is an error and never a SIGBUS.
 //! 2. Offsets that were read from the segment are checked before they are used: a damaged segment
 //!    leads to [`crate::Error::Damaged`], never outside the mapping.
 //! 3. A page that lies wholly inside a free block, behind its header, is a hole of the file: it
@@ -36,6 +36,7 @@ pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
 pub(crate) use notice::{NoticeBoard, Scope};
+pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
     File, Kind, duplicate, is_forked, largest_segment, nonce, notice_forks, page_size, total_memory,
 };

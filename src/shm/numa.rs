@@ -1,8 +1,9 @@
 //! Memory of the segment on a node of the machine's choosing: the program's.
 #![allow(unsafe_code, reason = "a system call that no crate wraps")]
 
-use super::os::page_size;
+use super::os::{self, page_size};
 use nix::libc;
+use std::sync::OnceLock;
 
 /// Of the nodes that a mask of one word can name.
 const NODES: u32 = u64::BITS;
@@ -10,6 +11,13 @@ const NODES: u32 = u64::BITS;
 const BIND: libc::c_int = 2;
 /// Also what is there already (`MPOL_MF_MOVE`).
 const MOVE: libc::c_uint = 2;
+
+/// Whether the machine has more than one node with memory.
+pub(crate) fn has_several_nodes() -> bool {
+    static SEVERAL: OnceLock<bool> = OnceLock::new();
+    // One node is "0"; several are a list, with commas or dashes.
+    *SEVERAL.get_or_init(|| os::text_of("/sys/devices/system/node/has_memory").contains([',', '-']))
+}
 
 /// Moves the whole pages among the `bytes` mapped bytes at `start` to `node`, and has later ones
 /// taken from there; whether the kernel does so.

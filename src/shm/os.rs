@@ -227,6 +227,17 @@ pub(crate) fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
+/// What a file of the kernel says; nothing, if there is none.
+pub(super) fn text_of(file: &str) -> String {
+    std::fs::read_to_string(file).unwrap_or_default()
+}
+
+/// Whether the kernel gives huge pages to memory files for which they are asked.
+pub(super) fn gives_huge_pages() -> bool {
+    let setting = text_of("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+    ["[always]", "[within_size]", "[advise]", "[force]"].iter().any(|on| setting.contains(on))
+}
+
 /// All memory of the machine, in bytes.
 pub(crate) fn total_memory() -> Result<u64> {
     meminfo("MemTotal:")

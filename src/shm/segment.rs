@@ -1,6 +1,7 @@
 //! A mapping of the segment, and checked views of the words in it.
 #![allow(unsafe_code, reason = "turns checked offsets into references to words")]
 
+use super::alloc_error::{AllocError, Limit};
 use super::copy::{clear, copy};
 use super::heap::HeapWords;
 use super::layout::{Layout, VERSION};
@@ -303,11 +304,30 @@ impl Segment {
                 let start = self.mapping.at(offset, bytes);
                 return start.is_some_and(|start| super::numa::place(start, bytes, node));
             }
+            // Without this look the kernel says yes, and does not.
+            Advice::HugePages if !os::gives_huge_pages() => return false,
             Advice::HugePages => memmap2::Advice::HugePage,
             Advice::Populate => memmap2::Advice::PopulateWrite,
         };
         let (offset, bytes) = (offset as usize, bytes as usize);
         bytes == 0 || self.mapping.map.advise_range(advice, offset, bytes).is_ok()
+    }
+
+    /// Makes sure that `bytes` bytes at `offset` exist; new pages come from the node of the machine where
+    /// this rank runs.
+    pub(crate) fn reserve(&self, offset: u64, bytes: u64) -> std::result::Result<(), AllocError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let reserved = self.file.reserve(offset, bytes);
+        reserved.map_err(|_| AllocError::Short { available: 0, limit: Limit::File })
+    }
+
+    /// As [`Segment::reserve`], by mapping the pages into this process, which is how huge ones are had.
+    pub(crate) fn touch(&self, offset: u64, bytes: u64) -> std::result::Result<(), AllocError> {
+        // A kernel before Linux 5.14 only reserves. One without memory says so here as well as there.
+        let touched = self.advise(offset, bytes, Advice::Populate);
+        if touched { Ok(()) } else { self.reserve(offset, bytes) }
     }
 
     /// Length of the segment in bytes.

@@ -1,13 +1,13 @@
 //! Windows over memory that the library allocates: `MPI_Win_allocate`, `MPI_Win_allocate_shared`.
 
-use super::hints::{Hints, NONCONTIG};
+use super::hints::{HUGE_PAGES, Hints, NONCONTIG};
 use super::plan::{Follows, Plan, Wish};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::shm::{Span, page_size};
+use crate::shm::{Span, has_several_nodes, page_size};
 
 impl WindowOptions {
     /// `MPI_Win_allocate` of `bytes` bytes for this rank, zeroed; 0 is allowed. `unit` is the
@@ -54,11 +54,18 @@ impl WindowOptions {
             }
             let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
             let follows = if apart { Follows::Parts { align } } else { Follows::OneRun { align } };
-            let plan = Plan::new(comm, call, &wishes, follows)?;
+            // Huge pages are had only by mapping them; elsewhere it pays to put pages near their
+            // owner, but costs a little where all are near (docs/performance.md).
+            let huge = theirs().any(|wish| wish[3] & HUGE_PAGES != 0);
+            let by_owners = huge || has_several_nodes() || cfg!(feature = "test-hooks");
+            let plan = Plan::new(comm, call, &wishes, follows)?.by_owners(by_owners);
             let block = block::take(ranks, &making, &plan)?;
             let parts = mapped_parts(comm, &plan, block)?;
             let win = Win::assemble(making, &plan, block, parts)?;
-            win.advise(plan.first(block), plan.bytes());
+            // What is said of pages holds for those that are not there yet.
+            win.advise_of_kind(plan.first(block), plan.bytes());
+            block::reserve_parts(ranks, &win, &plan)?;
+            win.advise_of_mapping(plan.first(block), plan.bytes());
             Ok(win)
         })
     }

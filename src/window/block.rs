@@ -1,6 +1,7 @@
 //! The block of a window: rank 0 takes it from the segment, and its outcome, block or error, is
 //! everybody's: either every rank has the window or every rank has the same error.
 
+use super::Win;
 use super::options::Making;
 use super::plan::Plan;
 use crate::comm::Collective;
@@ -38,10 +39,45 @@ pub(super) fn take(all: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -
     }
 }
 
+/// Each rank reserves its own part, where the plan leaves that to the owners; the outcome is the same on
+/// all ranks.
+pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &Plan) -> Result<()> {
+    if !plan.by_owners {
+        return Ok(());
+    }
+    let Win { comm, flavour, block, .. } = win;
+    let segment = &comm.context().segment;
+    let (start, bytes, _) = plan.parts[comm.rank() as usize];
+    let start = plan.first(*block) + start;
+    let done = match win.wants_huge_pages() {
+        true => segment.touch(start, bytes),
+        false => segment.reserve(start, bytes),
+    };
+    let mine = Outcome::of(done.map(|()| *block));
+    let words: [u64; WORDS] = bytemuck::cast(mine.told);
+    step(Step::WindowTouched);
+    let reserved = all.allgather(&words).and_then(|words| {
+        let told: &[Told] = bytemuck::cast_slice(&words);
+        let short = told.iter().position(|told| told.failure != 0);
+        let outcome = match short {
+            None => return Ok(()),
+            Some(rank) if rank == comm.rank() as usize => mine,
+            Some(rank) => told[rank].into(),
+        };
+        outcome.block(comm, flavour.call(), plan.total).map(drop)
+    });
+    if reserved.is_err() && comm.rank() == 0 {
+        // The error that all ranks get is the one to report.
+        let _ = segment.heap().free(*block, &comm.context().excluded());
+    }
+    reserved
+}
+
 /// Rank 0: takes the block, clears what may hold old bytes, names it.
 fn allocate(making: &Making<'_>, plan: &Plan) -> std::result::Result<u64, AllocError> {
     let context = making.comm.context();
-    let block = context.segment.heap().allocate(plan.total, &context.excluded())?;
+    let heap = context.segment.heap();
+    let block = heap.allocate_front(plan.total, plan.front(), &context.excluded())?;
     step(Step::WindowTaken);
     let mapping = context.segment.mapping();
     for (at, n) in Heap::dirty_edges(block, plan.total) {

@@ -9,7 +9,7 @@
 //! | `mpi_accumulate_granularity` | bytes | kept; atomicity is always per element |
 //! | `alloc_shared_noncontig` | `true`, `false` | `true` on every rank: each part has cache lines of its own |
 //! | `mpi_minimum_memory_alignment` | bytes, a power of two up to a page (the segment is mapped at page boundaries) | honoured by allocate and allocate_shared |
-//! | `onesided_huge_pages` | `true`, `false` | allocate: asks the kernel for huge pages in this process |
+//! | `onesided_huge_pages` | `true`, `false` | allocate: asks the kernel for huge pages, for a part of 1 MiB or more |
 //! | `onesided_numa_node` | a number | allocate: keeps the pages of this rank's part on that node |
 //! | `onesided_populate` | `true`, `false` | allocate: maps the pages of all parts into this process at once |
 //!
@@ -209,22 +209,35 @@ impl Win {
         })
     }
 
-    /// Tells the kernel what the hints say of the window's own memory; what it does not take up is
-    /// no longer in force.
-    pub(super) fn advise(&self, offset: u64, bytes: u64) {
+    /// Tells the kernel which pages the hints ask for, before there are any; what it does not take up
+    /// is no longer in force.
+    pub(super) fn advise_of_kind(&self, offset: u64, bytes: u64) {
+        self.advise(HUGE_PAGES, Advice::HugePages, offset, bytes);
         let mut hints = self.hints();
         let segment = &self.context().segment;
-        for (flag, advice) in [(HUGE_PAGES, Advice::HugePages), (POPULATE, Advice::Populate)] {
-            if hints.has(flag) && !segment.advise(offset, bytes, advice) {
-                hints.flags &= !flag;
-            }
-        }
         let own = self.part(self.comm.rank()).span;
         let placed = |node: &u32| {
             let offset = segment.offset_of(own.base(), own.len());
             offset.is_some_and(|at| segment.advise(at, own.len(), Advice::Node(*node)))
         };
         hints.numa_node = hints.numa_node.filter(placed);
+    }
+
+    /// Likewise, that pages be mapped, once there are some.
+    pub(super) fn advise_of_mapping(&self, offset: u64, bytes: u64) {
+        self.advise(POPULATE, Advice::Populate, offset, bytes);
+    }
+
+    /// Whether the kernel was asked for huge pages, and listened.
+    pub(super) fn wants_huge_pages(&self) -> bool {
+        self.hints().has(HUGE_PAGES)
+    }
+
+    fn advise(&self, flag: u64, advice: Advice, offset: u64, bytes: u64) {
+        let mut hints = self.hints();
+        if hints.has(flag) && !self.context().segment.advise(offset, bytes, advice) {
+            hints.flags &= !flag;
+        }
     }
 
     fn hints(&self) -> MutexGuard<'_, Hints> {

@@ -61,8 +61,12 @@ pub(super) struct Plan {
     align: u64,
     /// Bytes of the block.
     pub(super) total: u64,
+    /// Whether each rank reserves the pages of its own part.
+    pub(super) by_owners: bool,
 }
 
+/// Bytes of a window from which on ranks may reserve their own parts.
+const LARGE: u64 = if cfg!(feature = "test-hooks") { 1 << 14 } else { 1 << 20 };
 /// Part sizes add up to less.
 const MOST_BYTES: u64 = i64::MAX as u64 / 2;
 /// Alignment of a part: a pair of cache lines.
@@ -96,12 +100,34 @@ impl Plan {
         let total = head + end + (most - LINES);
         let align = most;
         let parts = placed;
-        Ok(Plan { parts, words, ranks, counters, first_counters, directories, head, align, total })
+        let by_owners = false;
+        Ok(Plan {
+            parts,
+            words,
+            ranks,
+            counters,
+            first_counters,
+            directories,
+            head,
+            align,
+            total,
+            by_owners,
+        })
     }
 
     /// Bytes of all parts and of what lies between them.
     pub(super) fn bytes(&self) -> u64 {
         self.total - self.head - (self.align - LINES)
+    }
+
+    /// This plan, where each rank reserves the pages of its own part, if that is `wanted` and worth it.
+    pub(super) fn by_owners(self, wanted: bool) -> Plan {
+        Plan { by_owners: wanted && self.bytes() >= LARGE, ..self }
+    }
+
+    /// How many bytes of the block the rank reserves that takes it.
+    pub(super) fn front(&self) -> u64 {
+        if self.by_owners { self.total - self.bytes() } else { self.total }
     }
 
     /// Where the parts begin, in a block at `block`.

@@ -155,7 +155,7 @@ fn place(site: &str, action: &str) -> &'static str {
         "StartPost" | "Start" | "TableCarry" => " in start on window '",
         "CompletePre" | "Complete" => " in complete on window '",
         "WaitPost" | "Wait" => " in wait on window '",
-        "WindowTaken" | "WindowNamed" | "WindowTold" => " in window ",
+        "WindowTaken" | "WindowNamed" | "WindowTold" | "WindowTouched" => " in window ",
         "FreeMet" | "FreeDone" => " in window free",
         "MidPut" => " in put on window '",
         "MidGet" => " in get on window '",

@@ -25,7 +25,8 @@ const ROW: usize = 64;
 pub fn run(world: &Comm, options: &Options) {
     let ranks = world.size();
     let new = || Window::<u64>::allocate(world, 512).expect("a window");
-    let plain = Window::<u64>::allocate(world, 32 << 10).expect("a window");
+    let words = (32 << 10).max(512 * ranks as usize);
+    let plain = Window::<u64>::allocate(world, words).expect("a window");
     let pages = Pages::locate(world, &plain, 0);
     let mut free = 256;
     let mut words = |count: usize| {

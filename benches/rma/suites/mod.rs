@@ -8,6 +8,7 @@ mod flavours;
 pub mod layouts;
 mod memory;
 pub mod moves;
+mod paging;
 pub mod programs;
 mod startup;
 pub mod waiting;
@@ -27,6 +28,8 @@ pub enum Suite {
     Alignment,
     /// Rank 0 puts by derived datatypes, while the others wait.
     Layouts,
+    /// Rank 0 touches and uses windows whose pages were asked for in different ways.
+    Paging,
     /// One rank copies by derived datatypes.
     Datatypes,
     /// All ranks synchronise.
@@ -66,6 +69,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Flavours => flavours::run(&universe, options),
         Suite::Alignment => alignment::run(world, options),
         Suite::Layouts => layouts::run(world, options),
+        Suite::Paging => paging::run(world, options),
         Suite::Datatypes => datatypes::run(options),
         Suite::Epochs => epochs::run(world, options),
         Suite::Contended => contended::run(world, options),
