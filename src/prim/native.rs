@@ -26,6 +26,10 @@ const YIELDS: u32 = 64;
 /// rank that computes. Sleeping is then the faster wait, because the kernel prefers a woken
 /// sleeper to a busy process (docs/measurements.md).
 const SLOW_YIELD: Duration = Duration::from_micros(250);
+/// What each rank on the same core may add to that: each may run in between, and yield in turn.
+const YIELD_IN_TURN: Duration = Duration::from_micros(16);
+/// Less than a time slice.
+const SLOWEST_YIELD: Duration = Duration::from_millis(2);
 /// How long to go straight to sleep after a slow yield, before yielding is tried again: so long
 /// at first; twice as long as the last time if yielding is slow again before it has been trusted
 /// for a third of that, else half as long. A trial beside a busy process costs all ranks its time
@@ -246,6 +250,7 @@ impl Contention {
 /// How long to spin and to yield before sleeping; learns from slow yields.
 pub struct Patience {
     spins: u32,
+    slow_yield: Duration,
     since: Instant,
     /// Until when (nanoseconds after `since`) yielding is distrusted.
     distrust_until: AtomicU64,
@@ -267,8 +272,10 @@ impl Patience {
     /// For a job of `ranks` processes on `cores` processors that this one may run on.
     pub fn new(ranks: usize, cores: usize) -> Self {
         let spins = if ranks <= cores { SPINS } else { 0 };
+        let sharing = u32::try_from(ranks.div_ceil(cores.max(1))).unwrap_or(u32::MAX);
+        let slow_yield = YIELD_IN_TURN.saturating_mul(sharing).clamp(SLOW_YIELD, SLOWEST_YIELD);
         let (distrust_until, distrust) = Default::default();
-        Patience { spins, since: Instant::now(), distrust_until, distrust }
+        Patience { spins, slow_yield, since: Instant::now(), distrust_until, distrust }
     }
 
     pub(super) fn begin(&self) -> Tier {
@@ -292,7 +299,7 @@ impl Patience {
         std::thread::yield_now();
         let after = Instant::now();
         tier.yielded = Some(after);
-        if after - before > SLOW_YIELD {
+        if after - before > self.slow_yield {
             tier.distrusts = true;
             self.distrust_from((after - self.since).as_nanos() as u64);
         }
