@@ -50,7 +50,8 @@ pub struct Word64(AtomicU64);
 
 impl Word32 {
     /// Says that this rank is going to update the word: the processor fetches its line for writing
-    /// meanwhile, which it does else while the update holds up everything behind it. Orders nothing.
+    /// meanwhile, which it does else while the update holds up everything behind it. Orders nothing;
+    /// a processor that does not know the instruction skips it (Intel SDM 2B, PREFETCHW).
     #[inline(always)]
     pub fn expect_update(&self) {
         #[cfg(target_arch = "x86_64")]
