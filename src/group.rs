@@ -74,6 +74,10 @@ impl Group {
 
     /// The rank that the world's rank `world` has in this group.
     pub fn rank_of_world(&self, world: u32) -> Option<Rank> {
+        // In most groups that are all ranks of something, a rank has the number that it has there.
+        if self.members.get(world as usize) == Some(&world) {
+            return Some(Rank(world));
+        }
         self.members.iter().position(|m| *m == world).map(|i| Rank(i as u32))
     }
 

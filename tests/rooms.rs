@@ -16,6 +16,7 @@ const RULES: &[Rule] = &[
         patterns: &["unsafe {", "unsafe impl", "unsafe fn"],
         rooms: &[
             "src/prim/membarrier.rs",
+            "src/prim/native.rs",
             "src/shm/os.rs",
             "src/shm/segment.rs",
             "src/shm/span.rs",

@@ -31,7 +31,7 @@ use crate::call::Call;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
+use crate::prim::{Failure, JobFailed, WaitRecord, Waiter, Word32};
 use crate::shm::{Scope, is_forked};
 use crate::sync::Round;
 use crate::universe::Context;
@@ -254,6 +254,12 @@ impl Comm {
     #[cold]
     pub(crate) fn first_failed(&self) -> u32 {
         self.inner.scope.named()
+    }
+
+    /// Whether a rank has failed, of this communicator or of a job that does not go on.
+    #[inline]
+    pub(crate) fn has_lost_any(&self) -> bool {
+        self.inner.scope.is_set()
     }
 
     /// The rank of the job that is rank `rank` here, if it has failed.

@@ -53,9 +53,9 @@ pub fn mem_sync(site: Site) {
     machine::mem_sync(site);
 }
 
-/// [`mem_sync`] next to a read-modify-write of this rank, with nothing in between but looks at the
-/// words of the same protocol. Where such an instruction is a full barrier itself, as on x86-64, it
-/// costs nothing more.
+/// [`mem_sync`] next to a read-modify-write of this rank. Where such an instruction is a full barrier
+/// itself, as on x86-64, it costs nothing more: what stands between the two, looks and stores of the
+/// same protocol, is then ordered against the other side as by an acquire-release fence only.
 #[inline(always)]
 pub fn mem_sync_beside(site: Site) {
     hooks::before(hooks::Event::MemSync(site));

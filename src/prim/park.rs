@@ -32,6 +32,12 @@ impl ParkWord {
         self.value.word().load()
     }
 
+    /// As [`Word32::expect_update`].
+    #[inline(always)]
+    pub fn expect_update(&self) {
+        self.value.word().expect_update();
+    }
+
     /// Adds `n` (wrapping), wakes every sleeper, and returns the value before.
     #[inline]
     pub fn add_and_wake(&self, n: u32) -> u32 {

@@ -9,7 +9,8 @@
 
 use super::Line;
 use crate::prim::{
-    CachePadded, Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, mem_sync, planted, proc_sync,
+    CachePadded, Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, mem_sync, mem_sync_beside,
+    planted, proc_sync,
 };
 
 /// How many times a target has posted for one origin, modulo 2³².
@@ -24,6 +25,13 @@ pub struct PscwWords {
 }
 
 impl PscwWords {
+    /// Says that this rank is going to complete an epoch on the target.
+    #[inline(always)]
+    #[allow(dead_code, reason = "a hint, which the models have no use for")]
+    pub fn expect_complete(&self) {
+        self.completed.0.expect_update();
+    }
+
     /// How many origins have completed of those that this target, which has consumed `seen`
     /// completes, waits for.
     #[allow(dead_code, reason = "for reports; the models write none")]
@@ -75,9 +83,10 @@ impl PostTable {
 ///
 /// Never blocks. With NOCHECK `slots` is empty: the PROC_SYNC is dropped, the MEM_SYNC stays.
 pub fn post<'a>(slots: impl Iterator<Item = &'a PostSlot>) {
+    let mut slots = slots.peekable();
     // Publishes this rank's local loads and stores; pairs with StartPost of each origin through
     // its slot. Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
-    mem_sync(Site::PostPre);
+    mem_sync_before(Site::PostPre, slots.peek().is_some());
     for slot in slots {
         proc_sync(ProcSync::Post);
         slot.add_and_wake(1);
@@ -105,13 +114,20 @@ pub fn started() {
 
 /// `MPI_Win_complete`: tells each target that this origin's accesses are over. Never blocks.
 pub fn complete<'a>(targets: impl Iterator<Item = &'a PscwWords>) {
+    let mut targets = targets.peekable();
     // Publishes this origin's accesses; pairs with WaitPost of each target through `completed`.
     // Fails without it: models/pscw.rs, by loom_tests/tests/mutants.rs.
-    mem_sync(Site::CompletePre);
+    mem_sync_before(Site::CompletePre, targets.peek().is_some());
     for target in targets {
         proc_sync(ProcSync::Complete);
         target.completed.0.add_and_wake(1);
     }
+}
+
+/// The MEM_SYNC before the increments of others' words, or of a call that `tells` nobody.
+#[inline(always)]
+fn mem_sync_before(site: Site, tells: bool) {
+    if tells { mem_sync_beside(site) } else { mem_sync(site) }
 }
 
 fn all_complete(completed: u32, awaited: u32) -> bool {

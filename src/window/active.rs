@@ -1,54 +1,14 @@
 //! Active target synchronisation: fence, post, start, complete, wait, test (MPI-2.2 §11.4).
 
+use super::posts::Pscw;
 use super::turn::{ACCESS, BOTH, EXPOSURE, Turn};
 use super::{FenceAssert, PostAssert, StartAssert, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord};
-use crate::shm::PlacedSlice;
-use crate::sync::{self, FenceKind, PostSlot, Side};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use crate::sync::{self, FenceKind, Side};
 use std::panic::Location;
-
-/// This rank's side of post/start/complete/wait. Costs nothing until it is used.
-#[derive(Default)]
-pub(super) struct Pscw {
-    /// What this rank knows of the targets that it has started on.
-    targets: BTreeMap<u32, Posts>,
-    /// Completes that this rank has consumed as a target.
-    completes_seen: u32,
-    /// Whom it has posted for last.
-    origins: Option<Group>,
-    /// This rank's own slots, once it has posted.
-    own: Option<(u64, PlacedSlice<PostSlot>)>,
-}
-
-/// The post slots of one target.
-struct Posts {
-    slots: PlacedSlice<PostSlot>,
-    /// Posts that this rank has consumed.
-    seen: u32,
-}
-
-impl Pscw {
-    /// The block of this rank's own slots.
-    pub(super) fn table_block(&self) -> Option<u64> {
-        self.own.as_ref().map(|(block, _)| *block)
-    }
-}
-
-impl Win {
-    /// The block of the post slots that a rank has published, if it has.
-    pub(super) fn slots_of(&self, rank: u32) -> Option<u64> {
-        let at = self.words_of(rank).table.own();
-        (at != 0).then(|| u64::from(at) * TABLE_UNIT)
-    }
-}
-
-/// Unit of the table word, in bytes: lets 32 bits reach 512 GiB.
-const TABLE_UNIT: u64 = 128;
 
 impl Win {
     /// `MPI_Win_fence` (MPI-2.2 §11.4.1): completes every rank's operations since the last fence,
@@ -63,6 +23,7 @@ impl Win {
     #[track_caller]
     pub fn fence(&self, assert: FenceAssert) -> Result<()> {
         let at = Location::caller();
+        self.words.fence.expect_arrival();
         self.within(Call::Fence, || {
             let (mut round, waiting) = {
                 let mut turn = self.turn();
@@ -77,10 +38,11 @@ impl Win {
             };
             let (words, ranks) = (&self.words.fence, self.meet.size());
             let announce = || self.announce_fence(opens);
+            let ring = || self.ring_all();
             let before = round;
             let tell = |record: &WaitRecord| record.say(&self.meet.arrival(words, before));
             let waiter = self.telling_waiter(at, &tell);
-            let passed = sync::fence(words, ranks, &mut round, kind, announce, &waiter);
+            let passed = sync::fence(words, ranks, &mut round, kind, announce, ring, &waiter);
             waiting.end(|turn| {
                 turn.fence_round = round;
                 self.epochs.fenced(opens && passed.is_ok());
@@ -112,9 +74,6 @@ impl Win {
         } else if since.load() == 0 {
             since.store(self.fences.load());
         }
-        // Behind the MEM_SYNC that publishes this rank's operations, and before it waits for
-        // ranks that may themselves be watching.
-        self.ring_all();
     }
 
     /// Waits until every rank has arrived at the latest fence of this one, so that what they said
@@ -158,51 +117,46 @@ impl Win {
             let problem = "post is not allowed while another rank has locked this rank's part";
             return Err(self.wrong_epoch(Call::Post, problem.into()));
         }
-        let group = origins.clone();
-        let origins = self.ranks_of(Call::Post, origins)?;
-        let checked = if assert.has(PostAssert::NOCHECK) { &[][..] } else { &origins[..] };
-        let table = if checked.is_empty() { None } else { Some(self.own_slots(&mut turn.pscw)?) };
+        let tells = !assert.has(PostAssert::NOCHECK);
+        let (origins, slots) = turn.pscw.set_origins(self, origins, tells)?;
         // Nothing can fail from here on, and nobody may see the post before the flag.
         self.words_of(own).open.exposure.store(1);
-        let slots =
-            table.into_iter().flat_map(|slots| checked.iter().map(|at| &slots[*at as usize]));
-        sync::post(slots);
-        turn.pscw.origins = Some(group);
+        let told = if tells { origins } else { &[] };
+        sync::post(told.iter().map(|origin| &slots[*origin as usize]));
         self.epochs.posted(origins.len() as u32);
         Ok(())
     }
 
-    /// `MPI_Win_start` (MPI-2.2 §11.4.2): opens an access epoch on the ranks of `targets`.
+    /// `MPI_Win_start` (MPI-2.2 §11.4.2): opens an access epoch on the ranks of `group`.
     ///
     /// Local; blocks until each of them has posted for this rank, unless NOCHECK is asserted.
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::Group`], [`Error::RankFailed`].
     #[track_caller]
-    pub fn start(&self, targets: &Group, assert: StartAssert) -> Result<()> {
+    pub fn start(&self, group: &Group, assert: StartAssert) -> Result<()> {
         let at = Location::caller();
         self.within(Call::Start, || {
-            let (targets, mut known, waiting) = {
+            let (mut targets, waiting) = {
                 let mut turn = self.turn();
-                self.epochs
-                    .may_start()
-                    .map_err(|problem| self.wrong_epoch(Call::Start, problem))?;
-                let targets = self.ranks_of(Call::Start, targets)?;
+                let may = self.epochs.may_start();
+                may.map_err(|problem| self.wrong_epoch(Call::Start, problem))?;
                 let waiting = self.begin_waiting(&mut turn, Call::Start, ACCESS)?;
-                (targets, std::mem::take(&mut turn.pscw.targets), waiting)
+                (turn.pscw.targets.take().unwrap_or_default(), waiting)
             };
-            let checked = if assert.is_nocheck() { &[][..] } else { &targets[..] };
-            let posted =
-                checked.iter().try_for_each(|target| self.await_post(*target, &mut known, at));
+            let posted = targets.set(self, group).and_then(|()| {
+                targets.expect_complete(self);
+                if assert.is_nocheck() { Ok(()) } else { targets.await_posts(self, at) }
+            });
             if posted.is_ok() {
                 sync::started();
                 self.leave_fence();
             }
             waiting.end(|turn| {
-                turn.pscw.targets = known;
                 if posted.is_ok() {
-                    self.epochs.started(targets.into_iter());
+                    self.epochs.started(targets.ranks());
                 }
+                turn.pscw.targets = Some(targets);
             });
             posted
         })
@@ -217,12 +171,13 @@ impl Win {
     /// [`Error::Epoch`]
     pub fn complete(&self) -> Result<()> {
         self.within(Call::Complete, || {
-            let _turn = self.turn();
+            let turn = self.turn();
             let may = self.epochs.may_complete();
             may.map_err(|problem| self.wrong_epoch(Call::Complete, problem))?;
-            let targets = self.epochs.completed();
+            let targets = turn.pscw.targets();
+            self.epochs.completed(targets);
             sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
-            self.ring(targets);
+            self.ring(targets.iter().copied());
             Ok(())
         })
     }
@@ -237,29 +192,29 @@ impl Win {
     pub fn wait(&self) -> Result<()> {
         let at = Location::caller();
         self.within(Call::Wait, || {
-            let (origins, group, mut seen, waiting) = {
+            let (awaited, mut seen, waiting) = {
                 let mut turn = self.turn();
-                let origins = self.origins_to_await(Call::Wait)?;
+                let awaited = self.origins_to_await(Call::Wait)?;
                 let waiting = self.begin_waiting(&mut turn, Call::Wait, EXPOSURE)?;
-                (origins, turn.pscw.origins.clone(), turn.pscw.completes_seen, waiting)
+                (awaited, turn.pscw.completes_seen, waiting)
             };
             let words = &self.words_of(self.comm.rank()).pscw;
             let before = seen;
             let tell = |record: &WaitRecord| {
                 record.say(&Awaited {
                     kind: AwaitedKind::Complete,
-                    others: group.as_ref().map_or(&[], Group::world_ranks),
+                    others: self.turn().pscw.origins(),
                     come: words.come(before),
-                    awaited: origins,
+                    awaited,
                     ..Awaited::default()
                 });
             };
             let waiter = self.telling_waiter(at, &tell);
-            let waited = sync::wait(words, origins, &mut seen, &waiter);
+            let waited = sync::wait(words, awaited, &mut seen, &waiter);
             waiting.end(|turn| {
                 turn.pscw.completes_seen = seen;
                 if waited.is_ok() {
-                    self.unexpose();
+                    self.unexpose(&turn.pscw);
                 }
             });
             waited.map_err(|failed| self.job_failed(failed, Call::Wait))
@@ -281,95 +236,19 @@ impl Win {
             let words = &self.words_of(self.comm.rank()).pscw;
             let done = sync::test(words, origins, &mut turn.pscw.completes_seen);
             if done {
-                self.unexpose();
+                self.unexpose(&turn.pscw);
             }
             Ok(done)
         })
     }
 
-    fn unexpose(&self) {
+    fn unexpose(&self, pscw: &Pscw) {
+        pscw.expect_post();
         self.words_of(self.comm.rank()).open.exposure.store(0);
         self.epochs.waited();
     }
 
     fn origins_to_await(&self, call: Call) -> Result<u32> {
         self.epochs.may_wait(call.name()).map_err(|problem| self.wrong_epoch(call, problem))
-    }
-
-    /// Refuses a rank of the window that has failed, and would be waited for.
-    fn check_lives(&self, call: Call, rank: u32) -> Result<()> {
-        match self.comm.failed_rank(rank) {
-            None => Ok(()),
-            Some(failed) => Err(Error::RankFailed { at: self.place(call), failed, lock_of: None }),
-        }
-    }
-
-    /// The ranks that the members of `group` have in this window.
-    fn ranks_of(&self, call: Call, group: &Group) -> Result<Vec<u32>> {
-        let members = group.world_ranks().iter();
-        members
-            .map(|world| {
-                let rank = self.comm.rank_of_world(*world).ok_or_else(|| Error::Group {
-                    at: self.place(call),
-                    problem: format!("rank {world} of the world is no rank of the window"),
-                })?;
-                self.check_lives(call, rank.0)?;
-                Ok(rank.0)
-            })
-            .collect()
-    }
-
-    fn await_post(
-        &self,
-        target: u32,
-        known: &mut BTreeMap<u32, Posts>,
-        at: &'static Location<'static>,
-    ) -> Result<()> {
-        let peer = self.comm.world_rank(target);
-        let wanted = Awaited { kind: AwaitedKind::Post, peer, ..Awaited::default() };
-        let tell = |record: &WaitRecord| record.say(&wanted);
-        let waiter = self.telling_waiter(at, &tell);
-        let failed = |failed| self.job_failed(failed, Call::Start);
-        let posts = match known.entry(target) {
-            Entry::Occupied(posts) => posts.into_mut(),
-            Entry::Vacant(unknown) => {
-                let at = self.words_of(target).table.find(&waiter).map_err(failed)?;
-                let offset = u64::from(at) * TABLE_UNIT;
-                let slots = self.context().segment.place_all(offset, self.comm.size() as usize)?;
-                unknown.insert(Posts { slots, seen: 0 })
-            }
-        };
-        let slot = &posts.slots[self.comm.rank() as usize];
-        sync::start_one(slot, &mut posts.seen, &waiter).map_err(failed)
-    }
-
-    /// This rank's post slots, allocated at its first post (what is per pair of ranks costs
-    /// memory only in windows that use it).
-    fn own_slots<'p>(&self, pscw: &'p mut Pscw) -> Result<&'p [PostSlot]> {
-        if pscw.own.is_none() {
-            pscw.own = Some(self.make_slots()?);
-        }
-        let (_, slots) = pscw.own.as_ref().expect("just made");
-        Ok(slots)
-    }
-
-    fn make_slots(&self) -> Result<(u64, PlacedSlice<PostSlot>)> {
-        let context = self.context();
-        let n = self.comm.size() as usize;
-        let bytes = (n * size_of::<PostSlot>()) as u64;
-        let block = context
-            .segment
-            .heap()
-            .allocate(bytes, &context.excluded())
-            .map_err(|error| self.heap_error(Call::Post, error, bytes))?;
-        let at = u32::try_from(block / TABLE_UNIT).map_err(|_| Error::NoMemory {
-            at: self.place(Call::Post),
-            requested: bytes,
-            available: 0,
-            limit: "post slots lie in the first 512 GiB of the segment",
-        })?;
-        let slots = context.segment.place_all(block, n)?;
-        self.words_of(self.comm.rank()).table.publish(at, &slots);
-        Ok((block, slots))
     }
 }

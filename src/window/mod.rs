@@ -19,6 +19,7 @@ mod notify;
 mod options;
 mod passive;
 mod plan;
+mod posts;
 mod recover;
 mod state;
 mod torn;

@@ -247,18 +247,15 @@ impl Epochs {
         self.used.store(0);
     }
 
-    pub(crate) fn started(&self, targets: impl Iterator<Item = u32>) {
-        targets.for_each(|target| self.set_grant(target, Grant::Started));
+    pub(crate) fn started(&self, targets: &[u32]) {
+        targets.iter().for_each(|target| self.set_grant(*target, Grant::Started));
         self.set_access(Access::Started);
     }
 
-    /// Closes the access epoch opened by start and returns its targets.
-    pub(crate) fn completed(&self) -> Vec<u32> {
+    /// Closes the access epoch opened by start on those targets.
+    pub(crate) fn completed(&self, targets: &[u32]) {
         self.set_access(Access::None);
-        let ranks = 0..self.grants.len() as u32;
-        let targets: Vec<u32> = ranks.filter(|rank| self.grant(*rank) == Grant::Started).collect();
         targets.iter().for_each(|target| self.set_grant(*target, Grant::None));
-        targets
     }
 
     pub(crate) fn posted(&self, origins: u32) {
@@ -324,7 +321,7 @@ mod tests {
         match access {
             Access::None => {}
             Access::Fence => epochs.fenced(true),
-            Access::Started => epochs.started([1].into_iter()),
+            Access::Started => epochs.started(&[1]),
             Access::Locked => lock(&epochs, 1),
             Access::LockedAll { nocheck } => epochs.locked_all(nocheck),
         }
@@ -384,7 +381,8 @@ mod tests {
         epochs.posted(2);
         assert_eq!(epochs.may_wait("wait"), Ok(2));
         assert!(epochs.may_post(0).is_err());
-        assert_eq!(epochs.completed(), [1]);
+        epochs.completed(&[1]);
+        assert!(epochs.may_operate(1).is_err() && epochs.may_complete().is_err());
         assert!(epochs.may_fence().is_err() && epochs.may_free().is_err());
         assert!(epochs.may_lock(0, 0).is_err() && epochs.may_lock(1, 0).is_ok());
         epochs.waited();

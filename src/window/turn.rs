@@ -7,9 +7,9 @@
 //! nothing, so whoever holds the epoch can always end it.
 
 use super::Win;
-use super::active::Pscw;
+use super::posts::Pscw;
 use crate::call::Call;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sync::Round;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -44,17 +44,22 @@ impl Win {
     }
 
     /// Refuses `call` while another thread of this rank waits on one of the sides.
+    #[inline]
     pub(super) fn check_turn(&self, turn: &Turn, call: Call, sides: Sides) -> Result<()> {
         match sides.iter().find_map(|side| turn.waiting[*side]) {
             None => Ok(()),
-            Some(other) => {
-                let problem = format!("another thread of this rank is in {other} on the window");
-                Err(self.wrong_epoch(call, problem))
-            }
+            Some(other) => Err(self.not_in_turn(call, other)),
         }
     }
 
+    #[cold]
+    fn not_in_turn(&self, call: Call, other: Call) -> Error {
+        let problem = format!("another thread of this rank is in {other} on the window");
+        self.wrong_epoch(call, problem)
+    }
+
     /// Claims the sides for `call`, which is going to wait.
+    #[inline]
     pub(super) fn begin_waiting(
         &self,
         turn: &mut Turn,
@@ -67,16 +72,27 @@ impl Win {
     }
 }
 
+impl Turn {
+    fn waits_no_more(&mut self, sides: Sides) {
+        sides.iter().for_each(|side| self.waiting[*side] = None);
+    }
+}
+
 impl Waiting<'_> {
     /// Ends the call with what has changed.
-    pub(super) fn end(self, change: impl FnOnce(&mut Turn)) {
-        change(&mut self.win.turn());
+    #[inline]
+    pub(super) fn end(mut self, change: impl FnOnce(&mut Turn)) {
+        let mut turn = self.win.turn();
+        change(&mut turn);
+        turn.waits_no_more(std::mem::take(&mut self.sides));
     }
 }
 
 impl Drop for Waiting<'_> {
+    #[inline]
     fn drop(&mut self) {
-        let mut turn = self.win.turn();
-        self.sides.iter().for_each(|side| turn.waiting[*side] = None);
+        if !self.sides.is_empty() {
+            self.win.turn().waits_no_more(self.sides);
+        }
     }
 }

@@ -34,7 +34,8 @@ struct World {
 fn agree(arrivals: usize) {
     let world = run(RANKS as usize, World::default, move |w, me| {
         let mut round = Round::default();
-        let mut arrive = |kind| fence(&w.words, RANKS, &mut round, kind, || (), &w.job.waiter());
+        let mut arrive =
+            |kind| fence(&w.words, RANKS, &mut round, kind, || (), || (), &w.job.waiter());
         if me == 2 {
             for _ in 0..arrivals {
                 // Where it stops it does not wait any more.

@@ -206,7 +206,7 @@ fn stopped_inside(launcher: Launcher) {
 }
 
 fn fenced(w: &World, memory: &mut Memory) -> Result<(), JobFailed> {
-    fence(&w.barrier, 2, &mut memory.round, FenceKind::Barrier, || (), &w.job.waiter())
+    fence(&w.barrier, 2, &mut memory.round, FenceKind::Barrier, || (), || (), &w.job.waiter())
 }
 
 fn collected(w: &World, memory: &mut Memory) -> Result<(), JobFailed> {

@@ -37,7 +37,7 @@ fn world(ranks: usize) -> World {
 impl World {
     fn fence(&self, round: &mut Round, kind: FenceKind) {
         let ranks = self.window.len() as u32;
-        passed(fence(&self.words, ranks, round, kind, || (), &self.job.waiter()));
+        passed(fence(&self.words, ranks, round, kind, || (), || (), &self.job.waiter()));
     }
 }
 

@@ -91,8 +91,8 @@ impl World {
     /// The watcher arrives at the fence after its wait: the ring may not wait for it.
     fn fence_and_ring(&self, rank: usize) {
         let (kind, waiter) = (FenceKind::Barrier, self.job.waiter());
-        let announce = || self.ring(rank);
-        passed(fence(&self.barrier, 2, &mut Round::default(), kind, announce, &waiter));
+        let ring = || self.ring(rank);
+        passed(fence(&self.barrier, 2, &mut Round::default(), kind, || (), ring, &waiter));
     }
 
     /// Waits until the flag of `rank` has this value.
