@@ -204,6 +204,15 @@ impl Context {
         InCall { slot: &self.slot }
     }
 
+    /// As [`Context::enter`], until [`Said::end`]: for the hot paths, which have no way out that a
+    /// guard would have to watch.
+    #[inline(always)]
+    pub(crate) fn say(&self, call: Call, window: u64) -> Said<'_> {
+        let slot = &*self.slot;
+        slot.set_doing(call, window);
+        Said { slot }
+    }
+
     /// Where this rank says what it writes, if somebody may ever want to know.
     #[inline(always)]
     pub(crate) fn records(&self) -> Option<&WriteRecords> {
@@ -224,6 +233,20 @@ impl Context {
                 Error::NoMemory { at, requested, available, limit: limit.name() }
             }
         }
+    }
+}
+
+/// Until this is ended, the launcher's report names the call. Where it is dropped instead, another
+/// way of the same call says so again.
+#[must_use = "the call is under way until it is ended"]
+pub(crate) struct Said<'a> {
+    slot: &'a RankSlot,
+}
+
+impl Said<'_> {
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        self.slot.set_doing(Call::None, 0);
     }
 }
 

@@ -69,6 +69,12 @@ fn atomics(window: &mut Window<i64>, target: Rank) {
             epoch.fetch_and_op(&1, result, black_box(Op::Sum), target, 0).expect("fetch_and_op");
         }
     });
+    path("fetch_and_op of an i64 + flush, known operation", |n| {
+        for _ in 0..n {
+            let before = epoch.fetch_and_op_flush(1, Op::Sum, target, 0);
+            black_box(before.expect("fetch_and_op"));
+        }
+    });
     path("compare_and_swap of an i64", |n| {
         for result in swapped.by_ref().take(n as usize) {
             epoch.compare_and_swap(&1, &1, result, target, 1).expect("compare_and_swap");
@@ -78,14 +84,16 @@ fn atomics(window: &mut Window<i64>, target: Rank) {
 }
 
 fn sums(window: &mut Window<f64>, target: Rank) {
-    let source = [1.0];
+    let source = [1.0; 16];
     let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
-    path("accumulate of an f64", |n| {
-        for _ in 0..n {
-            let source = black_box(&source[..]);
-            epoch.accumulate(source, black_box(Op::Sum), target, 0).expect("accumulate");
-        }
-    });
+    for (what, length) in [("accumulate of an f64", 1), ("accumulate of 16 f64", 16)] {
+        path(what, |n| {
+            for _ in 0..n {
+                let source = black_box(&source[..length]);
+                epoch.accumulate(source, black_box(Op::Sum), target, 0).expect("accumulate");
+            }
+        });
+    }
     epoch.unlock_all().expect("the epoch is open");
 }
 

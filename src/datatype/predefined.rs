@@ -148,12 +148,13 @@ pub trait Element: Pod + sealed::Sealed {
     type Carrier: Carrier;
     /// The function of `op` on (target, origin) values; `None` where the standard defines none.
     #[doc(hidden)]
+    #[inline]
     fn function(op: Op) -> Option<fn(Self, Self) -> Self> {
         Self::operation(op).map(|operation| operation.one)
     }
-    /// As [`Element::function`], with the loop over many values.
+    /// As [`Element::function`], with the loops over several values.
     #[doc(hidden)]
-    fn operation(op: Op) -> Option<Operation<Self>>;
+    fn operation(op: Op) -> Option<&'static Operation<Self>>;
 }
 
 mod sealed {
@@ -172,7 +173,8 @@ macro_rules! elements {
             const DATATYPE: Datatype = Datatype::$datatype;
             const IS_INTEGER: bool = $integer;
             type Carrier = $carrier;
-            fn operation(op: Op) -> Option<Operation<Self>> {
+            #[inline]
+            fn operation(op: Op) -> Option<&'static Operation<Self>> {
                 $functions(op)
             }
         }

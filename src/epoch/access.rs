@@ -19,7 +19,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     ///
     /// # Errors
     /// See the trait.
-    #[inline]
+    #[inline(always)]
     fn put(&self, origin: &'b [T], target: Rank, disp: u64) -> Result<()> {
         self.window().win.put(origin, target, disp)
     }
@@ -29,7 +29,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     ///
     /// # Errors
     /// See the trait.
-    #[inline]
+    #[inline(always)]
     fn get(&self, origin: &'b mut [T], target: Rank, disp: u64) -> Result<()> {
         self.window().win.get(origin, target, disp)
     }
@@ -39,7 +39,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     ///
     /// # Errors
     /// See the trait; [`Error::Operation`](crate::Error::Operation).
-    #[inline]
+    #[inline(always)]
     fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: u64) -> Result<()> {
         self.window().win.accumulate(origin, op, target, disp)
     }
@@ -66,7 +66,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     ///
     /// # Errors
     /// See the trait; [`Error::Operation`](crate::Error::Operation).
-    #[inline]
+    #[inline(always)]
     fn fetch_and_op(
         &self,
         origin: &'b T,
@@ -83,7 +83,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     ///
     /// # Errors
     /// See the trait.
-    #[inline]
+    #[inline(always)]
     fn compare_and_swap(
         &self,
         new: &'b T,

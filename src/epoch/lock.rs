@@ -121,7 +121,7 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     ///
     /// # Errors
     /// See the type.
-    #[inline]
+    #[inline(always)]
     pub fn put(&self, origin: &'b [T], disp: u64) -> Result<()> {
         self.window.win.put(origin, self.target, disp)
     }
@@ -130,7 +130,7 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     ///
     /// # Errors
     /// See the type.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, origin: &'b mut [T], disp: u64) -> Result<()> {
         self.window.win.get(origin, self.target, disp)
     }
@@ -139,7 +139,7 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     ///
     /// # Errors
     /// See the type; [`Error::Operation`](crate::Error::Operation).
-    #[inline]
+    #[inline(always)]
     pub fn accumulate(&self, origin: &'b [T], op: Op, disp: u64) -> Result<()> {
         self.window.win.accumulate(origin, op, self.target, disp)
     }
@@ -164,7 +164,7 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     ///
     /// # Errors
     /// See the type; [`Error::Operation`](crate::Error::Operation).
-    #[inline]
+    #[inline(always)]
     pub fn fetch_and_op(&self, origin: &'b T, result: &'b mut T, op: Op, disp: u64) -> Result<()> {
         self.window.win.fetch_and_op(origin, result, op, self.target, disp)
     }
@@ -173,7 +173,7 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     ///
     /// # Errors
     /// See the type.
-    #[inline]
+    #[inline(always)]
     pub fn compare_and_swap(
         &self,
         new: &'b T,

@@ -93,10 +93,11 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// As [`Access::get`].
-    #[inline]
+    #[inline(always)]
     pub fn get_flush(&self, to: &mut [T], target: Rank, disp: u64) -> Result<()> {
         self.window.win.get(to, target, disp)?;
-        self.flush(target)
+        self.window.win.flush_reached(target);
+        Ok(())
     }
 
     /// [`Access::put`] followed by [`LockAllEpoch::flush`]: the elements are at the target on
@@ -104,10 +105,11 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// As [`Access::put`].
-    #[inline]
+    #[inline(always)]
     pub fn put_flush(&self, from: &[T], target: Rank, disp: u64) -> Result<()> {
         self.window.win.put(from, target, disp)?;
-        self.flush(target)
+        self.window.win.flush_reached(target);
+        Ok(())
     }
 
     /// [`Access::fetch_and_op`] followed by [`LockAllEpoch::flush`]: returns the value before.
@@ -116,11 +118,11 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// As [`Access::fetch_and_op`].
-    #[inline]
+    #[inline(always)]
     pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: u64) -> Result<T> {
         let mut before = T::zeroed();
         self.window.win.fetch_and_op(&value, &mut before, op, target, disp)?;
-        self.flush(target)?;
+        self.window.win.flush_reached(target);
         Ok(before)
     }
 
@@ -130,14 +132,14 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// As [`Access::compare_and_swap`].
-    #[inline]
+    #[inline(always)]
     pub fn compare_and_swap_flush(&self, new: T, compare: T, target: Rank, disp: u64) -> Result<T>
     where
         T: Integer,
     {
         let mut before = T::zeroed();
         self.window.win.compare_and_swap(&new, &compare, &mut before, target, disp)?;
-        self.flush(target)?;
+        self.window.win.flush_reached(target);
         Ok(before)
     }
 }

@@ -1,8 +1,9 @@
 //! The operations as functions of (target value, origin value), and as loops over many of both.
 #![allow(unsafe_code, reason = "loops over memory without references to it")]
 
-use super::Op;
-use crate::datatype::Located;
+use super::{Carrier, Op};
+use crate::datatype::{Element, Located};
+use bytemuck::must_cast;
 use num_complex::Complex;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 
@@ -12,17 +13,81 @@ pub struct Operation<T> {
     pub(crate) one: fn(T, T) -> T,
     /// Of as many of both as it is told, replacing the target's; see [`widest`].
     pub(crate) many: unsafe fn(*mut T, *const T, usize),
+    /// As `many`, each element atomically; see [`one_by_one`].
+    pub(crate) few: unsafe fn(*mut T, *const T, usize),
+    /// Of one element, atomically; returns what it was. See [`update_native`].
+    pub(crate) fetch: unsafe fn(*mut T, T) -> T,
 }
 
-/// An operation from its function: a loop of its own for each, which the compiler can vectorise.
+/// An operation from its name and function: loops of its own for each, of which the compiler can
+/// vectorise one, and has no call in the other. One for the whole program, so that to find it is to
+/// read its address from a table.
 macro_rules! by {
-    ($function:expr) => {
-        Operation {
-            one: $function,
-            // SAFETY: the obligations of `widest` are those of `many`.
-            many: |targets, origins, n| unsafe { widest(targets, origins, n, $function) },
+    ($op:expr, $function:expr) => {
+        const {
+            &Operation {
+                one: $function,
+                // SAFETY: the obligations of `widest` are those of `many`.
+                many: |targets, origins, n| unsafe { widest(targets, origins, n, $function) },
+                // SAFETY: the obligations of `one_by_one` are those of `few`.
+                few: |targets, origins, n| unsafe {
+                    one_by_one(targets, origins, n, $op, $function)
+                },
+                // SAFETY: the obligations of `update_native` are those of `fetch`.
+                fetch: |target, value| unsafe {
+                    update_native(target.cast(), $op, $function, value)
+                },
+            }
         }
     };
+}
+
+/// Replaces each of `n` target values by `op` of it and the origin's, each atomically; `function` is
+/// that of `op`.
+///
+/// # Safety
+/// 1. `targets` is valid for reads and writes of `n` values, `origins` for reads, both aligned.
+/// 2. For each of the targets: the obligations of [`update_native`].
+#[inline(always)]
+unsafe fn one_by_one<T: Element>(
+    targets: *mut T,
+    origins: *const T,
+    n: usize,
+    op: Op,
+    function: impl Fn(T, T) -> T,
+) {
+    for i in 0..n {
+        // SAFETY: 1., and `i < n`.
+        let origin = unsafe { origins.add(i) };
+        // SAFETY: 1.
+        let value = unsafe { origin.read() };
+        // SAFETY: 2.
+        unsafe { update_native(targets.wrapping_add(i).cast(), op, &function, value) };
+    }
+}
+
+/// Replaces the element at `at` by `op` of it and `value`, atomically, and returns what it was;
+/// `function` is that of `op`.
+///
+/// # Safety
+/// As [`Carrier::fetch_update`] of `T::Carrier`.
+#[inline(always)]
+pub(crate) unsafe fn update_native<T: Element>(
+    at: *mut T::Carrier,
+    op: Op,
+    function: impl Fn(T, T) -> T,
+    value: T,
+) -> T {
+    if T::IS_INTEGER || matches!(op, Op::Replace | Op::NoOp) {
+        // SAFETY: the caller's obligation.
+        let old = unsafe { T::Carrier::fetch_op(at, op, must_cast(value)) };
+        if let Some(old) = old {
+            return must_cast(old);
+        }
+    }
+    let apply = |old| must_cast(function(must_cast(old), value));
+    // SAFETY: the caller's obligation.
+    must_cast(unsafe { T::Carrier::fetch_update(at, apply) })
 }
 
 /// As [`each`], by vectors as wide as the processor has them.
@@ -91,7 +156,7 @@ unsafe fn each<T: Copy>(
 
 /// What [`integer`] needs and the standard library has no trait for.
 pub(crate) trait Wrapping:
-    Copy
+    Element
     + Ord
     + Default
     + BitAnd<Output = Self>
@@ -117,7 +182,7 @@ macro_rules! wrapping {
 wrapping!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 /// What [`floating`] needs and the standard library has no trait for.
-pub(crate) trait Floating: Copy + Add<Output = Self> + Mul<Output = Self> {
+pub(crate) trait Floating: Element + Add<Output = Self> + Mul<Output = Self> {
     fn larger(self, other: Self) -> Self;
     fn smaller(self, other: Self) -> Self;
 }
@@ -135,10 +200,11 @@ macro_rules! float {
 }
 float!(f32 f64);
 
-fn any<T: Copy>(op: Op) -> Option<Operation<T>> {
+#[inline]
+fn any<T: Element>(op: Op) -> Option<&'static Operation<T>> {
     match op {
-        Op::Replace => Some(by!(|_, origin| origin)),
-        Op::NoOp => Some(by!(|target, _| target)),
+        Op::Replace => Some(by!(Op::Replace, |_, origin| origin)),
+        Op::NoOp => Some(by!(Op::NoOp, |target, _| target)),
         _ => None,
     }
 }
@@ -147,45 +213,48 @@ fn truth<T: Wrapping>(value: T) -> bool {
     value != T::default()
 }
 
-pub(crate) fn integer<T: Wrapping>(op: Op) -> Option<Operation<T>> {
+#[inline]
+pub(crate) fn integer<T: Wrapping>(op: Op) -> Option<&'static Operation<T>> {
     Some(match op {
-        Op::Sum => by!(T::sum),
-        Op::Prod => by!(T::product),
-        Op::Max => by!(|a, b| a.max(b)),
-        Op::Min => by!(|a, b| a.min(b)),
-        Op::Land => by!(|a, b| T::from(truth(a) && truth(b))),
-        Op::Lor => by!(|a, b| T::from(truth(a) || truth(b))),
-        Op::Lxor => by!(|a, b| T::from(truth(a) != truth(b))),
-        Op::Band => by!(|a, b| a & b),
-        Op::Bor => by!(|a, b| a | b),
-        Op::Bxor => by!(|a, b| a ^ b),
+        Op::Sum => by!(Op::Sum, T::sum),
+        Op::Prod => by!(Op::Prod, T::product),
+        Op::Max => by!(Op::Max, |a, b| a.max(b)),
+        Op::Min => by!(Op::Min, |a, b| a.min(b)),
+        Op::Land => by!(Op::Land, |a, b| T::from(truth(a) && truth(b))),
+        Op::Lor => by!(Op::Lor, |a, b| T::from(truth(a) || truth(b))),
+        Op::Lxor => by!(Op::Lxor, |a, b| T::from(truth(a) != truth(b))),
+        Op::Band => by!(Op::Band, |a, b| a & b),
+        Op::Bor => by!(Op::Bor, |a, b| a | b),
+        Op::Bxor => by!(Op::Bxor, |a, b| a ^ b),
         _ => return any(op),
     })
 }
 
-pub(crate) fn floating<T: Floating>(op: Op) -> Option<Operation<T>> {
+#[inline]
+pub(crate) fn floating<T: Floating>(op: Op) -> Option<&'static Operation<T>> {
     Some(match op {
-        Op::Sum => by!(|a, b| a + b),
-        Op::Prod => by!(|a, b| a * b),
-        Op::Max => by!(T::larger),
-        Op::Min => by!(T::smaller),
+        Op::Sum => by!(Op::Sum, |a, b| a + b),
+        Op::Prod => by!(Op::Prod, |a, b| a * b),
+        Op::Max => by!(Op::Max, T::larger),
+        Op::Min => by!(Op::Min, T::smaller),
         _ => return any(op),
     })
 }
 
-pub(crate) fn complex<T>(op: Op) -> Option<Operation<Complex<T>>>
+#[inline]
+pub(crate) fn complex<T>(op: Op) -> Option<&'static Operation<Complex<T>>>
 where
-    T: Copy,
-    Complex<T>: Add<Output = Complex<T>> + Mul<Output = Complex<T>>,
+    Complex<T>: Element + Add<Output = Complex<T>> + Mul<Output = Complex<T>>,
 {
     Some(match op {
-        Op::Sum => by!(|a, b| a + b),
-        Op::Prod => by!(|a, b| a * b),
+        Op::Sum => by!(Op::Sum, |a, b| a + b),
+        Op::Prod => by!(Op::Prod, |a, b| a * b),
         _ => return any(op),
     })
 }
 
-pub(crate) fn located<T: Located>(op: Op) -> Option<Operation<T>> {
+#[inline]
+pub(crate) fn located<T: Located>(op: Op) -> Option<&'static Operation<T>> {
     /// MPI-2.2 §5.9.4: the better value wins; equal values keep the smaller index.
     fn pick<T: Located>(a: T, b: T, a_is_better: bool, b_is_better: bool) -> T {
         match (a_is_better, b_is_better) {
@@ -195,8 +264,12 @@ pub(crate) fn located<T: Located>(op: Op) -> Option<Operation<T>> {
         }
     }
     Some(match op {
-        Op::Maxloc => by!(|a, b| pick(a, b, a.value() > b.value(), b.value() > a.value())),
-        Op::Minloc => by!(|a, b| pick(a, b, a.value() < b.value(), b.value() < a.value())),
+        Op::Maxloc => {
+            by!(Op::Maxloc, |a, b| pick(a, b, a.value() > b.value(), b.value() > a.value()))
+        }
+        Op::Minloc => {
+            by!(Op::Minloc, |a, b| pick(a, b, a.value() < b.value(), b.value() < a.value()))
+        }
         _ => return any(op),
     })
 }

@@ -9,8 +9,7 @@
 //! same predefined datatype).
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
-use super::target::are_apart;
-use super::update::{Update, update_native};
+use super::update::Update;
 use crate::call::Call;
 use crate::datatype::{Element, Integer};
 use crate::error::{Error, Result};
@@ -18,9 +17,7 @@ use crate::group::Rank;
 use crate::op::{Carrier, Op};
 use crate::window::Win;
 use bytemuck::must_cast;
-
-/// Elements that an accumulate of the hot path has at most: more make its fixed costs small.
-const SHORT: usize = 64;
+use std::slice::{from_mut, from_ref};
 
 impl Win {
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4): element by element, replaces the target's value by
@@ -30,6 +27,7 @@ impl Win {
     ///
     /// # Errors
     /// As [`Win::put`], and [`Error::Operation`] if `op` is not defined for `T`.
+    #[inline(always)]
     pub fn accumulate<T: Element>(
         &self,
         origin: &[T],
@@ -41,6 +39,7 @@ impl Win {
     }
 
     /// [`Win::accumulate`] for `call`.
+    #[inline(always)]
     pub(super) fn accumulate_as<T: Element>(
         &self,
         call: Call,
@@ -49,9 +48,26 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        if self.accumulate_mapped(call, origin, op, target, disp).is_some() {
-            return Ok(());
+        let done = match origin {
+            [value] => self.accumulate_one(call, value, op, target, disp),
+            _ => self.accumulate_few(call, origin, op, target, disp),
+        };
+        match done {
+            Some(()) => Ok(()),
+            None => self.accumulate_any(call, origin, op, target, disp),
         }
+    }
+
+    /// [`Win::accumulate`] where the hot paths have done nothing.
+    #[inline(never)]
+    fn accumulate_any<T: Element>(
+        &self,
+        call: Call,
+        origin: &[T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
         self.within(call, || {
             let function = self.function::<T>(call, op)?;
             let bytes = size_of_val(origin);
@@ -74,6 +90,7 @@ impl Win {
     ///
     /// # Errors
     /// As [`Win::accumulate`], and [`Error::Count`] if the lengths differ.
+    #[inline]
     pub fn get_accumulate<T: Element>(
         &self,
         origin: &[T],
@@ -82,14 +99,21 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        self.fetch(Call::GetAccumulate, origin, result, op, target, disp)
+        let call = Call::GetAccumulate;
+        if let ([value], [before]) = (origin, &mut *result)
+            && let Some(old) = self.fetch_mapped(call, value, before, op, target, disp)
+        {
+            *before = old;
+            return Ok(());
+        }
+        self.fetch(call, origin, result, op, target, disp)
     }
 
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): [`Win::get_accumulate`] of one element.
     ///
     /// # Errors
     /// As [`Win::accumulate`].
-    #[inline]
+    #[inline(always)]
     pub fn fetch_and_op<T: Element>(
         &self,
         origin: &T,
@@ -98,12 +122,12 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        if let Some(old) = self.fetch_mapped(origin, result, op, target, disp) {
+        let call = Call::FetchAndOp;
+        if let Some(old) = self.fetch_mapped(call, origin, result, op, target, disp) {
             *result = old;
             return Ok(());
         }
-        use std::slice::{from_mut, from_ref};
-        self.fetch(Call::FetchAndOp, from_ref(origin), from_mut(result), op, target, disp)
+        self.fetch(call, from_ref(origin), from_mut(result), op, target, disp)
     }
 
     /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the target's element by `new` if it is
@@ -114,6 +138,7 @@ impl Win {
     ///
     /// # Errors
     /// As [`Win::put`].
+    #[inline(always)]
     pub fn compare_and_swap<T: Integer>(
         &self,
         new: &T,
@@ -122,19 +147,43 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let call = Call::CompareAndSwap;
-        let buffers = [new, compare, &*result].map(std::ptr::from_ref);
-        if let Some(at) = self.mapped_carrier::<T, 3>(target, disp, buffers) {
-            let _call = self.enter(call);
-            let (compare, new) = (must_cast(*compare), must_cast(*new));
-            // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
-            let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
-            if let Some(old) = self.announced(at.cast(), swap) {
-                self.note_operation();
-                *result = must_cast(old);
-                return Ok(());
-            }
+        if let Some(old) = self.swap_mapped(new, compare, result, target, disp) {
+            *result = old;
+            return Ok(());
         }
+        self.swap_any(new, compare, result, target, disp)
+    }
+
+    /// The hot path of `compare_and_swap`, as [`Win::fetch_mapped`].
+    #[inline(always)]
+    fn swap_mapped<T: Integer>(
+        &self,
+        new: &T,
+        compare: &T,
+        result: &T,
+        target: Rank,
+        disp: u64,
+    ) -> Option<T> {
+        let at = self.mapped_carrier(target, disp, [new, compare, result])?;
+        let (said, announced) = self.announce(Call::CompareAndSwap, at.cast())?;
+        // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
+        let old = unsafe { T::Carrier::compare_exchange(at, must_cast(*compare), must_cast(*new)) };
+        announced.withdraw();
+        said.end();
+        Some(must_cast(old))
+    }
+
+    /// [`Win::compare_and_swap`] where the hot path has done nothing.
+    #[cold]
+    fn swap_any<T: Integer>(
+        &self,
+        new: &T,
+        compare: &T,
+        result: &mut T,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let call = Call::CompareAndSwap;
         self.within(call, || {
             let bytes = size_of::<T>();
             let Some(target) = self.target(call, target, disp, bytes as u64)? else {
@@ -161,10 +210,25 @@ impl Win {
         })
     }
 
-    /// The hot path of a short accumulate: an instruction, or a loop around one, for each element, if
-    /// nothing is wrong. `None` if nothing has been done.
+    /// The hot path of an accumulate of one element: an instruction, or a loop around one, if nothing
+    /// is wrong. `None` if nothing has been done.
     #[inline(always)]
-    fn accumulate_mapped<T: Element>(
+    fn accumulate_one<T: Element>(
+        &self,
+        call: Call,
+        origin: &T,
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Option<()> {
+        let at = self.mapped_carrier(target, disp, [origin])?;
+        // SAFETY: 1. and 2. by `mapped_carrier`.
+        unsafe { self.accumulate_at(call, at, from_ref(origin), op) }
+    }
+
+    /// As [`Win::accumulate_one`], of a few elements.
+    #[inline(never)]
+    fn accumulate_few<T: Element>(
         &self,
         call: Call,
         origin: &[T],
@@ -172,71 +236,81 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Option<()> {
-        let bytes = size_of_val(origin);
-        let is_short = !origin.is_empty() && origin.len() <= SHORT;
-        // Several elements are recorded where somebody may be left to ask.
-        let is_recorded = origin.len() > 1 && self.context().records().is_some();
-        if !T::Carrier::IS_NATIVE || !is_short || is_recorded {
-            return None;
-        }
-        let at = self.mapped(target, disp, bytes, origin.as_ptr().cast())?;
-        let aligned = (at as usize).is_multiple_of(size_of::<T>());
-        if !aligned || bytes > self.rest_of_stripe(at) {
-            return None;
-        }
-        let function = T::function(op)?;
-        let _call = self.enter(call);
-        self.announced(at, || {
-            for (i, value) in origin.iter().enumerate() {
-                let at = at.cast::<T::Carrier>().wrapping_add(i);
-                // SAFETY: 1. and 2. `mapped` has found all elements, aligned; 3. by invariant 4 of
-                // `shm`.
-                unsafe { update_native(at, op, function, *value) };
-            }
-        })?;
-        self.note_operation();
+        let at = self.mapped_few(target, disp, origin.len(), [origin.as_ptr()])?;
+        // SAFETY: 1. and 2. by `mapped_few`.
+        unsafe { self.accumulate_at(call, at, origin, op) }
+    }
+
+    /// Updates the elements from `at` on in an announcement. `None` if nothing has been done; the call
+    /// is then still said to be under way, as it is.
+    ///
+    /// # Safety
+    /// 1. There are as many as in `origin`, aligned to their size, in one stripe.
+    /// 2. `T::Carrier::IS_NATIVE`.
+    #[inline(always)]
+    unsafe fn accumulate_at<T: Element>(
+        &self,
+        call: Call,
+        at: *mut T::Carrier,
+        origin: &[T],
+        op: Op,
+    ) -> Option<()> {
+        let operation = T::operation(op)?;
+        let (said, announced) = self.announce(call, at.cast())?;
+        // SAFETY: 1. and 2., and by invariant 4 of `shm`.
+        unsafe { (operation.few)(at.cast(), origin.as_ptr(), origin.len()) };
+        announced.withdraw();
+        said.end();
         Some(())
     }
 
-    /// The hot path of `fetch_and_op`: one instruction, if the machine has it and nothing is
-    /// wrong. Returns the value before.
+    /// The hot path of `fetch_and_op` and of as little: one instruction, or a loop around one, if nothing is wrong.
+    /// Returns the value before.
     #[inline(always)]
     fn fetch_mapped<T: Element>(
         &self,
+        call: Call,
         origin: &T,
         result: &T,
         op: Op,
         target: Rank,
         disp: u64,
     ) -> Option<T> {
-        if !(T::IS_INTEGER || matches!(op, Op::Replace | Op::NoOp)) {
-            return None;
-        }
-        let buffers = [origin, result].map(std::ptr::from_ref);
-        let at = self.mapped_carrier::<T, 2>(target, disp, buffers)?;
-        let _call = self.enter(Call::FetchAndOp);
+        let at = self.mapped_carrier(target, disp, [origin, result])?;
+        let operation = T::operation(op)?;
+        let (said, announced) = self.announce(call, at.cast())?;
         // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
-        let fetch = || unsafe { T::Carrier::fetch_op(at, op, must_cast(*origin)) };
-        let old = self.announced(at.cast(), fetch)??;
-        self.note_operation();
-        Some(must_cast(old))
+        let old = unsafe { (operation.fetch)(at.cast(), *origin) };
+        announced.withdraw();
+        said.end();
+        Some(old)
     }
 
-    /// The address of one element of a target as a carrier, if it is mapped, nothing is wrong, and
-    /// the machine updates such elements.
+    /// The hot path of a get_accumulate of a few elements, as [`Win::accumulate_few`].
     #[inline(always)]
-    fn mapped_carrier<T: Element, const N: usize>(
+    fn fetch_few<T: Element>(
         &self,
+        call: Call,
+        origin: &[T],
+        result: &mut [T],
+        op: Op,
         target: Rank,
         disp: u64,
-        buffers: [*const T; N],
-    ) -> Option<*mut T::Carrier> {
-        if !T::Carrier::IS_NATIVE {
+    ) -> Option<()> {
+        let n = result.len();
+        if origin.len() != n {
             return None;
         }
-        let at = self.mapped(target, disp, size_of::<T>(), buffers[0].cast())?;
-        let apart = buffers.iter().all(|buffer| are_apart(buffer.cast(), at, size_of::<T>()));
-        (apart && (at as usize).is_multiple_of(size_of::<T>())).then_some(at.cast())
+        let at = self.mapped_few(target, disp, n, [origin.as_ptr(), result.as_ptr()])?;
+        let operation = T::operation(op)?;
+        let (said, announced) = self.announce(call, at.cast())?;
+        for (i, (value, before)) in origin.iter().zip(result).enumerate() {
+            // SAFETY: 1. and 2. by `mapped_few`; 3. by invariant 4 of `shm`.
+            *before = unsafe { (operation.fetch)(at.wrapping_add(i).cast(), *value) };
+        }
+        announced.withdraw();
+        said.end();
+        Some(())
     }
 
     /// [`Win::get_accumulate`] for `call`.
@@ -249,6 +323,9 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
+        if self.fetch_few(call, origin, result, op, target, disp).is_some() {
+            return Ok(());
+        }
         self.within(call, || {
             let function = self.function::<T>(call, op)?;
             let reads_origin = op != Op::NoOp;

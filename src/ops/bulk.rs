@@ -7,7 +7,8 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::op::Op;
-use crate::shm::copy;
+use crate::shm::{Announced, copy};
+use crate::universe::Said;
 use crate::window::Win;
 
 /// From how many elements on an accumulate has more from a vectorised loop than it loses by the
@@ -18,14 +19,13 @@ const MANY: usize = if cfg!(feature = "test-hooks") { 24 } else { 1024 };
 const BLOCK: usize = 512;
 
 impl Win {
-    /// Runs `f`, which updates an element at `at` by an instruction, unless many are updated around
-    /// it: then `None`.
+    /// Says that this rank is in `call`, and announces that this thread updates elements at `at` by
+    /// instructions. `None` if many are updated around them: another way of the call is then next.
     #[inline(always)]
-    pub(super) fn announced<R>(&self, at: *const u8, f: impl FnOnce() -> R) -> Option<R> {
-        let announced = self.context().stripes.announce(at)?;
-        let result = f();
-        announced.withdraw();
-        Some(result)
+    pub(super) fn announce(&self, call: Call, at: *const u8) -> Option<(Said<'_>, Announced<'_>)> {
+        let context = self.context();
+        let said = context.say(call, self.block);
+        Some((said, context.stripes.announce(at)?))
     }
 
     /// Runs `f`, which updates elements at `at`, all in one stripe, by instructions. Blocks while

@@ -7,11 +7,12 @@
 use super::layout::{Layout, Located};
 use super::target::Target;
 use super::untyped::{Origin, OriginMut};
-use super::update::{BATCH, pass_middle, update_native};
+use super::update::{BATCH, pass_middle};
 use crate::call::Call;
 use crate::datatype::{Datatype, Element, Entries, Visitor};
 use crate::error::Result;
 use crate::group::Rank;
+use crate::op::functions::update_native;
 use crate::op::{Carrier, Op};
 use crate::prim::Site;
 use crate::shm::{Piece, Recording, copy};

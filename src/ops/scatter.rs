@@ -201,7 +201,6 @@ impl Win {
         if let Some(bytes) = transfer.plain()
             && let Some(at) = self.mapped(target, disp, bytes, transfer.own.zero)
         {
-            self.note_operation();
             let ((from, to), start) = (transfer.directed(at), || self.start_of(target.0, disp));
             match transfer.way {
                 // SAFETY: 1. `Transfer` for the own side, `mapped` for the other. 2. `mapped`.

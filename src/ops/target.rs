@@ -1,8 +1,11 @@
 //! From (rank, displacement, bytes) to checked memory: every range check of the operations.
 
 use crate::call::Call;
+use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::group::Rank;
+use crate::op::Carrier;
+use crate::shm::{ONE_STORE, is_one_store};
 use crate::sync::Sharing;
 use crate::window::{Reached, Via, Win};
 use std::ops::Range;
@@ -22,13 +25,21 @@ pub(super) struct Target<'w> {
 /// Whether `bytes` bytes at `a` and at `b` do not overlap.
 #[inline(always)]
 pub(super) fn are_apart(a: *const u8, b: *const u8, bytes: usize) -> bool {
-    (a as usize).abs_diff(b as usize) >= bytes
+    let (a, b) = (a as usize, b as usize);
+    match is_one_store(bytes) {
+        // The same in one comparison: `a` is none of the addresses from 7 before `b` to 7 behind.
+        true => a.wrapping_sub(b).wrapping_add(ONE_STORE - 1) >= 2 * ONE_STORE - 1,
+        false => a.abs_diff(b) >= bytes,
+    }
 }
+
+/// Elements that an accumulate of the hot path has at most: more make its fixed costs small.
+const SHORT: usize = 64;
 
 impl Win {
     /// The hot path of every operation: the target bytes, if they are mapped, the epoch reaches
-    /// them, and the `apart` bytes at `origin` do not overlap them. Where it has none,
-    /// [`Win::target`] finds out why.
+    /// them with nothing to be noted, and the `bytes` bytes at `origin` do not overlap them. Where
+    /// it has none, [`Win::target`] finds out why.
     #[inline(always)]
     pub(super) fn mapped(
         &self,
@@ -37,9 +48,57 @@ impl Win {
         bytes: usize,
         origin: *const u8,
     ) -> Option<*mut u8> {
-        let part = self.reach(target)?;
-        let at = part.span.at(disp, part.disp_unit, bytes as u64)?;
+        let at = self.reach_at_once(target)?.at(disp, bytes as u64)?;
         are_apart(origin, at, bytes).then_some(at)
+    }
+
+    /// The address of one element of a target as a carrier, if it is mapped, nothing is wrong, and
+    /// the machine updates such elements: the hot path of accumulates, where `buffers` are theirs.
+    #[inline(always)]
+    pub(super) fn mapped_carrier<T: Element, const N: usize>(
+        &self,
+        target: Rank,
+        disp: u64,
+        buffers: [&T; N],
+    ) -> Option<*mut T::Carrier> {
+        if !T::Carrier::IS_NATIVE {
+            return None;
+        }
+        let size = size_of::<T>();
+        let at = self.reach_at_once(target)?.at(disp, size as u64)?;
+        let is_apart = |buffer: &T| {
+            let buffer = std::ptr::from_ref(buffer).cast();
+            match align_of::<T>() == size {
+                // Of two such elements one is the other, or they share no byte.
+                true => buffer != at.cast_const(),
+                false => are_apart(buffer, at, size),
+            }
+        };
+        let apart = (at as usize).is_multiple_of(size) && buffers.into_iter().all(is_apart);
+        apart.then_some(at.cast())
+    }
+
+    /// As [`Win::mapped_carrier`], of a few elements in one stripe.
+    #[inline(always)]
+    pub(super) fn mapped_few<T: Element, const N: usize>(
+        &self,
+        target: Rank,
+        disp: u64,
+        elements: usize,
+        buffers: [*const T; N],
+    ) -> Option<*mut T::Carrier> {
+        let is_few = (1..=SHORT).contains(&elements);
+        // Several elements are recorded where somebody may be left to ask.
+        let is_recorded = elements > 1 && self.context().records().is_some();
+        if !T::Carrier::IS_NATIVE || !is_few || is_recorded {
+            return None;
+        }
+        let bytes = elements * size_of::<T>();
+        let at = self.reach_at_once(target)?.at(disp, bytes as u64)?;
+        let is_whole =
+            (at as usize).is_multiple_of(size_of::<T>()) && bytes <= self.rest_of_stripe(at);
+        let is_apart = |buffer: *const T| are_apart(buffer.cast(), at, bytes);
+        (is_whole && buffers.into_iter().all(is_apart)).then_some(at.cast())
     }
 
     /// The target bytes of an operation, after every check: `None` for [`Rank::NULL`].
@@ -50,7 +109,7 @@ impl Win {
         disp: u64,
         bytes: u64,
     ) -> Result<Option<Target<'_>>> {
-        let at = self.reach(target).and_then(|part| part.span.at(disp, part.disp_unit, bytes));
+        let at = self.reach(target).and_then(|part| part.at(disp, bytes));
         match at {
             Some(at) => {
                 let (rank, via, start) = (target.0, Via::Mapped, self.start_of(target.0, disp));
@@ -140,7 +199,27 @@ impl Win {
         Err(self.conflict(call, target.rank, disp, bytes as u64))
     }
 
+    #[cold]
     pub(super) fn conflict(&self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
         Error::Conflict { at: self.place(call), target, displacement, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn apart_are_addresses_whose_distance_is_no_less_than_the_length(
+            a in prop_oneof![0..40usize, any::<usize>()],
+            distance in prop_oneof![4 => -20..20isize, 1 => any::<isize>()],
+            bytes in prop_oneof![4 => 0..20usize, 2 => Just(8), 1 => any::<usize>()],
+        ) {
+            let Some(b) = a.checked_add_signed(distance) else { return Ok(()) };
+            let pointer = std::ptr::without_provenance;
+            prop_assert_eq!(are_apart(pointer(a), pointer(b), bytes), a.abs_diff(b) >= bytes);
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::prim::Step;
-use crate::shm::copy_past;
+use crate::shm::{ONE_STORE, Recording, copy_past, is_one_store};
 use crate::window::{Via, Win};
 
 impl Win {
@@ -23,7 +23,7 @@ impl Win {
     /// [`Error::NotAttached`](crate::Error::NotAttached),
     /// [`Error::Conflict`](crate::Error::Conflict); of private memory
     /// [`Error::Unreachable`](crate::Error::Unreachable).
-    #[inline]
+    #[inline(always)]
     pub fn put<T: Element>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
         self.put_as(Call::Put, origin, target, disp)
     }
@@ -37,21 +37,46 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let _call = self.enter(call);
         let (from, bytes) = (origin.as_ptr().cast(), size_of_val(origin));
-        if let Some(to) = self.mapped(target, disp, bytes, from) {
-            self.note_operation();
-            let start = || self.start_of(target.0, disp);
-            // SAFETY: 1. `origin` is a slice; `mapped` has checked the target bytes. 2. It has
-            // checked that too.
-            unsafe { self.copy_out(call, target, start, from, to, bytes) };
-            return Ok(());
+        // Apart, so that the checks of one word are those of a size that the compiler knows.
+        let done = match is_one_store(bytes) {
+            // SAFETY: `origin` is a slice.
+            true => unsafe { self.put_mapped(call, from, ONE_STORE, target, disp) },
+            // SAFETY: as above.
+            false => unsafe { self.put_mapped(call, from, bytes, target, disp) },
+        };
+        match done {
+            Some(()) => Ok(()),
+            // SAFETY: as above.
+            None => unsafe { self.put_beyond(call, from, bytes, target, disp) },
         }
-        // SAFETY: `origin` is a slice.
-        self.handled(unsafe { self.put_beyond(call, from, bytes, target, disp) })
     }
 
-    /// [`Win::put`] to memory that is not mapped, or for a reason not to.
+    /// The hot path of a put: `None`, and nothing has been done, if the memory is not mapped, if
+    /// something is wrong, or if it is the first operation of a fence epoch.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of `bytes` bytes.
+    #[inline(always)]
+    unsafe fn put_mapped(
+        &self,
+        call: Call,
+        from: *const u8,
+        bytes: usize,
+        target: Rank,
+        disp: u64,
+    ) -> Option<()> {
+        let to = self.mapped(target, disp, bytes, from)?;
+        let start = || self.start_of(target.0, disp);
+        let said = self.say(call);
+        // SAFETY: 1. The caller's obligation; `mapped` has checked the target bytes. 2. It has
+        // checked that too.
+        unsafe { self.copy_out(call, target, start, from, to, bytes) };
+        said.end();
+        Some(())
+    }
+
+    /// [`Win::put`] where [`Win::put_mapped`] has done nothing.
     ///
     /// # Safety
     /// `from` is valid for reads of `bytes` bytes.
@@ -64,17 +89,22 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let Some(target) = self.target(call, target, disp, bytes as u64)? else {
-            return Ok(());
-        };
-        self.check_apart(call, &target, disp, from, bytes)?;
-        self.note_operation();
-        // Of any length: what the kernel copies is not one instruction.
-        let recording = self.record(call, target.rank, target.start, bytes as u64);
-        // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
-        let written = unsafe { self.write_to(call, &target, 0, from, bytes) };
-        recording.end();
-        written
+        self.within_any(call, || {
+            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+                return Ok(());
+            };
+            self.check_apart(call, &target, disp, from, bytes)?;
+            self.note_operation();
+            // Of any length where the kernel copies: that is not one instruction.
+            let recording = match target.via == Via::Mapped && is_one_store(bytes) {
+                true => Recording::Nothing,
+                false => self.record(call, target.rank, target.start, bytes as u64),
+            };
+            // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
+            let written = unsafe { self.write_to(call, &target, 0, from, bytes) };
+            recording.end();
+            written
+        })
     }
 
     /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp`
@@ -84,7 +114,7 @@ impl Win {
     ///
     /// # Errors
     /// As [`Win::put`].
-    #[inline]
+    #[inline(always)]
     pub fn get<T: Element>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
         self.get_as(Call::Get, origin, target, disp)
     }
@@ -98,19 +128,42 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let _call = self.enter(call);
         let (to, bytes) = (origin.as_mut_ptr().cast::<u8>(), size_of_val(origin));
-        if let Some(from) = self.mapped(target, disp, bytes, to) {
-            self.note_operation();
-            // SAFETY: as in `put`.
-            unsafe { copy_past(Step::MidGet, from, to, bytes) };
-            return Ok(());
+        let done = match is_one_store(bytes) {
+            // SAFETY: `origin` is a slice.
+            true => unsafe { self.get_mapped(call, to, ONE_STORE, target, disp) },
+            // SAFETY: as above.
+            false => unsafe { self.get_mapped(call, to, bytes, target, disp) },
+        };
+        match done {
+            Some(()) => Ok(()),
+            // SAFETY: as above.
+            None => unsafe { self.get_beyond(call, to, bytes, target, disp) },
         }
-        // SAFETY: `origin` is a slice.
-        self.handled(unsafe { self.get_beyond(call, to, bytes, target, disp) })
     }
 
-    /// [`Win::get`] from memory that is not mapped, or for a reason not to.
+    /// The hot path of a get, as [`Win::put_mapped`].
+    ///
+    /// # Safety
+    /// `to` is valid for writes of `bytes` bytes.
+    #[inline(always)]
+    unsafe fn get_mapped(
+        &self,
+        call: Call,
+        to: *mut u8,
+        bytes: usize,
+        target: Rank,
+        disp: u64,
+    ) -> Option<()> {
+        let from = self.mapped(target, disp, bytes, to)?;
+        let said = self.say(call);
+        // SAFETY: as in `put_mapped`.
+        unsafe { copy_past(Step::MidGet, from, to, bytes) };
+        said.end();
+        Some(())
+    }
+
+    /// [`Win::get`] where [`Win::get_mapped`] has done nothing.
     ///
     /// # Safety
     /// `to` is valid for writes of `bytes` bytes.
@@ -123,13 +176,15 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let Some(target) = self.target(call, target, disp, bytes as u64)? else {
-            return Ok(());
-        };
-        self.check_apart(call, &target, disp, to, bytes)?;
-        self.note_operation();
-        // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
-        unsafe { self.read_from(call, &target, 0, to, bytes) }
+        self.within_any(call, || {
+            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+                return Ok(());
+            };
+            self.check_apart(call, &target, disp, to, bytes)?;
+            self.note_operation();
+            // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
+            unsafe { self.read_from(call, &target, 0, to, bytes) }
+        })
     }
 
     /// Copies to the target bytes from `into` on; recorded by the caller, as a part of what it does.

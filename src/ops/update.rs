@@ -5,11 +5,11 @@ use super::target::Target;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
+use crate::op::functions::update_native;
 use crate::op::{Carrier, Op};
 use crate::prim::{Site, Step, step};
 use crate::shm::Recording;
 use crate::window::{Via, Win};
-use bytemuck::must_cast;
 use std::ops::Range;
 
 /// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
@@ -132,30 +132,6 @@ pub(super) fn pass_middle(elements: Range<usize>) {
     if cfg!(feature = "test-hooks") && elements.contains(&(BATCH + BATCH / 2)) {
         step(Step::MidAccumulate);
     }
-}
-
-/// Replaces the element at `at` by `op` of it and `value`, and returns what it was; `function` is
-/// that of `op`.
-///
-/// # Safety
-/// As [`Carrier::fetch_update`] of `T::Carrier`.
-#[inline(always)]
-pub(super) unsafe fn update_native<T: Element>(
-    at: *mut T::Carrier,
-    op: Op,
-    function: fn(T, T) -> T,
-    value: T,
-) -> T {
-    if T::IS_INTEGER || matches!(op, Op::Replace | Op::NoOp) {
-        // SAFETY: the caller's obligation.
-        let old = unsafe { T::Carrier::fetch_op(at, op, must_cast(value)) };
-        if let Some(old) = old {
-            return must_cast(old);
-        }
-    }
-    let apply = |old| must_cast(function(must_cast(old), value));
-    // SAFETY: the caller's obligation.
-    must_cast(unsafe { T::Carrier::fetch_update(at, apply) })
 }
 
 /// What [`Win::update`] does, and where.

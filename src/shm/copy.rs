@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "copies between raw addresses")]
 
 use crate::prim::{Step, step};
+use std::ops::RangeInclusive;
 
 /// From so many bytes on, test builds copy in two parts.
 pub(super) const LARGE: usize = 1 << 16;
@@ -27,11 +28,14 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) }
 }
 
-/// Whether [`copy`] writes so many bytes by one instruction, between which and the next a rank may be
-/// killed but not inside: of fewer than eight, memcpy may make several.
+/// So many bytes [`copy`] writes by one instruction, between which and the next a rank may be killed
+/// but not inside: of fewer, memcpy may make several.
+pub(crate) const ONE_STORE: usize = size_of::<u64>();
+
+/// Whether they are [`ONE_STORE`].
 #[inline(always)]
 pub(crate) fn is_one_store(bytes: usize) -> bool {
-    bytes == size_of::<u64>()
+    bytes == ONE_STORE
 }
 
 /// As [`copy`], for one operation of the program: test builds pass `middle` halfway.
@@ -40,6 +44,10 @@ pub(crate) fn is_one_store(bytes: usize) -> bool {
 /// As [`copy`].
 #[inline(always)]
 pub(crate) unsafe fn copy_past(middle: Step, from: *const u8, to: *mut u8, bytes: usize) {
+    if SHORT.contains(&bytes) {
+        // SAFETY: the obligations of this function's caller.
+        return unsafe { copy_short(from, to, bytes) };
+    }
     let half = if cfg!(feature = "test-hooks") && bytes >= LARGE { bytes / 2 } else { bytes };
     // SAFETY: a part of what the caller vouches for, or all of it.
     unsafe { copy(from, to, half) };
@@ -50,6 +58,32 @@ pub(crate) unsafe fn copy_past(middle: Step, from: *const u8, to: *mut u8, bytes
     }
 }
 
+/// What [`copy_short`] copies.
+const SHORT: RangeInclusive<usize> = BLOCK..=4 * BLOCK;
+/// The bytes of a vector that every processor of the architecture has.
+const BLOCK: usize = 16;
+
+/// As [`copy`], of so few bytes that a call of memcpy takes longer than they do: two or four blocks,
+/// which overlap where the bytes are no multiple of a block.
+///
+/// # Safety
+/// As [`copy`], of as many bytes as [`SHORT`] has.
+#[inline(always)]
+unsafe fn copy_short(from: *const u8, to: *mut u8, bytes: usize) {
+    let block = |at: usize| {
+        let (from, to) = (from.wrapping_add(at), to.wrapping_add(at));
+        // SAFETY: 1. a block that begins at least its length before the end. 2. As the whole.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, BLOCK) };
+    };
+    let last = bytes - BLOCK;
+    block(0);
+    if bytes > 2 * BLOCK {
+        block(BLOCK);
+        block(last - BLOCK);
+    }
+    block(last);
+}
+
 /// Sets `bytes` bytes to zero.
 ///
 /// # Safety
@@ -57,4 +91,22 @@ pub(crate) unsafe fn copy_past(middle: Step, from: *const u8, to: *mut u8, bytes
 pub(crate) unsafe fn clear(to: *mut u8, bytes: usize) {
     // SAFETY: the obligation of this function's caller.
     unsafe { to.write_bytes(0, bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_copy_arrives_and_no_other_is_written() {
+        const MOST: usize = 100;
+        let from: Vec<u8> = (1..=MOST as u8).collect();
+        for bytes in 0..=MOST {
+            let mut to = [0u8; MOST + 2];
+            // SAFETY: 1. Both have more bytes than are copied. 2. `to` is new.
+            unsafe { copy_past(Step::MidPut, from.as_ptr(), to[1..].as_mut_ptr(), bytes) };
+            assert_eq!(to[1..][..bytes], from[..bytes], "{bytes} bytes");
+            assert!(to[0] == 0 && to[1 + bytes..].iter().all(|byte| *byte == 0), "{bytes} bytes");
+        }
+    }
 }

@@ -31,7 +31,7 @@ mod stripes;
 mod thread;
 
 pub(crate) use alloc_error::{AllocError, Limit};
-pub(crate) use copy::{copy, copy_past, is_one_store};
+pub(crate) use copy::{ONE_STORE, copy, copy_past, is_one_store};
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
@@ -45,6 +45,6 @@ pub(crate) use record::{Recording, Write, WriteRecords};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
 pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
 pub(crate) use slot::{RankSlot, WindowHeader};
-pub(crate) use span::{Span, range_at};
+pub(crate) use span::{Part, Span, range_at};
 pub(crate) use strip::{Lane, Strip, copy_strip_past};
-pub(crate) use stripes::Stripes;
+pub(crate) use stripes::{Announced, Stripes};

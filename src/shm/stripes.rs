@@ -7,7 +7,7 @@ use super::thread;
 use crate::error::Result;
 use crate::prim::{JobFailed, Waiter, Word32, take_part};
 use crate::sync::RobustExclusion;
-use crate::sync::stripes::{self, Announced, Common, MOST, RankLanes, STRIPES, Stripe};
+use crate::sync::stripes::{self, Common, MOST, RankLanes, STRIPES, Stripe};
 use std::sync::Arc;
 
 /// Bytes of a stripe.
@@ -20,6 +20,9 @@ pub(crate) struct StripeWords {
     slots: [RobustExclusion; STRIPES],
     common: Common,
 }
+
+/// A thread of this process that may update elements of a stripe by single instructions.
+pub(crate) type Announced<'a> = stripes::Announced<'a, PlacedSlice<RankLanes>>;
 
 /// The stripes of the segment, for this process.
 pub(crate) struct Stripes {
@@ -68,7 +71,7 @@ impl Stripes {
     }
 
     #[inline(always)]
-    fn stripe(&self, address: *const u8) -> Stripe<'_> {
+    fn stripe(&self, address: *const u8) -> Stripe<'_, PlacedSlice<RankLanes>> {
         let number = (self.offset(address) >> STRIPE_SHIFT) % STRIPES;
         let slot = &self.words.slots[number];
         Stripe { number: number as u32, slot, ranks: &self.ranks }
@@ -96,7 +99,7 @@ impl Stripes {
     ) -> std::result::Result<R, JobFailed> {
         // From its next update on it has a lane, if there is one.
         thread::ask();
-        stripes::slowly(self.stripe(address), waiter, f)
+        stripes::slowly(self.stripe(address).slot, waiter, f)
     }
 
     /// Whether many elements can be updated at once, as far as this rank knows.

@@ -26,7 +26,7 @@ use super::{Line, RobustExclusion};
 use crate::prim::{
     Fault, JobFailed, ParkWord, Site, Waiter, Word32, mem_sync, mem_sync_of_all, planted,
 };
-use std::ops::RangeInclusive;
+use std::ops::{Deref, RangeInclusive};
 
 /// Threads of one rank that can be announced at the same time: the rest take the slow way.
 pub const LANES: usize = 14;
@@ -77,17 +77,19 @@ impl Common {
 }
 
 /// A stripe, and the ranks that may be announced in it.
-#[derive(Clone, Copy)]
-pub struct Stripe<'a> {
+///
+/// `R` are all ranks of the job: not their slice, because reading where that is would cost every
+/// announcement what only one that meets a holder needs.
+pub struct Stripe<'a, R> {
     /// The place of its exclusion in the table.
     pub number: u32,
     /// Its exclusion.
     pub slot: &'a RobustExclusion,
     /// All ranks of the job.
-    pub ranks: &'a [RankLanes],
+    pub ranks: &'a R,
 }
 
-impl Stripe<'_> {
+impl<R> Stripe<'_, R> {
     /// Whether nobody updates many of its elements.
     #[inline(always)]
     pub fn is_free(&self) -> bool {
@@ -99,14 +101,17 @@ impl Stripe<'_> {
 ///
 /// One that is dropped instead, by a panic, stays announced: its rank fails.
 #[must_use]
-pub struct Announced<'a> {
+pub struct Announced<'a, R> {
     lane: &'a Word32,
-    stripe: Stripe<'a>,
+    stripe: Stripe<'a, R>,
 }
 
 /// Announces the thread whose lane it is. `None` if the stripe has a holder: then [`slowly`].
 #[inline(always)]
-pub fn announce<'a>(lane: &'a Word32, stripe: Stripe<'a>) -> Option<Announced<'a>> {
+pub fn announce<'a, R>(lane: &'a Word32, stripe: Stripe<'a, R>) -> Option<Announced<'a, R>>
+where
+    R: Deref<Target = [RankLanes]>,
+{
     if planted(Fault::StripeLooksFirst) && !stripe.is_free() {
         return None;
     }
@@ -115,7 +120,7 @@ pub fn announce<'a>(lane: &'a Word32, stripe: Stripe<'a>) -> Option<Announced<'a
     // Fails without it, or as less: models/stripes.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::StripeAnnounce);
     let announced = Announced { lane, stripe };
-    if !stripe.is_free() && !planted(Fault::StripeLooksFirst) {
+    if !announced.stripe.is_free() && !planted(Fault::StripeLooksFirst) {
         announced.withdraw();
         return None;
     }
@@ -125,7 +130,7 @@ pub fn announce<'a>(lane: &'a Word32, stripe: Stripe<'a>) -> Option<Announced<'a
     Some(announced)
 }
 
-impl Announced<'_> {
+impl<R: Deref<Target = [RankLanes]>> Announced<'_, R> {
     /// Ends the announcement.
     #[inline(always)]
     pub fn withdraw(self) {
@@ -153,16 +158,16 @@ fn ring(ranks: &[RankLanes], holder: u32) {
     }
 }
 
-/// Runs `f`, which updates elements of the stripe by single instructions, although it has a holder:
-/// as the next one. Blocks until then.
+/// Runs `f`, which updates elements of the stripe whose exclusion is given by single instructions,
+/// although it has a holder: as the next one. Blocks until then.
 #[cold]
 pub fn slowly<R>(
-    stripe: Stripe<'_>,
+    slot: &RobustExclusion,
     waiter: &Waiter<'_>,
     f: impl FnOnce() -> R,
 ) -> Result<R, JobFailed> {
     // Needs nobody drained: instructions do not disturb each other.
-    stripe.slot.run((Site::StripePost, Site::StripePre), waiter, |_| f())
+    slot.run((Site::StripePost, Site::StripePre), waiter, |_| f())
 }
 
 /// Runs `f`, which updates elements of some stripes in any way, while nobody else updates any.

@@ -77,7 +77,7 @@ fn mapped_parts(comm: &Comm, plan: &Plan, block: u64) -> Result<Box<[Part]>> {
     let first = plan.first(block);
     let part = |(start, bytes, disp_unit): &(u64, u64, u32)| {
         let base = mapping.at(first + start, *bytes).ok_or(Error::Damaged { what: "window" })?;
-        Ok(Part { span: Span::new(base, *bytes), disp_unit: *disp_unit })
+        Ok(Part::new(Span::new(base, *bytes), *disp_unit))
     };
     plan.parts.iter().map(part).collect()
 }

@@ -115,7 +115,7 @@ impl WindowOptions {
             let wishes: Vec<Wish> = theirs().map(wish).collect();
             let plan = Plan::new(comm, call, &wishes, Follows::Directories)?;
             let block = block::take(ranks, &making, &plan)?;
-            let nothing = Part { span: Span::nothing(), disp_unit: 1 };
+            let nothing = Part::new(Span::nothing(), 1);
             let mut win = Win::assemble(making, &plan, block, vec![nothing; n].into())?;
             let directories = comm.context().segment.place_all(block + plan.directories, n)?;
             win.beyond = Beyond::Dynamic { directories, processes };
@@ -167,7 +167,7 @@ fn parts(comm: &Comm, offers: &[Offer]) -> Result<Box<[Part]>> {
             }
             _ => Span::nothing(),
         };
-        Ok(Part { span, disp_unit: offer.disp_unit as u32 })
+        Ok(Part::new(span, offer.disp_unit as u32))
     };
     offers.iter().map(part).collect()
 }

@@ -6,10 +6,15 @@ use crate::sync::Held;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     None,
-    Fence,
     Started,
     Locked,
-    LockedAll { nocheck: bool },
+    /// `used`: an operation was issued since the last fence.
+    Fence {
+        used: bool,
+    },
+    LockedAll {
+        nocheck: bool,
+    },
 }
 
 /// What this rank may do with one target.
@@ -26,13 +31,18 @@ pub(crate) enum Grant {
 }
 
 impl Access {
-    pub(super) fn word(self) -> u32 {
+    /// From this word on an operation on any rank passes, and nothing is to be noted of it.
+    pub(super) const OPEN: u32 = Access::Fence { used: true }.word();
+    /// From this word on lock_all is held.
+    pub(super) const ALL: u32 = Access::LockedAll { nocheck: false }.word();
+
+    pub(super) const fn word(self) -> u32 {
         match self {
             Access::None => 0,
-            Access::Fence => 1,
-            Access::Started => 2,
-            Access::Locked => 3,
-            Access::LockedAll { nocheck } => 4 + u32::from(nocheck),
+            Access::Started => 1,
+            Access::Locked => 2,
+            Access::Fence { used } => 3 + used as u32,
+            Access::LockedAll { nocheck } => 5 + nocheck as u32,
         }
     }
 
@@ -40,17 +50,23 @@ impl Access {
     pub(super) fn of(word: u32) -> Access {
         match word {
             0 => Access::None,
-            1 => Access::Fence,
-            2 => Access::Started,
-            3 => Access::Locked,
-            _ => Access::LockedAll { nocheck: word == 5 },
+            1 => Access::Started,
+            2 => Access::Locked,
+            3 | 4 => Access::Fence { used: word == 4 },
+            _ => Access::LockedAll { nocheck: word == 6 },
         }
+    }
+
+    /// Whether operations need a grant of their target.
+    #[inline(always)]
+    pub(super) fn is_by_target(word: u32) -> bool {
+        (Access::Started.word()..=Access::Locked.word()).contains(&word)
     }
 
     pub(super) fn phrase(self) -> &'static str {
         match self {
             Access::None => "no epoch is open",
-            Access::Fence => "a fence epoch is open",
+            Access::Fence { .. } => "a fence epoch is open",
             Access::Started => "an access epoch opened by start is open",
             Access::Locked => "a lock is held",
             Access::LockedAll { .. } => "lock_all is held",

@@ -51,7 +51,7 @@ impl Win {
     fn own(&self, disp: u64, bytes: u64) -> Result<Reached<'_>> {
         let rank = self.comm.rank();
         let part = self.part(rank);
-        if let Some(at) = part.span.at(disp, part.disp_unit, bytes) {
+        if let Some(at) = part.at(disp, bytes) {
             return Ok(Reached { at, via: Via::Mapped, sharing: None });
         }
         // No slice has more than `i64::MAX` bytes.

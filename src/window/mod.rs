@@ -33,9 +33,9 @@ use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
-use crate::shm::{Placed, PlacedSlice, Span, is_forked};
+use crate::shm::{Part, Placed, PlacedSlice, is_forked};
 use crate::sync::{RankWords, WindowWords};
-use crate::universe::{Context, InCall};
+use crate::universe::{Context, InCall, Said};
 use beyond::Beyond;
 use hints::Hints;
 use notify::Notifications;
@@ -66,12 +66,14 @@ pub use watch::Until;
 /// and a drop must never wait for other ranks.
 pub struct Win {
     comm: Comm,
+    /// That of `comm`, for the hot paths.
+    context: Arc<Context>,
     /// Where those meet who live: `comm`, until the window is recovered.
     meet: Comm,
     flavour: Flavour,
     identity: WindowIdentity,
     /// Where the window's block is in the segment.
-    block: u64,
+    pub(crate) block: u64,
     words: Placed<WindowWords>,
     ranks: PlacedSlice<RankWords>,
     parts: Box<[Part]>,
@@ -113,13 +115,6 @@ impl Flavour {
     }
 }
 
-/// One rank's part of a window, as far as it is mapped into this process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub(crate) span: Span,
-    pub(crate) disp_unit: u32,
-}
-
 impl Win {
     /// The handle of a window whose block is taken and cleared.
     fn assemble(making: Making<'_>, plan: &Plan, block: u64, parts: Box<[Part]>) -> Result<Win> {
@@ -141,6 +136,7 @@ impl Win {
             hints: Mutex::new(hints),
             attributes: Attributes::default(),
             handler: RwLock::new(comm.error_handler()),
+            context: comm.context().clone(),
             comm: comm.clone(),
             meet: comm.clone(),
         })
@@ -198,8 +194,15 @@ impl Win {
         &self.parts[rank as usize]
     }
 
-    /// The part of `rank` if an operation on it is allowed now: the hot path. Where not,
-    /// [`Win::check_rank`] and [`Win::check_operation`] say why.
+    /// The part of `rank` if an operation on it is allowed now, and nothing has to be noted of it
+    /// ([`Win::note_operation`]): the hot path.
+    #[inline(always)]
+    pub(crate) fn reach_at_once(&self, rank: Rank) -> Option<&Part> {
+        self.parts.get(rank.0 as usize).filter(|_| self.epochs.passes(rank.0))
+    }
+
+    /// The part of `rank` if an operation on it is allowed now. Where not, [`Win::check_rank`] and
+    /// [`Win::check_operation`] say why.
     #[inline]
     pub(crate) fn reach(&self, rank: Rank) -> Option<&Part> {
         self.parts.get(rank.0 as usize).filter(|_| self.epochs.reaches(rank.0))
@@ -211,8 +214,8 @@ impl Win {
     }
 
     #[inline]
-    pub(crate) fn context(&self) -> &Arc<Context> {
-        self.comm.context()
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
     }
 
     /// As [`Comm::excluded`].
@@ -244,8 +247,20 @@ impl Win {
         if is_forked() {
             return self.handled(Err(Error::Forked { at: self.place(call) }));
         }
+        self.within_any(call, body)
+    }
+
+    /// As [`Win::within`], of a call that is not refused in a process that the rank has forked.
+    #[inline]
+    pub(crate) fn within_any<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
         let _call = self.enter(call);
         self.handled(body())
+    }
+
+    /// As [`Win::enter`], until [`Said::end`]: see [`Context::say`].
+    #[inline(always)]
+    pub(crate) fn say(&self, call: Call) -> Said<'_> {
+        self.context().say(call, self.block)
     }
 
     /// Shows an error to the window's handler.

@@ -210,8 +210,8 @@ impl Win {
     #[inline(always)]
     pub fn flush(&self, target: Rank) -> Result<()> {
         let is_rank = (target.0 as usize) < self.parts.len();
-        if is_rank && matches!(self.epochs.access(), Access::LockedAll { .. }) {
-            self.flush_rank(target.0);
+        if is_rank && self.epochs.is_all_locked() {
+            self.flush_reached(target);
             return Ok(());
         }
         self.flush_checked(target)
@@ -221,18 +221,16 @@ impl Win {
     #[inline(never)]
     fn flush_checked(&self, target: Rank) -> Result<()> {
         self.handled(self.check_flush(Call::Flush, target))?;
-        match target {
-            // It has no part that anybody could watch.
-            Rank::NULL => sync::flush(),
-            target => self.flush_rank(target.0),
-        }
+        self.flush_reached(target);
         Ok(())
     }
 
+    /// [`Win::flush`] with nothing to check, because an operation on `target` has just been allowed
+    /// under the same lock.
     #[inline(always)]
-    fn flush_rank(&self, target: u32) {
+    pub(crate) fn flush_reached(&self, target: Rank) {
         sync::flush();
-        self.ring([target]);
+        self.ring([target.0]);
     }
 
     /// `MPI_Win_flush_all`: as [`Win::flush`], for every target.
@@ -297,7 +295,7 @@ impl Win {
     pub(crate) fn check_passive(&self, call: Call) -> Result<()> {
         match self.epochs.access() {
             Access::None | Access::LockedAll { .. } | Access::Locked => Ok(()),
-            Access::Fence | Access::Started => {
+            Access::Fence { .. } | Access::Started => {
                 let problem = format!("{call} is allowed in an epoch of lock or lock_all only");
                 Err(self.wrong_epoch(call, problem))
             }

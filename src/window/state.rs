@@ -23,11 +23,10 @@ type Check = Result<(), String>;
 /// This rank's epochs on one window.
 ///
 /// Words, because any thread of the rank may issue operations while one synchronises. Who writes
-/// them holds the window's turn (`Win::turn`); `used` alone is written by operations.
+/// them holds the window's turn (`Win::turn`); operations change `access` alone, and there only
+/// whether the fence epoch that is open has been used.
 pub(crate) struct Epochs {
     access: Word32,
-    /// Whether an operation was issued since the last fence.
-    used: Word32,
     grants: Box<[Word32]>,
     locks: Word32,
     /// The number of origins of the open exposure epoch plus one; zero for "none is open".
@@ -38,7 +37,6 @@ impl Epochs {
     pub(crate) fn new(ranks: u32) -> Epochs {
         Epochs {
             access: Word32::default(),
-            used: Word32::default(),
             grants: (0..ranks).map(|_| Word32::default()).collect(),
             locks: Word32::default(),
             exposed_to: Word32::default(),
@@ -62,13 +60,9 @@ impl Epochs {
         self.grants[rank as usize].store(grant.word());
     }
 
-    fn is_exposed(&self) -> bool {
-        self.exposed_to.load() != 0
-    }
-
     /// Whether an operation was issued since the last fence.
     pub(crate) fn is_used(&self) -> bool {
-        self.access() == Access::Fence && self.used.load() != 0
+        self.access() == Access::Fence { used: true }
     }
 
     fn problem(&self, call: &str) -> Check {
@@ -80,23 +74,23 @@ impl Epochs {
     /// Whether an access epoch of another kind may be opened: a fence epoch in which nothing was
     /// issued turns out to have been none (MPI-2.2 §11.4.1).
     fn is_idle(&self) -> bool {
-        match self.access() {
-            Access::None => true,
-            Access::Fence => self.used.load() == 0,
-            _ => false,
+        matches!(self.access(), Access::None | Access::Fence { used: false })
+    }
+
+    fn check_unexposed(&self, call: &str) -> Check {
+        match self.exposed_to.load() {
+            0 => Ok(()),
+            _ => Err(format!("{call} is not allowed between post and wait")),
         }
     }
 
     // The table, call by call.
 
     pub(crate) fn may_fence(&self) -> Check {
-        if !matches!(self.access(), Access::None | Access::Fence) {
+        if !matches!(self.access(), Access::None | Access::Fence { .. }) {
             return self.problem("fence");
         }
-        match self.is_exposed() {
-            false => Ok(()),
-            true => Err("fence is not allowed between post and wait".into()),
-        }
+        self.check_unexposed("fence")
     }
 
     pub(crate) fn may_start(&self) -> Check {
@@ -108,9 +102,7 @@ impl Epochs {
     }
 
     pub(crate) fn may_post(&self, own: u32) -> Check {
-        if self.is_exposed() {
-            return Err("post is not allowed between post and wait".into());
-        }
+        self.check_unexposed("post")?;
         if self.is_used() {
             return self.problem("post");
         }
@@ -144,10 +136,10 @@ impl Epochs {
             }
             _ => {}
         }
-        if target == own && self.is_exposed() {
-            return Err("lock of the own part is not allowed between post and wait".into());
+        match target == own {
+            true => self.check_unexposed("lock of the own part"),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     pub(crate) fn may_unlock(&self, target: u32) -> Result<(Held, bool), String> {
@@ -161,10 +153,7 @@ impl Epochs {
         if !self.is_idle() {
             return self.problem("lock_all");
         }
-        match self.is_exposed() {
-            false => Ok(()),
-            true => Err("lock_all is not allowed between post and wait".into()),
-        }
+        self.check_unexposed("lock_all")
     }
 
     pub(crate) fn may_unlock_all(&self) -> Result<bool, String> {
@@ -189,15 +178,33 @@ impl Epochs {
         }
     }
 
-    /// Whether an operation on `target`, a rank of the window, is allowed: the hot path.
+    /// Whether lock_all is held: the hot path of a flush.
+    #[inline(always)]
+    pub(crate) fn is_all_locked(&self) -> bool {
+        self.access.load() >= Access::ALL
+    }
+
+    /// Whether an operation on `target`, a rank of the window, is allowed, and nothing has to be
+    /// noted of it: the hot path. The first one of a fence epoch goes by [`Epochs::reaches`].
+    #[inline(always)]
+    pub(crate) fn passes(&self, target: u32) -> bool {
+        let access = self.access.load();
+        access >= Access::OPEN || Access::is_by_target(access) && self.is_granted(target)
+    }
+
+    /// Whether an operation on `target`, a rank of the window, is allowed.
     #[inline]
     pub(crate) fn reaches(&self, target: u32) -> bool {
-        let access = self.access();
-        if matches!(access, Access::LockedAll { .. } | Access::Fence) {
-            return true;
+        match self.access() {
+            Access::None => false,
+            Access::Started | Access::Locked => self.is_granted(target),
+            Access::Fence { .. } | Access::LockedAll { .. } => true,
         }
-        matches!(access, Access::Started | Access::Locked)
-            && self.grants[target as usize].load() > Grant::AWAITED
+    }
+
+    #[inline(always)]
+    fn is_granted(&self, target: u32) -> bool {
+        self.grants.get(target as usize).is_some_and(|grant| grant.load() > Grant::AWAITED)
     }
 
     /// As [`Epochs::reaches`], with the problem where it is not.
@@ -226,10 +233,7 @@ impl Epochs {
         if !self.is_idle() {
             return self.problem("free");
         }
-        match self.is_exposed() {
-            false => Ok(()),
-            true => Err("free is not allowed between post and wait".into()),
-        }
+        self.check_unexposed("free")
     }
 
     // The transitions.
@@ -237,14 +241,15 @@ impl Epochs {
     /// An operation has passed every check; it counts in a fence epoch.
     #[inline]
     pub(crate) fn operated(&self) {
-        if self.used.load() == 0 {
-            self.used.store(1);
+        let [unused, used] = [false, true].map(|used| Access::Fence { used }.word());
+        if self.access.load() == unused {
+            // Where another thread has closed the epoch meanwhile, there is nothing to note.
+            let _ = self.access.compare_exchange(unused, used);
         }
     }
 
     pub(crate) fn fenced(&self, opens: bool) {
-        self.set_access(if opens { Access::Fence } else { Access::None });
-        self.used.store(0);
+        self.set_access(if opens { Access::Fence { used: false } } else { Access::None });
     }
 
     pub(crate) fn started(&self, targets: &[u32]) {
@@ -299,7 +304,7 @@ impl Epochs {
     /// Whatever was open is not any more.
     pub(crate) fn close_all(&self) {
         self.set_access(Access::None);
-        let words = [&self.used, &self.locks, &self.exposed_to];
+        let words = [&self.locks, &self.exposed_to];
         words.into_iter().for_each(|word| word.store(0));
         (0..self.grants.len()).for_each(|rank| self.set_grant(rank as u32, Grant::None));
     }
@@ -320,7 +325,7 @@ mod tests {
         let epochs = Epochs::new(3);
         match access {
             Access::None => {}
-            Access::Fence => epochs.fenced(true),
+            Access::Fence { .. } => epochs.fenced(true),
             Access::Started => epochs.started(&[1]),
             Access::Locked => lock(&epochs, 1),
             Access::LockedAll { nocheck } => epochs.locked_all(nocheck),
@@ -334,7 +339,7 @@ mod tests {
         // flush(2) put(1) put(2) free.
         let rows = [
             (Access::None, "fs.lL..a....f"),
-            (Access::Fence, "fs.lL..a..pPf"),
+            (Access::Fence { used: false }, "fs.lL..a..pPf"),
             (Access::Started, "..c.......p.."),
             (Access::Locked, "....Lu..x.p.."),
             (Access::LockedAll { nocheck: false }, ".......AxXpP."),
@@ -363,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_fence_epoch_with_operations_admits_nothing_but_a_fence() {
-        let epochs = in_state(Access::Fence);
+        let epochs = in_state(Access::Fence { used: false });
         epochs.may_operate(2).unwrap();
         assert!(epochs.may_start().is_ok(), "it may still be refused");
         epochs.operated();

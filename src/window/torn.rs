@@ -138,22 +138,14 @@ impl Win {
     ) {
         if is_one_store(bytes) {
             // SAFETY: the caller's obligations 1 and 2.
-            return unsafe { copy(from, to, bytes) };
-        }
-        let Some(records) = self.context().records() else {
+            unsafe { copy(from, to, bytes) };
+        } else if let Some(records) = self.context().records() {
+            let write = self.write(call, target.0, start(), bytes as u64);
             // SAFETY: as above.
-            return unsafe { copy_past(Step::MidPut, from, to, bytes) };
-        };
-        let write = self.write(call, target.0, start(), bytes as u64);
-        match records.own() {
-            Some(record) => {
-                record.begin(write);
-                // SAFETY: as above.
-                unsafe { copy_past(Step::MidPut, from, to, bytes) };
-                record.end();
-            }
+            unsafe { copy_recorded(records, write, from, to) };
+        } else {
             // SAFETY: as above.
-            None => unsafe { copy_recorded(records, write, from, to) },
+            unsafe { copy_past(Step::MidPut, from, to, bytes) };
         }
     }
 
@@ -180,14 +172,24 @@ impl Win {
     }
 }
 
-/// A recorded copy of a thread that has no record yet.
+/// A recorded copy. Apart, so that a job that records nothing has no more of it than a branch.
 ///
 /// # Safety
 /// As [`Win::copy_out`], of the bytes of `write`.
-#[cold]
+#[inline(never)]
 unsafe fn copy_recorded(records: &WriteRecords, write: Write, from: *const u8, to: *mut u8) {
-    let recording = records.begin(write);
     // SAFETY: the caller's obligations 1 and 2.
-    unsafe { copy_past(Step::MidPut, from, to, write.bytes as usize) };
-    recording.end();
+    let copied = || unsafe { copy_past(Step::MidPut, from, to, write.bytes as usize) };
+    match records.own() {
+        Some(record) => {
+            record.begin(write);
+            copied();
+            record.end();
+        }
+        None => {
+            let recording = records.begin(write);
+            copied();
+            recording.end();
+        }
+    }
 }

@@ -121,7 +121,7 @@ impl Win {
     fn peek<T: Integer>(&self, call: Call, rank: u32, disp: u64) -> Result<T> {
         const { assert!(T::Carrier::IS_NATIVE) };
         let (part, bytes) = (self.part(rank), size_of::<T>());
-        let (at, _sharing) = match part.span.at(disp, part.disp_unit, bytes as u64) {
+        let (at, _sharing) = match part.at(disp, bytes as u64) {
             Some(at) => (at, None),
             None => {
                 let range = 0..bytes as i64;
@@ -150,11 +150,11 @@ impl Win {
         Error::Alignment { at: self.place(call), displacement, disp_unit, bytes }
     }
 
-    /// Tells whoever watches the part of one of `ranks` that it may have changed. Behind a MEM_SYNC
-    /// that is behind the change.
+    /// Tells whoever watches the part of one of `ranks` that it may have changed; a number that is no
+    /// rank has no part. Behind a MEM_SYNC that is behind the change.
     #[inline(always)]
     pub(crate) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
-        let bells = ranks.into_iter().map(|rank| &self.words_of(rank).bell);
+        let bells = ranks.into_iter().filter_map(|rank| Some(&self.ranks.get(rank as usize)?.bell));
         watch::ring(&self.words.watchers, bells);
     }
 
