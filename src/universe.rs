@@ -204,6 +204,15 @@ impl Context {
         InCall { slot: &self.slot }
     }
 
+    /// As [`Context::enter`], around `f`. Should it panic, the rank goes on saying so.
+    #[inline(always)]
+    pub(crate) fn during<R>(&self, call: Call, window: u64, f: impl FnOnce() -> R) -> R {
+        self.slot.set_doing(call, window);
+        let result = f();
+        self.slot.set_doing(Call::None, 0);
+        result
+    }
+
     /// Where this rank says what it writes, if somebody may ever want to know.
     #[inline(always)]
     pub(crate) fn records(&self) -> Option<&WriteRecords> {

@@ -7,6 +7,7 @@
 mod active;
 mod allocate;
 mod assertion;
+mod at_once;
 mod attributes;
 mod beyond;
 mod block;
@@ -32,7 +33,7 @@ use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
-use crate::shm::{Placed, PlacedSlice, Span, is_forked};
+use crate::shm::{Favouring, Placed, PlacedSlice, Span, is_forked};
 use crate::sync::{RankWords, WindowWords};
 use crate::universe::{Context, InCall};
 use beyond::Beyond;
@@ -79,7 +80,7 @@ pub struct Win {
     epochs: Epochs,
     /// Fences that this rank has arrived at.
     fences: Word32,
-    turn: Mutex<Turn>,
+    turn: Favouring<Turn>,
     hints: Mutex<Hints>,
     /// 1 where the hint `no_locks` is in force.
     no_locks: Word32,
@@ -135,7 +136,7 @@ impl Win {
             beyond: Beyond::Nothing,
             epochs: Epochs::new(comm.size()),
             fences: Word32::default(),
-            turn: Mutex::default(),
+            turn: Favouring::new(Turn::default(), comm.context().stripes.take_part()),
             no_locks: hints.no_locks(),
             hints: Mutex::new(hints),
             attributes: Attributes::default(),

@@ -54,7 +54,8 @@ impl Epochs {
         self.access.store(access.word());
     }
 
-    fn grant(&self, rank: u32) -> Grant {
+    #[inline]
+    pub(super) fn grant(&self, rank: u32) -> Grant {
         Grant::of(self.grants[rank as usize].load())
     }
 
@@ -62,7 +63,8 @@ impl Epochs {
         self.grants[rank as usize].store(grant.word());
     }
 
-    fn is_exposed(&self) -> bool {
+    #[inline]
+    pub(super) fn is_exposed(&self) -> bool {
         self.exposed_to.load() != 0
     }
 
@@ -79,11 +81,23 @@ impl Epochs {
 
     /// Whether an access epoch of another kind may be opened: a fence epoch in which nothing was
     /// issued turns out to have been none (MPI-2.2 §11.4.1).
-    fn is_idle(&self) -> bool {
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
         match self.access() {
             Access::None => true,
             Access::Fence => self.used.load() == 0,
             _ => false,
+        }
+    }
+
+    fn may_begin(&self, call: &str) -> Check {
+        if self.is_idle() { Ok(()) } else { self.problem(call) }
+    }
+
+    fn may_be_hidden(&self, call: &str) -> Check {
+        match self.is_exposed() {
+            false => Ok(()),
+            true => Err(format!("{call} is not allowed between post and wait")),
         }
     }
 
@@ -93,14 +107,11 @@ impl Epochs {
         if !matches!(self.access(), Access::None | Access::Fence) {
             return self.problem("fence");
         }
-        match self.is_exposed() {
-            false => Ok(()),
-            true => Err("fence is not allowed between post and wait".into()),
-        }
+        self.may_be_hidden("fence")
     }
 
     pub(crate) fn may_start(&self) -> Check {
-        if self.is_idle() { Ok(()) } else { self.problem("start") }
+        self.may_begin("start")
     }
 
     pub(crate) fn may_complete(&self) -> Check {
@@ -108,9 +119,7 @@ impl Epochs {
     }
 
     pub(crate) fn may_post(&self, own: u32) -> Check {
-        if self.is_exposed() {
-            return Err("post is not allowed between post and wait".into());
-        }
+        self.may_be_hidden("post")?;
         if self.is_used() {
             return self.problem("post");
         }
@@ -144,10 +153,7 @@ impl Epochs {
             }
             _ => {}
         }
-        if target == own && self.is_exposed() {
-            return Err("lock of the own part is not allowed between post and wait".into());
-        }
-        Ok(())
+        if target == own { self.may_be_hidden("lock of the own part") } else { Ok(()) }
     }
 
     pub(crate) fn may_unlock(&self, target: u32) -> Result<(Held, bool), String> {
@@ -158,13 +164,8 @@ impl Epochs {
     }
 
     pub(crate) fn may_lock_all(&self) -> Check {
-        if !self.is_idle() {
-            return self.problem("lock_all");
-        }
-        match self.is_exposed() {
-            false => Ok(()),
-            true => Err("lock_all is not allowed between post and wait".into()),
-        }
+        self.may_begin("lock_all")?;
+        self.may_be_hidden("lock_all")
     }
 
     pub(crate) fn may_unlock_all(&self) -> Result<bool, String> {
@@ -223,13 +224,8 @@ impl Epochs {
     }
 
     pub(crate) fn may_free(&self) -> Check {
-        if !self.is_idle() {
-            return self.problem("free");
-        }
-        match self.is_exposed() {
-            false => Ok(()),
-            true => Err("free is not allowed between post and wait".into()),
-        }
+        self.may_begin("free")?;
+        self.may_be_hidden("free")
     }
 
     // The transitions.
@@ -269,13 +265,18 @@ impl Epochs {
         self.exposed_to.store(0);
     }
 
-    /// A thread begins to wait for a lock, which counts from now on; how it queues.
-    pub(crate) fn awaits_lock(&self, target: u32) -> Queueing {
-        let others = self.locks.load();
+    /// A thread begins to wait for a lock, which counts from now on.
+    #[inline]
+    pub(crate) fn awaits_lock(&self, target: u32) {
         self.set_access(Access::Locked);
         self.set_grant(target, Grant::Awaited);
-        self.locks.store(others + 1);
-        if others == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
+        self.locks.store(self.locks.load() + 1);
+    }
+
+    /// How a lock that is asked for now queues.
+    #[inline]
+    pub(super) fn queueing(&self) -> Queueing {
+        if self.locks.load() == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
     }
 
     pub(crate) fn locked(&self, target: u32, held: Held, nocheck: bool) {

@@ -1,6 +1,6 @@
 //! Which calls of a rank's threads may be under way on a window at the same time.
 //!
-//! Calls that open, close or wait for an epoch share the state below. They hold its mutex for
+//! Calls that open, close or wait for an epoch share the state below. They take turns at it for
 //! moments only, never while they wait for another rank; a call that waits claims the side that
 //! it is about instead, and a second call on that side is then refused (New RMA Design, "RMA +
 //! Threads": "All other interleaving situations are invalid"). Calls that end an epoch claim
@@ -10,8 +10,8 @@ use super::Win;
 use super::active::Pscw;
 use crate::call::Call;
 use crate::error::Result;
+use crate::shm::InTurn;
 use crate::sync::Round;
-use std::sync::{MutexGuard, PoisonError};
 
 /// What only synchronising calls read and write.
 #[derive(Default)]
@@ -39,8 +39,9 @@ pub(super) struct Waiting<'w> {
 
 impl Win {
     /// The shared state, for a moment.
-    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline(always)]
+    pub(super) fn turn(&self) -> InTurn<'_, Turn> {
+        self.turn.turn()
     }
 
     /// Refuses `call` while another thread of this rank waits on one of the sides.
@@ -67,16 +68,31 @@ impl Win {
     }
 }
 
+impl Turn {
+    fn waits_no_more(&mut self, sides: Sides) {
+        sides.iter().for_each(|side| self.waiting[*side] = None);
+    }
+
+    /// Whether no call waits on one of the sides.
+    #[inline(always)]
+    pub(super) fn nobody_waits(&self, sides: Sides) -> bool {
+        sides.iter().all(|side| self.waiting[*side].is_none())
+    }
+}
+
 impl Waiting<'_> {
     /// Ends the call with what has changed.
-    pub(super) fn end(self, change: impl FnOnce(&mut Turn)) {
-        change(&mut self.win.turn());
+    pub(super) fn end(mut self, change: impl FnOnce(&mut Turn)) {
+        let mut turn = self.win.turn();
+        change(&mut turn);
+        turn.waits_no_more(std::mem::take(&mut self.sides));
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let mut turn = self.win.turn();
-        self.sides.iter().for_each(|side| turn.waiting[*side] = None);
+        if !self.sides.is_empty() {
+            self.win.turn().waits_no_more(self.sides);
+        }
     }
 }
