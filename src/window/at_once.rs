@@ -1,8 +1,8 @@
 //! Lock, unlock, lock_all and unlock_all as they mostly are: nobody is in the way, nothing is wrong,
 //! and the thread is the one that the window's turn favours.
 //!
-//! Each says whether it is done. If not it has changed nothing, and the call goes step by step
-//! (`passive.rs`), which knows all cases, and why a call is refused.
+//! Each says whether it is done. If not it has opened and closed nothing, and the call goes step by
+//! step (`passive.rs`), which knows all cases, and why a call is refused.
 
 use super::grant::{Access, Grant};
 use super::state::Epochs;
