@@ -22,6 +22,7 @@ const RULES: &[Rule] = &[
             "src/shm/span.rs",
             "src/shm/copy.rs",
             "src/shm/strip.rs",
+            "src/shm/favouring.rs",
             "src/shm/process.rs",
             "src/shm/numa.rs",
             "src/op/carrier.rs",

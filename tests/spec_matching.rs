@@ -5,9 +5,9 @@ mod spec_support;
 mod support;
 
 use onesided::engine::Win;
-use onesided::hooks::{Event, ProcSync, record};
+use onesided::hooks::{Event, ProcSync};
 use onesided::{Comm, ErrorClass, PostAssert, StartAssert};
-use spec_support::{Choices, free, get, group, hold, load, put, refusal, store};
+use spec_support::{Choices, free, get, group, hold, load, put, record, refusal, store};
 use spec_support::{tell_when_asleep, words};
 use support::spmd;
 

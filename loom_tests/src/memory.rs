@@ -64,6 +64,10 @@ impl Cells for Memory {
         Ok(())
     }
 
+    fn contend(&self, attempt: impl FnMut() -> Result<bool, JobFailed>) -> Result<bool, JobFailed> {
+        self.job.waiter().contend(attempt)
+    }
+
     fn wait_until(&self, at: Cell, ready: impl Fn(u64) -> bool) -> Result<u64, JobFailed> {
         let (word, found) = (self.word(at), std::cell::Cell::new(0));
         let look = || {

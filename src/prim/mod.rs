@@ -10,7 +10,7 @@
 //! 2. All-zero bytes are the initial state of every word, so a fresh page of the segment needs
 //!    no construction.
 //! 3. A word that any rank waits on is a [`ParkWord`], and the only waiting loop is
-//!    [`Waiter::until`].
+//!    [`Waiter::until`]; [`Waiter::contend`] is over soon, whatever happens.
 
 mod account;
 mod failed;

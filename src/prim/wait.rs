@@ -1,11 +1,11 @@
-//! The one waiting policy, and the only loop in the library that waits for another rank.
+//! The one waiting policy, and the only loops in the library that wait for another rank.
 //!
 //! Spin briefly (not at all when there are more ranks than cores), yield a few times, then
 //! sleep on the word's shared futex. How long each tier lasts is [`Patience`]'s business, which
 //! knows the machine; this file knows the loop. Every wait ends when the job has failed.
 
 use super::account::Asleep;
-use super::{Account, FailedWord, Fault, ParkWord, Patience, planted};
+use super::{Account, Contention, FailedWord, Fault, ParkWord, Patience, planted};
 
 /// What ends a wait that may never be satisfied any more.
 pub trait Failure {
@@ -78,6 +78,29 @@ impl Waiter<'_> {
     ) -> Result<u32, JobFailed> {
         let value = word.load();
         if ready(value) { Ok(value) } else { self.until_slowly(word, ready, overdue) }
+    }
+
+    /// Tries again and again, awake, for as long as a rank contends for a lock; whether it has got
+    /// what it tried for. Gives up at once where only sleeping makes sense, or the job has failed.
+    #[cold]
+    pub fn contend<E>(&self, mut attempt: impl FnMut() -> Result<bool, E>) -> Result<bool, E> {
+        let contention = Contention::begin();
+        let mut tier = self.patience.begin();
+        for lost in 0.. {
+            if contention.is_over(lost) || self.failed.is_set() {
+                break;
+            }
+            if self.patience.next(&mut tier) == Step::Sleep {
+                tier = self.patience.begin();
+                if self.patience.next(&mut tier) == Step::Sleep {
+                    break;
+                }
+            }
+            if attempt()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     #[cold]

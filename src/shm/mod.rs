@@ -14,6 +14,7 @@
 mod alloc_error;
 mod copy;
 mod directory;
+mod favouring;
 mod heap;
 mod layout;
 mod notice;
@@ -33,6 +34,7 @@ mod thread;
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use copy::{ONE_STORE, copy, copy_past, is_one_store};
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
+pub(crate) use favouring::{Favouring, InTurn};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
 pub(crate) use notice::{NoticeBoard, Scope};

@@ -148,6 +148,13 @@ impl<T> std::ops::Deref for PlacedSlice<T> {
     }
 }
 
+impl<T> AsRef<[T]> for PlacedSlice<T> {
+    #[inline(always)]
+    fn as_ref(&self) -> &[T] {
+        self
+    }
+}
+
 /// One group of words of the segment.
 pub(crate) struct Placed<T>(PlacedSlice<T>);
 

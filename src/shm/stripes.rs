@@ -31,6 +31,7 @@ pub(crate) struct Stripes {
     words: Placed<StripeWords>,
     ranks: PlacedSlice<RankLanes>,
     own: Placed<RankLanes>,
+    takes_part: bool,
 }
 
 impl Stripes {
@@ -40,7 +41,8 @@ impl Stripes {
         let lanes = layout.lanes;
         let own = lanes + u64::from(rank) * size_of::<RankLanes>() as u64;
         let words: Placed<StripeWords> = segment.place(layout.stripes)?;
-        if !take_part() {
+        let takes_part = take_part();
+        if !takes_part {
             words.common.opt_out();
         }
         Ok(Stripes {
@@ -48,6 +50,7 @@ impl Stripes {
             words,
             ranks: segment.place_all(lanes, layout.ranks as usize)?,
             own: segment.place(own)?,
+            takes_part,
         })
     }
 
@@ -100,6 +103,11 @@ impl Stripes {
         // From its next update on it has a lane, if there is one.
         thread::ask();
         stripes::slowly(self.stripe(address).slot, waiter, f)
+    }
+
+    /// Whether this process takes part in the barriers of all ranks.
+    pub(crate) fn take_part(&self) -> bool {
+        self.takes_part
     }
 
     /// Whether many elements can be updated at once, as far as this rank knows.

@@ -34,6 +34,12 @@ pub trait Cells {
     /// orders all accesses of this rank, to whichever target.
     fn flush(&self, rank: u32) -> Result<(), Self::Error>;
 
+    /// [`crate::prim::Waiter::contend`].
+    fn contend(
+        &self,
+        attempt: impl FnMut() -> Result<bool, Self::Error>,
+    ) -> Result<bool, Self::Error>;
+
     /// Waits until the word is `ready`, and returns it: [`super::watch::until`] with the bell of
     /// the word's rank, and so with its MEM_SYNC after it. Who changes the word flushes its rank.
     fn wait_until(&self, at: Cell, ready: impl Fn(u64) -> bool) -> Result<u64, Self::Error>;

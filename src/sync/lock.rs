@@ -130,6 +130,7 @@ impl LockWords {
         waiter.until_or(self.gate(index), passed, || self.admit_unopposed(side)).map(drop)
     }
 
+    #[inline]
     fn state(&self) -> State {
         State(self.state.0.state.load())
     }
@@ -193,7 +194,21 @@ impl LockWords {
     /// blocks.
     ///
     /// `right_is_exclusive` says how the right side of this lock is used, whoever leaves.
+    #[inline]
     pub fn leave(&self, side: Side, right_is_exclusive: bool) {
+        let state = self.state();
+        let left = state.with_inside(side.index(), -1);
+        if state.has_waiters() || self.exchange(state, left).is_err() {
+            return self.leave_among_others(side, right_is_exclusive);
+        }
+        if left.inside(side.index()) == 0 {
+            self.nudge(right_is_exclusive);
+        }
+    }
+
+    /// [`LockWords::leave`] where ranks queue, or come and go at the same time.
+    #[inline(never)]
+    fn leave_among_others(&self, side: Side, right_is_exclusive: bool) {
         let index = side.index();
         let mut state = self.state();
         let (left, admitted) = loop {
@@ -227,11 +242,13 @@ impl LockWords {
     }
 
     /// Records which rank holds the right side, for reports about a rank that died holding it.
+    #[inline]
     pub fn set_owner(&self, rank: u32) {
         self.state.0.owner.store(rank + 1);
     }
 
     /// Forgets the owner, before it leaves.
+    #[inline]
     pub fn clear_owner(&self) {
         self.state.0.owner.store(0);
     }

@@ -72,18 +72,22 @@ impl Side {
 }
 
 impl State {
+    #[inline]
     fn field(self, side: u32, shift: u32, mask: u64) -> u32 {
         ((self.0 >> (side * SIDE_BITS + shift)) & mask) as u32
     }
+    #[inline]
     pub(super) fn inside(self, side: u32) -> u32 {
         self.field(side, 0, INSIDE_MASK)
     }
+    #[inline]
     pub(super) fn waiting(self, side: u32) -> u32 {
         self.field(side, WAITING_SHIFT, WAITING_MASK)
     }
     pub(super) fn admitted(self, side: u32) -> u32 {
         self.field(side, ADMITTED_SHIFT, ADMITTED_MASK)
     }
+    #[inline]
     pub(super) fn with_inside(self, side: u32, by: i32) -> State {
         State(self.0.wrapping_add_signed(i64::from(by) << (side * SIDE_BITS)))
     }
@@ -101,6 +105,7 @@ impl State {
     }
 
     /// Whether `side` may enter at once.
+    #[inline]
     pub(super) fn is_open(self, side: Side, queueing: Queueing) -> bool {
         let other = side.other();
         let blind = match side {
@@ -125,6 +130,12 @@ impl State {
     /// number, wait outside the queue where they cannot.
     pub(super) fn has_place(self, side: Side) -> bool {
         self.waiting(side.index()) < MAX_RANKS
+    }
+
+    /// Whether a rank queues on either side.
+    #[inline]
+    pub(super) fn has_waiters(self) -> bool {
+        self.waiting(0) != 0 || self.waiting(1) != 0
     }
 
     /// Whom the last holder of `side` admits: a side, and how many.

@@ -1,14 +1,18 @@
-//! A fair mutex over window operations: the queue lock of Mellor-Crummey and Scott (1991).
+//! A mutex over window operations: the queue lock of Mellor-Crummey and Scott (1991), for those who
+//! have contended for it for a while in vain. Each rank that queues costs a wake-up.
 //!
 //! The home rank has one word, `tail`: the last rank in the queue plus one, or zero while the
 //! mutex is free. Every rank has two words in its own part: `next`, its successor plus one, and
 //! `granted`, how often the mutex was handed to it. A rank waits on its own words only.
 //!
 //! ```text
-//!   lock                                      unlock
-//!     grants = own granted                      flush                       (1)
-//!     before = replace(tail, me)                own next is 0, and
-//!     flush                       (2)             compare_and_swap(tail, me, 0) succeeds -> free
+//!   lock, as often as one contends            unlock
+//!     compare_and_swap(tail, 0, me)             flush                       (1)
+//!     succeeds -> flush           (2), locked   own next is 0, and
+//!   and then                                      compare_and_swap(tail, me, 0) succeeds -> free
+//!     grants = own granted
+//!     before = replace(tail, me)
+//!     flush                       (2)
 //!     before is 0 -> locked                     wait until own next is not 0
 //!     next of before = me; flush  (3)           own next = 0
 //!     wait until own granted changes (4)        granted of next += 1; flush (5)
@@ -53,11 +57,18 @@ impl Mcs {
         u64::from(self.me) + 1
     }
 
-    /// Locks, in the order of arrival. Blocks while another rank holds the mutex.
+    /// Locks. Blocks while another rank holds the mutex.
+    ///
+    /// A rank contends first: it takes the mutex if that becomes free meanwhile, whoever has asked
+    /// before. Those who queue then are served in the order of arrival, and nobody passes them.
     ///
     /// A wait that ends with an error leaves the rank in the queue for ever: only a job that has
     /// failed ends it.
     pub fn lock<C: Cells>(&self, cells: &C) -> Result<(), C::Error> {
+        let attempt = || Ok(cells.fetch(self.tail)? == 0 && self.try_lock(cells)?);
+        if self.try_lock(cells)? || cells.contend(attempt)? {
+            return Ok(());
+        }
         let grants = cells.fetch(self.granted(self.me))?;
         let before = cells.replace(self.tail, self.name())?;
         // (2). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.

@@ -98,6 +98,7 @@ pub fn lock_nocheck() {
 }
 
 /// `MPI_Win_unlock`. Never blocks.
+#[inline]
 pub fn unlock(window: &LockWords, target: &LockWords, held: Held) {
     if held == Held::Exclusive {
         // Before UnlockPre, so that it cannot overtake the next holder's `set_owner`.
@@ -143,6 +144,7 @@ pub fn try_lock_all(window: &LockWords) -> bool {
     entered
 }
 
+#[inline]
 fn granted_all() {
     proc_sync(ProcSync::LockGranted);
     // Observes what exclusive holders of any target published; pairs with their UnlockPre.
@@ -157,6 +159,7 @@ pub fn lock_all_nocheck() {
 }
 
 /// `MPI_Win_unlock_all`. Never blocks.
+#[inline]
 pub fn unlock_all(window: &LockWords) {
     // Publishes this holder's accesses; pairs with LockPost of later exclusive holders.
     // Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.

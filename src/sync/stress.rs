@@ -82,6 +82,10 @@ impl Cells for Window {
         Ok(())
     }
 
+    fn contend(&self, attempt: impl FnMut() -> Result<bool, JobFailed>) -> Result<bool, JobFailed> {
+        self.waiter().contend(attempt)
+    }
+
     fn wait_until(&self, at: Cell, ready: impl Fn(u64) -> bool) -> Result<u64, JobFailed> {
         let found = std::cell::Cell::new(0);
         let look = || {

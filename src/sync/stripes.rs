@@ -26,7 +26,7 @@ use super::{Line, RobustExclusion};
 use crate::prim::{
     Fault, JobFailed, ParkWord, Site, Waiter, Word32, mem_sync, mem_sync_of_all, planted,
 };
-use std::ops::{Deref, RangeInclusive};
+use std::ops::RangeInclusive;
 
 /// Threads of one rank that can be announced at the same time: the rest take the slow way.
 pub const LANES: usize = 14;
@@ -110,7 +110,7 @@ pub struct Announced<'a, R> {
 #[inline(always)]
 pub fn announce<'a, R>(lane: &'a Word32, stripe: Stripe<'a, R>) -> Option<Announced<'a, R>>
 where
-    R: Deref<Target = [RankLanes]>,
+    R: AsRef<[RankLanes]>,
 {
     if planted(Fault::StripeLooksFirst) && !stripe.is_free() {
         return None;
@@ -130,7 +130,7 @@ where
     Some(announced)
 }
 
-impl<R: Deref<Target = [RankLanes]>> Announced<'_, R> {
+impl<R: AsRef<[RankLanes]>> Announced<'_, R> {
     /// Ends the announcement.
     #[inline(always)]
     pub fn withdraw(self) {
@@ -144,7 +144,7 @@ impl<R: Deref<Target = [RankLanes]>> Announced<'_, R> {
         mem_sync(Site::StripeWithdrawn);
         let holder = self.stripe.slot.holder();
         if holder != 0 && !planted(Fault::StripeUnrung) {
-            ring(self.stripe.ranks, holder);
+            ring(self.stripe.ranks.as_ref(), holder);
         }
     }
 }

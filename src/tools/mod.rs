@@ -7,7 +7,7 @@
 //!
 //! | type | what for | protocol and its models |
 //! | --- | --- | --- |
-//! | [`WindowMutex`] | one rank at a time, in the order of arrival | `sync/mcs.rs` |
+//! | [`WindowMutex`] | one rank at a time; who has waited longest first, after a millisecond | `sync/mcs.rs` |
 //! | [`WindowQueue`] | items from any rank to any rank, bounded | `sync/queue.rs` |
 //! | [`DistributedCounter`] | a sum that all add to; numbers that none gets twice | `sync/counter.rs` |
 //!

@@ -1,4 +1,4 @@
-//! A fair mutex between ranks.
+//! A mutex between ranks.
 
 use super::words::{Agreed, NEXT_LINES, Words};
 use crate::call::Call;
@@ -9,8 +9,9 @@ use crate::sync::cells::Cell;
 use crate::sync::mcs::Mcs;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// A mutex of the ranks of a communicator: one holds it at a time, and it goes round in the order in
-/// which the ranks have asked.
+/// A mutex of the ranks of a communicator: one holds it at a time. A rank that finds it held takes it
+/// when it becomes free within the next millisecond, whoever has asked before; those who have had no
+/// luck get it in the order in which they then queue, before anybody else.
 ///
 /// "RMA does not define fine-grained mutexes in memory" (MPI-3, "Lock"), "MPI provides the
 /// primitives": this is the queue lock of Mellor-Crummey and Scott over window operations. A rank
@@ -80,7 +81,7 @@ impl WindowMutex {
 
     /// Locks the mutex.
     ///
-    /// Local; blocks, asleep if need be, while another rank holds it or has asked before.
+    /// Local; blocks, asleep if need be, while another rank holds it or queues before.
     ///
     /// # Errors
     /// [`Error::RankFailed`](crate::Error::RankFailed); [`Error::Epoch`](crate::Error::Epoch) if a thread of this rank has panicked while it held

@@ -106,10 +106,16 @@ pub(super) struct During<'w> {
 }
 
 impl During<'_> {
-    fn fetch_and_op(&self, at: Cell, op: Op, operand: u64) -> Result<u64> {
-        if is_forked() {
-            return self.win.handled(Err(Error::Forked { at: self.win.place(self.call) }));
+    /// Refuses a call of a forked process by its own name.
+    fn check_forked(&self) -> Result<()> {
+        match is_forked() {
+            false => Ok(()),
+            true => self.win.handled(Err(Error::Forked { at: self.win.place(self.call) })),
         }
+    }
+
+    fn fetch_and_op(&self, at: Cell, op: Op, operand: u64) -> Result<u64> {
+        self.check_forked()?;
         let mut before = 0;
         self.win.fetch_and_op(&operand, &mut before, op, Rank(at.rank), at.index)?;
         Ok(before)
@@ -132,6 +138,7 @@ impl Cells for During<'_> {
     }
 
     fn compare_and_swap(&self, at: Cell, expected: u64, new: u64) -> Result<u64> {
+        self.check_forked()?;
         let mut before = 0;
         self.win.compare_and_swap(&new, &expected, &mut before, Rank(at.rank), at.index)?;
         Ok(before)
@@ -139,6 +146,11 @@ impl Cells for During<'_> {
 
     fn flush(&self, rank: u32) -> Result<()> {
         self.win.flush(Rank(rank))
+    }
+
+    fn contend(&self, attempt: impl FnMut() -> Result<bool>) -> Result<bool> {
+        let During { win, call, .. } = *self;
+        win.within(call, || win.excluded().contend(attempt))
     }
 
     fn wait_until(&self, at: Cell, ready: impl Fn(u64) -> bool) -> Result<u64> {

@@ -91,8 +91,13 @@ impl Win {
     }
 
     /// Ends a fence epoch that turned out to be none, before an epoch of another kind opens.
+    #[inline]
     pub(super) fn leave_fence(&self) {
-        self.words_of(self.comm.rank()).open.fence.store(0);
+        let since = &self.words_of(self.comm.rank()).open.fence;
+        // Others read the line: who has nothing to say leaves it to them.
+        if since.load() != 0 {
+            since.store(0);
+        }
     }
 
     /// `MPI_Win_post` (MPI-2.2 §11.4.2): exposes this rank's part to the ranks of `origins`.

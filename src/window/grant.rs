@@ -90,6 +90,7 @@ impl Grant {
         }
     }
 
+    #[inline]
     pub(super) fn of(word: u32) -> Grant {
         match word.checked_sub(Grant::HELD) {
             None if word == 0 => Grant::None,

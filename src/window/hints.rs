@@ -250,12 +250,18 @@ impl Win {
         self.hints().has(TYPED)
     }
 
+    /// Whether `no_locks` is not in force.
+    #[inline]
+    pub(super) fn has_locks(&self) -> bool {
+        self.no_locks.load() == 0
+    }
+
     /// Refuses a lock where `no_locks` is in force.
     #[inline]
     pub(super) fn check_locks(&self, call: Call) -> Result<()> {
-        match self.no_locks.load() {
-            0 => Ok(()),
-            _ => {
+        match self.has_locks() {
+            true => Ok(()),
+            false => {
                 let problem = "the window was made, or told, to have no locks (info no_locks)";
                 Err(self.wrong_epoch(call, problem.into()))
             }

@@ -7,6 +7,7 @@
 mod active;
 mod allocate;
 mod assertion;
+mod at_once;
 mod attributes;
 mod beyond;
 mod block;
@@ -33,7 +34,7 @@ use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
-use crate::shm::{Part, Placed, PlacedSlice, is_forked};
+use crate::shm::{Favouring, Part, Placed, PlacedSlice, is_forked};
 use crate::sync::{RankWords, WindowWords};
 use crate::universe::{Context, InCall, Said};
 use beyond::Beyond;
@@ -82,7 +83,7 @@ pub struct Win {
     epochs: Epochs,
     /// Fences that this rank has arrived at.
     fences: Word32,
-    turn: Mutex<Turn>,
+    turn: Favouring<Turn>,
     hints: Mutex<Hints>,
     /// 1 where the hint `no_locks` is in force.
     no_locks: Word32,
@@ -131,7 +132,7 @@ impl Win {
             beyond: Beyond::Nothing,
             epochs: Epochs::new(comm.size()),
             fences: Word32::default(),
-            turn: Mutex::default(),
+            turn: Favouring::new(Turn::default(), comm.context().stripes.take_part()),
             no_locks: hints.no_locks(),
             hints: Mutex::new(hints),
             attributes: Attributes::default(),

@@ -21,14 +21,29 @@ impl Win {
     /// [`Error::RankFailed`].
     #[track_caller]
     pub fn lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
-        let at = Location::caller();
+        if !assert.is_nocheck() && self.lock_at_once(lock_type, target) {
+            return Ok(());
+        }
+        self.lock_step_by_step(lock_type, target, assert, Location::caller())
+    }
+
+    /// [`Win::lock`] that waits, or is refused, or has something else about it.
+    #[cold]
+    fn lock_step_by_step(
+        &self,
+        lock_type: LockType,
+        target: Rank,
+        assert: LockAssert,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         self.within(Call::Lock, || {
             let queueing = {
                 let turn = self.turn();
                 self.check_turn(&turn, Call::Lock, ACCESS)?;
                 self.check_lock(target)?;
                 self.leave_fence();
-                let queueing = self.epochs.awaits_lock(target.0);
+                let queueing = self.epochs.queueing();
+                self.epochs.awaits_lock(target.0);
                 if self.try_lock(lock_type, target.0, assert, queueing) {
                     self.epochs.locked(target.0, lock_type, assert.is_nocheck());
                     return Ok(());
@@ -119,6 +134,12 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`].
     pub fn unlock(&self, target: Rank) -> Result<()> {
+        if self.unlock_at_once(target) { Ok(()) } else { self.unlock_step_by_step(target) }
+    }
+
+    /// As [`Win::lock_step_by_step`].
+    #[cold]
+    fn unlock_step_by_step(&self, target: Rank) -> Result<()> {
         self.within(Call::Unlock, || {
             let _turn = self.turn();
             self.check_rank(Call::Unlock, target)?;
@@ -144,7 +165,19 @@ impl Win {
     /// [`Error::Epoch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn lock_all(&self, assert: LockAssert) -> Result<()> {
-        let at = Location::caller();
+        if !assert.is_nocheck() && self.lock_all_at_once() {
+            return Ok(());
+        }
+        self.lock_all_step_by_step(assert, Location::caller())
+    }
+
+    /// As [`Win::lock_step_by_step`].
+    #[cold]
+    fn lock_all_step_by_step(
+        &self,
+        assert: LockAssert,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         self.within(Call::LockAll, || {
             let waiting = {
                 let mut turn = self.turn();
@@ -188,6 +221,12 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn unlock_all(&self) -> Result<()> {
+        if self.unlock_all_at_once() { Ok(()) } else { self.unlock_all_step_by_step() }
+    }
+
+    /// As [`Win::lock_step_by_step`].
+    #[cold]
+    fn unlock_all_step_by_step(&self) -> Result<()> {
         self.within(Call::UnlockAll, || {
             let _turn = self.turn();
             let may = self.epochs.may_unlock_all();

@@ -52,12 +52,18 @@ impl Epochs {
         self.access.store(access.word());
     }
 
-    fn grant(&self, rank: u32) -> Grant {
+    #[inline]
+    pub(super) fn grant(&self, rank: u32) -> Grant {
         Grant::of(self.grants[rank as usize].load())
     }
 
     fn set_grant(&self, rank: u32, grant: Grant) {
         self.grants[rank as usize].store(grant.word());
+    }
+
+    #[inline]
+    pub(super) fn is_exposed(&self) -> bool {
+        self.exposed_to.load() != 0
     }
 
     /// Whether an operation was issued since the last fence.
@@ -73,14 +79,19 @@ impl Epochs {
 
     /// Whether an access epoch of another kind may be opened: a fence epoch in which nothing was
     /// issued turns out to have been none (MPI-2.2 §11.4.1).
-    fn is_idle(&self) -> bool {
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
         matches!(self.access(), Access::None | Access::Fence { used: false })
     }
 
-    fn check_unexposed(&self, call: &str) -> Check {
-        match self.exposed_to.load() {
-            0 => Ok(()),
-            _ => Err(format!("{call} is not allowed between post and wait")),
+    fn may_begin(&self, call: &str) -> Check {
+        if self.is_idle() { Ok(()) } else { self.problem(call) }
+    }
+
+    fn may_be_hidden(&self, call: &str) -> Check {
+        match self.is_exposed() {
+            false => Ok(()),
+            true => Err(format!("{call} is not allowed between post and wait")),
         }
     }
 
@@ -90,11 +101,11 @@ impl Epochs {
         if !matches!(self.access(), Access::None | Access::Fence { .. }) {
             return self.problem("fence");
         }
-        self.check_unexposed("fence")
+        self.may_be_hidden("fence")
     }
 
     pub(crate) fn may_start(&self) -> Check {
-        if self.is_idle() { Ok(()) } else { self.problem("start") }
+        self.may_begin("start")
     }
 
     pub(crate) fn may_complete(&self) -> Check {
@@ -102,7 +113,7 @@ impl Epochs {
     }
 
     pub(crate) fn may_post(&self, own: u32) -> Check {
-        self.check_unexposed("post")?;
+        self.may_be_hidden("post")?;
         if self.is_used() {
             return self.problem("post");
         }
@@ -136,10 +147,7 @@ impl Epochs {
             }
             _ => {}
         }
-        match target == own {
-            true => self.check_unexposed("lock of the own part"),
-            false => Ok(()),
-        }
+        if target == own { self.may_be_hidden("lock of the own part") } else { Ok(()) }
     }
 
     pub(crate) fn may_unlock(&self, target: u32) -> Result<(Held, bool), String> {
@@ -150,10 +158,8 @@ impl Epochs {
     }
 
     pub(crate) fn may_lock_all(&self) -> Check {
-        if !self.is_idle() {
-            return self.problem("lock_all");
-        }
-        self.check_unexposed("lock_all")
+        self.may_begin("lock_all")?;
+        self.may_be_hidden("lock_all")
     }
 
     pub(crate) fn may_unlock_all(&self) -> Result<bool, String> {
@@ -230,10 +236,8 @@ impl Epochs {
     }
 
     pub(crate) fn may_free(&self) -> Check {
-        if !self.is_idle() {
-            return self.problem("free");
-        }
-        self.check_unexposed("free")
+        self.may_begin("free")?;
+        self.may_be_hidden("free")
     }
 
     // The transitions.
@@ -271,13 +275,18 @@ impl Epochs {
         self.exposed_to.store(0);
     }
 
-    /// A thread begins to wait for a lock, which counts from now on; how it queues.
-    pub(crate) fn awaits_lock(&self, target: u32) -> Queueing {
-        let others = self.locks.load();
+    /// A thread begins to wait for a lock, which counts from now on.
+    #[inline]
+    pub(crate) fn awaits_lock(&self, target: u32) {
         self.set_access(Access::Locked);
         self.set_grant(target, Grant::Awaited);
-        self.locks.store(others + 1);
-        if others == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
+        self.locks.store(self.locks.load() + 1);
+    }
+
+    /// How a lock that is asked for now queues.
+    #[inline]
+    pub(super) fn queueing(&self) -> Queueing {
+        if self.locks.load() == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
     }
 
     pub(crate) fn locked(&self, target: u32, held: Held, nocheck: bool) {

@@ -1,6 +1,6 @@
 //! Which calls of a rank's threads may be under way on a window at the same time.
 //!
-//! Calls that open, close or wait for an epoch share the state below. They hold its mutex for
+//! Calls that open, close or wait for an epoch share the state below. They take turns at it for
 //! moments only, never while they wait for another rank; a call that waits claims the side that
 //! it is about instead, and a second call on that side is then refused (New RMA Design, "RMA +
 //! Threads": "All other interleaving situations are invalid"). Calls that end an epoch claim
@@ -10,8 +10,8 @@ use super::Win;
 use super::posts::Pscw;
 use crate::call::Call;
 use crate::error::{Error, Result};
+use crate::shm::InTurn;
 use crate::sync::Round;
-use std::sync::{MutexGuard, PoisonError};
 
 /// What only synchronising calls read and write.
 #[derive(Default)]
@@ -39,8 +39,9 @@ pub(super) struct Waiting<'w> {
 
 impl Win {
     /// The shared state, for a moment.
-    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline(always)]
+    pub(super) fn turn(&self) -> InTurn<'_, Turn> {
+        self.turn.turn()
     }
 
     /// Refuses `call` while another thread of this rank waits on one of the sides.
@@ -75,6 +76,12 @@ impl Win {
 impl Turn {
     fn waits_no_more(&mut self, sides: Sides) {
         sides.iter().for_each(|side| self.waiting[*side] = None);
+    }
+
+    /// Whether no call waits on one of the sides.
+    #[inline(always)]
+    pub(super) fn nobody_waits(&self, sides: Sides) -> bool {
+        sides.iter().all(|side| self.waiting[*side].is_none())
     }
 }
 

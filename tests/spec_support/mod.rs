@@ -18,7 +18,7 @@ pub mod dawdle;
 #[allow(unused_imports, reason = "each test binary uses its part")]
 pub use choices::Choices;
 use onesided::engine::Win;
-use onesided::hooks::{Event, Site, delay};
+use onesided::hooks::{self, Event, Site, delay};
 use onesided::{Comm, ErrorClass, Group, LockAssert, LockType, Rank, Result, WindowOptions};
 use std::rc::Rc;
 
@@ -112,6 +112,16 @@ pub fn tell(win: &Rc<Win>, event: Event, signal: usize) {
 /// must block until somebody who awaits the signal goes on.
 pub fn tell_when_asleep(win: &Rc<Win>, signal: usize) {
     tell(win, Event::MemSync(Site::ParkWaiter), signal);
+}
+
+/// [`hooks::record`] of what passes between ranks: without the turn of this rank's threads, which goes
+/// by the protocol of the stripes (`src/shm/favouring.rs`).
+pub fn record<R>(f: impl FnOnce() -> R) -> (R, Vec<Event>) {
+    use Site::{StripeAnnounce, StripeLook, StripeWithdraw, StripeWithdrawn};
+    let turn = [StripeAnnounce, StripeLook, StripeWithdraw, StripeWithdrawn].map(Event::MemSync);
+    let (result, mut events) = hooks::record(f);
+    events.retain(|event| !turn.contains(event));
+    (result, events)
 }
 
 /// The class of the error that a refused call returned.

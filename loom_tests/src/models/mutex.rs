@@ -13,6 +13,8 @@ pub fn models() -> Vec<Model> {
         model("counted", 2, |n| counted(n, 1, Memory::new)),
         model("counted twice", 2, |n| counted(n, 2, Memory::new)).within(BOUND_3, BOUND_5),
         model("counted", 3, |n| counted(n, 1, Memory::new)).within(BOUND_2, BOUND_3),
+        model("counted", 2, |n| counted(n, 1, Memory::new)).contending(),
+        model("counted", 3, |n| counted(n, 1, Memory::new)).within(BOUND_2, BOUND_3).contending(),
         model("tried", 2, tried),
         model("tried", 3, tried).within(BOUND_2, BOUND_3),
         with_bells("with bells", 2, |n| counted(n, 1, bells)).parked().within(BOUND_3, BOUND_5),

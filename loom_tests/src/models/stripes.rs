@@ -18,6 +18,8 @@ pub fn models() -> Vec<Model> {
         let one = plain("one against many", one_against_many);
         models.extend([one.clone(), one.within(BOUND_3, BOUND_5).parked()]);
         models.push(plain("alone", alone));
+        let favour = plain("the favour ends", favour_ends);
+        models.extend([favour.clone(), favour.within(BOUND_3, BOUND_5).parked()]);
         let dead = plain("dies announced", dies_announced);
         models.extend([dead.clone(), dead.within(BOUND_3, BOUND_5).parked()]);
         models.push(plain("dies as the holder", dies_inside));
@@ -42,6 +44,8 @@ struct World {
     elements: [Data; 2],
     /// An element that several ranks update by instructions.
     shared: Word32,
+    /// 1 once a thread is favoured no more.
+    favour_ended: Word32,
 }
 
 fn world(ranks: usize) -> impl FnOnce() -> World {
@@ -180,6 +184,27 @@ fn alone(ranks: usize, alone: usize) {
             }
         } else {
             w.many(me, 0..1, || w.add(0));
+        }
+    });
+}
+
+/// The turn of a rank's threads (`src/shm/favouring.rs`), by the words of two ranks: one is favoured as
+/// long as it finds that it is, and the other ends that, and has its turn without an exclusion.
+fn favour_ends(ranks: usize, ends: usize) {
+    run(ranks, world(ranks), move |w, me| {
+        if me == ends {
+            assert!(w.many(me, 0..1, || w.favour_ended.store(1)));
+            w.add(0);
+            return;
+        }
+        for _ in 0..2 {
+            let lane = w.ranks[me].lane(0).expect("a rank has lanes");
+            if let Some(announced) = announce(lane, w.stripe(0)) {
+                if w.favour_ended.load() == 0 {
+                    w.add(0);
+                }
+                announced.withdraw();
+            }
         }
     });
 }

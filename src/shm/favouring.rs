@@ -1,0 +1,237 @@
+//! A mutex between the threads of this process that favours one of them: it costs that thread no
+//! locked instruction, as long as no other has wanted it.
+//!
+//! The protocol is that of the stripes (`sync/stripes.rs`), over words that only this process has. The
+//! favoured thread is who updates one element: it announces itself, and looks for a holder. All
+//! others go by a mutex; the first of them ends the favour for good, as who updates many: as the
+//! holder, behind the kernel's barrier, and once nobody is announced.
+//!
+//! 1. Only the thread whose number `favoured` holds announces itself. The word changes behind the
+//!    mutex alone: once to a thread, and once to nobody, by a holder that nobody is announced beside.
+//! 2. Who is announced, has seen no holder, and is favoured still, is alone: others end the favour
+//!    before they go on, and that waits for its withdrawal. Who has seen the last holder leave
+//!    finds that it is favoured no more.
+//! 3. A number goes from a thread that ends to one that begins; so the favour does.
+#![allow(unsafe_code, reason = "lends what the mutex guards")]
+
+use super::thread;
+use crate::prim::{FailedWord, Patience, Waiter, Word32};
+use crate::sync::RobustExclusion;
+use crate::sync::stripes::{self, Announced, Common, RankLanes, Stripe};
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::slice::from_ref;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// No thread has come yet. Larger than the numbers of threads.
+const UNCLAIMED: u32 = 1 << 16;
+/// No thread is favoured any more.
+const NOBODY: u32 = UNCLAIMED + 1;
+
+/// A value that the threads of this process take turns at.
+pub(crate) struct Favouring<T> {
+    /// The number of the thread that is favoured.
+    favoured: Word32,
+    /// What the favoured thread announces itself in.
+    lanes: [RankLanes; 1],
+    slot: RobustExclusion,
+    others: Mutex<()>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: as for a mutex: who has its turn is alone with the value, by invariants 1 and 2; `Sync`,
+// because a turn lends it.
+unsafe impl<T: Send + Sync> Sync for Favouring<T> {}
+
+/// The turn of one thread, until dropped.
+pub(crate) struct InTurn<'m, T> {
+    of: &'m Favouring<T>,
+    /// How the favoured thread has it, and how any other.
+    _by: By<'m>,
+}
+
+enum By<'m> {
+    Favour(#[allow(dead_code, reason = "withdraws when dropped")] Favour<'m>),
+    Mutex(#[allow(dead_code, reason = "unlocks when dropped")] MutexGuard<'m, ()>),
+}
+
+/// The announcement of the favoured thread. It ends also while panicking: whoever catches the panic
+/// finds the mutex as usable as before.
+struct Favour<'m>(Option<Announced<'m, [RankLanes; 1]>>);
+
+impl Drop for Favour<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(announced) = self.0.take() {
+            announced.withdraw();
+        }
+    }
+}
+
+impl<T> Favouring<T> {
+    /// `favours` needs that this process takes part in the barriers of all ranks.
+    pub(crate) fn new(value: T, favours: bool) -> Favouring<T> {
+        let favoured = Word32::default();
+        favoured.store(if favours { UNCLAIMED } else { NOBODY });
+        let (lanes, slot) = Default::default();
+        Favouring { favoured, lanes, slot, others: Mutex::new(()), value: UnsafeCell::new(value) }
+    }
+
+    /// Blocks while another thread has its turn. A thread that has it does not ask again.
+    #[inline]
+    pub(crate) fn turn(&self) -> InTurn<'_, T> {
+        match self.announce() {
+            Some(favour) => InTurn { of: self, _by: By::Favour(favour) },
+            None => self.turn_among_others(),
+        }
+    }
+
+    /// Runs `f` in the turn of the favoured thread; `None` if this is another one, or is favoured no
+    /// more.
+    #[inline(always)]
+    pub(crate) fn in_favour<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let _favour = self.announce()?;
+        // SAFETY: this thread is alone with the value (invariants 1 and 2) until `_favour` is dropped.
+        Some(f(unsafe { &mut *self.value.get() }))
+    }
+
+    #[inline(always)]
+    fn announce(&self) -> Option<Favour<'_>> {
+        if !self.is_favoured() {
+            return None;
+        }
+        let announced = stripes::announce(self.lanes[0].lane(0)?, self.stripe())?;
+        let favour = Favour(Some(announced));
+        self.is_favoured().then_some(favour)
+    }
+
+    #[inline(always)]
+    fn stripe(&self) -> Stripe<'_, [RankLanes; 1]> {
+        Stripe { number: 0, slot: &self.slot, ranks: &self.lanes }
+    }
+
+    #[inline(always)]
+    fn is_favoured(&self) -> bool {
+        self.favoured.load() as usize == thread::number()
+    }
+
+    #[cold]
+    fn turn_among_others(&self) -> InTurn<'_, T> {
+        let locked = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.favoured.load() {
+            NOBODY => {}
+            UNCLAIMED => self.favoured.store(u32::try_from(thread::ask()).unwrap_or(NOBODY)),
+            _ if self.is_favoured() => {}
+            _ => self.end_favour(),
+        }
+        InTurn { of: self, _by: By::Mutex(locked) }
+    }
+
+    /// Waits until the favoured thread has not its turn, and never will have it again as such.
+    fn end_favour(&self) {
+        // Whoever has its turn waits for nobody, so no failure need end this wait.
+        let never = FailedWord::default();
+        let patience = Patience::new(2, 1);
+        let waiter = Waiter { rank: 0, failed: &never, patience: &patience, account: None };
+        let (slots, lanes) = (from_ref(&self.slot), &self.lanes);
+        let nobody = || self.favoured.store(NOBODY);
+        let ended = stripes::exclusively(slots, 0, lanes, &Common::default(), &waiter, nobody);
+        assert!(
+            matches!(ended, Ok(Some(()))),
+            "membarrier(2), which this process was admitted to, is denied to it"
+        );
+    }
+}
+
+impl<T> Deref for InTurn<'_, T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: this thread is alone with the value (invariants 1 and 2), and lends it no longer
+        // than the turn is borrowed.
+        unsafe { &*self.of.value.get() }
+    }
+}
+
+impl<T> DerefMut for InTurn<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`; the turn is borrowed exclusively.
+        unsafe { &mut *self.of.value.get() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prim::take_part;
+    use std::sync::Barrier;
+
+    /// Adds by a load and a store, so that two threads at once lose a count.
+    fn count(mutex: &Favouring<[u64; 2]>, times: u64) {
+        for _ in 0..times {
+            let mut turn = mutex.turn();
+            assert_eq!(turn[0], turn[1], "another thread has its turn");
+            turn[0] += 1;
+            turn[1] = turn[0];
+        }
+    }
+
+    fn counted(favours: bool, threads: u64) -> (Favouring<[u64; 2]>, u64) {
+        const TIMES: u64 = 20_000;
+        let mutex = Favouring::new([0; 2], favours);
+        let begun = Barrier::new(threads as usize);
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let (mutex, begun) = (&mutex, &begun);
+                scope.spawn(move || {
+                    if thread == 0 {
+                        count(mutex, 1);
+                        assert_eq!(mutex.is_favoured(), favours);
+                    }
+                    begun.wait();
+                    count(mutex, TIMES);
+                });
+            }
+        });
+        (mutex, 1 + threads * TIMES)
+    }
+
+    #[test]
+    fn no_count_is_lost_whoever_is_favoured() {
+        let can = take_part();
+        for favours in [false, can] {
+            for threads in [2, 3, 5] {
+                for _ in 0..20 {
+                    let (mutex, expected) = counted(favours, threads);
+                    assert_eq!(mutex.favoured.load(), NOBODY);
+                    assert_eq!(*mutex.turn(), [expected; 2]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_thread_stays_favoured() {
+        if take_part() {
+            let (mutex, expected) = counted(true, 1);
+            assert!(mutex.favoured.load() < UNCLAIMED && *mutex.turn() == [expected; 2]);
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_the_turn_of_whoever_has_it() {
+        for favours in [false, take_part()] {
+            let mutex = Favouring::new(0, favours);
+            *mutex.turn() = 1;
+            let panics = || {
+                *mutex.turn() = 2;
+                let _turn = mutex.turn();
+                std::panic::resume_unwind(Box::new(()));
+            };
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+            std::thread::scope(|scope| scope.spawn(|| *mutex.turn() += 1).join().unwrap());
+            assert_eq!(*mutex.turn(), 3);
+        }
+    }
+}
