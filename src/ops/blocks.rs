@@ -15,12 +15,15 @@ use crate::op::{Carrier, Op};
 use crate::prim::Site;
 use crate::shm::{Lane, Piece, Process, Strip, copy, copy_strip};
 use crate::window::{Via, Win};
+use std::slice::from_raw_parts;
 
 /// From so many elements on a block goes as a slice.
 const LONG: usize = if MANY < BATCH { MANY } else { BATCH };
 /// Elements of a batch that no kernel copies: each may have a cache line of its own, and all of these
 /// are still in the nearest cache when they are put back.
 const CLOSE: usize = 128;
+/// Blocks that are updated by instructions before there is another look whether many are near.
+const SPREAD: usize = 64;
 /// The sides of a strip.
 const ORIGIN: usize = 0;
 const TARGET: usize = 1;
@@ -81,16 +84,23 @@ impl<T: Element> Blocks<'_, T> {
         let [from, at, into] = strip.lanes.map(|lane| lane.block(0));
         let update = Update { target: self.update.target.part(at), ..self.update };
         let (mut operands, mut before) = (Vec::new(), Vec::new());
-        if let Some(origin) = self.origin {
-            operands.resize(n, T::zeroed());
-            let from = origin.wrapping_offset(from as isize);
-            // SAFETY: 1. a block of the origin; as many elements. 2. They are new.
-            unsafe { copy(from, operands.as_mut_ptr().cast(), bytes) };
-        }
+        let operands: &[T] = match self.origin.map(|origin| origin.wrapping_offset(from as isize)) {
+            None => &[],
+            // SAFETY: as many elements of the origin, which nobody writes meanwhile; aligned.
+            Some(from) if from.cast::<T>().is_aligned() => unsafe {
+                from_raw_parts(from.cast(), n)
+            },
+            Some(from) => {
+                operands.resize(n, T::zeroed());
+                // SAFETY: 1. as above; as many elements. 2. They are new.
+                unsafe { copy(from, operands.as_mut_ptr().cast(), bytes) };
+                &operands
+            }
+        };
         if self.result.is_some() {
             before.resize(n, T::zeroed());
         }
-        let done = self.win.update_many(&update, n, &operands, &mut before)?;
+        let done = self.win.update_many(&update, n, operands, &mut before)?;
         let operand = |i: usize| operands.get(i).copied().unwrap_or(T::zeroed());
         self.win.update(&update, done..n, operand, |i, old| {
             if let Some(before) = before.get_mut(i) {
@@ -112,8 +122,8 @@ impl<T: Element> Blocks<'_, T> {
             return self.by_instructions(strip);
         }
         let (near, first, end) = self.near(strip);
-        let part = strip.part(0, near.max(1));
         if near * elements >= MANY {
+            let part = strip.part(0, near);
             let (win, call) = (self.win, self.update.call);
             self.make_room();
             let bytes = end as usize - first as usize;
@@ -122,7 +132,7 @@ impl<T: Element> Blocks<'_, T> {
                 return updated.map(|()| near);
             }
         }
-        self.by_instructions(&part)
+        self.by_instructions(&strip.part(0, near.max(strip.blocks.min(SPREAD))))
     }
 
     /// How many blocks, from the first on, instructions update, all within the memory that one

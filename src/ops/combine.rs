@@ -95,13 +95,13 @@ impl Win {
 }
 
 impl Combine<'_, '_> {
-    fn run(self) -> Result<()> {
+    fn run(mut self) -> Result<()> {
         let Combine { win, call, target, .. } = self;
         if target == Rank::NULL {
             return win.within(call, || win.null_target(call).map(|_| ()));
         }
         match self.datatype() {
-            Ok(Some(datatype)) => datatype.visit(self),
+            Ok(Some(datatype)) => datatype.visit(&mut self),
             Ok(None) => win.within(call, || {
                 // No element anywhere: what remains to be checked is the target.
                 win.target_around(call, target, self.disp, &self.layout.range()).map(|_| ())
@@ -233,9 +233,9 @@ impl Combine<'_, '_> {
     }
 }
 
-impl Visitor for Combine<'_, '_> {
+impl Visitor for &mut Combine<'_, '_> {
     type Output = Result<()>;
-    fn visit<E: Element>(mut self) -> Result<()> {
+    fn visit<E: Element>(self) -> Result<()> {
         match self.as_slices::<E>() {
             Some(done) => done,
             None => self.win.within(self.call, || self.all::<E>()),

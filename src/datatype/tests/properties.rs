@@ -69,7 +69,7 @@ fn equal_blocks_at_any_places_are_one_strip() {
     let places: Vec<i64> = (0..1000).map(|i| i * 37 * (i + 1) / 2 % 4096 - 99).collect();
     let doubles = DerivedDatatype::indexed_block(1, &places, Datatype::F64).unwrap();
     let lengths = vec![2; places.len()];
-    let pairs = DerivedDatatype::hindexed(&lengths, &places, &doubles.dup().unwrap()).unwrap();
+    let pairs = DerivedDatatype::hindexed(&lengths, &places, doubles.dup().unwrap()).unwrap();
     let elements = vec![DerivedDatatype::from(Datatype::I32); places.len()];
     let fours = DerivedDatatype::structure(&vec![1; places.len()], &places, &elements).unwrap();
     assert_eq!((strips(&doubles), strips(&fours)), (1, 1));
