@@ -87,11 +87,11 @@ impl Adder<'_> {
         match self.random.below(5) {
             0 if size == 1 => {
                 win.fetch_and_op(&ones[0], &mut before[0], Op::Sum, target, disp).unwrap();
-                self.saw(at, 1, &before);
+                self.saw(at, 0..1, &before);
             }
             1 if size == 1 => match T::swap_up(win, target, at) {
                 Some(count) => {
-                    self.saw(at, 1, &[T::of(count)]);
+                    self.saw(at, 0..1, &[T::of(count)]);
                     self.added[at] += 1;
                     return;
                 }
@@ -99,10 +99,10 @@ impl Adder<'_> {
             },
             2 => {
                 win.get_accumulate(&ones, &mut before, Op::Sum, target, disp).unwrap();
-                self.saw(at, 1, &before);
+                self.saw(at, 0..size, &before);
             }
             3 if size > 1 => {
-                self.strided(at, &ones, &mut before);
+                self.laid_out(at, &ones, &mut before);
                 return;
             }
             _ => win.accumulate(&ones, Op::Sum, target, disp).unwrap(),
@@ -110,28 +110,44 @@ impl Adder<'_> {
         self.added[at..at + size].iter_mut().for_each(|added| *added += value);
     }
 
-    /// Every other element of a range, as a layout.
-    fn strided<T: Counts>(&mut self, at: usize, ones: &[T], before: &mut [T]) {
-        let (half, value) = ((ones.len() / 2).min(2_000), ones[0].count());
-        let every_other = DerivedDatatype::vector(half, 1, 2, T::DATATYPE).unwrap();
-        let every_other = every_other.commit();
-        let (ones, before) = (&ones[..half], &mut before[..half]);
-        let layout = Layout::new(1, &every_other);
+    /// Some elements of a range, as a layout: every other one, these in no order, or blocks.
+    fn laid_out<T: Counts>(&mut self, at: usize, ones: &[T], before: &mut [T]) {
+        let half = (ones.len() / 2).min(2_000);
+        let element = T::DATATYPE;
+        let (places, datatype): (Vec<usize>, _) = match self.random.below(3) {
+            0 => ((0..half).map(|i| 2 * i).collect(), DerivedDatatype::vector(half, 1, 2, element)),
+            1 => {
+                let mut places: Vec<usize> = (0..half).map(|i| 2 * i).collect();
+                (1..half).for_each(|i| places.swap(i, self.random.below(i as u64 + 1) as usize));
+                let at: Vec<i64> = places.iter().map(|at| *at as i64).collect();
+                (places, DerivedDatatype::indexed_block(1, &at, element))
+            }
+            _ => {
+                let length = [1, 3, 30, 600][self.random.below(4) as usize].min(half);
+                let places = (0..half / length * length).map(|i| i / length * length + i);
+                let blocks =
+                    DerivedDatatype::vector(half / length, length, 2 * length as i64, element);
+                (places.collect(), blocks)
+            }
+        };
+        let (datatype, n) = (datatype.unwrap().commit(), places.len());
+        let (ones, before, value) = (&ones[..n], &mut before[..n], ones[0].count());
+        let layout = Layout::new(1, &datatype);
         // SAFETY: 1. and 2. the elements of a slice.
-        let origin = unsafe { Origin::new(ones.as_ptr().cast(), half, T::DATATYPE) };
+        let origin = unsafe { Origin::new(ones.as_ptr().cast(), n, element) };
         // SAFETY: as above, of a slice that nobody else has.
-        let result = unsafe { OriginMut::new(before.as_mut_ptr().cast(), half, T::DATATYPE) };
+        let result = unsafe { OriginMut::new(before.as_mut_ptr().cast(), n, element) };
         let (win, target) = (self.win, self.target);
         win.get_accumulate_layout(origin, result, Op::Sum, target, at as u64, layout).unwrap();
-        self.saw(at, 2, before);
-        (0..half).for_each(|i| self.added[at + 2 * i] += value);
+        self.saw(at, places.iter().copied(), before);
+        places.iter().for_each(|place| self.added[at + place] += value);
     }
 
     /// What was there includes what this thread has added before.
-    fn saw<T: Counts>(&self, at: usize, stride: usize, before: &[T]) {
-        for (i, before) in before.iter().enumerate() {
-            let own = self.added[at + i * stride];
-            assert!(before.count() >= own, "element {at} + {i}: {} < {own}", before.count());
+    fn saw<T: Counts>(&self, at: usize, places: impl Iterator<Item = usize>, before: &[T]) {
+        for (place, before) in places.zip(before) {
+            let own = self.added[at + place];
+            assert!(before.count() >= own, "element {at} + {place}: {} < {own}", before.count());
         }
     }
 }

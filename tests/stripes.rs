@@ -1,13 +1,14 @@
 //! Who updates one element, and who updates many, keep each other out where they must, and nowhere
 //! else (`src/sync/stripes.rs`): ranks are held up in the middle, by delay points.
 #![cfg(feature = "test-hooks")]
+#![allow(unsafe_code, reason = "names buffers of layouts")]
 
 mod spec_support;
 mod support;
 
-use onesided::engine::Win;
+use onesided::engine::{Layout, Origin, OriginMut, Win};
 use onesided::hooks::{Event, Site, Step};
-use onesided::{Comm, LockAssert, Op, Rank};
+use onesided::{Comm, CommittedDatatype, Datatype, DerivedDatatype, LockAssert, Op, Rank};
 use spec_support::{before, free, tell_when_asleep, words};
 use std::rc::Rc;
 use support::spmd;
@@ -29,6 +30,20 @@ fn fetch(win: &Win, disp: u64) -> u64 {
 fn fetch_many(win: &Win) -> Vec<u64> {
     let mut old = vec![0; MANY];
     win.get_accumulate(&[1; MANY], &mut old, Op::Sum, TARGET, 0).unwrap();
+    old
+}
+
+/// As [`fetch_many`], of every other element.
+fn fetch_every_other(win: &Win) -> Vec<u64> {
+    let (ones, mut old) = ([1u64; MANY], vec![0u64; MANY]);
+    let every_other = DerivedDatatype::vector(MANY, 1, 2, Datatype::U64).unwrap().commit();
+    let words: &CommittedDatatype = Datatype::U64.into();
+    // SAFETY: 1. and 2. the elements of an array.
+    let origin = unsafe { Origin::new(ones.as_ptr().cast(), MANY, words) };
+    // SAFETY: as above, of a vector that nobody else has.
+    let result = unsafe { OriginMut::new(old.as_mut_ptr().cast(), MANY, words) };
+    let layout = Layout::new(1, &every_other);
+    win.get_accumulate_layout(origin, result, Op::Sum, TARGET, 0, layout).unwrap();
     old
 }
 
@@ -77,6 +92,28 @@ fn one_waits_for_many() {
         while_held(world, Event::Step(Step::MidAccumulate), many, |win| {
             tell_when_asleep(win, GO_ON);
             assert_eq!(fetch(win, MANY as u64 - 1), 1, "one was updated before many were");
+        });
+    });
+}
+
+#[test]
+fn a_layout_of_many_waits_for_one_that_is_announced() {
+    spmd(2, |world| {
+        let one = |win: &Rc<Win>| assert_eq!(fetch(win, 6), 0);
+        while_held(world, Event::MemSync(Site::StripeLook), one, |win| {
+            tell_when_asleep(win, GO_ON);
+            assert_eq!(fetch_every_other(win)[3], 1, "many were updated before the one there");
+        });
+    });
+}
+
+#[test]
+fn one_waits_for_a_layout_of_many() {
+    spmd(2, |world| {
+        let many = |win: &Rc<Win>| assert_eq!(fetch_every_other(win), [0; MANY]);
+        while_held(world, Event::Step(Step::MidAccumulate), many, |win| {
+            tell_when_asleep(win, GO_ON);
+            assert_eq!(fetch(win, 2 * MANY as u64 - 2), 1, "one was updated before many were");
         });
     });
 }

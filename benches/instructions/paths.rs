@@ -2,25 +2,29 @@
 
 use crate::callgrind::{ONCE, path};
 use onesided::{
-    Access, Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, Universe,
-    Window,
+    Access, Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, Shape, StartAssert,
+    Universe, Window,
 };
 use std::hint::black_box;
 
 /// All calls of one path: to warm up, once, and twice.
 const CALLS: usize = (ONCE / 10 + 3 * ONCE) as usize;
 
+/// Elements of a window for layouts.
+const WIDE: usize = 1024;
+
 /// Runs as a rank; all but rank 0 sleep in a barrier meanwhile.
 pub fn run() {
     let universe = Universe::init().expect("a rank joins its job");
     let world = universe.world();
     let mut window = Window::<i64>::allocate(world, 64).expect("a window");
-    let mut doubles = Window::<f64>::allocate(world, 64).expect("a window");
+    let mut doubles = Window::<f64>::allocate(world, WIDE).expect("a window");
     if world.rank() == 0 {
         let target = Rank(world.size() - 1);
         moves(&mut window, target);
         atomics(&mut window, target);
         sums(&mut doubles, target);
+        layouts(&mut doubles, target);
         locks(&mut window, target);
     }
     if world.size() == 1 {
@@ -91,6 +95,40 @@ fn sums(window: &mut Window<f64>, target: Rank) {
             for _ in 0..n {
                 let source = black_box(&source[..length]);
                 epoch.accumulate(source, black_box(Op::Sum), target, 0).expect("accumulate");
+            }
+        });
+    }
+    epoch.unlock_all().expect("the epoch is open");
+}
+
+/// Every eighth of the window's elements, and some in no order.
+fn layouts(window: &mut Window<f64>, target: Rank) {
+    let source = [1.0; 64];
+    let few = Shape::strided(16, 1, 8).expect("a small vector");
+    let more = Shape::strided(64, 1, 8).expect("a small vector");
+    let indices: Vec<usize> = (0..64).map(|i| 37 * i * (i + 1) / 2 % WIDE).collect();
+    let anywhere = Shape::indices(&indices).expect("no index comes twice");
+    let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+    for (what, shape) in [
+        ("put of a vector of 16 doubles", &few),
+        ("put of a vector of 64 doubles", &more),
+        ("put of 64 doubles by index", &anywhere),
+    ] {
+        path(what, |n| {
+            for _ in 0..n {
+                let source = black_box(&source[..shape.len()]);
+                epoch.put_shaped(source, target, 0, black_box(shape)).expect("put");
+            }
+        });
+    }
+    for (what, shape) in [
+        ("accumulate into a vector of 16 doubles", &few),
+        ("accumulate into 64 doubles by index", &anywhere),
+    ] {
+        path(what, |n| {
+            for _ in 0..n {
+                let (source, op) = (black_box(&source[..shape.len()]), black_box(Op::Sum));
+                epoch.accumulate_shaped(source, op, target, 0, shape).expect("accumulate");
             }
         });
     }

@@ -95,6 +95,21 @@ pub fn scatter_indexed(from: &[u64], indices: &[usize], most: usize, pages: Page
     }
 }
 
+/// Adds each word to the first of every `STRIDE` words of the pages, without atomicity.
+pub fn add_scattered<const STRIDE: usize>(from: &[u64], pages: Pages, n: u32) {
+    for _ in 0..n {
+        let from = black_box(from);
+        let to = pages.words(0, from.len() * STRIDE);
+        for (i, word) in from.iter().enumerate() {
+            let to = to.wrapping_add(i * STRIDE);
+            // SAFETY: `words` has checked the last of them; no other rank accesses them.
+            let sum = unsafe { to.read() }.wrapping_add(*word);
+            // SAFETY: as above.
+            unsafe { to.write(sum) };
+        }
+    }
+}
+
 /// A block of a matrix in the pages.
 #[derive(Clone, Copy)]
 pub struct Rows {

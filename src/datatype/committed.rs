@@ -1,9 +1,10 @@
 //! A committed datatype: what operations take.
 
-use super::cursor::{Cursor, Entries, Run};
+use super::cursor::{Cursor, Run};
 use super::overlap::{self, Known};
 use super::plan::{Item, Items};
 use super::{Datatype, DerivedDatatype};
+use crate::shm::Strip;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,7 +24,7 @@ pub struct CommittedDatatype {
 pub(super) struct Plan {
     items: Items,
     /// One instance, if it is a single loop over a block.
-    run: Option<Run>,
+    run: Option<Run<'static>>,
     size: u64,
     extent: i64,
     /// As [`DerivedDatatype::elements`] and [`DerivedDatatype::uniform`], which operations ask for
@@ -44,8 +45,8 @@ impl Plan {
     pub(super) fn new(datatype: &DerivedDatatype) -> Plan {
         let items = datatype.items().clone();
         let start = datatype.true_lower_bound();
-        let (run, size, extent) =
-            (Run::of(&Item::whole(&items)), datatype.size(), datatype.extent());
+        let run = Run::of(&Item::whole(&items)).and_then(Run::kept);
+        let (size, extent) = (datatype.size(), datatype.extent());
         Plan {
             plain: start == 0
                 && run.is_some_and(|run| run.blocks == 1 && extent as u64 == run.bytes),
@@ -206,20 +207,6 @@ impl CommittedDatatype {
         self.plan.plain || self.plan.overlap.get() == Some(&false)
     }
 
-    /// The offsets of the basic elements of `count` instances, each of `size` bytes, in the order
-    /// of the type map. There is a [range](Self::range) for `count`.
-    pub(crate) fn with_entries<R>(
-        &self,
-        count: usize,
-        size: usize,
-        body: impl FnOnce(&mut Entries<'_>) -> R,
-    ) -> R {
-        // Instances of nothing are not worth a loop.
-        let nothing = self.elements(count).is_none_or(|elements| elements == 0);
-        let item = if nothing { Item::none() } else { self.root(count as u64) };
-        body(&mut Entries::new(&item, size as u64))
-    }
-
     /// The contiguous pieces of `count` instances, in the order of the type map: offset and length
     /// in bytes. Neighbours in that order that lie side by side come as one piece where the
     /// datatype's description shows it. Nothing if there is no [range](Self::range).
@@ -233,17 +220,32 @@ impl CommittedDatatype {
         runs.flat_map(Run::pieces)
     }
 
-    /// The single loop over a block that `count` instances are, if they are one. There is a
-    /// [range](Self::range) for `count`, and data in it.
-    #[inline]
-    pub(super) fn run_of(&self, count: usize) -> Option<Run> {
+    /// The entries of one instance as blocks at a stride, if they are such.
+    #[inline(always)]
+    pub(crate) fn blocks(&self) -> Option<Strip<'static, 1>> {
+        let Run { lane, bytes, blocks } = *self.plan.run.as_ref()?;
+        Some(Strip { lanes: [lane], bytes: bytes as usize, blocks: blocks as usize })
+    }
+
+    /// The single loop over a block, or list of blocks, that `count` instances are, if they are one.
+    /// There is a [range](Self::range) for `count`, and data in it.
+    #[inline(always)]
+    pub(super) fn run_of(&self, count: usize) -> Option<Run<'_>> {
         match count {
-            0 => None,
-            1 => self.plan.run,
-            _ if self.plan.plain => {
-                self.plan.run.map(|run| Run { bytes: run.bytes * count as u64, ..run })
-            }
-            _ => self.plan.run.and_then(|_| Run::of(&self.root(count as u64))),
+            1 if self.plan.run.is_some() => self.plan.run,
+            _ => self.run_of_others(count),
+        }
+    }
+
+    /// As [`CommittedDatatype::run_of`], of what needs a further look.
+    fn run_of_others(&self, count: usize) -> Option<Run<'_>> {
+        let plan = &*self.plan;
+        match (count, plan.run, &plan.items[..]) {
+            (0, ..) => None,
+            (1, _, [item]) => Run::of(item),
+            (_, Some(run), _) if plan.plain => Some(Run { bytes: run.bytes * count as u64, ..run }),
+            (_, Some(_), _) => Run::of(&self.root(count as u64)).and_then(Run::kept),
+            _ => None,
         }
     }
 

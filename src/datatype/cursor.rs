@@ -1,38 +1,52 @@
 //! Walks a plan in the order of the type map.
 
-use super::plan::{Body, Item};
+use super::plan::{Body, Dim, Item};
+use crate::shm::{Lane, Steps};
 use std::slice::from_ref;
 
-/// Equal blocks at a stride: the innermost loop of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(super) start: i64,
-    pub(super) stride: i64,
+/// Equal blocks: the innermost loop of an item, or its list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run<'a> {
+    pub(super) lane: Lane<'a>,
     /// Bytes of a block; not zero.
     pub(super) bytes: u64,
     /// How many; not zero.
     pub(super) blocks: u64,
 }
 
-impl Run {
+impl<'a> Run<'a> {
     /// The run that the whole item is, if it has no further loops.
     #[inline]
-    pub(super) fn of(item: &Item) -> Option<Run> {
-        let Body::Block(bytes) = item.body else { return None };
-        let (stride, blocks) = match item.dims() {
-            [] => (0, 1),
-            [dim] => (dim.stride, dim.count),
-            _ => return None,
-        };
-        Some(Run { start: item.offset, stride, bytes, blocks })
+    pub(super) fn of(item: &Item) -> Option<Run<'_>> {
+        let (dims, start) = (item.dims(), item.offset);
+        match (&item.body, dims) {
+            (Body::Block(bytes), [] | [_]) => Some(Run::even(start, *bytes, dims.last().copied())),
+            (Body::Listed(bytes, offsets), []) => {
+                let lane = Lane { start, steps: Steps::Listed(offsets, 0) };
+                Some(Run { lane, bytes: *bytes, blocks: offsets.all().len() as u64 })
+            }
+            _ => None,
+        }
     }
-}
 
-impl Run {
+    /// Blocks of so many bytes, as often as the loop says.
+    #[inline]
+    pub(super) fn even(start: i64, bytes: u64, dim: Option<Dim>) -> Run<'a> {
+        let (stride, blocks) = dim.map_or((0, 1), |dim| (dim.stride, dim.count));
+        Run { lane: Lane::even(start, stride), bytes, blocks }
+    }
+
+    /// The same, if nothing of it is in a list.
+    pub(super) fn kept(self) -> Option<Run<'static>> {
+        let Run { lane: Lane { start, steps: Steps::Even(stride) }, bytes, blocks } = self else {
+            return None;
+        };
+        Some(Run { lane: Lane::even(start, stride), bytes, blocks })
+    }
+
     /// Offset and length of each block.
     pub(super) fn pieces(self) -> impl Iterator<Item = (i64, u64)> {
-        let at = move |i: u64| self.start.wrapping_add(self.stride.wrapping_mul(i as i64));
-        (0..self.blocks).map(move |i| (at(i), self.bytes))
+        (0..self.blocks).map(move |i| (self.lane.block(i as usize), self.bytes))
     }
 }
 
@@ -86,10 +100,10 @@ impl<'a> Cursor<'a> {
     }
 }
 
-impl Iterator for Cursor<'_> {
-    type Item = Run;
+impl<'a> Iterator for Cursor<'a> {
+    type Item = Run<'a>;
 
-    fn next(&mut self) -> Option<Run> {
+    fn next(&mut self) -> Option<Run<'a>> {
         loop {
             let Some(item) = self.frame.items.get(self.frame.index) else {
                 self.frame = self.outer.pop()?;
@@ -99,10 +113,13 @@ impl Iterator for Cursor<'_> {
             let dims = item.dims();
             match &item.body {
                 Body::Block(bytes) => {
-                    let (stride, blocks) =
-                        dims.last().map_or((0, 1), |dim| (dim.stride, dim.count));
                     self.frame.turn(item, dims.len().saturating_sub(1));
-                    return Some(Run { start, stride, bytes: *bytes, blocks });
+                    return Some(Run::even(start, *bytes, dims.last().copied()));
+                }
+                Body::Listed(bytes, offsets) => {
+                    self.frame.turn(item, dims.len());
+                    let lane = Lane { start, steps: Steps::Listed(offsets, 0) };
+                    return Some(Run { lane, bytes: *bytes, blocks: offsets.all().len() as u64 });
                 }
                 Body::List(items) => {
                     self.frame.turn(item, dims.len());
@@ -111,41 +128,5 @@ impl Iterator for Cursor<'_> {
                 }
             }
         }
-    }
-}
-
-/// The offsets of elements of one size, of which all blocks are made.
-pub(crate) struct Entries<'a> {
-    cursor: Cursor<'a>,
-    size: u64,
-    /// What is left of the run, from its first block on.
-    run: Run,
-    /// Bytes of that block that have been named.
-    used: u64,
-}
-
-impl<'a> Entries<'a> {
-    pub(super) fn new(item: &'a Item, size: u64) -> Entries<'a> {
-        let run = Run { start: 0, stride: 0, bytes: 0, blocks: 0 };
-        Entries { cursor: Cursor::new(item), size, run, used: 0 }
-    }
-}
-
-impl Iterator for Entries<'_> {
-    type Item = i64;
-
-    #[inline]
-    fn next(&mut self) -> Option<i64> {
-        if self.run.blocks == 0 {
-            self.run = self.cursor.next()?;
-        }
-        let at = self.run.start.wrapping_add(self.used as i64);
-        self.used += self.size;
-        if self.used >= self.run.bytes {
-            self.used = 0;
-            self.run.start = self.run.start.wrapping_add(self.run.stride);
-            self.run.blocks -= 1;
-        }
-        Some(at)
     }
 }

@@ -6,7 +6,7 @@
 //!    [`build`] and [`arrays`] have its constructors, [`constructor`] keeps their arguments,
 //!    [`summary`] computes size, bounds and signature without ever writing the map out.
 //! 3. [`committed`] is what operations take: a datatype compiled to loops ([`plan`]).
-//! 4. [`cursor`] walks the loops in the order of the type map, [`strips`] walks two datatypes at
+//! 4. [`cursor`] walks the loops in the order of the type map, [`strips`] walks several datatypes at
 //!    once, [`overlap`] says whether entries share a byte.
 //! 5. [`pack`] copies between a laid-out and a packed buffer of this process.
 //! 6. [`shape`] is the typed face: which elements of a slice; [`shaped`] binds it to one.
@@ -39,7 +39,6 @@ mod tests;
 
 pub use committed::CommittedDatatype;
 pub use constructor::{Constructor, Distribution, Order};
-pub(crate) use cursor::Entries;
 pub use derived::DerivedDatatype;
 pub(crate) use predefined::Visitor;
 pub use predefined::{
@@ -47,4 +46,4 @@ pub use predefined::{
 };
 pub use shape::Shape;
 pub use shaped::{Shaped, ShapedMut};
-pub(crate) use strips::{Side, zip_strips};
+pub(crate) use strips::{Side, zip_sides, zip_strips};

@@ -50,7 +50,11 @@ fn reaches((at, bytes): (i64, u64), start: i64) -> bool {
 /// The range of the items, if their loops show that nothing in it overlaps: every loop steps over
 /// all that the loops of smaller steps reach, and every item over its neighbours.
 fn surely_apart(items: &[Item]) -> Option<(i64, u64)> {
-    let mut ranges = items.iter().map(item_apart).collect::<Option<Vec<_>>>()?;
+    ranges_apart(items.iter().map(item_apart).collect::<Option<Vec<_>>>()?)
+}
+
+/// From the first to the last of ranges, in any order, none of which reaches into another.
+fn ranges_apart(mut ranges: Vec<(i64, u64)>) -> Option<(i64, u64)> {
     ranges.sort_unstable();
     if ranges.windows(2).any(|pair| reaches(pair[0], pair[1].0)) {
         return None;
@@ -63,6 +67,9 @@ fn surely_apart(items: &[Item]) -> Option<(i64, u64)> {
 fn item_apart(item: &Item) -> Option<(i64, u64)> {
     let (inner, mut span) = match &item.body {
         Body::Block(bytes) => (0, *bytes),
+        Body::Listed(bytes, offsets) => {
+            ranges_apart(offsets.all().iter().map(|at| (*at, *bytes)).collect())?
+        }
         Body::List(items) => surely_apart(items)?,
     };
     let mut dims = item.dims().to_vec();

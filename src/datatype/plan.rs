@@ -1,11 +1,13 @@
 //! Datatypes as loops: what a commit compiles.
 //!
 //! An [`Item`] is a nest of loops around a block of bytes, or around a list of further items. A
-//! vector of a million blocks is one item; an irregular datatype is a list of as many items as
-//! its constructor has arguments, and a regular datatype of irregular ones is one item around
-//! their list, which is shared and not copied.
+//! vector of a million blocks is one item, and so are equal blocks at offsets that no loop has; any
+//! other irregular datatype is a list of at most as many items as its constructor has arguments, and
+//! a regular datatype of irregular ones is one item around their list, which is shared and not copied.
 
 use super::constructor::{Constructor, Regular};
+use super::cursor::Run;
+use crate::shm::Offsets;
 use std::sync::Arc;
 
 /// Items in the order of the type map.
@@ -13,6 +15,8 @@ pub(super) type Items = Arc<[Item]>;
 
 /// Loops of one item; deeper nests continue in a list of one item.
 pub(super) const MOST_DIMS: usize = 4;
+/// A loop of no more blocks is shorter as offsets in a list with its neighbours than as an item.
+const UNROLLED: u64 = 8;
 /// Lists up to this length are copied into the list that uses them, where their ends may merge
 /// with their neighbours; longer ones are shared.
 const COPIED: usize = 8;
@@ -29,6 +33,8 @@ pub(super) struct Dim {
 pub(super) enum Body {
     /// So many bytes.
     Block(u64),
+    /// Blocks of so many bytes at these offsets, relative to where the loops stand.
+    Listed(u64, Arc<Offsets>),
     /// These, relative to where the loops stand.
     List(Items),
 }
@@ -48,6 +54,7 @@ impl Body {
         match (self, other) {
             (Body::Block(a), Body::Block(b)) => a == b,
             (Body::List(a), Body::List(b)) => Arc::ptr_eq(a, b),
+            (Body::Listed(_, a), Body::Listed(_, b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }
@@ -60,11 +67,6 @@ impl Item {
 
     pub(super) fn block(bytes: u64) -> Item {
         Item::new(0, Body::Block(bytes))
-    }
-
-    /// Nothing.
-    pub(super) fn none() -> Item {
-        Item::new(0, Body::List(Arc::new([])))
     }
 
     /// The only item of a list, or one around it.
@@ -106,6 +108,15 @@ impl Item {
         self.dims[0] = Dim { count, stride };
         self.depth += 1;
         self
+    }
+
+    /// The bytes of a block, if it is a few blocks.
+    fn unrolled(&self) -> Option<u64> {
+        match (&self.body, self.dims()) {
+            (Body::Block(bytes), []) => Some(*bytes),
+            (Body::Block(bytes), [dim]) if dim.count <= UNROLLED => Some(*bytes),
+            _ => None,
+        }
     }
 
     fn shifted(mut self, by: i64) -> Item {
@@ -170,7 +181,27 @@ pub(super) fn compile(constructor: &Constructor) -> Items {
             _ => unreachable!("arrays are compiled as what they are made of"),
         }
     }
-    items.into()
+    listed(items).into()
+}
+
+/// The same bytes with equal blocks in lists, where neighbours have the same length and no longer
+/// loops.
+fn listed(items: Vec<Item>) -> Vec<Item> {
+    if items.len() < 2 {
+        return items;
+    }
+    let mut all = Vec::new();
+    for alike in items.chunk_by(|a, b| a.unrolled().is_some() && a.unrolled() == b.unrolled()) {
+        match alike[0].unrolled() {
+            Some(bytes) if alike.len() > 1 => {
+                let at = alike.iter().filter_map(Run::of).flat_map(Run::pieces);
+                let offsets = Offsets::new(at.map(|(at, _)| at).collect());
+                all.push(Item::new(0, Body::Listed(bytes, Arc::new(offsets))));
+            }
+            _ => all.extend_from_slice(alike),
+        }
+    }
+    all
 }
 
 /// Appends `length` copies of `inner`, one extent apart, from `at` on; `length` is not zero.

@@ -14,14 +14,14 @@ pub(crate) enum Side<'a> {
     Packed(u64),
 }
 
-impl Side<'_> {
-    /// The side as a single loop over a block, if it is one.
-    #[inline]
-    fn run(self) -> Option<Run> {
+impl<'a> Side<'a> {
+    /// The side as a single loop over a block or list of blocks, if it is one.
+    #[inline(always)]
+    fn run(self) -> Option<Run<'a>> {
         match self {
             Side::Typed(datatype, count) => datatype.run_of(count),
             Side::Packed(0) => None,
-            Side::Packed(bytes) => Some(Run { start: 0, stride: 0, bytes, blocks: 1 }),
+            Side::Packed(bytes) => Some(Run::even(0, bytes, None)),
         }
     }
 
@@ -40,133 +40,130 @@ impl Side<'_> {
 ///
 /// Allocates nothing if both sides are regular.
 #[inline]
-pub(crate) fn zip_strips(from: Side, to: Side, mut each: impl FnMut(&Strip)) {
-    if let (Some(from), Some(to)) = (from.run(), to.run())
-        && let Some(strip) = only_strip(from, to)
-    {
-        return each(&strip);
-    }
-    zip_loops(from, to, &mut each);
+pub(crate) fn zip_strips(from: Side, to: Side, mut each: impl FnMut(&Strip<'_>)) {
+    zip_sides([from, to], |strip| {
+        each(strip);
+        true
+    });
 }
 
-/// As [`zip_strips`], of any loops.
-#[inline(never)]
-fn zip_loops(from: Side, to: Side, each: &mut impl FnMut(&Strip)) {
-    if let (Some(from), Some(to)) = (from.item(), to.item()) {
-        zip(Cursor::new(&from), Cursor::new(&to), each);
-    }
-}
-
-/// The strip of two runs that need only one.
+/// As [`zip_strips`], of any number of sides, until `each` says that it has enough.
 #[inline]
-fn only_strip(from: Run, to: Run) -> Option<Strip> {
-    let lane = |run: Run, bytes: u64| match run.blocks {
-        1 => Lane { start: run.start, stride: bytes as i64 },
-        _ => Lane { start: run.start, stride: run.stride },
-    };
-    let (bytes, blocks) = match (from.blocks, to.blocks) {
-        (a, b) if a == b && from.bytes == to.bytes => (from.bytes, a),
-        (1, blocks) if to.bytes * blocks == from.bytes => (to.bytes, blocks),
-        (blocks, 1) if from.bytes * blocks == to.bytes => (from.bytes, blocks),
-        _ => return None,
-    };
-    let (from, to) = (lane(from, bytes), lane(to, bytes));
-    Some(Strip { from, to, bytes: bytes as usize, blocks: blocks as usize })
+pub(crate) fn zip_sides<const N: usize>(
+    sides: [Side; N],
+    mut each: impl FnMut(&Strip<'_, N>) -> bool,
+) {
+    match only_strip(&sides) {
+        Some(strip) => {
+            each(&strip);
+        }
+        None => zip_loops(sides, &mut each),
+    }
 }
 
-/// What is left of a run.
-struct Rest {
-    run: Run,
-    /// Bytes of its first block that have been moved.
+/// As [`zip_sides`], of any loops.
+#[inline(never)]
+fn zip_loops<const N: usize>(sides: [Side; N], each: &mut impl FnMut(&Strip<'_, N>) -> bool) {
+    let items = sides.map(Side::item);
+    if items.iter().any(Option::is_none) {
+        return;
+    }
+    let mut walks = items.each_ref().map(|item| Walk::new(item.as_ref().expect("looked at")));
+    while walks.iter_mut().all(Walk::go_on) && each(&step(&mut walks)) {}
+}
+
+/// The strip of sides that need only one.
+#[inline(always)]
+fn only_strip<'a, const N: usize>(sides: &[Side<'a>; N]) -> Option<Strip<'a, N>> {
+    let mut runs = [Run::even(0, 0, None); N];
+    let (mut bytes, mut blocks) = (0, 0);
+    for (run, side) in runs.iter_mut().zip(sides) {
+        *run = side.run()?;
+        if run.blocks > blocks {
+            (bytes, blocks) = (run.bytes, run.blocks);
+        }
+    }
+    let mut lanes = [Lane::even(0, 0); N];
+    for (lane, run) in lanes.iter_mut().zip(runs) {
+        *lane = if run.blocks == blocks && run.bytes == bytes {
+            run.lane
+        } else if run.blocks == 1 && run.bytes == bytes * blocks {
+            Lane::even(run.lane.block(0), bytes as i64)
+        } else {
+            return None;
+        };
+    }
+    Some(Strip { lanes, bytes: bytes as usize, blocks: blocks as usize })
+}
+
+/// The rest of a side.
+struct Walk<'a> {
+    cursor: Cursor<'a>,
+    run: Run<'a>,
+    /// Bytes of the first block of the run that have been moved.
     used: u64,
 }
 
-impl Rest {
-    fn new(run: Run) -> Rest {
-        Rest { run, used: 0 }
+impl<'a> Walk<'a> {
+    fn new(item: &'a Item) -> Walk<'a> {
+        let nothing = Run { blocks: 0, ..Run::even(0, 0, None) };
+        Walk { cursor: Cursor::new(item), run: nothing, used: 0 }
     }
 
-    /// What is left of the first block, as a lane of blocks of `bytes`.
-    fn inside(&self, bytes: u64) -> Lane {
-        Lane { start: self.run.start.wrapping_add(self.used as i64), stride: bytes as i64 }
+    /// Goes to the next run, if this one is used up; whether there is anything.
+    fn go_on(&mut self) -> bool {
+        if self.run.blocks == 0 {
+            match self.cursor.next() {
+                Some(run) => self.run = run,
+                None => return false,
+            }
+        }
+        true
     }
 
-    fn lane(&self) -> Lane {
-        Lane { start: self.run.start, stride: self.run.stride }
-    }
-
+    /// What is left of the first block.
     fn left(&self) -> u64 {
         self.run.bytes - self.used
     }
 
-    fn skip_blocks(&mut self, blocks: u64) {
-        let by = self.run.stride.wrapping_mul(blocks as i64);
-        self.run.start = self.run.start.wrapping_add(by);
-        self.run.blocks -= blocks;
+    /// Whether the whole first block is a block of `bytes`.
+    fn is_whole(&self, bytes: u64) -> bool {
+        self.used == 0 && self.run.bytes == bytes
     }
 
-    fn skip_bytes(&mut self, bytes: u64) {
-        self.used += bytes;
-        if self.used == self.run.bytes {
+    /// Where blocks of `bytes` lie, at least one, and how many.
+    fn ahead(&self, bytes: u64) -> (Lane<'a>, u64) {
+        if self.is_whole(bytes) {
+            return (self.run.lane, self.run.blocks);
+        }
+        let start = self.run.lane.block(0).wrapping_add(self.used as i64);
+        (Lane::even(start, bytes as i64), self.left() / bytes)
+    }
+
+    /// Takes so many of them away.
+    fn skip(&mut self, bytes: u64, blocks: u64) {
+        let whole = match self.is_whole(bytes) {
+            true => blocks,
+            false => {
+                self.used += bytes * blocks;
+                u64::from(self.used == self.run.bytes)
+            }
+        };
+        if whole > 0 {
             self.used = 0;
-            self.skip_blocks(1);
+            self.run.blocks -= whole;
+            if self.run.blocks > 0 {
+                self.run.lane = self.run.lane.behind(whole as usize);
+            }
         }
     }
 }
 
-/// Calls `each` with the strips between two sequences of runs.
-fn zip(
-    mut from: impl Iterator<Item = Run>,
-    mut to: impl Iterator<Item = Run>,
-    each: &mut impl FnMut(&Strip),
-) {
-    let (Some(a), Some(b)) = (from.next(), to.next()) else { return };
-    let (mut a, mut b) = (Rest::new(a), Rest::new(b));
-    loop {
-        each(&step(&mut a, &mut b));
-        if a.run.blocks == 0 {
-            let Some(run) = from.next() else { return };
-            a = Rest::new(run);
-        }
-        if b.run.blocks == 0 {
-            let Some(run) = to.next() else { return };
-            b = Rest::new(run);
-        }
-    }
-}
-
-/// The longest strip at the beginning of both, which it takes away.
-fn step(a: &mut Rest, b: &mut Rest) -> Strip {
-    let whole = (a.used == 0, b.used == 0);
-    let (from, to, bytes, blocks) = match (a.left(), b.left()) {
-        (x, y) if x == y && whole == (true, true) => {
-            let blocks = a.run.blocks.min(b.run.blocks);
-            let lanes = (a.lane(), b.lane());
-            a.skip_blocks(blocks);
-            b.skip_blocks(blocks);
-            (lanes.0, lanes.1, x, blocks)
-        }
-        (x, y) if x >= y && whole.1 => {
-            let blocks = (x / y).min(b.run.blocks);
-            let lanes = (a.inside(y), b.lane());
-            a.skip_bytes(blocks * y);
-            b.skip_blocks(blocks);
-            (lanes.0, lanes.1, y, blocks)
-        }
-        (x, y) if y >= x && whole.0 => {
-            let blocks = (y / x).min(a.run.blocks);
-            let lanes = (a.lane(), b.inside(x));
-            a.skip_blocks(blocks);
-            b.skip_bytes(blocks * x);
-            (lanes.0, lanes.1, x, blocks)
-        }
-        (x, y) => {
-            let bytes = x.min(y);
-            let lanes = (a.inside(bytes), b.inside(bytes));
-            a.skip_bytes(bytes);
-            b.skip_bytes(bytes);
-            (lanes.0, lanes.1, bytes, 1)
-        }
-    };
-    Strip { from, to, bytes: bytes as usize, blocks: blocks as usize }
+/// The longest strip at the beginning of all sides, which it takes away.
+fn step<'a, const N: usize>(walks: &mut [Walk<'a>; N]) -> Strip<'a, N> {
+    let bytes = walks.iter().map(Walk::left).min().unwrap_or(0);
+    let ahead = walks.each_ref().map(|walk| walk.ahead(bytes));
+    let blocks = ahead.iter().map(|(_, blocks)| *blocks).min().unwrap_or(0);
+    walks.iter_mut().for_each(|walk| walk.skip(bytes, blocks));
+    Strip { lanes: ahead.map(|(lane, _)| lane), bytes: bytes as usize, blocks: blocks as usize }
 }

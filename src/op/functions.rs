@@ -8,6 +8,7 @@ use num_complex::Complex;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 
 /// An operation on values of one type.
+#[derive(Clone, Copy)]
 pub struct Operation<T> {
     /// Of one target value and one origin value.
     pub(crate) one: fn(T, T) -> T,

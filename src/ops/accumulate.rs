@@ -69,14 +69,14 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         self.within(call, || {
-            let function = self.function::<T>(call, op)?;
+            let operation = self.operation::<T>(call, op)?;
             let bytes = size_of_val(origin);
             let Some(target) = self.target(call, target, disp, bytes as u64)? else {
                 return Ok(());
             };
             self.check_apart(call, &target, disp, origin.as_ptr().cast(), bytes)?;
             self.note_operation();
-            let update = Update { op, function, call, target };
+            let update = Update { op, operation, call, target };
             let n = origin.len();
             self.recorded(&update, n, || {
                 let done = self.update_many(&update, n, origin, &mut [])?;
@@ -327,7 +327,7 @@ impl Win {
             return Ok(());
         }
         self.within(call, || {
-            let function = self.function::<T>(call, op)?;
+            let operation = self.operation::<T>(call, op)?;
             let reads_origin = op != Op::NoOp;
             if reads_origin && origin.len() != result.len() {
                 let (found, needed) = (origin.len(), result.len());
@@ -343,7 +343,7 @@ impl Win {
             }
             self.check_apart(call, &target, disp, result.as_ptr().cast(), bytes)?;
             self.note_operation();
-            let update = Update { op, function, call, target };
+            let update = Update { op, operation, call, target };
             let operand = |i: usize| if reads_origin { origin[i] } else { T::zeroed() };
             let n = result.len();
             self.recorded(&update, n, || {

@@ -1,22 +1,18 @@
-//! The accumulates between any layouts: the elements of two or three walks, one by one.
-//!
-//! Each element is updated as [`super::accumulate`] says: by an instruction where its address and
-//! size allow one, and else under the exclusion, a batch of elements at a time.
-#![allow(unsafe_code, reason = "updates checked target memory, element by element")]
+//! The accumulates between any layouts: the checks, and the walk over two or three sides.
+//! [`super::blocks`] updates what lies there.
 
+use super::blocks::Blocks;
 use super::layout::{Layout, Located};
 use super::target::Target;
 use super::untyped::{Origin, OriginMut};
-use super::update::{BATCH, pass_middle};
+use super::update::Update;
 use crate::call::Call;
-use crate::datatype::{Datatype, Element, Entries, Visitor};
+use crate::datatype::{Datatype, Element, Side, Visitor, zip_sides};
 use crate::error::Result;
 use crate::group::Rank;
-use crate::op::functions::update_native;
-use crate::op::{Carrier, Op};
-use crate::prim::Site;
-use crate::shm::{Piece, Recording, copy};
-use crate::window::{Via, Win};
+use crate::op::Op;
+use crate::shm::Recording;
+use crate::window::Win;
 use std::ops::Range;
 
 /// An accumulate with its buffers.
@@ -30,15 +26,6 @@ struct Combine<'w, 'd> {
     target: Rank,
     disp: u64,
     layout: Layout<'d>,
-}
-
-/// An element to be updated under the exclusion.
-struct Pending<E> {
-    at: *mut u8,
-    /// `None` if it is only fetched.
-    value: Option<E>,
-    /// Where in the result its value before goes.
-    into: Option<*mut u8>,
 }
 
 impl Win {
@@ -108,13 +95,13 @@ impl Win {
 }
 
 impl Combine<'_, '_> {
-    fn run(self) -> Result<()> {
+    fn run(mut self) -> Result<()> {
         let Combine { win, call, target, .. } = self;
         if target == Rank::NULL {
             return win.within(call, || win.null_target(call).map(|_| ()));
         }
         match self.datatype() {
-            Ok(Some(datatype)) => datatype.visit(self),
+            Ok(Some(datatype)) => datatype.visit(&mut self),
             Ok(None) => win.within(call, || {
                 // No element anywhere: what remains to be checked is the target.
                 win.target_around(call, target, self.disp, &self.layout.range()).map(|_| ())
@@ -188,28 +175,50 @@ impl Combine<'_, '_> {
     }
 
     fn all<E: Element>(&self) -> Result<()> {
-        let function = self.win.function::<E>(self.call, self.op)?;
+        self.win.operation::<E>(self.call, self.op)?;
         let Some(target) = self.checked()? else { return Ok(()) };
-        let nothing = Layout::new(0, E::DATATYPE);
-        let origin = self.origin.as_ref().map_or(nothing, |origin| origin.layout);
-        let result = self.result.as_ref().map_or(nothing, |result| result.layout);
-        let elements = match self.result {
-            Some(_) => self.layout.elements(),
-            None => origin.elements(),
-        };
-        let size = size_of::<E>();
-        let entries = |layout: &Layout<'_>,
-                       body: &mut dyn FnMut(&mut Entries<'_>) -> Result<()>| {
-            layout.datatype.with_entries(layout.count, size, body)
-        };
-        let update = Update { combine: self, target: &target, function };
         let recording = self.recording(&target);
-        let done = entries(&self.layout, &mut |at| {
-            entries(&origin, &mut |from| {
-                entries(&result, &mut |into| update.all(elements, at, from, into))
-            })
-        });
+        let elements = |origin: &Origin<'_>| origin.layout.elements();
+        let is_short = self.origin.as_ref().map(elements) < Some(self.layout.elements());
+        // What the origin has no element for is fetched only, and so is, before, the rest.
+        let fetched = match self.result.is_some() && is_short {
+            true => self.walk::<E>(&target, None),
+            false => Ok(()),
+        };
+        let done = match (&self.origin, fetched) {
+            (Some(origin), Ok(())) => self.walk::<E>(&target, Some(origin)),
+            (_, fetched) => fetched,
+        };
         recording.end();
+        done
+    }
+
+    /// Updates the elements that the sides have in common, from the first on.
+    fn walk<E: Element>(&self, target: &Target<'_>, origin: Option<&Origin<'_>>) -> Result<()> {
+        let Combine { win, call, ref layout, ref result, .. } = *self;
+        let op = if origin.is_some() { self.op } else { Op::NoOp };
+        let update =
+            Update { op, operation: win.operation(call, op)?, call, target: target.part(0) };
+        // A side that is not there is as long as the target, and never looked at.
+        let absent = Side::Packed(layout.datatype.bytes(layout.count).unwrap_or(u64::MAX));
+        let sides = [
+            origin.map_or(absent, |origin| origin.layout.side()),
+            layout.side(),
+            result.as_ref().map_or(absent, |result| result.layout.side()),
+        ];
+        let mut blocks = Blocks::<E> {
+            win,
+            update,
+            origin: origin.map(|origin| origin.start),
+            result: result.as_ref().map(|result| result.start),
+            room: Vec::new(),
+            done: 0,
+        };
+        let mut done = Ok(());
+        zip_sides(sides, |strip| {
+            done = blocks.strip(strip);
+            done.is_ok()
+        });
         done
     }
 
@@ -224,157 +233,12 @@ impl Combine<'_, '_> {
     }
 }
 
-impl Visitor for Combine<'_, '_> {
+impl Visitor for &mut Combine<'_, '_> {
     type Output = Result<()>;
-    fn visit<E: Element>(mut self) -> Result<()> {
+    fn visit<E: Element>(self) -> Result<()> {
         match self.as_slices::<E>() {
             Some(done) => done,
             None => self.win.within(self.call, || self.all::<E>()),
         }
     }
-}
-
-/// A checked accumulate and its target.
-struct Update<'a, E> {
-    combine: &'a Combine<'a, 'a>,
-    target: &'a Target<'a>,
-    function: fn(E, E) -> E,
-}
-
-impl<E: Element> Update<'_, E> {
-    /// Updates the first `elements` elements; where the origin has no more, fetches only.
-    fn all(
-        &self,
-        elements: u64,
-        at: &mut Entries<'_>,
-        from: &mut Entries<'_>,
-        into: &mut Entries<'_>,
-    ) -> Result<()> {
-        let origin = self.combine.origin.as_ref().map(|origin| origin.start);
-        let result = self.combine.result.as_ref().map(|result| result.start);
-        let Combine { win, call, .. } = *self.combine;
-        let mut pending = Vec::new();
-        for i in 0..elements {
-            pass_middle(i as usize..i as usize + 1);
-            let Some(at) = at.next() else { break };
-            let at = self.target.at.wrapping_offset(at as isize);
-            let value =
-                origin.and_then(|start| Some((start, from.next()?))).map(|(start, from)| {
-                    // SAFETY: 1. an entry of the origin. 2. `value` is new.
-                    unsafe { load(start.wrapping_offset(from as isize)) }
-                });
-            let into = result.and_then(|start| Some(start.wrapping_offset(into.next()? as isize)));
-            if self.is_native(at) {
-                let (op, operand) = match value {
-                    Some(value) => (self.combine.op, value),
-                    None => (Op::NoOp, E::zeroed()),
-                };
-                // SAFETY: 1. to 3. `is_native`; an entry of the target.
-                let update = || unsafe { update_native(at.cast(), op, self.function, operand) };
-                let old = win.by_instructions(call, at, update)?;
-                if let Some(into) = into {
-                    // SAFETY: an entry of the result.
-                    unsafe { store(into, old) };
-                }
-                continue;
-            }
-            pending.push(Pending { at, value, into });
-            if pending.len() == BATCH {
-                self.excluded(&pending)?;
-                pending.clear();
-            }
-        }
-        if pending.is_empty() { Ok(()) } else { self.excluded(&pending) }
-    }
-
-    /// Whether the element at `at` is updated by instructions.
-    #[inline(always)]
-    fn is_native(&self, at: *mut u8) -> bool {
-        E::Carrier::IS_NATIVE
-            && self.target.via == Via::Mapped
-            && (at as usize).is_multiple_of(size_of::<E>())
-    }
-
-    /// Updates elements under one grant of the target's exclusion; blocks while it is held.
-    fn excluded(&self, pending: &[Pending<E>]) -> Result<()> {
-        let Combine { win, call, .. } = *self.combine;
-        let sites = (Site::AccumulatePost, Site::AccumulatePre);
-        let exclusion = &win.words_of(self.target.rank).accumulate;
-        let updated = exclusion.run(sites, &win.excluded(), || match self.target.via {
-            Via::Mapped | Via::Own => {
-                pending.iter().for_each(|element| self.one_excluded(element));
-                Ok(())
-            }
-            Via::Kernel(_) => self.by_the_kernel(pending),
-        });
-        updated.map_err(|failed| win.job_failed(failed, call))?
-    }
-
-    /// The new value of an element, if it gets one; hands out the old one.
-    fn step(&self, element: &Pending<E>, old: E) -> Option<E> {
-        if let Some(into) = element.into {
-            // SAFETY: an entry of the result.
-            unsafe { store(into, old) };
-        }
-        element.value.map(|value| (self.function)(old, value))
-    }
-
-    fn one_excluded(&self, element: &Pending<E>) {
-        // SAFETY: 1. an entry of the target. 2. `old` is new.
-        let old = unsafe { load(element.at) };
-        if let Some(new) = self.step(element, old) {
-            // SAFETY: an entry of the target.
-            unsafe { store(element.at, new) };
-        }
-    }
-
-    /// As [`Update::one_excluded`], of all, in another process.
-    fn by_the_kernel(&self, pending: &[Pending<E>]) -> Result<()> {
-        let Via::Kernel(process) = self.target.via else { return Ok(()) };
-        let failed =
-            |error| self.combine.win.kernel_error(self.combine.call, self.target.rank, error);
-        let mut values = vec![E::zeroed(); pending.len()];
-        let own = values.as_mut_ptr();
-        let piece = |i: usize| {
-            let (own, bytes) = (own.wrapping_add(i).cast(), size_of::<E>());
-            Piece { own, other: pending[i].at, bytes }
-        };
-        let pieces: Vec<_> = (0..pending.len()).map(piece).collect();
-        // SAFETY: 1. and 2. the elements of `values`, one by one.
-        unsafe { process.read_pieces(&pieces) }.map_err(failed)?;
-        let mut changed = Vec::with_capacity(pieces.len());
-        for (element, piece) in pending.iter().zip(&pieces) {
-            // SAFETY: 1. an element of `values`. 2. `old` is new.
-            let old = unsafe { load(piece.own) };
-            if let Some(new) = self.step(element, old) {
-                // SAFETY: an element of `values`.
-                unsafe { store(piece.own, new) };
-                changed.push(*piece);
-            }
-        }
-        // SAFETY: elements of `values`; the window exposes the others.
-        unsafe { process.write_pieces(&changed) }.map_err(failed)
-    }
-}
-
-/// The element at an address, aligned or not.
-///
-/// # Safety
-/// `from` is valid for reads of an `E`.
-#[inline(always)]
-unsafe fn load<E: Element>(from: *const u8) -> E {
-    let mut value = E::zeroed();
-    // SAFETY: 1. the caller's obligation. 2. `value` is new.
-    unsafe { copy(from, (&raw mut value).cast(), size_of::<E>()) };
-    value
-}
-
-/// Writes an element to an address, aligned or not.
-///
-/// # Safety
-/// `to` is valid for writes of an `E`.
-#[inline(always)]
-unsafe fn store<E: Element>(to: *mut u8, value: E) {
-    // SAFETY: 1. the caller's obligation. 2. `value` is this function's own.
-    unsafe { copy((&raw const value).cast(), to, size_of::<E>()) };
 }

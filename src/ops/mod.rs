@@ -10,11 +10,13 @@
 //! 4. [`request`] has the operations with requests, which are complete at once.
 //! 5. [`notify`] has operations that count themselves at their target.
 //! 6. [`scatter`] and [`combine`] are put and get, and the accumulates, of any [`layout`] on either
-//!    side. Slices never come this far.
+//!    side; [`blocks`] updates what lies there. Slices on both sides never come this far; where one
+//!    side is a slice, [`slices`] is the short way.
 //! 7. [`untyped`] is the same for callers who know the datatype only at run time, [`shaped`] for
 //!    slices with a shape.
 
 mod accumulate;
+mod blocks;
 mod bulk;
 mod combine;
 mod layout;
@@ -22,6 +24,7 @@ mod notify;
 mod request;
 mod scatter;
 mod shaped;
+mod slices;
 mod target;
 mod transfer;
 mod untyped;

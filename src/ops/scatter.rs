@@ -5,7 +5,7 @@ use super::layout::{Layout, Located, are_far};
 use super::target::Target;
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
-use crate::datatype::{CommittedDatatype, Side, zip_strips};
+use crate::datatype::{Side, zip_strips};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::Step;
@@ -123,76 +123,6 @@ impl Win {
     ) -> Result<()> {
         let own = Located::from(&origin);
         self.transfer(&Transfer { call, way: Way::Get, own, layout }, target, disp)
-    }
-
-    /// Puts the elements of a slice to those of one instance of `datatype`, which has the same
-    /// basic elements, if it has as many, all are mapped, and nothing is wrong.
-    #[inline(always)]
-    pub(super) fn put_slice(
-        &self,
-        origin: &[u8],
-        target: Rank,
-        disp: u64,
-        datatype: &CommittedDatatype,
-    ) -> bool {
-        if !datatype.is_known_apart() {
-            return false;
-        }
-        let (from, side) = (origin.as_ptr(), Side::Packed(origin.len() as u64));
-        let Some(at) = self.mapped_slice(from, origin.len(), target, disp, datatype) else {
-            return false;
-        };
-        let _call = self.enter(Call::Put);
-        self.note_operation();
-        let recording = match datatype.range_of_bytes(origin.len() as u64) {
-            Some(range) => self.record_around(Call::Put, target, disp, range),
-            None => Recording::Nothing,
-        };
-        zip_strips(side, Side::Typed(datatype, 1), |strip| {
-            // SAFETY: 1. the bytes of a slice; the target's entries, by `mapped_slice`. 2. It has
-            // found them apart.
-            unsafe { copy_strip_past(Step::MidPut, from, at, strip) };
-        });
-        recording.end();
-        true
-    }
-
-    /// [`Win::put_slice`] the other way.
-    #[inline(always)]
-    pub(super) fn get_slice(
-        &self,
-        origin: &mut [u8],
-        target: Rank,
-        disp: u64,
-        datatype: &CommittedDatatype,
-    ) -> bool {
-        let (to, side) = (origin.as_mut_ptr(), Side::Packed(origin.len() as u64));
-        let Some(at) = self.mapped_slice(to, origin.len(), target, disp, datatype) else {
-            return false;
-        };
-        let _call = self.enter(Call::Get);
-        self.note_operation();
-        zip_strips(Side::Typed(datatype, 1), side, |strip| {
-            // SAFETY: as in `put_slice`.
-            unsafe { copy_strip_past(Step::MidGet, at, to, strip) };
-        });
-        true
-    }
-
-    /// The address of the displacement, if `datatype` has `bytes` bytes of entries there that are
-    /// mapped, and do not come near the slice.
-    #[inline(always)]
-    fn mapped_slice(
-        &self,
-        slice: *const u8,
-        bytes: usize,
-        target: Rank,
-        disp: u64,
-        datatype: &CommittedDatatype,
-    ) -> Option<*mut u8> {
-        let range = datatype.range_of_bytes(bytes as u64)?;
-        let zero = self.mapped_around(target, disp, range)?;
-        are_far((slice, &(0..bytes as i64)), (zero, range)).then_some(zero)
     }
 
     #[inline(always)]
@@ -336,10 +266,25 @@ fn move_strips(transfer: &Transfer<'_>, at: *mut u8) {
         Way::Put => Step::MidPut,
         Way::Get => Step::MidGet,
     };
-    zip_strips(from.side(), to.side(), |strip| {
-        // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. The
-        // sides have been found apart.
-        unsafe { copy_strip_past(middle, bases.0, bases.1, strip) };
+    // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. The sides have
+    // been found apart.
+    unsafe { copy_sides(middle, (bases.0, from.side()), (bases.1, to.side())) };
+}
+
+/// Copies entry by entry between sides whose displacement 0 lies there.
+///
+/// # Safety
+/// 1. The entries that both have are valid for reads, and for writes.
+/// 2. No entry of one overlaps an entry of the other.
+#[inline(never)]
+pub(super) unsafe fn copy_sides(
+    middle: Step,
+    from: (*const u8, Side<'_>),
+    to: (*mut u8, Side<'_>),
+) {
+    zip_strips(from.1, to.1, |strip| {
+        // SAFETY: 1. and 2. of the caller.
+        unsafe { copy_strip_past(middle, from.0, to.0, strip) };
     });
 }
 
@@ -366,10 +311,11 @@ fn move_pieces(transfer: &Transfer<'_>, process: Process, at: *mut u8) -> std::i
 const BATCH: usize = 512;
 
 /// A block of a strip.
-fn piece(transfer: &Transfer<'_>, strip: &Strip, block: usize, at: *mut u8) -> Piece {
+fn piece(transfer: &Transfer<'_>, strip: &Strip<'_>, block: usize, at: *mut u8) -> Piece {
+    let [from, to] = strip.lanes;
     let (own, other) = match transfer.way {
-        Way::Put => (strip.from, strip.to),
-        Way::Get => (strip.to, strip.from),
+        Way::Put => (from, to),
+        Way::Get => (to, from),
     };
     let own = transfer.own.zero.wrapping_offset(own.block(block) as isize).cast_mut();
     Piece { own, other: at.wrapping_offset(other.block(block) as isize), bytes: strip.bytes }

@@ -41,6 +41,19 @@ impl Win {
         {
             return Ok(());
         }
+        self.put_from_any(origin, target, disp, shape)
+    }
+
+    /// As [`Win::put_scattered`], of what is no slice or needs a further look; apart, so that short
+    /// puts of slices do not pay for its room on the stack.
+    #[inline(never)]
+    fn put_from_any<'s, T: Element>(
+        &self,
+        origin: Shaped<'s, 's, T>,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
         self.check_len(Call::Put, origin.len(), shape)?;
         self.put_layout(Origin::of(origin), target, disp, Layout::new(1, shape))
     }
@@ -76,6 +89,18 @@ impl Win {
         {
             return Ok(());
         }
+        self.get_to_any(origin, target, disp, shape)
+    }
+
+    /// As [`Win::put_from_any`], the other way.
+    #[inline(never)]
+    fn get_to_any<'s, T: Element>(
+        &self,
+        origin: ShapedMut<'s, 's, T>,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
         self.check_len(Call::Get, origin.len(), shape)?;
         self.get_layout(OriginMut::of(origin), target, disp, Layout::new(1, shape))
     }

@@ -22,6 +22,15 @@ pub(super) struct Target<'w> {
     _sharing: Option<Sharing<'w>>,
 }
 
+impl Target<'_> {
+    /// What lies `by` bytes behind the beginning; kept, as long as it is used, by the whole.
+    pub(super) fn part(&self, by: i64) -> Target<'_> {
+        let at = self.at.wrapping_offset(by as isize);
+        let start = self.start.wrapping_add_signed(by);
+        Target { at, start, _sharing: None, ..*self }
+    }
+}
+
 /// Whether `bytes` bytes at `a` and at `b` do not overlap.
 #[inline(always)]
 pub(super) fn are_apart(a: *const u8, b: *const u8, bytes: usize) -> bool {

@@ -5,7 +5,7 @@ use super::target::Target;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
-use crate::op::functions::update_native;
+use crate::op::functions::{Operation, update_native};
 use crate::op::{Carrier, Op};
 use crate::prim::{Site, Step, step};
 use crate::shm::Recording;
@@ -17,8 +17,12 @@ use std::ops::Range;
 pub(super) const BATCH: usize = 512;
 
 impl Win {
-    pub(super) fn function<T: Element>(&self, call: Call, op: Op) -> Result<fn(T, T) -> T> {
-        T::function(op).ok_or_else(|| {
+    pub(super) fn operation<T: Element>(
+        &self,
+        call: Call,
+        op: Op,
+    ) -> Result<&'static Operation<T>> {
+        T::operation(op).ok_or_else(|| {
             let (op, datatype) = (op.name(), T::DATATYPE.name());
             Error::Operation { at: self.place(call), op, datatype }
         })
@@ -61,7 +65,8 @@ impl Win {
         operand: impl Fn(usize) -> T,
         mut before: impl FnMut(usize, T),
     ) -> Result<()> {
-        let Update { op, function, call, ref target } = *update;
+        let Update { op, call, ref target, .. } = *update;
+        let function = update.operation.one;
         let operand = |i: usize| {
             pass_middle(i..i + 1);
             operand(i)
@@ -137,7 +142,8 @@ pub(super) fn pass_middle(elements: Range<usize>) {
 /// What [`Win::update`] does, and where.
 pub(super) struct Update<'w, T> {
     pub(super) op: Op,
-    pub(super) function: fn(T, T) -> T,
+    /// What `op` is on these elements.
+    pub(super) operation: &'w Operation<T>,
     pub(super) call: Call,
     pub(super) target: Target<'w>,
 }

@@ -1,35 +1,9 @@
-//! The one loop that copies blocks at a stride.
+//! The loops that copy blocks at strides, and at offsets of a list.
 #![allow(unsafe_code, reason = "copies between raw addresses")]
 
 use super::copy::{LARGE, copy};
+use super::lane::{Offsets, Steps, Strip};
 use crate::prim::{Step, step};
-
-/// Where the blocks of one side lie: bytes from that side's base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lane {
-    /// The first block.
-    pub(crate) start: i64,
-    /// From one block to the next.
-    pub(crate) stride: i64,
-}
-
-impl Lane {
-    /// Where that block lies.
-    pub(crate) fn block(&self, block: usize) -> i64 {
-        self.start.wrapping_add(self.stride.wrapping_mul(block as i64))
-    }
-}
-
-/// Equal blocks to be copied one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Strip {
-    pub(crate) from: Lane,
-    pub(crate) to: Lane,
-    /// Bytes of a block; not zero.
-    pub(crate) bytes: usize,
-    /// How many; not zero.
-    pub(crate) blocks: usize,
-}
 
 /// Copies the blocks of `strip`, whose lanes are relative to `from` and `to`.
 ///
@@ -39,16 +13,25 @@ pub(crate) struct Strip {
 /// 1. All blocks of the `from` lane are valid for reads, all of the `to` lane for writes.
 /// 2. No block of one lane overlaps a block of the other.
 #[inline(always)]
-pub(crate) unsafe fn copy_strip(from: *const u8, to: *mut u8, strip: &Strip) {
-    let from = from.wrapping_offset(strip.from.start as isize);
-    let to = to.wrapping_offset(strip.to.start as isize);
-    if strip.blocks == 1 {
-        // SAFETY: 1 and 2 are the obligations of this function's caller.
-        return unsafe { copy(from, to, strip.bytes) };
+pub(crate) unsafe fn copy_strip(from: *const u8, to: *mut u8, strip: &Strip<'_>) {
+    let [a, b] = strip.lanes;
+    if let (Steps::Even(stride), Steps::Even(to_stride)) = (a.steps, b.steps) {
+        let from = from.wrapping_offset(a.start as isize);
+        let to = to.wrapping_offset(b.start as isize);
+        if strip.blocks == 1 {
+            // SAFETY: 1 and 2 are the obligations of this function's caller.
+            return unsafe { copy(from, to, strip.bytes) };
+        }
+        let strides = (stride as isize, to_stride as isize);
+        if strip.bytes == size_of::<u64>() {
+            // SAFETY: as above.
+            return unsafe { copy_words(from, to, strides, strip.blocks) };
+        }
+        // SAFETY: as above.
+        return unsafe { copy_blocks(from, to, strides, strip.bytes, strip.blocks) };
     }
-    let strides = (strip.from.stride as isize, strip.to.stride as isize);
     // SAFETY: as above.
-    unsafe { copy_blocks(from, to, strides, strip.bytes, strip.blocks) }
+    unsafe { copy_listed(from, to, *strip) }
 }
 
 /// As [`copy_strip`], for one operation of the program: test builds pass `middle` halfway.
@@ -56,26 +39,37 @@ pub(crate) unsafe fn copy_strip(from: *const u8, to: *mut u8, strip: &Strip) {
 /// # Safety
 /// As [`copy_strip`].
 #[inline(always)]
-pub(crate) unsafe fn copy_strip_past(middle: Step, from: *const u8, to: *mut u8, strip: &Strip) {
+pub(crate) unsafe fn copy_strip_past(
+    middle: Step,
+    from: *const u8,
+    to: *mut u8,
+    strip: &Strip<'_>,
+) {
     let large = strip.blocks > 1 && strip.bytes.saturating_mul(strip.blocks) >= LARGE;
     if cfg!(feature = "test-hooks") && large {
         let half = strip.blocks / 2;
         // SAFETY: a part of what the caller vouches for.
-        unsafe { copy_strip(from, to, &Strip { blocks: half, ..*strip }) };
+        unsafe { copy_strip(from, to, &strip.part(0, half)) };
         step(middle);
-        let behind = |lane: Lane| Lane { start: lane.block(half), ..lane };
-        let (lane, blocks) = ((behind(strip.from), behind(strip.to)), strip.blocks - half);
         // SAFETY: the other part.
-        return unsafe {
-            copy_strip(from, to, &Strip { from: lane.0, to: lane.1, blocks, ..*strip })
-        };
+        return unsafe { copy_strip(from, to, &strip.part(half, strip.blocks - half)) };
     }
     // SAFETY: the obligations of this function's caller.
     unsafe { copy_strip(from, to, strip) }
 }
 
-/// The loop for blocks of that length: found by comparisons, the commonest lengths first, because
-/// an indirect call that the processor predicts wrongly costs as much as a small block.
+/// The loop for blocks of eight bytes, the commonest: apart from the others, so that a short strip
+/// pays for no choice among them.
+///
+/// # Safety
+/// As [`copy_strip`].
+#[inline(never)]
+unsafe fn copy_words(from: *const u8, to: *mut u8, strides: (isize, isize), blocks: usize) {
+    // SAFETY: the obligations of this function's caller; blocks have so many bytes.
+    unsafe { equal::<8>(from, to, strides, blocks) }
+}
+
+/// The loop for blocks of that length.
 ///
 /// # Safety
 /// As [`copy_strip`].
@@ -95,7 +89,7 @@ unsafe fn copy_blocks(
             }
         )*};
     }
-    lengths!(8 64 4 16 32 1 2 24 40 48 56);
+    lengths!(64 4 16 32 1 2 24 40 48 56);
     // SAFETY: the obligations of this function's caller.
     unsafe { any(from, to, strides, bytes, blocks) }
 }
@@ -147,32 +141,79 @@ unsafe fn any(
     }
 }
 
-impl Strip {
+/// As [`copy_strip`], where the blocks of a side lie at the offsets of a list. The strip comes by value,
+/// so that the others are not in memory for its sake.
+///
+/// # Safety
+/// As [`copy_strip`].
+#[inline(never)]
+unsafe fn copy_listed(from: *const u8, to: *mut u8, strip: Strip<'_>) {
+    macro_rules! lengths {
+        ($($n:literal)*) => {
+            match strip.bytes {
+                $(
+                    // SAFETY: the obligations of this function's caller; an array of bytes has no
+                    // alignment.
+                    $n => each_block(from, to, &strip, |from, to| unsafe {
+                        to.cast::<[u8; $n]>().copy_from_nonoverlapping(from.cast(), 1);
+                    }),
+                )*
+                bytes => {
+                    // SAFETY: the obligations of this function's caller.
+                    each_block(from, to, &strip, |from, to| unsafe { copy(from, to, bytes) })
+                }
+            }
+        };
+    }
+    lengths!(8 16 4 24 32 64);
+}
+
+/// Calls `each` with the addresses of every block of a strip.
+#[inline(always)]
+fn each_block(
+    from: *const u8,
+    to: *mut u8,
+    strip: &Strip<'_>,
+    mut each: impl FnMut(*const u8, *mut u8),
+) {
+    let [a, b] = strip.lanes;
+    let from = from.wrapping_offset(a.start as isize);
+    let to = to.wrapping_offset(b.start as isize);
+    let blocks = strip.blocks;
+    let listed = |offsets, first| Offsets::part(offsets, first, blocks).iter().copied();
+    let even = |stride: i64| (0..blocks as i64).map(move |i| stride.wrapping_mul(i));
+    let mut both = |a: i64, b: i64| {
+        each(from.wrapping_offset(a as isize), to.wrapping_offset(b as isize));
+    };
+    match (a.steps, b.steps) {
+        (Steps::Even(a), Steps::Even(b)) => {
+            even(a).zip(even(b)).for_each(|(a, b)| both(a, b));
+        }
+        (Steps::Even(a), Steps::Listed(b, first)) => {
+            even(a).zip(listed(b, first)).for_each(|(a, b)| both(a, b));
+        }
+        (Steps::Listed(a, first), Steps::Even(b)) => {
+            listed(a, first).zip(even(b)).for_each(|(a, b)| both(a, b));
+        }
+        (Steps::Listed(a, first), Steps::Listed(b, other)) => {
+            listed(a, first).zip(listed(b, other)).for_each(|(a, b)| both(a, b));
+        }
+    }
+}
+
+impl Strip<'_> {
     /// Copies between slices; byte 0 of the lanes is at `from_base` and `to_base` of them.
     ///
     /// # Panics
     /// If a block leaves its slice.
     #[inline(always)]
     pub(crate) fn copy_slices(&self, from: &[u8], from_base: i64, to: &mut [u8], to_base: i64) {
-        assert!(self.fits(self.from, from_base, from.len()), "a block leaves the source");
-        assert!(self.fits(self.to, to_base, to.len()), "a block leaves the destination");
+        assert!(self.fits(0, from_base, from.len()), "a block leaves the source");
+        assert!(self.fits(1, to_base, to.len()), "a block leaves the destination");
         let from = from.as_ptr().wrapping_offset(from_base as isize);
         let to = to.as_mut_ptr().wrapping_offset(to_base as isize);
-        // SAFETY: 1. first and last block lie in the slices, as asserted, and so do those between
-        // them; 2. a shared and a mutable slice do not overlap.
+        // SAFETY: 1. all blocks lie in the slices, as asserted; 2. a shared and a mutable slice do
+        // not overlap.
         unsafe { copy_strip(from, to, self) }
-    }
-
-    /// Whether the blocks of a lane lie in a slice of `len` bytes.
-    #[inline(always)]
-    fn fits(&self, lane: Lane, base: i64, len: usize) -> bool {
-        let ends = || {
-            let first = base.checked_add(lane.start)?;
-            let steps = i64::try_from(self.blocks).ok()?.checked_sub(1)?;
-            let last = first.checked_add(steps.checked_mul(lane.stride)?)?;
-            let end = first.max(last).checked_add(i64::try_from(self.bytes).ok()?)?;
-            Some((first.min(last), end))
-        };
-        ends().is_some_and(|(start, end)| start >= 0 && end <= len as i64)
     }
 }

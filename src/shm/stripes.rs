@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::prim::{JobFailed, Waiter, Word32, take_part};
 use crate::sync::RobustExclusion;
 use crate::sync::stripes::{self, Common, MOST, RankLanes, STRIPES, Stripe};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of a stripe.
@@ -64,6 +65,15 @@ impl Stripes {
     pub(crate) fn rest_of_many(&self, address: *const u8) -> usize {
         let most = STRIPE_BYTES * MOST;
         most - (self.offset(address) & (most - 1))
+    }
+
+    /// The addresses that lie with this one in the same of the groups of so many stripes, a power of
+    /// two, that memory is cut into.
+    #[inline(always)]
+    pub(crate) fn around(&self, stripes: usize, address: *const u8) -> Range<usize> {
+        let bytes = STRIPE_BYTES * stripes;
+        let start = (address as usize).wrapping_sub(self.offset(address) & (bytes - 1));
+        start..start.saturating_add(bytes)
     }
 
     /// Memory that is not of the segment belongs to one process; which of its stripes it is in does

@@ -10,6 +10,7 @@ mod support;
 
 mod accumulate;
 mod layouts;
+mod many;
 mod refused;
 mod shapes;
 mod transfer;

@@ -1,11 +1,11 @@
-//! Derived datatypes at the target: rank 0 puts to rank 1, which sleeps in a barrier, beside loops
+//! Derived datatypes at the target: rank 0 puts to rank 1, or accumulates there, which sleeps in a barrier, beside loops
 //! written by hand over the same pages. Words of eight bytes stand for doubles.
 
 use crate::Options;
 use crate::limits::{self, Rows};
 use crate::measure::{Case, measure};
 use crate::pages::{Pages, private};
-use onesided::{Access, Batch, Comm, LockAssert, Rank, Shape, Window};
+use onesided::{Access, Batch, Comm, LockAssert, Op, Rank, Shape, Window};
 use std::hint::black_box;
 
 pub const VECTOR: &str = "put vector, stride 8 doubles";
@@ -19,9 +19,14 @@ const UNROLLED: &str = "loop over rows at the target, 8x8, sizes known";
 pub const INDEXED: &str = "put indexed, 1000 doubles anywhere";
 pub const INDEXED_LOOP: &str = "limit: loop over indices at the target";
 
+const SUMS: &str = "accumulate sum u64, stride 8 words";
+const SUMS_LOOP: &str = "limit: loop of sums at the target, stride 8 words";
+const SUMS_INDEXED: &str = "accumulate sum u64, 1000 words anywhere";
+
 const TARGET: Rank = Rank(1);
 const STRIDE: usize = 8;
 const COLUMNS: usize = 1024;
+const INDICES: usize = 1000;
 const WORDS: usize = STRIDE * (128 << 10);
 
 pub fn run(world: &Comm, options: &Options) {
@@ -32,6 +37,9 @@ pub fn run(world: &Comm, options: &Options) {
         let batch = epoch.batch();
         for doubles in [16, 64, 4 << 10, 128 << 10] {
             measure(None, 2, vectors(&batch, pages, doubles), options);
+        }
+        for words in [16, INDICES, 64 << 10] {
+            measure(None, 2, sums(&batch, pages, words), options);
         }
         measure(None, 2, block(&batch, pages), options);
         measure(None, 2, indexed(&batch, pages), options);
@@ -61,6 +69,29 @@ fn vectors<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages, doubles: usize)
     vec![Case::new(VECTOR_LOOP, bytes, by_hand), Case::new(VECTOR, bytes, put).against(VECTOR_LOOP)]
 }
 
+/// Beside plain sums, which nobody else may disturb.
+fn sums<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages, count: usize) -> Vec<Case<'a>> {
+    let shape = Shape::<u64>::strided(count, 1, STRIDE).expect("a small vector");
+    let anywhere = Shape::<u64>::indices(&random_indices(count)).expect("no index comes twice");
+    let (from, bytes) = (words(count), 8 * count as u64);
+    let add = move |shape: &Shape<u64>, n| {
+        for _ in 0..n {
+            let (from, op) = (black_box(from), black_box(Op::Sum));
+            batch.accumulate_shaped(from, op, TARGET, 0, shape).expect("accumulate");
+        }
+    };
+    let by_hand = move |n| limits::add_scattered::<STRIDE>(from, pages, n);
+    let mut cases = vec![
+        Case::new(SUMS_LOOP, bytes, by_hand),
+        Case::new(SUMS, bytes, move |n| add(&shape, n)).against(SUMS_LOOP),
+    ];
+    if count == INDICES {
+        let indexed = move |n| add(&anywhere, n);
+        cases.push(Case::new(SUMS_INDEXED, bytes, indexed).against(SUMS_LOOP));
+    }
+    cases
+}
+
 fn block<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages) -> Vec<Case<'a>> {
     let (start, size) = ([3, 5], [8, 8]);
     let shape = Shape::<u64>::block_2d([64, COLUMNS], start, size).expect("a small block");
@@ -83,10 +114,9 @@ fn block<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages) -> Vec<Case<'a>> 
 }
 
 fn indexed<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages) -> Vec<Case<'a>> {
-    const COUNT: usize = 1000;
-    let indices = random_indices(COUNT);
+    let indices = random_indices(INDICES);
     let shape = Shape::<u64>::indices(&indices).expect("no index comes twice");
-    let (from, bytes) = (words(COUNT), 8 * COUNT as u64);
+    let (from, bytes) = (words(INDICES), 8 * INDICES as u64);
     let by_hand = move |n| limits::scatter_indexed(from, &indices, WORDS, pages, n);
     let put = move |n| {
         for _ in 0..n {
