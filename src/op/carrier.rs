@@ -4,10 +4,19 @@
 use super::Op;
 use atomic::Atomic;
 use bytemuck::{NoUninit, Pod};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{self, Relaxed, SeqCst};
 
-// Every access below is relaxed: an accumulate promises atomicity per element (MPI-2.2 §11.7.1),
-// and what it tells about other memory is said by the MEM_SYNC that ends its epoch.
+// An accumulate promises atomicity per element (MPI-2.2 §11.7.1), and what it tells about other memory
+// is said by the MEM_SYNC that ends its epoch: so every access below could be relaxed, and loads are.
+
+/// Of a read-modify-write, whether it finds that there is nothing to change or not.
+///
+/// On x86-64 each is then one locked instruction, as it is in any case, and never a mere load, not even
+/// where the compiler knows that the operand changes nothing: a full barrier, by which `sync::flush_beside`
+/// publishes what the rank has done before; it pairs with what `sync::flush` pairs with. No model
+/// fails without it: it is about what the compiler makes of an instruction that the models have as a
+/// MEM_SYNC beside it.
+const UPDATE: Ordering = if cfg!(target_arch = "x86_64") { SeqCst } else { Relaxed };
 
 /// An unsigned integer that the machine may be able to update in one instruction.
 pub trait Carrier: Pod {
@@ -64,7 +73,7 @@ macro_rules! native {
                 // SAFETY: the caller's obligations 1 to 3.
                 let cell = unsafe { cell(at) };
                 let mut old = cell.load(Relaxed);
-                while let Err(now) = cell.compare_exchange_weak(old, f(old), Relaxed, Relaxed) {
+                while let Err(now) = cell.compare_exchange_weak(old, f(old), UPDATE, Relaxed) {
                     old = now;
                 }
                 old
@@ -75,11 +84,11 @@ macro_rules! native {
                 // SAFETY: the caller's obligations 1 to 3.
                 let cell = unsafe { cell(at) };
                 Some(match op {
-                    Op::Sum => cell.fetch_add(operand, Relaxed),
-                    Op::Band => cell.fetch_and(operand, Relaxed),
-                    Op::Bor => cell.fetch_or(operand, Relaxed),
-                    Op::Bxor => cell.fetch_xor(operand, Relaxed),
-                    Op::Replace => cell.swap(operand, Relaxed),
+                    Op::Sum => cell.fetch_add(operand, UPDATE),
+                    Op::Band => cell.fetch_and(operand, UPDATE),
+                    Op::Bor => cell.fetch_or(operand, UPDATE),
+                    Op::Bxor => cell.fetch_xor(operand, UPDATE),
+                    Op::Replace => cell.swap(operand, UPDATE),
                     Op::NoOp => cell.load(Relaxed),
                     _ => return None,
                 })
@@ -89,7 +98,7 @@ macro_rules! native {
             unsafe fn compare_exchange(at: *mut Self, compare: Self, new: Self) -> Self {
                 // SAFETY: the caller's obligations 1 to 3.
                 let cell = unsafe { cell(at) };
-                cell.compare_exchange(compare, new, Relaxed, Relaxed).unwrap_or_else(|old| old)
+                cell.compare_exchange(compare, new, UPDATE, Relaxed).unwrap_or_else(|old| old)
             }
         }
     )*};

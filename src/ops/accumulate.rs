@@ -210,6 +210,49 @@ impl Win {
         })
     }
 
+    /// [`Win::fetch_and_op`] and [`Win::flush`] in lock_all. The instruction of the hot path is the
+    /// barrier of the flush too.
+    #[inline(always)]
+    pub(crate) fn fetch_and_op_flush<T: Element>(
+        &self,
+        origin: &T,
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<T> {
+        let (call, mut before) = (Call::FetchAndOp, T::zeroed());
+        match self.fetch_mapped(call, origin, &before, op, target, disp) {
+            Some(old) if op != Op::NoOp => {
+                self.flush_updated(target);
+                return Ok(old);
+            }
+            // A mere load.
+            Some(old) => before = old,
+            None => self.fetch(call, from_ref(origin), from_mut(&mut before), op, target, disp)?,
+        }
+        self.flush_reached(target);
+        Ok(before)
+    }
+
+    /// As [`Win::fetch_and_op_flush`], of [`Win::compare_and_swap`].
+    #[inline(always)]
+    pub(crate) fn compare_and_swap_flush<T: Integer>(
+        &self,
+        new: &T,
+        compare: &T,
+        target: Rank,
+        disp: u64,
+    ) -> Result<T> {
+        let mut before = T::zeroed();
+        if let Some(old) = self.swap_mapped(new, compare, &before, target, disp) {
+            self.flush_updated(target);
+            return Ok(old);
+        }
+        self.swap_any(new, compare, &mut before, target, disp)?;
+        self.flush_reached(target);
+        Ok(before)
+    }
+
     /// The hot path of an accumulate of one element: an instruction, or a loop around one, if nothing
     /// is wrong. `None` if nothing has been done.
     #[inline(always)]

@@ -24,9 +24,9 @@ pub use gather::{Gathering, Place, gather};
 pub use lock::LockWords;
 pub use lock_state::{MAX_RANKS, Queueing, Side};
 pub use passive::{
-    Held, flush, flush_all, flush_local, flush_local_all, lock, lock_all, lock_all_nocheck,
-    lock_nocheck, try_lock, try_lock_all, unlock, unlock_all, unlock_all_nocheck, unlock_nocheck,
-    win_sync,
+    Held, flush, flush_all, flush_beside, flush_local, flush_local_all, lock, lock_all,
+    lock_all_nocheck, lock_nocheck, try_lock, try_lock_all, unlock, unlock_all, unlock_all_nocheck,
+    unlock_nocheck, win_sync,
 };
 pub use pscw::{PostSlot, PostTable, PscwWords, complete, post, start_one, started, test, wait};
 pub use robust::{Found, RobustExclusion};

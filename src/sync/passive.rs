@@ -183,6 +183,15 @@ pub fn flush() {
     mem_sync(Site::Flush);
 }
 
+/// As [`flush`], right behind an update of an element by a read-modify-write of this rank: behind
+/// nothing else that others wait for.
+#[inline(always)]
+pub fn flush_beside() {
+    // As in `flush`. The announcement of the update (`stripes.rs`), which stands between the two, has
+    // barriers of its own.
+    mem_sync_beside(Site::Flush);
+}
+
 /// `MPI_Win_flush_all`: as [`flush`], for every target.
 #[inline(always)]
 pub fn flush_all() {

@@ -272,6 +272,13 @@ impl Win {
         self.ring([target.0]);
     }
 
+    /// As [`Win::flush_reached`], right behind a read-modify-write of an element of the target.
+    #[inline(always)]
+    pub(crate) fn flush_updated(&self, target: Rank) {
+        sync::flush_beside();
+        self.ring([target.0]);
+    }
+
     /// `MPI_Win_flush_all`: as [`Win::flush`], for every target.
     ///
     /// # Errors

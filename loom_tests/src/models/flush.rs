@@ -3,15 +3,16 @@
 use crate::explore::Model;
 use crate::prim::Word32;
 use crate::sync::{
-    Held, LockWords, Queueing, flush, flush_all, flush_local, flush_local_all, lock, lock_all,
-    unlock, unlock_all, win_sync,
+    Held, LockWords, Queueing, flush, flush_all, flush_beside, flush_local, flush_local_all, lock,
+    lock_all, unlock, unlock_all, win_sync,
 };
 use crate::world::{Data, Job, Message, each, passed, run};
 
 type Flush = fn();
 
-const FLUSHES: [(&str, Flush); 5] = [
+const FLUSHES: [(&str, Flush); 6] = [
     ("flush", flush),
+    ("flush_beside", flush_beside),
     ("flush_all", flush_all),
     ("flush_local", flush_local),
     ("flush_local_all", flush_local_all),
