@@ -28,6 +28,7 @@ const RULES: &[Rule] = &[
             "src/op/carrier.rs",
             "src/ops/transfer.rs",
             "src/ops/accumulate.rs",
+            "src/ops/swap.rs",
             "src/ops/bulk.rs",
             "src/ops/update.rs",
             "src/op/functions.rs",

@@ -120,7 +120,7 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// As [`Access::fetch_and_op`].
     #[inline(always)]
     pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: u64) -> Result<T> {
-        self.window.win.fetch_and_op_flush(&value, op, target, disp)
+        self.window.win.fetch_and_op_flush(value, op, target, disp)
     }
 
     /// [`Access::compare_and_swap`] followed by [`LockAllEpoch::flush`]: returns the value before.
@@ -134,7 +134,7 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     where
         T: Integer,
     {
-        self.window.win.compare_and_swap_flush(&new, &compare, target, disp)
+        self.window.win.compare_and_swap_flush(new, compare, target, disp)
     }
 }
 

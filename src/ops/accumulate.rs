@@ -1,4 +1,5 @@
-//! Accumulate, get_accumulate, fetch_and_op, compare_and_swap over one update routine ([`super::update`]).
+//! Accumulate, get_accumulate, fetch_and_op over one update routine ([`super::update`]);
+//! compare_and_swap is in [`super::swap`].
 //!
 //! Every element is updated atomically against every other accumulate of the window, whatever
 //! mix of calls: an element of 1, 2, 4 or 8 bytes at an address aligned to its size
@@ -11,12 +12,11 @@
 
 use super::update::Update;
 use crate::call::Call;
-use crate::datatype::{Element, Integer};
+use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::op::{Carrier, Op};
+use crate::op::Op;
 use crate::window::Win;
-use bytemuck::must_cast;
 use std::slice::{from_mut, from_ref};
 
 impl Win {
@@ -130,125 +130,31 @@ impl Win {
         self.fetch(call, from_ref(origin), from_mut(result), op, target, disp)
     }
 
-    /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the target's element by `new` if it is
-    /// equal to `compare`; `result` receives what it was.
-    ///
-    /// Atomic against every accumulate. Local; does not block, except for an element at an address
-    /// not aligned to its size.
-    ///
-    /// # Errors
-    /// As [`Win::put`].
-    #[inline(always)]
-    pub fn compare_and_swap<T: Integer>(
-        &self,
-        new: &T,
-        compare: &T,
-        result: &mut T,
-        target: Rank,
-        disp: u64,
-    ) -> Result<()> {
-        if let Some(old) = self.swap_mapped(new, compare, result, target, disp) {
-            *result = old;
-            return Ok(());
-        }
-        self.swap_any(new, compare, result, target, disp)
-    }
-
-    /// The hot path of `compare_and_swap`, as [`Win::fetch_mapped`].
-    #[inline(always)]
-    fn swap_mapped<T: Integer>(
-        &self,
-        new: &T,
-        compare: &T,
-        result: &T,
-        target: Rank,
-        disp: u64,
-    ) -> Option<T> {
-        let at = self.mapped_carrier(target, disp, [new, compare, result])?;
-        let (said, announced) = self.announce(Call::CompareAndSwap, at.cast())?;
-        // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
-        let old = unsafe { T::Carrier::compare_exchange(at, must_cast(*compare), must_cast(*new)) };
-        announced.withdraw();
-        said.end();
-        Some(must_cast(old))
-    }
-
-    /// [`Win::compare_and_swap`] where the hot path has done nothing.
-    #[cold]
-    fn swap_any<T: Integer>(
-        &self,
-        new: &T,
-        compare: &T,
-        result: &mut T,
-        target: Rank,
-        disp: u64,
-    ) -> Result<()> {
-        let call = Call::CompareAndSwap;
-        self.within(call, || {
-            let bytes = size_of::<T>();
-            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
-                return Ok(());
-            };
-            for buffer in [new, compare, &*result] {
-                self.check_apart(call, &target, disp, std::ptr::from_ref(buffer).cast(), bytes)?;
-            }
-            self.note_operation();
-            if let Some(at) = self.native::<T>(&target) {
-                let (compare, new) = (must_cast(*compare), must_cast(*new));
-                // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
-                let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
-                *result = must_cast(self.by_instructions(call, at.cast(), swap)?);
-                return Ok(());
-            }
-            let recording = self.record(call, target.rank, target.start, bytes as u64);
-            let updated = self.update_excluded(&target, call, 0..1, |_, old: T| {
-                *result = old;
-                if old == *compare { *new } else { old }
-            });
-            recording.end();
-            updated
-        })
-    }
-
     /// [`Win::fetch_and_op`] and [`Win::flush`] in lock_all. The instruction of the hot path is the
-    /// barrier of the flush too.
+    /// barrier of the flush too, and there is no buffer that the target could overlap.
     #[inline(always)]
     pub(crate) fn fetch_and_op_flush<T: Element>(
         &self,
-        origin: &T,
+        origin: T,
         op: Op,
         target: Rank,
         disp: u64,
     ) -> Result<T> {
         let (call, mut before) = (Call::FetchAndOp, T::zeroed());
-        match self.fetch_mapped(call, origin, &before, op, target, disp) {
+        let done = match self.mapped_carrier::<T, 0>(target, disp, []) {
+            // SAFETY: 1. and 2. by `mapped_carrier`.
+            Some(at) => unsafe { self.fetch_at(call, at, origin, op) },
+            None => None,
+        };
+        match done {
             Some(old) if op != Op::NoOp => {
                 self.flush_updated(target);
                 return Ok(old);
             }
             // A mere load.
             Some(old) => before = old,
-            None => self.fetch(call, from_ref(origin), from_mut(&mut before), op, target, disp)?,
+            None => self.fetch(call, &[origin], from_mut(&mut before), op, target, disp)?,
         }
-        self.flush_reached(target);
-        Ok(before)
-    }
-
-    /// As [`Win::fetch_and_op_flush`], of [`Win::compare_and_swap`].
-    #[inline(always)]
-    pub(crate) fn compare_and_swap_flush<T: Integer>(
-        &self,
-        new: &T,
-        compare: &T,
-        target: Rank,
-        disp: u64,
-    ) -> Result<T> {
-        let mut before = T::zeroed();
-        if let Some(old) = self.swap_mapped(new, compare, &before, target, disp) {
-            self.flush_updated(target);
-            return Ok(old);
-        }
-        self.swap_any(new, compare, &mut before, target, disp)?;
         self.flush_reached(target);
         Ok(before)
     }
@@ -320,10 +226,28 @@ impl Win {
         disp: u64,
     ) -> Option<T> {
         let at = self.mapped_carrier(target, disp, [origin, result])?;
+        // SAFETY: 1. and 2. by `mapped_carrier`.
+        unsafe { self.fetch_at(call, at, *origin, op) }
+    }
+
+    /// Updates the element at `at` in an announcement, and returns the value before. `None` as of
+    /// [`Win::accumulate_at`].
+    ///
+    /// # Safety
+    /// 1. There is one, aligned to its size.
+    /// 2. `T::Carrier::IS_NATIVE`.
+    #[inline(always)]
+    unsafe fn fetch_at<T: Element>(
+        &self,
+        call: Call,
+        at: *mut T::Carrier,
+        origin: T,
+        op: Op,
+    ) -> Option<T> {
         let operation = T::operation(op)?;
         let (said, announced) = self.announce(call, at.cast())?;
-        // SAFETY: 1. and 2. by `mapped_carrier`; 3. by invariant 4 of `shm`.
-        let old = unsafe { (operation.fetch)(at.cast(), *origin) };
+        // SAFETY: 1. and 2., and by invariant 4 of `shm`.
+        let old = unsafe { (operation.fetch)(at.cast(), origin) };
         announced.withdraw();
         said.end();
         Some(old)

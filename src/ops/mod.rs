@@ -5,8 +5,8 @@
 //!
 //! 1. [`target`] turns (rank, displacement, count) into checked memory, and nothing else does.
 //! 2. [`transfer`] has put and get, the two directions of one copy.
-//! 3. [`accumulate`] has one update routine under all four accumulates, and [`bulk`] what keeps
-//!    single elements and many from each other.
+//! 3. [`accumulate`] and [`swap`] have one update routine under all four accumulates, and [`bulk`]
+//!    what keeps single elements and many from each other.
 //! 4. [`request`] has the operations with requests, which are complete at once.
 //! 5. [`notify`] has operations that count themselves at their target.
 //! 6. [`scatter`] and [`combine`] are put and get, and the accumulates, of any [`layout`] on either
@@ -25,6 +25,7 @@ mod request;
 mod scatter;
 mod shaped;
 mod slices;
+mod swap;
 mod target;
 mod transfer;
 mod untyped;
