@@ -126,28 +126,21 @@ impl Epochs {
     }
 
     pub(crate) fn may_wait(&self, call: &str) -> Result<u32, String> {
-        self.exposed_to
-            .load()
-            .checked_sub(1)
-            .ok_or_else(|| format!("{call} needs a post before it"))
+        let origins = self.exposed_to.load().checked_sub(1);
+        origins.ok_or_else(|| format!("{call} needs a post before it"))
     }
 
     pub(crate) fn may_lock(&self, target: u32, own: u32) -> Check {
         if !self.is_idle() && self.access() != Access::Locked {
             return self.problem("lock");
         }
+        let waits = "another thread of this rank waits for a lock of rank";
         match self.grant(target) {
-            Grant::Locked { .. } => {
-                return Err(format!("this rank already holds a lock of rank {target}"));
-            }
-            Grant::Awaited => {
-                return Err(format!(
-                    "another thread of this rank waits for a lock of rank {target}"
-                ));
-            }
-            _ => {}
+            Grant::Locked { .. } => Err(format!("this rank already holds a lock of rank {target}")),
+            Grant::Awaited => Err(format!("{waits} {target}")),
+            _ if target == own => self.may_be_hidden("lock of the own part"),
+            _ => Ok(()),
         }
-        if target == own { self.may_be_hidden("lock of the own part") } else { Ok(()) }
     }
 
     pub(crate) fn may_unlock(&self, target: u32) -> Result<(Held, bool), String> {
