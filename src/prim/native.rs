@@ -30,7 +30,7 @@ const YIELDS: u32 = 64;
 /// sleeper to a busy process (docs/measurements.md).
 const SLOW_YIELD: Duration = Duration::from_micros(250);
 /// What each rank on the same core may add to that: each may run in between, and yield in turn.
-const YIELD_IN_TURN: Duration = Duration::from_micros(16);
+const YIELD_IN_TURN: Duration = Duration::from_micros(32);
 /// Less than a time slice.
 const SLOWEST_YIELD: Duration = Duration::from_millis(2);
 /// How long to go straight to sleep after a slow yield, before yielding is tried again: so long
