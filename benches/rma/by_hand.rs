@@ -152,14 +152,39 @@ impl Handshake {
         Handshake { posted, completed, targets, origins, number: 0, wait }
     }
 
+    /// Says that this rank may be put to, and waits until all its targets have said so.
+    pub fn open(&mut self) {
+        self.announce();
+        self.targets.iter().for_each(|(posted, _)| self.await_post(posted));
+    }
+
     /// An epoch, in which `work` is done when all targets have posted.
     pub fn epoch(&mut self, work: impl FnOnce()) {
+        self.open();
+        work();
+        self.close();
+    }
+
+    /// An epoch, in which `put` is called for each target when that has posted.
+    pub fn epoch_by_target(&mut self, mut put: impl FnMut()) {
+        self.announce();
+        for (posted, _) in &self.targets {
+            self.await_post(posted);
+            put();
+        }
+        self.close();
+    }
+
+    fn announce(&mut self) {
         self.number += 1;
         self.posted.store(self.number, Release);
-        for (posted, _) in &self.targets {
-            self.wait.until(|| posted.load(Acquire) >= self.number);
-        }
-        work();
+    }
+
+    fn await_post(&self, posted: &AtomicU64) {
+        self.wait.until(|| posted.load(Acquire) >= self.number);
+    }
+
+    fn close(&self) {
         for (_, completed) in &self.targets {
             completed.fetch_add(1, AcqRel);
         }

@@ -46,6 +46,8 @@ impl Stripes {
         if !takes_part {
             words.common.opt_out();
         }
+        // To ask for the first time takes microseconds, which the first lock would take longer.
+        thread::ask();
         Ok(Stripes {
             base: segment.base() as usize,
             words,

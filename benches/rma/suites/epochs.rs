@@ -18,6 +18,10 @@ pub const BARRIERS: &str =
 pub const RING: &str = "limit: ring handshake by hand";
 pub const LOCK_ALL: &str = "lock_all + unlock_all by one rank";
 const HALO: &str = "limit: halo handshake by hand";
+const HALO_AT_ONCE: &str = "baseline: halo handshake by hand, all targets first";
+const HALO_BY_TARGET: &str = "baseline: halo handshake by hand, target by target";
+const ANNOUNCED: &str = "baseline: announcement + put + barrier by hand";
+const MET: &str = "baseline: barrier + put + barrier by hand";
 
 /// Words of a row that is put to each neighbour of the halo.
 const ROW: usize = 64;
@@ -38,7 +42,8 @@ pub fn run(world: &Comm, options: &Options) {
     let mut sleeps = Barrier::new(pages, words(Barrier::WORDS), ranks, Wait::Futex);
     let flags = words(Dissemination::words(ranks));
     let mut flags = Dissemination::new(pages, flags, world.rank(), ranks, busy);
-    let handshakes = [(); 2].map(|()| words(Handshake::words(ranks)));
+    let handshakes = [(); 5].map(|()| words(Handshake::words(ranks)));
+    let barriers = [(); 2].map(|()| words(Barrier::WORDS));
     // Each rank writes words of its own, wherever they would be in a program.
     let row = words(ROW * ranks as usize) + ROW * world.rank() as usize;
     // In groups of what disturbs one another least: a rank that works on its own for long, as in
@@ -51,10 +56,11 @@ pub fn run(world: &Comm, options: &Options) {
             .against(BARRIERS),
         ring_by_hand(world, pages, handshakes[0], row),
         ring(world, new()),
-        halo_by_hand(world, pages, handshakes[1], row),
+        halo_by_hand(world, pages, handshakes[1], row, HALO),
         halo(world),
     ];
     measure(Some(world), ranks, synchronising, options);
+    openings(world, pages, (&handshakes[2..], barriers), row, options);
     let sleeps = Case::new(FUTEX, 0, move |n| (0..n).for_each(|_| sleeps.wait()));
     measure(Some(world), ranks, vec![sleeps], options);
     if ranks == 2 {
@@ -140,18 +146,70 @@ fn ring_by_hand<'a>(world: &Comm, pages: Pages, at: usize, row: usize) -> Case<'
     Case::new(RING, 8, run)
 }
 
-fn halo_by_hand<'a>(world: &Comm, pages: Pages, at: usize, row: usize) -> Case<'a> {
+/// [`HALO_BY_TARGET`]: each put waits for the post of its own target only, as behind a start that does not wait.
+fn halo_by_hand<'a>(
+    world: &Comm,
+    pages: Pages,
+    at: usize,
+    row: usize,
+    what: &'static str,
+) -> Case<'a> {
     let me = world.rank();
     let targets = neighbours(world);
     let mut by_hand = Handshake::new(pages, at, me, &targets, Wait::busy(world.size()));
     let run = move |times| {
         for _ in 0..times {
-            by_hand.epoch(|| {
-                targets.iter().for_each(|_| limits::copy_known_to(&[1; ROW], pages, row, 1));
-            });
+            let put = || limits::copy_known_to(&[1; ROW], pages, row, 1);
+            match what == HALO_BY_TARGET {
+                true => by_hand.epoch_by_target(put),
+                false => by_hand.epoch(|| targets.iter().for_each(|_| put())),
+            }
         }
     };
-    Case::new(HALO, 8 * ROW as u64, run)
+    Case::new(what, 8 * ROW as u64, run)
+}
+
+/// What an opening of an epoch that waits for less than all ranks, or all of the group, would be worth.
+fn openings(
+    world: &Comm,
+    pages: Pages,
+    (handshakes, barriers): (&[usize], [usize; 2]),
+    row: usize,
+    options: &Options,
+) {
+    let openings = vec![
+        halo_by_hand(world, pages, handshakes[0], row, HALO_AT_ONCE),
+        halo_by_hand(world, pages, handshakes[1], row, HALO_BY_TARGET),
+        fence_by_hand(world, pages, (barriers[0], handshakes[2]), row, false),
+        fence_by_hand(world, pages, (barriers[1], handshakes[2]), row, true),
+    ];
+    measure(Some(world), world.size(), openings, options);
+}
+
+/// An epoch between two barriers, with a put to the next rank. `announced`: the first is none, and the put
+/// waits for the announcement of its target only, as behind a fence with NOPRECEDE that does not wait.
+fn fence_by_hand<'a>(
+    world: &Comm,
+    pages: Pages,
+    (barrier, announcements): (usize, usize),
+    row: usize,
+    announced: bool,
+) -> Case<'a> {
+    let (me, n) = (world.rank(), world.size());
+    let mut barrier = Barrier::new(pages, barrier, n, Wait::busy(n));
+    let mut target = Handshake::new(pages, announcements, me, &[(me + 1) % n], Wait::busy(n));
+    let run = move |times| {
+        for _ in 0..times {
+            if announced {
+                target.open()
+            } else {
+                barrier.wait()
+            }
+            limits::copy_known_to(&[1], pages, row, 1);
+            barrier.wait();
+        }
+    };
+    Case::new(if announced { ANNOUNCED } else { MET }, 8, run)
 }
 
 /// A rank's place where all ranks are laid out in a plane, as square as it goes.
