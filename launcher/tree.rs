@@ -46,11 +46,21 @@ pub fn descendants() -> Vec<Pid> {
 }
 
 /// Whether a process was started with these variables, or is a fork of one that was. Not one that is
-/// dead.
-pub fn has_variables(pid: Pid, variables: &[(&str, String)]) -> bool {
+/// dead. `None` for one that is just about to execute another program: it has no variables yet.
+pub fn has_variables(pid: Pid, variables: &[(&str, String)]) -> Option<bool> {
     let all = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    if all.is_empty() && is_executing(pid) {
+        return None;
+    }
     let all: HashSet<&[u8]> = all.split(|byte| *byte == 0).collect();
-    variables.iter().all(|(name, value)| all.contains(format!("{name}={value}").as_bytes()))
+    Some(variables.iter().all(|(name, value)| all.contains(format!("{name}={value}").as_bytes())))
+}
+
+/// Whether a process that lives has no place for variables, not even for none.
+fn is_executing(pid: Pid) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let is_dead = word(&stat, 3).is_none_or(|state| matches!(state, "Z" | "X"));
+    !is_dead && word(&stat, 51) == Some("0")
 }
 
 fn by_parent() -> HashMap<Pid, Vec<Pid>> {
@@ -71,12 +81,17 @@ fn by_parent() -> HashMap<Pid, Vec<Pid>> {
     children
 }
 
-/// The parent in a line of /proc/PID/stat: the second word behind the program's name, which
-/// stands in parentheses and may contain anything.
+/// The parent in a line of /proc/PID/stat.
 fn parent(stat: &[u8]) -> Option<Pid> {
+    word(stat, 4)?.parse().ok().map(Pid::from_raw)
+}
+
+/// A word of a line of /proc/PID/stat, from the third on, as proc(5) counts them: the second is the
+/// program's name, which stands in parentheses and may contain anything.
+fn word(stat: &[u8], number: usize) -> Option<&str> {
     let behind = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let text = std::str::from_utf8(&stat[behind..]).ok()?;
-    text.split_whitespace().nth(1)?.parse().ok().map(Pid::from_raw)
+    text.split_whitespace().nth(number - 3)
 }
 
 #[cfg(test)]
@@ -88,5 +103,19 @@ mod tests {
         assert_eq!(parent(b"12 (sh) S 7 12 12 0"), Some(Pid::from_raw(7)));
         assert_eq!(parent(b"12 (a) b (c\xff) R 8 1 1 0"), Some(Pid::from_raw(8)));
         assert_eq!(parent(b"12 sh"), None);
+    }
+
+    #[test]
+    fn a_process_has_the_variables_that_it_was_started_with() {
+        let mut child =
+            std::process::Command::new("sleep").arg("100").env("TREE", "1").spawn().unwrap();
+        let pid = Pid::from_raw(child.id() as i32);
+        let has = |value: &str| has_variables(pid, &[("TREE", value.to_owned())]);
+        // Also just before it has become that program.
+        assert!(std::iter::repeat_with(|| has("1")).find_map(|has| has).unwrap());
+        assert_eq!(has("2"), Some(false));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(has("1"), Some(false), "it is dead");
     }
 }

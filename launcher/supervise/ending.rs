@@ -102,13 +102,19 @@ impl Supervisor<'_> {
     /// or a fork, could else go on writing to windows that those who live take to be theirs alone.
     fn end_what_was_started_by(&self, rank: u32) {
         let variables = self.job.environment(rank, Pid::this().as_raw() as u32);
-        let is_its =
-            |pid: &Pid| !self.rank_of.contains_key(pid) && tree::has_variables(*pid, &variables);
+        let is_strange = |pid: &Pid| !self.rank_of.contains_key(pid);
         let began = Instant::now();
         while began.elapsed() < ORPHANS_LIMIT {
             // Those below them are next, because they then come to this process.
-            let orphans: Vec<Pid> = tree::children().into_iter().filter(is_its).collect();
-            if orphans.is_empty() {
+            let mut is_sure = true;
+            let mut is_its = |pid: &Pid| {
+                let is_its = tree::has_variables(*pid, &variables);
+                is_sure &= is_its.is_some();
+                is_its == Some(true)
+            };
+            let children = tree::children().into_iter().filter(is_strange);
+            let orphans: Vec<Pid> = children.filter(|pid| is_its(pid)).collect();
+            if orphans.is_empty() && is_sure {
                 return;
             }
             orphans.into_iter().for_each(|orphan| ranks::kill_and_await(orphan, ORPHANS_LIMIT));

@@ -45,15 +45,17 @@ mod recorder {
 
     /// Records the event, runs the first delay registered for it, once, and springs the trap.
     pub fn before(event: Event) {
-        EVENTS.with_borrow_mut(|events| {
-            if let Some(events) = events {
+        // A thread that ends may pass sites while what belongs to it is dropped, a delay among that.
+        let _ = EVENTS.try_with(|events| {
+            if let Some(events) = &mut *events.borrow_mut() {
                 events.push(event);
             }
         });
-        let delay = DELAYS.with_borrow_mut(|delays| {
+        let delay = DELAYS.try_with(|delays| {
+            let mut delays = delays.borrow_mut();
             delays.iter().position(|(at, _)| *at == event).map(|i| delays.remove(i).1)
         });
-        if let Some(delay) = delay {
+        if let Ok(Some(delay)) = delay {
             delay();
         }
         super::trap::spring(event);

@@ -170,6 +170,8 @@ fn place(site: &str, action: &str) -> &'static str {
         "WatchPost" => " in wait_until on window '| in queue | in mutex ",
         // Also in the signals of the tests, which are no calls.
         "ParkWaiter" | "ParkWaker" => "",
+        // Also where a thread takes its turn at a window that it looks at or drops.
+        "StripeAnnounce" | "StripeLook" | "StripeWithdraw" | "StripeWithdrawn" => "",
         "AttachPost" | "AttachPre" => " in attach| in detach",
         _ => " in ",
     }
