@@ -97,6 +97,7 @@ fn word(stat: &[u8], number: usize) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn the_parent_is_found_behind_any_name() {
@@ -111,8 +112,11 @@ mod tests {
             std::process::Command::new("sleep").arg("100").env("TREE", "1").spawn().unwrap();
         let pid = Pid::from_raw(child.id() as i32);
         let has = |value: &str| has_variables(pid, &[("TREE", value.to_owned())]);
-        // Also just before it has become that program.
-        assert!(std::iter::repeat_with(|| has("1")).find_map(|has| has).unwrap());
+        // A moment before it has become that program it has this one's, or no place for any.
+        let until = Instant::now() + Duration::from_secs(10);
+        while has("1") != Some(true) {
+            assert!(Instant::now() < until, "it has not become that program");
+        }
         assert_eq!(has("2"), Some(false));
         child.kill().unwrap();
         child.wait().unwrap();

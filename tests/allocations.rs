@@ -4,6 +4,7 @@
 
 mod support;
 
+use nix::sys::resource::{UsageWho, getrusage};
 use onesided::{
     Access, Comm, FenceAssert, Group, LockAssert, LockType, Op, PostAssert, Rank, StartAssert,
     Window,
@@ -93,18 +94,26 @@ fn fence_epochs() {
     });
 }
 
+/// How often this thread has slept.
+fn sleeps() -> i64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("the kernel counts");
+    usage.voluntary_context_switches()
+}
+
 #[test]
 fn fences_in_which_ranks_sleep() {
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
         let mut epoch = Some(window.fence(FenceAssert::NONE).unwrap());
         for late in 0..4 {
-            let before = ASKED.get();
-            if late % 2 == world.rank() {
+            let is_late = late % 2 == world.rank();
+            if is_late {
                 std::thread::sleep(Duration::from_millis(50));
             }
+            let before = (ASKED.get(), sleeps());
             epoch = Some(epoch.take().unwrap().fence(FenceAssert::NONE).unwrap());
-            assert_eq!(ASKED.get() - before, 0);
+            assert_eq!(ASKED.get() - before.0, 0);
+            assert!(is_late || sleeps() > before.1, "who waits for that long sleeps");
         }
         epoch.unwrap().close(FenceAssert::NONE).unwrap();
         window.free().unwrap();

@@ -6,8 +6,8 @@
 //! others go by a mutex; the first of them ends the favour for good, as who updates many: as the
 //! holder, behind the kernel's barrier, and once nobody is announced.
 //!
-//! 1. Only the thread whose number `favoured` holds announces itself. The word changes behind the
-//!    mutex alone: once to a thread, and once to nobody, by a holder that nobody is announced beside.
+//! 1. Only the thread whose number `favoured` holds announces itself. The word changes once, to nobody,
+//!    behind the mutex, by a holder that nobody is announced beside.
 //! 2. Who is announced, has seen no holder, and is favoured still, is alone: others end the favour
 //!    before they go on, and that waits for its withdrawal. Who has seen the last holder leave
 //!    finds that it is favoured no more.
@@ -23,10 +23,8 @@ use std::ops::{Deref, DerefMut};
 use std::slice::from_ref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// No thread has come yet. Larger than the numbers of threads.
-const UNCLAIMED: u32 = 1 << 16;
-/// No thread is favoured any more.
-const NOBODY: u32 = UNCLAIMED + 1;
+/// No thread is favoured. Larger than the numbers of threads.
+const NOBODY: u32 = 1 << 16;
 
 /// A value that the threads of this process take turns at.
 pub(crate) struct Favouring<T> {
@@ -69,10 +67,11 @@ impl Drop for Favour<'_> {
 }
 
 impl<T> Favouring<T> {
-    /// `favours` needs that this process takes part in the barriers of all ranks.
+    /// A mutex that favours this thread, if it `favours` any, for which this process has to take part in
+    /// the barriers of all ranks.
     pub(crate) fn new(value: T, favours: bool) -> Favouring<T> {
         let favoured = Word32::default();
-        favoured.store(if favours { UNCLAIMED } else { NOBODY });
+        favoured.store(if favours { own() } else { NOBODY });
         let (lanes, slot) = Default::default();
         Favouring { favoured, lanes, slot, others: Mutex::new(()), value: UnsafeCell::new(value) }
     }
@@ -120,7 +119,6 @@ impl<T> Favouring<T> {
         let locked = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         match self.favoured.load() {
             NOBODY => {}
-            UNCLAIMED => self.favoured.store(u32::try_from(thread::ask()).unwrap_or(NOBODY)),
             _ if self.is_favoured() => {}
             _ => self.end_favour(),
         }
@@ -141,6 +139,11 @@ impl<T> Favouring<T> {
             "membarrier(2), which this process was admitted to, is denied to it"
         );
     }
+}
+
+/// The number of this thread, if it has one.
+fn own() -> u32 {
+    u32::try_from(thread::ask()).map_or(NOBODY, |number| number.min(NOBODY))
 }
 
 impl<T> Deref for InTurn<'_, T> {
@@ -177,24 +180,22 @@ mod tests {
         }
     }
 
+    /// This thread, which is favoured, and others.
     fn counted(favours: bool, threads: u64) -> (Favouring<[u64; 2]>, u64) {
         const TIMES: u64 = 20_000;
         let mutex = Favouring::new([0; 2], favours);
+        assert_eq!(mutex.is_favoured(), favours);
         let begun = Barrier::new(threads as usize);
+        let (counting, begins) = (&mutex, &begun);
+        let work = move || {
+            begins.wait();
+            count(counting, TIMES);
+        };
         std::thread::scope(|scope| {
-            for thread in 0..threads {
-                let (mutex, begun) = (&mutex, &begun);
-                scope.spawn(move || {
-                    if thread == 0 {
-                        count(mutex, 1);
-                        assert_eq!(mutex.is_favoured(), favours);
-                    }
-                    begun.wait();
-                    count(mutex, TIMES);
-                });
-            }
+            (1..threads).for_each(|_| drop(scope.spawn(work)));
+            work();
         });
-        (mutex, 1 + threads * TIMES)
+        (mutex, threads * TIMES)
     }
 
     #[test]
@@ -215,7 +216,7 @@ mod tests {
     fn one_thread_stays_favoured() {
         if take_part() {
             let (mutex, expected) = counted(true, 1);
-            assert!(mutex.favoured.load() < UNCLAIMED && *mutex.turn() == [expected; 2]);
+            assert!(mutex.is_favoured() && *mutex.turn() == [expected; 2]);
         }
     }
 
