@@ -12,8 +12,8 @@
 //! 6. [`scatter`] and [`combine`] are put and get, and the accumulates, of any [`layout`] on either
 //!    side; [`blocks`] updates what lies there. Slices on both sides never come this far; where one
 //!    side is a slice, [`slices`] is the short way.
-//! 7. [`untyped`] is the same for callers who know the datatype only at run time, [`shaped`] for
-//!    slices with a shape.
+//! 7. [`untyped`] and [`single`] are the same for callers who know the datatype only at run time,
+//!    [`shaped`] for slices with a shape.
 
 mod accumulate;
 mod blocks;
@@ -24,6 +24,7 @@ mod notify;
 mod request;
 mod scatter;
 mod shaped;
+mod single;
 mod slices;
 mod swap;
 mod target;

@@ -64,6 +64,13 @@ impl<'d> Origin<'d> {
         // is aligned.
         Some(unsafe { std::slice::from_raw_parts(self.start.cast(), elements) })
     }
+
+    /// The first element of the buffer, which has elements of this size; it need not be aligned.
+    #[inline]
+    pub(super) fn element<E: Element>(&self) -> E {
+        // SAFETY: obligations 1 and 2 of `new`; any bytes are an element.
+        unsafe { self.start.cast::<E>().read_unaligned() }
+    }
 }
 
 impl<'d> OriginMut<'d> {
@@ -101,6 +108,13 @@ impl<'d> OriginMut<'d> {
         }
         // SAFETY: obligations 1 and 2 of `new`, as in `Origin::slice`.
         Some(unsafe { std::slice::from_raw_parts_mut(self.start.cast(), elements) })
+    }
+
+    /// Sets the first element, as [`Origin::element`].
+    #[inline]
+    pub(super) fn set_element<E: Element>(&mut self, value: E) {
+        // SAFETY: obligations 1 and 2 of `new`.
+        unsafe { self.start.cast::<E>().write_unaligned(value) }
     }
 }
 

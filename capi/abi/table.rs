@@ -1,0 +1,79 @@
+//! The two tables of this folder, read: what the standard ABI fixes, for whoever makes something of it.
+#![allow(dead_code, reason = "who makes one thing of the tables leaves out what another needs")]
+
+/// A function of the standard, as `functions.txt` has it.
+pub struct Function {
+    /// What it returns, in C.
+    pub returns: String,
+    /// Its name without `MPI_`.
+    pub name: String,
+    pub parameters: Vec<Parameter>,
+}
+
+/// A parameter of a function.
+pub struct Parameter {
+    /// Its type in C; an array is a pointer to its elements, `const int *`.
+    pub ctype: String,
+    pub name: String,
+    /// As the table has it, `const int ranks[]`.
+    pub declaration: String,
+}
+
+/// A constant of the standard, as `constants.txt` has it.
+pub struct Constant {
+    pub kind: String,
+    /// Its name without `MPI_`.
+    pub name: String,
+    pub value: String,
+}
+
+impl Function {
+    /// Whether it is the large-count form of another function of the table.
+    pub fn large_count_of(&self) -> Option<&str> {
+        // MPI_T_*_c would end alike, but there is none.
+        self.name.strip_suffix("_c")
+    }
+}
+
+/// All functions, in the order of the table.
+pub fn functions() -> Vec<Function> {
+    lines(include_str!("functions.txt")).map(function).collect()
+}
+
+/// All constants, in the order of the table.
+pub fn constants() -> Vec<Constant> {
+    lines(include_str!("constants.txt")).map(constant).collect()
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
+}
+
+fn function(line: &str) -> Function {
+    let (head, rest) = line.split_once('(').expect("a function has parameters in parentheses");
+    let (returns, name) = head.rsplit_once(' ').expect("a function returns something");
+    let list = rest.strip_suffix(')').expect("a line ends with the parameters");
+    let parameters = list.split(", ").filter(|one| !one.is_empty()).map(parameter).collect();
+    Function { returns: returns.into(), name: name.into(), parameters }
+}
+
+fn parameter(declaration: &str) -> Parameter {
+    let (text, stars) = match declaration.split_once('[') {
+        Some((text, bounds)) => (text, if bounds.contains("[3") { "(*)[3]" } else { "*" }),
+        None => (declaration, ""),
+    };
+    let name = text.rsplit([' ', '*']).next().unwrap_or_default();
+    let ctype = text[..text.len() - name.len()].trim_end();
+    let space = if stars.is_empty() || ctype.ends_with('*') { "" } else { " " };
+    let (ctype, declaration) = (format!("{ctype}{space}{stars}"), declaration.into());
+    match name {
+        "..." => Parameter { ctype: name.into(), name: name.into(), declaration },
+        _ => Parameter { ctype, name: name.into(), declaration },
+    }
+}
+
+fn constant(line: &str) -> Constant {
+    let mut words = line.split(' ').map(str::to_owned);
+    let mut word = || words.next().expect("a constant has a kind, a name and a value");
+    Constant { kind: word(), name: word(), value: word() }
+}

@@ -1,0 +1,138 @@
+//! Makes of the ABI's tables what C sees of this library: the constants, and every function twice, as
+//! `PMPI_…` and as `MPI_…`, so that tools can put themselves in between. A function of the table is
+//! there if `src/calls/` has a public function of its name in lower case; a large-count function also
+//! if it is there without `_c`, because those are generic over the type of their counts. All others
+//! are made as functions that raise MPI_ERR_UNSUPPORTED_OPERATION.
+
+#[path = "abi/table.rs"]
+mod table;
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::path::Path;
+use table::{Function, Parameter};
+
+fn main() {
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+    // An MPI_ function reaches its PMPI_ function without the table of foreign symbols.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
+    for path in ["abi", "src/calls", "build.rs"] {
+        println!("cargo:rerun-if-changed={path}");
+    }
+    let out = cargo_names("OUT_DIR");
+    let out = Path::new(&out);
+    let present = present(Path::new("src/calls"));
+    let exports: String = table::functions().iter().map(|one| export(one, &present)).collect();
+    std::fs::write(out.join("exports.rs"), exports).expect("the folder can be written");
+    std::fs::write(out.join("constants.rs"), constants()).expect("the folder can be written");
+}
+
+#[expect(clippy::disallowed_methods, reason = "Cargo speaks to build scripts by its environment")]
+fn cargo_names(variable: &str) -> String {
+    std::env::var(variable).expect("Cargo sets it")
+}
+
+/// The names of the public functions in the files of a folder.
+fn present(folder: &Path) -> HashSet<String> {
+    let mut names = HashSet::new();
+    for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
+        if entry.path().is_dir() {
+            names.extend(present(&entry.path()));
+            continue;
+        }
+        let text = std::fs::read_to_string(entry.path()).expect("a source is text");
+        for line in text.lines() {
+            let name = line.strip_prefix("pub fn ").and_then(|rest| rest.split(['(', '<']).next());
+            names.extend(name.map(str::to_owned));
+        }
+    }
+    names
+}
+
+fn constants() -> String {
+    let mut text = String::new();
+    for table::Constant { kind, name, value } in table::constants() {
+        let _ = match kind.as_str() {
+            "alias" => writeln!(text, "pub const MPI_{name}: usize = MPI_{value};"),
+            "macro" | "int" => writeln!(text, "pub const MPI_{name}: c_int = {value};"),
+            "MPI_Offset" => writeln!(text, "pub const MPI_{name}: Count = {value};"),
+            _ => writeln!(text, "pub const MPI_{name}: usize = {value};"),
+        };
+    }
+    text
+}
+
+/// Both functions of C for a function of the table.
+fn export(function: &Function, present: &HashSet<String>) -> String {
+    let name = &function.name;
+    let exact = name.to_lowercase();
+    let small = function.large_count_of().map(str::to_lowercase);
+    match [Some(exact), small].into_iter().flatten().find(|name| present.contains(name)) {
+        Some(call) => there(function, &call),
+        None => format!(
+            "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}() -> c_int {{ \
+             crate::raise::unsupported(\"MPI_{name}\") }}\n\
+             #[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}() -> c_int {{ PMPI_{name}() }}\n"
+        ),
+    }
+}
+
+fn there(function: &Function, call: &str) -> String {
+    let (name, named) = (&function.name, || function.parameters.iter().filter(|p| p.name != "..."));
+    let declared: String = named().map(|p| format!("{}: {}, ", p.name, rust(&p.ctype))).collect();
+    let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
+    let returns = rust(&function.returns);
+    let body = if function.returns != "int" || name.ends_with("_toint") {
+        format!("crate::calls::{call}({passed})")
+    } else {
+        let shown: String = named().map(|p| format!("(\"{0}\", &{0}), ", p.name)).collect();
+        let owner = owner(&function.parameters);
+        format!(
+            "match crate::calls::{call}({passed}) {{ Ok(()) => MPI_SUCCESS, Err(failure) => \
+             crate::raise::raise(failure, {owner}, \"MPI_{name}\", &[{shown}]) }}"
+        )
+    };
+    format!(
+        "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}({declared}) -> {returns} {{ {body} }}\n\
+         #[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}({declared}) -> {returns} {{ \
+         PMPI_{name}({passed}) }}\n"
+    )
+}
+
+/// On whose error handler a failure is raised (MPI-4.1 §9.3): that of the window or communicator
+/// among the parameters, if there is one.
+fn owner(parameters: &[Parameter]) -> String {
+    let kinds = [("MPI_Win", "Win"), ("MPI_Comm", "Comm")];
+    for (ctype, kind) in kinds {
+        if let Some(one) = parameters.iter().find(|one| one.ctype == ctype) {
+            return format!("crate::raise::Owner::{kind}({})", one.name);
+        }
+        let pointer = format!("{ctype} *");
+        if let Some(one) = parameters.iter().find(|one| one.ctype == pointer) {
+            return format!("crate::raise::Owner::{kind}({}.peek())", one.name);
+        }
+    }
+    "crate::raise::Owner::None".into()
+}
+
+/// The type of `src/arguments.rs`, or of Rust, for one of C.
+fn rust(ctype: &str) -> String {
+    match ctype {
+        "int" | "const int" => "c_int".into(),
+        "double" => "f64".into(),
+        "MPI_Aint" => "Aint".into(),
+        "MPI_Count" | "MPI_Offset" => "Count".into(),
+        "const char *" => "Text".into(),
+        "char *" => "TextBuffer".into(),
+        "int (*)[3]" => "ConstPtr<[c_int; 3]>".into(),
+        "void *" | "const void *" | "char **" | "char ***" => "Address".into(),
+        _ => match ctype.strip_suffix(" *") {
+            Some(of) if of.ends_with("_function") => "Function".into(),
+            Some(of) => match of.strip_prefix("const ") {
+                Some(of) => format!("ConstPtr<{}>", rust(of)),
+                None => format!("Ptr<{}>", rust(of)),
+            },
+            None => ctype.into(),
+        },
+    }
+}

@@ -1,0 +1,41 @@
+//! The constants and types of the MPI 5.0 standard ABI, by their names in C.
+#![allow(non_camel_case_types, reason = "the standard's names")]
+
+use crate::handle::{Handle, Object};
+use std::ffi::c_int;
+
+#[allow(dead_code, reason = "the table has all constants of the standard")]
+mod constants {
+    use super::{Count, c_int};
+    include!(concat!(env!("OUT_DIR"), "/constants.rs"));
+}
+pub use constants::*;
+
+/// `MPI_Aint`
+pub type Aint = isize;
+/// `MPI_Count` and `MPI_Offset`
+pub type Count = i64;
+
+pub type MPI_Comm = Handle<crate::comm::Communicator>;
+pub type MPI_Win = Handle<crate::window::Window>;
+pub type MPI_Group = Handle<onesided::Group>;
+pub type MPI_Datatype = Handle<crate::datatype::Datatype>;
+pub type MPI_Info = Handle<crate::info::InfoObject>;
+pub type MPI_Op = Handle<crate::op::Operation>;
+pub type MPI_Errhandler = Handle<crate::handler::Handler>;
+pub type MPI_Request = Handle<crate::request::Request>;
+
+/// `MPI_Status`: three members for the program, the others for the library.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MPI_Status {
+    pub source: c_int,
+    pub tag: c_int,
+    pub error: c_int,
+    /// Bytes received, in two halves; whether it was cancelled; two that are not used.
+    pub internal: [c_int; 5],
+}
+
+const _: () = assert!(size_of::<MPI_Status>() == 32);
+const _: () =
+    assert!(size_of::<MPI_Win>() == 8 && <crate::window::Window as Object>::NULL == 0x110);

@@ -1,0 +1,329 @@
+//! What C passes: addresses, texts and arrays, as types that only a call from C can make.
+//!
+//! Each is as large as the pointer it stands for and has no constructor, so every value of it comes
+//! from a C program, which promises of it what the standard says of the parameter:
+//! 1. A pointer that is not null points to a value, or as many as the other arguments say, that can
+//!    be read, and written unless the parameter is `const`, until the call returns.
+//! 2. A text ends with a null character; room for a text has the bytes that the standard demands.
+//! 3. The buffer of a communication is valid until the standard says that it may be used again, and
+//!    nobody accesses it meanwhile but as the standard allows.
+//!
+//! Null pointers are refused here.
+#![allow(unsafe_code, reason = "takes the C program's word for its pointers")]
+
+use crate::abi::{self, Aint, Count};
+use crate::failure::{Failure, Outcome};
+use onesided::engine::{Origin, OriginMut, Win};
+use onesided::{Comm, CommittedDatatype, WindowOptions};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt::{self, Display};
+
+/// `T *`, of one value or of an array.
+#[repr(transparent)]
+pub struct Ptr<T>(*mut T);
+
+/// `const T *`, of one value or of an array.
+#[repr(transparent)]
+pub struct ConstPtr<T>(*const T);
+
+/// `void *` and `const void *`, and other addresses that are passed on.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Address(*mut c_void);
+
+/// `const char *`
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Text(*const c_char);
+
+/// `char *`: room for a text.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct TextBuffer(*mut c_char);
+
+/// A function of the C program.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Function(usize);
+
+// SAFETY: an address is a number until it is used.
+unsafe impl Send for Address {}
+// SAFETY: as above.
+unsafe impl Sync for Address {}
+
+impl<T> Clone for Ptr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Ptr<T> {}
+impl<T> Clone for ConstPtr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for ConstPtr<T> {}
+
+fn null() -> Failure {
+    Failure::new(abi::MPI_ERR_ARG, "a pointer is null where a value is needed")
+}
+
+impl<T: Copy> Ptr<T> {
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Writes the value.
+    pub fn set(self, value: T) -> Outcome {
+        self.set_at(0, value)
+    }
+
+    /// Writes the value unless the pointer is null.
+    pub fn set_if_wanted(self, value: T) {
+        let _unwanted = self.set(value);
+    }
+
+    /// Writes element `k` of an array that has it.
+    pub fn set_at(self, k: usize, value: T) -> Outcome {
+        if self.is_null() {
+            return Err(null());
+        }
+        // SAFETY: promise 1. C's values need not be aligned as Rust's would.
+        unsafe { self.0.add(k).write_unaligned(value) };
+        Ok(())
+    }
+
+    /// Reads the value.
+    pub fn get(self) -> Outcome<T> {
+        self.get_at(0)
+    }
+
+    /// Reads element `k` of an array that has it.
+    pub fn get_at(self, k: usize) -> Outcome<T> {
+        if self.is_null() {
+            return Err(null());
+        }
+        // SAFETY: promise 1.
+        Ok(unsafe { self.0.add(k).read_unaligned() })
+    }
+
+    /// Writes an array, from its beginning on.
+    pub fn set_all(self, values: impl IntoIterator<Item = T>) -> Outcome {
+        values.into_iter().enumerate().try_for_each(|(k, value)| self.set_at(k, value))
+    }
+
+    /// Reads an array of that many elements.
+    pub fn list(self, count: usize) -> Outcome<Vec<T>> {
+        ConstPtr(self.0.cast_const()).list(count)
+    }
+}
+
+impl<T: Copy + Default> Ptr<T> {
+    /// What stands there, for a message.
+    pub fn peek(self) -> T {
+        self.get().unwrap_or_default()
+    }
+}
+
+impl<T: Copy> ConstPtr<T> {
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The address, for the few constants that are no address.
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Reads element `k` of an array that has it.
+    pub fn get_at(self, k: usize) -> Outcome<T> {
+        Ptr(self.0.cast_mut()).get_at(k)
+    }
+
+    /// Reads an array of that many elements.
+    pub fn list(self, count: usize) -> Outcome<Vec<T>> {
+        (0..count).map(|k| self.get_at(k)).collect()
+    }
+}
+
+impl Address {
+    pub const NULL: Address = Address(std::ptr::null_mut());
+
+    /// The address that an attribute or a window tells C.
+    pub fn of<T>(place: *const T) -> Address {
+        Address(place.cast_mut().cast())
+    }
+
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// `MPI_IN_PLACE`
+    pub fn is_in_place(self) -> bool {
+        self.value() == abi::MPI_IN_PLACE
+    }
+
+    pub fn value(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The address that many bytes further on.
+    pub fn offset(self, bytes: isize) -> Address {
+        Address(self.0.wrapping_byte_offset(bytes))
+    }
+
+    pub fn bytes(self) -> *mut u8 {
+        self.0.cast()
+    }
+
+    /// A place of a `T` that the standard declares as `void *`.
+    pub fn place<T>(self) -> Ptr<T> {
+        Ptr(self.0.cast())
+    }
+
+    /// The buffer of a communication that reads it.
+    #[inline]
+    pub fn origin<'d>(self, count: usize, datatype: &'d CommittedDatatype) -> Origin<'d> {
+        // SAFETY: 1. and 2.: promise 3.
+        unsafe { Origin::new(self.0.cast_const().cast(), count, datatype) }
+    }
+
+    /// The buffer of a communication that writes it.
+    #[inline]
+    pub fn origin_mut<'d>(self, count: usize, datatype: &'d CommittedDatatype) -> OriginMut<'d> {
+        // SAFETY: 1. and 2.: promise 3; C has no memory that may not be read.
+        unsafe { OriginMut::new(self.0.cast(), count, datatype) }
+    }
+
+    /// A window over the memory there (`MPI_Win_create`).
+    #[track_caller]
+    pub fn expose(
+        self,
+        options: &WindowOptions,
+        comm: &Comm,
+        bytes: u64,
+        unit: u64,
+    ) -> onesided::Result<Win> {
+        // SAFETY: 1. promise 3: the memory of a window is valid until the window is freed. 2. C has no
+        // references of Rust.
+        unsafe { options.create_bytes(comm, self.bytes(), bytes, unit) }
+    }
+
+    /// Attaches the memory there to a dynamic window.
+    pub fn attach(self, win: &Win, bytes: u64) -> onesided::Result<()> {
+        // SAFETY: as for `expose`, until it is detached.
+        unsafe { win.attach(self.bytes(), bytes) }
+    }
+
+    /// The bytes there.
+    pub fn read(self, bytes: usize) -> Outcome<Vec<u8>> {
+        self.place::<u8>().list(bytes)
+    }
+}
+
+impl Text {
+    /// The text; what is no UTF-8 is replaced.
+    pub fn read(self) -> Outcome<String> {
+        if self.0.is_null() {
+            return Err(null());
+        }
+        // SAFETY: promises 1 and 2.
+        Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
+    }
+}
+
+impl TextBuffer {
+    /// Writes as much of `text` as `room` bytes hold with a null character behind it; how many bytes
+    /// that is without the null character.
+    pub fn write(self, text: &str, room: usize) -> Outcome<c_int> {
+        let end = text.floor_char_boundary(room.saturating_sub(1));
+        let place = Address(self.0.cast()).place::<u8>();
+        if room != 0 {
+            place.set_all(text.bytes().take(end).chain([0]))?;
+        }
+        Ok(end as c_int)
+    }
+}
+
+impl Function {
+    pub fn address(self) -> usize {
+        self.0
+    }
+}
+
+/// A count or displacement in C: `int`, or the wider type of a large-count function.
+pub trait Number: Copy + Display + 'static {
+    fn wide(self) -> i64;
+    /// The number as this type, if it can hold it.
+    fn narrow(value: i64) -> Option<Self>;
+}
+
+impl Number for c_int {
+    fn wide(self) -> i64 {
+        self.into()
+    }
+    fn narrow(value: i64) -> Option<Self> {
+        value.try_into().ok()
+    }
+}
+
+impl Number for Count {
+    fn wide(self) -> i64 {
+        self
+    }
+    fn narrow(value: i64) -> Option<Self> {
+        Some(value)
+    }
+}
+
+impl Number for Aint {
+    fn wide(self) -> i64 {
+        self as i64
+    }
+    fn narrow(value: i64) -> Option<Self> {
+        Some(value as isize)
+    }
+}
+
+/// How a message shows an argument.
+impl<T> Display for Ptr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0 as usize)
+    }
+}
+
+impl<T> Display for ConstPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0 as usize)
+    }
+}
+
+impl Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value() {
+            abi::MPI_IN_PLACE => f.write_str("MPI_IN_PLACE"),
+            address => write!(f, "{address:#x}"),
+        }
+    }
+}
+
+impl Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.read() {
+            Ok(text) => write!(f, "{text:?}"),
+            Err(_) => f.write_str("NULL"),
+        }
+    }
+}
+
+impl Display for TextBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0 as usize)
+    }
+}
+
+impl Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}

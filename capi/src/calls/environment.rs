@@ -1,0 +1,110 @@
+//! The job and the machine (MPI-4.1 chapter 9 and §11.2 to §11.4).
+
+use crate::abi::*;
+use crate::arguments::{Address, Ptr, TextBuffer};
+use crate::failure::{Failure, Outcome};
+use crate::job;
+use std::ffi::c_int;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// `MPI_Init`
+pub fn init(_argc: Ptr<c_int>, _argv: Address) -> Outcome {
+    job::begin(MPI_THREAD_MULTIPLE)
+}
+
+/// `MPI_Init_thread`
+pub fn init_thread(
+    _argc: Ptr<c_int>,
+    _argv: Address,
+    required: c_int,
+    provided: Ptr<c_int>,
+) -> Outcome {
+    if !(MPI_THREAD_SINGLE..=MPI_THREAD_MULTIPLE).contains(&required) {
+        let why = format!("{required} is no level of thread support");
+        return Err(Failure::new(MPI_ERR_ARG, why));
+    }
+    job::begin(MPI_THREAD_MULTIPLE)?;
+    provided.set(MPI_THREAD_MULTIPLE)
+}
+
+/// `MPI_Finalize`
+pub fn finalize() -> Outcome {
+    job::end()
+}
+
+/// `MPI_Initialized`
+pub fn initialized(flag: Ptr<c_int>) -> Outcome {
+    flag.set(job::has_begun().into())
+}
+
+/// `MPI_Finalized`
+pub fn finalized(flag: Ptr<c_int>) -> Outcome {
+    flag.set(job::is_over().into())
+}
+
+/// `MPI_Query_thread`
+pub fn query_thread(provided: Ptr<c_int>) -> Outcome {
+    provided.set(job::threads()?.0)
+}
+
+/// `MPI_Is_thread_main`
+pub fn is_thread_main(flag: Ptr<c_int>) -> Outcome {
+    flag.set(job::threads()?.1.into())
+}
+
+/// `MPI_Abort`
+pub fn abort(comm: MPI_Comm, errorcode: c_int) -> Outcome {
+    let rank = comm.get().map_or_else(|_| "?".into(), |comm| comm.comm.rank().to_string());
+    job::abort(&format!("MPI_Abort: rank {rank} ends the job with code {errorcode}"), errorcode)
+}
+
+/// `MPI_Wtime`
+pub fn wtime() -> f64 {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    BEGUN.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+/// `MPI_Wtick`
+pub fn wtick() -> f64 {
+    1e-9
+}
+
+/// `MPI_Get_version`
+pub fn get_version(version: Ptr<c_int>, subversion: Ptr<c_int>) -> Outcome {
+    version.set(MPI_VERSION)?;
+    subversion.set(MPI_SUBVERSION)
+}
+
+/// `MPI_Abi_get_version`
+pub fn abi_get_version(abi_major: Ptr<c_int>, abi_minor: Ptr<c_int>) -> Outcome {
+    abi_major.set(MPI_ABI_VERSION)?;
+    abi_minor.set(MPI_ABI_SUBVERSION)
+}
+
+/// `MPI_Get_library_version`
+pub fn get_library_version(version: TextBuffer, resultlen: Ptr<c_int>) -> Outcome {
+    let text = concat!("onesided ", env!("CARGO_PKG_VERSION"), ", MPI 5.0 standard ABI");
+    resultlen.set(version.write(text, MPI_MAX_LIBRARY_VERSION_STRING as usize)?)
+}
+
+/// `MPI_Get_processor_name`
+pub fn get_processor_name(name: TextBuffer, resultlen: Ptr<c_int>) -> Outcome {
+    let host = nix::unistd::gethostname().unwrap_or_else(|_| "localhost".into());
+    resultlen.set(name.write(&host.to_string_lossy(), MPI_MAX_PROCESSOR_NAME as usize)?)
+}
+
+/// `MPI_Aint_add`
+pub fn aint_add(base: Aint, disp: Aint) -> Aint {
+    base.wrapping_add(disp)
+}
+
+/// `MPI_Aint_diff`
+pub fn aint_diff(addr1: Aint, addr2: Aint) -> Aint {
+    addr1.wrapping_sub(addr2)
+}
+
+/// `MPI_Get_address`
+pub fn get_address(location: Address, address: Ptr<Aint>) -> Outcome {
+    address.set(location.value() as Aint)
+}

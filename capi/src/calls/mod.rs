@@ -1,0 +1,28 @@
+//! The functions of the standard, in lower case and without `MPI_`; those with a large-count form are
+//! generic over the type of their counts.
+
+#![allow(clippy::too_many_arguments, reason = "they are the standard's")]
+
+mod communicators;
+mod environment;
+mod operations;
+mod synchronisation;
+mod windows;
+
+pub use communicators::*;
+pub use environment::*;
+pub use operations::*;
+pub use synchronisation::*;
+pub use windows::*;
+
+use crate::abi::MPI_ERR_VALUE_TOO_LARGE;
+use crate::arguments::Number;
+use crate::failure::{Failure, Outcome};
+
+/// A number for a parameter of C that may be too small for it.
+fn narrow<N: Number>(value: i64) -> Outcome<N> {
+    N::narrow(value).ok_or_else(|| {
+        let why = format!("{value} does not fit the parameter; the large-count form has room");
+        Failure::new(MPI_ERR_VALUE_TOO_LARGE, why)
+    })
+}

@@ -1,0 +1,306 @@
+//! Put, get and the accumulates (MPI-4.1 §12.3).
+
+use crate::abi::*;
+use crate::arguments::{Address, Number, Ptr};
+use crate::comm::rank_of;
+use crate::datatype::usable;
+use crate::failure::{Failure, Outcome};
+use crate::handle::Handle;
+use crate::request::Request;
+use crate::window::Window;
+use onesided::engine::{Layout, Origin, OriginMut};
+use onesided::{CommittedDatatype, Flavour, Op, Rank};
+use std::ffi::c_int;
+
+/// A count of elements.
+#[inline]
+pub(super) fn elements<C: Number>(count: C) -> Outcome<usize> {
+    usize::try_from(count.wide())
+        .map_err(|_| Failure::new(MPI_ERR_COUNT, format!("the count {count} is negative")))
+}
+
+/// What the operations on a target have in common: window, target, displacement and layout there.
+struct Target {
+    window: &'static Window,
+    rank: Rank,
+    disp: u64,
+    layout: Layout<'static>,
+}
+
+impl Target {
+    #[inline]
+    fn new<C: Number>(
+        win: MPI_Win,
+        rank: c_int,
+        disp: Aint,
+        count: C,
+        datatype: MPI_Datatype,
+    ) -> Outcome<Target> {
+        let window = win.get()?;
+        let rank = rank_of(rank, window.win.comm().size())?;
+        let layout = Layout::new(elements(count)?, usable(datatype)?);
+        if disp < 0 && rank != Rank::NULL && window.win.flavour() != Flavour::Dynamic {
+            let why = format!("the displacement {disp} is negative");
+            return Err(Failure::new(MPI_ERR_DISP, why));
+        }
+        Ok(Target { window, rank, disp: disp as u64, layout })
+    }
+
+    #[inline]
+    fn put(&self, origin: Origin<'_>) -> Outcome {
+        Ok(self.window.win.put_layout(origin, self.rank, self.disp, self.layout)?)
+    }
+
+    #[inline]
+    fn get(&self, origin: OriginMut<'_>) -> Outcome {
+        Ok(self.window.win.get_layout(origin, self.rank, self.disp, self.layout)?)
+    }
+
+    fn accumulate(&self, origin: Origin<'_>, op: Op) -> Outcome {
+        Ok(self.window.win.accumulate_layout(origin, op, self.rank, self.disp, self.layout)?)
+    }
+
+    fn get_accumulate(&self, origin: Origin<'_>, result: OriginMut<'_>, op: Op) -> Outcome {
+        let Target { window, rank, disp, layout } = self;
+        Ok(window.win.get_accumulate_layout(origin, result, op, *rank, *disp, *layout)?)
+    }
+}
+
+/// The origin's buffer of an operation that reads it.
+#[inline]
+fn origin<C: Number>(start: Address, count: C, datatype: MPI_Datatype) -> Outcome<Origin<'static>> {
+    let (count, datatype) = (elements(count)?, usable(datatype)?);
+    check_buffer(start, count, datatype)?;
+    Ok(start.origin(count, datatype))
+}
+
+/// The origin's buffer of an operation that writes it.
+#[inline]
+fn origin_mut<C: Number>(
+    start: Address,
+    count: C,
+    datatype: MPI_Datatype,
+) -> Outcome<OriginMut<'static>> {
+    let (count, datatype) = (elements(count)?, usable(datatype)?);
+    check_buffer(start, count, datatype)?;
+    Ok(start.origin_mut(count, datatype))
+}
+
+/// Refuses an address that can be no buffer of so many elements.
+#[inline]
+pub(super) fn check_buffer(start: Address, count: usize, datatype: &CommittedDatatype) -> Outcome {
+    let first_page = start.value() < 4096;
+    if first_page && count != 0 && datatype.range(1).is_some_and(|range| range == (0..range.end)) {
+        return if datatype.bytes(1) == Some(0) { Ok(()) } else { Err(no_buffer(start)) };
+    }
+    Ok(())
+}
+
+#[cold]
+fn no_buffer(start: Address) -> Failure {
+    Failure::new(MPI_ERR_BUFFER, format!("{start} is no address of a buffer"))
+}
+
+/// `MPI_Put`
+pub fn put<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
+    target.put(origin(origin_addr, origin_count, origin_datatype)?)
+}
+
+/// `MPI_Get`
+pub fn get<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
+    target.get(origin_mut(origin_addr, origin_count, origin_datatype)?)
+}
+
+/// `MPI_Accumulate`
+pub fn accumulate<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
+    let op = op.get()?.of_accumulate()?;
+    target.accumulate(origin(origin_addr, origin_count, origin_datatype)?, op)
+}
+
+/// `MPI_Get_accumulate`
+pub fn get_accumulate<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    result_addr: Address,
+    result_count: C,
+    result_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
+    let op = op.get()?.of_accumulate()?;
+    let result = origin_mut(result_addr, result_count, result_datatype)?;
+    target.get_accumulate(fetching(origin_addr, origin_count, origin_datatype, op)?, result, op)
+}
+
+/// The origin of a get_accumulate, which is not looked at with `MPI_NO_OP` (MPI-4.1 §12.3.4).
+fn fetching<C: Number>(
+    start: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    op: Op,
+) -> Outcome<Origin<'static>> {
+    match op {
+        Op::NoOp => Ok(start.origin(0, usable(MPI_Datatype::predefined(MPI_BYTE))?)),
+        _ => origin(start, count, datatype),
+    }
+}
+
+/// `MPI_Fetch_and_op`
+pub fn fetch_and_op(
+    origin_addr: Address,
+    result_addr: Address,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, 1, datatype)?;
+    let op = op.get()?.of_accumulate()?;
+    let result = origin_mut(result_addr, 1, datatype)?;
+    let origin = fetching(origin_addr, 1, datatype, op)?;
+    Ok(target.window.win.fetch_and_op_untyped(origin, result, op, target.rank, target.disp)?)
+}
+
+/// `MPI_Compare_and_swap`
+pub fn compare_and_swap(
+    origin_addr: Address,
+    compare_addr: Address,
+    result_addr: Address,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    win: MPI_Win,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, 1, datatype)?;
+    let (new, compare) = (origin(origin_addr, 1, datatype)?, origin(compare_addr, 1, datatype)?);
+    let result = origin_mut(result_addr, 1, datatype)?;
+    let Target { window, rank, disp, .. } = target;
+    Ok(window.win.compare_and_swap_untyped(new, compare, result, rank, disp)?)
+}
+
+/// Gives the program the request of an operation that is complete, as all are on return.
+fn complete(win: MPI_Win, request: Ptr<MPI_Request>) -> Outcome {
+    request.set(Handle::new(Request::complete_operation(win)))
+}
+
+/// `MPI_Rput`
+pub fn rput<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
+    let origin = origin(origin_addr, origin_count, origin_datatype)?;
+    let Target { window, rank, disp, layout } = target;
+    window.win.rput_layout(origin, rank, disp, layout)?.wait();
+    complete(win, request)
+}
+
+/// `MPI_Rget`
+pub fn rget<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
+    let origin = origin_mut(origin_addr, origin_count, origin_datatype)?;
+    let Target { window, rank, disp, layout } = target;
+    window.win.rget_layout(origin, rank, disp, layout)?.wait();
+    complete(win, request)
+}
+
+/// `MPI_Raccumulate`
+pub fn raccumulate<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
+    let op = op.get()?.of_accumulate()?;
+    let origin = origin(origin_addr, origin_count, origin_datatype)?;
+    let Target { window, rank, disp, layout } = target;
+    window.win.raccumulate_layout(origin, op, rank, disp, layout)?.wait();
+    complete(win, request)
+}
+
+/// `MPI_Rget_accumulate`
+pub fn rget_accumulate<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    result_addr: Address,
+    result_count: C,
+    result_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
+    let op = op.get()?.of_accumulate()?;
+    let result = origin_mut(result_addr, result_count, result_datatype)?;
+    let origin = fetching(origin_addr, origin_count, origin_datatype, op)?;
+    let Target { window, rank, disp, layout } = target;
+    window.win.rget_accumulate_layout(origin, result, op, rank, disp, layout)?.wait();
+    complete(win, request)
+}

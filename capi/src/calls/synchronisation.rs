@@ -1,0 +1,110 @@
+//! Synchronisation: fence, post-start-complete-wait, locks, flushes (MPI-4.1 §12.5).
+
+use crate::abi::*;
+use crate::arguments::Ptr;
+use crate::assertion;
+use crate::comm::rank_of;
+use crate::failure::{Failure, Outcome};
+use crate::window::Window;
+use onesided::{LockType, Rank};
+use std::ffi::c_int;
+
+/// The window and the rank of it that a call of a lock names.
+#[inline]
+fn target(win: MPI_Win, rank: c_int) -> Outcome<(&'static Window, Rank)> {
+    let window = win.get()?;
+    Ok((window, rank_of(rank, window.win.comm().size())?))
+}
+
+/// `MPI_Win_fence`
+pub fn win_fence(assert: c_int, win: MPI_Win) -> Outcome {
+    let window = win.get()?;
+    Ok(window.win.fence(assertion::of_fence(assert)?)?)
+}
+
+/// `MPI_Win_start`
+pub fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
+    let window = win.get()?;
+    Ok(window.win.start(group.get()?, assertion::of_start(assert)?)?)
+}
+
+/// `MPI_Win_complete`
+pub fn win_complete(win: MPI_Win) -> Outcome {
+    Ok(win.get()?.win.complete()?)
+}
+
+/// `MPI_Win_post`
+pub fn win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
+    let window = win.get()?;
+    Ok(window.win.post(group.get()?, assertion::of_post(assert)?)?)
+}
+
+/// `MPI_Win_wait`
+pub fn win_wait(win: MPI_Win) -> Outcome {
+    Ok(win.get()?.win.wait()?)
+}
+
+/// `MPI_Win_test`
+pub fn win_test(win: MPI_Win, flag: Ptr<c_int>) -> Outcome {
+    let done = win.get()?.win.test()?;
+    flag.set(done.into())
+}
+
+/// `MPI_Win_lock`
+pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> Outcome {
+    let (window, rank) = target(win, rank)?;
+    let kind = match lock_type {
+        MPI_LOCK_EXCLUSIVE => LockType::Exclusive,
+        MPI_LOCK_SHARED => LockType::Shared,
+        _ => {
+            let why = format!("{lock_type} is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED");
+            return Err(Failure::new(MPI_ERR_LOCKTYPE, why));
+        }
+    };
+    Ok(window.win.lock(kind, rank, assertion::of_lock(assert)?)?)
+}
+
+/// `MPI_Win_lock_all`
+pub fn win_lock_all(assert: c_int, win: MPI_Win) -> Outcome {
+    let window = win.get()?;
+    Ok(window.win.lock_all(assertion::of_lock(assert)?)?)
+}
+
+/// `MPI_Win_unlock`
+pub fn win_unlock(rank: c_int, win: MPI_Win) -> Outcome {
+    let (window, rank) = target(win, rank)?;
+    Ok(window.win.unlock(rank)?)
+}
+
+/// `MPI_Win_unlock_all`
+pub fn win_unlock_all(win: MPI_Win) -> Outcome {
+    Ok(win.get()?.win.unlock_all()?)
+}
+
+/// `MPI_Win_flush`
+pub fn win_flush(rank: c_int, win: MPI_Win) -> Outcome {
+    let (window, rank) = target(win, rank)?;
+    Ok(window.win.flush(rank)?)
+}
+
+/// `MPI_Win_flush_all`
+pub fn win_flush_all(win: MPI_Win) -> Outcome {
+    Ok(win.get()?.win.flush_all()?)
+}
+
+/// `MPI_Win_flush_local`
+pub fn win_flush_local(rank: c_int, win: MPI_Win) -> Outcome {
+    let (window, rank) = target(win, rank)?;
+    Ok(window.win.flush_local(rank)?)
+}
+
+/// `MPI_Win_flush_local_all`
+pub fn win_flush_local_all(win: MPI_Win) -> Outcome {
+    Ok(win.get()?.win.flush_local_all()?)
+}
+
+/// `MPI_Win_sync`
+pub fn win_sync(win: MPI_Win) -> Outcome {
+    win.get()?.win.sync();
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Windows: how they are made, freed and asked (MPI-4.1 §12.2).
+
+use crate::abi::*;
+use crate::arguments::{Address, Number, Ptr};
+use crate::comm::rank_of;
+use crate::failure::{Failure, Outcome};
+use crate::handle::Handle;
+use crate::info::{InfoObject, hints};
+use crate::job;
+use crate::window::Window;
+use onesided::WindowOptions;
+use onesided::engine::Win;
+use std::ffi::c_int;
+
+/// The size and displacement unit that the engine is asked for: what is negative becomes a number
+/// that it refuses on all ranks, because the call is collective.
+fn measures<C: Number>(size: Aint, disp_unit: C) -> (u64, u64) {
+    let bytes = u64::try_from(size).unwrap_or(u64::MAX);
+    (bytes, u64::try_from(disp_unit.wide()).unwrap_or(0))
+}
+
+/// The outcome on this rank of a collective that makes a window, for a size of its own.
+fn made(size: Aint, win: onesided::Result<Win>, handle: Ptr<MPI_Win>) -> Outcome<&'static Window> {
+    let win = win.map_err(|error| match size < 0 {
+        true => Failure::new(MPI_ERR_SIZE, format!("the size {size} is negative")),
+        false => error.into(),
+    })?;
+    let new = Handle::new(Window::new(win)?);
+    handle.set(new)?;
+    new.get()
+}
+
+/// `MPI_Win_create`
+pub fn win_create<C: Number>(
+    base: Address,
+    size: Aint,
+    disp_unit: C,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    win: Ptr<MPI_Win>,
+) -> Outcome {
+    let comm = comm.get()?;
+    let options = WindowOptions::new().info(&hints(info)?);
+    let (bytes, unit) = measures(size, disp_unit);
+    made(size, base.expose(&options, &comm.comm, bytes, unit), win).map(drop)
+}
+
+/// `MPI_Win_allocate`
+pub fn win_allocate<C: Number>(
+    size: Aint,
+    disp_unit: C,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    baseptr: Address,
+    win: Ptr<MPI_Win>,
+) -> Outcome {
+    let comm = comm.get()?;
+    let options = WindowOptions::new().info(&hints(info)?);
+    let (bytes, unit) = measures(size, disp_unit);
+    let window = made(size, options.allocate_bytes(&comm.comm, bytes, unit), win)?;
+    baseptr.place().set(window.told.base)
+}
+
+/// `MPI_Win_allocate_shared`
+pub fn win_allocate_shared<C: Number>(
+    size: Aint,
+    disp_unit: C,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    baseptr: Address,
+    win: Ptr<MPI_Win>,
+) -> Outcome {
+    let comm = comm.get()?;
+    let options = WindowOptions::new().info(&hints(info)?);
+    let (bytes, unit) = measures(size, disp_unit);
+    let window = made(size, options.allocate_shared_bytes(&comm.comm, bytes, unit), win)?;
+    baseptr.place().set(window.told.base)
+}
+
+/// `MPI_Win_shared_query`
+pub fn win_shared_query<C: Number>(
+    win: MPI_Win,
+    rank: c_int,
+    size: Ptr<Aint>,
+    disp_unit: Ptr<C>,
+    baseptr: Address,
+) -> Outcome {
+    let window = win.get()?;
+    let rank = rank_of(rank, window.win.comm().size())?;
+    let (bytes, unit, base) = window.win.shared_query(rank)?;
+    size.set(bytes as Aint)?;
+    disp_unit.set(super::narrow(unit.into())?)?;
+    baseptr.place().set(Address::of(base))
+}
+
+/// `MPI_Win_create_dynamic`
+pub fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: Ptr<MPI_Win>) -> Outcome {
+    let comm = comm.get()?;
+    let options = WindowOptions::new().info(&hints(info)?);
+    made(0, options.create_dynamic_bytes(&comm.comm), win).map(drop)
+}
+
+/// `MPI_Win_attach`
+pub fn win_attach(win: MPI_Win, base: Address, size: Aint) -> Outcome {
+    let window = win.get()?;
+    let Ok(bytes) = u64::try_from(size) else {
+        return Err(Failure::new(MPI_ERR_SIZE, format!("the size {size} is negative")));
+    };
+    match bytes {
+        0 => Ok(()),
+        _ => Ok(base.attach(&window.win, bytes)?),
+    }
+}
+
+/// `MPI_Win_detach`
+pub fn win_detach(win: MPI_Win, base: Address) -> Outcome {
+    Ok(win.get()?.win.detach(base.bytes())?)
+}
+
+/// `MPI_Win_free`
+pub fn win_free(win: Ptr<MPI_Win>) -> Outcome {
+    let handle = win.get()?;
+    handle.get()?;
+    let window = handle.remove()?;
+    win.set(Handle::NULL)?;
+    Ok(window.win.free()?)
+}
+
+/// `MPI_Win_get_group`
+pub fn win_get_group(win: MPI_Win, group: Ptr<MPI_Group>) -> Outcome {
+    group.set(Handle::new(win.get()?.win.group()))
+}
+
+/// `MPI_Win_set_info`
+pub fn win_set_info(win: MPI_Win, info: MPI_Info) -> Outcome {
+    Ok(win.get()?.win.set_info(&hints(info)?)?)
+}
+
+/// `MPI_Win_get_info`
+pub fn win_get_info(win: MPI_Win, info_used: Ptr<MPI_Info>) -> Outcome {
+    info_used.set(Handle::new(InfoObject::new(win.get()?.win.info())))
+}
+
+/// `MPI_Alloc_mem`
+pub fn alloc_mem(size: Aint, info: MPI_Info, baseptr: Address) -> Outcome {
+    hints(info)?;
+    let Ok(bytes) = usize::try_from(size) else {
+        return Err(Failure::new(MPI_ERR_ARG, format!("the size {size} is negative")));
+    };
+    baseptr.place().set(job::allocate(bytes)?)
+}
+
+/// `MPI_Free_mem`
+pub fn free_mem(base: Address) -> Outcome {
+    job::free(base)
+}

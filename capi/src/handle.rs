@@ -1,0 +1,317 @@
+//! Handles: what C holds instead of an object.
+//!
+//! A handle of the program's own is a number in three parts: the kind of the object, how often its
+//! place has been used, and its place in the table of that kind, which is also the handle as an
+//! integer (`MPI_Comm_toint`). It is never an address, so nothing that a program passes is followed:
+//! a handle of another kind, of an object that was freed, or that never was one is told from a good
+//! one. Numbers below [`FIRST`] are the predefined handles.
+//!
+//! 1. An object stays where it is from [`Table::insert`] to [`Table::remove`]; chunks of places are
+//!    never given back.
+//! 2. A place's word is odd while it has an object, and goes up by one with each insertion and each
+//!    removal. It is stored behind the object's writing, and loaded before its reading.
+//! 3. The C program does not free an object while another of its threads is in a call with it
+//!    (MPI-4.1 §11.6.2: it is erroneous), so a reference from [`Table::get`] is good for a call.
+#![allow(unsafe_code, reason = "the tables lend objects without a lock; invariants 1 to 3")]
+
+use crate::failure::{Failure, Outcome};
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The first number that is no predefined handle.
+pub const FIRST: usize = 0x400;
+
+/// A handle of an object of type `T`, as C holds it.
+#[repr(transparent)]
+pub struct Handle<T> {
+    value: usize,
+    kind: PhantomData<fn() -> T>,
+}
+
+/// What has handles.
+pub trait Object: Sized + Send + Sync + 'static {
+    /// The name of the handle's type in C.
+    const NAME: &'static str;
+    /// The null handle.
+    const NULL: usize;
+    /// The error class of a handle that is none.
+    const CLASS: c_int;
+    /// A small number, of this kind alone.
+    const KIND: usize;
+
+    fn table() -> &'static Table<Self>;
+
+    /// The object of a predefined handle.
+    fn predefined(_value: usize) -> Option<&'static Self> {
+        None
+    }
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Handle<T> {}
+impl<T> PartialEq for Handle<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+impl<T> Eq for Handle<T> {}
+
+impl<T: Object> Default for Handle<T> {
+    fn default() -> Self {
+        Handle::NULL
+    }
+}
+
+impl<T: Object> Handle<T> {
+    pub const NULL: Handle<T> = Handle::predefined(T::NULL);
+
+    /// A predefined handle.
+    pub const fn predefined(value: usize) -> Handle<T> {
+        Handle { value, kind: PhantomData }
+    }
+
+    pub fn value(self) -> usize {
+        self.value
+    }
+
+    /// Whether it is one that the standard has a name for.
+    pub fn is_predefined(self) -> bool {
+        self.value < FIRST
+    }
+
+    /// The object.
+    #[inline]
+    pub fn get(self) -> Outcome<&'static T> {
+        self.find().ok_or_else(|| self.wrong())
+    }
+
+    #[inline]
+    fn find(self) -> Option<&'static T> {
+        match self.place() {
+            Some((place, uses)) => T::table().get(place, uses),
+            None => T::predefined(self.value),
+        }
+    }
+
+    /// A new handle of an object.
+    pub fn new(object: T) -> Handle<T> {
+        let (place, uses) = T::table().insert(object);
+        Handle::at(place, uses)
+    }
+
+    fn at(place: u32, uses: u32) -> Handle<T> {
+        let value = T::KIND << 56 | (uses as usize & 0xFF_FFFF) << 32 | (place as usize + FIRST);
+        Handle { value, kind: PhantomData }
+    }
+
+    /// Takes the object back: the handle is none any more.
+    pub fn remove(self) -> Outcome<T> {
+        let removed = self.place().and_then(|(place, uses)| T::table().remove(place, uses));
+        removed.ok_or_else(|| self.wrong())
+    }
+
+    /// Its place in the table, and the word that the place must have.
+    #[inline]
+    fn place(self) -> Option<(u32, u32)> {
+        let place = (self.value & 0xFFFF_FFFF).checked_sub(FIRST)?;
+        let uses = (self.value >> 32 & 0xFF_FFFF) as u32;
+        (self.value >> 56 == T::KIND).then_some((place as u32, uses))
+    }
+
+    #[cold]
+    fn wrong(self) -> Failure {
+        let Handle { value, .. } = self;
+        let why = if value == T::NULL {
+            format!("the {} is null", T::NAME)
+        } else if value < FIRST {
+            format!("{value:#x} is no predefined {}, or the job has not begun or is over", T::NAME)
+        } else if value >> 56 == T::KIND {
+            format!("the {} {value:#x} has been freed", T::NAME)
+        } else {
+            format!("{value:#x} is no {}", T::NAME)
+        };
+        Failure::new(T::CLASS, why)
+    }
+
+    /// The handle as an integer (MPI-5.0 §20.4).
+    pub fn to_int(self) -> c_int {
+        (self.value & 0x7FFF_FFFF) as c_int
+    }
+
+    /// The handle of an integer: of what is no object, the null handle.
+    pub fn from_int(value: c_int) -> Handle<T> {
+        match usize::try_from(value) {
+            Ok(value) if value < FIRST => Handle::predefined(value),
+            Ok(value) => match T::table().uses((value - FIRST) as u32) {
+                Some(uses) => Handle::at((value - FIRST) as u32, uses),
+                None => Handle::NULL,
+            },
+            Err(_) => Handle::NULL,
+        }
+    }
+}
+
+impl<T: Object> Display for Handle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value == T::NULL {
+            true => f.write_str("null"),
+            false => write!(f, "{:#x}", self.value),
+        }
+    }
+}
+
+impl<T: Object> fmt::Debug for Handle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {self}", T::NAME)
+    }
+}
+
+/// The objects of one kind.
+pub struct Table<T> {
+    /// Chunk k has 64 << k places.
+    chunks: [AtomicPtr<Slot<T>>; CHUNKS],
+    free: Mutex<Free>,
+}
+
+const CHUNKS: usize = 25;
+
+struct Free {
+    /// Places that were used and are free again.
+    places: Vec<u32>,
+    /// Places from here on have never been used.
+    fresh: u32,
+}
+
+struct Slot<T> {
+    uses: AtomicU32,
+    object: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: objects are shared and moved between threads, which their type allows.
+unsafe impl<T: Send + Sync> Sync for Table<T> {}
+
+impl<T> Table<T> {
+    pub const fn new() -> Table<T> {
+        let chunks = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
+        Table { chunks, free: Mutex::new(Free { places: Vec::new(), fresh: 0 }) }
+    }
+
+    /// The slot of a place in a chunk that exists.
+    #[inline]
+    fn slot(&self, place: u32) -> Option<&Slot<T>> {
+        let (chunk, k) = position(place);
+        // Observes the chunk's slots as `insert` has made them.
+        let start = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        // SAFETY: a chunk that is not null has 64 << chunk slots (invariant 1), and `k` is below that.
+        (!start.is_null()).then(|| unsafe { &*start.add(k) })
+    }
+
+    #[inline]
+    fn get(&self, place: u32, uses: u32) -> Option<&T> {
+        let slot = self.slot(place)?;
+        // Observes the object as `insert` has written it (invariant 2).
+        if slot.uses.load(Ordering::Acquire) & 0xFF_FFFF != uses || uses & 1 == 0 {
+            return None;
+        }
+        // SAFETY: the place has an object, which nobody writes while it is used (invariant 3).
+        unsafe { (*slot.object.get()).as_ref() }
+    }
+
+    /// The object of a place's first use.
+    pub fn first(&self, place: u32) -> Option<&T> {
+        self.get(place, 1)
+    }
+
+    /// The word of a place that has an object.
+    fn uses(&self, place: u32) -> Option<u32> {
+        let uses = self.slot(place)?.uses.load(Ordering::Acquire);
+        (uses & 1 == 1).then_some(uses)
+    }
+
+    fn insert(&self, object: T) -> (u32, u32) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = free.places.pop().unwrap_or_else(|| {
+            free.fresh += 1;
+            free.fresh - 1
+        });
+        let (chunk, _) = position(place);
+        let start = self.chunks.get(chunk).expect("a process has fewer handles");
+        if start.load(Ordering::Relaxed).is_null() {
+            let new = || Slot { uses: AtomicU32::new(0), object: UnsafeCell::new(None) };
+            let slots: Box<[Slot<T>]> = std::iter::repeat_with(new).take(64 << chunk).collect();
+            // Publishes the slots to `slot`.
+            start.store(Box::leak(slots).as_mut_ptr(), Ordering::Release);
+        }
+        let slot = self.slot(place).expect("the chunk is there now");
+        // SAFETY: the place has no object, so nobody reads it; nobody else writes it, because it is
+        // neither free nor fresh any more.
+        unsafe { *slot.object.get() = Some(object) };
+        let uses = slot.uses.load(Ordering::Relaxed) + 1;
+        // Publishes the object to `get` (invariant 2).
+        slot.uses.store(uses, Ordering::Release);
+        (place, uses)
+    }
+
+    fn remove(&self, place: u32, uses: u32) -> Option<T> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        self.get(place, uses)?;
+        let slot = self.slot(place)?;
+        slot.uses.store(slot.uses.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+        free.places.push(place);
+        // SAFETY: nobody is in a call with the object (invariant 3), and nobody finds it any more.
+        unsafe { (*slot.object.get()).take() }
+    }
+
+    /// Takes all objects out: the job is over.
+    pub fn clear(&self) -> Vec<T> {
+        let fresh = self.free.lock().unwrap_or_else(PoisonError::into_inner).fresh;
+        let objects =
+            (0..fresh).filter_map(|place| self.remove(place, self.uses(place)? & 0xFF_FFFF));
+        objects.collect()
+    }
+}
+
+/// In which chunk a place is, and where there.
+#[inline]
+fn position(place: u32) -> (usize, usize) {
+    let shifted = u64::from(place) + 64;
+    let chunk = shifted.ilog2() as usize - 6;
+    (chunk, (shifted - (64 << chunk)) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_fill_the_chunks_one_after_the_other() {
+        let mut expected = (0..5).flat_map(|chunk| (0..64usize << chunk).map(move |k| (chunk, k)));
+        for place in 0..64 * 31 {
+            assert_eq!(Some(position(place)), expected.next());
+        }
+    }
+
+    #[test]
+    fn an_object_is_found_until_it_is_removed() {
+        let table: Table<u32> = Table::new();
+        let places: Vec<_> = (0..1000).map(|k| table.insert(k)).collect();
+        for (k, (place, uses)) in places.iter().enumerate() {
+            assert_eq!(table.get(*place, *uses), Some(&(k as u32)));
+        }
+        let (place, uses) = places[500];
+        assert_eq!(table.remove(place, uses), Some(500));
+        assert_eq!((table.get(place, uses), table.remove(place, uses)), (None, None));
+        let again = table.insert(7);
+        assert_eq!((again.0, again.1), (place, uses + 2));
+        assert_eq!((table.get(place, uses), table.get(again.0, again.1)), (None, Some(&7)));
+        assert_eq!(table.clear().len(), 1000);
+    }
+}

@@ -1,0 +1,45 @@
+//! MPI's C interface over `onesided`, by the MPI 5.0 standard ABI.
+//!
+//! `libmpi_abi.so.1` exports every function of the ABI, as `MPI_…` and as `PMPI_…`. The functions of C
+//! are made by `build.rs` from the tables in `abi/`: each converts nothing, calls the function of its
+//! name in [`calls`], and raises the failure that it gives, with the call and its arguments, on the
+//! error handler of its window or communicator ([`raise`]).
+//!
+//! Rooms:
+//! - [`arguments`]: what C passes; the only place that follows C's pointers.
+//! - [`handle`]: handles and the tables of objects; a handle is never followed.
+//! - [`comm`], [`window`], [`datatype`], [`op`], [`info`], [`handler`]: what each kind of handle stands
+//!   for.
+//! - [`calls`]: the functions, a file for each section of the standard. Safe Rust over the engine.
+//! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
+
+mod abi;
+mod arguments;
+mod assertion;
+mod calls;
+mod comm;
+mod datatype;
+mod errors;
+mod failure;
+mod handle;
+mod handler;
+mod info;
+mod job;
+mod op;
+mod raise;
+mod request;
+mod window;
+
+/// The functions of C.
+#[allow(
+    non_snake_case,
+    unsafe_code,
+    reason = "exports C's names, which nothing else in the library has"
+)]
+mod exports {
+    use crate::abi::*;
+    use crate::arguments::*;
+    use std::ffi::c_int;
+
+    include!(concat!(env!("OUT_DIR"), "/exports.rs"));
+}

@@ -1,0 +1,72 @@
+//! What becomes of a failure: the error handler of the window or communicator is asked (MPI-4.1 §9.3).
+
+use crate::abi::*;
+use crate::failure::Failure;
+use crate::handler::Handler;
+use crate::job;
+use std::ffi::c_int;
+use std::fmt::{Display, Write};
+
+/// What a call works on.
+#[derive(Clone, Copy, Debug)]
+pub enum Owner {
+    Comm(MPI_Comm),
+    Win(MPI_Win),
+    /// Nothing that has an error handler: that of `MPI_COMM_SELF` is asked (MPI-4.1 §9.3).
+    None,
+}
+
+impl Owner {
+    fn handler(self) -> Handler {
+        let of_none = || match MPI_Comm::predefined(MPI_COMM_SELF).get() {
+            Ok(comm) => comm.handler(),
+            Err(_) => Handler::Fatal,
+        };
+        match self {
+            Owner::Comm(comm) => comm.get().map_or_else(|_| of_none(), |comm| comm.handler()),
+            Owner::Win(win) => win.get().map_or_else(|_| of_none(), |win| win.handler()),
+            Owner::None => of_none(),
+        }
+    }
+}
+
+/// Raises a failure of `call`, and returns the code for the program, if it goes on.
+#[cold]
+pub fn raise(
+    failure: Failure,
+    owner: Owner,
+    call: &'static str,
+    arguments: &[(&str, &dyn Display)],
+) -> c_int {
+    let owner = failure.owner.unwrap_or(owner);
+    let text = sentence(&failure, call, arguments);
+    match owner.handler() {
+        Handler::Return => job::remember(failure.code, text),
+        Handler::Fatal => job::abort(&text, failure.code),
+        Handler::Abort => job::abort(&text, failure.code),
+        Handler::User { function, .. } => {
+            job::remember(failure.code, text);
+            function.call(owner, failure.code);
+        }
+    }
+    failure.code
+}
+
+/// Raises the error of a function that is not there.
+#[cold]
+pub fn unsupported(call: &'static str) -> c_int {
+    let why = "this library has no such function";
+    raise(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, why), Owner::None, call, &[])
+}
+
+fn sentence(failure: &Failure, call: &str, arguments: &[(&str, &dyn Display)]) -> String {
+    let mut text = format!("{call}(");
+    for (k, (name, value)) in arguments.iter().enumerate() {
+        let comma = if k == 0 { "" } else { ", " };
+        // A text grows without fail.
+        let _ = write!(text, "{comma}{name}={value}");
+    }
+    let class = crate::errors::name(failure.code);
+    let _ = write!(text, "): {} ({class})", failure.text);
+    text
+}

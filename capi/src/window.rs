@@ -1,0 +1,69 @@
+//! Windows, as C has them.
+
+use crate::abi::*;
+use crate::arguments::Address;
+use crate::failure::Outcome;
+use crate::handle::{Object, Table};
+use crate::handler::Handler;
+use onesided::engine::Win;
+use onesided::{Flavour, Rank};
+use std::ffi::c_int;
+use std::sync::{Mutex, PoisonError};
+
+/// What an `MPI_Win` stands for.
+pub struct Window {
+    pub win: Win,
+    handler: Mutex<Handler>,
+    /// The values that the predefined attributes are addresses of (MPI-4.1 §12.2.7).
+    pub told: Told,
+}
+
+/// What C reads through the addresses of the predefined attributes.
+pub struct Told {
+    pub base: Address,
+    pub size: Aint,
+    pub disp_unit: c_int,
+    pub flavour: c_int,
+    pub model: c_int,
+}
+
+impl Window {
+    /// A window with the error handler that the standard gives a new one.
+    pub fn new(win: Win) -> Outcome<Window> {
+        let own = Rank(win.comm().rank());
+        let flavour = match win.flavour() {
+            Flavour::Create => MPI_WIN_FLAVOR_CREATE,
+            Flavour::Allocate => MPI_WIN_FLAVOR_ALLOCATE,
+            Flavour::Dynamic => MPI_WIN_FLAVOR_DYNAMIC,
+            Flavour::Shared => MPI_WIN_FLAVOR_SHARED,
+        };
+        let told = Told {
+            base: Address::of(win.base()),
+            size: win.size(own)? as Aint,
+            disp_unit: win.disp_unit(own)? as c_int,
+            flavour,
+            model: MPI_WIN_UNIFIED,
+        };
+        Ok(Window { win, handler: Mutex::new(Handler::Fatal), told })
+    }
+
+    pub fn handler(&self) -> Handler {
+        *self.handler.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set_handler(&self, handler: Handler) {
+        *self.handler.lock().unwrap_or_else(PoisonError::into_inner) = handler;
+    }
+}
+
+impl Object for Window {
+    const NAME: &'static str = "MPI_Win";
+    const NULL: usize = MPI_WIN_NULL;
+    const CLASS: c_int = MPI_ERR_WIN;
+    const KIND: usize = 2;
+
+    fn table() -> &'static Table<Window> {
+        static TABLE: Table<Window> = Table::new();
+        &TABLE
+    }
+}
