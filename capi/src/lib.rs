@@ -28,6 +28,7 @@ mod job;
 mod op;
 mod raise;
 mod request;
+mod status;
 mod window;
 
 /// The functions of C.

@@ -4,14 +4,24 @@
 #![allow(clippy::too_many_arguments, reason = "they are the standard's")]
 
 mod communicators;
+mod constructors;
+mod datatypes;
 mod environment;
 mod operations;
+mod ops;
+mod packing;
+mod statuses;
 mod synchronisation;
 mod windows;
 
 pub use communicators::*;
+pub use constructors::*;
+pub use datatypes::*;
 pub use environment::*;
 pub use operations::*;
+pub use ops::*;
+pub use packing::*;
+pub use statuses::*;
 pub use synchronisation::*;
 pub use windows::*;
 
