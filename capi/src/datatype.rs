@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Object, Table};
+use onesided::engine::Attributes;
 use onesided::{CommittedDatatype, Datatype as Element, DerivedDatatype};
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -11,11 +12,12 @@ use std::sync::OnceLock;
 pub struct Datatype {
     pub derived: DerivedDatatype,
     committed: OnceLock<CommittedDatatype>,
+    pub attributes: Attributes<()>,
 }
 
 impl Datatype {
     pub fn new(derived: DerivedDatatype) -> Datatype {
-        Datatype { derived, committed: OnceLock::new() }
+        Datatype { derived, committed: OnceLock::new(), attributes: Attributes::default() }
     }
 
     pub fn commit(&self) {

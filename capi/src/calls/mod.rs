@@ -3,16 +3,38 @@
 
 #![allow(clippy::too_many_arguments, reason = "they are the standard's")]
 
+mod attributes;
 mod communicators;
+mod dist_graphs;
 mod environment;
+mod errors;
+mod groups;
+mod handlers;
+mod infos;
+mod intercommunicators;
+mod making;
 mod operations;
+mod sessions;
 mod synchronisation;
+mod toints;
+mod topologies;
 mod windows;
 
+pub use attributes::*;
 pub use communicators::*;
+pub use dist_graphs::*;
 pub use environment::*;
+pub use errors::*;
+pub use groups::*;
+pub use handlers::*;
+pub use infos::*;
+pub use intercommunicators::*;
+pub use making::*;
 pub use operations::*;
+pub use sessions::*;
 pub use synchronisation::*;
+pub use toints::*;
+pub use topologies::*;
 pub use windows::*;
 
 use crate::abi::MPI_ERR_VALUE_TOO_LARGE;
