@@ -44,7 +44,7 @@ pub struct TextBuffer(*mut c_char);
 
 /// A function of the C program.
 #[repr(transparent)]
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function(usize);
 
 // SAFETY: an address is a number until it is used.
@@ -70,6 +70,11 @@ fn null() -> Failure {
 }
 
 impl<T: Copy> Ptr<T> {
+    /// The address, for the few constants that are no address.
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }

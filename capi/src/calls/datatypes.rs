@@ -2,7 +2,8 @@
 
 use crate::abi::*;
 use crate::arguments::{Number, Ptr, Text, TextBuffer};
-use crate::datatype::{Datatype, Made};
+use crate::attribute;
+use crate::datatype::Made;
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
 use std::ffi::c_int;
@@ -19,6 +20,7 @@ pub fn type_free(datatype: Ptr<MPI_Datatype>) -> Outcome {
     if handle.get()?.lasts() {
         return Err(Failure::new(MPI_ERR_TYPE, "a predefined datatype cannot be freed"));
     }
+    attribute::delete_all_of(handle)?;
     handle.remove()?;
     datatype.set(Handle::NULL)
 }
@@ -271,16 +273,6 @@ pub fn type_get_value_index(
 /// `MPI_Type_dup`
 pub fn type_dup(oldtype: MPI_Datatype, newtype: Ptr<MPI_Datatype>) -> Outcome {
     let made = Made::new(MPI_COMBINER_DUP).datatype(oldtype)?;
-    let new: Datatype = oldtype.get()?.duplicate(made)?;
+    let new = oldtype.get()?.duplicate(made, attribute::copy_of(oldtype)?)?;
     newtype.set(Handle::new(new))
-}
-
-/// `MPI_Type_toint`
-pub fn type_toint(datatype: MPI_Datatype) -> c_int {
-    datatype.to_int()
-}
-
-/// `MPI_Type_fromint`
-pub fn type_fromint(datatype: c_int) -> MPI_Datatype {
-    Handle::from_int(datatype)
 }

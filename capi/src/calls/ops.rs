@@ -57,13 +57,3 @@ pub fn reduce_local<C: Number>(
     }
     reduction.combine(inbuf, inoutbuf, n)
 }
-
-/// `MPI_Op_toint`
-pub fn op_toint(op: MPI_Op) -> c_int {
-    op.to_int()
-}
-
-/// `MPI_Op_fromint`
-pub fn op_fromint(op: c_int) -> MPI_Op {
-    Handle::from_int(op)
-}

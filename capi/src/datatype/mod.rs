@@ -18,6 +18,7 @@ use crate::abi::*;
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Handle, Object, Table};
 use basic::{BASICS, Basic};
+use onesided::engine::Attributes;
 use onesided::{CommittedDatatype, DerivedDatatype};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -30,6 +31,7 @@ pub struct Datatype {
     /// Whether the program cannot free it.
     lasts: bool,
     name: Mutex<Option<String>>,
+    pub attributes: Attributes<()>,
 }
 
 /// What a datatype is, as its duplicates are too.
@@ -46,7 +48,8 @@ impl Datatype {
     }
 
     fn of(shape: Arc<Shape>) -> Datatype {
-        Datatype { shape, committed: OnceLock::new(), lasts: false, name: Mutex::default() }
+        let (committed, name, attributes) = Default::default();
+        Datatype { shape, committed, lasts: false, name, attributes }
     }
 
     /// One that is there from the beginning, and stays.
@@ -57,10 +60,11 @@ impl Datatype {
         datatype
     }
 
-    /// A duplicate, committed if this is, without name (`MPI_Type_dup`).
-    pub fn duplicate(&self, made: Made) -> Outcome<Datatype> {
+    /// A duplicate, committed if this is, without name, with those attributes (`MPI_Type_dup`).
+    pub fn duplicate(&self, made: Made, attributes: Attributes<()>) -> Outcome<Datatype> {
         let shape = &self.shape;
         let new = Datatype::new(shape.derived.dup()?, shape.sequence.clone(), made);
+        let new = Datatype { attributes, ..new };
         if self.committed.get().is_some() {
             new.commit();
         }
