@@ -7,6 +7,7 @@ pub use callback::UserFunction;
 pub use reduce::Reduction;
 
 use crate::abi::*;
+use crate::arguments::Number;
 use crate::datatype::{Datatype, Kind};
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Object, Table};
@@ -25,13 +26,15 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The operation of an accumulate to elements of that datatype, which has to be predefined
-    /// (MPI-4.1 §12.3.4).
+    /// The operation of an accumulate to so many instances of that datatype, which has to be
+    /// predefined (MPI-4.1 §12.3.4). Of none, every operation is defined.
     #[inline]
-    pub fn of_accumulate(&self, datatype: MPI_Datatype) -> Outcome<Op> {
+    pub fn of_accumulate<C: Number>(&self, datatype: MPI_Datatype, count: C) -> Outcome<Op> {
         match self {
             Operation::Predefined(op) => {
-                check(*op, datatype.get()?)?;
+                if count.wide() != 0 {
+                    check(*op, datatype.get()?)?;
+                }
                 Ok(*op)
             }
             Operation::User { .. } => {
