@@ -173,6 +173,12 @@ pub fn free(base: Address) -> Outcome {
     }
 }
 
+/// Waits until `done` says so, handling messages meanwhile.
+pub fn progress_until(done: impl FnMut() -> bool) -> Outcome {
+    let world = MPI_Comm::predefined(MPI_COMM_WORLD).get()?;
+    Ok(world.comm.progress_until(done)?)
+}
+
 /// Keeps an error that the program is told, for `MPI_Error_string`.
 pub fn remember(code: c_int, text: String) {
     LAST.with(|last| *last.borrow_mut() = Some((code, text)));

@@ -27,6 +27,7 @@ mod handle;
 mod handler;
 mod info;
 mod job;
+mod message;
 mod op;
 mod raise;
 mod request;
