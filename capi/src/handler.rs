@@ -88,7 +88,12 @@ impl Held {
                 let why = format!("the error handler is for {of:?}, not for {kind:?}");
                 Err(Failure::new(MPI_ERR_ERRHANDLER, why))
             }
-            _ => Ok(Held(handle).share()),
+            _ => {
+                let of_the_handle = Held(handle);
+                let further = of_the_handle.share();
+                of_the_handle.give();
+                Ok(further)
+            }
         }
     }
 

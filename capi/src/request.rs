@@ -5,7 +5,7 @@ use crate::failure::Outcome;
 use crate::handle::{Object, Table};
 use crate::raise::Owner;
 use crate::status;
-use onesided::engine::MessageRequest;
+use onesided::engine::{MessageRequest, Status};
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -38,6 +38,8 @@ pub enum Work {
     Send(MessageRequest),
     /// A message is being received.
     Receive(MessageRequest),
+    /// One is being sent, and one is being received.
+    Both(MessageRequest, MessageRequest),
 }
 
 impl Work {
@@ -46,16 +48,30 @@ impl Work {
         match self {
             Work::Done(_) => true,
             Work::Send(message) | Work::Receive(message) => message.is_complete(),
+            Work::Both(send, receive) => send.is_complete() && receive.is_complete(),
         }
     }
 
     /// Waits for it, for no time if it is complete.
-    fn wait(&self) -> Outcome<MPI_Status> {
+    fn wait(&self, owner: Owner) -> Outcome<MPI_Status> {
         match self {
             Work::Done(status) => Ok(*status),
             Work::Send(message) => Ok(status::of_send(&message.wait()?)),
-            Work::Receive(message) => Ok(status::of(&message.wait()?)),
+            Work::Receive(message) => Ok(status::of(&told(owner, message.wait()?))),
+            Work::Both(send, receive) => {
+                let received = receive.wait();
+                send.wait()?;
+                Ok(status::of(&told(owner, received?)))
+            }
         }
+    }
+}
+
+/// The status of a receive on the communicator that it was made on.
+fn told(owner: Owner, status: Status) -> Status {
+    match owner {
+        Owner::Comm(comm) => comm.get().map_or(status, |comm| comm.told(status)),
+        _ => status,
     }
 }
 
@@ -119,7 +135,7 @@ impl Request {
         match std::mem::replace(&mut *state, State::Inactive) {
             State::Inactive => Ok(status::EMPTY),
             State::Complete(outcome) => outcome,
-            State::Active(work) => work.wait(),
+            State::Active(work) => work.wait(self.owner),
         }
         .map_err(|failure| failure.of(self.owner))
     }
@@ -137,6 +153,10 @@ impl Request {
     pub fn cancel(&self) -> Outcome {
         match &*self.state() {
             State::Active(Work::Send(message) | Work::Receive(message)) => message.cancel(),
+            State::Active(Work::Both(send, receive)) => {
+                send.cancel();
+                receive.cancel();
+            }
             State::Active(Work::Done(_)) | State::Complete(_) => {}
             State::Inactive => return Err(wrong("the request is not active")),
         }

@@ -36,6 +36,7 @@ impl Buffer {
 /// Whom a message goes to, or comes from, checked.
 #[derive(Clone, Copy)]
 struct Peer {
+    handle: MPI_Comm,
     comm: &'static Communicator,
     rank: Option<Rank>,
     tag: Option<i32>,
@@ -43,25 +44,25 @@ struct Peer {
 
 impl Peer {
     #[inline]
-    fn destination(comm: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Peer> {
-        let comm = comm.get()?;
-        let rank = comm.rank(rank)?;
+    fn destination(handle: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Peer> {
+        let comm = handle.get()?;
+        let rank = comm.peer(rank)?;
         match tag {
-            0.. => Ok(Peer { comm, rank: Some(rank), tag: Some(tag) }),
+            0.. => Ok(Peer { handle, comm, rank: Some(rank), tag: Some(tag) }),
             _ => Err(wrong_tag(tag)),
         }
     }
 
     #[inline]
-    fn source(comm: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Peer> {
+    fn source(handle: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Peer> {
         if rank != MPI_ANY_SOURCE && tag != MPI_ANY_TAG {
-            return Peer::destination(comm, rank, tag);
+            return Peer::destination(handle, rank, tag);
         }
-        let comm = comm.get()?;
-        let rank = if rank == MPI_ANY_SOURCE { None } else { Some(comm.rank(rank)?) };
+        let comm = handle.get()?;
+        let rank = if rank == MPI_ANY_SOURCE { None } else { Some(comm.peer(rank)?) };
         match tag {
-            MPI_ANY_TAG => Ok(Peer { comm, rank, tag: None }),
-            0.. => Ok(Peer { comm, rank, tag: Some(tag) }),
+            MPI_ANY_TAG => Ok(Peer { handle, comm, rank, tag: None }),
+            0.. => Ok(Peer { handle, comm, rank, tag: Some(tag) }),
             _ => Err(wrong_tag(tag)),
         }
     }
@@ -70,14 +71,14 @@ impl Peer {
     fn send(&self, mode: SendMode, buffer: Buffer) -> Outcome<MessageRequest> {
         let origin = buffer.start.origin(buffer.count, buffer.datatype);
         let (to, tag) = (self.rank.unwrap_or(Rank::NULL), self.tag.unwrap_or(0));
-        Ok(self.comm.comm.start_send(Channel::Program, mode, origin, to, tag)?)
+        Ok(self.comm.messages().start_send(Channel::Program, mode, origin, to, tag)?)
     }
 
     /// As [`Peer::send`], in a mode that the program has chosen.
     #[inline]
     fn send_program(&self, mode: SendMode, buffer: Buffer) -> Outcome<MessageRequest> {
         if matches!(mode, SendMode::Buffered) {
-            check_room(buffer.datatype.bytes(buffer.count))?;
+            check_room(self.handle, buffer.datatype.bytes(buffer.count))?;
         }
         self.send(mode, buffer)
     }
@@ -85,7 +86,7 @@ impl Peer {
     #[inline]
     fn receive(&self, buffer: Buffer) -> Outcome<MessageRequest> {
         let into = buffer.start.origin_mut(buffer.count, buffer.datatype);
-        Ok(self.comm.comm.start_receive(Channel::Program, into, self.rank, self.tag)?)
+        Ok(self.comm.messages().start_receive(Channel::Program, into, self.rank, self.tag)?)
     }
 }
 
@@ -131,7 +132,7 @@ pub fn recv<C: Number>(
 ) -> Outcome {
     let peer = Peer::source(comm, source, tag)?;
     let received = peer.receive(Buffer::new(buf, count, datatype)?)?.wait()?;
-    status::tell(status, &received)
+    status::tell(status, &peer.comm.told(received))
 }
 
 /// `MPI_Irecv`
@@ -184,7 +185,7 @@ pub fn sendrecv<C: Number>(
     let send = to.send(SendMode::Standard, out)?;
     let received = receive.wait();
     send.wait()?;
-    status::tell(status, &received?)
+    status::tell(status, &from.comm.told(received?))
 }
 
 /// `MPI_Sendrecv_replace`
@@ -205,14 +206,54 @@ pub fn sendrecv_replace<C: Number>(
     let send = to.send(SendMode::Buffered, buffer)?;
     let received = from.receive(buffer)?.wait();
     send.wait()?;
-    status::tell(status, &received?)
+    status::tell(status, &from.comm.told(received?))
+}
+
+/// `MPI_Isendrecv`
+pub fn isendrecv<C: Number>(
+    sendbuf: Address,
+    sendcount: C,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: Address,
+    recvcount: C,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let (to, from) = (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let out = Buffer::new(sendbuf, sendcount, sendtype)?;
+    let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
+    begun(comm, Work::Both(to.send(SendMode::Standard, out)?, receive), request)
+}
+
+/// `MPI_Isendrecv_replace`
+pub fn isendrecv_replace<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let (to, from) = (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let buffer = Buffer::new(buf, count, datatype)?;
+    // As in `sendrecv_replace`.
+    let send = to.send(SendMode::Buffered, buffer)?;
+    begun(comm, Work::Both(send, from.receive(buffer)?), request)
 }
 
 /// `MPI_Probe`
 pub fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: Ptr<MPI_Status>) -> Outcome {
-    let Peer { comm, rank, tag } = Peer::source(comm, source, tag)?;
-    match comm.comm.probe_message(Channel::Program, rank, tag, true)? {
-        Some(found) => status::tell(status, &found),
+    let Peer { comm, rank, tag, .. } = Peer::source(comm, source, tag)?;
+    match comm.messages().probe_message(Channel::Program, rank, tag, true)? {
+        Some(found) => status::tell(status, &comm.told(found)),
         None => Ok(()),
     }
 }
@@ -225,10 +266,10 @@ pub fn iprobe(
     flag: Ptr<c_int>,
     status: Ptr<MPI_Status>,
 ) -> Outcome {
-    let Peer { comm, rank, tag } = Peer::source(comm, source, tag)?;
-    let found = comm.comm.probe_message(Channel::Program, rank, tag, false)?;
+    let Peer { comm, rank, tag, .. } = Peer::source(comm, source, tag)?;
+    let found = comm.messages().probe_message(Channel::Program, rank, tag, false)?;
     flag.set(found.is_some().into())?;
-    found.map_or(Ok(()), |found| status::tell(status, &found))
+    found.map_or(Ok(()), |found| status::tell(status, &comm.told(found)))
 }
 
 /// Matches a message, and gives the program a handle of it if there is one.
@@ -238,8 +279,8 @@ fn matched(
     message: Ptr<MPI_Message>,
     status: Ptr<MPI_Status>,
 ) -> Outcome<bool> {
-    let Peer { comm, rank, tag } = peer;
-    let Some((found, envelope)) = comm.comm.match_message(Channel::Program, rank, tag, blocking)?
+    let Peer { comm, rank, tag, .. } = peer;
+    let Some((found, envelope)) = comm.messages().match_message(Channel::Program, rank, tag, blocking)?
     else {
         return Ok(false);
     };
@@ -247,7 +288,7 @@ fn matched(
         Some(Rank::NULL) => Handle::predefined(MPI_MESSAGE_NO_PROC),
         _ => Handle::new(MessageObject::new(found)),
     })?;
-    status::tell(status, &envelope)?;
+    status::tell(status, &comm.told(envelope))?;
     Ok(true)
 }
 

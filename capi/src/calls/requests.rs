@@ -265,6 +265,65 @@ pub fn request_get_status(
     }
 }
 
+/// The requests of an array that is only looked at.
+fn looked_at(
+    count: c_int,
+    requests: ConstPtr<MPI_Request>,
+) -> Outcome<Vec<Option<&'static Request>>> {
+    let handles = if count == 0 { Vec::new() } else { requests.list(length(count)?)? };
+    handles.into_iter().map(find).collect()
+}
+
+/// `MPI_Request_get_status_any`
+pub fn request_get_status_any(
+    count: c_int,
+    requests: ConstPtr<MPI_Request>,
+    index: Ptr<c_int>,
+    flag: Ptr<c_int>,
+    status: Ptr<MPI_Status>,
+) -> Outcome {
+    let pending = looked_at(count, requests)?;
+    match first_complete(&pending) {
+        Some(k) => {
+            flag.set(1)?;
+            index.set(k as c_int)?;
+            tell(status, 0, pending[k].map_or(Ok(status::EMPTY), Request::status)?)
+        }
+        None if has_active(&pending) => {
+            flag.set(0)?;
+            index.set(MPI_UNDEFINED)
+        }
+        None => {
+            flag.set(1)?;
+            index.set(MPI_UNDEFINED)?;
+            tell(status, 0, status::EMPTY)
+        }
+    }
+}
+
+/// `MPI_Request_get_status_some`
+pub fn request_get_status_some(
+    incount: c_int,
+    requests: ConstPtr<MPI_Request>,
+    outcount: Ptr<c_int>,
+    indices: Ptr<c_int>,
+    statuses: Ptr<MPI_Status>,
+) -> Outcome {
+    let pending = looked_at(incount, requests)?;
+    if !has_active(&pending) {
+        return outcount.set(MPI_UNDEFINED);
+    }
+    let mut found = 0;
+    for (k, request) in pending.iter().enumerate() {
+        if let Some(request) = request.filter(|one| one.is_active() && one.is_complete()) {
+            indices.set_at(found, k as c_int)?;
+            tell(statuses, found, request.status()?)?;
+            found += 1;
+        }
+    }
+    outcount.set(found as c_int)
+}
+
 /// `MPI_Request_get_status_all`
 pub fn request_get_status_all(
     count: c_int,
@@ -272,8 +331,7 @@ pub fn request_get_status_all(
     flag: Ptr<c_int>,
     statuses: Ptr<MPI_Status>,
 ) -> Outcome {
-    let handles = requests.list(length(count)?)?;
-    let pending = handles.into_iter().map(find).collect::<Outcome<Vec<_>>>()?;
+    let pending = looked_at(count, requests)?;
     let done = pending.iter().flatten().all(|request| request.is_complete());
     flag.set(done.into())?;
     for (k, request) in pending.into_iter().enumerate().filter(|_| done) {
