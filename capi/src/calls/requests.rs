@@ -37,10 +37,14 @@ fn finish(requests: Ptr<MPI_Request>, k: usize) -> Outcome<MPI_Status> {
     outcome
 }
 
-/// Tells the program a status, but for its error, which only calls for several requests set.
+/// Tells the program a status, but for its error, which only calls for several requests set, and
+/// empty statuses have.
 fn tell(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome {
     if place.is_null() {
         return Ok(());
+    }
+    if status.source == MPI_ANY_SOURCE {
+        return place.set_at(k, status);
     }
     let error = place.get_at(k)?.error;
     place.set_at(k, MPI_Status { error, ..status })
