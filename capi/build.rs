@@ -127,7 +127,9 @@ fn rust(ctype: &str) -> String {
         "int (*)[3]" => "ConstPtr<[c_int; 3]>".into(),
         "void *" | "const void *" | "char **" | "char ***" => "Address".into(),
         _ => match ctype.strip_suffix(" *") {
-            Some(of) if of.ends_with("_function") => "Function".into(),
+            Some(of) if of.ends_with("_function") || of.ends_with("_function_c") => {
+                "Function".into()
+            }
             Some(of) => match of.strip_prefix("const ") {
                 Some(of) => format!("ConstPtr<{}>", rust(of)),
                 None => format!("Ptr<{}>", rust(of)),

@@ -35,7 +35,7 @@ Exit code:
   123          a deadlock: ranks wait for ever, for one another or for one that has left the job
   125          rmarun itself could not go on; some ranks joined the job and others did not; a
                rank left without finalize; or --require-join found that no rank joined
-  126, 127     the program cannot be executed, or is not found
+  126, 127     the program cannot be executed, or is compiled for another MPI; or is not found
 
 Deadlock:
   When every rank that is left sleeps in a call of the library which only another rank could end, or

@@ -24,6 +24,7 @@
 mod args;
 mod cargo;
 mod deadlock;
+mod foreign;
 mod guard;
 mod inquiry;
 mod oom;
@@ -63,6 +64,7 @@ fn launch(options: Options) -> Result<u8, Refusal> {
         Some(target) => cargo::build(target, &options.arguments)?,
         None => options.arguments.clone(),
     };
+    foreign::refuse(&command[0])?;
     let refused = |what| move |error| Refusal::system(what, error);
     // Before there is a name that a signal could make us leave behind.
     let taken = signals::take().map_err(refused("cannot take over the signals"))?;

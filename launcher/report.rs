@@ -55,6 +55,8 @@ pub enum Refusal {
     Launcher(String),
     /// Cargo could not build.
     Build { what: String, code: u8 },
+    /// The program is compiled for another MPI.
+    Foreign { program: String, library: String },
     /// The program could not be started.
     Program { program: String, error: io::Error },
 }
@@ -76,6 +78,7 @@ impl Refusal {
         match self {
             Refusal::Launcher(_) => LAUNCHER_FAILED,
             Refusal::Build { code, .. } => *code,
+            Refusal::Foreign { .. } => CANNOT_EXECUTE,
             Refusal::Program { error, .. } => match error.raw_os_error().map(Errno::from_raw) {
                 Some(Errno::ENOENT) => NOT_FOUND,
                 // The machine's or the user's limits, not the program.
@@ -93,6 +96,11 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::Launcher(what) => f.write_str(what),
             Refusal::Build { what, .. } => write!(f, "cargo could not build {what}"),
+            Refusal::Foreign { program, library } => write!(
+                f,
+                "'{program}' is compiled for another MPI, which its own launcher has to start: it \
+                 needs {library}; to run it here, compile it with rmacc or rmacxx"
+            ),
             Refusal::Program { program, error } => {
                 write!(f, "cannot start '{program}': {}", plain(error))
             }

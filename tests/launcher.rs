@@ -7,6 +7,8 @@ mod building;
 mod codes;
 #[path = "launcher/endings.rs"]
 mod endings;
+#[path = "launcher/foreign.rs"]
+mod foreign;
 #[path = "launcher/harness.rs"]
 mod harness;
 #[path = "launcher/inquiry.rs"]

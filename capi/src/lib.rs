@@ -32,6 +32,7 @@ mod op;
 mod raise;
 mod request;
 mod session;
+mod status;
 mod topology;
 mod window;
 

@@ -1,0 +1,40 @@
+//! Building what is installed.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where Cargo has put what it built.
+pub struct Built {
+    pub library: PathBuf,
+    pub launcher: PathBuf,
+}
+
+/// Builds library and launcher, in the target folder that this program was built in.
+pub fn build(profile: &str) -> Result<Built, String> {
+    let program = env::current_exe().map_err(|problem| format!("where am I? {problem}"))?;
+    let target = program
+        .parent()
+        .and_then(Path::parent)
+        .ok_or_else(|| format!("{}: not in a target folder of Cargo", program.display()))?;
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--locked", "--quiet", "--profile", profile]);
+    cargo.args(["--package", "onesided-capi", "--package", "onesided", "--lib", "--bin", "rmarun"]);
+    cargo.arg("--manifest-path").arg(&workspace).arg("--target-dir").arg(target);
+    let status = cargo.status().map_err(|problem| format!("cannot run cargo: {problem}"))?;
+    if !status.success() {
+        return Err(format!("cargo could not build library and launcher: {status}"));
+    }
+    let folder = target.join(folder(profile));
+    Ok(Built { library: folder.join("libmpi_abi.so"), launcher: folder.join("rmarun") })
+}
+
+/// Cargo's folder of a profile.
+fn folder(profile: &str) -> &str {
+    match profile {
+        "dev" | "test" => "debug",
+        "bench" => "release",
+        other => other,
+    }
+}

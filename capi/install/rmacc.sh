@@ -1,0 +1,103 @@
+#!/bin/sh
+# @NAME@: compiles and links @LANGUAGE@ programs for onesided, by way of the compiler `@COMPILER@`.
+# Another compiler: @OPTION@=COMPILER, or the variable @VARIABLE@. `@NAME@ --help` says more.
+
+usage() {
+    cat <<'TEXT'
+usage: @NAME@ [OPTIONS] [ARGUMENTS OF THE COMPILER]
+
+Compiles and links @LANGUAGE@ programs that use MPI: adds to the compiler's command line where mpi.h is
+and, unless one of -c, -S, -E, -M, -MM, -fsyntax-only is there, the library libmpi_abi.
+
+  @OPTION@=COMPILER         the compiler, instead of that named by @VARIABLE@, or `@COMPILER@`
+  -show, -showme        print the command line and do not run it
+  -compile-info         print the command line of compiling
+  -link-info            print the command line of linking
+  -showme:compile       print the flags for compiling alone
+  -showme:link          print the flags for linking alone
+  -showme:incdirs, -showme:libdirs, -showme:libs, -showme:command
+                        print the folders of headers or of libraries, the names of the libraries, or
+                        the compiler
+  -showme:version       print the version
+  -showme:help, --help  print this text
+
+All of them also with two hyphens. The program finds the library by its own path (DT_RUNPATH), before
+which LD_LIBRARY_PATH goes: with another MPI's libmpi_abi.so.1 there, the program runs under the
+launcher of that MPI.
+TEXT
+}
+
+# Prints words so that a shell reads them as they are.
+words() {
+    separator=
+    for word in "$@"; do
+        case $word in
+        '' | *[!A-Za-z0-9_/.,:=+@%-]*)
+            word="'$(printf '%s\n' "$word" | sed "s/'/'\\\\''/g")'"
+            ;;
+        esac
+        printf '%s%s' "$separator" "$word"
+        separator=' '
+    done
+    printf '\n'
+}
+
+self=$(readlink -f -- "$0")
+prefix=$(dirname -- "$(dirname -- "$self")")
+include=$prefix/include
+lib=$prefix/lib
+compiler=${@VARIABLE@:-@COMPILER@}
+link=yes
+show=no
+
+# Every argument is taken from the front; those that are the compiler's are put back at the end.
+[ "$#" -eq 1 ] && [ "$1" = -v ] && link=no
+left=$#
+while [ "$left" -gt 0 ]; do
+    argument=$1
+    shift
+    left=$((left - 1))
+    case $argument in
+    @OPTION@=*) compiler=${argument#*=} ;;
+    -show | --show | -showme | --showme) show=all ;;
+    -compile-info | -compile_info | --compile-info) show=compile ;;
+    -link-info | -link_info | --link-info) show=link ;;
+    -showme:compile | --showme:compile) words "-I$include"; exit ;;
+    -showme:link | --showme:link)
+        words "-L$lib" "-Wl,-rpath,$lib" -Wl,--enable-new-dtags -lmpi_abi
+        exit
+        ;;
+    -showme:incdirs | --showme:incdirs) words "$include"; exit ;;
+    -showme:libdirs | --showme:libdirs) words "$lib"; exit ;;
+    -showme:libs | --showme:libs) words mpi_abi; exit ;;
+    -showme:command | --showme:command) show=command ;;
+    -showme:version | --showme:version) echo '@NAME@: onesided @VERSION@, MPI 5.0 standard ABI 1.0'; exit ;;
+    -showme:help | --showme:help | -help | --help) usage; exit ;;
+    -c | -S | -E | -M | -MM | -fsyntax-only)
+        link=no
+        set -- "$@" "$argument"
+        ;;
+    *) set -- "$@" "$argument" ;;
+    esac
+done
+
+# The compiler may have arguments of its own (`ccache gcc`), but no patterns.
+set -f
+[ "$show" = command ] && { words $compiler; exit; }
+case $show in
+compile) link=no ;;
+link) link=yes ;;
+esac
+[ "$link" = yes ] && set -- "$@" "-L$lib" "-Wl,-rpath,$lib" -Wl,--enable-new-dtags -lmpi_abi
+[ "$show" = link ] || set -- "-I$include" "$@"
+set -- $compiler "$@"
+[ "$show" = no ] || { words "$@"; exit; }
+file=$(command -v -- "$1") || {
+    echo "@NAME@: there is no compiler '$1'; name another one by @OPTION@=COMPILER or @VARIABLE@" >&2
+    exit 127
+}
+[ "$(readlink -f -- "$file")" = "$self" ] && {
+    echo "@NAME@: the compiler '$1' is @NAME@ itself; look at @OPTION@= and @VARIABLE@" >&2
+    exit 126
+}
+exec "$@"
