@@ -22,6 +22,7 @@ mod calls;
 mod comm;
 mod datatype;
 mod errors;
+mod exit;
 mod failure;
 mod handle;
 mod handler;
