@@ -99,10 +99,10 @@ fn there(function: &Function, call: &str) -> String {
     )
 }
 
-/// On whose error handler a failure is raised (MPI-4.1 §9.3): that of the window or communicator
-/// among the parameters, if there is one.
+/// On whose error handler a failure is raised (MPI-4.1 §9.3): that of the window, communicator
+/// or session among the parameters, if there is one.
 fn owner(parameters: &[Parameter]) -> String {
-    let kinds = [("MPI_Win", "Win"), ("MPI_Comm", "Comm")];
+    let kinds = [("MPI_Win", "Win"), ("MPI_Comm", "Comm"), ("MPI_Session", "Session")];
     for (ctype, kind) in kinds {
         if let Some(one) = parameters.iter().find(|one| one.ctype == ctype) {
             return format!("crate::raise::Owner::{kind}({})", one.name);
@@ -127,7 +127,9 @@ fn rust(ctype: &str) -> String {
         "int (*)[3]" => "ConstPtr<[c_int; 3]>".into(),
         "void *" | "const void *" | "char **" | "char ***" => "Address".into(),
         _ => match ctype.strip_suffix(" *") {
-            Some(of) if of.ends_with("_function") => "Function".into(),
+            Some(of) if of.ends_with("_function") || of.ends_with("_function_c") => {
+                "Function".into()
+            }
             Some(of) => match of.strip_prefix("const ") {
                 Some(of) => format!("ConstPtr<{}>", rust(of)),
                 None => format!("Ptr<{}>", rust(of)),

@@ -46,8 +46,9 @@ struct Key<O> {
     freed: Word32,
 }
 
-/// The attributes of one object.
-pub(crate) struct Attributes<O> {
+/// The attributes of one object: of a communicator, of a window, or of what a language binding has
+/// (`MPI_Type_set_attr` and its like, MPI-4.1 §7.7.4). All its functions are local and do not block.
+pub struct Attributes<O> {
     /// In the order in which they were set.
     slots: Mutex<Vec<Slot<O>>>,
 }
@@ -146,7 +147,10 @@ impl<O> Attributes<O> {
     }
 
     /// Sets an attribute; one that exists is deleted first, and stays if its callback refuses.
-    pub(crate) fn set<T: Any + Send + Sync>(
+    ///
+    /// # Errors
+    /// [`Error::Keyval`] if the key was freed; [`Error::Attribute`] if the delete callback refuses.
+    pub fn set<T: Any + Send + Sync>(
         &self,
         at: Place,
         object: &O,
@@ -170,14 +174,17 @@ impl<O> Attributes<O> {
     }
 
     /// The value of an attribute.
-    pub(crate) fn get<T: Any + Send + Sync>(&self, keyval: &Keyval<O, T>) -> Option<Arc<T>> {
+    pub fn get<T: Any + Send + Sync>(&self, keyval: &Keyval<O, T>) -> Option<Arc<T>> {
         let slots = self.slots();
         let value = slots[position(&slots, &keyval.key)?].value.clone();
         Some(value.downcast().expect("a key's values are set through the key, so have its type"))
     }
 
     /// Deletes an attribute; whether there was one.
-    pub(crate) fn delete<T: Any + Send + Sync>(
+    ///
+    /// # Errors
+    /// [`Error::Attribute`] if its delete callback refuses: it then stays.
+    pub fn delete<T: Any + Send + Sync>(
         &self,
         at: Place,
         object: &O,
@@ -187,7 +194,10 @@ impl<O> Attributes<O> {
     }
 
     /// Deletes all attributes, the latest first, until a callback refuses: the object is freed.
-    pub(crate) fn delete_all(&self, at: &Place, object: &O) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Attribute`] if a delete callback refuses: its attribute stays, and those before it.
+    pub fn delete_all(&self, at: &Place, object: &O) -> Result<()> {
         while self.delete_at(at, object, |slots| slots.len().checked_sub(1))? {}
         Ok(())
     }
@@ -226,7 +236,10 @@ impl<O> Attributes<O> {
 
     /// The attributes of a duplicate of `object`, as the copy callbacks make them. If one
     /// refuses, those that were made are deleted again.
-    pub(crate) fn copy(&self, at: &Place, object: &O) -> Result<Attributes<O>> {
+    ///
+    /// # Errors
+    /// [`Error::Attribute`] if a copy callback refuses.
+    pub fn copy(&self, at: &Place, object: &O) -> Result<Attributes<O>> {
         let slots: Vec<_> =
             self.slots().iter().map(|slot| (slot.key.clone(), slot.value.clone())).collect();
         let copies = Attributes::default();

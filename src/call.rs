@@ -197,6 +197,8 @@ pub enum Call {
     QueuePop,
     /// A function of a distributed counter.
     Counter,
+    /// `MPI_Reduce_local`.
+    ReduceLocal,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -296,6 +298,7 @@ const NAMES: &[(Call, &str)] = &[
     (Call::QueuePush, "queue push"),
     (Call::QueuePop, "queue pop"),
     (Call::Counter, "counter"),
+    (Call::ReduceLocal, "reduce_local"),
 ];
 
 impl Call {

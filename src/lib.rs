@@ -107,6 +107,7 @@ pub use window::{
 /// A window is made by [`WindowOptions::allocate_bytes`]. The typed face never lends its engine
 /// out, because the engine could end an epoch that a guard believes to be open.
 pub mod engine {
+    pub use crate::attribute::Attributes;
     pub use crate::ops::{Layout, Origin, OriginMut};
     pub use crate::window::Win;
 }

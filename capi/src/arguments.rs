@@ -12,6 +12,7 @@
 #![allow(unsafe_code, reason = "takes the C program's word for its pointers")]
 
 use crate::abi::{self, Aint, Count};
+use crate::datatype::NumberKind;
 use crate::failure::{Failure, Outcome};
 use onesided::engine::{Origin, OriginMut, Win};
 use onesided::{Comm, CommittedDatatype, WindowOptions};
@@ -43,7 +44,7 @@ pub struct TextBuffer(*mut c_char);
 
 /// A function of the C program.
 #[repr(transparent)]
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function(usize);
 
 // SAFETY: an address is a number until it is used.
@@ -69,6 +70,11 @@ fn null() -> Failure {
 }
 
 impl<T: Copy> Ptr<T> {
+    /// The address, for the few constants that are no address.
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -215,6 +221,26 @@ impl Address {
         unsafe { win.attach(self.bytes(), bytes) }
     }
 
+    /// So many bytes there, which nobody writes until the call returns.
+    pub fn slice<'c>(self, bytes: usize) -> Outcome<&'c [u8]> {
+        match (bytes, self.is_null()) {
+            (0, _) => Ok(&[]),
+            (_, true) => Err(null()),
+            // SAFETY: promises 1 and 3.
+            _ => Ok(unsafe { std::slice::from_raw_parts(self.bytes(), bytes) }),
+        }
+    }
+
+    /// As [`Address::slice`], of bytes that nobody else accesses until the call returns.
+    pub fn slice_mut<'c>(self, bytes: usize) -> Outcome<&'c mut [u8]> {
+        match (bytes, self.is_null()) {
+            (0, _) => Ok(&mut []),
+            (_, true) => Err(null()),
+            // SAFETY: promises 1 and 3.
+            _ => Ok(unsafe { std::slice::from_raw_parts_mut(self.bytes(), bytes) }),
+        }
+    }
+
     /// The bytes there.
     pub fn read(self, bytes: usize) -> Outcome<Vec<u8>> {
         self.place::<u8>().list(bytes)
@@ -253,12 +279,15 @@ impl Function {
 
 /// A count or displacement in C: `int`, or the wider type of a large-count function.
 pub trait Number: Copy + Display + 'static {
+    /// Which of the three it is.
+    const KIND: NumberKind;
     fn wide(self) -> i64;
     /// The number as this type, if it can hold it.
     fn narrow(value: i64) -> Option<Self>;
 }
 
 impl Number for c_int {
+    const KIND: NumberKind = NumberKind::Integer;
     fn wide(self) -> i64 {
         self.into()
     }
@@ -268,6 +297,7 @@ impl Number for c_int {
 }
 
 impl Number for Count {
+    const KIND: NumberKind = NumberKind::LargeCount;
     fn wide(self) -> i64 {
         self
     }
@@ -277,6 +307,7 @@ impl Number for Count {
 }
 
 impl Number for Aint {
+    const KIND: NumberKind = NumberKind::Address;
     fn wide(self) -> i64 {
         self as i64
     }

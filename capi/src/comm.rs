@@ -2,35 +2,71 @@
 
 use crate::abi::*;
 use crate::failure::{Failure, Outcome};
-use crate::handle::{Object, Table};
-use crate::handler::Handler;
+use crate::handle::{Handle, Object, Table};
+use crate::handler::{Handler, HandlerOf, Held};
+use crate::topology::Topology;
 use onesided::{Comm, Group, Rank};
 use std::ffi::c_int;
-use std::sync::{Mutex, PoisonError};
 
 /// What an `MPI_Comm` stands for.
 pub struct Communicator {
+    /// Of an intercommunicator, the communicator of the local group.
     pub comm: Comm,
-    handler: Mutex<Handler>,
+    pub errhandler: HandlerOf,
+    pub topology: Option<Topology>,
+    /// What makes it an intercommunicator.
+    pub inter: Option<Inter>,
+}
+
+/// The other side of an intercommunicator (MPI-4.1 §7.6).
+pub struct Inter {
+    /// Both groups in one communicator. Not in a common order: a rank of either group has to be looked
+    /// up by its rank in the job.
+    pub both: Comm,
+    pub remote: Group,
+    /// Whether the local group comes first where the standard leaves it open; of two sides one does.
+    pub first: bool,
 }
 
 impl Communicator {
     /// With the error handler of the communicator that it is made from.
-    pub fn new(comm: Comm, handler: Handler) -> Communicator {
-        Communicator { comm, handler: Mutex::new(handler) }
+    pub fn new(comm: Comm, handler: Held) -> Communicator {
+        Communicator { comm, errhandler: HandlerOf::new(handler), topology: None, inter: None }
+    }
+
+    /// A communicator that is made from this one, as a handle; null for none.
+    pub fn child(&self, comm: Option<Comm>) -> MPI_Comm {
+        comm.map_or(Handle::NULL, |comm| {
+            Handle::new(Communicator::new(comm, self.errhandler.share()))
+        })
     }
 
     pub fn handler(&self) -> Handler {
-        *self.handler.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn set_handler(&self, handler: Handler) {
-        *self.handler.lock().unwrap_or_else(PoisonError::into_inner) = handler;
+        self.errhandler.get()
     }
 
     /// The rank that an argument names, or `Rank::NULL` for `MPI_PROC_NULL`.
     pub fn rank(&self, rank: c_int) -> Outcome<Rank> {
         rank_of(rank, self.comm.size())
+    }
+
+    /// The communicator, for calls that an intercommunicator cannot be given to.
+    pub fn intra(&self) -> Outcome<&Comm> {
+        match self.inter {
+            None => Ok(&self.comm),
+            Some(_) => {
+                let why = "it is an intercommunicator, where the call needs an intracommunicator";
+                Err(Failure::new(MPI_ERR_COMM, why))
+            }
+        }
+    }
+
+    /// The other side, for calls that need an intercommunicator.
+    pub fn inter(&self) -> Outcome<&Inter> {
+        self.inter.as_ref().ok_or_else(|| {
+            let why = "it is an intracommunicator, where the call needs an intercommunicator";
+            Failure::new(MPI_ERR_COMM, why)
+        })
     }
 }
 
@@ -41,7 +77,10 @@ pub fn rank_of(rank: c_int, size: u32) -> Outcome<Rank> {
         Ok(rank) if rank < size => Ok(Rank(rank)),
         _ if rank == MPI_PROC_NULL => Ok(Rank::NULL),
         _ => {
-            let why = format!("there is no rank {rank}; the ranks are 0 to {}", size - 1);
+            let why = match size {
+                0 => format!("there is no rank {rank}, because there are no ranks"),
+                _ => format!("there is no rank {rank}; the ranks are 0 to {}", size - 1),
+            };
             Err(Failure::new(MPI_ERR_RANK, why))
         }
     }

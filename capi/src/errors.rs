@@ -1,7 +1,103 @@
 //! Error classes, and what a program can be told of them (MPI-4.1 §9.4).
 
 use crate::abi::*;
+use crate::arguments::Address;
+use crate::failure::{Failure, Outcome};
+use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a program has added to the standard's classes.
+struct Added {
+    /// The class that it is or belongs to.
+    class: c_int,
+    text: String,
+}
+
+/// By their codes.
+static ADDED: Mutex<BTreeMap<c_int, Added>> = Mutex::new(BTreeMap::new());
+/// `MPI_LASTUSEDCODE`, which C reads by its address.
+static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
+
+fn added() -> MutexGuard<'static, BTreeMap<c_int, Added>> {
+    ADDED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where `MPI_LASTUSEDCODE` is.
+pub fn last_used() -> Address {
+    Address::of(LAST_USED.as_ptr())
+}
+
+/// A new code of a class; without one, a class of its own.
+pub fn add(class: Option<c_int>) -> Outcome<c_int> {
+    let mut added = added();
+    if let Some(class) = class {
+        let is_class = added.get(&class).is_some_and(|known| known.class == class);
+        if !is_class && description(class).is_none() {
+            return Err(no_code(class, "error class"));
+        }
+    }
+    // Nothing but the number is told by it, and the lock is held.
+    let code = LAST_USED.fetch_add(1, Ordering::Relaxed) + 1;
+    added.insert(code, Added { class: class.unwrap_or(code), text: String::new() });
+    Ok(code)
+}
+
+/// Says what a code that the program has added means; with an empty text, nothing any more.
+pub fn set_text(code: c_int, text: String) -> Outcome {
+    let mut added = added();
+    added.get_mut(&code).ok_or_else(|| no_code(code, "code that was added"))?.text = text;
+    Ok(())
+}
+
+/// Takes away a class (`is_class`) or a code that nothing refers to any more.
+pub fn remove(code: c_int, is_class: bool) -> Outcome {
+    let mut added = added();
+    let what = if is_class { "class that was added" } else { "code that was added" };
+    let known = added.get(&code).filter(|known| (known.class == code) == is_class);
+    if !known.ok_or_else(|| no_code(code, what))?.text.is_empty() {
+        let why = format!("{code} still has a text");
+        return Err(Failure::new(MPI_ERR_OTHER, why));
+    }
+    let member = added.iter().find(|(other, known)| **other != code && known.class == code);
+    if let Some((member, _)) = member {
+        let why = format!("the code {member} still belongs to the class {code}");
+        return Err(Failure::new(MPI_ERR_OTHER, why));
+    }
+    added.remove(&code);
+    Ok(())
+}
+
+fn no_code(code: c_int, what: &str) -> Failure {
+    Failure::new(MPI_ERR_ARG, format!("{code} is no {what}"))
+}
+
+/// The class of a code.
+pub fn class(code: c_int) -> Outcome<c_int> {
+    match added().get(&code) {
+        Some(known) => Ok(known.class),
+        None if description(code).is_some() || tool_class(code) => Ok(code),
+        None => Err(no_code(code, "error code")),
+    }
+}
+
+/// What a code means, without what this thread knows of it.
+pub fn text(code: c_int) -> Outcome<String> {
+    if let Some(known) = added().get(&code) {
+        return Ok(known.text.clone());
+    }
+    match description(code) {
+        Some(text) => Ok(format!("{}: {text}", name(code))),
+        None if tool_class(code) => Ok(format!("error {code} of the tool interface")),
+        None => Err(no_code(code, "error code")),
+    }
+}
+
+/// Whether it is a class of the tool interface (MPI-4.1 §15.3.10).
+fn tool_class(code: c_int) -> bool {
+    (MPI_T_ERR_CANNOT_INIT..=MPI_T_ERR_PVAR_NO_ATOMIC).contains(&code)
+}
 
 /// The name of a class of the standard, or "code N".
 pub fn name(code: c_int) -> String {

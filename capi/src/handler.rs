@@ -3,12 +3,15 @@
 
 use crate::abi::*;
 use crate::arguments::Function;
-use crate::handle::{Object, Table};
+use crate::failure::{Failure, Outcome};
+use crate::handle::{Handle, Object, Table};
 use crate::raise::Owner;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What happens with an error before the call returns it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
     /// `MPI_ERRORS_ARE_FATAL`
     Fatal,
@@ -30,7 +33,7 @@ pub enum Kind {
 }
 
 /// `MPI_Comm_errhandler_function` and its like.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserFunction(pub Function);
 
 impl UserFunction {
@@ -39,6 +42,8 @@ impl UserFunction {
         let mut handle = match owner {
             Owner::Comm(comm) => comm.value(),
             Owner::Win(win) => win.value(),
+            Owner::Session(session) => session.value(),
+            Owner::Freed { handle, .. } => handle,
             Owner::None => MPI_COMM_SELF,
         };
         // SAFETY: the C program gave the function as one of this type (MPI-4.1 §9.3.1 to §9.3.3), and
@@ -46,6 +51,108 @@ impl UserFunction {
         let function: extern "C" fn(*mut usize, *mut c_int, ...) =
             unsafe { std::mem::transmute(self.0.address()) };
         function(&mut handle, &mut code);
+    }
+}
+
+/// One use of an error handler: by a handle that C has, or by an object. A handler of the program's
+/// own is gone with its last use (MPI-4.1 §9.3.4).
+pub struct Held(MPI_Errhandler);
+
+/// How often handlers of the program's own are used.
+static USES: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+fn uses() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+    USES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Held {
+    /// `MPI_ERRORS_ARE_FATAL`, which objects have to begin with.
+    pub const FATAL: Held = Held(MPI_Errhandler::predefined(MPI_ERRORS_ARE_FATAL));
+    /// `MPI_ERRORS_RETURN`
+    pub const RETURN: Held = Held(MPI_Errhandler::predefined(MPI_ERRORS_RETURN));
+
+    /// A new handler of the program's own.
+    pub fn new(of: Kind, function: Function) -> Outcome<Held> {
+        if function.address() == 0 {
+            return Err(Failure::new(MPI_ERR_ARG, "the function is null"));
+        }
+        let handle = Handle::new(Handler::User { of, function: UserFunction(function) });
+        uses().insert(handle.value(), 1);
+        Ok(Held(handle))
+    }
+
+    /// A further use of the handler that an argument names, for an object of that kind.
+    pub fn by(handle: MPI_Errhandler, kind: Kind) -> Outcome<Held> {
+        match handle.get()? {
+            Handler::User { of, .. } if *of != kind => {
+                let why = format!("the error handler is for {of:?}, not for {kind:?}");
+                Err(Failure::new(MPI_ERR_ERRHANDLER, why))
+            }
+            _ => Ok(Held(handle).share()),
+        }
+    }
+
+    /// A further use.
+    pub fn share(&self) -> Held {
+        if let Some(count) = uses().get_mut(&self.0.value()) {
+            *count += 1;
+        }
+        Held(self.0)
+    }
+
+    pub fn handler(&self) -> Handler {
+        self.0.get().copied().unwrap_or(Handler::Fatal)
+    }
+
+    /// Lets C have this use.
+    pub fn give(self) -> MPI_Errhandler {
+        std::mem::ManuallyDrop::new(self).0
+    }
+
+    /// Takes back the use that C has of a handler.
+    pub fn take(handle: MPI_Errhandler) -> Outcome<Held> {
+        handle.get()?;
+        Ok(Held(handle))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut uses = uses();
+        let Some(count) = uses.get_mut(&self.0.value()) else { return };
+        *count -= 1;
+        if *count == 0 {
+            uses.remove(&self.0.value());
+            // It is there as long as it has uses.
+            let _ = self.0.remove();
+        }
+    }
+}
+
+/// The place of an object where its error handler is kept.
+pub struct HandlerOf(Mutex<Held>);
+
+impl HandlerOf {
+    pub const fn new(held: Held) -> HandlerOf {
+        HandlerOf(Mutex::new(held))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn get(&self) -> Handler {
+        self.held().handler()
+    }
+
+    /// A further use of it.
+    pub fn share(&self) -> Held {
+        self.held().share()
+    }
+
+    pub fn set(&self, new: Held) {
+        let old = std::mem::replace(&mut *self.held(), new);
+        drop(old);
     }
 }
 

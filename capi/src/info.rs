@@ -5,7 +5,7 @@ use crate::failure::Outcome;
 use crate::handle::{Object, Table};
 use onesided::Info;
 use std::ffi::c_int;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What an `MPI_Info` stands for.
 #[derive(Default)]
@@ -29,6 +29,30 @@ pub fn hints(info: MPI_Info) -> Outcome<Info> {
     Ok(info.get()?.pairs().clone())
 }
 
+/// What `MPI_INFO_ENV` says of how this process was started (MPI-4.1 §10.2.1, table 11.1).
+pub fn environment() -> Info {
+    let mut info = Info::new();
+    let mut arguments = std::env::args_os().map(|one| one.to_string_lossy().into_owned());
+    let command = arguments.next().unwrap_or_default();
+    let folder = std::env::current_dir().unwrap_or_default();
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    let ranks = crate::job::world().map(|world| world.size().to_string()).unwrap_or_default();
+    let pairs = [
+        ("command", command),
+        ("argv", arguments.collect::<Vec<_>>().join(" ")),
+        ("maxprocs", ranks),
+        ("host", host.to_string_lossy().into_owned()),
+        ("arch", std::env::consts::ARCH.into()),
+        ("wdir", folder.to_string_lossy().into_owned()),
+        ("thread_level", "MPI_THREAD_MULTIPLE".into()),
+    ];
+    for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
+        // What is too long for a value is left out.
+        let _ = info.set(key, value);
+    }
+    info
+}
+
 impl Object for InfoObject {
     const NAME: &'static str = "MPI_Info";
     const NULL: usize = MPI_INFO_NULL;
@@ -38,5 +62,11 @@ impl Object for InfoObject {
     fn table() -> &'static Table<InfoObject> {
         static TABLE: Table<InfoObject> = Table::new();
         &TABLE
+    }
+
+    fn predefined(value: usize) -> Option<&'static InfoObject> {
+        static ENVIRONMENT: OnceLock<InfoObject> = OnceLock::new();
+        let made = || InfoObject::new(environment());
+        (value == MPI_INFO_ENV).then(|| ENVIRONMENT.get_or_init(made))
     }
 }

@@ -1,62 +1,121 @@
-//! This process as a rank: from `MPI_Init` to `MPI_Finalize`.
+//! This process as a rank: from `MPI_Init`, or its first session, to `MPI_Finalize`.
 
 use crate::abi::*;
 use crate::arguments::Address;
+use crate::attribute;
 use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Handle, Object};
-use crate::handler::Handler;
-use onesided::{Memory, Universe};
+use crate::handler::Held;
+use onesided::{Comm, Memory, Universe};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
-/// How far this process is.
-enum Phase {
+/// This process in its job. It joins with `MPI_Init` or its first session, and leaves with
+/// `MPI_Finalize` or its last session, whatever comes last.
+struct Job {
+    universe: Option<Universe>,
+    world: World,
+    sessions: usize,
+}
+
+/// How far the world model is (MPI-4.1 §11.2).
+enum World {
     Before,
-    Running { universe: Universe, main: ThreadId, level: c_int },
+    Running { main: ThreadId, level: c_int },
     After,
 }
 
-static PHASE: Mutex<Phase> = Mutex::new(Phase::Before);
+static JOB: Mutex<Job> = Mutex::new(Job { universe: None, world: World::Before, sessions: 0 });
 
 thread_local! {
     /// The last error of this thread, for `MPI_Error_string`.
     static LAST: RefCell<Option<(c_int, String)>> = const { RefCell::new(None) };
 }
 
-fn phase() -> MutexGuard<'static, Phase> {
-    PHASE.lock().unwrap_or_else(PoisonError::into_inner)
+fn job() -> MutexGuard<'static, Job> {
+    JOB.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Job {
+    fn join(&mut self) -> Outcome {
+        if self.universe.is_none() {
+            let universe = Universe::init()?;
+            // The first two places of the table: see `predefined`.
+            for comm in [universe.world(), universe.self_comm()] {
+                Handle::new(Communicator::new(comm.clone(), Held::FATAL));
+            }
+            self.universe = Some(universe);
+        }
+        Ok(())
+    }
+
+    /// Leaves the job unless something is still to be finalised; what the program has not freed goes
+    /// with it.
+    fn leave(&mut self) {
+        if self.sessions == 0 && !matches!(self.world, World::Running { .. }) {
+            drop(crate::window::Window::table().clear());
+            drop(Communicator::table().clear());
+            self.universe = None;
+        }
+    }
+
+    fn universe(&self) -> Outcome<&Universe> {
+        self.universe.as_ref().ok_or_else(not_running)
+    }
 }
 
 /// `MPI_Init_thread`
 pub fn begin(level: c_int) -> Outcome {
-    let mut phase = phase();
-    if !matches!(*phase, Phase::Before) {
+    let mut job = job();
+    if !matches!(job.world, World::Before) {
         return Err(Failure::new(MPI_ERR_OTHER, "MPI has been initialised before"));
     }
-    let universe = Universe::init()?;
-    // The first two places of the table: see `predefined`.
-    for comm in [universe.world(), universe.self_comm()] {
-        Handle::new(Communicator::new(comm.clone(), Handler::Fatal));
-    }
-    *phase = Phase::Running { universe, main: std::thread::current().id(), level };
+    job.join()?;
+    job.world = World::Running { main: std::thread::current().id(), level };
     Ok(())
 }
 
-/// `MPI_Finalize`: whatever the program has not freed goes with it.
+/// `MPI_Finalize` (MPI-4.1 §11.2.4): first the attributes of `MPI_COMM_SELF` are deleted, the latest
+/// first, while everything still works; a function that refuses does not keep the process here.
 pub fn end() -> Outcome {
-    let running = std::mem::replace(&mut *phase(), Phase::After);
-    let Phase::Running { universe, .. } = running else {
-        *phase() = running;
-        return Err(not_running());
-    };
-    drop(crate::window::Window::table().clear());
-    drop(Communicator::table().clear());
-    drop(universe);
+    threads()?;
+    let myself = MPI_Comm::predefined(MPI_COMM_SELF);
+    let comm = &myself.get()?.comm;
+    let _ = attribute::about(myself, || comm.delete_attributes());
+    let mut job = job();
+    job.world = World::After;
+    job.leave();
     Ok(())
+}
+
+/// `MPI_Session_init`
+pub fn open_session() -> Outcome {
+    let mut job = job();
+    job.join()?;
+    job.sessions += 1;
+    Ok(())
+}
+
+/// `MPI_Session_finalize`
+pub fn close_session() {
+    let mut job = job();
+    job.sessions = job.sessions.saturating_sub(1);
+    job.leave();
+}
+
+/// The communicator of all ranks, whether by `MPI_Init` or by a session.
+pub fn world() -> Outcome<Comm> {
+    Ok(job().universe()?.world().clone())
+}
+
+/// How many ranks the job has, at an address that stays.
+pub fn ranks() -> Option<&'static c_int> {
+    static RANKS: OnceLock<c_int> = OnceLock::new();
+    Some(RANKS.get_or_init(|| world().map_or(0, |world| world.size() as c_int)))
 }
 
 /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, between `MPI_Init` and `MPI_Finalize`.
@@ -66,17 +125,17 @@ pub fn predefined(value: usize) -> Option<&'static Communicator> {
 }
 
 pub fn has_begun() -> bool {
-    !matches!(*phase(), Phase::Before)
+    !matches!(job().world, World::Before)
 }
 
 pub fn is_over() -> bool {
-    matches!(*phase(), Phase::After)
+    matches!(job().world, World::After)
 }
 
 /// The level of thread support, and whether this thread is the one that initialised.
 pub fn threads() -> Outcome<(c_int, bool)> {
-    match &*phase() {
-        Phase::Running { main, level, .. } => Ok((*level, *main == std::thread::current().id())),
+    match &job().world {
+        World::Running { main, level } => Ok((*level, *main == std::thread::current().id())),
         _ => Err(not_running()),
     }
 }
@@ -94,10 +153,7 @@ fn allocated() -> MutexGuard<'static, BTreeMap<usize, Memory<u8>>> {
 
 /// `MPI_Alloc_mem`
 pub fn allocate(bytes: usize) -> Outcome<Address> {
-    let memory = match &*phase() {
-        Phase::Running { universe, .. } => universe.alloc_mem::<u8>(bytes)?,
-        _ => return Err(not_running()),
-    };
+    let memory = job().universe()?.alloc_mem::<u8>(bytes)?;
     let address = Address::of(memory.as_ptr());
     allocated().insert(address.value(), memory);
     Ok(address)

@@ -10,12 +10,14 @@
 //! - [`handle`]: handles and the tables of objects; a handle is never followed.
 //! - [`comm`], [`window`], [`datatype`], [`op`], [`info`], [`handler`]: what each kind of handle stands
 //!   for.
+//! - [`attribute`]: what programs keep with objects; calls the functions of keys.
 //! - [`calls`]: the functions, a file for each section of the standard. Safe Rust over the engine.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
 
 mod abi;
 mod arguments;
 mod assertion;
+mod attribute;
 mod calls;
 mod comm;
 mod datatype;
@@ -28,6 +30,9 @@ mod job;
 mod op;
 mod raise;
 mod request;
+mod session;
+mod status;
+mod topology;
 mod window;
 
 /// The functions of C.

@@ -12,6 +12,12 @@ use std::fmt::{Display, Write};
 pub enum Owner {
     Comm(MPI_Comm),
     Win(MPI_Win),
+    Session(MPI_Session),
+    /// What the call has freed.
+    Freed {
+        handler: Handler,
+        handle: usize,
+    },
     /// Nothing that has an error handler: that of `MPI_COMM_SELF` is asked (MPI-4.1 §9.3).
     None,
 }
@@ -25,6 +31,10 @@ impl Owner {
         match self {
             Owner::Comm(comm) => comm.get().map_or_else(|_| of_none(), |comm| comm.handler()),
             Owner::Win(win) => win.get().map_or_else(|_| of_none(), |win| win.handler()),
+            Owner::Session(session) => {
+                session.get().map_or_else(|_| of_none(), |one| one.handler())
+            }
+            Owner::Freed { handler, .. } => handler,
             Owner::None => of_none(),
         }
     }
@@ -39,17 +49,20 @@ pub fn raise(
     arguments: &[(&str, &dyn Display)],
 ) -> c_int {
     let owner = failure.owner.unwrap_or(owner);
-    let text = sentence(&failure, call, arguments);
+    handle(owner, failure.code, sentence(&failure, call, arguments));
+    failure.code
+}
+
+/// Does with an error what the error handler says.
+pub fn handle(owner: Owner, code: c_int, text: String) {
     match owner.handler() {
-        Handler::Return => job::remember(failure.code, text),
-        Handler::Fatal => job::abort(&text, failure.code),
-        Handler::Abort => job::abort(&text, failure.code),
+        Handler::Return => job::remember(code, text),
+        Handler::Fatal | Handler::Abort => job::abort(&text, code),
         Handler::User { function, .. } => {
-            job::remember(failure.code, text);
-            function.call(owner, failure.code);
+            job::remember(code, text);
+            function.call(owner, code);
         }
     }
-    failure.code
 }
 
 /// Raises the error of a function that is not there.

@@ -12,6 +12,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// An operation that is complete when its call returns.
+    pub fn complete(owner: Owner) -> Request {
+        Request { owner }
+    }
+
     /// An operation on a window, which is complete at the origin when its call returns.
     pub fn complete_operation(win: MPI_Win) -> Request {
         Request { owner: Owner::Win(win) }

@@ -4,16 +4,18 @@ use crate::abi::*;
 use crate::arguments::Address;
 use crate::failure::Outcome;
 use crate::handle::{Object, Table};
-use crate::handler::Handler;
+use crate::handler::{Handler, HandlerOf, Held};
 use onesided::engine::Win;
 use onesided::{Flavour, Rank};
 use std::ffi::c_int;
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 
 /// What an `MPI_Win` stands for.
 pub struct Window {
     pub win: Win,
-    handler: Mutex<Handler>,
+    pub errhandler: HandlerOf,
+    /// Whether the program has given it a name.
+    pub named: OnceLock<()>,
     /// The values that the predefined attributes are addresses of (MPI-4.1 §12.2.7).
     pub told: Told,
 }
@@ -44,15 +46,11 @@ impl Window {
             flavour,
             model: MPI_WIN_UNIFIED,
         };
-        Ok(Window { win, handler: Mutex::new(Handler::Fatal), told })
+        Ok(Window { win, errhandler: HandlerOf::new(Held::FATAL), named: OnceLock::new(), told })
     }
 
     pub fn handler(&self) -> Handler {
-        *self.handler.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn set_handler(&self, handler: Handler) {
-        *self.handler.lock().unwrap_or_else(PoisonError::into_inner) = handler;
+        self.errhandler.get()
     }
 }
 

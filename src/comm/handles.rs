@@ -80,8 +80,13 @@ impl Comm {
         self.within(call, || self.inner.attributes.delete(self.place(call), self, key))
     }
 
-    /// Deletes the attributes as when the communicator is freed (MPI-4.1 §11.2.4).
-    pub(crate) fn delete_attributes(&self) -> Result<()> {
+    /// Deletes all attributes of this rank, the latest first: what [`Comm::free`] begins with, and the
+    /// end of the job for its own communicator of one rank (MPI-4.1 §11.2.4). Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`](crate::Error::Attribute) if a delete callback refuses: its attribute
+    /// stays, and those before it.
+    pub fn delete_attributes(&self) -> Result<()> {
         self.inner.attributes.delete_all(&self.place(Call::Finalize), self)
     }
 

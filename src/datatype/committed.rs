@@ -267,7 +267,11 @@ impl From<Datatype> for &CommittedDatatype {
     #[inline]
     fn from(datatype: Datatype) -> Self {
         static ALL: OnceLock<Vec<CommittedDatatype>> = OnceLock::new();
-        &ALL.get_or_init(|| Datatype::ALL.map(CommittedDatatype::from).into())[datatype as usize]
+        let all = || {
+            let numbered = Datatype::ALL.into_iter().chain(Datatype::UNTYPED);
+            numbered.map(CommittedDatatype::from).collect()
+        };
+        &ALL.get_or_init(all)[datatype as usize]
     }
 }
 

@@ -42,6 +42,14 @@ pub enum Datatype {
     TwoInt,
     /// `MPI_SHORT_INT`
     ShortInt,
+    /// `MPI_LONG_DOUBLE`
+    LongDouble,
+    /// `MPI_C_LONG_DOUBLE_COMPLEX`
+    LongDoubleComplex,
+    /// `MPI_LONG_DOUBLE_INT`
+    LongDoubleInt,
+    /// `MPI_INTEGER16`
+    I128,
 }
 
 /// What [`Datatype::visit`] calls with the Rust type of a datatype.
@@ -53,7 +61,7 @@ pub(crate) trait Visitor {
 }
 
 impl Datatype {
-    /// All predefined datatypes.
+    /// All predefined datatypes that have a Rust type in the typed face.
     pub const ALL: [Datatype; 17] = [
         Datatype::I8,
         Datatype::I16,
@@ -72,6 +80,14 @@ impl Datatype {
         Datatype::LongInt,
         Datatype::TwoInt,
         Datatype::ShortInt,
+    ];
+
+    /// What the engine alone has, behind [`Datatype::ALL`] in number.
+    pub(crate) const UNTYPED: [Datatype; 4] = [
+        Datatype::LongDouble,
+        Datatype::LongDoubleComplex,
+        Datatype::LongDoubleInt,
+        Datatype::I128,
     ];
 
     /// Calls `visitor` with the Rust type of this datatype.
@@ -94,6 +110,10 @@ impl Datatype {
             Datatype::LongInt => visitor.visit::<LongInt>(),
             Datatype::TwoInt => visitor.visit::<TwoInt>(),
             Datatype::ShortInt => visitor.visit::<ShortInt>(),
+            Datatype::LongDouble => visitor.visit::<LongDouble>(),
+            Datatype::LongDoubleComplex => visitor.visit::<LongDoubleComplex>(),
+            Datatype::LongDoubleInt => visitor.visit::<LongDoubleInt>(),
+            Datatype::I128 => visitor.visit::<i128>(),
         }
     }
 
@@ -129,6 +149,10 @@ impl Datatype {
             Datatype::LongInt => "MPI_LONG_INT",
             Datatype::TwoInt => "MPI_2INT",
             Datatype::ShortInt => "MPI_SHORT_INT",
+            Datatype::LongDouble => "MPI_LONG_DOUBLE",
+            Datatype::LongDoubleComplex => "MPI_C_LONG_DOUBLE_COMPLEX",
+            Datatype::LongDoubleInt => "MPI_LONG_DOUBLE_INT",
+            Datatype::I128 => "MPI_INTEGER16",
         }
     }
 }
@@ -181,6 +205,7 @@ macro_rules! elements {
     )*};
 }
 
+use crate::op::extended::{self, LongDouble, LongDoubleComplex};
 use crate::op::functions::{Operation, complex, floating, integer, located};
 
 elements! {
@@ -201,6 +226,10 @@ elements! {
     LongInt => LongInt, u128, false, located;
     TwoInt => TwoInt, u64, false, located;
     ShortInt => ShortInt, u64, false, located;
+    LongDouble => LongDouble, u128, false, extended::floating;
+    LongDoubleComplex => LongDoubleComplex, [u128; 2], false, extended::complex;
+    LongDoubleInt => LongDoubleInt, [u128; 2], false, extended::located;
+    i128 => I128, u128, true, integer;
 }
 
 /// Marks the integer types.
@@ -236,6 +265,7 @@ macro_rules! pair {
 
         impl $name {
             /// The pair of `value` and `index`.
+            #[allow(dead_code, reason = "nobody outside the engine makes the one with a long double")]
             pub fn new(value: $value, index: i32) -> Self {
                 let mut pair = Self::zeroed();
                 (pair.value, pair.index) = (value, index);
@@ -285,6 +315,10 @@ pair!(
 pair!(
     /// `MPI_LONG_INT`: an `i64` and an index, 16 bytes with four of padding.
     LongInt, i64; padding: u32
+);
+pair!(
+    /// `MPI_LONG_DOUBLE_INT`: a `long double` and an index, 32 bytes with twelve of padding.
+    LongDoubleInt, LongDouble; padding: [u32; 3]
 );
 
 const _: () = {

@@ -28,7 +28,7 @@ impl<T: Element> WindowView<'_, T> {
     }
 
     /// As [`Window::name`].
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> String {
         self.window.name()
     }
 

@@ -118,12 +118,12 @@ impl<T: Element> Window<T> {
     }
 
     /// `MPI_Win_get_name`
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> String {
         self.win.name()
     }
 
     /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use.
-    pub fn set_name(&mut self, name: &str) {
+    pub fn set_name(&self, name: &str) {
         self.win.set_name(name);
     }
 

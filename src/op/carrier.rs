@@ -105,17 +105,23 @@ macro_rules! native {
 }
 native!(u8 u16 u32 u64);
 
-/// Sixteen bytes: no lock-free instruction on stable Rust, so always under exclusion.
-impl Carrier for u128 {
-    const IS_NATIVE: bool = false;
+/// Implements [`Carrier`] for what the machine does not update natively.
+macro_rules! excluded {
+    ($($type:ty)*) => {$(
+        impl Carrier for $type {
+            const IS_NATIVE: bool = false;
 
-    unsafe fn fetch_update(_: *mut Self, _: impl Fn(Self) -> Self) -> Self {
-        unreachable!("obligation 1: not native")
-    }
-    unsafe fn fetch_op(_: *mut Self, _: Op, _: Self) -> Option<Self> {
-        unreachable!("obligation 1: not native")
-    }
-    unsafe fn compare_exchange(_: *mut Self, _: Self, _: Self) -> Self {
-        unreachable!("obligation 1: not native")
-    }
+            unsafe fn fetch_update(_: *mut Self, _: impl Fn(Self) -> Self) -> Self {
+                unreachable!("obligation 1: not native")
+            }
+            unsafe fn fetch_op(_: *mut Self, _: Op, _: Self) -> Option<Self> {
+                unreachable!("obligation 1: not native")
+            }
+            unsafe fn compare_exchange(_: *mut Self, _: Self, _: Self) -> Self {
+                unreachable!("obligation 1: not native")
+            }
+        }
+    )*};
 }
+// From sixteen bytes on: no lock-free instruction on stable Rust, so always under exclusion.
+excluded!(u128 [u128; 2]);

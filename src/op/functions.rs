@@ -4,7 +4,6 @@
 use super::{Carrier, Op};
 use crate::datatype::{Element, Located};
 use bytemuck::must_cast;
-use num_complex::Complex;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 
 /// An operation on values of one type.
@@ -180,7 +179,7 @@ macro_rules! wrapping {
         }
     })*};
 }
-wrapping!(i8 i16 i32 i64 u8 u16 u32 u64);
+wrapping!(i8 i16 i32 i64 i128 u8 u16 u32 u64);
 
 /// What [`floating`] needs and the standard library has no trait for.
 pub(crate) trait Floating: Element + Add<Output = Self> + Mul<Output = Self> {
@@ -202,7 +201,7 @@ macro_rules! float {
 float!(f32 f64);
 
 #[inline]
-fn any<T: Element>(op: Op) -> Option<&'static Operation<T>> {
+pub(crate) fn any<T: Element>(op: Op) -> Option<&'static Operation<T>> {
     match op {
         Op::Replace => Some(by!(Op::Replace, |_, origin| origin)),
         Op::NoOp => Some(by!(Op::NoOp, |target, _| target)),
@@ -243,9 +242,9 @@ pub(crate) fn floating<T: Floating>(op: Op) -> Option<&'static Operation<T>> {
 }
 
 #[inline]
-pub(crate) fn complex<T>(op: Op) -> Option<&'static Operation<Complex<T>>>
+pub(crate) fn complex<C>(op: Op) -> Option<&'static Operation<C>>
 where
-    Complex<T>: Element + Add<Output = Complex<T>> + Mul<Output = Complex<T>>,
+    C: Element + Add<Output = C> + Mul<Output = C>,
 {
     Some(match op {
         Op::Sum => by!(Op::Sum, |a, b| a + b),
@@ -279,6 +278,7 @@ pub(crate) fn located<T: Located>(op: Op) -> Option<&'static Operation<T>> {
 mod tests {
     use super::*;
     use crate::datatype::{Datatype, DoubleInt, Element, Visitor};
+    use num_complex::Complex;
 
     struct Defined(Op);
     impl Visitor for Defined {
@@ -292,10 +292,11 @@ mod tests {
     fn the_table_of_operations_and_types_is_the_standards() {
         use Datatype::*;
         for op in Op::ALL {
-            for datatype in Datatype::ALL {
-                let integer = matches!(datatype, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64);
-                let floating = matches!(datatype, F32 | F64);
-                let complex = matches!(datatype, C32 | C64);
+            for datatype in Datatype::ALL.into_iter().chain(Datatype::UNTYPED) {
+                let integer =
+                    matches!(datatype, I8 | I16 | I32 | I64 | I128 | U8 | U16 | U32 | U64);
+                let floating = matches!(datatype, F32 | F64 | LongDouble);
+                let complex = matches!(datatype, C32 | C64 | LongDoubleComplex);
                 let expected = match op {
                     Op::Replace | Op::NoOp => true,
                     Op::Sum | Op::Prod => integer || floating || complex,

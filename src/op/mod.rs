@@ -1,6 +1,7 @@
 //! The predefined reduction operations, and what carries them out atomically.
 
 mod carrier;
+pub(crate) mod extended;
 pub(crate) mod functions;
 
 pub use carrier::Carrier;

@@ -13,13 +13,14 @@
 //!    side; [`blocks`] updates what lies there. Slices on both sides never come this far; where one
 //!    side is a slice, [`slices`] is the short way.
 //! 7. [`untyped`] and [`single`] are the same for callers who know the datatype only at run time,
-//!    [`shaped`] for slices with a shape.
+//!    [`shaped`] for slices with a shape. [`local`] combines two of their buffers without a window.
 
 mod accumulate;
 mod blocks;
 mod bulk;
 mod combine;
 mod layout;
+mod local;
 mod notify;
 mod request;
 mod scatter;

@@ -7,7 +7,7 @@ use crate::comm::Comm;
 use crate::error::Result;
 use crate::handler::ErrorHandler;
 use std::any::Any;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Which window an attribute's callback is about. Not the window itself: a callback must not end
 /// an epoch that a guard holds open, nor access memory that a guard lends out.
@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError};
 pub struct WindowIdentity {
     pub(super) comm: Comm,
     pub(super) flavour: Flavour,
-    pub(super) name: Box<str>,
+    pub(super) name: Arc<RwLock<Box<str>>>,
 }
 
 /// What loads and stores see of a window's memory beside operations (`MPI_WIN_MODEL`, MPI-4.1
@@ -35,9 +35,18 @@ pub enum MemoryModel {
 pub type WinKeyval<T> = Keyval<WindowIdentity, T>;
 
 impl WindowIdentity {
+    pub(super) fn new(comm: &Comm, flavour: Flavour, name: String) -> WindowIdentity {
+        let name = Arc::new(RwLock::new(name.into_boxed_str()));
+        WindowIdentity { comm: comm.clone(), flavour, name }
+    }
+
     /// `MPI_Win_get_name`
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn name(&self) -> String {
+        self.shown().into()
+    }
+
+    pub(super) fn shown(&self) -> Box<str> {
+        self.name.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The communicator that the window was made over.
@@ -59,13 +68,13 @@ impl Win {
     }
 
     /// `MPI_Win_get_name`
-    pub fn name(&self) -> &str {
-        &self.identity.name
+    pub fn name(&self) -> String {
+        self.identity.name()
     }
 
     /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use.
-    pub fn set_name(&mut self, name: &str) {
-        self.identity.name = name.into();
+    pub fn set_name(&self, name: &str) {
+        *self.identity.name.write().unwrap_or_else(PoisonError::into_inner) = name.into();
     }
 
     /// `MPI_Win_get_errhandler`; that of the communicator unless another was set.
@@ -109,8 +118,13 @@ impl Win {
         self.within(call, || self.attributes.delete(self.place(call), &self.identity, key))
     }
 
-    /// Deletes all attributes, because the window is freed.
-    pub(super) fn delete_attributes(&self) -> Result<()> {
+    /// Deletes all attributes of this rank, the latest first: what [`Win::free`] begins with. Local;
+    /// does not block.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`](crate::Error::Attribute) if a delete callback refuses: its attribute
+    /// stays, and those before it.
+    pub fn delete_attributes(&self) -> Result<()> {
         self.attributes.delete_all(&self.place(Call::WinFree), &self.identity)
     }
 }

@@ -20,9 +20,21 @@ impl Win {
     /// they free different windows, with the same consequence. [`Error::RankFailed`].
     #[track_caller]
     pub fn free(self) -> Result<()> {
+        let deleted = self.within(Call::WinFree, || Ok(self.delete_attributes()))?;
+        self.free_after(deleted)
+    }
+
+    /// The rest of [`Win::free`], for a caller that has deleted the attributes while it still had the
+    /// window ([`Win::delete_attributes`]): `deleted` is what came of it, which the other ranks are told.
+    ///
+    /// Collective, as [`Win::free`]; ranks may come by either.
+    ///
+    /// # Errors
+    /// As [`Win::free`].
+    #[track_caller]
+    pub fn free_after(self, deleted: Result<()>) -> Result<()> {
         let at = Location::caller();
         self.within(Call::WinFree, || {
-            let deleted = self.delete_attributes();
             let verdict = self.epochs.may_free();
             // Read before the others can be done: it stands in the block that rank 0 frees.
             let directory = self.own_directory_block();

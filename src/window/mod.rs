@@ -123,7 +123,7 @@ impl Win {
         let segment = &comm.context().segment;
         Ok(Win {
             flavour,
-            identity: WindowIdentity { comm: comm.clone(), flavour, name: name.into() },
+            identity: WindowIdentity::new(comm, flavour, name),
             block,
             words: segment.place(block + plan.words)?,
             ranks: segment.place_all(block + plan.ranks, comm.size() as usize)?,
@@ -280,7 +280,7 @@ impl Win {
 
     #[cold]
     pub(crate) fn place(&self, call: Call) -> Place {
-        Place { call, window: Some(self.identity.name.clone()), rank: Some(self.comm.rank()) }
+        Place { call, window: Some(self.identity.shown()), rank: Some(self.comm.rank()) }
     }
 
     #[cold]

@@ -3,16 +3,48 @@
 
 #![allow(clippy::too_many_arguments, reason = "they are the standard's")]
 
+mod attributes;
 mod communicators;
+mod constructors;
+mod datatypes;
+mod dist_graphs;
 mod environment;
+mod errors;
+mod groups;
+mod handlers;
+mod infos;
+mod intercommunicators;
+mod making;
 mod operations;
+mod ops;
+mod packing;
+mod sessions;
+mod statuses;
 mod synchronisation;
+mod toints;
+mod topologies;
 mod windows;
 
+pub use attributes::*;
 pub use communicators::*;
+pub use constructors::*;
+pub use datatypes::*;
+pub use dist_graphs::*;
 pub use environment::*;
+pub use errors::*;
+pub use groups::*;
+pub use handlers::*;
+pub use infos::*;
+pub use intercommunicators::*;
+pub use making::*;
 pub use operations::*;
+pub use ops::*;
+pub use packing::*;
+pub use sessions::*;
+pub use statuses::*;
 pub use synchronisation::*;
+pub use toints::*;
+pub use topologies::*;
 pub use windows::*;
 
 use crate::abi::MPI_ERR_VALUE_TOO_LARGE;

@@ -1,12 +1,15 @@
 //! Windows: how they are made, freed and asked (MPI-4.1 §12.2).
 
+use super::communicators::name;
 use crate::abi::*;
-use crate::arguments::{Address, Number, Ptr};
+use crate::arguments::{Address, Number, Ptr, Text, TextBuffer};
+use crate::attribute;
 use crate::comm::rank_of;
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
 use crate::info::{InfoObject, hints};
 use crate::job;
+use crate::raise::Owner;
 use crate::window::Window;
 use onesided::WindowOptions;
 use onesided::engine::Win;
@@ -42,7 +45,7 @@ pub fn win_create<C: Number>(
     let comm = comm.get()?;
     let options = WindowOptions::new().info(&hints(info)?);
     let (bytes, unit) = measures(size, disp_unit);
-    made(size, base.expose(&options, &comm.comm, bytes, unit), win).map(drop)
+    made(size, base.expose(&options, comm.intra()?, bytes, unit), win).map(drop)
 }
 
 /// `MPI_Win_allocate`
@@ -57,7 +60,7 @@ pub fn win_allocate<C: Number>(
     let comm = comm.get()?;
     let options = WindowOptions::new().info(&hints(info)?);
     let (bytes, unit) = measures(size, disp_unit);
-    let window = made(size, options.allocate_bytes(&comm.comm, bytes, unit), win)?;
+    let window = made(size, options.allocate_bytes(comm.intra()?, bytes, unit), win)?;
     baseptr.place().set(window.told.base)
 }
 
@@ -73,7 +76,7 @@ pub fn win_allocate_shared<C: Number>(
     let comm = comm.get()?;
     let options = WindowOptions::new().info(&hints(info)?);
     let (bytes, unit) = measures(size, disp_unit);
-    let window = made(size, options.allocate_shared_bytes(&comm.comm, bytes, unit), win)?;
+    let window = made(size, options.allocate_shared_bytes(comm.intra()?, bytes, unit), win)?;
     baseptr.place().set(window.told.base)
 }
 
@@ -120,15 +123,43 @@ pub fn win_detach(win: MPI_Win, base: Address) -> Outcome {
 /// `MPI_Win_free`
 pub fn win_free(win: Ptr<MPI_Win>) -> Outcome {
     let handle = win.get()?;
-    handle.get()?;
-    let window = handle.remove()?;
+    let window = handle.get()?;
+    let owner = Owner::Freed { handler: window.handler(), handle: handle.value() };
+    let freed = attribute::about(handle, || {
+        // The functions of attributes still have the window.
+        let deleted = window.win.delete_attributes();
+        match handle.remove() {
+            Ok(window) => window.win.free_after(deleted).map(Ok),
+            Err(gone) => Ok(Err(gone)),
+        }
+    });
     win.set(Handle::NULL)?;
-    Ok(window.win.free()?)
+    freed.and_then(|freed| freed).map_err(|failure| failure.of(owner))
 }
 
 /// `MPI_Win_get_group`
 pub fn win_get_group(win: MPI_Win, group: Ptr<MPI_Group>) -> Outcome {
     group.set(Handle::new(win.get()?.win.group()))
+}
+
+/// `MPI_Win_set_name`
+pub fn win_set_name(win: MPI_Win, win_name: Text) -> Outcome {
+    let window = win.get()?;
+    window.win.set_name(&name(win_name)?);
+    window.named.get_or_init(|| ());
+    Ok(())
+}
+
+/// `MPI_Win_get_name`: empty unless the program has set one, though errors have one.
+pub fn win_get_name(win: MPI_Win, win_name: TextBuffer, resultlen: Ptr<c_int>) -> Outcome {
+    let name = match win == Handle::NULL {
+        true => "MPI_WIN_NULL".into(),
+        false => {
+            let window = win.get()?;
+            window.named.get().map_or_else(String::new, |()| window.win.name())
+        }
+    };
+    resultlen.set(win_name.write(&name, MPI_MAX_OBJECT_NAME as usize)?)
 }
 
 /// `MPI_Win_set_info`

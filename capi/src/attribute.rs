@@ -1,0 +1,281 @@
+//! Attributes, as C has them (MPI-4.1 §7.7): keys are numbers, values are addresses, and what happens
+//! to a value is said by functions of the program. The library keeps the values and calls back
+//! (`onesided::Keyval`); what it does not know is the handle of the object and the error code of a
+//! function, which are kept here for the thread while it is in the call.
+
+mod function;
+
+use crate::abi::*;
+use crate::arguments::{Address, Function};
+use crate::comm::Communicator;
+use crate::datatype::Datatype;
+use crate::failure::{Failure, Outcome};
+use crate::handle::{Handle, Object};
+use crate::window::Window;
+use function::{CopyFunction, DeleteFunction};
+use onesided::engine::Attributes;
+use onesided::{Call, Comm, Keyval, KeyvalOptions, Place, WindowIdentity};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What has attributes.
+pub trait Bearer: Object {
+    /// What the library's keys of it are about.
+    type About: 'static;
+    /// Where the numbers of its keys begin.
+    const FIRST_KEY: c_int;
+
+    fn keys() -> &'static Keys<Self::About>;
+    fn set(&self, key: &Key<Self>, value: Address) -> onesided::Result<()>;
+    fn attribute(&self, key: &Key<Self>) -> Option<Address>;
+    fn delete(&self, key: &Key<Self>) -> onesided::Result<bool>;
+    /// The value of one of the standard's own keys.
+    fn predefined_attribute(&self, keyval: c_int) -> Option<Address>;
+}
+
+/// The library's key of an attribute of an object of C.
+type Key<T> = Keyval<<T as Bearer>::About, Address>;
+
+/// The keys of one kind of object that the program has and has not freed.
+pub struct Keys<A>(Mutex<Known<A>>);
+
+struct Known<A> {
+    keys: BTreeMap<c_int, Keyval<A, Address>>,
+    made: c_int,
+}
+
+impl<A> Keys<A> {
+    const fn new() -> Keys<A> {
+        Keys(Mutex::new(Known { keys: BTreeMap::new(), made: 0 }))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known<A>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+thread_local! {
+    /// The handle of the object that this thread is in a call on.
+    static OBJECT: Cell<usize> = const { Cell::new(0) };
+    /// The code that a function of the program has refused that call with.
+    static REFUSAL: Cell<c_int> = const { Cell::new(MPI_SUCCESS) };
+}
+
+/// Makes a call of the library in which functions of the program may be called about `object`. Such a
+/// call may be made in one of those functions.
+pub fn about<T: Bearer, R>(
+    object: Handle<T>,
+    call: impl FnOnce() -> onesided::Result<R>,
+) -> Outcome<R> {
+    let outer = (OBJECT.replace(object.value()), REFUSAL.replace(MPI_SUCCESS));
+    let result = call();
+    let refusal = REFUSAL.replace(outer.1);
+    OBJECT.set(outer.0);
+    result.map_err(|error| match refusal {
+        MPI_SUCCESS => error.into(),
+        code => Failure::new(code, error.to_string()),
+    })
+}
+
+/// What a function of the program has returned.
+fn told<R>(code: c_int, value: R) -> Result<R, String> {
+    if code == MPI_SUCCESS {
+        return Ok(value);
+    }
+    REFUSAL.set(code);
+    Err(format!("it returns {}", crate::errors::name(code)))
+}
+
+/// `MPI_X_create_keyval`
+pub fn create<T: Bearer>(copy: Function, delete: Function, extra_state: Address) -> c_int {
+    let mut known = T::keys().known();
+    known.made += 1;
+    let keyval = T::FIRST_KEY + known.made;
+    let mut options = KeyvalOptions::new();
+    if let Some(copy) = CopyFunction::of(copy) {
+        options = options.on_copy(move |_, value: &Address| {
+            let (code, copied) = copy.call(OBJECT.get(), keyval, extra_state, *value);
+            told(code, copied)
+        });
+    }
+    if let Some(delete) = DeleteFunction::of(delete) {
+        options = options.on_delete(move |_, value: &Address| {
+            told(delete.call(OBJECT.get(), keyval, *value, extra_state), ())
+        });
+    }
+    known.keys.insert(keyval, options.create());
+    keyval
+}
+
+/// `MPI_X_free_keyval`
+pub fn free<T: Bearer>(keyval: c_int) -> Outcome {
+    let key = T::keys().known().keys.remove(&keyval);
+    key.map(Keyval::free).ok_or_else(|| no_key::<T>(keyval))
+}
+
+/// `MPI_X_set_attr`
+pub fn set<T: Bearer>(handle: Handle<T>, keyval: c_int, value: Address) -> Outcome {
+    let object = handle.get()?;
+    let key = key::<T>(keyval)?;
+    about(handle, || object.set(&key, value))
+}
+
+/// `MPI_X_get_attr`
+pub fn get<T: Bearer>(handle: Handle<T>, keyval: c_int) -> Outcome<Option<Address>> {
+    let object = handle.get()?;
+    if is_predefined(keyval) {
+        return Ok(object.predefined_attribute(keyval));
+    }
+    Ok(object.attribute(&key::<T>(keyval)?))
+}
+
+/// `MPI_X_delete_attr`
+pub fn delete<T: Bearer>(handle: Handle<T>, keyval: c_int) -> Outcome {
+    let object = handle.get()?;
+    let key = key::<T>(keyval)?;
+    match about(handle, || object.delete(&key))? {
+        true => Ok(()),
+        false => {
+            let why = format!("the {} has no attribute of the key {keyval}", T::NAME);
+            Err(Failure::new(MPI_ERR_KEYVAL, why))
+        }
+    }
+}
+
+fn is_predefined(keyval: c_int) -> bool {
+    (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval)
+        || (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval)
+}
+
+fn key<T: Bearer>(keyval: c_int) -> Outcome<Key<T>> {
+    let key = T::keys().known().keys.get(&keyval).cloned();
+    key.ok_or_else(|| no_key::<T>(keyval))
+}
+
+#[cold]
+fn no_key<T: Bearer>(keyval: c_int) -> Failure {
+    let why = match keyval {
+        MPI_KEYVAL_INVALID => "the key is MPI_KEYVAL_INVALID".into(),
+        _ if is_predefined(keyval) => format!("{keyval} is a key of the library's own"),
+        _ => format!("{keyval} is no key of an {}, or has been freed", T::NAME),
+    };
+    Failure::new(MPI_ERR_KEYVAL, why)
+}
+
+/// Where an error of a datatype's attributes has happened.
+fn of_datatype() -> Place {
+    Place { call: Call::Attribute, window: None, rank: None }
+}
+
+/// The attributes of a duplicate of a datatype, as its copy functions make them.
+pub fn copy_of(datatype: MPI_Datatype) -> Outcome<Attributes<()>> {
+    let attributes = &datatype.get()?.attributes;
+    about(datatype, || attributes.copy(&of_datatype(), &()))
+}
+
+/// Deletes the attributes of a datatype that is to be freed, unless a function refuses.
+pub fn delete_all_of(datatype: MPI_Datatype) -> Outcome {
+    let attributes = &datatype.get()?.attributes;
+    about(datatype, || attributes.delete_all(&of_datatype(), &()))
+}
+
+impl Bearer for Datatype {
+    type About = ();
+    const FIRST_KEY: c_int = 3 << 24;
+
+    fn keys() -> &'static Keys<()> {
+        static KEYS: Keys<()> = Keys::new();
+        &KEYS
+    }
+
+    fn set(&self, key: &Key<Datatype>, value: Address) -> onesided::Result<()> {
+        self.attributes.set(of_datatype(), &(), key, value)
+    }
+
+    fn attribute(&self, key: &Key<Datatype>) -> Option<Address> {
+        self.attributes.get(key).map(|value| *value)
+    }
+
+    fn delete(&self, key: &Key<Datatype>) -> onesided::Result<bool> {
+        self.attributes.delete(of_datatype(), &(), key)
+    }
+
+    fn predefined_attribute(&self, _keyval: c_int) -> Option<Address> {
+        None
+    }
+}
+
+impl Bearer for Communicator {
+    type About = Comm;
+    const FIRST_KEY: c_int = 1 << 24;
+
+    fn keys() -> &'static Keys<Comm> {
+        static KEYS: Keys<Comm> = Keys::new();
+        &KEYS
+    }
+
+    fn set(&self, key: &Key<Communicator>, value: Address) -> onesided::Result<()> {
+        self.comm.set_attribute(key, value)
+    }
+
+    fn attribute(&self, key: &Key<Communicator>) -> Option<Address> {
+        self.comm.attribute(key).map(|value| *value)
+    }
+
+    fn delete(&self, key: &Key<Communicator>) -> onesided::Result<bool> {
+        self.comm.delete_attribute(key)
+    }
+
+    fn predefined_attribute(&self, keyval: c_int) -> Option<Address> {
+        static TAG_UB: c_int = c_int::MAX;
+        static NO_HOST: c_int = MPI_PROC_NULL;
+        static ANY_RANK: c_int = MPI_ANY_SOURCE;
+        static ONE_PROGRAM: c_int = 0;
+        static CLOCKS_DIFFER: c_int = 0;
+        match keyval {
+            MPI_TAG_UB => Some(Address::of(&TAG_UB)),
+            MPI_HOST => Some(Address::of(&NO_HOST)),
+            MPI_IO => Some(Address::of(&ANY_RANK)),
+            MPI_APPNUM => Some(Address::of(&ONE_PROGRAM)),
+            MPI_WTIME_IS_GLOBAL => Some(Address::of(&CLOCKS_DIFFER)),
+            MPI_LASTUSEDCODE => Some(crate::errors::last_used()),
+            MPI_UNIVERSE_SIZE => crate::job::ranks().map(|ranks| Address::of(ranks)),
+            _ => None,
+        }
+    }
+}
+
+impl Bearer for Window {
+    type About = WindowIdentity;
+    const FIRST_KEY: c_int = 2 << 24;
+
+    fn keys() -> &'static Keys<WindowIdentity> {
+        static KEYS: Keys<WindowIdentity> = Keys::new();
+        &KEYS
+    }
+
+    fn set(&self, key: &Key<Window>, value: Address) -> onesided::Result<()> {
+        self.win.set_attribute(key, value)
+    }
+
+    fn attribute(&self, key: &Key<Window>) -> Option<Address> {
+        self.win.attribute(key).map(|value| *value)
+    }
+
+    fn delete(&self, key: &Key<Window>) -> onesided::Result<bool> {
+        self.win.delete_attribute(key)
+    }
+
+    fn predefined_attribute(&self, keyval: c_int) -> Option<Address> {
+        match keyval {
+            MPI_WIN_BASE => Some(self.told.base),
+            MPI_WIN_SIZE => Some(Address::of(&self.told.size)),
+            MPI_WIN_DISP_UNIT => Some(Address::of(&self.told.disp_unit)),
+            MPI_WIN_CREATE_FLAVOR => Some(Address::of(&self.told.flavour)),
+            MPI_WIN_MODEL => Some(Address::of(&self.told.model)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Distributed graphs, of which each rank knows its own edges (MPI-4.1 §8.5.4).
+
+use super::groups::length;
+use super::topologies::{no_topology, with};
+use crate::abi::*;
+use crate::arguments::{ConstPtr, Ptr};
+use crate::comm::rank_of;
+use crate::failure::{Failure, Outcome};
+use crate::info::hints;
+use crate::topology::{Edges, Topology};
+use onesided::{Comm, Rank};
+use std::ffi::c_int;
+
+/// Ranks of a communicator.
+fn ranks(comm: &Comm, count: usize, list: ConstPtr<c_int>) -> Outcome<Vec<c_int>> {
+    let ranks = list.list(count)?;
+    for rank in &ranks {
+        if rank_of(*rank, comm.size())? == Rank::NULL {
+            return Err(Failure::new(MPI_ERR_RANK, "MPI_PROC_NULL is no neighbour"));
+        }
+    }
+    Ok(ranks)
+}
+
+/// So many weights; none for `MPI_UNWEIGHTED`.
+fn weights(count: usize, list: ConstPtr<c_int>) -> Outcome<Option<Vec<c_int>>> {
+    match list.address() {
+        MPI_UNWEIGHTED => Ok(None),
+        MPI_WEIGHTS_EMPTY if count == 0 => Ok(Some(Vec::new())),
+        MPI_WEIGHTS_EMPTY => {
+            let why = format!("MPI_WEIGHTS_EMPTY is given for {count} edges");
+            Err(Failure::new(MPI_ERR_ARG, why))
+        }
+        0 if count == 0 => Ok(None),
+        _ => Ok(Some(list.list(count)?)),
+    }
+}
+
+fn mixed() -> Failure {
+    Failure::new(MPI_ERR_ARG, "some edges have weights and some have none")
+}
+
+/// `MPI_Dist_graph_create_adjacent`
+pub fn dist_graph_create_adjacent(
+    comm_old: MPI_Comm,
+    indegree: c_int,
+    sources: ConstPtr<c_int>,
+    sourceweights: ConstPtr<c_int>,
+    outdegree: c_int,
+    destinations: ConstPtr<c_int>,
+    destweights: ConstPtr<c_int>,
+    info: MPI_Info,
+    _reorder: c_int,
+    comm_dist_graph: Ptr<MPI_Comm>,
+) -> Outcome {
+    let parent = comm_old.get()?;
+    let comm = parent.intra()?;
+    hints(info)?;
+    let (indegree, outdegree) = (length(indegree)?, length(outdegree)?);
+    let of_both = match (weights(indegree, sourceweights)?, weights(outdegree, destweights)?) {
+        (None, None) => None,
+        (Some(sources), Some(destinations)) => Some((sources, destinations)),
+        (Some(sources), None) if outdegree == 0 => Some((sources, Vec::new())),
+        (None, Some(destinations)) if indegree == 0 => Some((Vec::new(), destinations)),
+        _ => return Err(mixed()),
+    };
+    let edges = Edges {
+        sources: ranks(comm, indegree, sources)?,
+        destinations: ranks(comm, outdegree, destinations)?,
+        weights: of_both,
+    };
+    comm_dist_graph.set(with(parent, comm.split(Some(0), 0)?, Topology::Distributed(edges)))
+}
+
+/// What the edges that a rank gives begin with: whether they have weights. A rank that gives no edges
+/// and no weights does not say.
+const SILENT: c_int = 0;
+const UNWEIGHTED: c_int = 1;
+const WEIGHTED: c_int = 2;
+
+/// `MPI_Dist_graph_create`
+pub fn dist_graph_create(
+    comm_old: MPI_Comm,
+    n: c_int,
+    sources: ConstPtr<c_int>,
+    degrees: ConstPtr<c_int>,
+    destinations: ConstPtr<c_int>,
+    weights: ConstPtr<c_int>,
+    info: MPI_Info,
+    _reorder: c_int,
+    comm_dist_graph: Ptr<MPI_Comm>,
+) -> Outcome {
+    let parent = comm_old.get()?;
+    let comm = parent.intra()?;
+    hints(info)?;
+    let n = length(n)?;
+    let sources = ranks(comm, n, sources)?;
+    let degrees = degrees.list(n)?.into_iter().map(length).collect::<Outcome<Vec<_>>>()?;
+    let total = degrees.iter().sum();
+    let destinations = ranks(comm, total, destinations)?;
+    let weights = self::weights(total, weights)?;
+    let from =
+        sources.iter().zip(&degrees).flat_map(|(from, many)| std::iter::repeat_n(from, *many));
+    let mut given = vec![match (&weights, total) {
+        (Some(_), _) => WEIGHTED,
+        (None, 0) => SILENT,
+        (None, _) => UNWEIGHTED,
+    }];
+    for (k, (from, to)) in from.zip(&destinations).enumerate() {
+        given.extend([*from, *to, weights.as_ref().map_or(0, |weights| weights[k])]);
+    }
+    let edges = edges_of(comm.rank() as c_int, &comm.allgatherv(&given)?)?;
+    comm_dist_graph.set(with(parent, comm.split(Some(0), 0)?, Topology::Distributed(edges)))
+}
+
+/// The edges of a rank, of all that all ranks have given; the same error on all ranks.
+fn edges_of(own: c_int, given: &[Vec<c_int>]) -> Outcome<Edges> {
+    let says = |what| given.iter().any(|list| list.first() == Some(&what));
+    if says(WEIGHTED) && says(UNWEIGHTED) {
+        return Err(mixed());
+    }
+    let mut edges = Edges::default();
+    let (mut of_sources, mut of_destinations) = (Vec::new(), Vec::new());
+    for edge in given.iter().flat_map(|list| list[1..].chunks_exact(3)) {
+        if edge[1] == own {
+            edges.sources.push(edge[0]);
+            of_sources.push(edge[2]);
+        }
+        if edge[0] == own {
+            edges.destinations.push(edge[1]);
+            of_destinations.push(edge[2]);
+        }
+    }
+    edges.weights = says(WEIGHTED).then_some((of_sources, of_destinations));
+    Ok(edges)
+}
+
+fn edges_in(comm: MPI_Comm) -> Outcome<&'static Edges> {
+    match &comm.get()?.topology {
+        Some(Topology::Distributed(edges)) => Ok(edges),
+        _ => Err(no_topology("distributed graph topology")),
+    }
+}
+
+/// `MPI_Dist_graph_neighbors_count`
+pub fn dist_graph_neighbors_count(
+    comm: MPI_Comm,
+    indegree: Ptr<c_int>,
+    outdegree: Ptr<c_int>,
+    weighted: Ptr<c_int>,
+) -> Outcome {
+    let edges = edges_in(comm)?;
+    indegree.set(edges.sources.len() as c_int)?;
+    outdegree.set(edges.destinations.len() as c_int)?;
+    weighted.set(edges.weights.is_some().into())
+}
+
+/// `MPI_Dist_graph_neighbors`
+pub fn dist_graph_neighbors(
+    comm: MPI_Comm,
+    maxindegree: c_int,
+    sources: Ptr<c_int>,
+    sourceweights: Ptr<c_int>,
+    maxoutdegree: c_int,
+    destinations: Ptr<c_int>,
+    destweights: Ptr<c_int>,
+) -> Outcome {
+    let edges = edges_in(comm)?;
+    let (most_in, most_out) = (length(maxindegree)?, length(maxoutdegree)?);
+    sources.set_all(edges.sources.iter().copied().take(most_in))?;
+    destinations.set_all(edges.destinations.iter().copied().take(most_out))?;
+    let Some((of_sources, of_destinations)) = &edges.weights else { return Ok(()) };
+    let lists = [(sourceweights, of_sources, most_in), (destweights, of_destinations, most_out)];
+    for (place, list, most) in lists {
+        if ![MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY].contains(&place.address()) {
+            place.set_all(list.iter().copied().take(most))?;
+        }
+    }
+    Ok(())
+}

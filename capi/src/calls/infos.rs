@@ -1,0 +1,126 @@
+//! Info objects (MPI-4.1 chapter 10).
+
+use crate::abi::*;
+use crate::arguments::{Address, Ptr, Text, TextBuffer};
+use crate::failure::{Failure, Outcome};
+use crate::handle::Handle;
+use crate::info::{self, InfoObject};
+use onesided::{ErrorClass, Info};
+use std::ffi::c_int;
+
+/// Refuses what can be no key.
+fn checked(key: Text) -> Outcome<String> {
+    let key = key.read()?;
+    match Info::new().delete(&key) {
+        Err(error) if error.class() == ErrorClass::InfoKey => Err(error.into()),
+        _ => Ok(key),
+    }
+}
+
+/// An info object that the program may change.
+fn changeable(info: MPI_Info) -> Outcome<&'static InfoObject> {
+    match info.is_predefined() && info != Handle::NULL {
+        true => Err(Failure::new(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed")),
+        false => info.get(),
+    }
+}
+
+/// `MPI_Info_create`
+pub fn info_create(info: Ptr<MPI_Info>) -> Outcome {
+    info.set(Handle::new(InfoObject::default()))
+}
+
+/// `MPI_Info_create_env`: what `MPI_INFO_ENV` says, whatever arguments the program passes on.
+pub fn info_create_env(_argc: c_int, _argv: Address, info: Ptr<MPI_Info>) -> Outcome {
+    info.set(Handle::new(InfoObject::new(info::environment())))
+}
+
+/// `MPI_Info_dup`
+pub fn info_dup(info: MPI_Info, newinfo: Ptr<MPI_Info>) -> Outcome {
+    let pairs = info.get()?.pairs().clone();
+    newinfo.set(Handle::new(InfoObject::new(pairs)))
+}
+
+/// `MPI_Info_free`
+pub fn info_free(info: Ptr<MPI_Info>) -> Outcome {
+    info.get()?.remove()?;
+    info.set(Handle::NULL)
+}
+
+/// `MPI_Info_set`
+pub fn info_set(info: MPI_Info, key: Text, value: Text) -> Outcome {
+    Ok(changeable(info)?.pairs().set(&key.read()?, &value.read()?)?)
+}
+
+/// `MPI_Info_delete`
+pub fn info_delete(info: MPI_Info, key: Text) -> Outcome {
+    Ok(changeable(info)?.pairs().delete(&key.read()?)?)
+}
+
+/// `MPI_Info_get`, deprecated: `valuelen` does not count the null character.
+pub fn info_get(
+    info: MPI_Info,
+    key: Text,
+    valuelen: c_int,
+    value: TextBuffer,
+    flag: Ptr<c_int>,
+) -> Outcome {
+    let (info, key) = (info.get()?, checked(key)?);
+    let Ok(room) = usize::try_from(valuelen) else {
+        return Err(Failure::new(MPI_ERR_ARG, format!("the length {valuelen} is negative")));
+    };
+    let found = info.pairs().get(&key).map(str::to_owned);
+    if let Some(text) = &found {
+        value.write(text, room + 1)?;
+    }
+    flag.set(found.is_some().into())
+}
+
+/// `MPI_Info_get_string`: `buflen` counts the null character.
+pub fn info_get_string(
+    info: MPI_Info,
+    key: Text,
+    buflen: Ptr<c_int>,
+    value: TextBuffer,
+    flag: Ptr<c_int>,
+) -> Outcome {
+    let (info, key) = (info.get()?, checked(key)?);
+    let room = usize::try_from(buflen.get()?).unwrap_or(0);
+    let found = info.pairs().get(&key).map(str::to_owned);
+    if let Some(text) = &found {
+        value.write(text, room)?;
+        buflen.set(text.len() as c_int + 1)?;
+    }
+    flag.set(found.is_some().into())
+}
+
+/// `MPI_Info_get_valuelen`, deprecated
+pub fn info_get_valuelen(
+    info: MPI_Info,
+    key: Text,
+    valuelen: Ptr<c_int>,
+    flag: Ptr<c_int>,
+) -> Outcome {
+    let (info, key) = (info.get()?, checked(key)?);
+    let found = info.pairs().get(&key).map(str::len);
+    if let Some(bytes) = found {
+        valuelen.set(bytes as c_int)?;
+    }
+    flag.set(found.is_some().into())
+}
+
+/// `MPI_Info_get_nkeys`
+pub fn info_get_nkeys(info: MPI_Info, nkeys: Ptr<c_int>) -> Outcome {
+    nkeys.set(info.get()?.pairs().nkeys() as c_int)
+}
+
+/// `MPI_Info_get_nthkey`
+pub fn info_get_nthkey(info: MPI_Info, n: c_int, key: TextBuffer) -> Outcome {
+    let pairs = info.get()?.pairs();
+    let found = usize::try_from(n).ok().and_then(|n| pairs.nthkey(n));
+    let Some(text) = found else {
+        let why = format!("there is no key {n}; the object has {}", pairs.nkeys());
+        return Err(Failure::new(MPI_ERR_ARG, why));
+    };
+    key.write(text, MPI_MAX_INFO_KEY as usize).map(drop)
+}

@@ -1,0 +1,195 @@
+//! Communicators: how they are made and freed (MPI-4.1 §7.4.2, §7.4.3).
+
+use crate::abi::*;
+use crate::arguments::Ptr;
+use crate::attribute;
+use crate::comm::{Communicator, Inter};
+use crate::failure::{Failure, Outcome};
+use crate::handle::Handle;
+use crate::info::{InfoObject, hints};
+use crate::raise::Owner;
+use crate::request::Request;
+use crate::session::SETS;
+use onesided::{Comm, Info};
+use std::ffi::c_int;
+
+/// A duplicate, with copies of the attributes.
+fn duplicate(handle: MPI_Comm, info: &Info) -> Outcome<MPI_Comm> {
+    let comm = handle.get()?;
+    let copy = attribute::about(handle, || comm.comm.dup_with_info(info))?;
+    let inter = match &comm.inter {
+        Some(Inter { both, remote, first }) => {
+            Some(Inter { both: both.dup()?, remote: remote.clone(), first: *first })
+        }
+        None => None,
+    };
+    let topology = comm.topology.clone();
+    Ok(Handle::new(Communicator {
+        topology,
+        inter,
+        ..Communicator::new(copy, comm.errhandler.share())
+    }))
+}
+
+/// `MPI_Comm_dup`
+pub fn comm_dup(comm: MPI_Comm, newcomm: Ptr<MPI_Comm>) -> Outcome {
+    newcomm.set(duplicate(comm, &Info::new())?)
+}
+
+/// `MPI_Comm_dup_with_info`
+pub fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Ptr<MPI_Comm>) -> Outcome {
+    comm.get()?;
+    newcomm.set(duplicate(comm, &hints(info)?)?)
+}
+
+/// `MPI_Comm_idup`: made at once.
+pub fn comm_idup(comm: MPI_Comm, newcomm: Ptr<MPI_Comm>, request: Ptr<MPI_Request>) -> Outcome {
+    comm_dup(comm, newcomm)?;
+    request.set(Handle::new(Request::complete(Owner::Comm(comm))))
+}
+
+/// `MPI_Comm_idup_with_info`: made at once.
+pub fn comm_idup_with_info(
+    comm: MPI_Comm,
+    info: MPI_Info,
+    newcomm: Ptr<MPI_Comm>,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    comm_dup_with_info(comm, info, newcomm)?;
+    request.set(Handle::new(Request::complete(Owner::Comm(comm))))
+}
+
+/// `MPI_Comm_create`
+pub fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: Ptr<MPI_Comm>) -> Outcome {
+    let (comm, group) = (comm.get()?, group.get()?);
+    let Some(inter) = &comm.inter else {
+        return newcomm.set(comm.child(comm.comm.create(group)?));
+    };
+    let own = crate::job::world()?.rank();
+    let place = group.rank_of_world(own).map(|rank| rank.0);
+    let both = inter.both.split(place.map(|_| 0), place.unwrap_or(0) as c_int)?;
+    newcomm.set(between(comm, inter, comm.comm.create(group)?, both))
+}
+
+/// The intercommunicator of a new local communicator and of one with both groups; null if a side of
+/// it would be empty (MPI-4.1 §7.4.2).
+fn between(
+    parent: &Communicator,
+    inter: &Inter,
+    local: Option<Comm>,
+    both: Option<Comm>,
+) -> MPI_Comm {
+    let (Some(local), Some(both)) = (local, both) else { return Handle::NULL };
+    let remote = both.group().difference(&local.group());
+    if remote.is_empty() {
+        return Handle::NULL;
+    }
+    let inter = Inter { both, remote, first: inter.first };
+    let handler = parent.errhandler.share();
+    Handle::new(Communicator { inter: Some(inter), ..Communicator::new(local, handler) })
+}
+
+/// `MPI_Comm_create_group`
+pub fn comm_create_group(
+    comm: MPI_Comm,
+    group: MPI_Group,
+    tag: c_int,
+    newcomm: Ptr<MPI_Comm>,
+) -> Outcome {
+    let (comm, group) = (comm.get()?, group.get()?);
+    let Ok(tag) = u32::try_from(tag) else {
+        return Err(Failure::new(MPI_ERR_TAG, format!("the tag {tag} is negative")));
+    };
+    let own = crate::job::world()?.rank();
+    // A rank that is not in the group may call it with the others, and has no part in it.
+    match group.rank_of_world(own) {
+        None => newcomm.set(Handle::NULL),
+        Some(_) => newcomm.set(comm.child(Some(comm.intra()?.create_group(group, tag)?))),
+    }
+}
+
+/// Splits by colours.
+fn split(comm: &Communicator, colour: Option<u32>, key: c_int) -> Outcome<MPI_Comm> {
+    let local = comm.comm.split(colour, key)?;
+    let Some(inter) = &comm.inter else { return Ok(comm.child(local)) };
+    Ok(between(comm, inter, local, inter.both.split(colour, key)?))
+}
+
+/// `MPI_Comm_split`
+pub fn comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: Ptr<MPI_Comm>) -> Outcome {
+    let comm = comm.get()?;
+    let colour = match u32::try_from(color) {
+        Ok(colour) => Some(colour),
+        Err(_) if color == MPI_UNDEFINED => None,
+        Err(_) => {
+            let why = format!("the colour {color} is negative, and not MPI_UNDEFINED");
+            return Err(Failure::new(MPI_ERR_ARG, why));
+        }
+    };
+    newcomm.set(split(comm, colour, key)?)
+}
+
+/// `MPI_Comm_split_type`
+pub fn comm_split_type(
+    comm: MPI_Comm,
+    split_type: c_int,
+    key: c_int,
+    info: MPI_Info,
+    newcomm: Ptr<MPI_Comm>,
+) -> Outcome {
+    let comm = comm.get()?;
+    let wishes = hints(info)?;
+    let guided = [MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED];
+    let colour = match split_type {
+        MPI_UNDEFINED => None,
+        MPI_COMM_TYPE_SHARED => Some(0),
+        // What all ranks are on is the machine, and a smaller part of it would have to be smaller.
+        MPI_COMM_TYPE_HW_UNGUIDED => None,
+        _ if guided.contains(&split_type) => resource(&wishes, split_type)?,
+        _ => {
+            let why = format!("{split_type} is no type to split by");
+            return Err(Failure::new(MPI_ERR_ARG, why));
+        }
+    };
+    newcomm.set(split(comm, colour, key)?)
+}
+
+/// The colour of this rank by the resource that hints name (MPI-4.1 §7.4.2); none for one that is not
+/// known.
+fn resource(wishes: &Info, split_type: c_int) -> Outcome<Option<u32>> {
+    let by_set = split_type == MPI_COMM_TYPE_RESOURCE_GUIDED;
+    Ok(match (wishes.get("mpi_hw_resource_type"), wishes.get("mpi_pset_name")) {
+        (Some("mpi_shared_memory"), None) => Some(0),
+        (None, Some(set)) if by_set && set == SETS[0] => Some(0),
+        (None, Some(set)) if by_set && set == SETS[1] => Some(crate::job::world()?.rank()),
+        _ => None,
+    })
+}
+
+/// `MPI_Comm_free`
+pub fn comm_free(comm: Ptr<MPI_Comm>) -> Outcome {
+    let handle = comm.get()?;
+    let object = handle.get()?;
+    if handle.is_predefined() {
+        let why = "MPI_COMM_WORLD and MPI_COMM_SELF are not freed";
+        return Err(Failure::new(MPI_ERR_COMM, why));
+    }
+    attribute::about(handle, || object.comm.clone().free())?;
+    if let Some(inter) = handle.remove()?.inter {
+        inter.both.free()?;
+    }
+    comm.set(Handle::NULL)
+}
+
+/// `MPI_Comm_disconnect`: nothing is pending when a communication's call has returned.
+pub fn comm_disconnect(comm: Ptr<MPI_Comm>) -> Outcome {
+    comm_free(comm)
+}
+
+/// `MPI_Get_hw_resource_info`: the resources that `MPI_COMM_TYPE_HW_GUIDED` knows, and whether
+/// this process stays within one of the kind.
+pub fn get_hw_resource_info(hw_info: Ptr<MPI_Info>) -> Outcome {
+    let mut info = Info::new();
+    info.set("mpi_shared_memory", "true")?;
+    hw_info.set(Handle::new(InfoObject::new(info)))
+}

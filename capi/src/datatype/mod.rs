@@ -1,0 +1,176 @@
+//! Datatypes, as C has them (MPI-4.1 chapter 5).
+//!
+//! A datatype is [`onesided::DerivedDatatype`] for the library, which knows where the elements lie. What
+//! it does not know is kept here: by which of the standard's names an element goes ([`basic`]), in which
+//! order such elements come ([`sequence`]), and how the program has made the datatype ([`made`]).
+
+mod basic;
+mod external;
+mod made;
+mod sequence;
+
+pub use basic::Kind;
+pub use external::{from_external, to_external};
+pub use made::{Made, NumberKind};
+pub use sequence::Sequence;
+
+use crate::abi::*;
+use crate::failure::{Failure, Outcome};
+use crate::handle::{Handle, Object, Table};
+use basic::{BASICS, Basic};
+use onesided::engine::Attributes;
+use onesided::{CommittedDatatype, DerivedDatatype};
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What an `MPI_Datatype` stands for.
+pub struct Datatype {
+    shape: Arc<Shape>,
+    committed: OnceLock<CommittedDatatype>,
+    /// Whether the program cannot free it.
+    lasts: bool,
+    name: Mutex<Option<String>>,
+    pub attributes: Attributes<()>,
+}
+
+/// What a datatype is, as its duplicates are too.
+#[derive(Debug)]
+pub struct Shape {
+    pub derived: DerivedDatatype,
+    pub sequence: Sequence,
+    pub made: Made,
+}
+
+impl Datatype {
+    pub fn new(derived: DerivedDatatype, sequence: Sequence, made: Made) -> Datatype {
+        Datatype::of(Arc::new(Shape { derived, sequence, made }))
+    }
+
+    fn of(shape: Arc<Shape>) -> Datatype {
+        let (committed, name, attributes) = Default::default();
+        Datatype { shape, committed, lasts: false, name, attributes }
+    }
+
+    /// One that is there from the beginning, and stays.
+    fn lasting(basic: &'static Basic, made: Made) -> Datatype {
+        let (derived, sequence) = (basic.derived(), Sequence::of(basic));
+        let datatype = Datatype { lasts: true, ..Datatype::new(derived, sequence, made) };
+        datatype.commit();
+        datatype
+    }
+
+    /// A duplicate, committed if this is, without name, with those attributes (`MPI_Type_dup`).
+    pub fn duplicate(&self, made: Made, attributes: Attributes<()>) -> Outcome<Datatype> {
+        let shape = &self.shape;
+        let new = Datatype::new(shape.derived.dup()?, shape.sequence.clone(), made);
+        let new = Datatype { attributes, ..new };
+        if self.committed.get().is_some() {
+            new.commit();
+        }
+        Ok(new)
+    }
+
+    /// The same under a handle of its own, as committed as this.
+    pub fn shared(&self) -> Datatype {
+        let shared = Datatype::of(self.shape.clone());
+        if self.committed.get().is_some() {
+            shared.commit();
+        }
+        shared
+    }
+
+    pub fn commit(&self) {
+        self.committed.get_or_init(|| self.shape.derived.commit());
+    }
+
+    /// What communication takes.
+    #[inline]
+    pub fn committed(&self) -> Outcome<&CommittedDatatype> {
+        self.committed
+            .get()
+            .ok_or_else(|| Failure::new(MPI_ERR_TYPE, "the datatype has not been committed"))
+    }
+
+    pub fn derived(&self) -> &DerivedDatatype {
+        &self.shape.derived
+    }
+
+    pub fn sequence(&self) -> &Sequence {
+        &self.shape.sequence
+    }
+
+    pub fn made(&self) -> &Made {
+        &self.shape.made
+    }
+
+    pub fn lasts(&self) -> bool {
+        self.lasts
+    }
+
+    /// The name of a predefined datatype, or that which the program has given.
+    pub fn name(&self) -> String {
+        let given = self.name.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&*given, self.shape.made.combiner) {
+            (Some(name), _) => name.clone(),
+            (None, MPI_COMBINER_NAMED) => self.derived().name().unwrap_or_default().into(),
+            (None, _) => String::new(),
+        }
+    }
+
+    pub fn set_name(&self, name: String) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
+    }
+}
+
+/// The datatype of an argument of a communication.
+#[inline]
+pub fn usable(datatype: MPI_Datatype) -> Outcome<&'static CommittedDatatype> {
+    datatype.get()?.committed()
+}
+
+/// By their numbers in the ABI, from `MPI_DATATYPE_NULL` on.
+fn predefined() -> &'static [Option<Datatype>; 256] {
+    static ALL: OnceLock<[Option<Datatype>; 256]> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut all = [const { None }; 256];
+        for basic in BASICS {
+            let named = Made::new(MPI_COMBINER_NAMED);
+            all[basic.value - MPI_DATATYPE_NULL] = Some(Datatype::lasting(basic, named));
+        }
+        all
+    })
+}
+
+/// The datatype that `MPI_Type_create_f90_integer` and its kin give for their arguments: the same
+/// whenever these are the same, as large as a predefined one, and never freed (MPI-4.1 §19.1.5).
+pub fn parameterised(combiner: c_int, arguments: &[c_int], like: usize) -> Outcome<MPI_Datatype> {
+    type Known = BTreeMap<(c_int, Vec<c_int>), MPI_Datatype>;
+    static KNOWN: Mutex<Known> = Mutex::new(Known::new());
+    let Some(basic) = BASICS.iter().find(|basic| basic.value == like) else {
+        return Err(Failure::new(MPI_ERR_INTERN, format!("{like:#x} is no predefined datatype")));
+    };
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = || {
+        let made = Made::new(combiner).integers(arguments);
+        Handle::new(Datatype::lasting(basic, made))
+    };
+    Ok(*known.entry((combiner, arguments.into())).or_insert_with(new))
+}
+
+impl Object for Datatype {
+    const NAME: &'static str = "MPI_Datatype";
+    const NULL: usize = MPI_DATATYPE_NULL;
+    const CLASS: c_int = MPI_ERR_TYPE;
+    const KIND: usize = 4;
+
+    fn table() -> &'static Table<Datatype> {
+        static TABLE: Table<Datatype> = Table::new();
+        &TABLE
+    }
+
+    #[inline]
+    fn predefined(value: usize) -> Option<&'static Datatype> {
+        predefined().get(value.checked_sub(MPI_DATATYPE_NULL)?)?.as_ref()
+    }
+}

@@ -1,0 +1,119 @@
+//! Reduction operations, as C has them (MPI-4.1 §6.9).
+
+mod callback;
+mod reduce;
+
+pub use callback::UserFunction;
+pub use reduce::Reduction;
+
+use crate::abi::*;
+use crate::datatype::{Datatype, Kind};
+use crate::failure::{Failure, Outcome};
+use crate::handle::{Object, Table};
+use onesided::Op;
+use std::ffi::c_int;
+
+/// What an `MPI_Op` stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Predefined(Op),
+    /// A function of the program (`MPI_Op_create`).
+    User {
+        function: UserFunction,
+        commutative: bool,
+    },
+}
+
+impl Operation {
+    /// The operation of an accumulate to elements of that datatype, which has to be predefined
+    /// (MPI-4.1 §12.3.4).
+    #[inline]
+    pub fn of_accumulate(&self, datatype: MPI_Datatype) -> Outcome<Op> {
+        match self {
+            Operation::Predefined(op) => {
+                check(*op, datatype.get()?)?;
+                Ok(*op)
+            }
+            Operation::User { .. } => {
+                let why = "accumulates take predefined operations only";
+                Err(Failure::new(MPI_ERR_OP, why))
+            }
+        }
+    }
+
+    /// Whether the order of the operands does not matter.
+    pub fn is_commutative(&self) -> bool {
+        match self {
+            Operation::Predefined(op) => op.is_reduction(),
+            Operation::User { commutative, .. } => *commutative,
+        }
+    }
+}
+
+/// Refuses a datatype for which the standard does not define the operation. `MPI_CHAR` goes as an
+/// integer, as programs expect.
+#[inline]
+fn check(op: Op, datatype: &Datatype) -> Outcome {
+    let integers = Kind::Integer | Kind::Byte;
+    let kinds = match op {
+        Op::Sum | Op::Prod => Kind::Integer | Kind::Floating | Kind::Complex,
+        Op::Max | Op::Min => Kind::Integer | Kind::Floating,
+        Op::Land | Op::Lor | Op::Lxor => Kind::Integer | Kind::Logical,
+        Op::Band | Op::Bor | Op::Bxor => integers,
+        Op::Maxloc | Op::Minloc => Kind::Pair | Kind::FortranPair,
+        _ => return Ok(()),
+    };
+    match datatype.sequence().is_of(kinds) {
+        true => Ok(()),
+        false => Err(undefined(op, datatype)),
+    }
+}
+
+#[cold]
+fn undefined(op: Op, datatype: &Datatype) -> Failure {
+    let (op, datatype) = (op.name(), datatype.derived());
+    Failure::new(MPI_ERR_OP, format!("{op} is not defined for {datatype:?}"))
+}
+
+/// By their numbers in the ABI, from `MPI_OP_NULL` on.
+static PREDEFINED: [Option<Operation>; 30] = {
+    let mut all = [None; 30];
+    let pairs = [
+        (MPI_SUM, Op::Sum),
+        (MPI_MIN, Op::Min),
+        (MPI_MAX, Op::Max),
+        (MPI_PROD, Op::Prod),
+        (MPI_BAND, Op::Band),
+        (MPI_BOR, Op::Bor),
+        (MPI_BXOR, Op::Bxor),
+        (MPI_LAND, Op::Land),
+        (MPI_LOR, Op::Lor),
+        (MPI_LXOR, Op::Lxor),
+        (MPI_MINLOC, Op::Minloc),
+        (MPI_MAXLOC, Op::Maxloc),
+        (MPI_REPLACE, Op::Replace),
+        (MPI_NO_OP, Op::NoOp),
+    ];
+    let mut k = 0;
+    while k < pairs.len() {
+        all[pairs[k].0 - MPI_OP_NULL] = Some(Operation::Predefined(pairs[k].1));
+        k += 1;
+    }
+    all
+};
+
+impl Object for Operation {
+    const NAME: &'static str = "MPI_Op";
+    const NULL: usize = MPI_OP_NULL;
+    const CLASS: c_int = MPI_ERR_OP;
+    const KIND: usize = 7;
+
+    fn table() -> &'static Table<Operation> {
+        static TABLE: Table<Operation> = Table::new();
+        &TABLE
+    }
+
+    fn predefined(value: usize) -> Option<&'static Operation> {
+        PREDEFINED.get(value.checked_sub(MPI_OP_NULL)?)?.as_ref()
+    }
+}

@@ -1,0 +1,77 @@
+//! Sessions (MPI-4.1 §11.3), and the kinds of handles that have no objects here: files and messages.
+
+use crate::abi::*;
+use crate::failure::{Failure, Outcome};
+use crate::handle::{Object, Table};
+use crate::handler::{Handler, HandlerOf};
+use onesided::Group;
+use std::ffi::c_int;
+
+/// What an `MPI_Session` stands for.
+pub struct Session {
+    pub errhandler: HandlerOf,
+}
+
+impl Session {
+    pub fn handler(&self) -> Handler {
+        self.errhandler.get()
+    }
+}
+
+/// The sets of processes that every session has.
+pub const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// The processes of a set.
+pub fn processes(set: &str) -> Outcome<Group> {
+    let world = crate::job::world()?;
+    match SETS.iter().position(|known| *known == set) {
+        Some(0) => Ok(world.group()),
+        Some(_) => Ok(world.group().incl(&[world.rank()])?),
+        None => {
+            let why = format!("there is no set of processes {set:?}");
+            Err(Failure::new(MPI_ERR_ARG, why))
+        }
+    }
+}
+
+impl Object for Session {
+    const NAME: &'static str = "MPI_Session";
+    const NULL: usize = MPI_SESSION_NULL;
+    const CLASS: c_int = MPI_ERR_SESSION;
+    const KIND: usize = 9;
+
+    fn table() -> &'static Table<Session> {
+        static TABLE: Table<Session> = Table::new();
+        &TABLE
+    }
+}
+
+/// What an `MPI_File` would stand for.
+pub enum File {}
+
+impl Object for File {
+    const NAME: &'static str = "MPI_File";
+    const NULL: usize = MPI_FILE_NULL;
+    const CLASS: c_int = MPI_ERR_FILE;
+    const KIND: usize = 10;
+
+    fn table() -> &'static Table<File> {
+        static TABLE: Table<File> = Table::new();
+        &TABLE
+    }
+}
+
+/// What an `MPI_Message` would stand for.
+pub enum Message {}
+
+impl Object for Message {
+    const NAME: &'static str = "MPI_Message";
+    const NULL: usize = MPI_MESSAGE_NULL;
+    const CLASS: c_int = MPI_ERR_REQUEST;
+    const KIND: usize = 11;
+
+    fn table() -> &'static Table<Message> {
+        static TABLE: Table<Message> = Table::new();
+        &TABLE
+    }
+}

@@ -1,0 +1,219 @@
+//! C's `long double` and what is made of it, for which Rust has no type: by the instructions that C uses.
+#![allow(unsafe_code, reason = "instructions on ten bytes that Rust has no type for")]
+
+use super::Op;
+use super::functions::{self, Floating, Operation};
+use bytemuck::{Pod, Zeroable};
+use std::cmp::Ordering;
+use std::ops::{Add, Mul};
+
+/// `MPI_LONG_DOUBLE`: on x86-64 ten bytes of a number, and six of padding.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub struct LongDouble([u8; 16]);
+
+/// `MPI_C_LONG_DOUBLE_COMPLEX`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct LongDoubleComplex {
+    re: LongDouble,
+    im: LongDouble,
+}
+
+/// What replaces the first operand of an instruction on the two that were loaded last.
+#[cfg(target_arch = "x86_64")]
+macro_rules! calculate {
+    ($instruction:literal, $a:expr, $b:expr) => {{
+        let (mut a, b): (LongDouble, LongDouble) = ($a, $b);
+        // SAFETY: reads ten bytes of each operand and writes those of the first. It leaves the stack of
+        // the processor's floating-point unit empty, as it was, and all its registers are named.
+        unsafe {
+            std::arch::asm!(
+                "fld tbyte ptr [{a}]",
+                "fld tbyte ptr [{b}]",
+                $instruction,
+                "fstp tbyte ptr [{a}]",
+                a = in(reg) &raw mut a,
+                b = in(reg) &raw const b,
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                options(nostack),
+            );
+        }
+        a
+    }};
+}
+
+/// Elsewhere there is no such operation, and [`floating`] and [`complex`] have none that calls it.
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! calculate {
+    ($instruction:literal, $a:expr, $b:expr) => {{
+        let _operands: (LongDouble, LongDouble) = ($a, $b);
+        unreachable!(concat!("not this processor's: ", $instruction))
+    }};
+}
+
+impl Add for LongDouble {
+    type Output = LongDouble;
+    fn add(self, other: LongDouble) -> LongDouble {
+        calculate!("faddp st(1), st", self, other)
+    }
+}
+
+impl Mul for LongDouble {
+    type Output = LongDouble;
+    fn mul(self, other: LongDouble) -> LongDouble {
+        calculate!("fmulp st(1), st", self, other)
+    }
+}
+
+impl LongDouble {
+    /// The same number with the other sign.
+    fn negated(mut self) -> LongDouble {
+        self.0[9] ^= 0x80;
+        self
+    }
+
+    fn is_nan(self) -> bool {
+        self.partial_cmp(&self).is_none()
+    }
+}
+
+impl PartialEq for LongDouble {
+    fn eq(&self, other: &LongDouble) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+impl PartialOrd for LongDouble {
+    #[cfg(target_arch = "x86_64")]
+    fn partial_cmp(&self, other: &LongDouble) -> Option<Ordering> {
+        let (less, equal, unordered): (u8, u8, u8);
+        // SAFETY: reads ten bytes of each operand; leaves the floating-point stack empty, as it was.
+        unsafe {
+            std::arch::asm!(
+                "fld tbyte ptr [{b}]",
+                "fld tbyte ptr [{a}]",
+                "fucomip st, st(1)",
+                "fstp st(0)",
+                "setb {less}",
+                "sete {equal}",
+                "setp {unordered}",
+                a = in(reg) std::ptr::from_ref(self),
+                b = in(reg) std::ptr::from_ref(other),
+                less = out(reg_byte) less,
+                equal = out(reg_byte) equal,
+                unordered = out(reg_byte) unordered,
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                options(nostack, readonly),
+            );
+        }
+        match (unordered, equal, less) {
+            (1, ..) => None,
+            (_, 1, _) => Some(Ordering::Equal),
+            (_, _, 1) => Some(Ordering::Less),
+            _ => Some(Ordering::Greater),
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn partial_cmp(&self, _: &LongDouble) -> Option<Ordering> {
+        unreachable!("nothing compares where the processor has no such numbers")
+    }
+}
+
+impl Floating for LongDouble {
+    fn larger(self, other: LongDouble) -> LongDouble {
+        if self.is_nan() || self < other { other } else { self }
+    }
+    fn smaller(self, other: LongDouble) -> LongDouble {
+        if self.is_nan() || other < self { other } else { self }
+    }
+}
+
+impl Add for LongDoubleComplex {
+    type Output = LongDoubleComplex;
+    fn add(self, other: LongDoubleComplex) -> LongDoubleComplex {
+        LongDoubleComplex { re: self.re + other.re, im: self.im + other.im }
+    }
+}
+
+impl Mul for LongDoubleComplex {
+    type Output = LongDoubleComplex;
+    fn mul(self, other: LongDoubleComplex) -> LongDoubleComplex {
+        LongDoubleComplex {
+            re: self.re * other.re + (self.im * other.im).negated(),
+            im: self.re * other.im + self.im * other.re,
+        }
+    }
+}
+
+/// Whether the processor has such numbers. Where it has not, they are moved and replaced only.
+const NATIVE: bool = cfg!(target_arch = "x86_64");
+
+#[inline]
+pub(crate) fn floating(op: Op) -> Option<&'static Operation<LongDouble>> {
+    if NATIVE { functions::floating(op) } else { functions::any(op) }
+}
+
+#[inline]
+pub(crate) fn complex(op: Op) -> Option<&'static Operation<LongDoubleComplex>> {
+    if NATIVE { functions::complex(op) } else { functions::any(op) }
+}
+
+#[inline]
+pub(crate) fn located<T: crate::datatype::Located>(op: Op) -> Option<&'static Operation<T>> {
+    if NATIVE { functions::located(op) } else { functions::any(op) }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::datatype::Element;
+
+    /// The same number; not of zero, infinity, NaN or what is denormal.
+    fn number(value: f64) -> LongDouble {
+        let bits = value.to_bits();
+        let exponent = (bits >> 52 & 0x7FF) as u16 + (16383 - 1023) | (bits >> 63 << 15) as u16;
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&(1 << 63 | bits << 11).to_le_bytes());
+        bytes[8..10].copy_from_slice(&exponent.to_le_bytes());
+        LongDouble(bytes)
+    }
+
+    const NAN: LongDouble = LongDouble([0, 0, 0, 0, 0, 0, 0, 0xC0, 0xFF, 0x7F, 0, 0, 0, 0, 0, 0]);
+
+    #[test]
+    fn numbers_are_added_multiplied_and_compared() {
+        let f = |op, a, b| LongDouble::function(op).unwrap()(number(a), number(b));
+        for (a, b) in [(1.5, 2.25), (-3.0, 2.0), (1e300, -1e-300), (7.0, 7.5)] {
+            assert_eq!(f(Op::Max, a, b), number(a.max(b)));
+            assert_eq!(f(Op::Min, a, b), number(a.min(b)));
+        }
+        assert_eq!(f(Op::Sum, 1.5, -4.0), number(-2.5));
+        assert_eq!(f(Op::Prod, 1.5, -4.0), number(-6.0));
+        let large = f(Op::Prod, 1e300, 1e300);
+        assert!(large > number(f64::MAX), "the exponent is that of long double");
+        // 2^60 + 1 has more digits than a double.
+        let (big, one) = (number((1u64 << 60) as f64), number(1.0));
+        assert!(big + one > big && big + one + number(-1.0) == big);
+    }
+
+    #[test]
+    fn a_number_is_preferred_to_a_nan() {
+        for op in [Op::Max, Op::Min] {
+            let f = LongDouble::function(op).unwrap();
+            assert_eq!((f(NAN, number(2.0)), f(number(2.0), NAN)), (number(2.0), number(2.0)));
+        }
+        assert_ne!(NAN, NAN);
+    }
+
+    #[test]
+    fn complex_numbers_are_multiplied() {
+        let c = |re, im| LongDoubleComplex { re: number(re), im: number(im) };
+        let f = |op| LongDoubleComplex::function(op).unwrap()(c(1.0, 2.0), c(3.0, -4.0));
+        assert_eq!((f(Op::Sum), f(Op::Prod)), (c(4.0, -2.0), c(11.0, 2.0)));
+        assert!(LongDoubleComplex::function(Op::Max).is_none());
+    }
+}
