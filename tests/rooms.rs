@@ -36,6 +36,7 @@ const RULES: &[Rule] = &[
             "src/ops/scatter.rs",
             "src/ops/slices.rs",
             "src/ops/blocks.rs",
+            "src/ops/packed.rs",
             "src/window/local.rs",
             "src/window/torn.rs",
             "src/window/watch.rs",
@@ -110,6 +111,7 @@ const LAYERS: &[&[&str]] = &[
     &["memory"],
     &["window"],
     &["ops"],
+    &["message"],
     &["epoch"],
     &["tools"],
 ];

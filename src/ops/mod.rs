@@ -14,6 +14,7 @@
 //!    side is a slice, [`slices`] is the short way.
 //! 7. [`untyped`] is the same for callers who know the datatype only at run time, [`shaped`] for
 //!    slices with a shape.
+//! 8. [`packed`] has the buffers of messages, which move as packed bytes.
 
 mod accumulate;
 mod blocks;
@@ -21,6 +22,7 @@ mod bulk;
 mod combine;
 mod layout;
 mod notify;
+mod packed;
 mod request;
 mod scatter;
 mod shaped;
@@ -32,5 +34,6 @@ mod untyped;
 mod update;
 
 pub use layout::Layout;
+pub(crate) use packed::{Incoming, Outgoing};
 pub use request::Request;
 pub use untyped::{Origin, OriginMut};
