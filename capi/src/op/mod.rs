@@ -7,7 +7,6 @@ pub use callback::UserFunction;
 pub use reduce::Reduction;
 
 use crate::abi::*;
-use crate::arguments::Number;
 use crate::datatype::{Datatype, Kind};
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Object, Table};
@@ -26,13 +25,14 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The operation of an accumulate to so many instances of that datatype, which has to be
-    /// predefined (MPI-4.1 §12.3.4). Of none, every operation is defined.
+    /// The operation of an accumulate to elements of that datatype, which has to be predefined
+    /// (MPI-4.1 §12.3.4).
     #[inline]
-    pub fn of_accumulate<C: Number>(&self, datatype: MPI_Datatype, count: C) -> Outcome<Op> {
+    pub fn of_accumulate(&self, datatype: MPI_Datatype, count: usize) -> Outcome<Op> {
         match self {
             Operation::Predefined(op) => {
-                if count.wide() != 0 {
+                // Without elements nothing is combined.
+                if count != 0 {
                     check(*op, datatype.get()?)?;
                 }
                 Ok(*op)

@@ -1,0 +1,238 @@
+//! C programs, compiled by `rmacc` and run under `rmarun` with 1, 2, 3 and 5 ranks; where
+//! `ONESIDED_MPICH` names a prefix of MPICH, the very same files run under its `mpiexec` with its
+//! library.
+//!
+//! Each file of `tests/c` is a program and a test here.
+
+mod support;
+#[path = "../abi/table.rs"]
+#[allow(dead_code, reason = "the tests need less of it than the library")]
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use support::{folder, good, has, installed, mpich, text};
+
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c");
+const RANKS: [u32; 4] = [1, 2, 3, 5];
+
+/// After so many seconds a program hangs; `timeout` then ends it with all its ranks.
+const LIMIT: &str = "120";
+
+macro_rules! programs {
+    ($($name:ident)*) => {
+        /// The programs, of which each is a test.
+        const PROGRAMS: &[&str] = &[$(stringify!($name)),*];
+        $(
+            #[test]
+            fn $name() {
+                runs(stringify!($name));
+            }
+        )*
+    };
+}
+
+programs! {
+    book_halo book_list book_mutex book_shared every_symbol hello init_thread interpose large_counts
+    rules_accumulate rules_active rules_assertions rules_communication rules_creation rules_errors
+    rules_flavours rules_passive rules_requests rules_semantics rules_threads
+}
+
+/// What is not run under MPICH 5.0.2, which lacks two functions.
+const HERE_ONLY: [&str; 1] = ["every_symbol"];
+
+/// Programs that call functions which the library does not have yet; they run under MPICH already.
+const AWAITS: [&str; 11] = [
+    "large_counts",
+    "rules_accumulate",
+    "rules_active",
+    "rules_assertions",
+    "rules_communication",
+    "rules_creation",
+    "rules_errors",
+    "rules_flavours",
+    "rules_passive",
+    "rules_requests",
+    "rules_semantics",
+];
+
+/// Compiles a program and runs it everywhere.
+fn runs(name: &str) {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled(name);
+    for ranks in RANKS {
+        let output = under_rmarun(ranks, &program);
+        match AWAITS.contains(&name) {
+            true => awaits(name, &output),
+            false => passed(name, ranks, &output),
+        }
+    }
+    if HERE_ONLY.contains(&name) {
+        return;
+    }
+    if let Some(mpich) = mpich() {
+        for ranks in RANKS {
+            passed(&format!("{name} under MPICH"), ranks, &under_mpich(&mpich, ranks, &program));
+        }
+    }
+}
+
+fn under_rmarun(ranks: u32, program: &Path) -> Output {
+    let mut command = Command::new("timeout");
+    command.args([LIMIT, installed("rmarun").get_program().to_str().expect("UTF-8")]);
+    command.args(["--require-join", "-n", &ranks.to_string()]).arg(program).output().unwrap()
+}
+
+/// The program ends because a function is not there; once all are, it is no exception any more.
+#[track_caller]
+fn awaits(name: &str, output: &Output) {
+    let said = text(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("this library has no such function"),
+        "{name} awaits no function any more: take it out of AWAITS\n{said}"
+    );
+}
+
+fn under_mpich(mpich: &Path, ranks: u32, program: &Path) -> Output {
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(mpich.join("bin/mpiexec")).args(["-n", &ranks.to_string()]);
+    // The library that the program was linked with is that of another folder.
+    command.env("LD_LIBRARY_PATH", mpich.join("lib")).arg(program).output().unwrap()
+}
+
+#[track_caller]
+fn passed(name: &str, ranks: u32, output: &Output) {
+    let said = text(&output.stdout);
+    let count = said.lines().find_map(|line| line.strip_suffix(" checks passed"));
+    let count: u64 = count.and_then(|count| count.parse().ok()).unwrap_or_default();
+    assert!(
+        output.status.success() && count > 0,
+        "{name}, {ranks} ranks: {}\n{said}{}",
+        output.status,
+        text(&output.stderr)
+    );
+}
+
+fn compiled(name: &str) -> PathBuf {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or_default().replace(':', "-");
+    let folder = folder(&format!("program-{test}-{last}"));
+    fs::write(folder.join("names.h"), symbols()).unwrap();
+    let program = folder.join(last);
+    let mut rmacc = installed("rmacc");
+    rmacc.args([
+        "-std=gnu11",
+        "-O1",
+        "-g",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-cast-function-type",
+    ]);
+    rmacc.args(["-pthread", "-Wl,-z,now", "-I"]).arg(&folder).arg("-I").arg(SOURCES);
+    rmacc.arg(Path::new(SOURCES).join(name).with_extension("c")).arg("-o").arg(&program);
+    // Exports what a program puts before the library.
+    good(&rmacc.args(["-rdynamic", "-ldl", "-lm"]).output().unwrap());
+    program
+}
+
+/// All functions, for a program that looks for each of them.
+fn symbols() -> String {
+    let names = table::functions().into_iter().map(|function| function.name);
+    names.map(|name| format!("SYMBOL(MPI_{name})\nSYMBOL(PMPI_{name})\n")).collect()
+}
+
+#[test]
+fn a_program_runs_alone_without_a_launcher() {
+    if has("cc") {
+        passed("hello", 1, &Command::new(compiled("hello")).output().unwrap());
+    }
+}
+
+/// By default an error is fatal: it says which call of which rank was wrong, with what, and why.
+#[test]
+fn errors_are_fatal_and_named() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled("ends/fatal");
+    for ranks in RANKS {
+        let output = under_rmarun(ranks, &program);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{said}");
+        for word in ["MPI_Put(", "target_disp=1000", "MPI_ERR_RMA_RANGE"] {
+            assert!(said.contains(word), "no '{word}' in: {said}");
+        }
+    }
+}
+
+#[test]
+fn abort_ends_all_with_its_code() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled("ends/abort");
+    for ranks in RANKS {
+        let output = under_rmarun(ranks, &program);
+        assert_eq!(output.status.code(), Some(42), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn every_source_is_a_test() {
+    let mut sources: Vec<String> = fs::read_dir(SOURCES)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    sources.sort();
+    assert_eq!(sources, PROGRAMS);
+}
+
+/// What no C program here shows of docs/conformance.md, and why: by the beginnings of the rules' numbers.
+const SHOWN_ELSEWHERE: [(&str, &str); 5] = [
+    ("11.3-3", "binds the program, and C has no borrows that show a breach"),
+    ("11.6-RMA_SHARED", "takes a kernel that keeps memory from other processes"),
+    ("notified-", "has no calls in the standard"),
+    ("threads-5", "cannot be provoked without the hooks of test builds"),
+    ("memory-", "cannot be seen without the hooks of test builds"),
+];
+
+/// Every rule of the Rust interface's conformance page is checked through C too.
+#[test]
+fn every_rule_has_a_check() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/conformance.md");
+    let page = fs::read_to_string(page).unwrap();
+    let rules: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.contains("| none: "))
+        .filter_map(|line| line[2..].split(" | ").next())
+        .filter(|number| *number != "rule" && !number.starts_with("---"))
+        .collect();
+    assert!(rules.len() > 200, "{}", rules.len());
+    let mut checked = std::collections::BTreeSet::new();
+    for program in PROGRAMS {
+        let source = Path::new(SOURCES).join(program).with_extension("c");
+        for text in fs::read_to_string(source).unwrap().split("RULE(\"").skip(1) {
+            let numbers = text.split('"').next().unwrap_or_default().split("; ");
+            checked.extend(numbers.map(str::to_owned));
+        }
+    }
+    let elsewhere =
+        |number: &str| SHOWN_ELSEWHERE.iter().any(|(begin, _)| number.starts_with(begin));
+    let missing: Vec<_> =
+        rules.iter().filter(|rule| !checked.contains(**rule) && !elsewhere(rule)).collect();
+    assert!(missing.is_empty(), "no C program checks {missing:?}");
+    // The end of each program has no number.
+    let unknown: Vec<_> = checked
+        .iter()
+        .filter(|number| *number != "end" && !page.contains(&format!("| {number} | ")))
+        .collect();
+    assert!(unknown.is_empty(), "there are no rules {unknown:?}");
+}
