@@ -115,11 +115,7 @@ pub fn comm_iflush_buffer(comm: MPI_Comm, request: Ptr<MPI_Request>) -> Outcome 
 }
 
 /// `MPI_Session_attach_buffer`
-pub fn session_attach_buffer<C: Number>(
-    session: MPI_Session,
-    buffer: Address,
-    size: C,
-) -> Outcome {
+pub fn session_attach_buffer<C: Number>(session: MPI_Session, buffer: Address, size: C) -> Outcome {
     session.get()?;
     attach(session.value(), buffer, size)
 }

@@ -179,7 +179,8 @@ pub fn sendrecv<C: Number>(
     comm: MPI_Comm,
     status: Ptr<MPI_Status>,
 ) -> Outcome {
-    let (to, from) = (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let (to, from) =
+        (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
     let out = Buffer::new(sendbuf, sendcount, sendtype)?;
     let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
     let send = to.send(SendMode::Standard, out)?;
@@ -200,7 +201,8 @@ pub fn sendrecv_replace<C: Number>(
     comm: MPI_Comm,
     status: Ptr<MPI_Status>,
 ) -> Outcome {
-    let (to, from) = (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let (to, from) =
+        (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
     let buffer = Buffer::new(buf, count, datatype)?;
     // A buffered send has read its buffer when it returns.
     let send = to.send(SendMode::Buffered, buffer)?;
@@ -224,7 +226,8 @@ pub fn isendrecv<C: Number>(
     comm: MPI_Comm,
     request: Ptr<MPI_Request>,
 ) -> Outcome {
-    let (to, from) = (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let (to, from) =
+        (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
     let out = Buffer::new(sendbuf, sendcount, sendtype)?;
     let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
     begun(comm, Work::Both(to.send(SendMode::Standard, out)?, receive), request)
@@ -242,7 +245,8 @@ pub fn isendrecv_replace<C: Number>(
     comm: MPI_Comm,
     request: Ptr<MPI_Request>,
 ) -> Outcome {
-    let (to, from) = (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let (to, from) =
+        (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
     let buffer = Buffer::new(buf, count, datatype)?;
     // As in `sendrecv_replace`.
     let send = to.send(SendMode::Buffered, buffer)?;
@@ -280,7 +284,8 @@ fn matched(
     status: Ptr<MPI_Status>,
 ) -> Outcome<bool> {
     let Peer { comm, rank, tag, .. } = peer;
-    let Some((found, envelope)) = comm.messages().match_message(Channel::Program, rank, tag, blocking)?
+    let Some((found, envelope)) =
+        comm.messages().match_message(Channel::Program, rank, tag, blocking)?
     else {
         return Ok(false);
     };

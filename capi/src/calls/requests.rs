@@ -88,11 +88,7 @@ fn finish_all(count: usize, requests: Ptr<MPI_Request>, statuses: Ptr<MPI_Status
 }
 
 /// `MPI_Waitall`
-pub fn waitall(
-    count: c_int,
-    requests: Ptr<MPI_Request>,
-    statuses: Ptr<MPI_Status>,
-) -> Outcome {
+pub fn waitall(count: c_int, requests: Ptr<MPI_Request>, statuses: Ptr<MPI_Status>) -> Outcome {
     if count == 0 {
         return Ok(());
     }

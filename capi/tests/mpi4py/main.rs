@@ -29,21 +29,43 @@ const FILES: &[(&str, &[&str])] = &[
     ("one-sided", &["rma", "rma_nb", "win"]),
     ("datatypes", &["datatype", "pack", "address", "mpimem", "util_dtlib"]),
     ("groups, communicators", &["group", "comm", "comm_inter", "comm_topo", "session"]),
-    ("info, attributes, handles", &["info", "attributes", "handle", "mpiabi", "environ", "objmodel"]),
+    (
+        "info, attributes, handles",
+        &["info", "attributes", "handle", "mpiabi", "environ", "objmodel"],
+    ),
     ("errors", &["errhandler", "errorcode", "exceptions", "status"]),
     ("operations", &["op"]),
     (
         "point-to-point",
         &[
-            "p2p_buf", "p2p_buf_matched", "p2p_buf_part", "p2p_obj", "p2p_obj_matched", "msgspec",
-            "msgzero", "buffer", "request", "grequest", "threads",
+            "p2p_buf",
+            "p2p_buf_matched",
+            "p2p_buf_part",
+            "p2p_obj",
+            "p2p_obj_matched",
+            "msgspec",
+            "msgzero",
+            "buffer",
+            "request",
+            "grequest",
+            "threads",
         ],
     ),
     (
         "collectives",
         &[
-            "cco_buf", "cco_vec", "cco_obj", "cco_nb_buf", "cco_nb_vec", "cco_pr_buf", "cco_pr_vec",
-            "cco_ngh_buf", "cco_ngh_obj", "cco_pr_ngh_buf", "cco_buf_inter", "cco_obj_inter",
+            "cco_buf",
+            "cco_vec",
+            "cco_obj",
+            "cco_nb_buf",
+            "cco_nb_vec",
+            "cco_pr_buf",
+            "cco_pr_vec",
+            "cco_ngh_buf",
+            "cco_ngh_obj",
+            "cco_pr_ngh_buf",
+            "cco_buf_inter",
+            "cco_obj_inter",
             "cco_vec_inter",
         ],
     ),
@@ -91,7 +113,9 @@ fn run(python: &Python, file: &str, ranks: u32) -> Outcome {
     command.arg("-n").arg(ranks.to_string()).arg("--require-join");
     // A hang is a failure of that file, not of the table.
     command.args(["timeout", "--signal=ABRT", "180"]).arg(&python.python);
-    command.args(["runtests.py", "--verbose", "--no-builddir", "--include"]).arg(format!("test_{file}$"));
+    command
+        .args(["runtests.py", "--verbose", "--no-builddir", "--include"])
+        .arg(format!("test_{file}$"));
     let output = command.current_dir(&python.tests).output().expect("rmarun starts");
     Outcome::read(&output)
 }

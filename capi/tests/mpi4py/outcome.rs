@@ -16,7 +16,9 @@ impl Outcome {
     pub fn read(output: &Output) -> Outcome {
         let text = support::text(&output.stdout) + &support::text(&output.stderr);
         let mut failed: BTreeSet<String> = text.lines().filter_map(failure).collect();
-        let run = text.lines().find_map(|line| line.strip_prefix("Ran ")?.split(' ').next()?.parse().ok());
+        let run = text
+            .lines()
+            .find_map(|line| line.strip_prefix("Ran ")?.split(' ').next()?.parse().ok());
         if !output.status.success() && failed.is_empty() {
             failed.insert(ending(&text));
         }
