@@ -38,6 +38,7 @@ const RULES: &[Rule] = &[
             "src/ops/scatter.rs",
             "src/ops/slices.rs",
             "src/ops/blocks.rs",
+            "src/ops/packed.rs",
             "src/window/local.rs",
             "src/window/torn.rs",
             "src/window/watch.rs",
@@ -121,6 +122,7 @@ const LAYERS: &[&[&str]] = &[
     &["memory"],
     &["window"],
     &["ops"],
+    &["message"],
     &["epoch"],
     &["tools"],
 ];
