@@ -34,9 +34,10 @@ macro_rules! programs {
 }
 
 programs! {
-    book_halo book_list book_mutex book_shared every_symbol hello init_thread interpose large_counts
-    rules_accumulate rules_active rules_assertions rules_communication rules_creation rules_errors
-    rules_flavours rules_passive rules_requests rules_semantics rules_threads
+    book_halo book_list book_mutex book_shared datatypes every_symbol hello init_thread interpose
+    large_counts ops packing rules_accumulate rules_active rules_assertions rules_communication
+    rules_creation rules_errors rules_flavours rules_passive rules_requests rules_semantics
+    rules_threads
 }
 
 /// What is not run under MPICH 5.0.2, which lacks two functions.
