@@ -199,6 +199,20 @@ pub enum Call {
     Counter,
     /// `MPI_Reduce_local`.
     ReduceLocal,
+    /// `MPI_Send` and its modes.
+    Send,
+    /// `MPI_Recv`.
+    Receive,
+    /// `MPI_Sendrecv`.
+    SendReceive,
+    /// `MPI_Probe` and `MPI_Iprobe`.
+    Probe,
+    /// `MPI_Mprobe` and `MPI_Improbe`.
+    MatchProbe,
+    /// Waiting for messages, sent or received.
+    MessageWait,
+    /// Asking whether a message has been sent or received.
+    MessageTest,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -299,6 +313,13 @@ const NAMES: &[(Call, &str)] = &[
     (Call::QueuePop, "queue pop"),
     (Call::Counter, "counter"),
     (Call::ReduceLocal, "reduce_local"),
+    (Call::Send, "send"),
+    (Call::Receive, "recv"),
+    (Call::SendReceive, "sendrecv"),
+    (Call::Probe, "probe"),
+    (Call::MatchProbe, "mprobe"),
+    (Call::MessageWait, "message wait"),
+    (Call::MessageTest, "message test"),
 ];
 
 impl Call {

@@ -5,21 +5,17 @@
 
 mod class;
 mod place;
-
-use std::fmt;
+mod shown;
 
 pub use class::ErrorClass;
 pub use place::Place;
-
-/// What every call returns.
-pub type Result<T> = std::result::Result<T, Error>;
+pub use shown::Result;
 
 /// An error of a call. Lengths and displacements are as the caller gave them.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The target buffer leaves the target's window (MPI-2.2 §11.3.1: "the target buffer must
-    /// fit in the target window").
+    /// The target buffer leaves the target's window (MPI-2.2 §11.3.1).
     #[error(
         "{at}: {bytes} bytes at displacement {displacement} (unit {disp_unit} bytes) leave the \
          window of rank {target}, which has {size} bytes"
@@ -248,8 +244,7 @@ pub enum Error {
         /// What is wrong with which rank.
         problem: String,
     },
-    /// A communicator that the call cannot use: it is freed, may not be freed, or another thread
-    /// of this rank is in a collective on it (`MPI_ERR_COMM`).
+    /// A communicator that the call cannot use, now or at all (`MPI_ERR_COMM`).
     #[error("{at}: {problem}")]
     Communicator {
         /// Where.
@@ -303,6 +298,40 @@ pub enum Error {
         /// The key.
         key: String,
     },
+    /// The other side of a message is no rank of the communicator (`MPI_ERR_RANK`).
+    #[error("{at}: there is no rank {peer}; the communicator has {ranks} ranks")]
+    Peer {
+        /// Where.
+        at: Place,
+        /// The rank asked for.
+        peer: u32,
+        /// Ranks of the communicator.
+        ranks: u32,
+    },
+    /// A tag that cannot be (`MPI_ERR_TAG`).
+    #[error("{at}: tag {tag} is negative")]
+    Tag {
+        /// Where.
+        at: Place,
+        /// The tag.
+        tag: i32,
+    },
+    /// A message longer than its buffer (`MPI_ERR_TRUNCATE`): it is gone, and nothing was written.
+    #[error(
+        "{at}: the message from rank {from} with tag {tag} has {sent} bytes, the buffer {room}"
+    )]
+    Truncated {
+        /// Where.
+        at: Place,
+        /// Who has sent it, as a rank of the communicator.
+        from: u32,
+        /// Its tag.
+        tag: i32,
+        /// Bytes of the message.
+        sent: u64,
+        /// Bytes of the buffer.
+        room: u64,
+    },
     /// Not enough memory; the same error on every rank of the collective.
     #[error("{at}: {requested} bytes are needed, {available} are available ({limit})")]
     NoMemory {
@@ -317,7 +346,7 @@ pub enum Error {
     },
     /// A rank of the job has failed, so the call would wait for ever. In a job that goes on
     /// ([`Comm::shrink`](crate::Comm::shrink)) it is a rank of the communicator or window.
-    #[error("{at}: rank {failed} of the job has failed{}", holding(.lock_of))]
+    #[error("{at}: rank {failed} of the job has failed{}", shown::holding(.lock_of))]
     RankFailed {
         /// Where.
         at: Place,
@@ -368,22 +397,4 @@ pub enum Error {
         /// The system's answer.
         source: std::io::Error,
     },
-}
-
-/// The sentence, not the structure: `fn main() -> onesided::Result<()>` prints errors by `Debug`.
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self} ({:?})", self.class())
-    }
-}
-
-fn holding(lock_of: &Option<u32>) -> String {
-    lock_of.map_or_else(String::new, |rank| format!("; it held the exclusive lock of rank {rank}"))
-}
-
-impl Error {
-    /// A refusal of the operating system.
-    pub(crate) fn system(what: &'static str, source: impl Into<std::io::Error>) -> Error {
-        Error::System { what, source: source.into() }
-    }
 }

@@ -18,8 +18,8 @@ use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
 pub use observe::{
-    AwaitedKind, AwaitedRead, Observed, RankStatus, Sleep, Standing, View, is_of_another_version,
-    monotonic,
+    Awaited, AwaitedKind, AwaitedRead, Observed, RankStatus, Sleep, Standing, View,
+    is_of_another_version, monotonic,
 };
 
 /// Rank of the process in the job.

@@ -67,6 +67,7 @@ mod info;
 #[doc(hidden)]
 pub mod launch;
 mod memory;
+mod message;
 mod op;
 mod ops;
 mod prim;
@@ -108,6 +109,7 @@ pub use window::{
 /// out, because the engine could end an epoch that a guard believes to be open.
 pub mod engine {
     pub use crate::attribute::Attributes;
+    pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status};
     pub use crate::ops::{Layout, Origin, OriginMut};
     pub use crate::window::Win;
 }

@@ -5,14 +5,16 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
 use crate::prim::{
-    Account, Awaited, AwaitedKind, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, step,
+    Account, Awaited, AwaitedKind, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, Word32,
+    step,
 };
 use crate::shm::{
-    AllocError, NoticeBoard, Placed, RankSlot, Scope, Segment, Stripes, WriteRecords, is_forked,
-    notice_forks,
+    AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, Stripes, WriteRecords,
+    is_forked, notice_forks,
 };
+use std::any::Any;
 use std::panic::Location;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Whether this process has joined its job. A lock and not a cell: a second thread may try too.
 static JOINED: Mutex<bool> = Mutex::new(false);
@@ -122,6 +124,10 @@ pub(crate) struct Context {
     patience: Patience,
     pub(crate) stripes: Stripes,
     slot: Placed<RankSlot>,
+    /// Communicators of this rank alone that have been made.
+    alone: Word32,
+    /// What a layer above keeps for this process.
+    kept: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Context {
@@ -140,7 +146,34 @@ impl Context {
             notice,
             segment,
             slot,
+            alone: Word32::default(),
+            kept: OnceLock::new(),
         })
+    }
+
+    /// Counts a communicator of this rank alone.
+    pub(crate) fn count_alone(&self) -> u64 {
+        self.alone.fetch_add(1).into()
+    }
+
+    /// What a layer above keeps for this process, the first time made by `make`. One type only.
+    pub(crate) fn keep<T: Any + Send + Sync>(
+        &self,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<&T> {
+        let kept = match self.kept.get() {
+            Some(kept) => kept,
+            None => {
+                let made = Box::new(make()?);
+                self.kept.get_or_init(|| made)
+            }
+        };
+        Ok(kept.downcast_ref().expect("one layer keeps one type"))
+    }
+
+    /// The process that has joined as that rank of the job, as it numbers itself.
+    pub(crate) fn process(&self, rank: u32) -> Result<Process> {
+        Ok(Process::numbered(self.segment.slot(rank)?.pid.load() as i32))
     }
 
     /// How this process waits for nobody in particular.

@@ -25,7 +25,7 @@ pub type MPI_Op = Handle<crate::op::Operation>;
 pub type MPI_Errhandler = Handle<crate::handler::Handler>;
 pub type MPI_Session = Handle<crate::session::Session>;
 pub type MPI_File = Handle<crate::session::File>;
-pub type MPI_Message = Handle<crate::session::Message>;
+pub type MPI_Message = Handle<crate::message::MessageObject>;
 pub type MPI_Request = Handle<crate::request::Request>;
 
 /// `MPI_Status`: three members for the program, the others for the library.

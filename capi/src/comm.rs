@@ -5,6 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::handle::{Handle, Object, Table};
 use crate::handler::{Handler, HandlerOf, Held};
 use crate::topology::Topology;
+use onesided::engine::Status;
 use onesided::{Comm, Group, Rank};
 use std::ffi::c_int;
 
@@ -48,6 +49,38 @@ impl Communicator {
     /// The rank that an argument names, or `Rank::NULL` for `MPI_PROC_NULL`.
     pub fn rank(&self, rank: c_int) -> Outcome<Rank> {
         rank_of(rank, self.comm.size())
+    }
+
+    /// What messages go through.
+    #[inline]
+    pub fn messages(&self) -> &Comm {
+        self.inter.as_ref().map_or(&self.comm, |inter| &inter.both)
+    }
+
+    /// The rank in [`Communicator::messages`] of the one that an argument names as a peer, which of an
+    /// intercommunicator is one of the other group (MPI-4.1 §7.6).
+    #[inline]
+    pub fn peer(&self, rank: c_int) -> Outcome<Rank> {
+        match &self.inter {
+            None => self.rank(rank),
+            Some(inter) => match rank_of(rank, inter.remote.size())? {
+                Rank::NULL => Ok(Rank::NULL),
+                Rank(rank) => Ok(inter.remote.translate(&[rank], &inter.both.group())?[0]),
+            },
+        }
+    }
+
+    /// A status of [`Communicator::messages`], with the source as the program names it.
+    #[inline]
+    pub fn told(&self, status: Status) -> Status {
+        match (&self.inter, status.source) {
+            (Some(inter), Rank(rank)) if status.source != Rank::NULL => {
+                let translated = inter.both.group().translate(&[rank], &inter.remote);
+                let source = translated.map_or(Rank::NULL, |ranks| ranks[0]);
+                Status { source, ..status }
+            }
+            _ => status,
+        }
     }
 
     /// The communicator, for calls that an intercommunicator cannot be given to.

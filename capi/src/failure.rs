@@ -61,6 +61,8 @@ fn code(class: ErrorClass) -> c_int {
         ErrorClass::ProcFailed => MPI_ERR_PROC_ABORTED,
         ErrorClass::Comm => MPI_ERR_COMM,
         ErrorClass::Buffer => MPI_ERR_BUFFER,
+        ErrorClass::Tag => MPI_ERR_TAG,
+        ErrorClass::Truncate => MPI_ERR_TRUNCATE,
         ErrorClass::Keyval => MPI_ERR_KEYVAL,
         ErrorClass::InfoKey => MPI_ERR_INFO_KEY,
         ErrorClass::InfoValue => MPI_ERR_INFO_VALUE,

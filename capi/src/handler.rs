@@ -88,16 +88,20 @@ impl Held {
                 let why = format!("the error handler is for {of:?}, not for {kind:?}");
                 Err(Failure::new(MPI_ERR_ERRHANDLER, why))
             }
-            _ => Ok(Held(handle).share()),
+            _ => Ok(Held::further(handle)),
         }
+    }
+
+    fn further(handle: MPI_Errhandler) -> Held {
+        if let Some(count) = uses().get_mut(&handle.value()) {
+            *count += 1;
+        }
+        Held(handle)
     }
 
     /// A further use.
     pub fn share(&self) -> Held {
-        if let Some(count) = uses().get_mut(&self.0.value()) {
-            *count += 1;
-        }
-        Held(self.0)
+        Held::further(self.0)
     }
 
     pub fn handler(&self) -> Handler {

@@ -14,8 +14,8 @@ use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
-/// This process in its job. It joins with `MPI_Init` or its first session, and leaves with
-/// `MPI_Finalize` or its last session, whatever comes last.
+/// This process in its job. It joins with `MPI_Init` or its first session. It leaves with
+/// `MPI_Finalize` or, if that comes later, its last session; where there was no `MPI_Init`, at its end.
 struct Job {
     universe: Option<Universe>,
     world: World,
@@ -53,14 +53,11 @@ impl Job {
         Ok(())
     }
 
-    /// Leaves the job unless something is still to be finalised; what the program has not freed goes
-    /// with it.
+    /// Leaves the job; what the program has not freed goes with it.
     fn leave(&mut self) {
-        if self.sessions == 0 && !matches!(self.world, World::Running { .. }) {
-            drop(crate::window::Window::table().clear());
-            drop(Communicator::table().clear());
-            self.universe = None;
-        }
+        drop(crate::window::Window::table().clear());
+        drop(Communicator::table().clear());
+        self.universe = None;
     }
 
     fn universe(&self) -> Outcome<&Universe> {
@@ -88,7 +85,9 @@ pub fn end() -> Outcome {
     let _ = attribute::about(myself, || comm.delete_attributes());
     let mut job = job();
     job.world = World::After;
-    job.leave();
+    if job.sessions == 0 {
+        job.leave();
+    }
     Ok(())
 }
 
@@ -104,7 +103,19 @@ pub fn open_session() -> Outcome {
 pub fn close_session() {
     let mut job = job();
     job.sessions = job.sessions.saturating_sub(1);
-    job.leave();
+    match job.world {
+        World::After if job.sessions == 0 => job.leave(),
+        World::Before => crate::exit::leave_at_end(),
+        _ => {}
+    }
+}
+
+/// The process ends: leaves the job if only sessions had joined it, and all of them are finalised.
+pub fn leave_after_sessions() {
+    let mut job = job();
+    if matches!(job.world, World::Before) && job.sessions == 0 {
+        job.leave();
+    }
 }
 
 /// The communicator of all ranks, whether by `MPI_Init` or by a session.
@@ -171,6 +182,12 @@ pub fn free(base: Address) -> Outcome {
             Err(Failure::new(MPI_ERR_BASE, why))
         }
     }
+}
+
+/// Waits until `done` says so, handling messages meanwhile.
+pub fn progress_until(done: impl FnMut() -> bool) -> Outcome {
+    let world = MPI_Comm::predefined(MPI_COMM_WORLD).get()?;
+    Ok(world.comm.progress_until(done)?)
 }
 
 /// Keeps an error that the program is told, for `MPI_Error_string`.

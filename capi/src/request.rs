@@ -1,26 +1,171 @@
-//! Requests, as C has them (MPI-4.1 §3.7).
+//! Requests, as C has them (MPI-4.1 §3.7 and §3.9).
 
 use crate::abi::*;
+use crate::failure::Outcome;
 use crate::handle::{Object, Table};
 use crate::raise::Owner;
+use crate::status;
+use onesided::engine::{MessageRequest, Status};
 use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How a persistent request begins.
+type Begin = Box<dyn Fn() -> Outcome<Work> + Send + Sync>;
 
 /// What an `MPI_Request` stands for.
 pub struct Request {
     /// On whose error handler an error of it is raised.
     pub owner: Owner,
+    /// Of a persistent request, how it begins again.
+    begin: Option<Begin>,
+    state: Mutex<State>,
+}
+
+/// How far a request is.
+enum State {
+    /// Persistent, and not begun.
+    Inactive,
+    Active(Work),
+    /// Complete, and not yet waited for.
+    Complete(Outcome<MPI_Status>),
+}
+
+/// What is under way.
+pub enum Work {
+    /// Nothing any more.
+    Done(MPI_Status),
+    /// A message is being sent.
+    Send(MessageRequest),
+    /// A message is being received.
+    Receive(MessageRequest),
+    /// One is being sent, and one is being received.
+    Both(MessageRequest, MessageRequest),
+}
+
+impl Work {
+    /// Whether it is complete; makes progress.
+    fn is_complete(&self) -> bool {
+        match self {
+            Work::Done(_) => true,
+            Work::Send(message) | Work::Receive(message) => message.is_complete(),
+            Work::Both(send, receive) => send.is_complete() && receive.is_complete(),
+        }
+    }
+
+    /// Waits for it, for no time if it is complete.
+    fn wait(&self, owner: Owner) -> Outcome<MPI_Status> {
+        match self {
+            Work::Done(status) => Ok(*status),
+            Work::Send(message) => Ok(status::of_send(&message.wait()?)),
+            Work::Receive(message) => Ok(status::of(&told(owner, message.wait()?))),
+            Work::Both(send, receive) => {
+                let received = receive.wait();
+                send.wait()?;
+                Ok(status::of(&told(owner, received?)))
+            }
+        }
+    }
+}
+
+/// The status of a receive on the communicator that it was made on.
+fn told(owner: Owner, status: Status) -> Status {
+    match owner {
+        Owner::Comm(comm) => comm.get().map_or(status, |comm| comm.told(status)),
+        _ => status,
+    }
 }
 
 impl Request {
+    pub fn new(owner: Owner, work: Work) -> Request {
+        Request { owner, begin: None, state: Mutex::new(State::Active(work)) }
+    }
+
+    /// A persistent request, not begun.
+    pub fn persistent(owner: Owner, begin: Begin) -> Request {
+        Request { owner, begin: Some(begin), state: Mutex::new(State::Inactive) }
+    }
+
     /// An operation that is complete when its call returns.
     pub fn complete(owner: Owner) -> Request {
-        Request { owner }
+        Request::new(owner, Work::Done(status::EMPTY))
     }
 
     /// An operation on a window, which is complete at the origin when its call returns.
     pub fn complete_operation(win: MPI_Win) -> Request {
-        Request { owner: Owner::Win(win) }
+        Request::complete(Owner::Win(win))
     }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_persistent(&self) -> bool {
+        self.begin.is_some()
+    }
+
+    /// Whether it stands for something that has begun and has not been waited for.
+    pub fn is_active(&self) -> bool {
+        !matches!(*self.state(), State::Inactive)
+    }
+
+    /// `MPI_Start`
+    pub fn start(&self) -> Outcome {
+        let mut state = self.state();
+        match (&self.begin, &*state) {
+            (Some(begin), State::Inactive) => {
+                *state = State::Active(begin()?);
+                Ok(())
+            }
+            (Some(_), _) => Err(wrong("the request has begun, and has not been waited for")),
+            (None, _) => Err(wrong("the request is not persistent")),
+        }
+    }
+
+    /// Whether it is complete, or inactive; makes progress.
+    pub fn is_complete(&self) -> bool {
+        match &*self.state() {
+            State::Inactive | State::Complete(_) => true,
+            State::Active(work) => work.is_complete(),
+        }
+    }
+
+    /// Waits for it. The status of an inactive request is empty.
+    pub fn wait(&self) -> Outcome<MPI_Status> {
+        let mut state = self.state();
+        match std::mem::replace(&mut *state, State::Inactive) {
+            State::Inactive => Ok(status::EMPTY),
+            State::Complete(outcome) => outcome,
+            State::Active(work) => work.wait(self.owner),
+        }
+        .map_err(|failure| failure.of(self.owner))
+    }
+
+    /// The status of a request that is complete, which stays so (`MPI_Request_get_status`).
+    pub fn status(&self) -> Outcome<MPI_Status> {
+        let outcome = self.wait();
+        if let Ok(status) = outcome {
+            *self.state() = State::Complete(Ok(status));
+        }
+        outcome
+    }
+
+    /// `MPI_Cancel`
+    pub fn cancel(&self) -> Outcome {
+        match &*self.state() {
+            State::Active(Work::Send(message) | Work::Receive(message)) => message.cancel(),
+            State::Active(Work::Both(send, receive)) => {
+                send.cancel();
+                receive.cancel();
+            }
+            State::Active(Work::Done(_)) | State::Complete(_) => {}
+            State::Inactive => return Err(wrong("the request is not active")),
+        }
+        Ok(())
+    }
+}
+
+fn wrong(why: &str) -> crate::failure::Failure {
+    crate::failure::Failure::new(MPI_ERR_REQUEST, why)
 }
 
 impl Object for Request {

@@ -60,18 +60,3 @@ impl Object for File {
         &TABLE
     }
 }
-
-/// What an `MPI_Message` would stand for.
-pub enum Message {}
-
-impl Object for Message {
-    const NAME: &'static str = "MPI_Message";
-    const NULL: usize = MPI_MESSAGE_NULL;
-    const CLASS: c_int = MPI_ERR_REQUEST;
-    const KIND: usize = 11;
-
-    fn table() -> &'static Table<Message> {
-        static TABLE: Table<Message> = Table::new();
-        &TABLE
-    }
-}

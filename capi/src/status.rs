@@ -1,7 +1,18 @@
 //! Statuses: what the library keeps in the members that the program does not see.
 
 use crate::abi::*;
+use crate::arguments::Ptr;
+use crate::failure::Outcome;
+use onesided::Rank;
+use onesided::engine::Status;
 use std::ffi::c_int;
+
+/// An *empty* status (MPI-4.1 §3.7.3).
+pub const EMPTY: MPI_Status =
+    MPI_Status { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, error: MPI_SUCCESS, internal: [0; 5] };
+
+/// The status of a receive from `MPI_PROC_NULL` (MPI-4.1 §3.10).
+pub const NO_PROC: MPI_Status = MPI_Status { source: MPI_PROC_NULL, ..EMPTY };
 
 impl MPI_Status {
     /// Bytes received, also of what is not whole elements.
@@ -24,4 +35,30 @@ impl MPI_Status {
         self.internal[2] = cancelled.into();
         self
     }
+}
+
+/// Of a receive or a probe.
+pub fn of(status: &Status) -> MPI_Status {
+    let (source, tag) = match status.source {
+        Rank::NULL if status.cancelled => (MPI_ANY_SOURCE, MPI_ANY_TAG),
+        Rank::NULL => (MPI_PROC_NULL, MPI_ANY_TAG),
+        Rank(rank) => (rank as c_int, status.tag),
+    };
+    let told = MPI_Status { source, tag, ..EMPTY };
+    told.with_bytes(status.bytes).with_cancelled(status.cancelled)
+}
+
+/// Of a send, whose status says only whether it was cancelled.
+pub fn of_send(status: &Status) -> MPI_Status {
+    EMPTY.with_cancelled(status.cancelled)
+}
+
+/// Tells the program the status of a receive or a probe, but for its error, which stays as it was.
+#[inline]
+pub fn tell(place: Ptr<MPI_Status>, status: &Status) -> Outcome {
+    if place.is_null() {
+        return Ok(());
+    }
+    let error = place.get()?.error;
+    place.set(MPI_Status { error, ..of(status) })
 }

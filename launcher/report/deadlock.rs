@@ -1,7 +1,7 @@
 //! What is said of ranks that wait: in a deadlock, and by `--status`.
 
 use onesided::Call;
-use onesided::launch::{AwaitedKind, AwaitedRead};
+use onesided::launch::{Awaited, AwaitedKind, AwaitedRead};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A rank that waits.
@@ -37,7 +37,9 @@ impl Deadlock {
         let awaited = &rank.awaited;
         match awaited.kind {
             AwaitedKind::Arrival => self.missing(awaited).unwrap_or_default(),
-            AwaitedKind::Post => awaited.peer.into_iter().collect(),
+            AwaitedKind::Post | AwaitedKind::Message | AwaitedKind::Receipt => {
+                awaited.peer.into_iter().collect()
+            }
             // Only their number is known, not who it was; so all or nobody.
             AwaitedKind::Complete if awaited.come == 0 => awaited.others.clone(),
             AwaitedKind::Lock | AwaitedKind::LockAll => awaited.holder.into_iter().collect(),
@@ -209,9 +211,22 @@ impl Waiting {
             AwaitedKind::Exclusion => {
                 "another rank that is changing what the library shares".to_owned()
             }
+            AwaitedKind::Message => {
+                let from = peer.map_or("any rank".to_owned(), |peer| format!("rank {peer}"));
+                format!("a message from {from}{}", tagged(*number))
+            }
+            AwaitedKind::Receipt => {
+                format!("{} to receive its message{}", rank(peer), tagged(*number))
+            }
+            AwaitedKind::Messages => "one of several messages".to_owned(),
             AwaitedKind::Unknown => "another rank".to_owned(),
         }
     }
+}
+
+/// Which messages: all, if any tag will do.
+fn tagged(tag: u64) -> String {
+    if tag == Awaited::ANY { String::new() } else { format!(" with tag {tag}") }
 }
 
 fn have(ranks: &[u32]) -> String {

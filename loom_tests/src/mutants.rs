@@ -64,6 +64,15 @@ pub const SITES: &[Site] = &[
     Site::StripeDrained,
     Site::StripePost,
     Site::StripePre,
+    Site::MessagePre,
+    Site::MessageRing,
+    Site::MessageLook,
+    Site::MessagePost,
+    Site::MessageList,
+    Site::MessageFind,
+    Site::MessageLeave,
+    Site::MessageWithdrawn,
+    Site::MessageTaken,
     Site::ParkWaiter,
     Site::ParkWaker,
 ];
@@ -123,6 +132,12 @@ pub const FAULTS: &[Fault] = &[
     Fault::StripeNotEntered,
     Fault::StripeNotDrained,
     Fault::StripeDeadAnnounced,
+    Fault::MessageEarly,
+    Fault::MessageUncleared,
+    Fault::MessageUnrung,
+    Fault::MessageBellLate,
+    Fault::MessageListCut,
+    Fault::MessageReusedEarly,
 ];
 
 /// The models that should notice when `site` is left out: the names begin with one of these.
@@ -159,6 +174,12 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         | Site::StripeRung
         | Site::StripeDrained
         | Site::StripePre => &["stripes/one against many, rank"],
+        Site::MessagePre | Site::MessagePost => &["channel/both ways x"],
+        Site::MessageRing | Site::MessageLook | Site::MessageList | Site::MessageFind => {
+            &["channel/both ways once x"]
+        }
+        Site::MessageLeave => &["channel/chunks in turn, rank"],
+        Site::MessageWithdrawn | Site::MessageTaken => &["channel/withdrawn"],
         Site::ParkWaiter | Site::ParkWaker => PARKED_FENCES,
     }
 }
@@ -240,6 +261,12 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         }
         Fault::StripeNotEntered => &["stripes/both ways x"],
         Fault::StripeDeadAnnounced => &["stripes/dies announced, rank"],
+        Fault::MessageEarly | Fault::MessageUnrung | Fault::MessageBellLate => {
+            &["channel/both ways x"]
+        }
+        Fault::MessageUncleared => &["channel/chunks in turn, answered x"],
+        Fault::MessageListCut => &["channel/two senders x"],
+        Fault::MessageReusedEarly => &["channel/chunks in turn, rank"],
     }
 }
 

@@ -31,6 +31,7 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../../src/prim/park.rs"),
         include_str!("../../src/prim/wait.rs"),
         include_str!("../../src/sync/barrier.rs"),
+        include_str!("../../src/sync/channel.rs"),
         include_str!("../../src/sync/counter.rs"),
         include_str!("../../src/sync/gather.rs"),
         include_str!("../../src/sync/lock.rs"),

@@ -77,6 +77,9 @@ struct Inner {
     rank: u32,
     /// `None` for a communicator of one rank.
     room: Option<Room>,
+    /// What its messages are told from others by: the same on all ranks, and of no other
+    /// communicator that the job has had.
+    identity: [u64; 2],
     /// Who locks it makes a collective.
     meeting: Mutex<Meeting>,
     /// The thread that holds it.
@@ -104,12 +107,18 @@ impl Inner {
     fn new(context: Arc<Context>, group: Group, room: Option<Room>) -> Inner {
         let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
         let scope = context.scope(group.world_ranks().iter().copied());
+        let identity = match &room {
+            Some(room) => [room.block, room.words.made.load()],
+            // Its messages are seen by this process alone. No block is there.
+            None => [u64::MAX - 1, context.count_alone()],
+        };
         Inner {
             context,
             group,
             scope,
             rank,
             room,
+            identity,
             meeting: Mutex::default(),
             thread_inside: Mutex::default(),
             windows: Word32::default(),
@@ -220,6 +229,11 @@ impl Comm {
         &self.inner.context
     }
 
+    /// What its messages are told from those of other communicators by; even numbers first.
+    pub(crate) fn identity(&self) -> [u64; 2] {
+        self.inner.identity
+    }
+
     /// How this rank waits for others of the communicator.
     #[inline]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
@@ -304,7 +318,7 @@ impl Comm {
     }
 
     /// Where the segment is mapped, and what lies where in it: name, first byte, end.
-    pub fn segment_regions(&self) -> (*mut u8, [(&'static str, u64, u64); 9]) {
+    pub fn segment_regions(&self) -> (*mut u8, [(&'static str, u64, u64); 10]) {
         let segment = &self.context().segment;
         let base = segment.mapping().at(0, 0).expect("the mapping has a beginning");
         (base, segment.layout().regions())

@@ -1,7 +1,7 @@
 //! Where the members of a communicator meet, and how long that memory lives.
 
 use crate::error::Result;
-use crate::prim::Site;
+use crate::prim::{Site, monotonic};
 use crate::shm::{
     AllocError, Placed, RegistryWords, RoomWords, Segment, Stage, room_bytes, room_stages,
 };
@@ -74,6 +74,7 @@ pub(super) fn allocate(context: &Context, members: u32) -> std::result::Result<u
     let segment = &context.segment;
     let block = segment.heap().allocate(room_bytes(members), &context.excluded())?;
     segment.mapping().clear(block, size_of::<RoomWords>() as u64)?;
+    segment.mapping().view::<RoomWords>(block)?.made.store(monotonic());
     Ok(block)
 }
 

@@ -54,6 +54,10 @@ pub enum ErrorClass {
     InfoValue,
     /// `MPI_ERR_INFO_NOKEY`
     InfoNokey,
+    /// `MPI_ERR_TAG`
+    Tag,
+    /// `MPI_ERR_TRUNCATE`
+    Truncate,
     /// `MPI_ERR_ARG`
     Arg,
     /// `MPI_ERR_OTHER`
@@ -67,7 +71,7 @@ impl Error {
             Error::Range { .. } | Error::LayoutRange { .. } | Error::NotAttached { .. } => {
                 ErrorClass::RmaRange
             }
-            Error::TargetRank { .. } => ErrorClass::Rank,
+            Error::TargetRank { .. } | Error::Peer { .. } => ErrorClass::Rank,
             Error::Root { .. } => ErrorClass::Root,
             Error::Epoch { .. } => ErrorClass::RmaSync,
             Error::Assertion { .. } => ErrorClass::Assert,
@@ -90,6 +94,8 @@ impl Error {
             Error::InfoKey { .. } => ErrorClass::InfoKey,
             Error::InfoValue { .. } => ErrorClass::InfoValue,
             Error::InfoNokey { .. } => ErrorClass::InfoNokey,
+            Error::Tag { .. } => ErrorClass::Tag,
+            Error::Truncated { .. } => ErrorClass::Truncate,
             Error::Argument { .. } | Error::Mismatch { .. } => ErrorClass::Arg,
             Error::Attribute { .. }
             | Error::NotInJob { .. }

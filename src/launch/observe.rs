@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::shm::{File, RankSlot, Segment, WindowHeader};
 use std::os::fd::RawFd;
 
-pub use crate::prim::{AwaitedKind, AwaitedRead, Sleep};
+pub use crate::prim::{Awaited, AwaitedKind, AwaitedRead, Sleep};
 
 /// Where a rank stands, as it has said itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

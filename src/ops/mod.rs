@@ -14,6 +14,7 @@
 //!    side is a slice, [`slices`] is the short way.
 //! 7. [`untyped`] and [`single`] are the same for callers who know the datatype only at run time,
 //!    [`shaped`] for slices with a shape. [`local`] combines two of their buffers without a window.
+//! 8. [`packed`] has the buffers of messages, which move as packed bytes.
 
 mod accumulate;
 mod blocks;
@@ -22,6 +23,7 @@ mod combine;
 mod layout;
 mod local;
 mod notify;
+mod packed;
 mod request;
 mod scatter;
 mod shaped;
@@ -34,5 +36,6 @@ mod untyped;
 mod update;
 
 pub use layout::Layout;
+pub(crate) use packed::{Incoming, Outgoing};
 pub use request::Request;
 pub use untyped::{Origin, OriginMut};

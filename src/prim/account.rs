@@ -37,10 +37,17 @@ pub enum AwaitedKind {
     /// The library's own exclusion around the allocator, the registry of communicators or what a rank
     /// has attached.
     Exclusion,
+    /// `peer`, or if there is none any of `others`, sends a message, with tag `number` unless that
+    /// is [`Awaited::ANY`].
+    Message,
+    /// `peer` receives a message, which has tag `number`.
+    Receipt,
+    /// One of several messages is sent or received.
+    Messages,
 }
 
 impl AwaitedKind {
-    const ALL: [AwaitedKind; 10] = [
+    const ALL: [AwaitedKind; 13] = [
         AwaitedKind::Unknown,
         AwaitedKind::Arrival,
         AwaitedKind::Post,
@@ -51,6 +58,9 @@ impl AwaitedKind {
         AwaitedKind::Notification,
         AwaitedKind::Value,
         AwaitedKind::Exclusion,
+        AwaitedKind::Message,
+        AwaitedKind::Receipt,
+        AwaitedKind::Messages,
     ];
 }
 
@@ -73,6 +83,11 @@ pub struct Awaited<'a> {
     pub number: u64,
     /// Where in the segment the ranks meet: the same for those that wait for one another.
     pub meeting: u64,
+}
+
+impl Awaited<'_> {
+    /// As `number`, any tag.
+    pub const ANY: u64 = u64::MAX;
 }
 
 /// What was read of an [`Awaited`].

@@ -207,6 +207,20 @@ pub(super) fn mem_sync(site: Site) {
         {
             compiler_fence(SeqCst)
         }
+        // Order stores among themselves, loads among themselves, or a store behind a load, which
+        // x86-64 does by itself (Intel SDM 3A, 9.2.2); a locked instruction follows MessageRing and
+        // MessageList.
+        Site::MessagePre
+        | Site::MessageRing
+        | Site::MessageLook
+        | Site::MessagePost
+        | Site::MessageList
+        | Site::MessageFind
+        | Site::MessageLeave
+            if cfg!(target_arch = "x86_64") =>
+        {
+            compiler_fence(SeqCst)
+        }
         _ => fence(SeqCst),
     }
 }

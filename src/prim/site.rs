@@ -94,6 +94,24 @@ pub enum Site {
     StripePost,
     /// Exclusion of a stripe, before the release.
     StripePre,
+    /// Messages, between a record and the state that lets it be found.
+    MessagePre,
+    /// Messages, between that state and the receiver's bell.
+    MessageRing,
+    /// Messages: between the bell and the look at the states of records.
+    MessageLook,
+    /// Messages: between the state of a record and the record.
+    MessagePost,
+    /// Messages: between the words of a queue and its number in the receiver's list.
+    MessageList,
+    /// Messages: between the number of a queue and its words.
+    MessageFind,
+    /// Messages: between the reading of a chunk and the word that gives it back.
+    MessageLeave,
+    /// Messages: between "I have taken an offer back" and what the program does with its memory.
+    MessageWithdrawn,
+    /// Messages: between the reading of what was offered and the look whether it was taken back.
+    MessageTaken,
     /// Parking: between "I am about to sleep" and the last look at the word.
     ParkWaiter,
     /// Parking: between the change of the word and "does anybody sleep?".
@@ -287,4 +305,16 @@ pub enum Fault {
     StripeNotDrained,
     /// Who updates many elements waits for a dead rank that was updating one.
     StripeDeadAnnounced,
+    /// A record of a message can be found before it is written.
+    MessageEarly,
+    /// The record behind one that is published is not cleared.
+    MessageUncleared,
+    /// A message is published and its receiver is not told.
+    MessageUnrung,
+    /// A receiver takes the bell to have been rung once more than it has seen.
+    MessageBellLate,
+    /// A sender puts its queue into the list without those that are in it.
+    MessageListCut,
+    /// A sender uses a chunk that the receiver still reads.
+    MessageReusedEarly,
 }

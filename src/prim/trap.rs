@@ -27,7 +27,9 @@ events! {
         CollectivePost AccumulatePost AccumulatePre HeapPost HeapPre NoticePre Alarm LookPost
         LookPre AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter
         WatchPost StripeAlone StripeAnnounce StripeLook StripeWithdraw StripeWithdrawn StripeBarrier
-        StripeRung StripeDrained StripePost StripePre ParkWaiter ParkWaker;
+        StripeRung StripeDrained StripePost StripePre MessagePre MessageRing MessageLook MessagePost
+        MessageList MessageFind MessageLeave MessageWithdrawn MessageTaken ParkWaiter
+        ParkWaker;
     ProcSync(ProcSync):
         FenceArrive FencePass Post Start Complete Wait LockGranted LockReleased CollectiveArrive
         CollectivePass;

@@ -5,6 +5,7 @@ use super::segment::Header;
 use super::slot::RankSlot;
 use super::stripes::StripeWords;
 use crate::prim::{CachePadded, ParkWord};
+use crate::sync::channel::MailWords;
 use crate::sync::stripes::RankLanes;
 
 /// Bytes that one rank can stage for a collective at a time; each rank of a communicator has two
@@ -18,7 +19,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// parts of a window seldom meet, and few stripes are entered for a large one.
 pub(crate) const STRIPE_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub(crate) struct Layout {
     /// What each rank announces of its updates.
     pub(crate) lanes: u64,
     pub(crate) stripes: u64,
+    /// Where each rank hears of messages.
+    pub(crate) mail: u64,
     pub(crate) stages: u64,
     pub(crate) heap: u64,
     /// Where the allocator's arena begins; it ends with the segment.
@@ -80,10 +83,11 @@ impl Layout {
         let signals = place(SIGNALS * of(size_of::<CachePadded<ParkWord>>()), GRANULE);
         let lanes = place(n * of(size_of::<RankLanes>()), GRANULE);
         let stripes = place(of(size_of::<StripeWords>()), GRANULE);
+        let mail = place(n * of(size_of::<MailWords>()), GRANULE);
         let stages = place(n * 2 * STAGE_BYTES, GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let arena = place(0, page);
-        Layout { ranks, slots, registry, world, signals, lanes, stripes, stages, heap, arena }
+        Layout { ranks, slots, registry, world, signals, lanes, stripes, mail, stages, heap, arena }
     }
 
     /// The smallest segment that holds the fixed part and a little of the arena.
@@ -93,14 +97,15 @@ impl Layout {
 
     /// What lies where, by name: for tests that damage it.
     #[cfg(feature = "test-hooks")]
-    pub(crate) fn regions(&self) -> [(&'static str, u64, u64); 9] {
+    pub(crate) fn regions(&self) -> [(&'static str, u64, u64); 10] {
         [
             ("header", 0, self.slots),
             ("status of the ranks", self.slots, self.registry),
             ("registry", self.registry, self.world),
             ("the world's room", self.world, self.signals),
             ("lanes", self.lanes, self.stripes),
-            ("stripes", self.stripes, self.stages),
+            ("stripes", self.stripes, self.mail),
+            ("mail", self.mail, self.stages),
             ("staging buffers", self.stages, self.heap),
             ("allocator", self.heap, self.arena),
             ("blocks", self.arena, u64::MAX),
@@ -119,6 +124,7 @@ impl Layout {
             self.lanes,
             self.stripes,
             u64::from(STRIPE_SHIFT),
+            self.mail,
             self.stages,
             self.heap,
             self.arena,
@@ -140,6 +146,7 @@ impl Layout {
 
 const _: () = {
     assert!(size_of::<Header>() as u64 <= GRANULE);
+    assert!(size_of::<MailWords>() as u64 == GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
     assert!(size_of::<RankSlot>() as u64 == 12 * GRANULE);
     assert!(std::mem::offset_of!(RankSlot, writing).is_multiple_of(GRANULE as usize));
@@ -180,6 +187,7 @@ mod tests {
                 layout.signals,
                 layout.lanes,
                 layout.stripes,
+                layout.mail,
                 layout.stages,
                 layout.heap,
                 layout.arena,

@@ -18,6 +18,7 @@ mod favouring;
 mod heap;
 mod lane;
 mod layout;
+mod message;
 mod notice;
 mod numa;
 mod os;
@@ -38,7 +39,8 @@ pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use favouring::{Favouring, InTurn};
 pub(crate) use heap::Heap;
 pub(crate) use lane::{Lane, Offsets, Steps, Strip};
-pub(crate) use layout::{Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
+pub(crate) use layout::{GRANULE, Layout, STAGE_BYTES, Stage, room_bytes, room_stages};
+pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{

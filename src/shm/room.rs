@@ -22,6 +22,8 @@ pub(crate) struct RoomWords {
     pub(crate) members: Word32,
     /// The block of the next room whose members have not all come, or zero.
     pub(crate) next: Word64,
+    /// When the room was made: another number for each that has been at its place.
+    pub(crate) made: Word64,
 }
 
 /// What is common to all communicators of the job.

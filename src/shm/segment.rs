@@ -65,6 +65,12 @@ unsafe impl Shared for crate::sync::stripes::RankLanes {}
 unsafe impl Shared for super::stripes::StripeWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::notice::Notice {}
+// SAFETY: as above.
+unsafe impl Shared for crate::sync::channel::MailWords {}
+// SAFETY: as above.
+unsafe impl Shared for crate::sync::channel::QueueWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::message::MessageWords {}
 
 /// A mapping with checked views.
 pub(crate) struct Mapping {

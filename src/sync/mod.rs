@@ -2,6 +2,7 @@
 
 mod barrier;
 pub mod cells;
+pub mod channel;
 pub mod counter;
 mod exclusion;
 mod gather;

@@ -4,6 +4,7 @@
 #![allow(clippy::too_many_arguments, reason = "they are the standard's")]
 
 mod attributes;
+mod buffers;
 mod communicators;
 mod constructors;
 mod datatypes;
@@ -15,9 +16,12 @@ mod handlers;
 mod infos;
 mod intercommunicators;
 mod making;
+mod messages;
 mod operations;
 mod ops;
 mod packing;
+mod requests;
+mod sends;
 mod sessions;
 mod statuses;
 mod synchronisation;
@@ -26,6 +30,7 @@ mod topologies;
 mod windows;
 
 pub use attributes::*;
+pub use buffers::*;
 pub use communicators::*;
 pub use constructors::*;
 pub use datatypes::*;
@@ -37,9 +42,12 @@ pub use handlers::*;
 pub use infos::*;
 pub use intercommunicators::*;
 pub use making::*;
+pub use messages::*;
 pub use operations::*;
 pub use ops::*;
 pub use packing::*;
+pub use requests::*;
+pub use sends::*;
 pub use sessions::*;
 pub use statuses::*;
 pub use synchronisation::*;

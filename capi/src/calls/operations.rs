@@ -144,7 +144,7 @@ pub fn accumulate<C: Number>(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(target_datatype)?;
+    let op = op.get()?.of_accumulate(target_datatype, elements(target_count)?)?;
     target.accumulate(origin(origin_addr, origin_count, origin_datatype)?, op)
 }
 
@@ -164,7 +164,7 @@ pub fn get_accumulate<C: Number>(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(target_datatype)?;
+    let op = op.get()?.of_accumulate(target_datatype, elements(target_count)?)?;
     let result = origin_mut(result_addr, result_count, result_datatype)?;
     target.get_accumulate(fetching(origin_addr, origin_count, origin_datatype, op)?, result, op)
 }
@@ -193,7 +193,7 @@ pub fn fetch_and_op(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, 1, datatype)?;
-    let op = op.get()?.of_accumulate(datatype)?;
+    let op = op.get()?.of_accumulate(datatype, 1)?;
     let result = origin_mut(result_addr, 1, datatype)?;
     let origin = fetching(origin_addr, 1, datatype, op)?;
     Ok(target.window.win.fetch_and_op_untyped(origin, result, op, target.rank, target.disp)?)
@@ -273,7 +273,7 @@ pub fn raccumulate<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(target_datatype)?;
+    let op = op.get()?.of_accumulate(target_datatype, elements(target_count)?)?;
     let origin = origin(origin_addr, origin_count, origin_datatype)?;
     let Target { window, rank, disp, layout } = target;
     window.win.raccumulate_layout(origin, op, rank, disp, layout)?.wait();
@@ -297,7 +297,7 @@ pub fn rget_accumulate<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(target_datatype)?;
+    let op = op.get()?.of_accumulate(target_datatype, elements(target_count)?)?;
     let result = origin_mut(result_addr, result_count, result_datatype)?;
     let origin = fetching(origin_addr, origin_count, origin_datatype, op)?;
     let Target { window, rank, disp, layout } = target;

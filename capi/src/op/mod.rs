@@ -28,10 +28,13 @@ impl Operation {
     /// The operation of an accumulate to elements of that datatype, which has to be predefined
     /// (MPI-4.1 §12.3.4).
     #[inline]
-    pub fn of_accumulate(&self, datatype: MPI_Datatype) -> Outcome<Op> {
+    pub fn of_accumulate(&self, datatype: MPI_Datatype, count: usize) -> Outcome<Op> {
         match self {
             Operation::Predefined(op) => {
-                check(*op, datatype.get()?)?;
+                // Without elements nothing is combined.
+                if count != 0 {
+                    check(*op, datatype.get()?)?;
+                }
                 Ok(*op)
             }
             Operation::User { .. } => {

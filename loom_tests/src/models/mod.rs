@@ -5,6 +5,7 @@
 
 mod accumulate;
 mod agreement;
+mod channel;
 mod collective;
 mod counter;
 mod directory;
@@ -25,6 +26,7 @@ mod watch;
 
 pub use accumulate::models as accumulate;
 pub use agreement::models as agreement;
+pub use channel::models as channel;
 pub use collective::models as collective;
 pub use counter::models as counter;
 pub use directory::models as directory;
@@ -52,7 +54,7 @@ use crate::explore::Model;
 pub fn all() -> Vec<Model> {
     let epochs =
         [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate(), stripes()];
-    let waits = [watch(), notify(), mutex(), queue(), counter(), directory(), parking()];
+    let waits = [watch(), notify(), channel(), mutex(), queue(), counter(), directory(), parking()];
     let failures = [failure(), agreement(), robust(), gather()];
     [epochs.concat(), waits.concat(), failures.concat()].concat()
 }

@@ -1,0 +1,360 @@
+//! Receives, probes, and both at once (MPI-4.1 §3.2 to §3.11); what sends have in common.
+
+use super::buffers::check_room;
+use super::operations::{check_buffer, elements};
+use crate::abi::*;
+use crate::arguments::{Address, Number, Ptr};
+use crate::comm::Communicator;
+use crate::datatype::usable;
+use crate::failure::{Failure, Outcome};
+use crate::handle::Handle;
+use crate::message::MessageObject;
+use crate::raise::Owner;
+use crate::request::{Request, Work};
+use crate::status;
+use onesided::engine::{Channel, MessageRequest, SendMode};
+use onesided::{CommittedDatatype, Rank};
+use std::ffi::c_int;
+
+/// A buffer of a message, checked.
+#[derive(Clone, Copy)]
+struct Buffer {
+    start: Address,
+    count: usize,
+    datatype: &'static CommittedDatatype,
+}
+
+impl Buffer {
+    #[inline]
+    fn new<C: Number>(start: Address, count: C, datatype: MPI_Datatype) -> Outcome<Buffer> {
+        let (count, datatype) = (elements(count)?, usable(datatype)?);
+        check_buffer(start, count, datatype)?;
+        Ok(Buffer { start, count, datatype })
+    }
+}
+
+/// Whom a message goes to, or comes from, checked.
+#[derive(Clone, Copy)]
+struct Peer {
+    handle: MPI_Comm,
+    comm: &'static Communicator,
+    rank: Option<Rank>,
+    tag: Option<i32>,
+}
+
+impl Peer {
+    #[inline]
+    fn destination(handle: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Peer> {
+        let comm = handle.get()?;
+        let rank = comm.peer(rank)?;
+        match tag {
+            0.. => Ok(Peer { handle, comm, rank: Some(rank), tag: Some(tag) }),
+            _ => Err(wrong_tag(tag)),
+        }
+    }
+
+    #[inline]
+    fn source(handle: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Peer> {
+        if rank != MPI_ANY_SOURCE && tag != MPI_ANY_TAG {
+            return Peer::destination(handle, rank, tag);
+        }
+        let comm = handle.get()?;
+        let rank = if rank == MPI_ANY_SOURCE { None } else { Some(comm.peer(rank)?) };
+        match tag {
+            MPI_ANY_TAG => Ok(Peer { handle, comm, rank, tag: None }),
+            0.. => Ok(Peer { handle, comm, rank, tag: Some(tag) }),
+            _ => Err(wrong_tag(tag)),
+        }
+    }
+
+    #[inline]
+    fn send(&self, mode: SendMode, buffer: Buffer) -> Outcome<MessageRequest> {
+        let origin = buffer.start.origin(buffer.count, buffer.datatype);
+        let (to, tag) = (self.rank.unwrap_or(Rank::NULL), self.tag.unwrap_or(0));
+        Ok(self.comm.messages().start_send(Channel::Program, mode, origin, to, tag)?)
+    }
+
+    /// As [`Peer::send`], in a mode that the program has chosen.
+    #[inline]
+    fn send_program(&self, mode: SendMode, buffer: Buffer) -> Outcome<MessageRequest> {
+        if matches!(mode, SendMode::Buffered) {
+            check_room(self.handle, buffer.datatype.bytes(buffer.count))?;
+        }
+        self.send(mode, buffer)
+    }
+
+    #[inline]
+    fn receive(&self, buffer: Buffer) -> Outcome<MessageRequest> {
+        let into = buffer.start.origin_mut(buffer.count, buffer.datatype);
+        Ok(self.comm.messages().start_receive(Channel::Program, into, self.rank, self.tag)?)
+    }
+}
+
+#[cold]
+fn wrong_tag(tag: c_int) -> Failure {
+    Failure::new(MPI_ERR_TAG, format!("the tag {tag} is negative"))
+}
+
+pub(super) fn begun(comm: MPI_Comm, work: Work, request: Ptr<MPI_Request>) -> Outcome {
+    request.set(Handle::new(Request::new(Owner::Comm(comm), work)))
+}
+
+#[inline]
+pub(super) fn send_as<C: Number>(
+    mode: SendMode,
+    (buf, count, datatype): (Address, C, MPI_Datatype),
+    (dest, tag, comm): (c_int, c_int, MPI_Comm),
+) -> Outcome<MessageRequest> {
+    let (peer, buffer) = (Peer::destination(comm, dest, tag)?, Buffer::new(buf, count, datatype)?);
+    peer.send_program(mode, buffer)
+}
+
+pub(super) fn persistent<C: Number>(
+    mode: SendMode,
+    (buf, count, datatype): (Address, C, MPI_Datatype),
+    (dest, tag, comm): (c_int, c_int, MPI_Comm),
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let (peer, buffer) = (Peer::destination(comm, dest, tag)?, Buffer::new(buf, count, datatype)?);
+    let begin = move || Ok(Work::Send(peer.send_program(mode, buffer)?));
+    request.set(Handle::new(Request::persistent(Owner::Comm(comm), Box::new(begin))))
+}
+
+/// `MPI_Recv`
+pub fn recv<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: Ptr<MPI_Status>,
+) -> Outcome {
+    let peer = Peer::source(comm, source, tag)?;
+    let received = peer.receive(Buffer::new(buf, count, datatype)?)?.wait()?;
+    status::tell(status, &peer.comm.told(received))
+}
+
+/// `MPI_Irecv`
+pub fn irecv<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let peer = Peer::source(comm, source, tag)?;
+    begun(comm, Work::Receive(peer.receive(Buffer::new(buf, count, datatype)?)?), request)
+}
+
+/// `MPI_Recv_init`
+pub fn recv_init<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let (peer, buffer) = (Peer::source(comm, source, tag)?, Buffer::new(buf, count, datatype)?);
+    let begin = move || Ok(Work::Receive(peer.receive(buffer)?));
+    request.set(Handle::new(Request::persistent(Owner::Comm(comm), Box::new(begin))))
+}
+
+/// `MPI_Sendrecv`
+pub fn sendrecv<C: Number>(
+    sendbuf: Address,
+    sendcount: C,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: Address,
+    recvcount: C,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: Ptr<MPI_Status>,
+) -> Outcome {
+    let (to, from) =
+        (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let out = Buffer::new(sendbuf, sendcount, sendtype)?;
+    let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
+    let send = to.send(SendMode::Standard, out)?;
+    let received = receive.wait();
+    send.wait()?;
+    status::tell(status, &from.comm.told(received?))
+}
+
+/// `MPI_Sendrecv_replace`
+pub fn sendrecv_replace<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: Ptr<MPI_Status>,
+) -> Outcome {
+    let (to, from) =
+        (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let buffer = Buffer::new(buf, count, datatype)?;
+    // A buffered send has read its buffer when it returns.
+    let send = to.send(SendMode::Buffered, buffer)?;
+    let received = from.receive(buffer)?.wait();
+    send.wait()?;
+    status::tell(status, &from.comm.told(received?))
+}
+
+/// `MPI_Isendrecv`
+pub fn isendrecv<C: Number>(
+    sendbuf: Address,
+    sendcount: C,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: Address,
+    recvcount: C,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let (to, from) =
+        (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let out = Buffer::new(sendbuf, sendcount, sendtype)?;
+    let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
+    begun(comm, Work::Both(to.send(SendMode::Standard, out)?, receive), request)
+}
+
+/// `MPI_Isendrecv_replace`
+pub fn isendrecv_replace<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let (to, from) =
+        (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
+    let buffer = Buffer::new(buf, count, datatype)?;
+    // As in `sendrecv_replace`.
+    let send = to.send(SendMode::Buffered, buffer)?;
+    begun(comm, Work::Both(send, from.receive(buffer)?), request)
+}
+
+/// `MPI_Probe`
+pub fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: Ptr<MPI_Status>) -> Outcome {
+    let Peer { comm, rank, tag, .. } = Peer::source(comm, source, tag)?;
+    match comm.messages().probe_message(Channel::Program, rank, tag, true)? {
+        Some(found) => status::tell(status, &comm.told(found)),
+        None => Ok(()),
+    }
+}
+
+/// `MPI_Iprobe`
+pub fn iprobe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    flag: Ptr<c_int>,
+    status: Ptr<MPI_Status>,
+) -> Outcome {
+    let Peer { comm, rank, tag, .. } = Peer::source(comm, source, tag)?;
+    let found = comm.messages().probe_message(Channel::Program, rank, tag, false)?;
+    flag.set(found.is_some().into())?;
+    found.map_or(Ok(()), |found| status::tell(status, &comm.told(found)))
+}
+
+/// Matches a message, and gives the program a handle of it if there is one.
+fn matched(
+    peer: Peer,
+    blocking: bool,
+    message: Ptr<MPI_Message>,
+    status: Ptr<MPI_Status>,
+) -> Outcome<bool> {
+    let Peer { comm, rank, tag, .. } = peer;
+    let Some((found, envelope)) =
+        comm.messages().match_message(Channel::Program, rank, tag, blocking)?
+    else {
+        return Ok(false);
+    };
+    message.set(match rank {
+        Some(Rank::NULL) => Handle::predefined(MPI_MESSAGE_NO_PROC),
+        _ => Handle::new(MessageObject::new(found)),
+    })?;
+    status::tell(status, &comm.told(envelope))?;
+    Ok(true)
+}
+
+/// `MPI_Mprobe`
+pub fn mprobe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    message: Ptr<MPI_Message>,
+    status: Ptr<MPI_Status>,
+) -> Outcome {
+    matched(Peer::source(comm, source, tag)?, true, message, status).map(drop)
+}
+
+/// `MPI_Improbe`
+pub fn improbe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    flag: Ptr<c_int>,
+    message: Ptr<MPI_Message>,
+    status: Ptr<MPI_Status>,
+) -> Outcome {
+    let found = matched(Peer::source(comm, source, tag)?, false, message, status)?;
+    flag.set(found.into())
+}
+
+/// Begins to receive a matched message, whose handle is then null.
+fn receive_matched(message: Ptr<MPI_Message>, buffer: Buffer) -> Outcome<Work> {
+    let handle = message.get()?;
+    if handle == Handle::predefined(MPI_MESSAGE_NO_PROC) {
+        message.set(Handle::NULL)?;
+        return Ok(Work::Done(status::NO_PROC));
+    }
+    let found = handle.remove()?.into_inner();
+    message.set(Handle::NULL)?;
+    let into = buffer.start.origin_mut(buffer.count, buffer.datatype);
+    Ok(Work::Receive(found.start_receive(into)?))
+}
+
+/// `MPI_Mrecv`
+pub fn mrecv<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    message: Ptr<MPI_Message>,
+    status: Ptr<MPI_Status>,
+) -> Outcome {
+    let work = receive_matched(message, Buffer::new(buf, count, datatype)?)?;
+    let received = Request::new(Owner::None, work).wait()?;
+    status.is_null().then_some(()).map_or_else(|| status.set(received), Ok)
+}
+
+/// `MPI_Imrecv`
+pub fn imrecv<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    message: Ptr<MPI_Message>,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let work = receive_matched(message, Buffer::new(buf, count, datatype)?)?;
+    request.set(Handle::new(Request::new(Owner::None, work)))
+}

@@ -1,0 +1,32 @@
+//! Messages that were matched and not yet received (MPI-4.1 §3.8.2).
+
+use crate::abi::*;
+use crate::handle::{Object, Table};
+use onesided::engine::Message;
+use std::ffi::c_int;
+use std::sync::{Mutex, PoisonError};
+
+/// What an `MPI_Message` stands for.
+pub struct MessageObject(Mutex<Message>);
+
+impl MessageObject {
+    pub fn new(message: Message) -> MessageObject {
+        MessageObject(Mutex::new(message))
+    }
+
+    pub fn into_inner(self) -> Message {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Object for MessageObject {
+    const NAME: &'static str = "MPI_Message";
+    const NULL: usize = MPI_MESSAGE_NULL;
+    const CLASS: c_int = MPI_ERR_REQUEST;
+    const KIND: usize = 9;
+
+    fn table() -> &'static Table<MessageObject> {
+        static TABLE: Table<MessageObject> = Table::new();
+        &TABLE
+    }
+}

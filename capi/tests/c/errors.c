@@ -1,0 +1,234 @@
+/* Error codes, error handlers of communicators, windows and sessions, and info objects. */
+
+#include "check.h"
+
+static int handled, handled_code;
+static MPI_Comm handled_comm;
+static MPI_Win handled_win;
+
+/* A call that fails while a function handles errors: what it then returns differs between libraries. */
+#define RAISES(class, call)                                                                       \
+    do {                                                                                          \
+        int code_ = (call), class_ = -1;                                                          \
+        MPI_Error_class(handled_code, &class_);                                                   \
+        EQUAL(class_, class);                                                                     \
+        if (ours())                                                                               \
+            EQUAL(code_, handled_code);                                                           \
+    } while (0)
+
+static void on_comm(MPI_Comm *comm, int *code, ...)
+{
+    handled++;
+    handled_code = *code;
+    handled_comm = *comm;
+}
+
+static void on_win(MPI_Win *win, int *code, ...)
+{
+    handled++;
+    handled_code = *code;
+    handled_win = *win;
+}
+
+static void codes(void)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length, class, added, code;
+    RULE("MPI-4.1 9.4: every class has a text");
+    for (int k = MPI_SUCCESS; k <= MPI_ERR_ERRHANDLER; k++) {
+        OK(MPI_Error_class(k, &class));
+        EQUAL(class, k);
+        OK(MPI_Error_string(k, text, &length));
+        CHECK(length > 0 && (size_t)length == strlen(text));
+    }
+    RULE("MPI-4.1 9.5: a program adds classes and codes");
+    OK(MPI_Add_error_class(&added));
+    CHECK(added > MPI_ERR_LASTCODE);
+    OK(MPI_Add_error_code(added, &code));
+    CHECK(code != added);
+    OK(MPI_Error_class(code, &class));
+    EQUAL(class, added);
+    OK(MPI_Error_string(code, text, &length));
+    EQUAL(length, 0);
+    OK(MPI_Add_error_string(code, "the reactor is too hot"));
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(strcmp(text, "the reactor is too hot") == 0);
+    if (ours()) {
+        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+        FAILS(MPI_ERR_OTHER, MPI_Remove_error_class(added));
+        FAILS(MPI_ERR_OTHER, MPI_Remove_error_code(code));
+        FAILS(MPI_ERR_ARG, MPI_Remove_error_code(MPI_ERR_ARG));
+        FAILS(MPI_ERR_ARG, MPI_Error_class(-5, &class));
+        FAILS(MPI_ERR_ARG, MPI_Add_error_string(MPI_ERR_TYPE, "x"));
+        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+    }
+    OK(MPI_Remove_error_string(code));
+    OK(MPI_Remove_error_code(code));
+    OK(MPI_Remove_error_class(added));
+}
+
+static void of_communicators(void)
+{
+    MPI_Errhandler handler, same;
+    MPI_Comm comm, child;
+    void *value;
+    int size;
+    RULE("MPI-4.1 9.3: a communicator's handler, and that of those made of it");
+    OK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler));
+    CHECK(handler == MPI_ERRORS_ARE_FATAL);
+    OK(MPI_Errhandler_free(&handler));
+    CHECK(handler == MPI_ERRHANDLER_NULL);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_create_errhandler(on_comm, &handler));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Comm_get_errhandler(comm, &same));
+    CHECK(same == handler);
+    OK(MPI_Errhandler_free(&same));
+    OK(MPI_Errhandler_free(&handler));
+    handled = 0;
+    OK(MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER));
+    CHECK(handled == 1 && handled_code == MPI_ERR_OTHER && handled_comm == comm);
+    RAISES(MPI_ERR_KEYVAL, MPI_Comm_get_attr(comm, MPI_KEYVAL_INVALID, &value, &size));
+    CHECK(handled == 2 && handled_comm == comm);
+    OK(MPI_Comm_dup(comm, &child));
+    RAISES(MPI_ERR_KEYVAL, MPI_Comm_get_attr(child, MPI_KEYVAL_INVALID, &value, &size));
+    CHECK(handled == 3 && handled_comm == child);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_call_errhandler(child, MPI_ERR_TAG));
+    CHECK(handled == 4 && handled_code == MPI_ERR_TAG);
+    OK(MPI_Comm_free(&child));
+
+    RULE("MPI-4.1 9.3: what has no communicator is raised on that of the process");
+    OK(MPI_Comm_create_errhandler(on_comm, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
+    if (ours()) {
+        RAISES(MPI_ERR_GROUP, MPI_Group_size(MPI_GROUP_NULL, &size));
+        CHECK(handled == 5 && handled_comm == MPI_COMM_SELF);
+        RAISES(MPI_ERR_COMM, MPI_Comm_size(MPI_COMM_NULL, &size));
+        CHECK(handled == 6);
+    }
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Errhandler_free(&handler));
+}
+
+static void of_windows(void)
+{
+    MPI_Errhandler handler, same, of_comm;
+    int *part;
+    MPI_Win win = window(1, &part);
+    RULE("MPI-4.1 9.3: a window's handler is its own");
+    OK(MPI_Win_get_errhandler(win, &handler));
+    CHECK(handler == MPI_ERRORS_ARE_FATAL);
+    OK(MPI_Win_create_errhandler(on_win, &handler));
+    OK(MPI_Win_set_errhandler(win, handler));
+    handled = 0;
+    RAISES(MPI_ERR_RMA_SYNC, MPI_Win_unlock(0, win));
+    CHECK(handled == 1 && handled_win == win);
+    OK(MPI_Win_call_errhandler(win, MPI_ERR_BASE));
+    CHECK(handled == 2 && handled_code == MPI_ERR_BASE);
+    if (ours()) {
+        OK(MPI_Comm_create_errhandler(on_comm, &of_comm));
+        RAISES(MPI_ERR_ERRHANDLER, MPI_Win_set_errhandler(win, of_comm));
+        CHECK(handled == 3);
+        OK(MPI_Errhandler_free(&of_comm));
+        OK(MPI_Win_get_errhandler(win, &same));
+        CHECK(same == handler);
+        OK(MPI_Errhandler_free(&same));
+        OK(MPI_Errhandler_free(&handler));
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        MPI_Win old = win;
+        RAISES(MPI_ERR_RMA_SYNC, MPI_Win_free(&win));
+        CHECK(handled == 4 && handled_win == old && win == MPI_WIN_NULL);
+        return;
+    }
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Win_free(&win));
+}
+
+static void infos(void)
+{
+    MPI_Info info, copy;
+    char key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL];
+    int number, flag, length;
+    RULE("MPI-4.1 10: info objects");
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "no_locks", "true"));
+    OK(MPI_Info_set(info, "wind", "north-east"));
+    OK(MPI_Info_get_nkeys(info, &number));
+    EQUAL(number, 2);
+    length = 6;
+    OK(MPI_Info_get_string(info, "wind", &length, value, &flag));
+    CHECK(flag && length == 11 && strcmp(value, "north") == 0);
+    length = 0;
+    strcpy(value, "kept");
+    OK(MPI_Info_get_string(info, "wind", &length, value, &flag));
+    CHECK(flag && length == 11 && strcmp(value, "kept") == 0);
+    length = 40;
+    OK(MPI_Info_get_string(info, "rain", &length, value, &flag));
+    CHECK(!flag && length == 40 && strcmp(value, "kept") == 0);
+    OK(MPI_Info_get(info, "wind", ours() ? 5 : 10, value, &flag));
+    CHECK(flag && strcmp(value, ours() ? "north" : "north-east") == 0);
+    OK(MPI_Info_get_valuelen(info, "wind", &length, &flag));
+    CHECK(flag && length == 10);
+    OK(MPI_Info_dup(info, &copy));
+    OK(MPI_Info_delete(info, "no_locks"));
+    OK(MPI_Info_get_nthkey(info, 0, key));
+    CHECK(strcmp(key, "wind") == 0);
+    OK(MPI_Info_get_nthkey(copy, 0, key));
+    CHECK(strcmp(key, "no_locks") == 0);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_INFO_NOKEY, MPI_Info_delete(info, "no_locks"));
+    if (ours()) {
+        FAILS(MPI_ERR_INFO_KEY, MPI_Info_set(info, "", "x"));
+        FAILS(MPI_ERR_ARG, MPI_Info_get_nthkey(info, 1, key));
+        FAILS(MPI_ERR_INFO, MPI_Info_set(MPI_INFO_NULL, "a", "b"));
+        FAILS(MPI_ERR_INFO, MPI_Info_set(MPI_INFO_ENV, "a", "b"));
+    }
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Info_free(&copy));
+    CHECK(info == MPI_INFO_NULL);
+    OK(MPI_Info_get(MPI_INFO_ENV, "thread_level", MPI_MAX_INFO_VAL - 1, value, &flag));
+    CHECK(!flag || strlen(value) > 0);
+}
+
+static void sessions(void)
+{
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+    int sets, length = 0, size;
+    char name[MPI_MAX_PSET_NAME_LEN];
+    RULE("MPI-4.1 11.3: sessions beside the world");
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &sets));
+    CHECK(sets >= 2);
+    OK(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, &length, NULL));
+    CHECK(length > 1 && length <= (int)sizeof name);
+    OK(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, &length, name));
+    EQUAL(strlen(name) + 1, length);
+    FAILS(MPI_ERR_ARG, MPI_Session_get_nth_pset(session, MPI_INFO_NULL, sets, &length, name));
+    OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    OK(MPI_Group_size(group, &size));
+    EQUAL(size, ranks);
+    OK(MPI_Comm_create_from_group(group, "errors.c", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+    OK(MPI_Comm_size(comm, &size));
+    EQUAL(size, ranks);
+    OK(MPI_Barrier(comm));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Group_free(&group));
+    OK(MPI_Session_finalize(&session));
+    CHECK(session == MPI_SESSION_NULL);
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    codes();
+    of_communicators();
+    of_windows();
+    infos();
+    sessions();
+    return end();
+}

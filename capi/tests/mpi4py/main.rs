@@ -1,0 +1,165 @@
+//! mpi4py, built from source against our header and library, and its own tests. It needs python3 and
+//! PyPI (or what an earlier run has installed), takes minutes, and is started by
+//!
+//! ```text
+//! cargo test --release -p onesided-capi --test mpi4py -- --ignored --nocapture
+//! ```
+//!
+//! What fails has to stand in `docs/mpi4py.md`, which `ONESIDED_TEST_WRITE=1` writes anew.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod outcome;
+mod table;
+
+use outcome::Outcome;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// The version that the table is of.
+const MPI4PY: &str = "4.1.2";
+
+/// With how many ranks each file is run.
+const RANKS: [u32; 4] = [1, 2, 3, 5];
+
+/// mpi4py's files of tests, by what they are about.
+const FILES: &[(&str, &[&str])] = &[
+    ("one-sided", &["rma", "rma_nb", "win"]),
+    ("datatypes", &["datatype", "pack", "address", "mpimem", "util_dtlib"]),
+    ("groups, communicators", &["group", "comm", "comm_inter", "comm_topo", "session"]),
+    (
+        "info, attributes, handles",
+        &["info", "attributes", "handle", "mpiabi", "environ", "objmodel"],
+    ),
+    ("errors", &["errhandler", "errorcode", "exceptions", "status"]),
+    ("operations", &["op"]),
+    (
+        "point-to-point",
+        &[
+            "p2p_buf",
+            "p2p_buf_matched",
+            "p2p_buf_part",
+            "p2p_obj",
+            "p2p_obj_matched",
+            "msgspec",
+            "msgzero",
+            "buffer",
+            "request",
+            "grequest",
+            "threads",
+        ],
+    ),
+    (
+        "collectives",
+        &[
+            "cco_buf",
+            "cco_vec",
+            "cco_obj",
+            "cco_nb_buf",
+            "cco_nb_vec",
+            "cco_pr_buf",
+            "cco_pr_vec",
+            "cco_ngh_buf",
+            "cco_ngh_obj",
+            "cco_pr_ngh_buf",
+            "cco_buf_inter",
+            "cco_obj_inter",
+            "cco_vec_inter",
+        ],
+    ),
+];
+
+/// Where mpi4py lives: a Python of its own, and the sources with the tests.
+struct Python {
+    python: PathBuf,
+    tests: PathBuf,
+}
+
+#[test]
+#[ignore = "installs from PyPI and takes minutes"]
+fn what_fails_is_in_the_table() {
+    let Some(python) = python() else { return };
+    let mut results = Vec::new();
+    for (about, files) in FILES {
+        for file in *files {
+            for ranks in RANKS {
+                let begun = Instant::now();
+                let outcome = run(&python, file, ranks);
+                let seconds = begun.elapsed().as_secs();
+                println!("{file:18} {ranks} ranks {seconds:4} s  {}", outcome.line());
+                results.push((*about, *file, ranks, outcome));
+            }
+        }
+    }
+    let table = table::markdown(&results);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/mpi4py.md");
+    if std::env::var_os("ONESIDED_TEST_WRITE").is_some() {
+        std::fs::write(&path, &table).expect("docs/mpi4py.md can be written");
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    let unknown: Vec<_> = results
+        .iter()
+        .flat_map(|(_, file, ranks, outcome)| outcome.failed.iter().map(move |f| (file, ranks, f)))
+        .filter(|(file, _, failed)| !known.contains(&format!("`{file}`: {failed}")))
+        .collect();
+    assert!(unknown.is_empty(), "these fail, and docs/mpi4py.md does not say so: {unknown:#?}");
+}
+
+/// Runs one file of tests.
+fn run(python: &Python, file: &str, ranks: u32) -> Outcome {
+    let mut command = support::installed("rmarun");
+    command.arg("-n").arg(ranks.to_string()).arg("--require-join");
+    // A hang is a failure of that file, not of the table.
+    command.args(["timeout", "--signal=ABRT", "180"]).arg(&python.python);
+    command
+        .args(["runtests.py", "--verbose", "--no-builddir", "--include"])
+        .arg(format!("test_{file}$"));
+    let output = command.current_dir(&python.tests).output().expect("rmarun starts");
+    Outcome::read(&output)
+}
+
+/// Builds mpi4py, if that has not been done for this library's header; `None`, with the reason on
+/// standard output, if it cannot be.
+fn python() -> Option<Python> {
+    if !support::has("python3") {
+        return None;
+    }
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mpi4py");
+    let python = home.join("venv/bin/python");
+    let tests = home.join(format!("mpi4py-{MPI4PY}/test"));
+    if !home.join("built").exists() {
+        if let Err(problem) = build(&home, &python) {
+            println!("skipped: mpi4py cannot be built: {problem}");
+            return None;
+        }
+        std::fs::write(home.join("built"), MPI4PY).expect("the folder can be written");
+    }
+    Some(Python { python, tests })
+}
+
+fn build(home: &Path, python: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(home).map_err(|problem| problem.to_string())?;
+    step(Command::new("python3").args(["-m", "venv", "--clear"]).arg(home.join("venv")))?;
+    let pip = || {
+        let mut pip = Command::new(python);
+        pip.args(["-m", "pip", "--disable-pip-version-check", "--quiet"]).current_dir(home);
+        pip
+    };
+    step(pip().args(["install", "numpy"]))?;
+    let source = format!("mpi4py=={MPI4PY}");
+    step(pip().args(["download", "--no-deps", "--no-binary", ":all:", &source]))?;
+    let archive = format!("mpi4py-{MPI4PY}.tar.gz");
+    step(Command::new("tar").arg("xzf").arg(&archive).current_dir(home))?;
+    let mpicc = support::prefix().join("bin/mpicc");
+    step(pip().args(["install", "--no-cache-dir"]).arg(&archive).env("MPICC", mpicc))
+}
+
+fn step(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|problem| format!("{command:?}: {problem}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{command:?}: {}", support::text(&output.stderr))),
+    }
+}

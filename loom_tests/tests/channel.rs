@@ -1,0 +1,13 @@
+//! Models of queues of messages, within the short bounds.
+
+use loom_tests::{models, report};
+
+#[test]
+fn two_ranks() {
+    report::assert_pass(&models::channel(), |ranks| ranks == 2);
+}
+
+#[test]
+fn three_ranks() {
+    report::assert_pass(&models::channel(), |ranks| ranks > 2);
+}

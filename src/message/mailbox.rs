@@ -1,0 +1,359 @@
+//! What this process knows of its messages, and what it does with each that it finds.
+//!
+//! The queues of the segment are read by whichever thread of the rank looks at them, in turn, and a
+//! record is handled whole before the next one. A thread whose own request is complete leaves what
+//! follows in the queues: it has not arrived yet, as far as anybody can tell, and costs no copy.
+
+use super::incoming::{Record, Sources};
+use super::matching::{Envelope, Posted, Unexpected};
+use super::outgoing::{Head, Kind, Queue};
+use super::slots::{Outcome, Payload, Slot, Slots, Stage, Trouble};
+use crate::error::Result;
+use crate::ops::Incoming;
+use crate::shm::{AllocError, Favouring, InTurn, Placed, Segment};
+use crate::sync::channel::MailWords;
+use crate::universe::Context;
+use std::sync::Arc;
+
+/// Bytes of a message that nobody has asked for yet, which are kept without an allocation.
+const SHORT: usize = 64;
+
+/// A message that has arrived before its receive was posted.
+pub(super) struct Arrived {
+    pub(super) bytes: u64,
+    /// The request of the sender that waits for the receive, or zero.
+    token: u64,
+    body: Body,
+}
+
+/// Where its bytes are.
+enum Body {
+    Short([u8; SHORT]),
+    Long(Box<[u8]>),
+    /// At that address of the sender's process.
+    Private(u64),
+    /// At that offset of the segment.
+    Shared(u64),
+}
+
+/// Bytes that are to be copied out of another process, by whoever has its turn next.
+pub(super) struct Pull {
+    pub(super) slot: Slot,
+    pub(super) into: Incoming,
+    pub(super) envelope: Envelope,
+    pub(super) bytes: u64,
+    pub(super) token: u64,
+    pub(super) address: u64,
+}
+
+/// What the threads of this process share, in turn.
+pub(super) struct State {
+    sources: Sources,
+    /// The bell when all queues were last found empty.
+    emptied: Option<u32>,
+    /// A queue to each rank of the job that something was sent to.
+    queues: Vec<Option<Queue>>,
+    pub(super) posted: Posted<Slot>,
+    pub(super) unexpected: Unexpected<Arrived>,
+    pub(super) slots: Slots,
+    pub(super) pulls: Vec<Pull>,
+    /// Receipts that there was no memory for: rank and token.
+    owed: Vec<(u32, u64)>,
+    /// The kernel does not let this process read the memory of others.
+    pub(super) is_denied: bool,
+}
+
+/// The mailbox of this process.
+pub(super) struct Mailbox {
+    pub(super) own: Placed<MailWords>,
+    state: Favouring<State>,
+}
+
+impl Mailbox {
+    /// That of the process.
+    pub(super) fn of(context: &Context) -> Result<&Mailbox> {
+        context.keep(|| {
+            let state = State {
+                sources: Sources::default(),
+                emptied: None,
+                queues: (0..context.ranks).map(|_| None).collect(),
+                posted: Posted::new(),
+                unexpected: Unexpected::new(),
+                slots: Slots::default(),
+                pulls: Vec::new(),
+                owed: Vec::new(),
+                is_denied: false,
+            };
+            Ok(Mailbox {
+                own: mail(&context.segment, context.rank)?,
+                state: Favouring::new(state, context.stripes.take_part()),
+            })
+        })
+    }
+
+    /// The state, for a moment.
+    pub(super) fn turn(&self) -> InTurn<'_, State> {
+        self.state.turn()
+    }
+}
+
+/// Where that rank of the job hears of messages.
+pub(super) fn mail(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords>> {
+    segment.place(segment.layout().mail + u64::from(rank) * size_of::<MailWords>() as u64)
+}
+
+impl State {
+    /// Handles the messages for which the bell has been rung, until `enough`, if the queues have not
+    /// been found empty at this ring.
+    pub(super) fn drain(
+        &mut self,
+        context: &Context,
+        mailbox: &Mailbox,
+        seen: u32,
+        enough: impl Fn(&State) -> bool,
+    ) -> Result<()> {
+        if !self.owed.is_empty() {
+            self.settle(context)?;
+        }
+        if self.emptied == Some(seen) || enough(self) {
+            return Ok(());
+        }
+        self.sources.find(&context.segment, &mailbox.own)?;
+        for k in 0..self.sources.all.len() {
+            while let Some(record) = self.sources.all[k].next(&context.segment)? {
+                let sender = self.sources.all[k].sender;
+                self.handle(context, sender, &record)?;
+                self.sources.all[k].pass(&record);
+                if enough(self) {
+                    return Ok(());
+                }
+            }
+        }
+        self.emptied = Some(seen);
+        Ok(())
+    }
+
+    /// Lets the next [`State::drain`] look, whatever the bell says: somebody may have failed who had
+    /// yet to ring.
+    pub(super) fn look_again(&mut self) {
+        self.emptied = None;
+    }
+
+    fn handle(&mut self, context: &Context, sender: u32, record: &Record) -> Result<()> {
+        let Head { kind, tag, context: of, bytes, token, place } = record.head;
+        match kind {
+            Kind::Link => Ok(()),
+            Kind::Taken => {
+                self.received(Slot::of(token));
+                Ok(())
+            }
+            Kind::Wanted => self.hand_over(context, sender, Slot::of(token), place),
+            Kind::Block => self.handed_over(context, Slot::of(token), place, bytes),
+            Kind::Data | Kind::Private | Kind::Shared => {
+                let envelope = Envelope { context: of, source: sender, tag };
+                let found = self.posted.take(&envelope);
+                if let (Some(slot), Kind::Data) = (found, kind) {
+                    return self.land(context, slot, &envelope, record);
+                }
+                let body = match kind {
+                    Kind::Private => Body::Private(place),
+                    Kind::Shared => Body::Shared(place),
+                    _ => Body::read(&context.segment, record.inside, bytes)?,
+                };
+                let message = Arrived { bytes, token, body };
+                match found {
+                    None => self.unexpected.put(envelope, message),
+                    Some(slot) => self.deliver(context, slot, envelope, message)?,
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A message goes from its record straight to the buffer of its receive.
+    fn land(
+        &mut self,
+        context: &Context,
+        slot: Slot,
+        envelope: &Envelope,
+        record: &Record,
+    ) -> Result<()> {
+        let Head { bytes, token, .. } = record.head;
+        let mut trouble = None;
+        if let Some(Stage::Posted { into, .. }) = self.slots.stage(slot) {
+            if bytes <= into.bytes() {
+                into.unpack_from(&context.segment, record.inside, bytes)?;
+            } else {
+                trouble = Some(Trouble::Truncated(into.bytes()));
+            }
+        }
+        self.finish(slot, Outcome { envelope: *envelope, bytes, trouble });
+        self.acknowledge(context, envelope.source, token)
+    }
+
+    /// A message goes to a receive that is posted no more.
+    pub(super) fn deliver(
+        &mut self,
+        context: &Context,
+        slot: Slot,
+        envelope: Envelope,
+        message: Arrived,
+    ) -> Result<()> {
+        let Arrived { bytes, token, body } = message;
+        let Some(Stage::Posted { mut into, .. }) = self.slots.replace(slot, Stage::Pulling) else {
+            return Ok(());
+        };
+        let mut trouble = None;
+        if bytes > into.bytes() {
+            trouble = Some(Trouble::Truncated(into.bytes()));
+        } else {
+            match body {
+                Body::Short(all) => into.unpack(&all[..bytes as usize]),
+                Body::Long(all) => into.unpack(&all),
+                Body::Shared(offset) => into.unpack_from(&context.segment, offset, bytes)?,
+                Body::Private(address) => {
+                    self.pulls.push(Pull { slot, into, envelope, bytes, token, address });
+                    return Ok(());
+                }
+            }
+        }
+        self.finish(slot, Outcome { envelope, bytes, trouble });
+        self.acknowledge(context, envelope.source, token)
+    }
+
+    /// A request is done.
+    pub(super) fn finish(&mut self, slot: Slot, outcome: Outcome) {
+        self.slots.replace(slot, Stage::Done(outcome));
+    }
+
+    /// Tells the sender of a message that it has been received, if it waits for that.
+    pub(super) fn acknowledge(&mut self, context: &Context, to: u32, token: u64) -> Result<()> {
+        if token == 0 {
+            return Ok(());
+        }
+        if to == context.rank {
+            self.received(Slot::of(token));
+            return Ok(());
+        }
+        let taken = Head::control(Kind::Taken, token, 0, 0);
+        match self.put(context, to, &taken, 0, |_| Ok(())) {
+            Err(AllocError::Other(error)) => Err(error),
+            Err(_) => {
+                self.owed.push((to, token));
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Tries to say again what there was no memory for.
+    #[cold]
+    fn settle(&mut self, context: &Context) -> Result<()> {
+        let owed = std::mem::take(&mut self.owed);
+        owed.into_iter().try_for_each(|(to, token)| self.acknowledge(context, to, token))
+    }
+
+    /// A message of this rank has been received.
+    fn received(&mut self, slot: Slot) {
+        if let Some(Stage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
+            let outcome = Outcome { envelope: *envelope, bytes: *bytes, trouble: None };
+            self.finish(slot, outcome);
+        }
+    }
+
+    /// Puts the bytes that this rank has offered into a block of the segment, for the request `theirs`
+    /// of the receiver, which cannot read them where they are.
+    #[cold]
+    fn hand_over(&mut self, context: &Context, to: u32, slot: Slot, theirs: u64) -> Result<()> {
+        let (mut block, mut bytes) = (0, 0);
+        if let Some(Stage::Offered { payload: Some(payload), bytes: all, .. }) =
+            self.slots.stage(slot)
+        {
+            bytes = *all;
+            if let Ok(offset) = context.segment.heap().allocate(bytes, &context.excluded()) {
+                block = offset;
+                match payload {
+                    Payload::Kept(kept) => kept.pack_into(&context.segment, offset)?,
+                    Payload::Packed(packed) => context.segment.mapping().write(offset, packed)?,
+                }
+            }
+        }
+        let head = Head::control(Kind::Block, theirs, block, bytes);
+        let put = self.put(context, to, &head, 0, |_| Ok(()));
+        self.received(slot);
+        put.or_else(|error| match error {
+            AllocError::Other(error) => Err(error),
+            _ => Ok(()),
+        })
+    }
+
+    /// The bytes that a request of this rank has asked for are there.
+    #[cold]
+    fn handed_over(&mut self, context: &Context, slot: Slot, block: u64, bytes: u64) -> Result<()> {
+        let mut trouble = (block == 0).then_some(Trouble::NoMemory);
+        if let Some(Stage::Promised { into, envelope, bytes: all }) = self.slots.stage(slot) {
+            if trouble.is_none() && bytes != *all {
+                trouble = Some(Trouble::NoMemory);
+            } else if trouble.is_none() {
+                into.unpack_from(&context.segment, block, bytes)?;
+            }
+            let outcome = Outcome { envelope: *envelope, bytes, trouble };
+            self.finish(slot, outcome);
+        }
+        if block == 0 {
+            return Ok(());
+        }
+        let freed = context.segment.heap().free(block, &context.excluded());
+        freed.or_else(|error| match error {
+            AllocError::Other(error) => Err(error),
+            _ => Ok(()),
+        })
+    }
+
+    /// Appends a record to the queue to a rank of the job that is another one, and rings.
+    pub(super) fn put(
+        &mut self,
+        context: &Context,
+        to: u32,
+        head: &Head,
+        inside: u64,
+        fill: impl FnOnce(u64) -> Result<()>,
+    ) -> std::result::Result<(), AllocError> {
+        let (segment, waiter) = (&context.segment, context.excluded());
+        let queue = &mut self.queues[to as usize];
+        let queue = match queue {
+            Some(queue) => queue,
+            None => {
+                let mail = mail(segment, to)?;
+                queue.insert(Queue::create(segment, context.rank, mail, &waiter)?)
+            }
+        };
+        queue.put(segment, head, inside, fill, &waiter)
+    }
+}
+
+impl Arrived {
+    /// The request of the sender that waits for the receive, or zero.
+    pub(super) fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// A message of this rank to itself.
+    pub(super) fn own(packed: Box<[u8]>, token: u64) -> Arrived {
+        Arrived { bytes: packed.len() as u64, token, body: Body::Long(packed) }
+    }
+}
+
+impl Body {
+    fn read(segment: &Segment, offset: u64, bytes: u64) -> Result<Body> {
+        if bytes <= SHORT as u64 {
+            let mut short = [0; SHORT];
+            segment.mapping().read(offset, &mut short[..bytes as usize])?;
+            return Ok(Body::Short(short));
+        }
+        // The record has been found to have as many, inside the segment.
+        let mut long = vec![0; bytes as usize];
+        segment.mapping().read(offset, &mut long)?;
+        Ok(Body::Long(long.into()))
+    }
+}

@@ -1,0 +1,275 @@
+//! Which message goes to which receive: first come, first served, on both sides (MPI-2.2 §3.5).
+//!
+//! A message has an envelope; a receive has one too, in which source and tag may be wildcards. Both
+//! tables keep what has the same envelope in the order of its coming, so what is wanted next is
+//! always at the front of one of their lists.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// What a message is told from others by, or what a receive asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Envelope {
+    /// The communicator, and which of its channels.
+    pub(super) context: [u64; 2],
+    /// A rank of the world, or [`Envelope::ANY_SOURCE`].
+    pub(super) source: u32,
+    /// Not negative, or [`Envelope::ANY_TAG`].
+    pub(super) tag: i32,
+}
+
+impl Envelope {
+    pub(super) const ANY_SOURCE: u32 = u32::MAX;
+    pub(super) const ANY_TAG: i32 = -1;
+
+    /// How many wildcards it has.
+    fn wildcards(&self) -> usize {
+        usize::from(self.source == Self::ANY_SOURCE) + usize::from(self.tag == Self::ANY_TAG)
+    }
+
+    /// Whether a receive that asks for this takes a message with that envelope.
+    fn takes(&self, message: &Envelope) -> bool {
+        self.context == message.context
+            && (self.source == message.source || self.source == Self::ANY_SOURCE)
+            && (self.tag == message.tag || self.tag == Self::ANY_TAG)
+    }
+}
+
+/// A few multiplications: envelopes come from the ranks of the job, who need not be feared.
+#[derive(Default)]
+pub(super) struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(n.into());
+    }
+    fn write_i32(&mut self, n: i32) {
+        self.write_u64(n as u64);
+    }
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(23) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
+/// Lists by envelope. Those that have become empty are kept, so that the next of their kind
+/// allocates nothing, until they are too many.
+struct Lists<V> {
+    by_envelope: HashMap<Envelope, VecDeque<(u64, V)>, BuildHasherDefault<Mixer>>,
+    /// Entries of all lists.
+    entries: usize,
+    /// What the next entry is numbered by.
+    next: u64,
+}
+
+/// So many empty lists are kept at least.
+const KEPT: usize = 256;
+
+impl<V> Lists<V> {
+    fn new() -> Self {
+        Lists { by_envelope: HashMap::default(), entries: 0, next: 0 }
+    }
+
+    fn push(&mut self, envelope: Envelope, value: V) -> u64 {
+        if self.by_envelope.len() >= KEPT.max(2 * self.entries)
+            && !self.by_envelope.contains_key(&envelope)
+        {
+            self.by_envelope.retain(|_, list| !list.is_empty());
+        }
+        let number = self.next;
+        self.next += 1;
+        self.entries += 1;
+        self.by_envelope.entry(envelope).or_default().push_back((number, value));
+        number
+    }
+
+    fn front(&self, envelope: &Envelope) -> Option<&(u64, V)> {
+        self.by_envelope.get(envelope)?.front()
+    }
+
+    fn pop(&mut self, envelope: &Envelope) -> Option<V> {
+        let (_, value) = self.by_envelope.get_mut(envelope)?.pop_front()?;
+        self.entries -= 1;
+        Some(value)
+    }
+}
+
+/// Receives that no message has come for.
+pub(super) struct Posted<V> {
+    lists: Lists<V>,
+    /// How many of them have wildcards.
+    wild: usize,
+}
+
+impl<V: PartialEq> Posted<V> {
+    pub(super) fn new() -> Self {
+        Posted { lists: Lists::new(), wild: 0 }
+    }
+
+    /// Adds a receive that asks for `wanted`.
+    pub(super) fn post(&mut self, wanted: Envelope, receive: V) {
+        self.wild += usize::from(wanted.wildcards() > 0);
+        self.lists.push(wanted, receive);
+    }
+
+    /// Takes the receive that was posted first of those that take a message with that envelope.
+    pub(super) fn take(&mut self, message: &Envelope) -> Option<V> {
+        if self.lists.entries == 0 {
+            return None;
+        }
+        let mut found = *message;
+        if self.wild > 0 {
+            let (any, tag) = (Envelope::ANY_SOURCE, Envelope::ANY_TAG);
+            let asks = [
+                *message,
+                Envelope { source: any, ..*message },
+                Envelope { tag, ..*message },
+                Envelope { source: any, tag, ..*message },
+            ];
+            let number = |asks: &Envelope| self.lists.front(asks).map(|(number, _)| *number);
+            found = asks.into_iter().min_by_key(|asks| number(asks).unwrap_or(u64::MAX))?;
+        }
+        let receive = self.lists.pop(&found)?;
+        self.wild -= usize::from(found.wildcards() > 0);
+        Some(receive)
+    }
+
+    /// Takes a receive back; whether it was still there.
+    pub(super) fn withdraw(&mut self, wanted: &Envelope, receive: &V) -> bool {
+        let Some(list) = self.lists.by_envelope.get_mut(wanted) else { return false };
+        let Some(at) = list.iter().position(|(_, posted)| posted == receive) else { return false };
+        list.remove(at);
+        self.lists.entries -= 1;
+        self.wild -= usize::from(wanted.wildcards() > 0);
+        true
+    }
+}
+
+/// Messages that no receive has been posted for.
+pub(super) struct Unexpected<V> {
+    lists: Lists<V>,
+    /// All of them in the order of their coming, with some that have been taken.
+    order: VecDeque<(u64, Envelope)>,
+}
+
+impl<V> Unexpected<V> {
+    pub(super) fn new() -> Self {
+        Unexpected { lists: Lists::new(), order: VecDeque::new() }
+    }
+
+    /// Adds a message.
+    pub(super) fn put(&mut self, envelope: Envelope, message: V) {
+        let number = self.lists.push(envelope, message);
+        if self.order.len() > 2 * self.lists.entries + KEPT {
+            let lists = &self.lists;
+            self.order.retain(|entry| is_there(lists, entry));
+        }
+        self.order.push_back((number, envelope));
+    }
+
+    /// The first message that a receive takes which asks for `wanted`.
+    pub(super) fn first(&self, wanted: &Envelope) -> Option<(Envelope, &V)> {
+        if self.lists.entries == 0 {
+            return None;
+        }
+        let mut found = *wanted;
+        if wanted.wildcards() > 0 {
+            let fits =
+                |entry: &&(u64, Envelope)| wanted.takes(&entry.1) && is_there(&self.lists, entry);
+            found = self.order.iter().find(fits)?.1;
+        }
+        self.lists.front(&found).map(|(_, message)| (found, message))
+    }
+
+    /// Takes it.
+    pub(super) fn take(&mut self, wanted: &Envelope) -> Option<(Envelope, V)> {
+        let (found, _) = self.first(wanted)?;
+        let message = self.lists.pop(&found)?;
+        while self.order.front().is_some_and(|entry| !is_there(&self.lists, entry)) {
+            self.order.pop_front();
+        }
+        Some((found, message))
+    }
+}
+
+/// Whether a message has not been taken: of those with its envelope, all that came before it are
+/// taken before it is.
+fn is_there<V>(lists: &Lists<V>, (number, envelope): &(u64, Envelope)) -> bool {
+    lists.front(envelope).is_some_and(|(first, _)| first <= number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn envelope(source: u32, tag: i32) -> Envelope {
+        Envelope { context: [2, 0], source, tag }
+    }
+
+    /// Sources and tags below 3, of which the last is the wildcard where there are any.
+    fn asked(source: u32, tag: i32) -> Envelope {
+        let any =
+            Envelope { source: Envelope::ANY_SOURCE, tag: Envelope::ANY_TAG, context: [2, 0] };
+        let source = if source == 3 { any.source } else { source };
+        Envelope { source, tag: if tag == 3 { any.tag } else { tag }, ..any }
+    }
+
+    proptest! {
+        /// Against lists that are searched from their beginnings.
+        #[test]
+        fn first_come_first_served(
+            steps in proptest::collection::vec((0..3u8, 0..4u32, 0..4i32), 0..400),
+        ) {
+            let (mut posted, mut unexpected) = (Posted::new(), Unexpected::new());
+            let (mut asks, mut came): (Vec<(Envelope, usize)>, Vec<(Envelope, usize)>) =
+                Default::default();
+            for (step, (what, source, tag)) in steps.into_iter().enumerate() {
+                let (wanted, message) = (asked(source, tag), envelope(source % 3, tag % 3));
+                match what {
+                    0 => {
+                        let at = came.iter().position(|(envelope, _)| wanted.takes(envelope));
+                        let naive = at.map(|at| came.remove(at));
+                        prop_assert_eq!(unexpected.take(&wanted), naive);
+                        if naive.is_none() {
+                            posted.post(wanted, step);
+                            asks.push((wanted, step));
+                        }
+                    }
+                    1 => {
+                        let at = asks.iter().position(|(asks, _)| asks.takes(&message));
+                        let naive = at.map(|at| asks.remove(at).1);
+                        prop_assert_eq!(posted.take(&message), naive);
+                        if naive.is_none() {
+                            unexpected.put(message, step);
+                            came.push((message, step));
+                        }
+                    }
+                    _ => {
+                        let at = asks.iter().position(|(asks, _)| *asks == wanted);
+                        let back = at.map(|at| asks.remove(at).1).unwrap_or(usize::MAX);
+                        prop_assert_eq!(posted.withdraw(&wanted, &back), at.is_some());
+                    }
+                }
+                prop_assert_eq!(posted.lists.entries, asks.len());
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_been_taken_is_forgotten() {
+        let mut unexpected = Unexpected::new();
+        unexpected.put(envelope(0, 0), 0);
+        for k in 1..100_000 {
+            unexpected.put(envelope(1, k), k);
+            assert_eq!(unexpected.take(&envelope(1, k)), Some((envelope(1, k), k)));
+        }
+        assert!(unexpected.order.len() <= 2 * KEPT, "{}", unexpected.order.len());
+        assert!(unexpected.lists.by_envelope.len() <= 2 * KEPT);
+    }
+}

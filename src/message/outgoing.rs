@@ -1,0 +1,217 @@
+//! The sender's side of a queue: where the next record goes.
+
+use crate::error::{Error, Result};
+use crate::prim::Waiter;
+use crate::shm::{AllocError, GRANULE, Limit, MessageWords, Placed, Segment};
+use crate::sync::channel::{MailWords, QueueWords};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The first chunk of a queue.
+const FIRST: u64 = 4096 - GRANULE;
+/// Each further one has twice as many bytes, up to these.
+const MOST: u64 = 64 * 1024 - GRANULE;
+
+/// Chunks that are kept to be used again: the others are given back to the segment.
+const SPARE: usize = 16;
+
+/// Bytes of the segment that records are written to.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+}
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Kind {
+    /// A message whose bytes follow; the sender waits for [`Kind::Taken`] if it has a token.
+    Data = 1,
+    /// A message whose bytes are at an address of the sender's process.
+    Private,
+    /// A message whose bytes are at an offset of the segment.
+    Shared,
+    /// The queue goes on in another chunk.
+    Link,
+    /// The message with that token of the receiver of this record has been received.
+    Taken,
+    /// Its bytes are wanted in the segment, for the request `place` of the sender of this record.
+    Wanted,
+    /// The bytes that were wanted: a block of the segment, which the receiver frees. At 0, there was
+    /// no memory for them.
+    Block,
+}
+
+impl Kind {
+    const ALL: [Kind; 7] = [
+        Kind::Data,
+        Kind::Private,
+        Kind::Shared,
+        Kind::Link,
+        Kind::Taken,
+        Kind::Wanted,
+        Kind::Block,
+    ];
+
+    pub(super) fn from_word(word: u32) -> Option<Kind> {
+        Kind::ALL.get(word.checked_sub(1)? as usize).copied()
+    }
+}
+
+/// What a record says, beside its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) kind: Kind,
+    pub(super) tag: i32,
+    pub(super) context: [u64; 2],
+    pub(super) bytes: u64,
+    pub(super) token: u64,
+    pub(super) place: u64,
+}
+
+impl Head {
+    /// One that is no message.
+    pub(super) fn control(kind: Kind, token: u64, place: u64, bytes: u64) -> Head {
+        Head { kind, tag: 0, context: [0; 2], bytes, token, place }
+    }
+}
+
+/// A queue from this rank to another one.
+pub(super) struct Queue {
+    mail: Placed<MailWords>,
+    words: Placed<QueueWords>,
+    chunk: Chunk,
+    /// Where in the chunk the next record goes. There is always room for a link.
+    at: u64,
+    /// Chunks that are full, the oldest first.
+    full: VecDeque<Chunk>,
+    /// How many of them have been used again, or given back, modulo 2³².
+    reused: u32,
+}
+
+impl Queue {
+    /// Makes a queue from rank `own` to the rank whose mail that is.
+    pub(super) fn create(
+        segment: &Arc<Segment>,
+        own: u32,
+        mail: Placed<MailWords>,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<Queue, AllocError> {
+        let bytes = size_of::<QueueWords>() as u64;
+        let offset = segment.heap().allocate(bytes, waiter)?;
+        let Ok(number) = u32::try_from(offset / GRANULE) else {
+            return Err(AllocError::Short { available: 0, limit: Limit::Segment });
+        };
+        segment.mapping().clear(offset, bytes)?;
+        let words: Placed<QueueWords> = segment.place(offset)?;
+        let chunk = new_chunk(segment, FIRST, waiter)?;
+        words.sender.store(own);
+        words.chunk[0].store(chunk.offset);
+        words.chunk[1].store(chunk.bytes);
+        mail.enlist(&words, number);
+        Ok(Queue { mail, words, chunk, at: 0, full: VecDeque::new(), reused: 0 })
+    }
+
+    /// Appends a record with `inside` bytes behind its words, which `fill` writes at the offset that
+    /// it is given, and rings.
+    pub(super) fn put(
+        &mut self,
+        segment: &Arc<Segment>,
+        head: &Head,
+        inside: u64,
+        fill: impl FnOnce(u64) -> Result<()>,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<(), AllocError> {
+        let stride = MessageWords::stride(inside).filter(|stride| *stride < 1 << 40);
+        let Some(stride) = stride else {
+            return Err(AllocError::Short { available: 0, limit: Limit::Segment });
+        };
+        if self.at + stride + MessageWords::ALIGN > self.chunk.bytes {
+            self.go_on(segment, stride + MessageWords::ALIGN, waiter)?;
+        }
+        let mut filled = Ok(());
+        self.write(segment, head, stride, |offset| filled = fill(offset))?;
+        filled?;
+        self.mail.ring();
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        segment: &Segment,
+        head: &Head,
+        stride: u64,
+        fill: impl FnOnce(u64),
+    ) -> Result<()> {
+        let offset = self.chunk.offset + self.at;
+        let words: &MessageWords = segment.mapping().view(offset)?;
+        let behind: Option<&MessageWords> = match head.kind {
+            Kind::Link => None,
+            _ => Some(segment.mapping().view(offset + stride)?),
+        };
+        words.state.publish(behind.map(|behind| &behind.state), head.kind as u32, || {
+            words.tag.store(head.tag as u32);
+            words.context[0].store(head.context[0]);
+            words.context[1].store(head.context[1]);
+            words.bytes.store(head.bytes);
+            words.token.store(head.token);
+            words.place.store(head.place);
+            fill(offset + MessageWords::HEAD);
+        });
+        self.at += stride;
+        Ok(())
+    }
+
+    /// Goes on in a chunk of at least `needed` bytes: one that the receiver has left behind, or a new
+    /// one.
+    #[cold]
+    fn go_on(
+        &mut self,
+        segment: &Arc<Segment>,
+        needed: u64,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<(), AllocError> {
+        let mut next = None;
+        let mut left = self.words.left().wrapping_sub(self.reused) as usize;
+        while next.is_none() || left > SPARE {
+            let Some(chunk) = self.full.front().copied().filter(|_| left > 0) else { break };
+            self.full.pop_front();
+            self.reused = self.reused.wrapping_add(1);
+            left -= 1;
+            match next {
+                None if chunk.bytes >= needed => next = Some(chunk),
+                _ => segment.heap().free(chunk.offset, waiter)?,
+            }
+        }
+        let next = match next {
+            Some(chunk) => chunk,
+            None => {
+                let bytes = needed.max((2 * (self.chunk.bytes + GRANULE) - GRANULE).min(MOST));
+                new_chunk(segment, bytes, waiter)?
+            }
+        };
+        segment.mapping().view::<MessageWords>(next.offset)?.state.clear();
+        let link = Head::control(Kind::Link, 0, next.offset, next.bytes);
+        self.write(segment, &link, 0, |_| ())?;
+        self.full.push_back(std::mem::replace(&mut self.chunk, next));
+        self.at = 0;
+        Ok(())
+    }
+}
+
+/// A chunk without any record.
+fn new_chunk(
+    segment: &Segment,
+    bytes: u64,
+    waiter: &Waiter<'_>,
+) -> std::result::Result<Chunk, AllocError> {
+    let offset = segment.heap().allocate(bytes, waiter)?;
+    segment.mapping().view::<MessageWords>(offset)?.state.clear();
+    Ok(Chunk { offset, bytes })
+}
+
+/// What a damaged queue is reported as.
+pub(super) fn damaged() -> Error {
+    Error::Damaged { what: "queue of messages" }
+}

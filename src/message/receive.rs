@@ -1,0 +1,138 @@
+//! Receives (MPI-2.2 §3.2.4, §3.7.2).
+
+use super::mailbox::{Arrived, Mailbox};
+use super::matching::Envelope;
+use super::slots::{Slot, Stage};
+use super::wait::End;
+use super::{Channel, MessageRequest, Status};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::ops::{Incoming, OriginMut};
+use crate::prim::{Awaited, AwaitedKind};
+use std::panic::Location;
+
+impl Comm {
+    /// `MPI_Irecv` (MPI-2.2 §3.7.2): receives a message of `source`, or of any rank, with `tag`, or
+    /// any, into the elements of `into`; a shorter message into the first of them. What was promised
+    /// to [`OriginMut::new`] has to hold until the request is complete.
+    ///
+    /// Local; does not block, except while another rank allocates.
+    ///
+    /// # Errors
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Datatype`] for elements farther apart than 2⁶³ - 1
+    /// bytes.
+    pub fn start_receive(
+        &self,
+        channel: Channel,
+        into: OriginMut<'_>,
+        source: Option<Rank>,
+        tag: Option<i32>,
+    ) -> Result<MessageRequest> {
+        self.within(Call::Receive, || {
+            let slot = self.receiving(Call::Receive, channel, &into, source, tag)?;
+            Ok(slot.map_or_else(
+                || MessageRequest::complete(self, Status::NOTHING),
+                |slot| MessageRequest::pending(self, slot),
+            ))
+        })
+    }
+
+    /// Checks the arguments of a receive, and posts it; `None` if it receives nothing.
+    pub(super) fn receiving(
+        &self,
+        call: Call,
+        channel: Channel,
+        into: &OriginMut<'_>,
+        source: Option<Rank>,
+        tag: Option<i32>,
+    ) -> Result<Option<Slot>> {
+        let Some(wanted) = self.wanted(call, channel, source, tag)? else { return Ok(None) };
+        let Some(into) = Incoming::of(into) else { return Err(self.too_far(call)) };
+        let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
+        let mut state = mailbox.turn();
+        let arrived = state.unexpected.take(&wanted);
+        let slot = state.slots.add(Stage::Posted { wanted, into });
+        match arrived {
+            None => state.posted.post(wanted, slot),
+            Some((envelope, message)) => {
+                state.deliver(context, slot, envelope, message)?;
+                let pulls = !state.pulls.is_empty();
+                drop(state);
+                if pulls {
+                    mailbox.pull_all(context)?;
+                }
+            }
+        }
+        Ok(Some(slot))
+    }
+
+    /// What a receive or a probe asks for; `None` for [`Rank::NULL`].
+    pub(super) fn wanted(
+        &self,
+        call: Call,
+        channel: Channel,
+        source: Option<Rank>,
+        tag: Option<i32>,
+    ) -> Result<Option<Envelope>> {
+        if source == Some(Rank::NULL) {
+            return Ok(None);
+        }
+        if let Some(tag) = tag.filter(|tag| *tag < 0) {
+            return Err(Error::Tag { at: self.place(call), tag });
+        }
+        let source = match source {
+            Some(source) => self.peer(call, source)?,
+            None => Envelope::ANY_SOURCE,
+        };
+        let (context, tag) = (self.message_context(channel), tag.unwrap_or(Envelope::ANY_TAG));
+        Ok(Some(Envelope { context, source, tag }))
+    }
+
+    /// Receives a message that has been taken out of the tables.
+    pub(super) fn receive_taken(
+        &self,
+        into: &OriginMut<'_>,
+        envelope: Envelope,
+        message: Arrived,
+    ) -> Result<Slot> {
+        let Some(into) = Incoming::of(into) else { return Err(self.too_far(Call::Receive)) };
+        let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
+        let mut state = mailbox.turn();
+        let slot = state.slots.add(Stage::Posted { wanted: envelope, into });
+        state.deliver(context, slot, envelope, message)?;
+        drop(state);
+        mailbox.pull_all(context)?;
+        Ok(slot)
+    }
+
+    /// Waits until `done` says so, and handles what has arrived before each of its looks: for waits
+    /// for one of several requests, or for steps that follow from requests.
+    ///
+    /// Blocks, asleep if need be; `done` is asked whenever something has happened to messages of this
+    /// rank, and must not itself wait.
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`] if a rank of the communicator has failed and `done` does not say so then.
+    #[track_caller]
+    pub fn progress_until(&self, mut done: impl FnMut() -> bool) -> Result<()> {
+        let (call, at) = (Call::MessageWait, Location::caller());
+        self.within(call, || {
+            let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
+            let wanted = Awaited { kind: AwaitedKind::Messages, ..Awaited::default() };
+            loop {
+                let seen = mailbox.own.bell().load();
+                mailbox.look(context, |_| false)?;
+                if done() {
+                    return Ok(());
+                }
+                match mailbox.await_ring(self, at, &wanted, seen)? {
+                    End::Done => {}
+                    End::Failed(_) if done() => return Ok(()),
+                    End::Failed(failed) => return Err(self.rank_failed(failed, self.place(call))),
+                }
+            }
+        })
+    }
+}

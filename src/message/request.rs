@@ -1,0 +1,257 @@
+//! Requests of messages: a send or a receive under way.
+
+use super::Status;
+use super::mailbox::Mailbox;
+use super::matching::Envelope;
+use super::slots::{Outcome, Slot, Stage, Trouble};
+use super::wait::End;
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::prim::{Awaited, AwaitedKind};
+use crate::shm::is_forked;
+use std::fmt;
+use std::panic::Location;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A send or a receive under way (`MPI_Request`, MPI-2.2 §3.7).
+///
+/// The buffer belongs to it until it is complete. Dropped before, it goes on (`MPI_Request_free`),
+/// and what was promised of the buffer has to hold until every rank has left the job.
+pub struct MessageRequest {
+    comm: Comm,
+    held: Mutex<Held>,
+}
+
+/// What a request knows of itself.
+#[derive(Clone, Copy)]
+enum Held {
+    /// It was complete from the beginning.
+    Complete(Status),
+    /// It is, or was, in the process's table.
+    Slot(Slot),
+    /// Its outcome has been taken.
+    Taken,
+}
+
+impl MessageRequest {
+    pub(super) fn complete(comm: &Comm, status: Status) -> MessageRequest {
+        MessageRequest { comm: comm.clone(), held: Mutex::new(Held::Complete(status)) }
+    }
+
+    pub(super) fn pending(comm: &Comm, slot: Slot) -> MessageRequest {
+        MessageRequest { comm: comm.clone(), held: Mutex::new(Held::Slot(slot)) }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is complete; handles what has arrived (MPI-2.2 §3.7.4, progress).
+    ///
+    /// Local; never blocks. A request whose communicator has lost a rank is complete too: its
+    /// outcome is then the error.
+    pub fn is_complete(&self) -> bool {
+        let held = *self.held();
+        let Held::Slot(slot) = held else { return true };
+        // What stands in the way is the outcome of `wait`.
+        is_forked() || self.comm.look_for(slot).unwrap_or(true)
+    }
+
+    /// The outcome, once, when it is complete; `None` before, and after.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// As [`MessageRequest::wait`].
+    pub fn take(&self) -> Option<Result<Status>> {
+        if matches!(*self.held(), Held::Taken) || !self.is_complete() {
+            return None;
+        }
+        Some(self.finish(Call::MessageTest, Location::caller()))
+    }
+
+    /// `MPI_Wait`: waits until it is complete, and returns its outcome; of a request whose outcome has
+    /// been taken, an empty status.
+    ///
+    /// Blocks until a receive has its message, or until a message has been received that does not fit
+    /// its record or whose send is synchronous.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`]; [`Error::RankFailed`]; [`Error::NoMemory`] if neither rank can reach the
+    /// other's memory and the segment has none left.
+    #[track_caller]
+    pub fn wait(&self) -> Result<Status> {
+        self.finish(Call::MessageWait, Location::caller())
+    }
+
+    fn finish(&self, call: Call, at: &'static Location<'static>) -> Result<Status> {
+        let held = *self.held();
+        let status = match held {
+            Held::Taken => return Ok(Status::NOTHING),
+            Held::Complete(status) => Ok(status),
+            Held::Slot(slot) => self.comm.within(call, || self.comm.await_slot(call, slot, at)),
+        };
+        *self.held() = Held::Taken;
+        status
+    }
+
+    /// `MPI_Cancel`: a receive that no message has come for is complete, and says that it was
+    /// cancelled. Of anything else nothing changes: sends are never cancelled.
+    ///
+    /// Local; never blocks.
+    pub fn cancel(&self) {
+        let held = *self.held();
+        let Held::Slot(slot) = held else { return };
+        let Ok(mailbox) = Mailbox::of(self.comm.context()) else { return };
+        if is_forked() {
+            return;
+        }
+        let mut state = mailbox.turn();
+        let Some(Stage::Posted { wanted, .. }) = state.slots.stage(slot) else { return };
+        let envelope = *wanted;
+        if state.posted.withdraw(&envelope, &slot) {
+            let trouble = Some(Trouble::Cancelled);
+            state.finish(slot, Outcome { envelope, bytes: 0, trouble });
+        }
+        drop(state);
+        mailbox.own.ring();
+    }
+}
+
+impl Drop for MessageRequest {
+    fn drop(&mut self) {
+        let held = *self.held();
+        if let (Held::Slot(slot), false) = (held, is_forked())
+            && let Ok(mailbox) = Mailbox::of(self.comm.context())
+        {
+            mailbox.turn().slots.forget(slot);
+        }
+    }
+}
+
+impl fmt::Debug for MessageRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self.held() {
+            Held::Complete(_) => "MessageRequest(complete)",
+            Held::Slot(_) => "MessageRequest(under way)",
+            Held::Taken => "MessageRequest(taken)",
+        })
+    }
+}
+
+impl Comm {
+    /// Handles what has arrived, until a request is done; whether it is, or never will be.
+    fn look_for(&self, slot: Slot) -> Result<bool> {
+        let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
+        if mailbox.look(context, |state| state.slots.is_done(slot))? {
+            return Ok(true);
+        }
+        Ok(self.has_lost_any())
+    }
+
+    /// Waits until a request is done, and takes its outcome.
+    pub(super) fn await_slot(
+        &self,
+        call: Call,
+        slot: Slot,
+        at: &'static Location<'static>,
+    ) -> Result<Status> {
+        let mailbox = Mailbox::of(self.context())?;
+        let world = self.world_ranks();
+        let wanted = match mailbox.turn().slots.stage(slot) {
+            Some(Stage::Posted { wanted, .. }) => awaited_message(wanted, world),
+            Some(Stage::Promised { envelope, .. }) => awaited_message(envelope, world),
+            Some(Stage::Offered { to, envelope, .. }) => Awaited {
+                kind: AwaitedKind::Receipt,
+                peer: Some(*to),
+                number: envelope.tag as u64,
+                ..Awaited::default()
+            },
+            _ => Awaited::default(),
+        };
+        let ended = mailbox.until(self, at, &wanted, |state| state.slots.is_done(slot))?;
+        let outcome = match ended {
+            End::Done => mailbox.turn().slots.take(slot),
+            End::Failed(failed) => match mailbox.give_up(self, slot) {
+                None => return Err(self.rank_failed(failed, self.place(call))),
+                outcome => outcome,
+            },
+        };
+        outcome.map_or(Ok(Status::NOTHING), |outcome| self.status(call, outcome))
+    }
+
+    /// What a call says of a request that is done.
+    pub(super) fn status(&self, call: Call, outcome: Outcome) -> Result<Status> {
+        let Outcome { envelope, bytes, trouble } = outcome;
+        let source = self.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
+        let tag = envelope.tag;
+        match trouble {
+            None => Ok(Status { source, tag, bytes, cancelled: false }),
+            Some(Trouble::Cancelled) => {
+                Ok(Status { source: Rank::NULL, tag, bytes: 0, cancelled: true })
+            }
+            Some(Trouble::Truncated(room)) => Err(Error::Truncated {
+                at: self.place(call),
+                from: source.0,
+                tag,
+                sent: bytes,
+                room,
+            }),
+            Some(Trouble::NoMemory) => {
+                let limit = "the segment, by which ranks that cannot reach each other's memory \
+                             send long messages; see rmarun --segment-size";
+                Err(Error::NoMemory { at: self.place(call), requested: bytes, available: 0, limit })
+            }
+        }
+    }
+}
+
+/// What a rank waits for that waits for a message.
+pub(super) fn awaited_message<'a>(wanted: &Envelope, world: &'a [u32]) -> Awaited<'a> {
+    let any = wanted.source == Envelope::ANY_SOURCE;
+    Awaited {
+        kind: AwaitedKind::Message,
+        peer: (!any).then_some(wanted.source),
+        others: if any { world } else { &[] },
+        number: u64::try_from(wanted.tag).unwrap_or(Awaited::ANY),
+        ..Awaited::default()
+    }
+}
+
+impl Mailbox {
+    /// Takes back a request that will never be done: its buffer is not accessed any more. Its outcome,
+    /// if it was done after all.
+    #[cold]
+    fn give_up(&self, comm: &Comm, slot: Slot) -> Option<Outcome> {
+        loop {
+            let seen = self.own.bell().load();
+            {
+                let mut state = self.turn();
+                match state.slots.stage(slot)? {
+                    Stage::Done(_) => return state.slots.take(slot),
+                    Stage::Posted { wanted, .. } => {
+                        let wanted = *wanted;
+                        state.posted.withdraw(&wanted, &slot);
+                        state.slots.remove(slot);
+                        return None;
+                    }
+                    Stage::Promised { .. } => {
+                        state.slots.remove(slot);
+                        return None;
+                    }
+                    Stage::Offered { .. } => {
+                        state.slots.remove(slot);
+                        self.own.withdraw();
+                        return None;
+                    }
+                    // Another thread is copying, and does not wait for anybody.
+                    Stage::Pulling => {}
+                }
+            }
+            // A job that ends is no reason to give the buffer back meanwhile.
+            let _ = comm.context().excluded().until(self.own.bell(), |rung| rung != seen);
+        }
+    }
+}

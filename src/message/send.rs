@@ -1,0 +1,221 @@
+//! Sends (MPI-2.2 §3.2, §3.4, §3.7).
+
+use super::mailbox::{Arrived, Mailbox, State};
+use super::matching::Envelope;
+use super::outgoing::{Head, Kind};
+use super::slots::{Outcome, Payload, Slot, Stage, Trouble};
+use super::{Channel, MessageRequest, SendMode, Status};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::ops::{Origin, Outgoing};
+use crate::shm::is_forked;
+
+/// Messages of up to so many bytes are copied into their records. Longer ones are copied once
+/// instead of twice, for a system call and an answer (docs/measurements.md).
+const EAGER: u64 = 8 * 1024;
+
+/// A message that is to be sent.
+struct Sending<'a> {
+    comm: &'a Comm,
+    mode: SendMode,
+    /// A rank of the job.
+    to: u32,
+    envelope: Envelope,
+    from: Outgoing,
+}
+
+impl Comm {
+    /// `MPI_Isend`, `MPI_Issend`, `MPI_Irsend` and `MPI_Ibsend` (MPI-2.2 §3.7.2): sends the elements
+    /// of `origin` to rank `dest`. What was promised to [`Origin::new`] has to hold until the request
+    /// is complete.
+    ///
+    /// Local; does not block, except while another rank allocates.
+    ///
+    /// # Errors
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Datatype`] for elements farther apart than 2⁶³ - 1
+    /// bytes; [`Error::NoMemory`]; [`Error::RankFailed`] if `dest` has failed.
+    pub fn start_send(
+        &self,
+        channel: Channel,
+        mode: SendMode,
+        origin: Origin<'_>,
+        dest: Rank,
+        tag: i32,
+    ) -> Result<MessageRequest> {
+        self.within(Call::Send, || {
+            let sent = self.sending(Call::Send, channel, mode, &origin, dest, tag)?;
+            Ok(match sent {
+                Sent::Now(status) => MessageRequest::complete(self, status),
+                Sent::Later(slot) => MessageRequest::pending(self, slot),
+            })
+        })
+    }
+
+    /// Checks the arguments of a send, and makes it.
+    pub(super) fn sending(
+        &self,
+        call: Call,
+        channel: Channel,
+        mode: SendMode,
+        origin: &Origin<'_>,
+        dest: Rank,
+        tag: i32,
+    ) -> Result<Sent> {
+        if dest == Rank::NULL {
+            return Ok(Sent::Now(Status::NOTHING));
+        }
+        let to = self.peer(call, dest)?;
+        if tag < 0 {
+            return Err(Error::Tag { at: self.place(call), tag });
+        }
+        if let Some(failed) = self.failed_rank(dest.0) {
+            return Err(Error::RankFailed { at: self.place(call), failed, lock_of: None });
+        }
+        let Some(from) = Outgoing::of(origin) else { return Err(self.too_far(call)) };
+        let context = self.message_context(channel);
+        let envelope = Envelope { context, source: self.context().rank, tag };
+        let bytes = from.bytes();
+        let sending = Sending { comm: self, mode, to, envelope, from };
+        let sent = sending.start()?;
+        let status = Status { source: Rank(self.rank()), tag, bytes, cancelled: false };
+        Ok(sent.map_or(Sent::Now(status), Sent::Later))
+    }
+
+    /// What messages of that channel are told from all others by.
+    pub(super) fn message_context(&self, channel: Channel) -> [u64; 2] {
+        let [place, made] = self.identity();
+        [place | u64::from(channel == Channel::Collective), made]
+    }
+
+    /// The rank of the job that a rank of this communicator is.
+    pub(super) fn peer(&self, call: Call, peer: Rank) -> Result<u32> {
+        let found = self.world_rank(peer.0);
+        found.ok_or_else(|| self.no_peer(call, peer))
+    }
+
+    #[cold]
+    fn no_peer(&self, call: Call, peer: Rank) -> Error {
+        Error::Peer { at: self.place(call), peer: peer.0, ranks: self.size() }
+    }
+
+    #[cold]
+    pub(super) fn too_far(&self, call: Call) -> Error {
+        let why = "it reaches farther than 2^63 - 1 bytes";
+        Error::Datatype { at: self.place(call), datatype: "of the buffer".into(), why }
+    }
+}
+
+/// How far a send has come when its call returns.
+pub(super) enum Sent {
+    /// It is complete.
+    Now(Status),
+    /// It is complete when this request is done.
+    Later(Slot),
+}
+
+impl Sending<'_> {
+    /// Sends; the request, if the send is not complete.
+    fn start(self) -> Result<Option<Slot>> {
+        let context = self.comm.context();
+        let mailbox = Mailbox::of(context)?;
+        if self.to == context.rank {
+            return self.to_self(mailbox);
+        }
+        let bytes = self.from.bytes();
+        let mut state = mailbox.turn();
+        if bytes > EAGER && self.mode != SendMode::Buffered {
+            return self.offer(&mut state).map(Some);
+        }
+        let token = match self.mode {
+            SendMode::Synchronous => {
+                let (to, envelope) = (self.to, self.envelope);
+                Some(state.slots.add(Stage::Offered { to, envelope, payload: None, bytes }))
+            }
+            _ => None,
+        };
+        let Self { from, .. } = &self;
+        let head = self.head(Kind::Data, bytes, token.map_or(0, Slot::token), 0);
+        let put = state
+            .put(context, self.to, &head, bytes, |offset| from.pack_into(&context.segment, offset));
+        put.map_err(|error| {
+            token.map(|slot| state.slots.remove(slot));
+            context.refusal(error, self.comm.place(Call::Send), bytes)
+        })?;
+        Ok(token)
+    }
+
+    fn head(&self, kind: Kind, bytes: u64, token: u64, place: u64) -> Head {
+        let Envelope { context, tag, .. } = self.envelope;
+        Head { kind, tag, context, bytes, token, place }
+    }
+
+    /// Tells the receiver where a long message is.
+    fn offer(self, state: &mut State) -> Result<Slot> {
+        let (context, comm) = (self.comm.context(), self.comm);
+        let bytes = self.from.bytes();
+        let shared = self.from.plain().and_then(|at| context.segment.offset_of(at, bytes));
+        let (kind, place, payload) = match (shared, self.from.plain()) {
+            (Some(offset), _) => (Kind::Shared, offset, None),
+            (None, Some(at)) => (Kind::Private, at as u64, None),
+            (None, None) => {
+                let packed = self.from.packed();
+                (Kind::Private, packed.as_ptr() as u64, Some(Payload::Packed(packed)))
+            }
+        };
+        let slot = state.slots.add(Stage::Pulling);
+        let head = self.head(kind, bytes, slot.token(), place);
+        let (to, envelope) = (self.to, self.envelope);
+        let payload = Some(payload.unwrap_or(Payload::Kept(self.from)));
+        state.slots.replace(slot, Stage::Offered { to, envelope, payload, bytes });
+        state.put(context, to, &head, 0, |_| Ok(())).map_err(|error| {
+            state.slots.remove(slot);
+            context.refusal(error, comm.place(Call::Send), bytes)
+        })?;
+        Ok(slot)
+    }
+
+    /// A message to this rank, which no other sees.
+    fn to_self(self, mailbox: &Mailbox) -> Result<Option<Slot>> {
+        let (envelope, bytes) = (self.envelope, self.from.bytes());
+        let mut state = mailbox.turn();
+        let Some(receive) = state.posted.take(&envelope) else {
+            let slot = (self.mode == SendMode::Synchronous).then(|| {
+                state.slots.add(Stage::Offered { to: self.to, envelope, payload: None, bytes })
+            });
+            let message = Arrived::own(self.from.packed(), slot.map_or(0, Slot::token));
+            state.unexpected.put(envelope, message);
+            drop(state);
+            // Another thread may wait for it in a probe.
+            mailbox.own.ring();
+            return Ok(slot);
+        };
+        let mut trouble = None;
+        if let Some(Stage::Posted { into, .. }) = state.slots.stage(receive) {
+            if bytes <= into.bytes() {
+                into.copy_from(&self.from);
+            } else {
+                trouble = Some(Trouble::Truncated(into.bytes()));
+            }
+        }
+        state.finish(receive, Outcome { envelope, bytes, trouble });
+        drop(state);
+        // Another thread may wait for it.
+        mailbox.own.ring();
+        Ok(None)
+    }
+}
+
+impl Comm {
+    /// Handles what has arrived for this rank (MPI-2.2 §3.5, progress). Local; does not block, except
+    /// while another rank allocates.
+    pub fn progress(&self) {
+        if is_forked() {
+            return;
+        }
+        let context = self.context();
+        // What is wrong is told to whoever waits for it.
+        let _ = Mailbox::of(context).and_then(|mailbox| mailbox.look(context, |_| false));
+    }
+}

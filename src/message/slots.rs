@@ -1,0 +1,144 @@
+//! The requests of this process that are not complete, or have not been asked for their outcome.
+
+use super::matching::Envelope;
+use crate::ops::{Incoming, Outgoing};
+
+/// A request: its place, and which of those that have been there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    index: u32,
+    generation: u32,
+}
+
+impl Slot {
+    /// As a number that other ranks give back; never zero.
+    pub(super) fn token(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    pub(super) fn of(token: u64) -> Slot {
+        Slot { index: token as u32, generation: (token >> 32) as u32 }
+    }
+}
+
+/// What has become of a request.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// Of the message, with its source.
+    pub(super) envelope: Envelope,
+    pub(super) bytes: u64,
+    pub(super) trouble: Option<Trouble>,
+}
+
+/// Why a request is complete and its message has not arrived.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Cancelled,
+    /// The buffer has room for so many bytes.
+    Truncated(u64),
+    /// There was no memory in the segment for it.
+    NoMemory,
+}
+
+/// The bytes of a message, where its sender has them.
+#[derive(Debug)]
+pub(super) enum Payload {
+    Kept(Outgoing),
+    Packed(Box<[u8]>),
+}
+
+/// How far a request has come.
+pub(super) enum Stage {
+    /// A receive that no message has come for.
+    Posted { wanted: Envelope, into: Incoming },
+    /// A receive whose bytes a thread of this process is copying.
+    Pulling,
+    /// A receive whose bytes have been asked for.
+    Promised { envelope: Envelope, bytes: u64, into: Incoming },
+    /// A message whose bytes the receiver fetches, or that it has to say it has received.
+    Offered { to: u32, envelope: Envelope, payload: Option<Payload>, bytes: u64 },
+    /// Nothing will happen to it any more.
+    Done(Outcome),
+}
+
+struct Entry {
+    generation: u32,
+    stage: Option<Stage>,
+    /// Nobody will ask for the outcome.
+    forgotten: bool,
+}
+
+/// All requests. Places are used again, so that a request costs no allocation.
+#[derive(Default)]
+pub(super) struct Slots {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    pub(super) fn add(&mut self, stage: Stage) -> Slot {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry { generation: 0, stage: None, forgotten: false });
+            self.entries.len() as u32 - 1
+        });
+        let entry = &mut self.entries[index as usize];
+        // Never zero, so that no token is.
+        entry.generation = entry.generation.wrapping_add(1).max(1);
+        (entry.stage, entry.forgotten) = (Some(stage), false);
+        Slot { index, generation: entry.generation }
+    }
+
+    fn entry(&mut self, slot: Slot) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(slot.index as usize)?;
+        (entry.generation == slot.generation && entry.stage.is_some()).then_some(entry)
+    }
+
+    /// How far a request has come, if it is still there.
+    pub(super) fn stage(&mut self, slot: Slot) -> Option<&mut Stage> {
+        self.entry(slot)?.stage.as_mut()
+    }
+
+    pub(super) fn is_done(&self, slot: Slot) -> bool {
+        let entry = self.entries.get(slot.index as usize);
+        let entry = entry.filter(|entry| entry.generation == slot.generation);
+        entry.is_none_or(|entry| matches!(entry.stage, None | Some(Stage::Done(_))))
+    }
+
+    /// Goes on to another stage, and returns the one before.
+    pub(super) fn replace(&mut self, slot: Slot, stage: Stage) -> Option<Stage> {
+        let entry = self.entry(slot)?;
+        let gone = entry.forgotten && matches!(stage, Stage::Done(_));
+        let before = entry.stage.replace(stage);
+        if gone {
+            self.remove(slot);
+        }
+        before
+    }
+
+    /// Takes a request away.
+    pub(super) fn remove(&mut self, slot: Slot) -> Option<Stage> {
+        let stage = self.entry(slot)?.stage.take();
+        self.free.push(slot.index);
+        stage
+    }
+
+    /// The outcome of a request that is done, which is then gone.
+    pub(super) fn take(&mut self, slot: Slot) -> Option<Outcome> {
+        if !matches!(self.stage(slot)?, Stage::Done(_)) {
+            return None;
+        }
+        match self.remove(slot) {
+            Some(Stage::Done(outcome)) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// Nobody will ask for its outcome: it goes when it is done.
+    pub(super) fn forget(&mut self, slot: Slot) {
+        if self.is_done(slot) {
+            self.remove(slot);
+        } else if let Some(entry) = self.entry(slot) {
+            entry.forgotten = true;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Waiting for messages: look, handle what is there, and sleep on this rank's bell.
+
+use super::mailbox::{Mailbox, Pull, State, mail};
+use super::outgoing::{Head, Kind};
+use super::slots::{Outcome, Stage, Trouble};
+use crate::comm::Comm;
+use crate::error::Result;
+use crate::prim::{Awaited, JobFailed, WaitRecord};
+use crate::shm::{AllocError, is_gone};
+use crate::universe::Context;
+use std::panic::Location;
+
+/// How a wait for messages ends.
+pub(super) enum End {
+    /// What was waited for is there.
+    Done,
+    /// A rank of the communicator has failed first.
+    Failed(JobFailed),
+}
+
+impl Mailbox {
+    /// Handles what has arrived, without waiting, until `enough`; whether it is.
+    pub(super) fn look(
+        &self,
+        context: &Context,
+        enough: impl Fn(&State) -> bool + Copy,
+    ) -> Result<bool> {
+        let seen = self.own.look();
+        let found = {
+            let mut state = self.turn();
+            state.drain(context, self, seen, enough)?;
+            (!state.pulls.is_empty(), enough(&state))
+        };
+        match found {
+            (false, is_enough) => Ok(is_enough),
+            (true, _) => {
+                self.pull_all(context)?;
+                Ok(enough(&self.turn()))
+            }
+        }
+    }
+
+    /// Waits until `enough`, in a call that the program has made at `at`; asleep, the rank says that
+    /// it waits for what `wanted` says.
+    pub(super) fn until(
+        &self,
+        comm: &Comm,
+        at: &'static Location<'static>,
+        wanted: &Awaited<'_>,
+        enough: impl Fn(&State) -> bool + Copy,
+    ) -> Result<End> {
+        let context = comm.context();
+        loop {
+            let seen = self.own.bell().load();
+            if self.look(context, enough)? {
+                return Ok(End::Done);
+            }
+            if let End::Failed(failed) = self.await_ring(comm, at, wanted, seen)? {
+                return Ok(if enough(&self.turn()) { End::Done } else { End::Failed(failed) });
+            }
+        }
+    }
+
+    /// Waits until the bell is not what it was, or a rank of the communicator has failed; everything
+    /// that had been sent by then has been handled in that case.
+    pub(super) fn await_ring(
+        &self,
+        comm: &Comm,
+        at: &'static Location<'static>,
+        wanted: &Awaited<'_>,
+        seen: u32,
+    ) -> Result<End> {
+        let tell = |record: &WaitRecord| record.say(wanted);
+        let waited = comm.telling_waiter(at, &tell).until(self.own.bell(), |rung| rung != seen);
+        let Err(failed) = waited else { return Ok(End::Done) };
+        // Whoever has failed may have done so between a message and its ring.
+        self.turn().look_again();
+        self.look(comm.context(), |_| false)?;
+        Ok(End::Failed(failed))
+    }
+
+    /// Copies what is to be copied out of other processes.
+    #[cold]
+    pub(super) fn pull_all(&self, context: &Context) -> Result<()> {
+        while let Some(pull) = { self.turn().pulls.pop() } {
+            self.pull(context, pull)?;
+        }
+        Ok(())
+    }
+
+    fn pull(&self, context: &Context, pull: Pull) -> Result<()> {
+        let Pull { slot, mut into, envelope, bytes, token, address } = pull;
+        let source = envelope.source;
+        let pulled = match self.turn().is_denied {
+            true => Err(None),
+            false => into
+                .pull(context.process(source)?, address, bytes)
+                .map_err(|error| Some(is_gone(&error))),
+        };
+        // What the sender has taken back it may have written to since.
+        let is_whole = pulled.is_ok() && !mail(&context.segment, source)?.has_withdrawn();
+        let mut state = self.turn();
+        if is_whole {
+            state.finish(slot, Outcome { envelope, bytes, trouble: None });
+            state.acknowledge(context, source, token)?;
+        } else {
+            // The sender brings them, if it can. If it has failed, the wait for it ends.
+            state.is_denied |= pulled == Err(Some(false));
+            state.slots.replace(slot, Stage::Promised { envelope, bytes, into });
+            let wanted = Head::control(Kind::Wanted, token, slot.token(), 0);
+            match state.put(context, source, &wanted, 0, |_| Ok(())) {
+                Err(AllocError::Other(error)) => return Err(error),
+                Err(_) => {
+                    let trouble = Some(Trouble::NoMemory);
+                    state.finish(slot, Outcome { envelope, bytes, trouble });
+                }
+                Ok(()) => {}
+            }
+        }
+        drop(state);
+        // Another thread may wait for it.
+        self.own.ring();
+        Ok(())
+    }
+}

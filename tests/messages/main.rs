@@ -1,0 +1,11 @@
+//! Messages through the engine (MPI-2.2 chapter 3): each test is one program of several processes.
+#![allow(unsafe_code, reason = "names buffers by address, as a C interface does")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod failing;
+mod long;
+mod matched;
+mod threads;
+mod tools;
