@@ -99,7 +99,7 @@ const RULES: &[Rule] = &[
     Rule {
         what: "an environment variable",
         patterns: &["env::var", "\"ONESIDED_"],
-        rooms: &["src/launch.rs"],
+        rooms: &["src/launch.rs", "launcher/foreign.rs"],
     },
     Rule { what: "a sentence for the user", patterns: &["#[error("], rooms: &["src/error.rs"] },
     Rule {
