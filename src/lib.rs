@@ -57,6 +57,7 @@
 
 mod attribute;
 mod call;
+mod collective;
 mod comm;
 mod datatype;
 mod epoch;
@@ -79,6 +80,7 @@ mod window;
 
 pub use attribute::{Keyval, KeyvalOptions};
 pub use call::Call;
+pub use collective::CollectiveRequest;
 pub use comm::{Comm, CommKeyval, Reduction, SplitType, UserOp};
 pub use datatype::{
     CommittedDatatype, Constructor, Datatype, DerivedDatatype, Distribution, DoubleInt, Element,
@@ -109,6 +111,7 @@ pub use window::{
 /// out, because the engine could end an epoch that a guard believes to be open.
 pub mod engine {
     pub use crate::attribute::Attributes;
+    pub use crate::collective::{CollectiveRequest, Combine};
     pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status};
     pub use crate::ops::{Layout, Origin, OriginMut};
     pub use crate::window::Win;

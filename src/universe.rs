@@ -81,6 +81,9 @@ impl Drop for Universe {
             let _ = self.myself.delete_attributes();
             self.myself.let_go();
             self.world.let_go();
+            if let Some(kept) = self.world.context().kept.get() {
+                kept.let_go();
+            }
         }
     }
 }
@@ -111,6 +114,12 @@ fn say_excluded(record: &WaitRecord) {
     record.say(&Awaited { kind: AwaitedKind::Exclusion, ..Awaited::default() });
 }
 
+/// What a layer above keeps for a process.
+pub(crate) trait Kept: Any + Send + Sync {
+    /// The process leaves the job: drops what has a handle of its own of the process's context.
+    fn let_go(&self);
+}
+
 /// What every handle of a process shares.
 pub(crate) struct Context {
     pub(crate) rank: u32,
@@ -127,7 +136,7 @@ pub(crate) struct Context {
     /// Communicators of this rank alone that have been made.
     alone: Word32,
     /// What a layer above keeps for this process.
-    kept: OnceLock<Box<dyn Any + Send + Sync>>,
+    kept: OnceLock<Box<dyn Kept>>,
 }
 
 impl Context {
@@ -157,10 +166,7 @@ impl Context {
     }
 
     /// What a layer above keeps for this process, the first time made by `make`. One type only.
-    pub(crate) fn keep<T: Any + Send + Sync>(
-        &self,
-        make: impl FnOnce() -> Result<T>,
-    ) -> Result<&T> {
+    pub(crate) fn keep<T: Kept>(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         let kept = match self.kept.get() {
             Some(kept) => kept,
             None => {
@@ -168,6 +174,7 @@ impl Context {
                 self.kept.get_or_init(|| made)
             }
         };
+        let kept: &dyn Any = &**kept;
         Ok(kept.downcast_ref().expect("one layer keeps one type"))
     }
 

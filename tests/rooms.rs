@@ -38,6 +38,7 @@ const RULES: &[Rule] = &[
             "src/ops/scatter.rs",
             "src/ops/slices.rs",
             "src/ops/blocks.rs",
+            "src/collective/buffer.rs",
             "src/ops/packed.rs",
             "src/window/local.rs",
             "src/window/torn.rs",
@@ -123,6 +124,7 @@ const LAYERS: &[&[&str]] = &[
     &["window"],
     &["ops"],
     &["message"],
+    &["collective"],
     &["epoch"],
     &["tools"],
 ];

@@ -86,6 +86,8 @@ struct Inner {
     thread_inside: Mutex<Option<ThreadId>>,
     /// Windows made over this communicator so far.
     windows: Word32,
+    /// Collectives made of messages that have been started on it.
+    collectives: Word32,
     /// 1 once it has been freed: calls are refused, except those of windows that exist.
     freed: Word32,
     /// The job's own communicators are not the program's to free.
@@ -122,6 +124,7 @@ impl Inner {
             meeting: Mutex::default(),
             thread_inside: Mutex::default(),
             windows: Word32::default(),
+            collectives: Word32::default(),
             freed: Word32::default(),
             permanent: false,
             name: RwLock::default(),
@@ -290,6 +293,11 @@ impl Comm {
     /// Counts a window and returns its number, the same on all ranks.
     pub(crate) fn count_window(&self) -> u32 {
         self.inner.windows.fetch_add(1)
+    }
+
+    /// Counts a collective made of messages and returns its number, the same on all ranks.
+    pub(crate) fn count_collective(&self) -> u32 {
+        self.inner.collectives.fetch_add(1)
     }
 
     /// The world's rank that `rank` of this communicator is, if it is one.

@@ -4,6 +4,7 @@
 //! record is handled whole before the next one. A thread whose own request is complete leaves what
 //! follows in the queues: it has not arrived yet, as far as anybody can tell, and costs no copy.
 
+use super::driven::AllDriven;
 use super::incoming::{Record, Sources};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, Kind, Queue};
@@ -12,7 +13,7 @@ use crate::error::Result;
 use crate::ops::Incoming;
 use crate::shm::{AllocError, Favouring, InTurn, Placed, Segment};
 use crate::sync::channel::MailWords;
-use crate::universe::Context;
+use crate::universe::{Context, Kept};
 use std::sync::Arc;
 
 /// Bytes of a message that nobody has asked for yet, which are kept without an allocation.
@@ -67,6 +68,14 @@ pub(super) struct State {
 pub(super) struct Mailbox {
     pub(super) own: Placed<MailWords>,
     state: Favouring<State>,
+    /// What follows from messages.
+    pub(super) driven: AllDriven,
+}
+
+impl Kept for Mailbox {
+    fn let_go(&self) {
+        self.driven.abandon();
+    }
 }
 
 impl Mailbox {
@@ -87,6 +96,7 @@ impl Mailbox {
             Ok(Mailbox {
                 own: mail(&context.segment, context.rank)?,
                 state: Favouring::new(state, context.stripes.take_part()),
+                driven: AllDriven::default(),
             })
         })
     }

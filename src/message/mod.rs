@@ -16,6 +16,7 @@
 //!    back what it has offered, because a rank has failed, says so first, and whoever has read from
 //!    there since does not believe what it has read.
 
+mod driven;
 mod incoming;
 mod mailbox;
 mod matching;
@@ -29,6 +30,7 @@ mod wait;
 
 use crate::group::Rank;
 
+pub(crate) use driven::Driven;
 pub use probe::Message;
 pub use request::MessageRequest;
 

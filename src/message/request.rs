@@ -20,13 +20,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The buffer belongs to it until it is complete. Dropped before, it goes on (`MPI_Request_free`),
 /// and what was promised of the buffer has to hold until every rank has left the job.
 pub struct MessageRequest {
-    comm: Comm,
+    pub(super) comm: Comm,
     held: Mutex<Held>,
 }
 
 /// What a request knows of itself.
 #[derive(Clone, Copy)]
-enum Held {
+pub(super) enum Held {
     /// It was complete from the beginning.
     Complete(Status),
     /// It is, or was, in the process's table.
@@ -44,7 +44,7 @@ impl MessageRequest {
         MessageRequest { comm: comm.clone(), held: Mutex::new(Held::Slot(slot)) }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    pub(super) fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

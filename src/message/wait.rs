@@ -31,13 +31,15 @@ impl Mailbox {
             state.drain(context, self, seen, enough)?;
             (!state.pulls.is_empty(), enough(&state))
         };
-        match found {
-            (false, is_enough) => Ok(is_enough),
+        let is_enough = match found {
+            (false, is_enough) => is_enough,
             (true, _) => {
                 self.pull_all(context)?;
-                Ok(enough(&self.turn()))
+                enough(&self.turn())
             }
-        }
+        };
+        self.drive();
+        Ok(is_enough)
     }
 
     /// Waits until `enough`, in a call that the program has made at `at`; asleep, the rank says that

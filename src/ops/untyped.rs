@@ -42,6 +42,11 @@ impl<'d> Origin<'d> {
         Origin { start, layout: Layout::new(count, datatype) }
     }
 
+    /// Address, number of instances and datatype.
+    pub(crate) fn parts(&self) -> (*const u8, usize, &'d CommittedDatatype) {
+        (self.start, self.layout.count, self.layout.datatype)
+    }
+
     /// The elements of a slice, which stays borrowed.
     #[inline]
     pub(super) fn of<T: Element>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
@@ -86,6 +91,11 @@ impl<'d> OriginMut<'d> {
         datatype: impl Into<&'d CommittedDatatype>,
     ) -> OriginMut<'d> {
         OriginMut { start, layout: Layout::new(count, datatype) }
+    }
+
+    /// As [`Origin::parts`].
+    pub(crate) fn parts(&self) -> (*const u8, usize, &'d CommittedDatatype) {
+        (self.start, self.layout.count, self.layout.datatype)
     }
 
     /// The elements of a slice, which stays borrowed.
