@@ -107,6 +107,16 @@ impl Comm {
         Ok(slot)
     }
 
+    /// Lets the threads of this rank that wait in [`Comm::progress_until`] ask `done` again, because
+    /// something has happened that is not about messages. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if this rank's mailbox is not to be found in the segment.
+    pub fn wake(&self) -> Result<()> {
+        Mailbox::of(self.context())?.own.ring();
+        Ok(())
+    }
+
     /// Waits until `done` says so, and handles what has arrived before each of its looks: for waits
     /// for one of several requests, or for steps that follow from requests.
     ///
