@@ -57,11 +57,14 @@ impl Comm {
         match arrived {
             None => state.posted.post(wanted, slot),
             Some((envelope, message)) => {
-                state.deliver(context, slot, envelope, message)?;
+                if let Err(error) = state.deliver(context, slot, envelope, message) {
+                    state.slots.remove(slot);
+                    return Err(error);
+                }
                 let pulls = !state.pulls.is_empty();
                 drop(state);
                 if pulls {
-                    mailbox.pull_all(context)?;
+                    mailbox.pull_all(context);
                 }
             }
         }
@@ -101,9 +104,12 @@ impl Comm {
         let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
         let mut state = mailbox.turn();
         let slot = state.slots.add(Stage::Posted { wanted: envelope, into });
-        state.deliver(context, slot, envelope, message)?;
+        if let Err(error) = state.deliver(context, slot, envelope, message) {
+            state.slots.remove(slot);
+            return Err(error);
+        }
         drop(state);
-        mailbox.pull_all(context)?;
+        mailbox.pull_all(context);
         Ok(slot)
     }
 
