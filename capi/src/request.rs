@@ -5,7 +5,7 @@ use crate::failure::Outcome;
 use crate::handle::{Object, Table};
 use crate::raise::Owner;
 use crate::status;
-use onesided::engine::{MessageRequest, Status};
+use onesided::engine::{CollectiveRequest, MessageRequest, Status};
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -40,6 +40,8 @@ pub enum Work {
     Receive(MessageRequest),
     /// One is being sent, and one is being received.
     Both(MessageRequest, MessageRequest),
+    /// A collective.
+    Collective(CollectiveRequest),
 }
 
 impl Work {
@@ -49,6 +51,7 @@ impl Work {
             Work::Done(_) => true,
             Work::Send(message) | Work::Receive(message) => message.is_complete(),
             Work::Both(send, receive) => send.is_complete() && receive.is_complete(),
+            Work::Collective(collective) => collective.is_complete(),
         }
     }
 
@@ -62,6 +65,10 @@ impl Work {
                 let received = receive.wait();
                 send.wait()?;
                 Ok(status::of(&told(owner, received?)))
+            }
+            Work::Collective(collective) => {
+                collective.wait()?;
+                Ok(status::EMPTY)
             }
         }
     }
@@ -158,6 +165,9 @@ impl Request {
                 receive.cancel();
             }
             State::Active(Work::Done(_)) | State::Complete(_) => {}
+            State::Active(Work::Collective(_)) => {
+                return Err(wrong("a collective cannot be cancelled"));
+            }
             State::Inactive => return Err(wrong("the request is not active")),
         }
         Ok(())
