@@ -95,6 +95,7 @@ pub use group::{Comparison, Group, Rank};
 pub use handler::ErrorHandler;
 pub use info::Info;
 pub use memory::{Memory, WindowMemory};
+pub use message::{Pending, Source, Status, Tag};
 pub use num_complex::Complex;
 pub use op::Op;
 pub use ops::Request;

@@ -5,8 +5,8 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
 use crate::prim::{
-    Account, Awaited, AwaitedKind, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, Word32,
-    step,
+    Account, Awaited, AwaitedKind, Duties, Failure, JobFailed, ParkWord, Patience, Step,
+    WaitRecord, Waiter, Word32, step,
 };
 use crate::shm::{
     AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, Stripes, WriteRecords,
@@ -114,10 +114,24 @@ fn say_excluded(record: &WaitRecord) {
     record.say(&Awaited { kind: AwaitedKind::Exclusion, ..Awaited::default() });
 }
 
-/// What a layer above keeps for a process.
+/// What a layer above keeps for this process.
 pub(crate) trait Kept: Any + Send + Sync {
+    /// As [`Duties::bell`].
+    fn bell(&self) -> Option<&ParkWord>;
+    /// As [`Duties::work`].
+    fn work(&self, context: &Context) -> bool;
     /// The process leaves the job: drops what has a handle of its own of the process's context.
     fn let_go(&self);
+}
+
+impl Duties for Context {
+    fn bell(&self) -> Option<&ParkWord> {
+        self.kept.get()?.bell()
+    }
+
+    fn work(&self) -> bool {
+        self.kept.get().is_some_and(|kept| kept.work(self))
+    }
 }
 
 /// What every handle of a process shares.
@@ -192,7 +206,8 @@ impl Context {
     /// How this process waits for the ranks of a scope.
     #[inline]
     pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
-        Waiter { rank: self.rank, failed: scope, patience: &self.patience, account: None }
+        let (failed, patience) = (scope, &self.patience);
+        Waiter { rank: self.rank, failed, patience, account: None, duties: None }
     }
 
     /// How this process waits for one that is inside an exclusion of the library's own.

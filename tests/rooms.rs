@@ -54,6 +54,9 @@ const RULES: &[Rule] = &[
             "launcher/signals.rs",
             "capi/src/arguments.rs",
             "capi/src/assertion.rs",
+            "capi/src/attribute/function.rs",
+            "capi/src/exit.rs",
+            "capi/src/generalized.rs",
             "capi/src/handle.rs",
             "capi/src/handler.rs",
         ],
@@ -66,6 +69,7 @@ const RULES: &[Rule] = &[
             "src/prim/model.rs",
             "src/prim/order.rs",
             "src/op/carrier.rs",
+            "capi/src/errors.rs",
             "capi/src/handle.rs",
         ],
     },
@@ -97,7 +101,7 @@ const RULES: &[Rule] = &[
     Rule {
         what: "an environment variable",
         patterns: &["env::var", "\"ONESIDED_"],
-        rooms: &["src/launch.rs"],
+        rooms: &["src/launch.rs", "launcher/foreign.rs"],
     },
     Rule { what: "a sentence for the user", patterns: &["#[error("], rooms: &["src/error.rs"] },
     Rule {

@@ -35,13 +35,12 @@ pub fn environment() -> Info {
     let mut arguments = std::env::args_os().map(|one| one.to_string_lossy().into_owned());
     let command = arguments.next().unwrap_or_default();
     let folder = std::env::current_dir().unwrap_or_default();
-    let host = nix::unistd::gethostname().unwrap_or_default();
     let ranks = crate::job::world().map(|world| world.size().to_string()).unwrap_or_default();
     let pairs = [
         ("command", command),
         ("argv", arguments.collect::<Vec<_>>().join(" ")),
         ("maxprocs", ranks),
-        ("host", host.to_string_lossy().into_owned()),
+        ("host", crate::calls::host_name()),
         ("arch", std::env::consts::ARCH.into()),
         ("wdir", folder.to_string_lossy().into_owned()),
         ("thread_level", "MPI_THREAD_MULTIPLE".into()),

@@ -26,6 +26,7 @@ mod datatype;
 mod errors;
 mod exit;
 mod failure;
+mod generalized;
 mod handle;
 mod handler;
 mod info;

@@ -31,7 +31,7 @@ use crate::call::Call;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{Failure, JobFailed, WaitRecord, Waiter, Word32};
+use crate::prim::{Duties, Failure, JobFailed, WaitRecord, Waiter, Word32};
 use crate::shm::{Scope, is_forked};
 use crate::sync::Round;
 use crate::universe::Context;
@@ -252,14 +252,16 @@ impl Comm {
     }
 
     /// As [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
-    /// it waits for.
+    /// it waits for. Meanwhile it does what this rank owes others.
     #[inline]
     pub(crate) fn telling_waiter<'a>(
         &'a self,
         at: &'static Location<'static>,
         tell: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
-        self.context().telling_waiter(&self.inner.scope, at, tell)
+        let context = self.context();
+        let duties = Some(&**context as &dyn Duties);
+        Waiter { duties, ..context.telling_waiter(&self.inner.scope, at, tell) }
     }
 
     /// The error of such a wait that ended because one of them failed.

@@ -21,18 +21,22 @@ mod incoming;
 mod mailbox;
 mod matching;
 mod outgoing;
+mod owned;
 mod probe;
 mod receive;
 mod request;
 mod send;
 mod slots;
+mod typed;
 mod wait;
 
 use crate::group::Rank;
 
 pub(crate) use driven::Driven;
+pub use owned::Pending;
 pub use probe::Message;
 pub use request::MessageRequest;
+pub use typed::{Source, Tag};
 
 /// Which of a communicator's messages: they never meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

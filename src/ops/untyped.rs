@@ -49,7 +49,7 @@ impl<'d> Origin<'d> {
 
     /// The elements of a slice, which stays borrowed.
     #[inline]
-    pub(super) fn of<T: Element>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
+    pub(crate) fn of<T: Element>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
         let (bytes, datatype, count) = shaped.parts();
         Origin { start: bytes.as_ptr(), layout: Layout { count, datatype } }
     }
@@ -100,7 +100,7 @@ impl<'d> OriginMut<'d> {
 
     /// The elements of a slice, which stays borrowed.
     #[inline]
-    pub(super) fn of<T: Element>(shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
+    pub(crate) fn of<T: Element>(shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
         let (bytes, datatype, count) = shaped.parts();
         OriginMut { start: bytes.as_mut_ptr(), layout: Layout { count, datatype } }
     }

@@ -90,8 +90,13 @@ pub fn get_library_version(version: TextBuffer, resultlen: Ptr<c_int>) -> Outcom
 
 /// `MPI_Get_processor_name`
 pub fn get_processor_name(name: TextBuffer, resultlen: Ptr<c_int>) -> Outcome {
-    let host = nix::unistd::gethostname().unwrap_or_else(|_| "localhost".into());
-    resultlen.set(name.write(&host.to_string_lossy(), MPI_MAX_PROCESSOR_NAME as usize)?)
+    resultlen.set(name.write(&host_name(), MPI_MAX_PROCESSOR_NAME as usize)?)
+}
+
+/// The name of this machine.
+pub(crate) fn host_name() -> String {
+    let name = nix::unistd::gethostname().unwrap_or_else(|_| "localhost".into());
+    name.to_string_lossy().into_owned()
 }
 
 /// `MPI_Aint_add`

@@ -175,10 +175,9 @@ pub fn comm_free(comm: Ptr<MPI_Comm>) -> Outcome {
         return Err(Failure::new(MPI_ERR_COMM, why));
     }
     attribute::about(handle, || object.comm.clone().free())?;
-    if let Some(inter) = handle.remove()?.inter {
-        inter.both.free()?;
-    }
-    comm.set(Handle::NULL)
+    let object = handle.remove()?;
+    comm.set(Handle::NULL)?;
+    object.inter.map_or(Ok(()), |inter| Ok(inter.both.free()?))
 }
 
 /// `MPI_Comm_disconnect`: nothing is pending when a communication's call has returned.

@@ -233,8 +233,45 @@ static void intercommunicators(void)
         EQUAL(size, 1);
         OK(MPI_Comm_free(&inter));
     }
+    MPI_Group own, leader;
+    OK(MPI_Comm_group(copy, &own));
+    OK(MPI_Group_incl(own, 1, &first, &leader));
+    OK(MPI_Comm_create(copy, leader, &inter));
+    CHECK((inter == MPI_COMM_NULL) == (rank_in(local) != 0));
+    if (inter != MPI_COMM_NULL) {
+        OK(MPI_Comm_remote_size(inter, &size));
+        EQUAL(size, 1);
+        OK(MPI_Barrier(inter));
+        OK(MPI_Comm_free(&inter));
+    }
+    OK(MPI_Group_free(&leader));
+    OK(MPI_Group_free(&own));
     OK(MPI_Comm_free(&copy));
     OK(MPI_Comm_free(&local));
+}
+
+/* Two sides that no communicator is between yet. */
+static void intercommunicators_of_groups(void)
+{
+    MPI_Comm inter;
+    MPI_Group world, sides[2];
+    int half = ranks / 2, high = rank_here >= half, size;
+    int low_ranks[1][3] = {{0, half - 1, 1}}, high_ranks[1][3] = {{half, ranks - 1, 1}};
+    RULE("MPI-4.1 7.6.2: intercommunicators of two groups");
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    OK(MPI_Group_range_incl(world, 1, low_ranks, &sides[0]));
+    OK(MPI_Group_range_incl(world, 1, high_ranks, &sides[1]));
+    int last = (high ? half : ranks - half) - 1;
+    OK(MPI_Intercomm_create_from_groups(sides[high], high ? ranks - half - 1 : 0, sides[!high],
+                                        high ? 0 : last, "halves", MPI_INFO_NULL,
+                                        MPI_ERRORS_ARE_FATAL, &inter));
+    OK(MPI_Comm_remote_size(inter, &size));
+    EQUAL(size, high ? half : ranks - half);
+    OK(MPI_Barrier(inter));
+    OK(MPI_Comm_free(&inter));
+    OK(MPI_Group_free(&sides[0]));
+    OK(MPI_Group_free(&sides[1]));
+    OK(MPI_Group_free(&world));
 }
 
 int main(int argc, char **argv)
@@ -244,7 +281,9 @@ int main(int argc, char **argv)
     wrong_groups();
     made_of_the_world();
     names();
-    if (ranks > 1)
+    if (ranks > 1) {
         intercommunicators();
+        intercommunicators_of_groups();
+    }
     return end();
 }
