@@ -28,10 +28,11 @@ impl CopyFunction {
         match function.address() {
             MPI_NULL_COPY_FN => None,
             MPI_DUP_FN => Some(CopyFunction::Dup),
-            // SAFETY: the C program gives it as a function of this type, which lives as long as the
-            // program, and says so by the parameter's type.
             address => {
-                Some(CopyFunction::User(unsafe { std::mem::transmute::<usize, Copy>(address) }))
+                // SAFETY: the C program gives it as a function of this type, which lives as long as
+                // the program, and says so by the parameter's type.
+                let function = unsafe { std::mem::transmute::<usize, Copy>(address) };
+                Some(CopyFunction::User(function))
             }
         }
     }
@@ -60,9 +61,10 @@ impl DeleteFunction {
     pub fn of(function: Function) -> Option<DeleteFunction> {
         match function.address() {
             MPI_NULL_DELETE_FN => None,
-            // SAFETY: as in `CopyFunction::of`.
             address => {
-                Some(DeleteFunction(unsafe { std::mem::transmute::<usize, Delete>(address) }))
+                // SAFETY: as in `CopyFunction::of`.
+                let function = unsafe { std::mem::transmute::<usize, Delete>(address) };
+                Some(DeleteFunction(function))
             }
         }
     }
