@@ -95,7 +95,7 @@ impl<T: Copy> Ptr<T> {
             return Err(null());
         }
         // SAFETY: promise 1. C's values need not be aligned as Rust's would.
-        unsafe { self.0.add(k).write_unaligned(value) };
+        unsafe { self.0.wrapping_add(k).write_unaligned(value) };
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl<T: Copy> Ptr<T> {
             return Err(null());
         }
         // SAFETY: promise 1.
-        Ok(unsafe { self.0.add(k).read_unaligned() })
+        Ok(unsafe { self.0.wrapping_add(k).read_unaligned() })
     }
 
     /// Writes an array, from its beginning on.

@@ -13,6 +13,7 @@
 //! 3. The C program does not free an object while another of its threads is in a call with it
 //!    (MPI-4.1 §11.6.2: it is erroneous), so a reference from [`Table::get`] is good for a call.
 #![allow(unsafe_code, reason = "the tables lend objects without a lock; invariants 1 to 3")]
+#![allow(clippy::disallowed_types, reason = "its words are of this process, not of the segment")]
 
 use crate::failure::{Failure, Outcome};
 use std::cell::UnsafeCell;
@@ -211,7 +212,7 @@ impl<T> Table<T> {
         // Observes the chunk's slots as `insert` has made them.
         let start = self.chunks.get(chunk)?.load(Ordering::Acquire);
         // SAFETY: a chunk that is not null has 64 << chunk slots (invariant 1), and `k` is below that.
-        (!start.is_null()).then(|| unsafe { &*start.add(k) })
+        (!start.is_null()).then(|| unsafe { &*start.wrapping_add(k) })
     }
 
     #[inline]

@@ -23,7 +23,7 @@ impl Object for MessageObject {
     const NAME: &'static str = "MPI_Message";
     const NULL: usize = MPI_MESSAGE_NULL;
     const CLASS: c_int = MPI_ERR_REQUEST;
-    const KIND: usize = 9;
+    const KIND: usize = 11;
 
     fn table() -> &'static Table<MessageObject> {
         static TABLE: Table<MessageObject> = Table::new();

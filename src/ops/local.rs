@@ -136,7 +136,9 @@ unsafe fn combine<E: Element>(operation: &Operation<E>, from: *const E, to: *mut
     }
     for i in 0..n {
         // SAFETY: the caller's obligation; `i < n`.
-        let value = unsafe { from.add(i).read_unaligned() };
+        let from = unsafe { from.add(i) };
+        // SAFETY: the caller's obligation.
+        let value = unsafe { from.read_unaligned() };
         // SAFETY: as above.
         let at = unsafe { to.add(i) };
         // SAFETY: as above.
