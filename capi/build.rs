@@ -107,6 +107,9 @@ fn owner(parameters: &[Parameter]) -> String {
         if let Some(one) = parameters.iter().find(|one| one.ctype == ctype) {
             return format!("crate::raise::Owner::{kind}({})", one.name);
         }
+    }
+    // What a call frees. Behind all that is passed by value: what a call makes is no owner yet.
+    for (ctype, kind) in kinds {
         let pointer = format!("{ctype} *");
         if let Some(one) = parameters.iter().find(|one| one.ctype == pointer) {
             return format!("crate::raise::Owner::{kind}({}.peek())", one.name);

@@ -67,7 +67,7 @@ Examples:
     max_term_width = 100
 )]
 struct Line {
-    /// Number of ranks, from 1 to 1000
+    /// Number of ranks, from 1 to 1000; also -np, as other launchers have it, in front of all else
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
           allow_negative_numbers = true, required_unless_present = "status")]
     ranks: Option<u32>,
@@ -184,6 +184,10 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
 
 fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error> {
     let mut definition = Line::command();
+    let line = line.into_iter().enumerate().map(|(at, word)| match at {
+        1 if word == "-np" => "-n".into(),
+        _ => word,
+    });
     let line = Line::from_arg_matches(&definition.try_get_matches_from_mut(line)?)?;
     let missing = |what: &str| {
         definition.clone().error(clap::error::ErrorKind::MissingRequiredArgument, what)
@@ -313,6 +317,13 @@ mod tests {
         assert_eq!(options.ranks, 2);
         assert!(!options.tag_output);
         assert_eq!(options.arguments, ["./app", "-n", "7", "--tag-output", "--", "x"]);
+    }
+
+    #[test]
+    fn the_option_of_other_launchers_is_understood_in_front() {
+        assert_eq!(options(&["-np", "3", "./app", "-np"]).unwrap().ranks, 3);
+        assert_eq!(options(&["-np", "3", "./app", "-np"]).unwrap().arguments, ["./app", "-np"]);
+        assert!(options(&["-t", "-np", "3", "./app"]).is_err());
     }
 
     #[test]

@@ -213,6 +213,8 @@ pub enum Call {
     MessageWait,
     /// Asking whether a message has been sent or received.
     MessageTest,
+    /// `MPI_Neighbor_allgather`, `MPI_Neighbor_alltoall` and their kin.
+    Neighbours,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -320,6 +322,7 @@ const NAMES: &[(Call, &str)] = &[
     (Call::MatchProbe, "mprobe"),
     (Call::MessageWait, "message wait"),
     (Call::MessageTest, "message test"),
+    (Call::Neighbours, "neighbour exchange"),
 ];
 
 impl Call {

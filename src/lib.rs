@@ -57,6 +57,7 @@
 
 mod attribute;
 mod call;
+mod collective;
 mod comm;
 mod datatype;
 mod epoch;
@@ -79,6 +80,7 @@ mod window;
 
 pub use attribute::{Keyval, KeyvalOptions};
 pub use call::Call;
+pub use collective::CollectiveRequest;
 pub use comm::{Comm, CommKeyval, Reduction, SplitType, UserOp};
 pub use datatype::{
     CommittedDatatype, Constructor, Datatype, DerivedDatatype, Distribution, DoubleInt, Element,
@@ -93,6 +95,7 @@ pub use group::{Comparison, Group, Rank};
 pub use handler::ErrorHandler;
 pub use info::Info;
 pub use memory::{Memory, WindowMemory};
+pub use message::{Pending, Source, Status, Tag};
 pub use num_complex::Complex;
 pub use op::Op;
 pub use ops::Request;
@@ -109,6 +112,7 @@ pub use window::{
 /// out, because the engine could end an epoch that a guard believes to be open.
 pub mod engine {
     pub use crate::attribute::Attributes;
+    pub use crate::collective::{CollectiveRequest, Combine};
     pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status};
     pub use crate::ops::{Layout, Origin, OriginMut};
     pub use crate::window::Win;

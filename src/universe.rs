@@ -5,8 +5,8 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
 use crate::prim::{
-    Account, Awaited, AwaitedKind, Failure, JobFailed, Patience, Step, WaitRecord, Waiter, Word32,
-    step,
+    Account, Awaited, AwaitedKind, Duties, Failure, JobFailed, ParkWord, Patience, Step,
+    WaitRecord, Waiter, Word32, step,
 };
 use crate::shm::{
     AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, Stripes, WriteRecords,
@@ -81,6 +81,9 @@ impl Drop for Universe {
             let _ = self.myself.delete_attributes();
             self.myself.let_go();
             self.world.let_go();
+            if let Some(kept) = self.world.context().kept.get() {
+                kept.let_go();
+            }
         }
     }
 }
@@ -111,6 +114,26 @@ fn say_excluded(record: &WaitRecord) {
     record.say(&Awaited { kind: AwaitedKind::Exclusion, ..Awaited::default() });
 }
 
+/// What a layer above keeps for this process.
+pub(crate) trait Kept: Any + Send + Sync {
+    /// As [`Duties::bell`].
+    fn bell(&self) -> Option<&ParkWord>;
+    /// As [`Duties::work`].
+    fn work(&self, context: &Context) -> bool;
+    /// The process leaves the job: drops what has a handle of its own of the process's context.
+    fn let_go(&self);
+}
+
+impl Duties for Context {
+    fn bell(&self) -> Option<&ParkWord> {
+        self.kept.get()?.bell()
+    }
+
+    fn work(&self) -> bool {
+        self.kept.get().is_some_and(|kept| kept.work(self))
+    }
+}
+
 /// What every handle of a process shares.
 pub(crate) struct Context {
     pub(crate) rank: u32,
@@ -127,7 +150,7 @@ pub(crate) struct Context {
     /// Communicators of this rank alone that have been made.
     alone: Word32,
     /// What a layer above keeps for this process.
-    kept: OnceLock<Box<dyn Any + Send + Sync>>,
+    kept: OnceLock<Box<dyn Kept>>,
 }
 
 impl Context {
@@ -157,10 +180,7 @@ impl Context {
     }
 
     /// What a layer above keeps for this process, the first time made by `make`. One type only.
-    pub(crate) fn keep<T: Any + Send + Sync>(
-        &self,
-        make: impl FnOnce() -> Result<T>,
-    ) -> Result<&T> {
+    pub(crate) fn keep<T: Kept>(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         let kept = match self.kept.get() {
             Some(kept) => kept,
             None => {
@@ -168,6 +188,7 @@ impl Context {
                 self.kept.get_or_init(|| made)
             }
         };
+        let kept: &dyn Any = &**kept;
         Ok(kept.downcast_ref().expect("one layer keeps one type"))
     }
 
@@ -185,7 +206,8 @@ impl Context {
     /// How this process waits for the ranks of a scope.
     #[inline]
     pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
-        Waiter { rank: self.rank, failed: scope, patience: &self.patience, account: None }
+        let (failed, patience) = (scope, &self.patience);
+        Waiter { rank: self.rank, failed, patience, account: None, duties: None }
     }
 
     /// How this process waits for one that is inside an exclusion of the library's own.

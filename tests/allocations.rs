@@ -190,3 +190,25 @@ fn epochs_of_locks() {
         window.free().unwrap();
     });
 }
+
+#[test]
+fn messages_that_are_sent_and_received() {
+    spmd(2, |world| {
+        let other = Rank(1 - world.rank());
+        let (from, mut into) = ([7u64; 100], [0u64; 100]);
+        // So often that chunks of the queues are used again.
+        let mut round = || {
+            for _ in 0..1000 {
+                world.send(&from, other, 1).unwrap();
+                world.recv(&mut into, other, 1).unwrap();
+            }
+        };
+        round();
+        allocates_once("send and recv", round);
+        let (from, mut into) = (vec![7u64; 10_000], vec![0u64; 10_000]);
+        allocates_once("sendrecv of long messages", || {
+            world.sendrecv(&from, (other, 2), &mut into, (other, 2)).unwrap();
+        });
+        world.barrier().unwrap();
+    });
+}

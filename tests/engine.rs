@@ -157,7 +157,13 @@ fn datatypes_known_at_run_time_do_what_types_do() {
         let win = WindowOptions::new().allocate_bytes(world, 64, 1).unwrap();
         let target = Rank(1 - world.rank());
         win.lock(LockType::Exclusive, target, LockAssert::NONE).unwrap();
-        for datatype in Datatype::ALL {
+        let untyped = [
+            Datatype::LongDouble,
+            Datatype::LongDoubleComplex,
+            Datatype::LongDoubleInt,
+            Datatype::I128,
+        ];
+        for datatype in Datatype::ALL.into_iter().chain(untyped) {
             let (ones, mut back) = ([1u64, 2, 3, 4], [0u64; 4]);
             let count = 32 / datatype.size();
             // SAFETY: `ones` has 32 aligned bytes and outlives the calls.
@@ -174,7 +180,7 @@ fn datatypes_known_at_run_time_do_what_types_do() {
             win.get_accumulate_untyped(from, to, Op::NoOp, target, 8).unwrap();
             assert_eq!(ones, back, "{datatype:?}");
             let undefined = if datatype.size() < 8 { Op::Maxloc } else { Op::Land };
-            if !matches!(datatype, Datatype::I64 | Datatype::U64) {
+            if !matches!(datatype, Datatype::I64 | Datatype::U64 | Datatype::I128) {
                 let refused = win.accumulate_untyped(from, undefined, target, 0).unwrap_err();
                 assert_eq!(refused.class(), ErrorClass::Op, "{refused}");
             }

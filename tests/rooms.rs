@@ -38,6 +38,7 @@ const RULES: &[Rule] = &[
             "src/ops/scatter.rs",
             "src/ops/slices.rs",
             "src/ops/blocks.rs",
+            "src/collective/buffer.rs",
             "src/ops/packed.rs",
             "src/window/local.rs",
             "src/window/torn.rs",
@@ -55,6 +56,7 @@ const RULES: &[Rule] = &[
             "capi/src/assertion.rs",
             "capi/src/attribute/function.rs",
             "capi/src/exit.rs",
+            "capi/src/generalized.rs",
             "capi/src/handle.rs",
             "capi/src/handler.rs",
         ],
@@ -99,7 +101,7 @@ const RULES: &[Rule] = &[
     Rule {
         what: "an environment variable",
         patterns: &["env::var", "\"ONESIDED_"],
-        rooms: &["src/launch.rs"],
+        rooms: &["src/launch.rs", "launcher/foreign.rs"],
     },
     Rule { what: "a sentence for the user", patterns: &["#[error("], rooms: &["src/error.rs"] },
     Rule {
@@ -123,6 +125,7 @@ const LAYERS: &[&[&str]] = &[
     &["window"],
     &["ops"],
     &["message"],
+    &["collective"],
     &["epoch"],
     &["tools"],
 ];

@@ -193,6 +193,11 @@ pub fn progress_until(done: impl FnMut() -> bool) -> Outcome {
     Ok(world.comm.progress_until(done)?)
 }
 
+/// Lets threads of this rank that wait in [`progress_until`] look again.
+pub fn wake() -> Outcome {
+    Ok(MPI_Comm::predefined(MPI_COMM_WORLD).get()?.comm.wake()?)
+}
+
 /// Keeps an error that the program is told, for `MPI_Error_string`.
 pub fn remember(code: c_int, text: String) {
     LAST.with(|last| *last.borrow_mut() = Some((code, text)));

@@ -24,6 +24,7 @@ mod datatype;
 mod errors;
 mod exit;
 mod failure;
+mod generalized;
 mod handle;
 mod handler;
 mod info;

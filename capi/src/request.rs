@@ -2,12 +2,13 @@
 
 use crate::abi::*;
 use crate::failure::Outcome;
+use crate::generalized::Generalized;
 use crate::handle::{Object, Table};
 use crate::raise::Owner;
 use crate::status;
 use onesided::engine::{MessageRequest, Status};
 use std::ffi::c_int;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a persistent request begins.
 type Begin = Box<dyn Fn() -> Outcome<Work> + Send + Sync>;
@@ -18,6 +19,8 @@ pub struct Request {
     pub owner: Owner,
     /// Of a persistent request, how it begins again.
     begin: Option<Begin>,
+    /// What the program itself carries out, where it says that it is complete.
+    generalized: Option<Arc<Generalized>>,
     state: Mutex<State>,
 }
 
@@ -40,6 +43,8 @@ pub enum Work {
     Receive(MessageRequest),
     /// One is being sent, and one is being received.
     Both(MessageRequest, MessageRequest),
+    /// The program itself carries it out.
+    Generalized(Arc<Generalized>),
 }
 
 impl Work {
@@ -49,6 +54,7 @@ impl Work {
             Work::Done(_) => true,
             Work::Send(message) | Work::Receive(message) => message.is_complete(),
             Work::Both(send, receive) => send.is_complete() && receive.is_complete(),
+            Work::Generalized(generalized) => generalized.is_complete(),
         }
     }
 
@@ -63,6 +69,7 @@ impl Work {
                 send.wait()?;
                 Ok(status::of(&told(owner, received?)))
             }
+            Work::Generalized(generalized) => generalized.wait(),
         }
     }
 }
@@ -77,12 +84,28 @@ fn told(owner: Owner, status: Status) -> Status {
 
 impl Request {
     pub fn new(owner: Owner, work: Work) -> Request {
-        Request { owner, begin: None, state: Mutex::new(State::Active(work)) }
+        Request { owner, begin: None, generalized: None, state: Mutex::new(State::Active(work)) }
     }
 
     /// A persistent request, not begun.
     pub fn persistent(owner: Owner, begin: Begin) -> Request {
-        Request { owner, begin: Some(begin), state: Mutex::new(State::Inactive) }
+        let state = Mutex::new(State::Inactive);
+        Request { owner, begin: Some(begin), generalized: None, state }
+    }
+
+    /// `MPI_Grequest_start`
+    pub fn generalized(generalized: Generalized) -> Request {
+        let generalized = Arc::new(generalized);
+        let request = Request::new(Owner::None, Work::Generalized(generalized.clone()));
+        Request { generalized: Some(generalized), ..request }
+    }
+
+    /// `MPI_Grequest_complete`
+    pub fn finish_generalized(&self) -> Outcome {
+        match &self.generalized {
+            Some(generalized) => generalized.finish(),
+            None => Err(wrong("the request is not a generalized one")),
+        }
     }
 
     /// An operation that is complete when its call returns.
@@ -131,8 +154,9 @@ impl Request {
 
     /// Waits for it. The status of an inactive request is empty.
     pub fn wait(&self) -> Outcome<MPI_Status> {
-        let mut state = self.state();
-        match std::mem::replace(&mut *state, State::Inactive) {
+        // Not held while it waits: another thread may look at it.
+        let state = std::mem::replace(&mut *self.state(), State::Inactive);
+        match state {
             State::Inactive => Ok(status::EMPTY),
             State::Complete(outcome) => outcome,
             State::Active(work) => work.wait(self.owner),
@@ -157,7 +181,8 @@ impl Request {
                 send.cancel();
                 receive.cancel();
             }
-            State::Active(Work::Done(_)) | State::Complete(_) => {}
+            State::Active(Work::Generalized(generalized)) => generalized.cancel()?,
+            State::Active(_) | State::Complete(_) => {}
             State::Inactive => return Err(wrong("the request is not active")),
         }
         Ok(())

@@ -178,7 +178,7 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::MessageRing | Site::MessageLook | Site::MessageList | Site::MessageFind => {
             &["channel/both ways once x"]
         }
-        Site::MessageLeave => &["channel/chunks in turn, rank"],
+        Site::MessageLeave => &["channel/given back, rank"],
         Site::MessageWithdrawn | Site::MessageTaken => &["channel/withdrawn"],
         Site::ParkWaiter | Site::ParkWaker => PARKED_FENCES,
     }

@@ -15,7 +15,13 @@ pub struct Job {
 impl Job {
     /// How a rank of this job waits.
     pub fn waiter(&self) -> Waiter<'_> {
-        Waiter { rank: 0, failed: &self.failed, patience: &self.patience, account: None }
+        Waiter {
+            rank: 0,
+            failed: &self.failed,
+            patience: &self.patience,
+            account: None,
+            duties: None,
+        }
     }
 }
 

@@ -31,7 +31,7 @@ use crate::call::Call;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{Failure, JobFailed, WaitRecord, Waiter, Word32};
+use crate::prim::{Duties, Failure, JobFailed, WaitRecord, Waiter, Word32};
 use crate::shm::{Scope, is_forked};
 use crate::sync::Round;
 use crate::universe::Context;
@@ -86,6 +86,8 @@ struct Inner {
     thread_inside: Mutex<Option<ThreadId>>,
     /// Windows made over this communicator so far.
     windows: Word32,
+    /// Collectives made of messages that have been started on it.
+    collectives: Word32,
     /// 1 once it has been freed: calls are refused, except those of windows that exist.
     freed: Word32,
     /// The job's own communicators are not the program's to free.
@@ -122,6 +124,7 @@ impl Inner {
             meeting: Mutex::default(),
             thread_inside: Mutex::default(),
             windows: Word32::default(),
+            collectives: Word32::default(),
             freed: Word32::default(),
             permanent: false,
             name: RwLock::default(),
@@ -248,14 +251,16 @@ impl Comm {
     }
 
     /// As [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
-    /// it waits for.
+    /// it waits for. Meanwhile it does what this rank owes others.
     #[inline]
     pub(crate) fn telling_waiter<'a>(
         &'a self,
         at: &'static Location<'static>,
         tell: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
-        self.context().telling_waiter(&self.inner.scope, at, tell)
+        let context = self.context();
+        let duties = Some(&**context as &dyn Duties);
+        Waiter { duties, ..context.telling_waiter(&self.inner.scope, at, tell) }
     }
 
     /// The error of such a wait that ended because one of them failed.
@@ -290,6 +295,11 @@ impl Comm {
     /// Counts a window and returns its number, the same on all ranks.
     pub(crate) fn count_window(&self) -> u32 {
         self.inner.windows.fetch_add(1)
+    }
+
+    /// Counts a collective made of messages and returns its number, the same on all ranks.
+    pub(crate) fn count_collective(&self) -> u32 {
+        self.inner.collectives.fetch_add(1)
     }
 
     /// The world's rank that `rank` of this communicator is, if it is one.

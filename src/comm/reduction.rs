@@ -71,7 +71,7 @@ impl<T> Clone for UserOp<T> {
 
 /// Keeps the trait to the types above, and its methods to the library.
 pub(super) mod sealed {
-    use super::{Element, Op, UserOp};
+    use super::{Element, Function, Op, UserOp};
 
     /// What a reduction applies, as far as ranks can compare it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +101,17 @@ pub(super) mod sealed {
         fn name(&self) -> &'static str;
         /// What it does; `None` if it is not defined for `T`, or not for reductions.
         fn combine(&self) -> Option<Combine<'_, T>>;
+        /// The operation of the standard that it is, if it is one.
+        fn predefined(&self) -> Option<Op> {
+            match self.kind() {
+                OpKind::Predefined(op) => Some(op),
+                OpKind::User { .. } => None,
+            }
+        }
+        /// The function of the program that it is, if it is one.
+        fn user(&self) -> Option<Function<T>> {
+            None
+        }
     }
 
     impl<T: Element> Apply<T> for Op {
@@ -124,6 +135,9 @@ pub(super) mod sealed {
         }
         fn combine(&self) -> Option<Combine<'_, T>> {
             Some(Combine::Slices(&*self.function))
+        }
+        fn user(&self) -> Option<Function<T>> {
+            Some(self.function.clone())
         }
     }
 

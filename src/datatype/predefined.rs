@@ -161,7 +161,7 @@ impl Datatype {
 ///
 /// Sealed: every byte pattern of an element must be valid, because another rank writes it, and
 /// the library must know how to update it atomically.
-pub trait Element: Pod + sealed::Sealed {
+pub trait Element: Pod + Send + Sync + sealed::Sealed {
     /// The datatype.
     const DATATYPE: Datatype;
     /// Whether sums and bitwise operations are those of the carrier's integer instructions.

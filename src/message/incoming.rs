@@ -37,7 +37,7 @@ impl Source {
                 return Ok(None);
             }
             let head = Head {
-                kind: Kind::from_word(kind).ok_or_else(damaged)?,
+                kind: Kind::of_word(kind).ok_or_else(damaged)?,
                 tag: words.tag.load() as i32,
                 context: [words.context[0].load(), words.context[1].load()],
                 bytes: words.bytes.load(),

@@ -4,15 +4,17 @@
 //! record is handled whole before the next one. A thread whose own request is complete leaves what
 //! follows in the queues: it has not arrived yet, as far as anybody can tell, and costs no copy.
 
+use super::driven::AllDriven;
 use super::incoming::{Record, Sources};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, Kind, Queue};
 use super::slots::{Outcome, Payload, Slot, Slots, Stage, Trouble};
 use crate::error::Result;
 use crate::ops::Incoming;
+use crate::prim::{ParkWord, Word32};
 use crate::shm::{AllocError, Favouring, InTurn, Placed, Segment};
 use crate::sync::channel::MailWords;
-use crate::universe::Context;
+use crate::universe::{Context, Kept};
 use std::sync::Arc;
 
 /// Bytes of a message that nobody has asked for yet, which are kept without an allocation.
@@ -66,27 +68,34 @@ pub(super) struct State {
 /// The mailbox of this process.
 pub(super) struct Mailbox {
     pub(super) own: Placed<MailWords>,
+    /// How many requests are not done.
+    open: Arc<Word32>,
     state: Favouring<State>,
+    /// What follows from messages.
+    pub(super) driven: AllDriven,
 }
 
 impl Mailbox {
     /// That of the process.
     pub(super) fn of(context: &Context) -> Result<&Mailbox> {
         context.keep(|| {
+            let open = Arc::new(Word32::default());
             let state = State {
                 sources: Sources::default(),
                 emptied: None,
                 queues: (0..context.ranks).map(|_| None).collect(),
                 posted: Posted::new(),
                 unexpected: Unexpected::new(),
-                slots: Slots::default(),
+                slots: Slots::new(open.clone()),
                 pulls: Vec::new(),
                 owed: Vec::new(),
                 is_denied: false,
             };
             Ok(Mailbox {
                 own: mail(&context.segment, context.rank)?,
+                open,
                 state: Favouring::new(state, context.stripes.take_part()),
+                driven: AllDriven::default(),
             })
         })
     }
@@ -94,6 +103,23 @@ impl Mailbox {
     /// The state, for a moment.
     pub(super) fn turn(&self) -> InTurn<'_, State> {
         self.state.turn()
+    }
+}
+
+impl Kept for Mailbox {
+    fn bell(&self) -> Option<&ParkWord> {
+        (self.open.load() != 0).then(|| self.own.bell())
+    }
+
+    fn work(&self, context: &Context) -> bool {
+        let before = self.open.load();
+        // What is wrong is told to whoever waits for messages.
+        let looked = self.look(context, |_| false);
+        looked.is_err() || self.open.load() != before
+    }
+
+    fn let_go(&self) {
+        self.driven.abandon();
     }
 }
 
@@ -210,7 +236,10 @@ impl State {
             match body {
                 Body::Short(all) => into.unpack(&all[..bytes as usize]),
                 Body::Long(all) => into.unpack(&all),
-                Body::Shared(offset) => into.unpack_from(&context.segment, offset, bytes)?,
+                Body::Shared(offset) => {
+                    let unpacked = into.unpack_from(&context.segment, offset, bytes);
+                    trouble = unpacked.is_err().then_some(Trouble::Damaged);
+                }
                 Body::Private(address) => {
                     self.pulls.push(Pull { slot, into, envelope, bytes, token, address });
                     return Ok(());

@@ -16,21 +16,27 @@
 //!    back what it has offered, because a rank has failed, says so first, and whoever has read from
 //!    there since does not believe what it has read.
 
+mod driven;
 mod incoming;
 mod mailbox;
 mod matching;
 mod outgoing;
+mod owned;
 mod probe;
 mod receive;
 mod request;
 mod send;
 mod slots;
+mod typed;
 mod wait;
 
 use crate::group::Rank;
 
+pub(crate) use driven::Driven;
+pub use owned::Pending;
 pub use probe::Message;
 pub use request::MessageRequest;
+pub use typed::{Source, Tag};
 
 /// Which of a communicator's messages: they never meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -54,7 +54,7 @@ impl Kind {
         Kind::Block,
     ];
 
-    pub(super) fn from_word(word: u32) -> Option<Kind> {
+    pub(super) fn of_word(word: u32) -> Option<Kind> {
         Kind::ALL.get(word.checked_sub(1)? as usize).copied()
     }
 }

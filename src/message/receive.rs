@@ -57,11 +57,14 @@ impl Comm {
         match arrived {
             None => state.posted.post(wanted, slot),
             Some((envelope, message)) => {
-                state.deliver(context, slot, envelope, message)?;
+                if let Err(error) = state.deliver(context, slot, envelope, message) {
+                    state.slots.remove(slot);
+                    return Err(error);
+                }
                 let pulls = !state.pulls.is_empty();
                 drop(state);
                 if pulls {
-                    mailbox.pull_all(context)?;
+                    mailbox.pull_all(context);
                 }
             }
         }
@@ -101,10 +104,23 @@ impl Comm {
         let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
         let mut state = mailbox.turn();
         let slot = state.slots.add(Stage::Posted { wanted: envelope, into });
-        state.deliver(context, slot, envelope, message)?;
+        if let Err(error) = state.deliver(context, slot, envelope, message) {
+            state.slots.remove(slot);
+            return Err(error);
+        }
         drop(state);
-        mailbox.pull_all(context)?;
+        mailbox.pull_all(context);
         Ok(slot)
+    }
+
+    /// Lets the threads of this rank that wait in [`Comm::progress_until`] ask `done` again, because
+    /// something has happened that is not about messages. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if this rank's mailbox is not to be found in the segment.
+    pub fn wake(&self) -> Result<()> {
+        Mailbox::of(self.context())?.own.ring();
+        Ok(())
     }
 
     /// Waits until `done` says so, and handles what has arrived before each of its looks: for waits

@@ -3,6 +3,7 @@
 use super::Status;
 use super::mailbox::Mailbox;
 use super::matching::Envelope;
+use super::outgoing::damaged;
 use super::slots::{Outcome, Slot, Stage, Trouble};
 use super::wait::End;
 use crate::call::Call;
@@ -20,13 +21,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The buffer belongs to it until it is complete. Dropped before, it goes on (`MPI_Request_free`),
 /// and what was promised of the buffer has to hold until every rank has left the job.
 pub struct MessageRequest {
-    comm: Comm,
+    pub(super) comm: Comm,
     held: Mutex<Held>,
 }
 
 /// What a request knows of itself.
 #[derive(Clone, Copy)]
-enum Held {
+pub(super) enum Held {
     /// It was complete from the beginning.
     Complete(Status),
     /// It is, or was, in the process's table.
@@ -44,7 +45,7 @@ impl MessageRequest {
         MessageRequest { comm: comm.clone(), held: Mutex::new(Held::Slot(slot)) }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    pub(super) fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -57,6 +58,14 @@ impl MessageRequest {
         let Held::Slot(slot) = held else { return true };
         // What stands in the way is the outcome of `wait`.
         is_forked() || self.comm.look_for(slot).unwrap_or(true)
+    }
+
+    /// Whether nobody accesses the buffer any more. Unlike [`MessageRequest::is_complete`] it does not
+    /// count what never will be done.
+    pub(super) fn is_settled(&self) -> bool {
+        let held = *self.held();
+        let Held::Slot(slot) = held else { return true };
+        !is_forked() && Mailbox::of(self.comm.context()).is_ok_and(|m| m.turn().slots.is_done(slot))
     }
 
     /// The outcome, once, when it is complete; `None` before, and after.
@@ -199,6 +208,7 @@ impl Comm {
                 sent: bytes,
                 room,
             }),
+            Some(Trouble::Damaged) => Err(damaged()),
             Some(Trouble::NoMemory) => {
                 let limit = "the segment, by which ranks that cannot reach each other's memory \
                              send long messages; see rmarun --segment-size";
@@ -224,7 +234,7 @@ impl Mailbox {
     /// Takes back a request that will never be done: its buffer is not accessed any more. Its outcome,
     /// if it was done after all.
     #[cold]
-    fn give_up(&self, comm: &Comm, slot: Slot) -> Option<Outcome> {
+    pub(super) fn give_up(&self, comm: &Comm, slot: Slot) -> Option<Outcome> {
         loop {
             let seen = self.own.bell().load();
             {
@@ -241,9 +251,12 @@ impl Mailbox {
                         state.slots.remove(slot);
                         return None;
                     }
-                    Stage::Offered { .. } => {
+                    Stage::Offered { payload, .. } => {
+                        let is_offered = payload.is_some();
                         state.slots.remove(slot);
-                        self.own.withdraw();
+                        if is_offered {
+                            self.own.withdraw();
+                        }
                         return None;
                     }
                     // Another thread is copying, and does not wait for anybody.

@@ -121,7 +121,7 @@ impl Sending<'_> {
         let context = self.comm.context();
         let mailbox = Mailbox::of(context)?;
         if self.to == context.rank {
-            return self.to_self(mailbox);
+            return self.deliver_here(mailbox);
         }
         let bytes = self.from.bytes();
         let mut state = mailbox.turn();
@@ -177,7 +177,7 @@ impl Sending<'_> {
     }
 
     /// A message to this rank, which no other sees.
-    fn to_self(self, mailbox: &Mailbox) -> Result<Option<Slot>> {
+    fn deliver_here(self, mailbox: &Mailbox) -> Result<Option<Slot>> {
         let (envelope, bytes) = (self.envelope, self.from.bytes());
         let mut state = mailbox.turn();
         let Some(receive) = state.posted.take(&envelope) else {

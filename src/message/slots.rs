@@ -2,6 +2,8 @@
 
 use super::matching::Envelope;
 use crate::ops::{Incoming, Outgoing};
+use crate::prim::Word32;
+use std::sync::Arc;
 
 /// A request: its place, and which of those that have been there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub(super) enum Trouble {
     Truncated(u64),
     /// There was no memory in the segment for it.
     NoMemory,
+    /// What the segment says of it cannot be.
+    Damaged,
 }
 
 /// The bytes of a message, where its sender has them.
@@ -69,13 +73,22 @@ struct Entry {
 }
 
 /// All requests. Places are used again, so that a request costs no allocation.
-#[derive(Default)]
 pub(super) struct Slots {
     entries: Vec<Entry>,
     free: Vec<u32>,
+    /// How many are not done, for those who look without having their turn.
+    open: Arc<Word32>,
 }
 
 impl Slots {
+    pub(super) fn new(open: Arc<Word32>) -> Slots {
+        Slots { entries: Vec::new(), free: Vec::new(), open }
+    }
+
+    fn count(&self, more: u32) {
+        self.open.store(self.open.load().wrapping_add(more));
+    }
+
     pub(super) fn add(&mut self, stage: Stage) -> Slot {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry { generation: 0, stage: None, forgotten: false });
@@ -85,7 +98,9 @@ impl Slots {
         // Never zero, so that no token is.
         entry.generation = entry.generation.wrapping_add(1).max(1);
         (entry.stage, entry.forgotten) = (Some(stage), false);
-        Slot { index, generation: entry.generation }
+        let generation = entry.generation;
+        self.count(1);
+        Slot { index, generation }
     }
 
     fn entry(&mut self, slot: Slot) -> Option<&mut Entry> {
@@ -107,8 +122,12 @@ impl Slots {
     /// Goes on to another stage, and returns the one before.
     pub(super) fn replace(&mut self, slot: Slot, stage: Stage) -> Option<Stage> {
         let entry = self.entry(slot)?;
-        let gone = entry.forgotten && matches!(stage, Stage::Done(_));
+        let done = matches!(stage, Stage::Done(_));
+        let gone = entry.forgotten && done;
         let before = entry.stage.replace(stage);
+        if done && !matches!(before, Some(Stage::Done(_))) {
+            self.count(u32::MAX);
+        }
         if gone {
             self.remove(slot);
         }
@@ -119,6 +138,9 @@ impl Slots {
     pub(super) fn remove(&mut self, slot: Slot) -> Option<Stage> {
         let stage = self.entry(slot)?.stage.take();
         self.free.push(slot.index);
+        if !matches!(stage, Some(Stage::Done(_))) {
+            self.count(u32::MAX);
+        }
         stage
     }
 

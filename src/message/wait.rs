@@ -5,7 +5,7 @@ use super::outgoing::{Head, Kind};
 use super::slots::{Outcome, Stage, Trouble};
 use crate::comm::Comm;
 use crate::error::Result;
-use crate::prim::{Awaited, JobFailed, WaitRecord};
+use crate::prim::{Awaited, JobFailed, WaitRecord, Waiter};
 use crate::shm::{AllocError, is_gone};
 use crate::universe::Context;
 use std::panic::Location;
@@ -31,13 +31,15 @@ impl Mailbox {
             state.drain(context, self, seen, enough)?;
             (!state.pulls.is_empty(), enough(&state))
         };
-        match found {
-            (false, is_enough) => Ok(is_enough),
+        let is_enough = match found {
+            (false, is_enough) => is_enough,
             (true, _) => {
-                self.pull_all(context)?;
-                Ok(enough(&self.turn()))
+                self.pull_all(context);
+                enough(&self.turn())
             }
-        }
+        };
+        self.drive();
+        Ok(is_enough)
     }
 
     /// Waits until `enough`, in a call that the program has made at `at`; asleep, the rank says that
@@ -71,7 +73,9 @@ impl Mailbox {
         seen: u32,
     ) -> Result<End> {
         let tell = |record: &WaitRecord| record.say(wanted);
-        let waited = comm.telling_waiter(at, &tell).until(self.own.bell(), |rung| rung != seen);
+        // What it owes is what it looks for.
+        let waiter = Waiter { duties: None, ..comm.telling_waiter(at, &tell) };
+        let waited = waiter.until(self.own.bell(), |rung| rung != seen);
         let Err(failed) = waited else { return Ok(End::Done) };
         // Whoever has failed may have done so between a message and its ring.
         self.turn().look_again();
@@ -79,47 +83,51 @@ impl Mailbox {
         Ok(End::Failed(failed))
     }
 
-    /// Copies what is to be copied out of other processes.
+    /// Copies what is to be copied out of other processes. Whatever comes of it, each of those
+    /// requests goes on.
     #[cold]
-    pub(super) fn pull_all(&self, context: &Context) -> Result<()> {
+    pub(super) fn pull_all(&self, context: &Context) {
         while let Some(pull) = { self.turn().pulls.pop() } {
-            self.pull(context, pull)?;
+            let Pull { slot, envelope, bytes, .. } = pull;
+            if self.pull(context, pull).is_err() {
+                let trouble = Some(Trouble::Damaged);
+                self.turn().finish(slot, Outcome { envelope, bytes, trouble });
+            }
+            // Another thread may wait for it.
+            self.own.ring();
         }
-        Ok(())
     }
 
     fn pull(&self, context: &Context, pull: Pull) -> Result<()> {
         let Pull { slot, mut into, envelope, bytes, token, address } = pull;
         let source = envelope.source;
-        let pulled = match self.turn().is_denied {
+        let is_denied = self.turn().is_denied;
+        let pulled = match is_denied {
             true => Err(None),
-            false => into
-                .pull(context.process(source)?, address, bytes)
-                .map_err(|error| Some(is_gone(&error))),
+            false => {
+                let pulled = into.pull(context.process(source)?, address, bytes);
+                pulled.map_err(|error| Some(is_gone(&error)))
+            }
         };
         // What the sender has taken back it may have written to since.
-        let is_whole = pulled.is_ok() && !mail(&context.segment, source)?.has_withdrawn();
-        let mut state = self.turn();
-        if is_whole {
+        if pulled.is_ok() && !mail(&context.segment, source)?.has_withdrawn() {
+            let mut state = self.turn();
             state.finish(slot, Outcome { envelope, bytes, trouble: None });
-            state.acknowledge(context, source, token)?;
-        } else {
-            // The sender brings them, if it can. If it has failed, the wait for it ends.
-            state.is_denied |= pulled == Err(Some(false));
-            state.slots.replace(slot, Stage::Promised { envelope, bytes, into });
-            let wanted = Head::control(Kind::Wanted, token, slot.token(), 0);
-            match state.put(context, source, &wanted, 0, |_| Ok(())) {
-                Err(AllocError::Other(error)) => return Err(error),
-                Err(_) => {
-                    let trouble = Some(Trouble::NoMemory);
-                    state.finish(slot, Outcome { envelope, bytes, trouble });
-                }
-                Ok(()) => {}
-            }
+            return state.acknowledge(context, source, token);
         }
-        drop(state);
-        // Another thread may wait for it.
-        self.own.ring();
-        Ok(())
+        // The sender brings the bytes, if it can. If it has failed, the wait for it ends.
+        let mut state = self.turn();
+        state.is_denied |= pulled == Err(Some(false));
+        state.slots.replace(slot, Stage::Promised { envelope, bytes, into });
+        let wanted = Head::control(Kind::Wanted, token, slot.token(), 0);
+        match state.put(context, source, &wanted, 0, |_| Ok(())) {
+            Err(AllocError::Other(error)) => Err(error),
+            Err(_) => {
+                let trouble = Some(Trouble::NoMemory);
+                state.finish(slot, Outcome { envelope, bytes, trouble });
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
 }

@@ -135,12 +135,9 @@ unsafe fn combine<E: Element>(operation: &Operation<E>, from: *const E, to: *mut
         return unsafe { (operation.many)(to, from, n) };
     }
     for i in 0..n {
+        let (from, at) = (from.wrapping_add(i), to.wrapping_add(i));
         // SAFETY: the caller's obligation; `i < n`.
-        let from = unsafe { from.add(i) };
-        // SAFETY: the caller's obligation.
         let value = unsafe { from.read_unaligned() };
-        // SAFETY: as above.
-        let at = unsafe { to.add(i) };
         // SAFETY: as above.
         let old = unsafe { at.read_unaligned() };
         // SAFETY: as above.

@@ -42,9 +42,14 @@ impl<'d> Origin<'d> {
         Origin { start, layout: Layout::new(count, datatype) }
     }
 
+    /// Address, number of instances and datatype.
+    pub(crate) fn parts(&self) -> (*const u8, usize, &'d CommittedDatatype) {
+        (self.start, self.layout.count, self.layout.datatype)
+    }
+
     /// The elements of a slice, which stays borrowed.
     #[inline]
-    pub(super) fn of<T: Element>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
+    pub(crate) fn of<T: Element>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
         let (bytes, datatype, count) = shaped.parts();
         Origin { start: bytes.as_ptr(), layout: Layout { count, datatype } }
     }
@@ -88,9 +93,14 @@ impl<'d> OriginMut<'d> {
         OriginMut { start, layout: Layout::new(count, datatype) }
     }
 
+    /// As [`Origin::parts`].
+    pub(crate) fn parts(&self) -> (*const u8, usize, &'d CommittedDatatype) {
+        (self.start, self.layout.count, self.layout.datatype)
+    }
+
     /// The elements of a slice, which stays borrowed.
     #[inline]
-    pub(super) fn of<T: Element>(shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
+    pub(crate) fn of<T: Element>(shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
         let (bytes, datatype, count) = shaped.parts();
         OriginMut { start: bytes.as_mut_ptr(), layout: Layout { count, datatype } }
     }

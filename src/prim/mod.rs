@@ -40,7 +40,7 @@ pub use membarrier::take_part;
 pub use order::in_program_order;
 pub use park::ParkWord;
 pub use site::{Fault, ProcSync, Site, Step};
-pub use wait::{Failure, JobFailed, Waiter};
+pub use wait::{Duties, Failure, JobFailed, Waiter};
 
 /// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with the place it stands at.
 ///

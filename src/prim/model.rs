@@ -221,6 +221,11 @@ impl FutexWord {
         }
     }
 
+    /// A model has no clock.
+    pub(super) fn wait_briefly(&self, expected: u32, alarm: &FutexWord, heard: u32) {
+        self.wait(expected, alarm, heard);
+    }
+
     /// The fault "sleeps without a last look": the kernel compares with whatever is there.
     pub(super) fn wait_blindly(&self) {
         let held = self.bucket.lock.lock().unwrap();

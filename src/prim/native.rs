@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const SLEEP_BOUND: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How long a sleep hears no alarm: on its word alone.
 const DEAF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+/// How long a rank sleeps that has to look meanwhile what it owes others.
+const BRIEF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// How long a wait sleeps before it looks for another way on (a lock's fairness gives way).
 const OVERDUE: Duration = Duration::from_millis(100);
 /// Looks at the word before yielding when every rank can have a core (about 20 µs of `pause`).
@@ -142,6 +144,11 @@ impl FutexWord {
             // Older than Linux 5.16, or denied. Should this fail as well, the wait is one that polls.
             let _ = self.wait_alone(expected, &SLEEP_BOUND);
         }
+    }
+
+    /// As [`FutexWord::wait`], so shortly that no alarm need be heard.
+    pub(super) fn wait_briefly(&self, expected: u32, _: &FutexWord, _: u32) {
+        let _ = self.wait_alone(expected, &BRIEF);
     }
 
     /// Blocks while the word is `expected`. Non-private: the waker is another process. EAGAIN (the

@@ -119,9 +119,14 @@ impl ParkWord {
 
     /// Sleeps until the value changes from what it is now, unless `awake(value)` already holds.
     ///
-    /// May return early (a signal, a spurious wake-up, the bound on sleeping, a failure that
+    /// `briefly`: for a millisecond at most. May return early (a signal, a spurious wake-up, the bound on sleeping, a failure that
     /// `failed` tells of): callers loop.
-    pub(super) fn sleep_unless(&self, failed: &FailedWord, awake: impl Fn(u32) -> bool) {
+    pub(super) fn sleep_unless(
+        &self,
+        failed: &FailedWord,
+        briefly: bool,
+        awake: impl Fn(u32) -> bool,
+    ) {
         let heard = failed.heard();
         if !planted(Fault::SleepUnannounced) {
             self.sleepers.fetch_add(1);
@@ -133,7 +138,10 @@ impl ParkWord {
         if planted(Fault::SleepWithoutCheck) {
             self.value.wait_blindly();
         } else if !awake(now) {
-            self.value.wait(now, failed.alarm(), heard);
+            match briefly {
+                true => self.value.wait_briefly(now, failed.alarm(), heard),
+                false => self.value.wait(now, failed.alarm(), heard),
+            }
         }
         if !planted(Fault::SleepUnannounced) {
             self.sleepers.fetch_sub(1);

@@ -29,6 +29,14 @@ impl Failure for FailedWord {
     }
 }
 
+/// What a rank owes others while it waits for something else.
+pub trait Duties {
+    /// The word that changes when there may be something to do, if it owes anything.
+    fn bell(&self) -> Option<&ParkWord>;
+    /// Does what there is to do, without waiting for anybody; whether there was anything.
+    fn work(&self) -> bool;
+}
+
 /// A wait ended because the job has failed: a rank died, or the launcher is ending the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFailed;
@@ -44,6 +52,9 @@ pub struct Waiter<'a> {
     pub patience: &'a Patience,
     /// How to say what is waited for, once the wait sleeps. Without it the rank counts as awake.
     pub account: Option<Account<'a>>,
+    /// What to do for others meanwhile. Its bell wakes nobody here: a wait with duties sleeps
+    /// briefly, and looks.
+    pub duties: Option<&'a dyn Duties>,
 }
 
 /// What to do before looking at the word again.
@@ -112,6 +123,7 @@ impl Waiter<'_> {
     ) -> Result<u32, JobFailed> {
         let mut tier = self.patience.begin();
         let (mut asleep, mut step) = (None, Step::Again);
+        let (mut heard, mut worked) = (None, false);
         loop {
             let value = word.load();
             if ready(value) {
@@ -122,16 +134,21 @@ impl Waiter<'_> {
             if looks && self.failed.is_set() {
                 return Err(JobFailed);
             }
+            let duties = self.duties.filter(|_| step != Step::Spun);
+            let due = duties.and_then(|duties| Some((duties, duties.bell()?.load())));
+            if let Some((duties, rung)) = due {
+                worked |= heard.replace(rung) != Some(rung) && duties.work();
+            }
             step = self.patience.next(&mut tier);
             if step == Step::Sleep {
                 if asleep.is_none() {
                     asleep = self.account.map(Asleep::begin);
                 }
-                let failed = self.failed;
-                word.sleep_unless(failed.word(), |now| ready(now) || failed.is_set());
+                let (failed, briefly) = (self.failed, due.is_some());
+                word.sleep_unless(failed.word(), briefly, |now| ready(now) || failed.is_set());
             }
             if self.patience.is_overdue(&mut tier) {
-                let changed = overdue();
+                let changed = overdue() | std::mem::take(&mut worked);
                 // Behind a look, a sleep and the overdue action: a complete round of this wait.
                 if let Some(asleep) = &mut asleep {
                     asleep.looked(changed);

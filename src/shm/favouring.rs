@@ -130,7 +130,8 @@ impl<T> Favouring<T> {
         // Whoever has its turn waits for nobody, so no failure need end this wait.
         let never = FailedWord::default();
         let patience = Patience::new(2, 1);
-        let waiter = Waiter { rank: 0, failed: &never, patience: &patience, account: None };
+        let waiter =
+            Waiter { rank: 0, failed: &never, patience: &patience, account: None, duties: None };
         let (slots, lanes) = (from_ref(&self.slot), &self.lanes);
         let nobody = || self.favoured.store(NOBODY);
         let ended = stripes::exclusively(slots, 0, lanes, &Common::default(), &waiter, nobody);

@@ -42,7 +42,7 @@ proptest! {
         steps in prop::collection::vec((1..300_000u64, any::<prop::sample::Index>()), 1..60),
     ) {
         let (failed, patience) = (FailedWord::default(), Patience::new(1, 1));
-        let waiter = Waiter { rank: 0, failed: &failed, patience: &patience, account: None };
+        let waiter = Waiter { rank: 0, failed: &failed, patience: &patience, account: None, duties: None };
         let segment = segment();
         let heap = segment.heap();
         let (all, blocks) = (check_tiling(&heap), blocks_of(&heap));
@@ -75,7 +75,8 @@ proptest! {
 #[test]
 fn what_a_rank_that_fails_inside_leaves_is_mended() {
     let (failed, patience) = (FailedWord::default(), Patience::new(1, 1));
-    let rank = |rank| Waiter { rank, failed: &failed, patience: &patience, account: None };
+    let rank =
+        |rank| Waiter { rank, failed: &failed, patience: &patience, account: None, duties: None };
     let segment = segment();
     let heap = segment.heap();
     let all = check_tiling(&heap);

@@ -34,7 +34,13 @@ impl Window {
     }
 
     fn waiter(&self) -> Waiter<'_> {
-        Waiter { rank: 0, failed: &self.failed, patience: &self.patience, account: None }
+        Waiter {
+            rank: 0,
+            failed: &self.failed,
+            patience: &self.patience,
+            account: None,
+            duties: None,
+        }
     }
 
     fn update(&self, at: Cell, new: impl Fn(u64) -> u64) -> u64 {

@@ -309,3 +309,43 @@ pub fn survivors(universe: &Universe) {
         _ => other.barrier().unwrap(), // @other-survivor
     }
 }
+
+/// MPI-2.2 Example 3.7: each receives before it sends.
+pub fn receive_from_each_other(universe: &Universe) {
+    let world = universe.world();
+    let other = Rank(1 - world.rank());
+    world.recv(&mut [0u8], other, 5).unwrap(); // @recv-first
+    world.send(&[0u8], other, 5).unwrap();
+}
+
+/// MPI-2.2 Example 3.8, with messages that no record holds.
+pub fn send_to_each_other(universe: &Universe) {
+    let world = universe.world();
+    let other = Rank(1 - world.rank());
+    world.send(&vec![0u8; 1 << 20], other, 2).unwrap(); // @send-first
+    world.recv(&mut vec![0u8; 1 << 20], other, 2).unwrap();
+}
+
+/// Nobody sends; one waits for anybody, one elsewhere with a receive posted, one has left.
+pub fn receive_from_nobody(universe: &Universe) {
+    let world = universe.world();
+    match world.rank() {
+        0 => drop(world.probe(onesided::Source::Any, onesided::Tag::Any)), // @probe-any
+        1 => {
+            let receive = world.irecv(vec![0u8], Rank(0), 0).unwrap();
+            world.barrier().unwrap(); // @barrier-posted
+            drop(receive);
+        }
+        _ => {}
+    }
+}
+
+/// The rank that should send has left.
+pub fn receive_from_who_left(universe: &Universe) {
+    let world = universe.world();
+    match world.rank() {
+        0 => drop(world.recv(&mut [0u8], Rank(1), onesided::Tag::Any)), // @recv-left
+        1 => {}
+        _ => std::thread::sleep(std::time::Duration::from_secs(3600)),
+    }
+}

@@ -327,4 +327,44 @@ pub const SHAPES: &[Shape] = &[
             "ranks 1 and 3 in barrier wait for ranks 0 and 2 to arrive (@other-comm)",
         ],
     ),
+    shape(
+        "receive_from_each_other",
+        2,
+        receive_from_each_other,
+        &[
+            PAIR,
+            "rank 0 in recv waits for a message from rank 1 with tag 5 (@recv-first)",
+            "rank 1 in recv waits for a message from rank 0 with tag 5 (@recv-first)",
+        ],
+    ),
+    shape(
+        "send_to_each_other",
+        2,
+        send_to_each_other,
+        &[
+            PAIR,
+            "rank 0 in send waits for rank 1 to receive its message with tag 2 (@send-first)",
+            "rank 1 in send waits for rank 0 to receive its message with tag 2 (@send-first)",
+        ],
+    ),
+    shape(
+        "receive_from_nobody",
+        3,
+        receive_from_nobody,
+        &[
+            "deadlock: rank 1 waits for rank 2, which has left the job; job ended, exit code 123",
+            "rank 0 in probe waits for a message from any rank (@probe-any)",
+            "rank 1 in barrier waits for ranks 0 and 2 to arrive, of which rank 2 has left the job \
+             (@barrier-posted)",
+        ],
+    ),
+    shape(
+        "receive_from_who_left",
+        3,
+        receive_from_who_left,
+        &[
+            "deadlock: rank 0 waits for rank 1, which has left the job; job ended, exit code 123",
+            "rank 0 in recv waits for a message from rank 1, which has left the job (@recv-left)",
+        ],
+    ),
 ];

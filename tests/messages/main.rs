@@ -9,3 +9,4 @@ mod long;
 mod matched;
 mod threads;
 mod tools;
+mod typed;

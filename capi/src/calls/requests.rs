@@ -1,8 +1,9 @@
 //! Waiting for requests, one or several (MPI-4.1 §3.7.3 to §3.9).
 
 use crate::abi::*;
-use crate::arguments::{ConstPtr, Ptr};
+use crate::arguments::{Address, ConstPtr, Function, Ptr};
 use crate::failure::{Failure, Outcome};
+use crate::generalized::Generalized;
 use crate::handle::Handle;
 use crate::job;
 use crate::request::Request;
@@ -349,4 +350,21 @@ pub fn start(request: Ptr<MPI_Request>) -> Outcome {
 pub fn startall(count: c_int, requests: Ptr<MPI_Request>) -> Outcome {
     let handles = if count == 0 { Vec::new() } else { requests.list(length(count)?)? };
     handles.into_iter().try_for_each(|handle| handle.get()?.start())
+}
+
+/// `MPI_Grequest_start`
+pub fn grequest_start(
+    query_fn: Function,
+    free_fn: Function,
+    cancel_fn: Function,
+    extra_state: Address,
+    request: Ptr<MPI_Request>,
+) -> Outcome {
+    let generalized = Generalized::new(query_fn, free_fn, cancel_fn, extra_state)?;
+    request.set(Handle::new(Request::generalized(generalized)))
+}
+
+/// `MPI_Grequest_complete`
+pub fn grequest_complete(request: MPI_Request) -> Outcome {
+    request.get()?.finish_generalized()
 }

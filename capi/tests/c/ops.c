@@ -158,6 +158,28 @@ static void refused(void)
     REAL(d, 2);
 }
 
+/* Of no elements every operation is defined, and an accumulate has the rules of a reduction. */
+static void accumulates_refused(void)
+{
+    int *part;
+    unsigned char byte = 1;
+    MPI_Win win = window(1, &part);
+    MPI_Op op;
+    OK(MPI_Op_create(minus, 1, &op));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Accumulate(&byte, 0, MPI_BYTE, 0, 0, 0, MPI_BYTE, MPI_SUM, win));
+    FAILS(MPI_ERR_OP, MPI_Accumulate(&byte, 1, MPI_INT, 0, 0, 1, MPI_INT, op, win));
+    if (ours()) {
+        FAILS(MPI_ERR_OP, MPI_Accumulate(&byte, 1, MPI_BYTE, 0, 0, 1, MPI_BYTE, MPI_SUM, win));
+        FAILS(MPI_ERR_OP, MPI_Accumulate(&byte, 1, MPI_C_BOOL, 0, 0, 1, MPI_C_BOOL, MPI_MAX, win));
+    }
+    OK(MPI_Win_fence(0, win));
+    EQUAL(*part, 0);
+    OK(MPI_Op_free(&op));
+    OK(MPI_Win_free(&win));
+}
+
 /* Numbers that no instruction updates at once are accumulated too. */
 static void accumulated(void)
 {
@@ -193,6 +215,7 @@ int main(int argc, char **argv)
         layouts();
     functions();
     refused();
+    accumulates_refused();
     accumulated();
     return end();
 }

@@ -71,6 +71,8 @@ fn alignment(datatype: Datatype) -> i64 {
         Datatype::U16 | Datatype::I16 => 2,
         Datatype::U32 | Datatype::I32 | Datatype::F32 | Datatype::C32 => 4,
         Datatype::FloatInt | Datatype::TwoInt | Datatype::ShortInt => 4,
+        Datatype::LongDouble | Datatype::LongDoubleComplex => 16,
+        Datatype::LongDoubleInt | Datatype::I128 => 16,
         _ => 8,
     }
 }
@@ -248,7 +250,7 @@ fn array(
 
 fn basic() -> impl Strategy<Value = Spec> {
     use Datatype::*;
-    prop::sample::select(vec![U8, I16, I32, F64, F64, C64, DoubleInt, ShortInt])
+    prop::sample::select(vec![U8, I16, I32, F64, F64, C64, DoubleInt, ShortInt, LongDouble])
         .prop_map(Spec::Basic)
 }
 

@@ -1,0 +1,157 @@
+//! Where the elements of a collective are in this process, and memory of its own for some of them.
+#![allow(unsafe_code, reason = "buffers are kept by address until their collective is complete")]
+
+use crate::datatype::{CommittedDatatype, Datatype, Element};
+use crate::op::Op;
+use crate::ops::{Incoming, Origin, OriginMut, Outgoing};
+use std::sync::Arc;
+
+/// What a reduction does to so many instances of a datatype: replaces each instance of the second
+/// buffer by its combination with that of the first, which comes from lower ranks.
+pub type Combine = Arc<dyn Fn(*const u8, *mut u8, usize) + Send + Sync>;
+
+/// Elements that are read.
+///
+/// Who makes one promises what [`Origin::new`] asks for until the collective is complete: made from
+/// an [`Origin`], its maker has promised it; scratch memory lives as long as its collective.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    start: *const u8,
+    pub(super) count: usize,
+    pub(super) datatype: CommittedDatatype,
+}
+
+/// Elements that are written; as [`Buffer`], by [`OriginMut::new`].
+#[derive(Clone, Debug)]
+pub(super) struct BufferMut(Buffer);
+
+// SAFETY: an address and a datatype; the obligations of `Origin::new` and `OriginMut::new` name no
+// thread.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    pub(super) fn of(origin: &Origin<'_>) -> Buffer {
+        let (start, count, datatype) = origin.parts();
+        Buffer { start, count, datatype: datatype.clone() }
+    }
+
+    /// No elements.
+    pub(super) fn empty() -> Buffer {
+        let start = std::ptr::dangling();
+        Buffer { start, count: 0, datatype: Datatype::U8.into() }
+    }
+
+    pub(super) fn origin(&self) -> Origin<'_> {
+        // SAFETY: 1. and 2.: the promise of the maker.
+        unsafe { Origin::new(self.start, self.count, &self.datatype) }
+    }
+
+    /// Bytes of the entries; `None` if they or their range are more than can be said.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        self.datatype.range(self.count)?;
+        self.datatype.bytes(self.count)
+    }
+
+    /// Whether it is the same memory.
+    pub(super) fn is_at(&self, other: &BufferMut) -> bool {
+        self.start == other.0.start
+    }
+
+    /// `count` instances from instance `first` on; it has them.
+    pub(super) fn part(&self, first: usize, count: usize) -> Buffer {
+        assert!(first + count <= self.count, "whoever asks for a part has looked");
+        let offset = self.datatype.datatype().extent().wrapping_mul(first as i64);
+        let start = self.start.wrapping_offset(offset as isize);
+        Buffer { start, count, datatype: self.datatype.clone() }
+    }
+}
+
+impl BufferMut {
+    pub(super) fn of(origin: &OriginMut<'_>) -> BufferMut {
+        let (start, count, datatype) = origin.parts();
+        BufferMut(Buffer { start, count, datatype: datatype.clone() })
+    }
+
+    /// No elements.
+    pub(super) fn empty() -> BufferMut {
+        BufferMut(Buffer::empty())
+    }
+
+    /// The same elements, to be read.
+    pub(super) fn read(&self) -> Buffer {
+        self.0.clone()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.count
+    }
+
+    pub(super) fn bytes(&self) -> Option<u64> {
+        self.0.bytes()
+    }
+
+    pub(super) fn part(&self, first: usize, count: usize) -> BufferMut {
+        BufferMut(self.0.part(first, count))
+    }
+
+    pub(super) fn origin_mut(&mut self) -> OriginMut<'_> {
+        // SAFETY: 1. and 2.: the promise of the maker.
+        unsafe { OriginMut::new(self.0.start.cast_mut(), self.0.count, &self.0.datatype) }
+    }
+
+    /// Copies the entries of `from`, which has no more bytes and reaches no farther than can be said.
+    pub(super) fn copy_from(&mut self, from: &Buffer) {
+        let from = Outgoing::of(&from.origin());
+        if let (Some(mut into), Some(from)) = (Incoming::of(&self.origin_mut()), from) {
+            into.copy_from(&from);
+        }
+    }
+
+    /// Replaces each instance by its combination with that of `lower`, which has as many.
+    pub(super) fn combine_with(&mut self, lower: &Buffer, combine: &Combine) {
+        if self.0.count > 0 {
+            combine(lower.start, self.0.start.cast_mut(), self.0.count);
+        }
+    }
+}
+
+/// Memory that belongs to a collective.
+pub(super) type Scratch = Vec<u128>;
+
+/// New memory for `count` instances of a datatype, with displacement 0 as aligned as that of an
+/// aligned buffer; `None` for what reaches farther than can be said.
+pub(super) fn scratch(count: usize, datatype: &CommittedDatatype) -> Option<(Scratch, BufferMut)> {
+    const UNIT: i64 = size_of::<u128>() as i64;
+    let range = datatype.range(count)?;
+    let before = range.start.div_euclid(UNIT) * UNIT;
+    let mut memory = vec![0u128; range.end.checked_sub(before)?.max(0) as usize / 16 + 1];
+    let start = memory.as_mut_ptr().cast::<u8>().wrapping_offset(-before as isize);
+    Some((memory, BufferMut(Buffer { start, count, datatype: datatype.clone() })))
+}
+
+/// The elements of a vector that the collective owns.
+pub(super) fn whole<T: Element>(elements: &mut Vec<T>) -> BufferMut {
+    let (start, count) = (elements.as_mut_ptr().cast_const().cast(), elements.len());
+    BufferMut(Buffer { start, count, datatype: T::DATATYPE.into() })
+}
+
+/// An operation of the standard on elements; `None` if it is not defined for them.
+pub(super) fn predefined<T: Element>(op: Op) -> Option<Combine> {
+    let many = T::operation(op).filter(|_| op.is_reduction())?.many;
+    Some(Arc::new(move |lower, upper, count| {
+        // SAFETY: 1. buffers of as many elements, of vectors or of scratch memory, so aligned. 2. The
+        // promises of both buffers.
+        unsafe { many(upper.cast::<T>(), lower.cast::<T>(), count) }
+    }))
+}
+
+/// A function of slices.
+pub(super) fn user<T: Element>(function: Arc<dyn Fn(&[T], &mut [T]) + Send + Sync>) -> Combine {
+    Arc::new(move |lower, upper, count| {
+        // SAFETY: as in `predefined`; any bytes are an element.
+        let lower = unsafe { std::slice::from_raw_parts(lower.cast::<T>(), count) };
+        // SAFETY: as above, and nobody else has these elements while they are combined.
+        let upper = unsafe { std::slice::from_raw_parts_mut(upper.cast::<T>(), count) };
+        function(lower, upper);
+    })
+}

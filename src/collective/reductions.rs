@@ -1,0 +1,353 @@
+//! Collectives that combine: reduce, allreduce, reduce_scatter.
+//!
+//! Contributions are combined in rank order always, and in the same groups whatever rank is the root:
+//! the same bits every time, for operations that are not commutative too.
+
+use super::buffer::{Buffer, BufferMut, Combine};
+use super::plan::Plan;
+use super::request::CollectiveRequest;
+use super::running::Running;
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::Result;
+use crate::group::Rank;
+use crate::ops::{Origin, OriginMut};
+use std::ops::Range;
+
+/// Contributions of as many bytes are cut, and each rank combines one part of all.
+const CUT: u64 = 16 * 1024;
+
+/// The reductions of untyped buffers (MPI-4.1 §6.12). The rules of [`Comm::start_barrier`]'s kin hold,
+/// and these:
+///
+/// * All contributions have the same number of instances of one datatype. `combine` gets buffers
+///   that are laid out as it says, and as many instances of it as it is told: pieces of the
+///   contributions, or all of them. It runs in whatever call of this rank finds the messages, and must
+///   not wait for one.
+/// * `mine` is `None` where the contribution is in the buffer of the result (`MPI_IN_PLACE`).
+impl Comm {
+    /// `MPI_Ireduce` (MPI-4.1 §6.12.7): the combination of `mine` of all ranks goes to `result` of the
+    /// root. What other ranks give as `result` means nothing.
+    ///
+    /// # Errors
+    /// [`Error::Root`](crate::Error::Root); [`Error::Buffer`](crate::Error::Buffer) if a buffer is
+    /// missing; [`Error::Count`](crate::Error::Count) if the result has not as many instances as the
+    /// contribution; [`Error::Datatype`](crate::Error::Datatype) for elements farther apart than
+    /// 2⁶³ - 1 bytes.
+    pub fn start_reduce(
+        &self,
+        mine: Option<Origin<'_>>,
+        result: Option<OriginMut<'_>>,
+        combine: Combine,
+        root: Rank,
+    ) -> Result<CollectiveRequest> {
+        let (mine, result) = both(mine.as_ref(), result.as_ref());
+        self.start_planned(Call::Reduce, |plan| plan.reduce(mine, result, combine, root))
+    }
+
+    /// `MPI_Iallreduce` (MPI-4.1 §6.12.8): as [`Comm::start_reduce`], with the result on every rank.
+    ///
+    /// # Errors
+    /// As [`Comm::start_reduce`], but for the root.
+    pub fn start_allreduce(
+        &self,
+        mine: Option<Origin<'_>>,
+        result: OriginMut<'_>,
+        combine: Combine,
+    ) -> Result<CollectiveRequest> {
+        let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
+        self.start_planned(Call::Allreduce, |plan| plan.allreduce(mine, result, combine))
+    }
+
+    /// `MPI_Ireduce_scatter`, `MPI_Ireduce_scatter_block` (MPI-4.1 §6.12.9, §6.12.10): the combination
+    /// of all contributions is cut into parts of `counts` instances, one for each rank, which all
+    /// ranks give alike. With a contribution in place, `result` has all of it, and gets the own part
+    /// at its beginning.
+    ///
+    /// # Errors
+    /// As [`Comm::start_allreduce`]; [`Error::Count`](crate::Error::Count) if there is not one count
+    /// for each rank, or they do not add up to the contribution.
+    pub fn start_reduce_scatter(
+        &self,
+        mine: Option<Origin<'_>>,
+        result: OriginMut<'_>,
+        counts: &[usize],
+        combine: Combine,
+    ) -> Result<CollectiveRequest> {
+        let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
+        self.start_planned(Call::ReduceScatter, |plan| {
+            plan.reduce_scatter(mine, result, counts, combine)
+        })
+    }
+}
+
+fn both(
+    mine: Option<&Origin<'_>>,
+    result: Option<&OriginMut<'_>>,
+) -> (Option<Buffer>, Option<BufferMut>) {
+    (mine.map(Buffer::of), result.map(BufferMut::of))
+}
+
+impl Plan<'_> {
+    pub(super) fn reduce(
+        &mut self,
+        mine: Option<Buffer>,
+        result: Option<BufferMut>,
+        combine: Combine,
+        root: Rank,
+    ) -> Result<()> {
+        self.check_root(root)?;
+        self.combine_by(combine);
+        let result = result.filter(|_| self.rank == root.0);
+        if self.rank == root.0 && result.is_none() {
+            return Err(self.no_buffer("the root gives no buffer"));
+        }
+        let (mine, room) = match (mine, &result) {
+            (Some(mine), Some(result)) => {
+                self.check_contribution(&mine, result.count())?;
+                (mine, Some(result.clone()))
+            }
+            (Some(mine), None) => (mine, None),
+            (None, Some(result)) => (result.read(), None),
+            (None, None) => return Err(self.no_buffer("a rank gives no contribution")),
+        };
+        if self.bytes(&mine)? >= CUT && mine.count >= self.ranks as usize {
+            return self.reduce_by_parts(&mine, result, room.is_none(), root.0);
+        }
+        let mut running = Running::new(mine, room);
+        self.reduce_range(&mut running, 0..self.ranks, root.0)?;
+        if let Some(result) = result {
+            running.finish(self, result);
+        }
+        Ok(())
+    }
+
+    /// Combines what ranks `range` contribute at the root, or if that is none of them at the first.
+    fn reduce_range(&mut self, running: &mut Running, range: Range<u32>, root: u32) -> Result<()> {
+        if range.len() < 2 || !range.contains(&self.rank) {
+            return Ok(());
+        }
+        // Cut in the same place for every root.
+        let middle = range.start + (range.len() as u32).next_power_of_two() / 2;
+        let (lower, upper) = (range.start..middle, middle..range.end);
+        self.reduce_range(running, lower.clone(), root)?;
+        self.reduce_range(running, upper.clone(), root)?;
+        let at = |part: &Range<u32>| if part.contains(&root) { root } else { part.start };
+        let (to, from) = match upper.contains(&root) {
+            true => (at(&upper), at(&lower)),
+            false => (at(&lower), at(&upper)),
+        };
+        if self.rank == from {
+            self.send(to, running.value());
+            self.wait();
+        } else if self.rank == to {
+            let received = running.room(self)?;
+            self.receive(from, received.clone());
+            self.wait();
+            running.absorb(self, received, from < to)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn allreduce(
+        &mut self,
+        mine: Option<Buffer>,
+        result: BufferMut,
+        combine: Combine,
+    ) -> Result<()> {
+        self.combine_by(combine);
+        let room = mine.is_some().then(|| result.clone());
+        let mine = mine.unwrap_or_else(|| result.read());
+        self.check_contribution(&mine, result.count())?;
+        if self.bytes(&mine)? < CUT || mine.count < self.ranks as usize {
+            if self.is_small() {
+                return self.allreduce_at_first(mine, result);
+            }
+            let mut running = Running::new(mine, room);
+            self.allreduce_by_pairs(&mut running)?;
+            running.finish(self, result);
+            return Ok(());
+        }
+        let parts = self.cut(mine.count);
+        let own = parts[self.rank as usize].clone();
+        let part = result.part(own.start, own.len());
+        self.combine_parts(&mine, &parts, part, room.is_none())?;
+        let part = |rank: u32| result.part(parts[rank as usize].start, parts[rank as usize].len());
+        self.others_back().for_each(|rank| self.receive(rank, part(rank)));
+        self.others().for_each(|rank| self.send(rank, part(self.rank).read()));
+        Ok(())
+    }
+
+    /// Rank 0 combines what all contribute, and sends all the result.
+    fn allreduce_at_first(&mut self, mine: Buffer, result: BufferMut) -> Result<()> {
+        if self.rank > 0 {
+            self.send(0, mine);
+            self.wait();
+            self.receive(0, result);
+            return Ok(());
+        }
+        let mut contributions = Vec::new();
+        for rank in 1..self.ranks {
+            let contribution = self.scratch(mine.count, &mine.datatype)?;
+            self.receive(rank, contribution.clone());
+            contributions.push(contribution);
+        }
+        self.wait();
+        let mut lower = mine;
+        for upper in contributions {
+            self.combine(lower, upper.clone());
+            lower = upper.read();
+        }
+        if !lower.is_at(&result) {
+            self.copy(lower, result.clone());
+        }
+        self.others().for_each(|rank| self.send(rank, result.read()));
+        Ok(())
+    }
+
+    /// Ranks 2ᵏ apart exchange what they have. Of ranks beyond a power of two, each of the first gives
+    /// its contribution to the next one, and gets the result from it.
+    fn allreduce_by_pairs(&mut self, running: &mut Running) -> Result<()> {
+        let paired = 1 << self.ranks.ilog2();
+        let beyond = self.ranks - paired;
+        let (rank, first) = (self.rank, self.rank < 2 * beyond);
+        let mut own = rank - beyond.min(rank);
+        if first {
+            if rank % 2 == 0 {
+                let result = running.room(self)?;
+                self.receive(rank + 1, result.clone());
+                self.send(rank + 1, running.value());
+                self.wait();
+                running.replace(result);
+                return Ok(());
+            }
+            own = rank / 2;
+            self.take_in(running, rank - 1, None)?;
+        }
+        let number = |own: u32| if own < beyond { 2 * own + 1 } else { own + beyond };
+        let mut apart = 1;
+        while apart < paired {
+            let other = number(own ^ apart);
+            self.take_in(running, other, Some(other))?;
+            apart *= 2;
+        }
+        if first {
+            self.send(rank - 1, running.value());
+        }
+        Ok(())
+    }
+
+    /// Combines what `from` sends with what this rank has, which goes to `to` meanwhile.
+    fn take_in(&mut self, running: &mut Running, from: u32, to: Option<u32>) -> Result<()> {
+        let received = running.room(self)?;
+        self.receive(from, received.clone());
+        if let Some(to) = to {
+            self.send(to, running.value());
+        }
+        self.wait();
+        running.absorb(self, received, from < self.rank)
+    }
+
+    /// Part `k` of the combination is made by rank `k`, and goes to the root.
+    fn reduce_by_parts(
+        &mut self,
+        mine: &Buffer,
+        result: Option<BufferMut>,
+        is_in_place: bool,
+        root: u32,
+    ) -> Result<()> {
+        let parts = self.cut(mine.count);
+        let own = parts[self.rank as usize].clone();
+        let part = |result: &BufferMut, rank: u32| {
+            result.part(parts[rank as usize].start, parts[rank as usize].len())
+        };
+        let Some(result) = result else {
+            let part = self.scratch(own.len(), &mine.datatype)?;
+            self.combine_parts(mine, &parts, part.clone(), false)?;
+            self.send(root, part.read());
+            return Ok(());
+        };
+        self.combine_parts(mine, &parts, part(&result, self.rank), is_in_place)?;
+        self.others_back().for_each(|rank| self.receive(rank, part(&result, rank)));
+        Ok(())
+    }
+
+    /// As many parts as there are ranks, of nearly equal length.
+    fn cut(&self, count: usize) -> Vec<Range<usize>> {
+        let (ranks, length) = (self.ranks as usize, count / self.ranks as usize);
+        // The first ones have one more, as far as there is something left.
+        let start = |k: usize| k * length + k.min(count % ranks);
+        (0..ranks).map(|k| start(k)..start(k + 1)).collect()
+    }
+
+    fn reduce_scatter(
+        &mut self,
+        mine: Option<Buffer>,
+        result: BufferMut,
+        counts: &[usize],
+        combine: Combine,
+    ) -> Result<()> {
+        self.combine_by(combine);
+        self.check_count("list of counts", counts.len(), self.ranks as usize)?;
+        let mut end = 0usize;
+        let parts: Vec<Range<usize>> = counts
+            .iter()
+            .map(|count| {
+                let start = end;
+                end = end.saturating_add(*count);
+                start..end
+            })
+            .collect();
+        let own = parts[self.rank as usize].len();
+        let is_in_place = mine.is_none();
+        let mine = mine.unwrap_or_else(|| result.read());
+        self.check_contribution(&mine, end)?;
+        if !is_in_place {
+            self.check_count("result", result.count(), own)?;
+        }
+        self.bytes(&result.read())?;
+        self.combine_parts(&mine, &parts, result.part(0, own), is_in_place)
+    }
+
+    /// Combines part `rank` of what all ranks contribute to `result`, which shares memory with the
+    /// contribution of this rank if that is in place. The contribution can be written afterwards.
+    fn combine_parts(
+        &mut self,
+        mine: &Buffer,
+        parts: &[Range<usize>],
+        result: BufferMut,
+        is_in_place: bool,
+    ) -> Result<()> {
+        let part = |rank: u32| {
+            let range = &parts[rank as usize];
+            mine.part(range.start, range.len())
+        };
+        let (own, last) = (part(self.rank), self.ranks - 1);
+        // Of each rank in order; what comes last becomes the result.
+        let mut contributions = Vec::new();
+        for rank in 0..self.ranks {
+            contributions.push(match rank == last && !is_in_place {
+                true => result.clone(),
+                false => self.scratch(own.count, &own.datatype)?,
+            });
+        }
+        for rank in self.others_back() {
+            self.receive(rank, contributions[rank as usize].clone());
+        }
+        self.others().for_each(|rank| self.send(rank, part(rank)));
+        self.copy(own, contributions[self.rank as usize].clone());
+        self.wait();
+        for pair in contributions.windows(2) {
+            self.combine(pair[0].read(), pair[1].clone());
+        }
+        if is_in_place {
+            self.copy(contributions[last as usize].read(), result);
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_contribution(&self, mine: &Buffer, needed: usize) -> Result<()> {
+        self.bytes(mine)?;
+        self.check_count("contribution, in instances of its datatype,", mine.count, needed)
+    }
+}

@@ -1,0 +1,209 @@
+//! A collective under way: steps that follow one another, each when the messages before it have come.
+
+use super::buffer::{Buffer, BufferMut, Combine, Scratch};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::message::{Driven, MessageRequest};
+use crate::prim::Word32;
+use std::any::Any;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a collective does on this rank, one after the other. Messages are started and go on by
+/// themselves.
+pub(super) enum Step {
+    Send(Rank, Buffer),
+    /// Of exactly as many bytes.
+    Receive(Rank, BufferMut),
+    /// The messages that have been started are complete; their buffers can be used again.
+    Await,
+    /// The second becomes the first.
+    Copy(Buffer, BufferMut),
+    /// The second becomes its combination with the first, which comes from lower ranks.
+    Combine(Buffer, BufferMut),
+}
+
+/// What a collective keeps until it is complete.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// Memory for what is on its way.
+    pub(super) scratch: Vec<Scratch>,
+    /// What the caller has given away, and what the caller gets.
+    pub(super) given: Option<Box<dyn Any + Send>>,
+    pub(super) result: Option<Box<dyn Any + Send>>,
+}
+
+/// Of collectives that were under way when their rank left the job, for the messages that may still
+/// come.
+static LEFT_BEHIND: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+
+/// A collective under way.
+pub(super) struct Schedule {
+    pub(super) comm: Comm,
+    pub(super) call: Call,
+    tag: i32,
+    /// 1 once it is complete, for those who need not look.
+    done: Word32,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    steps: std::vec::IntoIter<Step>,
+    /// With the length of the message and its sender, if it is received.
+    under_way: Vec<(MessageRequest, Option<(Rank, u64)>)>,
+    combine: Option<Combine>,
+    kept: Kept,
+    /// The first error; the steps go on, because other ranks wait for them.
+    outcome: Result<()>,
+}
+
+impl Schedule {
+    pub(super) fn new(
+        comm: &Comm,
+        call: Call,
+        steps: Vec<Step>,
+        combine: Option<Combine>,
+        kept: Kept,
+    ) -> Schedule {
+        let progress = Progress {
+            steps: steps.into_iter(),
+            under_way: Vec::new(),
+            combine,
+            kept,
+            outcome: Ok(()),
+        };
+        // Ranks that do not call the same never take each other's bytes for their own.
+        let tag = (comm.count_collective() << CALL_BITS | call as u32) & i32::MAX as u32;
+        Schedule {
+            comm: comm.clone(),
+            call,
+            tag: tag as i32,
+            done: Word32::default(),
+            progress: Mutex::new(progress),
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done.load() != 0
+    }
+
+    /// The outcome of a collective that is complete, and what its caller gets.
+    pub(super) fn take(&self) -> (Result<()>, Option<Box<dyn Any + Send>>) {
+        let mut progress = self.progress();
+        let outcome = std::mem::replace(&mut progress.outcome, Ok(()));
+        (outcome, progress.kept.result.take())
+    }
+}
+
+/// Bits of a tag that say which call it is.
+const CALL_BITS: u32 = 8;
+
+impl Driven for Schedule {
+    fn drive(&self) -> bool {
+        let mut progress = self.progress();
+        let is_done = progress.advance(self);
+        if is_done {
+            progress.kept.scratch = Vec::new();
+            progress.kept.given = None;
+            self.done.store(1);
+        }
+        is_done
+    }
+
+    fn abandon(&self) {
+        let mut progress = self.progress();
+        progress.under_way.clear();
+        let kept = std::mem::take(&mut progress.kept);
+        let problem = "this rank has left the job".into();
+        progress.outcome = Err(Error::Communicator { at: self.comm.place(self.call), problem });
+        drop(progress);
+        self.done.store(1);
+        LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
+    }
+}
+
+impl Progress {
+    /// Takes all steps that need no wait; whether those were all.
+    fn advance(&mut self, schedule: &Schedule) -> bool {
+        loop {
+            if !self.arrived(schedule) {
+                return false;
+            }
+            loop {
+                match self.steps.next() {
+                    None if self.under_way.is_empty() => return true,
+                    None | Some(Step::Await) => break,
+                    Some(step) => {
+                        let taken = self.take(schedule, step);
+                        self.note(taken);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether all messages under way are complete; they are then under way no more.
+    fn arrived(&mut self, schedule: &Schedule) -> bool {
+        if !self.under_way.iter().all(|(request, _)| request.is_done()) {
+            return false;
+        }
+        for (request, expected) in std::mem::take(&mut self.under_way) {
+            let checked = request.outcome(schedule.call).and_then(|status| match expected {
+                Some((from, needed)) if status.bytes != needed => {
+                    Err(schedule.too_short(from, status.bytes, needed))
+                }
+                _ => Ok(()),
+            });
+            self.note(checked);
+        }
+        true
+    }
+
+    fn take(&mut self, schedule: &Schedule, step: Step) -> Result<()> {
+        let Schedule { comm, call, tag, .. } = schedule;
+        match step {
+            Step::Await => {}
+            Step::Send(to, from) => {
+                let request = comm.post_send(*call, &from.origin(), to, *tag)?;
+                self.under_way.push((request, None));
+            }
+            Step::Receive(from, mut into) => {
+                let needed = into.bytes().unwrap_or(u64::MAX);
+                let request = comm.post_receive(*call, &into.origin_mut(), from, *tag)?;
+                self.under_way.push((request, Some((from, needed))));
+            }
+            Step::Copy(from, mut to) => to.copy_from(&from),
+            Step::Combine(lower, mut upper) => {
+                if let Some(combine) = &self.combine {
+                    upper.combine_with(&lower, combine);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the first error. Nobody waits any more for a rank that knows of a failure.
+    fn note(&mut self, result: Result<()>) {
+        let Err(error) = result else { return };
+        if matches!(error, Error::RankFailed { .. }) {
+            self.steps = Vec::new().into_iter();
+        }
+        if self.outcome.is_ok() {
+            self.outcome = Err(error);
+        }
+    }
+}
+
+impl Schedule {
+    #[cold]
+    fn too_short(&self, from: Rank, found: u64, needed: u64) -> Error {
+        let call = |bytes| format!("{} of {bytes} bytes", self.call);
+        let (at, ours, theirs) = (self.comm.place(self.call), call(needed), call(found));
+        Error::Mismatch { at, ours, other: from.0, theirs }
+    }
+}

@@ -1,0 +1,212 @@
+//! What goes on whenever this rank handles messages: the steps of collectives, which are made of
+//! messages and known to no one here.
+//!
+//! One thread at a time takes all of them a step further. Another that finds it at work leaves a note
+//! and goes on with its own affairs; who has found the note looks again before it leaves.
+
+use super::mailbox::Mailbox;
+use super::request::Held;
+use super::send::Sent;
+use super::wait::End;
+use super::{Channel, MessageRequest, SendMode, Status};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::ops::{Origin, OriginMut};
+use crate::prim::{Awaited, AwaitedKind, Word32};
+use crate::shm::is_forked;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Something made of messages that is under way.
+pub(crate) trait Driven: Send + Sync {
+    /// Goes on as far as it can without waiting; whether it is done.
+    fn drive(&self) -> bool;
+
+    /// This rank leaves the job: nobody will drive it any more.
+    fn abandon(&self);
+}
+
+/// All that is under way.
+#[derive(Default)]
+pub(super) struct AllDriven {
+    /// How many there are, for those who need not look.
+    number: Word32,
+    turn: Mutex<Turn>,
+}
+
+#[derive(Default)]
+struct Turn {
+    all: Vec<Arc<dyn Driven>>,
+    /// A thread has taken them and drives them.
+    is_taken: bool,
+    /// Something has happened that it may not have seen.
+    again: bool,
+}
+
+/// What a thread has taken, until it has driven all of it.
+struct Taken<'a> {
+    from: &'a AllDriven,
+    all: Vec<Arc<dyn Driven>>,
+}
+
+/// Gives back what is not done, also when a function of the program has panicked.
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut turn = self.from.turn();
+        turn.all.append(&mut self.all);
+        turn.is_taken = false;
+    }
+}
+
+impl AllDriven {
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, driven: Arc<dyn Driven>) {
+        self.turn().all.push(driven);
+        self.number.fetch_add(1);
+    }
+
+    /// Takes all, unless another thread has them, which then looks again.
+    fn take(&self) -> Option<Taken<'_>> {
+        let mut turn = self.turn();
+        turn.again = turn.is_taken;
+        if turn.is_taken {
+            return None;
+        }
+        turn.is_taken = true;
+        Some(Taken { from: self, all: std::mem::take(&mut turn.all) })
+    }
+
+    /// Drives everything; whether something has become complete.
+    #[cold]
+    fn drive(&self) -> bool {
+        let mut done = 0;
+        loop {
+            let Some(mut taken) = self.take() else { break };
+            let before = taken.all.len();
+            taken.all.retain(|driven| !driven.drive());
+            done += before - taken.all.len();
+            drop(taken);
+            if !self.turn().again {
+                break;
+            }
+        }
+        self.number.fetch_sub(done as u32);
+        done > 0
+    }
+
+    /// This rank leaves the job.
+    pub(super) fn abandon(&self) {
+        for driven in std::mem::take(&mut self.turn().all) {
+            driven.abandon();
+        }
+    }
+}
+
+impl Mailbox {
+    /// Takes what is under way further, after a look at the messages.
+    #[inline]
+    pub(super) fn drive(&self) {
+        if self.driven.number.load() != 0 && self.driven.drive() {
+            // Another thread may wait for it.
+            self.own.ring();
+        }
+    }
+}
+
+/// The messages that collectives are made of: no arguments to check, no call of their own, and
+/// nothing that concerns an error handler.
+impl Comm {
+    /// Drives something whenever this rank handles messages, until it is done.
+    pub(crate) fn keep_driving(&self, driven: Arc<dyn Driven>) -> Result<()> {
+        let mailbox = Mailbox::of(self.context())?;
+        mailbox.driven.add(driven);
+        mailbox.drive();
+        Ok(())
+    }
+
+    pub(crate) fn post_send(
+        &self,
+        call: Call,
+        origin: &Origin<'_>,
+        dest: Rank,
+        tag: i32,
+    ) -> Result<MessageRequest> {
+        let (channel, mode) = (Channel::Collective, SendMode::Standard);
+        Ok(match self.sending(call, channel, mode, origin, dest, tag)? {
+            Sent::Now(status) => MessageRequest::complete(self, status),
+            Sent::Later(slot) => MessageRequest::pending(self, slot),
+        })
+    }
+
+    pub(crate) fn post_receive(
+        &self,
+        call: Call,
+        into: &OriginMut<'_>,
+        source: Rank,
+        tag: i32,
+    ) -> Result<MessageRequest> {
+        let slot = self.receiving(call, Channel::Collective, into, Some(source), Some(tag))?;
+        Ok(slot.map_or_else(
+            || MessageRequest::complete(self, Status::NOTHING),
+            |slot| MessageRequest::pending(self, slot),
+        ))
+    }
+
+    /// Waits until `done`, and drives meanwhile what is under way, in a call that the program has made
+    /// at `at`. `done` says so sooner or later when a rank of the communicator has failed.
+    pub(crate) fn drive_until(
+        &self,
+        call: Call,
+        at: &'static Location<'static>,
+        done: impl Fn() -> bool,
+    ) -> Result<()> {
+        if is_forked() {
+            return Err(Error::Forked { at: self.place(call) });
+        }
+        let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
+        let _call = context.enter(call, 0);
+        let wanted = Awaited { kind: AwaitedKind::Messages, ..Awaited::default() };
+        loop {
+            let seen = mailbox.own.bell().load();
+            mailbox.look(context, |_| false)?;
+            if done() {
+                return Ok(());
+            }
+            if let End::Failed(_) = mailbox.await_ring(self, at, &wanted, seen)?
+                && !done()
+            {
+                // Another thread drives it, and rings when it is done.
+                let _ = context.excluded().until(mailbox.own.bell(), |rung| rung != seen);
+            }
+        }
+    }
+}
+
+impl MessageRequest {
+    /// As [`MessageRequest::is_complete`], without a look at what has arrived.
+    pub(crate) fn is_done(&self) -> bool {
+        match *self.held() {
+            Held::Slot(slot) => {
+                let mailbox = Mailbox::of(self.comm.context());
+                mailbox.map_or(true, |mailbox| mailbox.turn().slots.is_done(slot))
+                    || self.comm.has_lost_any()
+            }
+            Held::Complete(_) | Held::Taken => true,
+        }
+    }
+
+    /// The outcome of a request that is done, in a call of which it is a part.
+    pub(crate) fn outcome(&self, call: Call) -> Result<Status> {
+        let held = std::mem::replace(&mut *self.held(), Held::Taken);
+        match held {
+            Held::Taken => Ok(Status::NOTHING),
+            Held::Complete(status) => Ok(status),
+            Held::Slot(slot) => self.comm.await_slot(call, slot, Location::caller()),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A rank dies in the middle of collectives: those of the others end.
+
+use crate::support::{job, spmd};
+use onesided::{Comm, Error, Op, Rank, UserOp};
+
+/// Runs a job that goes on without rank 1, which dies in `body`.
+fn without_rank_1(n: u32, body: impl FnOnce(&Comm)) {
+    if let Some(outcome) = job(n, &["--on-failure=continue"], body) {
+        let output = outcome.output;
+        assert!(output.contains("rank 1") && !output.contains("panicked"), "{output}");
+    }
+}
+
+fn is_failure<T: std::fmt::Debug>(result: onesided::Result<T>) {
+    assert!(matches!(result, Err(Error::RankFailed { failed: 1, .. })), "{result:?}");
+}
+
+#[test]
+fn collectives_of_a_dead_rank_end() {
+    without_rank_1(4, |world| {
+        world.ibarrier().unwrap().wait().unwrap();
+        let lengths = [2usize, 30_000];
+        if world.rank() == 1 {
+            // It has a part in some of what the others do, and dies before it has done all of it.
+            let _requests: Vec<_> =
+                lengths.map(|len| world.iallreduce(vec![1u64; len], Op::Sum).unwrap()).into();
+            std::process::abort();
+        }
+        let reduced = lengths.map(|len| world.iallreduce(vec![1u64; len], Op::Sum));
+        let gathered = lengths.map(|len| world.iallgather(vec![1u8; len]));
+        let met = world.ibarrier();
+        // They may have failed before they could be started.
+        let [short, long] = reduced.map(|request| request.and_then(|request| request.wait()));
+        is_failure(long);
+        // What the dead rank had sent may have been enough.
+        match short {
+            Ok(sums) => assert_eq!(sums, [4; 2]),
+            error => is_failure(error),
+        }
+        for request in gathered {
+            is_failure(request.and_then(|request| request.wait()));
+        }
+        is_failure(met.and_then(|met| met.wait()));
+        is_failure(world.ibarrier().and_then(|met| met.wait()));
+        // The living go on among themselves.
+        let living = world.shrink().unwrap();
+        let sum = living.iallreduce(vec![2u64; 30_000], Op::Sum).unwrap().wait().unwrap();
+        assert_eq!(sum, vec![6; 30_000]);
+    });
+}
+
+#[test]
+fn a_failure_ends_the_job_of_those_who_wait() {
+    let outcome = job(3, &[], |world| {
+        if world.rank() == 1 {
+            std::process::abort();
+        }
+        let result = world.igather(vec![0u8; 100_000], Rank(1)).and_then(|request| request.wait());
+        assert!(result.is_err());
+    });
+    if let Some(outcome) = outcome {
+        assert!(
+            !outcome.status.success() && outcome.output.contains("rank 1"),
+            "{}",
+            outcome.output
+        );
+    }
+}
+
+/// A function of the program that panics does so in the call that runs it, and holds up nobody else.
+#[test]
+fn a_panic_in_a_function_leaves_the_others_their_collectives() {
+    spmd(2, |world| {
+        let panics = UserOp::new(|a: u32, b: u32| {
+            assert!(a != 0, "as the test wants it");
+            a + b
+        });
+        let mine = vec![world.rank()];
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            world.iallreduce(mine, &panics).unwrap().wait().unwrap()
+        }));
+        assert!(caught.is_err(), "{caught:?}");
+        assert_eq!(world.iallreduce(vec![1u32], Op::Sum).unwrap().wait().unwrap(), [2]);
+    });
+}
