@@ -115,7 +115,7 @@ pub fn close_session() {
 
 /// The process ends: leaves the job if only sessions had joined it, and all of them are finalised.
 pub fn leave_after_sessions() {
-    let mut job = job();
+    let job = job();
     if matches!(job.world, World::Before) && job.sessions == 0 {
         leave(job);
     }

@@ -21,6 +21,7 @@ mod attribute;
 mod calls;
 mod comm;
 mod datatype;
+mod duplication;
 mod errors;
 mod exit;
 mod failure;

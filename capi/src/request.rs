@@ -1,6 +1,7 @@
 //! Requests, as C has them (MPI-4.1 §3.7 and §3.9).
 
 use crate::abi::*;
+use crate::duplication::Duplication;
 use crate::failure::Outcome;
 use crate::generalized::Generalized;
 use crate::handle::{Object, Table};
@@ -45,6 +46,8 @@ pub enum Work {
     Both(MessageRequest, MessageRequest),
     /// The program itself carries it out.
     Generalized(Arc<Generalized>),
+    /// A communicator is being duplicated.
+    Duplicate(Duplication),
 }
 
 impl Work {
@@ -55,6 +58,7 @@ impl Work {
             Work::Send(message) | Work::Receive(message) => message.is_complete(),
             Work::Both(send, receive) => send.is_complete() && receive.is_complete(),
             Work::Generalized(generalized) => generalized.is_complete(),
+            Work::Duplicate(duplication) => duplication.is_complete(),
         }
     }
 
@@ -70,6 +74,7 @@ impl Work {
                 Ok(status::of(&told(owner, received?)))
             }
             Work::Generalized(generalized) => generalized.wait(),
+            Work::Duplicate(duplication) => duplication.finish().map(|()| status::EMPTY),
         }
     }
 }
