@@ -7,7 +7,7 @@ use crate::generalized::Generalized;
 use crate::handle::{Object, Table};
 use crate::raise::Owner;
 use crate::status;
-use onesided::engine::{MessageRequest, Status};
+use onesided::engine::{CollectiveRequest, MessageRequest, Status};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,6 +44,8 @@ pub enum Work {
     Receive(MessageRequest),
     /// One is being sent, and one is being received.
     Both(MessageRequest, MessageRequest),
+    /// A collective.
+    Collective(CollectiveRequest),
     /// The program itself carries it out.
     Generalized(Arc<Generalized>),
     /// A communicator is being duplicated.
@@ -57,6 +59,7 @@ impl Work {
             Work::Done(_) => true,
             Work::Send(message) | Work::Receive(message) => message.is_complete(),
             Work::Both(send, receive) => send.is_complete() && receive.is_complete(),
+            Work::Collective(collective) => collective.is_complete(),
             Work::Generalized(generalized) => generalized.is_complete(),
             Work::Duplicate(duplication) => duplication.is_complete(),
         }
@@ -72,6 +75,10 @@ impl Work {
                 let received = receive.wait();
                 send.wait()?;
                 Ok(status::of(&told(owner, received?)))
+            }
+            Work::Collective(collective) => {
+                collective.wait()?;
+                Ok(status::EMPTY)
             }
             Work::Generalized(generalized) => generalized.wait(),
             Work::Duplicate(duplication) => duplication.finish().map(|()| status::EMPTY),
@@ -185,6 +192,9 @@ impl Request {
             State::Active(Work::Both(send, receive)) => {
                 send.cancel();
                 receive.cancel();
+            }
+            State::Active(Work::Collective(_)) => {
+                return Err(wrong("a collective cannot be cancelled"));
             }
             State::Active(Work::Generalized(generalized)) => generalized.cancel()?,
             State::Active(_) | State::Complete(_) => {}

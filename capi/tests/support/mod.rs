@@ -20,7 +20,8 @@ pub fn install(prefix: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_install"));
     command.arg("--prefix").arg(prefix).args(arguments);
     if !arguments.contains(&"--uninstall") {
-        command.args(["--profile", "test"]);
+        let profile = if cfg!(debug_assertions) { "test" } else { "release" };
+        command.args(["--profile", profile]);
     }
     command.output().expect("the installer starts")
 }
