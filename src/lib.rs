@@ -88,7 +88,7 @@ mod window;
 
 pub use attribute::{Keyval, KeyvalOptions};
 pub use call::Call;
-pub use collective::CollectiveRequest;
+pub use collective::{CollectiveRequest, DuplicateRequest};
 pub use comm::{Comm, CommKeyval, Reduction, SplitType, UserOp};
 pub use datatype::{
     CommittedDatatype, Constructor, Datatype, DerivedDatatype, Distribution, DoubleInt, Element,

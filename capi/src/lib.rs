@@ -23,6 +23,7 @@ mod calls;
 mod collective;
 mod comm;
 mod datatype;
+mod duplication;
 mod errors;
 mod exit;
 mod failure;

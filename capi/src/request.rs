@@ -1,6 +1,7 @@
 //! Requests, as C has them (MPI-4.1 §3.7 and §3.9).
 
 use crate::abi::*;
+use crate::duplication::Duplication;
 use crate::failure::Outcome;
 use crate::generalized::Generalized;
 use crate::handle::{Object, Table};
@@ -47,6 +48,8 @@ pub enum Work {
     Collective(CollectiveRequest),
     /// The program itself carries it out.
     Generalized(Arc<Generalized>),
+    /// A communicator is being duplicated.
+    Duplicate(Duplication),
 }
 
 impl Work {
@@ -58,6 +61,7 @@ impl Work {
             Work::Both(send, receive) => send.is_complete() && receive.is_complete(),
             Work::Collective(collective) => collective.is_complete(),
             Work::Generalized(generalized) => generalized.is_complete(),
+            Work::Duplicate(duplication) => duplication.is_complete(),
         }
     }
 
@@ -77,6 +81,7 @@ impl Work {
                 Ok(status::EMPTY)
             }
             Work::Generalized(generalized) => generalized.wait(),
+            Work::Duplicate(duplication) => duplication.finish().map(|()| status::EMPTY),
         }
     }
 }
