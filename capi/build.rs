@@ -3,6 +3,9 @@
 //! there if `src/calls/` has a public function of its name in lower case; a large-count function also
 //! if it is there without `_c`, because those are generic over the type of their counts. All others
 //! are made as functions that raise MPI_ERR_UNSUPPORTED_OPERATION.
+//!
+//! A collective is there three times, as `MPI_X`, `MPI_Ix` and `MPI_X_init`, if there is a `start_x`,
+//! which gives what `src/collective.rs` has the three forms of.
 
 #[path = "abi/table.rs"]
 mod table;
@@ -67,7 +70,9 @@ fn export(function: &Function, present: &HashSet<String>) -> String {
     let name = &function.name;
     let exact = name.to_lowercase();
     let small = function.large_count_of().map(str::to_lowercase);
-    match [Some(exact), small].into_iter().flatten().find(|name| present.contains(name)) {
+    let names = || [Some(&exact), small.as_ref()].into_iter().flatten();
+    let call = names().find(|name| present.contains(*name)).cloned();
+    match call.or_else(|| names().find_map(|name| collective(name, present))) {
         Some(call) => there(function, &call),
         None => format!(
             "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}() -> c_int {{ \
@@ -77,18 +82,48 @@ fn export(function: &Function, present: &HashSet<String>) -> String {
     }
 }
 
+/// The call that makes one form of a collective, if it is one.
+fn collective(name: &str, present: &HashSet<String>) -> Option<String> {
+    let form = |of: &str, form: &str| {
+        let start = format!("start_{of}");
+        present.contains(&start).then(|| format!("{form} {start}"))
+    };
+    let nonblocking = || form(name.strip_prefix('i')?, "begin");
+    let persistent = || form(name.strip_suffix("_init")?, "persist");
+    form(name, "finish").or_else(nonblocking).or_else(persistent)
+}
+
+/// The expression that makes a call with the parameters of its function. Those of a form of a
+/// collective are the parameters of its start, and behind them what makes the form.
+fn called(call: &str, parameters: &[&Parameter]) -> String {
+    let passed = |parameters: &[&Parameter]| -> String {
+        parameters.iter().map(|one| format!("{}, ", one.name)).collect()
+    };
+    let Some((form, start)) = call.split_once(' ') else {
+        return format!("crate::calls::{call}({})", passed(parameters));
+    };
+    let ours = |one: &&&Parameter| !matches!(one.ctype.as_str(), "MPI_Info" | "MPI_Request *");
+    let own: Vec<&Parameter> = parameters.iter().filter(ours).copied().collect();
+    let form = match form {
+        "finish" => "crate::collective::finish".to_owned(),
+        _ => format!("|start| crate::collective::{form}(start, comm, request)"),
+    };
+    format!("crate::calls::{start}({}).and_then({form})", passed(&own))
+}
+
 fn there(function: &Function, call: &str) -> String {
     let (name, named) = (&function.name, || function.parameters.iter().filter(|p| p.name != "..."));
     let declared: String = named().map(|p| format!("{}: {}, ", p.name, rust(&p.ctype))).collect();
     let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
     let returns = rust(&function.returns);
+    let call = called(call, &named().collect::<Vec<_>>());
     let body = if function.returns != "int" || name.ends_with("_toint") {
-        format!("crate::calls::{call}({passed})")
+        call
     } else {
         let shown: String = named().map(|p| format!("(\"{0}\", &{0}), ", p.name)).collect();
         let owner = owner(&function.parameters);
         format!(
-            "match crate::calls::{call}({passed}) {{ Ok(()) => MPI_SUCCESS, Err(failure) => \
+            "match {call} {{ Ok(()) => MPI_SUCCESS, Err(failure) => \
              crate::raise::raise(failure, {owner}, \"MPI_{name}\", &[{shown}]) }}"
         )
     };

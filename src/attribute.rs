@@ -258,3 +258,59 @@ impl<O> Attributes<O> {
         Ok(copies)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Call;
+
+    fn place() -> Place {
+        Place { call: Call::Attribute, window: None, rank: None }
+    }
+
+    /// What a binding does with an object of its own, told by the numbers that its callbacks saw.
+    #[test]
+    fn an_object_of_a_binding_has_attributes_too() {
+        let seen: Arc<Mutex<Vec<(u8, u32)>>> = Arc::default();
+        let key = |refused: u32| {
+            let seen = seen.clone();
+            KeyvalOptions::new()
+                .on_copy(|object: &u8, value: &u32| match *object {
+                    0 => Err("nothing of zero is copied".into()),
+                    object => Ok(Some(value + u32::from(object))),
+                })
+                .on_delete(move |object: &u8, value: &u32| {
+                    seen.lock().unwrap().push((*object, *value));
+                    if *value == refused { Err("it stays".into()) } else { Ok(()) }
+                })
+                .create()
+        };
+        let (first, second) = (key(99), key(99));
+        let attributes = Attributes::default();
+        attributes.set(place(), &5, &first, 10).unwrap();
+        attributes.set(place(), &5, &second, 20).unwrap();
+        let copies = attributes.copy(&place(), &5).unwrap();
+        assert_eq!(
+            (copies.get(&first).as_deref(), copies.get(&second).as_deref()),
+            (Some(&15), Some(&25))
+        );
+        assert!(attributes.copy(&place(), &0).is_err());
+
+        copies.set(place(), &7, &first, 99).unwrap();
+        assert_eq!(*seen.lock().unwrap(), [(7, 15)], "the value before");
+        assert!(copies.delete_all(&place(), &7).is_err(), "99 is refused");
+        assert_eq!(*seen.lock().unwrap(), [(7, 15), (7, 99)], "the latest first, and no further");
+        assert_eq!(
+            (copies.get(&first).as_deref(), copies.get(&second).as_deref()),
+            (Some(&99), Some(&25))
+        );
+        assert!(copies.delete(place(), &7, &second).unwrap());
+        assert!(!copies.delete(place(), &7, &second).unwrap(), "it is gone");
+
+        first.clone().free();
+        assert!(attributes.set(place(), &5, &first, 1).is_err(), "the key is freed");
+        assert_eq!(attributes.get(&first).as_deref(), Some(&10));
+        attributes.delete_all(&place(), &5).unwrap();
+        assert_eq!(seen.lock().unwrap()[3..], [(5, 20), (5, 10)]);
+    }
+}

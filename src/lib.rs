@@ -32,6 +32,14 @@
 //! * The **engine** ([`engine::Win`]) is untyped and shaped like MPI's calls. It checks the same
 //!   rules at run time. Libraries and language bindings use it.
 //!
+//! # Messages
+//!
+//! Ranks of a communicator also send each other messages, matched by source and tag:
+//! [`Comm::send`], [`Comm::recv`], [`Comm::sendrecv`], [`Comm::isend`], [`Comm::irecv`],
+//! [`Comm::probe`]. They share nothing with windows: an operation on a window is not ordered by a
+//! message unless it is complete before the send, and a receive orders nothing but what its sender
+//! had completed.
+//!
 //! # Words
 //!
 //! The standard's: *origin* (who calls), *target* (whose memory), *rank*, *window*, *displacement*
@@ -80,7 +88,7 @@ mod window;
 
 pub use attribute::{Keyval, KeyvalOptions};
 pub use call::Call;
-pub use collective::CollectiveRequest;
+pub use collective::{CollectiveRequest, DuplicateRequest};
 pub use comm::{Comm, CommKeyval, Reduction, SplitType, UserOp};
 pub use datatype::{
     CommittedDatatype, Constructor, Datatype, DerivedDatatype, Distribution, DoubleInt, Element,

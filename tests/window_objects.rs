@@ -130,6 +130,38 @@ fn attributes_come_and_go_with_their_callbacks() {
     });
 }
 
+/// A binding whose callbacks still need its handle of the window deletes the attributes itself.
+#[test]
+fn attributes_may_be_deleted_before_the_window_is_freed() {
+    spmd(2, |world| {
+        let deleted = Arc::new(AtomicUsize::new(0));
+        for refusing in [None, Some(1)] {
+            let seen = deleted.clone();
+            let refuses = refusing == Some(world.rank());
+            let key: WinKeyval<u32> = KeyvalOptions::new()
+                .on_delete(move |_, _| {
+                    seen.fetch_add(1, Ordering::Relaxed);
+                    if refuses { Err("it wants to stay".into()) } else { Ok(()) }
+                })
+                .create();
+            let window = WindowOptions::new().allocate_bytes(world, 8, 1).unwrap();
+            window.set_attribute(&key, 1).unwrap();
+            let told = window.delete_attributes();
+            assert_eq!(told.is_err(), refuses);
+            let freed = window.free_after(told);
+            match refusing {
+                None => freed.unwrap(),
+                Some(rank) => {
+                    let error = freed.unwrap_err();
+                    let refusal = if refuses { ErrorClass::Other } else { ErrorClass::RmaSync };
+                    assert_eq!(error.class(), refusal, "{error}, refused by {rank}");
+                }
+            }
+        }
+        assert_eq!(deleted.load(Ordering::Relaxed), 2, "each once");
+    });
+}
+
 #[test]
 fn handlers_see_each_error_once() {
     spmd(2, |world| {
@@ -193,7 +225,7 @@ fn a_fatal_error_ends_the_job_and_says_why() {
 #[test]
 fn a_window_can_be_renamed() {
     spmd(1, |world| {
-        let mut window = Window::<u8>::allocate(world, 1).unwrap();
+        let window = Window::<u8>::allocate(world, 1).unwrap();
         window.set_name("ghost cells");
         assert_eq!(window.name(), "ghost cells");
         assert!(window.load(1, &mut [0]).unwrap_err().to_string().contains("ghost cells"));

@@ -58,6 +58,7 @@ fn jobs(options: &Options) -> Vec<(Suite, u32)> {
     jobs.extend(epochs.iter().map(|ranks| (Suite::Epochs, *ranks)));
     jobs.extend(contended.iter().map(|ranks| (Suite::Contended, *ranks)));
     jobs.extend([2, 8].map(|ranks| (Suite::Waiting, ranks)));
+    jobs.extend([2, 8].map(|ranks| (Suite::Messages, ranks)));
     jobs.push((Suite::Memory, 8));
     jobs
 }

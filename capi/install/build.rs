@@ -1,4 +1,5 @@
 //! Building what is installed.
+#![allow(clippy::disallowed_methods, reason = "Cargo says by its environment where it is")]
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,18 +11,21 @@ pub struct Built {
     pub launcher: PathBuf,
 }
 
-/// Builds library and launcher, in the target folder that this program was built in.
+/// Builds library and launcher, below the target folder that this program was built in. They have a
+/// folder of their own, because Cargo gives a shared library the same name whatever its features are: what
+/// is installed must not be what somebody has built for tests.
 pub fn build(profile: &str) -> Result<Built, String> {
     let program = env::current_exe().map_err(|problem| format!("where am I? {problem}"))?;
     let target = program
         .parent()
         .and_then(Path::parent)
-        .ok_or_else(|| format!("{}: not in a target folder of Cargo", program.display()))?;
+        .ok_or_else(|| format!("{}: not in a target folder of Cargo", program.display()))?
+        .join("install");
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--locked", "--quiet", "--profile", profile]);
     cargo.args(["--package", "onesided-capi", "--package", "onesided", "--lib", "--bin", "rmarun"]);
-    cargo.arg("--manifest-path").arg(&workspace).arg("--target-dir").arg(target);
+    cargo.arg("--manifest-path").arg(&workspace).arg("--target-dir").arg(&target);
     let status = cargo.status().map_err(|problem| format!("cannot run cargo: {problem}"))?;
     if !status.success() {
         return Err(format!("cargo could not build library and launcher: {status}"));

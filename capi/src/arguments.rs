@@ -5,7 +5,7 @@
 //! 1. A pointer that is not null points to a value, or as many as the other arguments say, that can
 //!    be read, and written unless the parameter is `const`, until the call returns.
 //! 2. A text ends with a null character; room for a text has the bytes that the standard demands.
-//! 3. The buffer of a communication is valid until the standard says that it may be used again, and
+//! 3. The buffer of a communication, and what a nonblocking call writes to, is valid until the standard says that it may be used again, and
 //!    nobody accesses it meanwhile but as the standard allows.
 //!
 //! Null pointers are refused here.
@@ -79,14 +79,14 @@ impl<T: Copy> Ptr<T> {
         self.0.is_null()
     }
 
+    /// The place, for a call that writes the value when it completes.
+    pub fn later(self) -> Address {
+        Address(self.0.cast())
+    }
+
     /// Writes the value.
     pub fn set(self, value: T) -> Outcome {
         self.set_at(0, value)
-    }
-
-    /// Writes the value unless the pointer is null.
-    pub fn set_if_wanted(self, value: T) {
-        let _unwanted = self.set(value);
     }
 
     /// Writes element `k` of an array that has it.
@@ -132,10 +132,6 @@ impl<T: Copy + Default> Ptr<T> {
 }
 
 impl<T: Copy> ConstPtr<T> {
-    pub fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
     /// The address, for the few constants that are no address.
     pub fn address(self) -> usize {
         self.0 as usize

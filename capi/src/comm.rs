@@ -42,6 +42,15 @@ impl Communicator {
         })
     }
 
+    /// What a duplicate of this one takes over.
+    pub fn heritage(&self) -> Heritage {
+        Heritage {
+            handler: self.errhandler.share(),
+            topology: self.topology.clone(),
+            inter: self.inter.as_ref().map(|inter| (inter.remote.clone(), inter.first)),
+        }
+    }
+
     pub fn handler(&self) -> Handler {
         self.errhandler.get()
     }
@@ -100,6 +109,25 @@ impl Communicator {
             let why = "it is an intracommunicator, where the call needs an intercommunicator";
             Failure::new(MPI_ERR_COMM, why)
         })
+    }
+}
+
+/// What a duplicate takes over from its communicator, which may be freed before the duplicate is there.
+pub struct Heritage {
+    handler: Held,
+    topology: Option<Topology>,
+    /// Of an intercommunicator, the remote group, and whether the local one comes first.
+    inter: Option<(Group, bool)>,
+}
+
+impl Heritage {
+    /// The duplicate, of those of the communicators.
+    pub fn with(&self, comm: Comm, both: Option<Comm>) -> Communicator {
+        let Heritage { handler, topology, inter } = self;
+        let inter = inter.clone().zip(both);
+        let inter = inter.map(|((remote, first), both)| Inter { both, remote, first });
+        let topology = topology.clone();
+        Communicator { topology, inter, ..Communicator::new(comm, handler.share()) }
     }
 }
 

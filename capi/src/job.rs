@@ -53,16 +53,19 @@ impl Job {
         Ok(())
     }
 
-    /// Leaves the job; what the program has not freed goes with it.
-    fn leave(&mut self) {
-        drop(crate::window::Window::table().clear());
-        drop(Communicator::table().clear());
-        self.universe = None;
-    }
-
     fn universe(&self) -> Outcome<&Universe> {
         self.universe.as_ref().ok_or_else(not_running)
     }
+}
+
+/// Leaves the job; what the program has not freed goes with it. Nothing is locked meanwhile: a function
+/// of an attribute that has refused to be deleted is called once more.
+fn leave(mut job: MutexGuard<'_, Job>) {
+    let universe = job.universe.take();
+    drop(job);
+    drop(crate::window::Window::table().clear());
+    drop(Communicator::table().clear());
+    drop(universe);
 }
 
 /// `MPI_Init_thread`
@@ -86,7 +89,7 @@ pub fn end() -> Outcome {
     let mut job = job();
     job.world = World::After;
     if job.sessions == 0 {
-        job.leave();
+        leave(job);
     }
     Ok(())
 }
@@ -104,7 +107,7 @@ pub fn close_session() {
     let mut job = job();
     job.sessions = job.sessions.saturating_sub(1);
     match job.world {
-        World::After if job.sessions == 0 => job.leave(),
+        World::After if job.sessions == 0 => leave(job),
         World::Before => crate::exit::leave_at_end(),
         _ => {}
     }
@@ -112,9 +115,9 @@ pub fn close_session() {
 
 /// The process ends: leaves the job if only sessions had joined it, and all of them are finalised.
 pub fn leave_after_sessions() {
-    let mut job = job();
+    let job = job();
     if matches!(job.world, World::Before) && job.sessions == 0 {
-        job.leave();
+        leave(job);
     }
 }
 

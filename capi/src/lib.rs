@@ -12,6 +12,7 @@
 //!   for.
 //! - [`attribute`]: what programs keep with objects; calls the functions of keys.
 //! - [`calls`]: the functions, a file for each section of the standard. Safe Rust over the engine.
+//! - [`collective`]: the three forms of a collective.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
 
 mod abi;
@@ -19,8 +20,10 @@ mod arguments;
 mod assertion;
 mod attribute;
 mod calls;
+mod collective;
 mod comm;
 mod datatype;
+mod duplication;
 mod errors;
 mod exit;
 mod failure;

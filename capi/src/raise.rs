@@ -23,20 +23,22 @@ pub enum Owner {
 }
 
 impl Owner {
-    fn handler(self) -> Handler {
-        let of_none = || match MPI_Comm::predefined(MPI_COMM_SELF).get() {
-            Ok(comm) => comm.handler(),
-            Err(_) => Handler::Fatal,
+    /// Whose handler it is, and which: that of `MPI_COMM_SELF` for a handle that is none.
+    fn handler(self) -> (Owner, Handler) {
+        let own = match self {
+            Owner::Comm(comm) => comm.get().ok().map(|comm| comm.handler()),
+            Owner::Win(win) => win.get().ok().map(|win| win.handler()),
+            Owner::Session(session) => session.get().ok().map(|session| session.handler()),
+            Owner::Freed { handler, .. } => Some(handler),
+            Owner::None => None,
         };
-        match self {
-            Owner::Comm(comm) => comm.get().map_or_else(|_| of_none(), |comm| comm.handler()),
-            Owner::Win(win) => win.get().map_or_else(|_| of_none(), |win| win.handler()),
-            Owner::Session(session) => {
-                session.get().map_or_else(|_| of_none(), |one| one.handler())
-            }
-            Owner::Freed { handler, .. } => handler,
-            Owner::None => of_none(),
-        }
+        own.map_or_else(
+            || {
+                let myself = MPI_Comm::predefined(MPI_COMM_SELF).get();
+                (Owner::None, myself.map_or(Handler::Fatal, |comm| comm.handler()))
+            },
+            |handler| (self, handler),
+        )
     }
 }
 
@@ -56,9 +58,9 @@ pub fn raise(
 /// Does with an error what the error handler says.
 pub fn handle(owner: Owner, code: c_int, text: String) {
     match owner.handler() {
-        Handler::Return => job::remember(code, text),
-        Handler::Fatal | Handler::Abort => job::abort(&text, code),
-        Handler::User { function, .. } => {
+        (_, Handler::Return) => job::remember(code, text),
+        (_, Handler::Fatal | Handler::Abort) => job::abort(&text, code),
+        (owner, Handler::User { function, .. }) => {
             job::remember(code, text);
             function.call(owner, code);
         }

@@ -1,12 +1,13 @@
 //! Requests, as C has them (MPI-4.1 §3.7 and §3.9).
 
 use crate::abi::*;
+use crate::duplication::Duplication;
 use crate::failure::Outcome;
 use crate::generalized::Generalized;
 use crate::handle::{Object, Table};
 use crate::raise::Owner;
 use crate::status;
-use onesided::engine::{MessageRequest, Status};
+use onesided::engine::{CollectiveRequest, MessageRequest, Status};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -42,9 +43,13 @@ pub enum Work {
     /// A message is being received.
     Receive(MessageRequest),
     /// One is being sent, and one is being received.
-    Both(MessageRequest, MessageRequest),
+    Both(Box<[MessageRequest; 2]>),
+    /// A collective.
+    Collective(CollectiveRequest),
     /// The program itself carries it out.
     Generalized(Arc<Generalized>),
+    /// A communicator is being duplicated.
+    Duplicate(Box<Duplication>),
 }
 
 impl Work {
@@ -53,8 +58,10 @@ impl Work {
         match self {
             Work::Done(_) => true,
             Work::Send(message) | Work::Receive(message) => message.is_complete(),
-            Work::Both(send, receive) => send.is_complete() && receive.is_complete(),
+            Work::Both(both) => both.iter().all(MessageRequest::is_complete),
+            Work::Collective(collective) => collective.is_complete(),
             Work::Generalized(generalized) => generalized.is_complete(),
+            Work::Duplicate(duplication) => duplication.is_complete(),
         }
     }
 
@@ -64,12 +71,18 @@ impl Work {
             Work::Done(status) => Ok(*status),
             Work::Send(message) => Ok(status::of_send(&message.wait()?)),
             Work::Receive(message) => Ok(status::of(&told(owner, message.wait()?))),
-            Work::Both(send, receive) => {
+            Work::Both(both) => {
+                let [send, receive] = &**both;
                 let received = receive.wait();
                 send.wait()?;
                 Ok(status::of(&told(owner, received?)))
             }
+            Work::Collective(collective) => {
+                collective.wait()?;
+                Ok(status::EMPTY)
+            }
             Work::Generalized(generalized) => generalized.wait(),
+            Work::Duplicate(duplication) => duplication.finish().map(|()| status::EMPTY),
         }
     }
 }
@@ -177,9 +190,9 @@ impl Request {
     pub fn cancel(&self) -> Outcome {
         match &*self.state() {
             State::Active(Work::Send(message) | Work::Receive(message)) => message.cancel(),
-            State::Active(Work::Both(send, receive)) => {
-                send.cancel();
-                receive.cancel();
+            State::Active(Work::Both(both)) => both.iter().for_each(MessageRequest::cancel),
+            State::Active(Work::Collective(_)) => {
+                return Err(wrong("a collective cannot be cancelled"));
             }
             State::Active(Work::Generalized(generalized)) => generalized.cancel()?,
             State::Active(_) | State::Complete(_) => {}

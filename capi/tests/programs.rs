@@ -6,7 +6,6 @@
 
 mod support;
 #[path = "../abi/table.rs"]
-#[allow(dead_code, reason = "the tests need less of it than the library")]
 mod table;
 
 use std::fs;
@@ -34,10 +33,10 @@ macro_rules! programs {
 }
 
 programs! {
-    book_halo book_list book_mutex book_shared datatypes every_symbol hello init_thread interpose
-    large_counts ops packing rules_accumulate rules_active rules_assertions rules_communication
-    rules_creation rules_errors rules_flavours rules_passive rules_requests rules_semantics
-    rules_threads
+    attributes book_halo book_list book_mutex book_shared collectives communicators datatypes errors
+    every_symbol hello init_thread interpose large_counts ops packing rules_accumulate
+    rules_active rules_assertions rules_communication rules_creation rules_errors rules_flavours
+    rules_passive rules_requests rules_semantics rules_threads sessions topologies
 }
 
 /// What is not run under MPICH 5.0.2, which lacks two functions.
@@ -201,10 +200,10 @@ fn every_rule_has_a_check() {
     let missing: Vec<_> =
         rules.iter().filter(|rule| !checked.contains(**rule) && !elsewhere(rule)).collect();
     assert!(missing.is_empty(), "no C program checks {missing:?}");
-    // The end of each program has no number.
-    let unknown: Vec<_> = checked
-        .iter()
-        .filter(|number| *number != "end" && !page.contains(&format!("| {number} | ")))
-        .collect();
+    // The end of each program has no number, nor have the clauses on other calls than those of windows.
+    let is_clause = |number: &str| number == "end" || number.starts_with("MPI-4.1 ");
+    let is_known = |number: &str| page.contains(&format!("| {number} | "));
+    let unknown: Vec<_> =
+        checked.iter().filter(|number| !is_clause(number) && !is_known(number)).collect();
     assert!(unknown.is_empty(), "there are no rules {unknown:?}");
 }

@@ -208,18 +208,22 @@ impl Waiting {
                 Call::QueuePop => "an item".to_owned(),
                 _ => format!("a write to displacement {number} of the part of {}", rank(peer)),
             },
+            AwaitedKind::Message | AwaitedKind::Receipt | AwaitedKind::Messages => self.message(),
             AwaitedKind::Exclusion => {
                 "another rank that is changing what the library shares".to_owned()
             }
-            AwaitedKind::Message => {
-                let from = peer.map_or("any rank".to_owned(), |peer| format!("rank {peer}"));
-                format!("a message from {from}{}", tagged(*number))
-            }
-            AwaitedKind::Receipt => {
-                format!("{} to receive its message{}", rank(peer), tagged(*number))
-            }
-            AwaitedKind::Messages => "one of several messages".to_owned(),
             AwaitedKind::Unknown => "another rank".to_owned(),
+        }
+    }
+
+    /// The message that it waits for, or whose receipt.
+    fn message(&self) -> String {
+        let AwaitedRead { kind, peer, number, .. } = &self.awaited;
+        let rank = peer.map_or("any rank".to_owned(), |peer| format!("rank {peer}"));
+        match kind {
+            AwaitedKind::Message => format!("a message from {rank}{}", tagged(*number)),
+            AwaitedKind::Receipt => format!("{rank} to receive its message{}", tagged(*number)),
+            _ => "one of several messages".to_owned(),
         }
     }
 }

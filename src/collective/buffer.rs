@@ -1,6 +1,7 @@
 //! Where the elements of a collective are in this process, and memory of its own for some of them.
 #![allow(unsafe_code, reason = "buffers are kept by address until their collective is complete")]
 
+use crate::comm::Function;
 use crate::datatype::{CommittedDatatype, Datatype, Element};
 use crate::op::Op;
 use crate::ops::{Incoming, Origin, OriginMut, Outgoing};
@@ -146,7 +147,7 @@ pub(super) fn predefined<T: Element>(op: Op) -> Option<Combine> {
 }
 
 /// A function of slices.
-pub(super) fn user<T: Element>(function: Arc<dyn Fn(&[T], &mut [T]) + Send + Sync>) -> Combine {
+pub(super) fn user<T: Element>(function: Function<T>) -> Combine {
     Arc::new(move |lower, upper, count| {
         // SAFETY: as in `predefined`; any bytes are an element.
         let lower = unsafe { std::slice::from_raw_parts(lower.cast::<T>(), count) };

@@ -19,6 +19,7 @@
 //!    many ranks, and for what has to be combined.
 
 mod buffer;
+mod duplicate;
 mod moves;
 mod plan;
 mod reductions;
@@ -29,4 +30,5 @@ mod schedule;
 mod typed;
 
 pub use buffer::Combine;
+pub use duplicate::DuplicateRequest;
 pub use request::CollectiveRequest;

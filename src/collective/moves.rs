@@ -308,8 +308,8 @@ impl Plan<'_> {
     }
 
     /// Refuses what is not one part for each rank, of which each can be.
-    fn check_parts(&self, parts: impl ExactSizeIterator<Item = Buffer>) -> Result<()> {
+    fn check_parts(&self, mut parts: impl ExactSizeIterator<Item = Buffer>) -> Result<()> {
         self.check_count("list of parts", parts.len(), self.ranks as usize)?;
-        parts.map(|part| self.bytes(&part).map(drop)).collect()
+        parts.try_for_each(|part| self.bytes(&part).map(drop))
     }
 }

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A collective under way (MPI-4.1 §6.12), which gives a `B` when it is complete.
 ///
 /// It goes on in every call of this rank that looks for messages: [`CollectiveRequest::is_complete`],
-/// [`CollectiveRequest::wait`], [`Comm::progress`](crate::Comm::progress), and every receive, probe
-/// and wait for a message. Calls on windows and the blocking collectives do not look.
+/// [`CollectiveRequest::wait`], [`Comm::progress`](crate::Comm::progress), every receive, probe and
+/// wait for a message; and while this rank waits for others in any other call (MPI-4.1 §2.9).
 ///
 /// Dropped before it is complete, it goes on like that, because other ranks may wait for it, and
 /// keeps its buffers until it is done.

@@ -197,10 +197,60 @@ impl Comm {
     }
 }
 
+/// A duplicate that is being made: what this rank has done for it.
+pub(crate) struct Duplicate {
+    attributes: Result<Attributes<Comm>>,
+    outcome: Outcome,
+}
+
+/// A duplication in two halves, between which every rank is told what all have said.
+impl Comm {
+    /// The first half: copies the attributes and, on the first rank, takes the room. Waits for nobody
+    /// but who is allocating.
+    pub(crate) fn begin_duplicate(&self) -> (Duplicate, Said) {
+        let attributes = self.inner.attributes.copy(&self.place(Call::CommDup), self);
+        let leads = leader(self, &self.inner.group) == self.rank();
+        let outcome = match leads && attributes.is_ok() {
+            true => Outcome::of(room::allocate(self.context(), self.size())),
+            false => Outcome::from(Told::zeroed()),
+        };
+        let said = Said { told: outcome.told, refuses: u64::from(attributes.is_err()) };
+        (Duplicate { attributes, outcome }, said)
+    }
+
+    /// The second half: `said` is what all ranks have said, in rank order.
+    pub(crate) fn end_duplicate(&self, made: Duplicate, said: &[Said]) -> Result<Comm> {
+        let leader = leader(self, &self.inner.group);
+        let told = decided(self, Call::CommDup, said, &[leader]);
+        let outcome = told.map(|told| Outcome::from(told[0]));
+        let bytes = room_bytes(self.size());
+        match outcome.and_then(|outcome| outcome.block(self, Call::CommDup, bytes)) {
+            Ok(block) => self.child(self.group(), block, made.attributes?),
+            Err(error) => Err(self.give_duplicate_up(made, error)),
+        }
+    }
+
+    /// Undoes the first half, because of an error; the one to report, which is the own refusal if this
+    /// rank has refused.
+    pub(crate) fn give_duplicate_up(&self, made: Duplicate, error: Error) -> Error {
+        if made.outcome.told.block != 0 {
+            let heap = self.context().segment.heap();
+            let _ = heap.free(made.outcome.told.block, &self.context().excluded());
+        }
+        match made.attributes {
+            Ok(copies) => {
+                let _ = copies.delete_all(&self.place(Call::CommDup), self);
+                error
+            }
+            Err(refusal) => refusal,
+        }
+    }
+}
+
 /// What a rank tells all others while communicators are made.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Said {
+pub(crate) struct Said {
     /// The outcome of its allocation, if it leads a group.
     told: Told,
     /// Whether it does not want the communicator that it could have.
@@ -252,14 +302,18 @@ impl Collective<'_> {
         for (rank, said) in all.iter_mut().enumerate() {
             staged.bytes(rank as u32, 0, bytemuck::bytes_of_mut(said))?;
         }
-        if let Some(rank) = all.iter().position(|said| said.refuses != 0) {
-            let problem = format!("a copy callback of rank {rank} refuses");
-            return Err(Error::Attribute { at: comm.place(call), problem });
-        }
-        let told =
-            |leader: &u32| all.get(*leader as usize).map_or(Told::zeroed(), |said| said.told);
-        Ok(leaders.iter().map(told).collect())
+        decided(comm, call, &all, leaders)
     }
+}
+
+/// What the leaders tell, of what all ranks have said, unless a rank refuses.
+fn decided(comm: &Comm, call: Call, all: &[Said], leaders: &[u32]) -> Result<Vec<Told>> {
+    if let Some(rank) = all.iter().position(|said| said.refuses != 0) {
+        let problem = format!("a copy callback of rank {rank} refuses");
+        return Err(Error::Attribute { at: comm.place(call), problem });
+    }
+    let told = |leader: &u32| all.get(*leader as usize).map_or(Told::zeroed(), |said| said.told);
+    Ok(leaders.iter().map(told).collect())
 }
 
 /// The rank of `comm` that allocates for `group`; no rank for a group of one, which needs no room.

@@ -43,6 +43,8 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread::ThreadId;
 
 pub use create::SplitType;
+pub(crate) use create::{Duplicate, Said};
+pub(crate) use reduction::Function;
 pub use reduction::{Reduction, UserOp};
 
 /// An attribute key of communicators.

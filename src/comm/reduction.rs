@@ -4,7 +4,8 @@ use crate::datatype::Element;
 use crate::op::Op;
 use std::sync::Arc;
 
-type Function<T> = Arc<dyn Fn(&[T], &mut [T]) + Send + Sync>;
+/// A function of the program: of the values of lower ranks, and of higher ones, which it replaces.
+pub(crate) type Function<T> = Arc<dyn Fn(&[T], &mut [T]) + Send + Sync>;
 
 /// What [`Comm::reduce`](crate::Comm::reduce) and its kin can apply: an [`Op`], or a reference to
 /// a [`UserOp`].

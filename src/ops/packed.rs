@@ -1,20 +1,22 @@
 //! Buffers of messages: kept by address until a request is complete, and moved as packed bytes.
 #![allow(unsafe_code, reason = "copies between a kept buffer and checked memory of the segment")]
 
+use super::layout::{Layout, are_far};
 use super::scatter::copy_sides;
 use super::untyped::{Origin, OriginMut};
 use crate::datatype::{CommittedDatatype, Side};
 use crate::error::{Error, Result};
 use crate::prim::Step;
-use crate::shm::{Process, Segment};
+use crate::shm::{Process, Segment, copy};
 use std::mem::MaybeUninit;
 
 /// Where the elements of a buffer are.
 #[derive(Debug)]
 struct Kept {
     start: *mut u8,
-    count: usize,
-    datatype: CommittedDatatype,
+    bytes: u64,
+    /// How they lie there, unless as one block: then nothing has to be counted.
+    scattered: Option<(CommittedDatatype, usize)>,
 }
 
 // SAFETY: an address and a datatype; the obligations of `Origin::new` and `OriginMut::new` name no
@@ -24,54 +26,67 @@ unsafe impl Send for Kept {}
 unsafe impl Sync for Kept {}
 
 impl Kept {
-    fn side(&self) -> Side<'_> {
-        Side::Typed(&self.datatype, self.count)
+    /// `None` for a layout that reaches farther than can be said.
+    #[inline]
+    fn of(start: *mut u8, layout: &Layout<'_>) -> Option<Kept> {
+        let Some(bytes) = layout.plain().filter(|bytes| *bytes <= isize::MAX as usize) else {
+            return Kept::of_scattered(start, layout);
+        };
+        Some(Kept { start, bytes: bytes as u64, scattered: None })
     }
 
-    /// Its bytes, if it can be kept: neither they nor their range are more than can be said.
-    fn measured(self) -> Option<(Kept, u64)> {
-        self.datatype.range(self.count)?;
-        let bytes = self.datatype.bytes(self.count)?;
-        Some((self, bytes))
+    #[cold]
+    fn of_scattered(start: *mut u8, layout: &Layout<'_>) -> Option<Kept> {
+        layout.known_range()?;
+        let bytes = layout.datatype.bytes(layout.count)?;
+        Some(Kept { start, bytes, scattered: Some((layout.datatype.clone(), layout.count)) })
+    }
+
+    /// Whether an entry may share a byte with the `bytes` bytes at `other`.
+    fn overlaps(&self, other: *const u8, bytes: u64) -> bool {
+        let range = match &self.scattered {
+            None => 0..self.bytes as i64,
+            Some((datatype, count)) => datatype.range(*count).unwrap_or(i64::MIN..i64::MAX),
+        };
+        !are_far((other, &(0..bytes as i64)), (self.start, &range))
+    }
+
+    fn side(&self) -> Side<'_> {
+        match &self.scattered {
+            None => Side::Packed(self.bytes),
+            Some((datatype, count)) => Side::Typed(datatype, *count),
+        }
     }
 }
 
 /// A buffer that is read, until this is dropped. Whoever makes one promises what [`Origin::new`]
 /// asks for, for as long.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
-    kept: Kept,
-    bytes: u64,
-}
+pub(crate) struct Outgoing(Kept);
 
 /// A buffer that is written, until this is dropped; as [`Outgoing`], by [`OriginMut::new`].
 #[derive(Debug)]
-pub(crate) struct Incoming {
-    kept: Kept,
-    bytes: u64,
-}
+pub(crate) struct Incoming(Kept);
 
 impl Outgoing {
     /// `None` for a layout that reaches farther than can be said.
     pub(crate) fn of(origin: &Origin<'_>) -> Option<Outgoing> {
-        let (count, datatype) = (origin.layout.count, origin.layout.datatype.clone());
-        let start = origin.start.cast_mut();
-        Kept { start, count, datatype }.measured().map(|(kept, bytes)| Outgoing { kept, bytes })
+        Kept::of(origin.start.cast_mut(), &origin.layout).map(Outgoing)
     }
 
     /// Bytes of the entries.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        self.0.bytes
     }
 
     /// Where the entries lie one behind the other, if they do.
     pub(crate) fn plain(&self) -> Option<*const u8> {
-        self.kept.datatype.plain(self.kept.count).map(|_| self.kept.start.cast_const())
+        self.0.scattered.is_none().then(|| self.0.start.cast_const())
     }
 
     /// Copies the entries to `offset` of the segment.
     pub(crate) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<()> {
-        let to = segment.mapping().at(offset, self.bytes);
+        let to = segment.mapping().at(offset, self.0.bytes);
         let to = to.ok_or(Error::Damaged { what: "offset" })?;
         // SAFETY: by `at`, to bytes that this rank alone writes.
         unsafe { self.pack(to) };
@@ -80,7 +95,7 @@ impl Outgoing {
 
     /// The entries one behind the other.
     pub(crate) fn packed(&self) -> Box<[u8]> {
-        let mut to: Box<[MaybeUninit<u8>]> = Box::new_uninit_slice(self.bytes as usize);
+        let mut to: Box<[MaybeUninit<u8>]> = Box::new_uninit_slice(self.0.bytes as usize);
         // SAFETY: a new slice of that many bytes.
         unsafe { self.pack(to.as_mut_ptr().cast()) };
         // SAFETY: the entries have as many bytes, and all have been written.
@@ -90,51 +105,60 @@ impl Outgoing {
     /// # Safety
     /// `to` is valid for writes of the bytes of the entries, of which none lies there.
     unsafe fn pack(&self, to: *mut u8) {
-        if self.bytes == 0 {
+        if self.0.bytes == 0 {
             return;
         }
-        let (from, packed) = (self.kept.start.cast_const(), Side::Packed(self.bytes));
+        let (from, packed) = (self.0.start.cast_const(), Side::Packed(self.0.bytes));
+        if self.0.scattered.is_none() {
+            // SAFETY: as below.
+            return unsafe { copy(from, to, self.0.bytes as usize) };
+        }
         // SAFETY: 1. the promise of whoever made this, and the caller's obligation. 2. The caller's.
-        unsafe { copy_sides(Step::MidPut, (from, self.kept.side()), (to, packed)) };
+        unsafe { copy_sides(Step::MidPut, (from, self.0.side()), (to, packed)) };
     }
 }
 
 impl Incoming {
     /// `None` for a layout that reaches farther than can be said.
     pub(crate) fn of(origin: &OriginMut<'_>) -> Option<Incoming> {
-        let (count, datatype) = (origin.layout.count, origin.layout.datatype.clone());
-        let start = origin.start;
-        Kept { start, count, datatype }.measured().map(|(kept, bytes)| Incoming { kept, bytes })
+        Kept::of(origin.start, &origin.layout).map(Incoming)
     }
 
     /// Bytes of the entries: the longest message that it takes.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        self.0.bytes
     }
 
     /// Copies `bytes` packed bytes, no more than it takes, from `offset` of the segment.
     pub(crate) fn unpack_from(&mut self, segment: &Segment, offset: u64, bytes: u64) -> Result<()> {
-        let from = segment.mapping().at(offset, bytes).filter(|_| bytes <= self.bytes);
+        let from = segment.mapping().at(offset, bytes).filter(|_| bytes <= self.0.bytes);
         let from = from.ok_or(Error::Damaged { what: "offset" })?;
-        // SAFETY: by `at`.
+        if self.0.overlaps(from, bytes) {
+            // It should not; but what the segment says of places may be anything.
+            let mut packed = vec![0; bytes as usize];
+            segment.mapping().read(offset, &mut packed)?;
+            self.unpack(&packed);
+            return Ok(());
+        }
+        // SAFETY: by `at`, and as just looked at.
         unsafe { self.unpack_at(from, bytes) };
         Ok(())
     }
 
     /// Copies packed bytes, no more than it takes.
     pub(crate) fn unpack(&mut self, from: &[u8]) {
-        assert!(from.len() as u64 <= self.bytes, "whoever unpacks has compared the lengths");
+        assert!(from.len() as u64 <= self.0.bytes, "whoever unpacks has compared the lengths");
         // SAFETY: a slice.
         unsafe { self.unpack_at(from.as_ptr(), from.len() as u64) };
     }
 
     /// Copies the entries of another buffer of this process, which has no more.
     pub(crate) fn copy_from(&mut self, from: &Outgoing) {
-        if from.bytes == 0 {
+        if from.0.bytes == 0 {
             return;
         }
-        let (from, side) = (from.kept.start.cast_const(), from.kept.side());
-        let to = (self.kept.start, self.kept.side());
+        let (from, side) = (from.0.start.cast_const(), from.0.side());
+        let to = (self.0.start, self.0.side());
         // SAFETY: 1. the promises of those who made both. 2. By the second of `OriginMut::new`.
         unsafe { copy_sides(Step::MidGet, (from, side), to) };
     }
@@ -145,9 +169,9 @@ impl Incoming {
     /// As [`Process::read`].
     pub(crate) fn pull(&mut self, process: Process, from: u64, bytes: u64) -> std::io::Result<()> {
         let from = std::ptr::without_provenance::<u8>(from as usize);
-        if self.kept.datatype.plain(self.kept.count).is_some() {
+        if self.0.scattered.is_none() {
             // SAFETY: the first bytes of the entries, which nobody else accesses (`OriginMut::new`).
-            return unsafe { process.read(from, self.kept.start, bytes as usize) };
+            return unsafe { process.read(from, self.0.start, bytes as usize) };
         }
         let mut packed = vec![0; bytes as usize];
         // SAFETY: a new vector of that many bytes.
@@ -162,7 +186,11 @@ impl Incoming {
         if bytes == 0 {
             return;
         }
-        let to = (self.kept.start, self.kept.side());
+        if self.0.scattered.is_none() {
+            // SAFETY: as below.
+            return unsafe { copy(from, self.0.start, bytes as usize) };
+        }
+        let to = (self.0.start, self.0.side());
         // SAFETY: 1. the caller's obligation, and the promise of whoever made this. 2. The caller's.
         unsafe { copy_sides(Step::MidGet, (from, Side::Packed(bytes)), to) };
     }

@@ -4,7 +4,7 @@ use crate::SIZES;
 use crate::matrices::{FORMS, Laid, matrices, product_of};
 use crate::support::{for_each_size, spmd};
 use onesided::engine::{Channel, CollectiveRequest, SendMode};
-use onesided::{Comm, Op, Rank, Result};
+use onesided::{Comm, FenceAssert, Op, Rank, Result, Window};
 
 /// Lengths of those under way: short, and long enough to be fetched and cut.
 const LENGTHS: [usize; 3] = [3, 700, 40];
@@ -95,6 +95,27 @@ fn a_rank_in_a_receive_takes_collectives_further() {
         }
         assert_eq!(result.get(), product_of(world.size(), 20));
     });
+}
+
+/// Rank 0 has a part in the collective of the others too while it waits for a fence, to which they come
+/// only when theirs is complete.
+#[test]
+fn a_rank_in_a_fence_takes_collectives_further() {
+    for_each_size(&[2, 5], |world| {
+        let mut window = Window::<u8>::allocate(world, 1).unwrap();
+        let request = world.iallreduce(vec![world.rank(); 9], Op::Max).unwrap();
+        let rest = if world.rank() == 0 { Some(request) } else { check(request, world) };
+        window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap();
+        rest.map(|request| check(request, world));
+        window.free().unwrap();
+    });
+}
+
+type Maxima = CollectiveRequest<Vec<u32>>;
+
+fn check(request: Maxima, world: &Comm) -> Option<Maxima> {
+    assert_eq!(request.wait().unwrap(), vec![world.size() - 1; 9]);
+    None
 }
 
 #[test]

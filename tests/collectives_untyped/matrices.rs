@@ -70,14 +70,14 @@ impl Form {
             for i in 0..count as i64 {
                 let word = |k: usize| (self.at[k] + i * self.extent) as isize;
                 let (lower, upper) = (lower.cast::<u64>(), upper.cast::<u64>());
-                // SAFETY: the engine hands out that many matrices in this form, aligned.
-                let read = |from: *const u64| {
-                    std::array::from_fn(|k| unsafe { from.offset(word(k)).read() })
+                let read = |from: *const u64| -> Matrix {
+                    // SAFETY: the engine hands out that many matrices in this form, aligned.
+                    std::array::from_fn(|k| unsafe { from.wrapping_offset(word(k)).read() })
                 };
                 let combined = product(read(lower), read(upper));
                 for (k, value) in combined.into_iter().enumerate() {
                     // SAFETY: as above.
-                    unsafe { upper.offset(word(k)).write(value) };
+                    unsafe { upper.wrapping_offset(word(k)).write(value) };
                 }
             }
         })

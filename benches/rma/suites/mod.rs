@@ -7,6 +7,7 @@ pub mod epochs;
 mod flavours;
 pub mod layouts;
 mod memory;
+pub mod messages;
 pub mod moves;
 mod paging;
 pub mod programs;
@@ -38,6 +39,8 @@ pub enum Suite {
     Contended,
     /// Fences one by one, beside busy processes and after; waiting for long.
     Waiting,
+    /// Ranks send and receive, in pairs and round all of them.
+    Messages,
     /// All ranks look at the memory that they use.
     Memory,
     /// Whole programs.
@@ -74,6 +77,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Epochs => epochs::run(world, options),
         Suite::Contended => contended::run(world, options),
         Suite::Waiting => waiting::run(world, options),
+        Suite::Messages => messages::run(world, options),
         Suite::Memory => memory::run(world),
         Suite::Programs => programs::run(world, options),
         Suite::Startup => startup::run(world),

@@ -106,12 +106,3 @@ pub fn comm_get_parent(parent: Ptr<MPI_Comm>) -> Outcome {
     }
     parent.set(Handle::NULL)
 }
-
-/// `MPI_Barrier`
-pub fn barrier(comm: MPI_Comm) -> Outcome {
-    let comm = comm.get()?;
-    match &comm.inter {
-        None => Ok(comm.comm.barrier()?),
-        Some(inter) => Ok(inter.both.barrier()?),
-    }
-}

@@ -49,7 +49,13 @@ pub fn info_free(info: Ptr<MPI_Info>) -> Outcome {
 
 /// `MPI_Info_set`
 pub fn info_set(info: MPI_Info, key: Text, value: Text) -> Outcome {
-    Ok(changeable(info)?.pairs().set(&key.read()?, &value.read()?)?)
+    let (info, value) = (changeable(info)?, value.read()?);
+    if value.len() >= MPI_MAX_INFO_VAL as usize {
+        let why =
+            format!("the value has {} bytes, more than {}", value.len(), MPI_MAX_INFO_VAL - 1);
+        return Err(Failure::new(MPI_ERR_INFO_VALUE, why));
+    }
+    Ok(info.pairs().set(&key.read()?, &value)?)
 }
 
 /// `MPI_Info_delete`

@@ -4,11 +4,12 @@ use crate::abi::*;
 use crate::arguments::Ptr;
 use crate::attribute;
 use crate::comm::{Communicator, Inter};
+use crate::duplication::Duplication;
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
 use crate::info::{InfoObject, hints};
 use crate::raise::Owner;
-use crate::request::Request;
+use crate::request::{Request, Work};
 use crate::session::SETS;
 use onesided::{Comm, Info};
 use std::ffi::c_int;
@@ -17,18 +18,8 @@ use std::ffi::c_int;
 fn duplicate(handle: MPI_Comm, info: &Info) -> Outcome<MPI_Comm> {
     let comm = handle.get()?;
     let copy = attribute::about(handle, || comm.comm.dup_with_info(info))?;
-    let inter = match &comm.inter {
-        Some(Inter { both, remote, first }) => {
-            Some(Inter { both: both.dup()?, remote: remote.clone(), first: *first })
-        }
-        None => None,
-    };
-    let topology = comm.topology.clone();
-    Ok(Handle::new(Communicator {
-        topology,
-        inter,
-        ..Communicator::new(copy, comm.errhandler.share())
-    }))
+    let both = comm.inter.as_ref().map(|inter| inter.both.dup()).transpose()?;
+    Ok(Handle::new(comm.heritage().with(copy, both)))
 }
 
 /// `MPI_Comm_dup`
@@ -42,21 +33,24 @@ pub fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Ptr<MPI_Comm>
     newcomm.set(duplicate(comm, &hints(info)?)?)
 }
 
-/// `MPI_Comm_idup`: made at once.
+/// `MPI_Comm_idup`
 pub fn comm_idup(comm: MPI_Comm, newcomm: Ptr<MPI_Comm>, request: Ptr<MPI_Request>) -> Outcome {
-    comm_dup(comm, newcomm)?;
-    request.set(Handle::new(Request::complete(Owner::Comm(comm))))
+    let duplication = Duplication::begin(comm, newcomm)?;
+    let work = Work::Duplicate(Box::new(duplication));
+    request.set(Handle::new(Request::new(Owner::Comm(comm), work)))
 }
 
-/// `MPI_Comm_idup_with_info`: made at once.
+/// `MPI_Comm_idup_with_info`
 pub fn comm_idup_with_info(
     comm: MPI_Comm,
     info: MPI_Info,
     newcomm: Ptr<MPI_Comm>,
     request: Ptr<MPI_Request>,
 ) -> Outcome {
-    comm_dup_with_info(comm, info, newcomm)?;
-    request.set(Handle::new(Request::complete(Owner::Comm(comm))))
+    comm.get()?;
+    // As for `MPI_Comm_dup_with_info`, there is nothing that a hint would change.
+    hints(info)?;
+    comm_idup(comm, newcomm, request)
 }
 
 /// `MPI_Comm_create`

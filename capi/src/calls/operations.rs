@@ -14,7 +14,7 @@ use std::ffi::c_int;
 
 /// A count of elements.
 #[inline]
-pub(super) fn elements<C: Number>(count: C) -> Outcome<usize> {
+pub(crate) fn elements<C: Number>(count: C) -> Outcome<usize> {
     usize::try_from(count.wide())
         .map_err(|_| Failure::new(MPI_ERR_COUNT, format!("the count {count} is negative")))
 }
@@ -88,7 +88,7 @@ fn origin_mut<C: Number>(
 
 /// Refuses an address that can be no buffer of so many elements.
 #[inline]
-pub(super) fn check_buffer(start: Address, count: usize, datatype: &CommittedDatatype) -> Outcome {
+pub(crate) fn check_buffer(start: Address, count: usize, datatype: &CommittedDatatype) -> Outcome {
     let first_page = start.value() < 4096;
     if first_page && count != 0 && datatype.range(1).is_some_and(|range| range == (0..range.end)) {
         return if datatype.bytes(1) == Some(0) { Ok(()) } else { Err(no_buffer(start)) };

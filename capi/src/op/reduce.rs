@@ -82,6 +82,23 @@ impl Reduction {
         }
     }
 
+    /// As [`Reduction::combine`], of slices that begin with the first byte of an element, and end
+    /// behind the last: what `range` of [`Reduction::datatype`] says.
+    #[cfg(test)]
+    fn combine_slices(&self, input: &[u8], inout: &mut [u8], count: usize) -> Outcome {
+        let range = self.committed.range(count);
+        let Some(range) = range.filter(|range| {
+            let bytes = range.end.abs_diff(range.start);
+            bytes <= input.len() as u64 && bytes <= inout.len() as u64
+        }) else {
+            let why = format!("{count} of {:?} are not in the buffers", self.committed);
+            return Err(Failure::new(MPI_ERR_INTERN, why));
+        };
+        let start = -(range.start as isize);
+        let (input, inout) = (Address::of(input.as_ptr()), Address::of(inout.as_mut_ptr()));
+        self.combine(input.offset(start), inout.offset(start), count)
+    }
+
     /// `MPI_MAXLOC` and `MPI_MINLOC` of pairs whose index is a floating number.
     fn pairs(&self, op: Op, input: Address, inout: Address, count: usize) -> Outcome {
         let bytes = self.committed.bytes(count).unwrap_or(0) as usize;
@@ -133,15 +150,6 @@ impl Drop for Reduction {
 mod tests {
     use super::*;
 
-    /// Of elements that lie in slices without gaps.
-    fn combine(op: usize, datatype: usize, input: &[u8], inout: &mut [u8], count: usize) {
-        let reduction = reduction(op, datatype).unwrap();
-        assert_eq!(reduction.datatype().range(count), Some(0..inout.len() as i64));
-        assert_eq!(input.len(), inout.len());
-        let (input, inout) = (Address::of(input.as_ptr()), Address::of(inout.as_mut_ptr()));
-        reduction.combine(input, inout, count).unwrap();
-    }
-
     fn reduction(op: usize, datatype: usize) -> Outcome<Reduction> {
         Reduction::new(MPI_Op::predefined(op), MPI_Datatype::predefined(datatype))
     }
@@ -152,7 +160,8 @@ mod tests {
         let from = bytes([1.0, 9.0, 5.0, 3.0, 2.0, 4.0]);
         let of = |op| {
             let mut to = bytes([2.0, 0.0, 4.0, 1.0, 2.0, 6.0]);
-            combine(op, MPI_2DOUBLE_PRECISION, &from, &mut to, 3);
+            let reduction = reduction(op, MPI_2DOUBLE_PRECISION).unwrap();
+            reduction.combine_slices(&from, &mut to, 3).unwrap();
             to
         };
         assert_eq!(of(MPI_MAXLOC), bytes([2.0, 0.0, 5.0, 3.0, 2.0, 4.0]));
@@ -199,7 +208,7 @@ mod tests {
         let logical = |op, a: [i32; 4], b: [i32; 4]| {
             let mut to = b.map(i32::to_ne_bytes).concat();
             let from = a.map(i32::to_ne_bytes).concat();
-            combine(op, MPI_LOGICAL, &from, &mut to, 4);
+            reduction(op, MPI_LOGICAL).unwrap().combine_slices(&from, &mut to, 4).unwrap();
             let (now, _) = to.as_chunks();
             now.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect::<Vec<_>>()
         };

@@ -251,10 +251,24 @@ static int at_the_end(MPI_Comm comm, int keyval, void *value, void *extra_state)
     return MPI_SUCCESS;
 }
 
+/* One that refuses does not keep the process. */
+static int stays(MPI_Comm comm, int keyval, void *value, void *extra_state)
+{
+    int begun;
+    (void)comm, (void)keyval, (void)value, (void)extra_state;
+    MPI_Initialized(&begun);
+    return MPI_ERR_OTHER;
+}
+
 int main(int argc, char **argv)
 {
     static int numbers[] = {0, 1, 2};
+    int refusing;
     begin(&argc, &argv);
+    if (ours()) {
+        OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stays, &refusing, NULL));
+        OK(MPI_Comm_set_attr(MPI_COMM_SELF, refusing, NULL));
+    }
     copies_and_deletions();
     refusals();
     wrong_keys();

@@ -157,6 +157,36 @@ static void made_of_the_world(void)
     CHECK(comm == MPI_COMM_NULL);
 }
 
+static void duplicated_meanwhile(void)
+{
+    MPI_Comm comm, copy = MPI_COMM_NULL;
+    MPI_Request request;
+    int word = rank_here, flag = 0;
+    RULE("MPI-4.1 7.4.2: MPI_Comm_idup waits for nobody");
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    if (rank_here == 0) {
+        /* The others begin when they have heard of it. */
+        OK(MPI_Comm_idup(comm, &copy, &request));
+        for (int k = 1; k < ranks; k++)
+            OK(MPI_Send(&word, 1, MPI_INT, k, 5, MPI_COMM_WORLD));
+    } else {
+        OK(MPI_Recv(&word, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Comm_idup(comm, &copy, &request));
+    }
+    while (!flag && MPI_Test(&request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        ;
+    EQUAL(flag, 1);
+    CHECK(request == MPI_REQUEST_NULL);
+    EQUAL(comparison(copy, comm), MPI_CONGRUENT);
+    OK(MPI_Comm_free(&copy));
+    OK(MPI_Comm_idup(comm, &copy, &request));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    EQUAL(size_of(copy), ranks);
+    OK(MPI_Barrier(copy));
+    OK(MPI_Comm_free(&copy));
+}
+
 static void names(void)
 {
     char name[MPI_MAX_OBJECT_NAME], other[3 * MPI_MAX_OBJECT_NAME];
@@ -280,6 +310,7 @@ int main(int argc, char **argv)
     groups();
     wrong_groups();
     made_of_the_world();
+    duplicated_meanwhile();
     names();
     if (ranks > 1) {
         intercommunicators();

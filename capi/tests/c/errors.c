@@ -105,7 +105,7 @@ static void of_communicators(void)
         RAISES(MPI_ERR_GROUP, MPI_Group_size(MPI_GROUP_NULL, &size));
         CHECK(handled == 5 && handled_comm == MPI_COMM_SELF);
         RAISES(MPI_ERR_COMM, MPI_Comm_size(MPI_COMM_NULL, &size));
-        CHECK(handled == 6);
+        CHECK(handled == 6 && handled_comm == MPI_COMM_SELF);
     }
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Errhandler_free(&handler));
@@ -180,6 +180,11 @@ static void infos(void)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     FAILS(MPI_ERR_INFO_NOKEY, MPI_Info_delete(info, "no_locks"));
     if (ours()) {
+        char too_long[MPI_MAX_INFO_VAL + 1];
+        memset(too_long, 'v', MPI_MAX_INFO_VAL);
+        too_long[MPI_MAX_INFO_VAL] = 0;
+        FAILS(MPI_ERR_INFO_VALUE, MPI_Info_set(info, "long", too_long));
+        OK(MPI_Info_set(copy, "long", too_long + 1));
         FAILS(MPI_ERR_INFO_KEY, MPI_Info_set(info, "", "x"));
         FAILS(MPI_ERR_ARG, MPI_Info_get_nthkey(info, 1, key));
         FAILS(MPI_ERR_INFO, MPI_Info_set(MPI_INFO_NULL, "a", "b"));

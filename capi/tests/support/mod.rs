@@ -1,4 +1,5 @@
 //! What the tests of the C interface share: an installation of their own, a C compiler, another MPI.
+#![allow(clippy::disallowed_methods, reason = "reads where another MPI is")]
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
 use std::fs;
@@ -20,7 +21,8 @@ pub fn install(prefix: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_install"));
     command.arg("--prefix").arg(prefix).args(arguments);
     if !arguments.contains(&"--uninstall") {
-        command.args(["--profile", "test"]);
+        let profile = if cfg!(debug_assertions) { "test" } else { "release" };
+        command.args(["--profile", profile]);
     }
     command.output().expect("the installer starts")
 }

@@ -1,0 +1,154 @@
+//! Collectives that combine (MPI-4.1 §6.9 to §6.11). Each function stands for three of C, and their
+//! large-count forms ([`crate::collective`]).
+
+use super::elements;
+use crate::abi::*;
+use crate::arguments::{Address, ConstPtr, Number};
+use crate::collective::{Block, Start, combine, group, root_of};
+use crate::failure::{Failure, Outcome};
+use onesided::Comm;
+use std::ffi::c_int;
+
+/// Contribution, unless it is in place, and result. Where nothing is in place they are not the same.
+fn both<C: Number>(
+    sendbuf: Address,
+    recvbuf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+) -> Outcome<(Option<Block>, Block)> {
+    let result = Block::new(recvbuf, count, datatype)?;
+    let mine = Block::unless_in_place(sendbuf, count, datatype)?;
+    check_apart(sendbuf, recvbuf, &result)?;
+    Ok((mine, result))
+}
+
+/// Refuses one buffer for both (MPI-4.1 §6.2.2), unless it has no elements.
+fn check_apart(sendbuf: Address, recvbuf: Address, result: &Block) -> Outcome {
+    if sendbuf == recvbuf && result.datatype.bytes(result.count) != Some(0) {
+        let why = "the send buffer is the receive buffer; give MPI_IN_PLACE instead";
+        return Err(Failure::new(MPI_ERR_BUFFER, why));
+    }
+    Ok(())
+}
+
+/// `MPI_Reduce`
+pub fn start_reduce<C: Number>(
+    sendbuf: Address,
+    recvbuf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Outcome<Start> {
+    let (comm, ranks) = group(comm)?;
+    let (combine, root) = (combine(op, datatype)?, root_of(root, ranks)?);
+    let (mine, result) = match comm.rank() == root.0 {
+        true => {
+            let (mine, result) = both(sendbuf, recvbuf, count, datatype)?;
+            (mine, Some(result))
+        }
+        false => (Block::unless_in_place(sendbuf, count, datatype)?, None),
+    };
+    Start::new(move || {
+        let (mine, result) = (mine.as_ref().map(Block::read), result.as_ref().map(Block::write));
+        comm.start_reduce(mine, result, combine.clone(), root)
+    })
+}
+
+/// `MPI_Allreduce`
+pub fn start_allreduce<C: Number>(
+    sendbuf: Address,
+    recvbuf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Outcome<Start> {
+    let ((comm, _), combine) = (group(comm)?, combine(op, datatype)?);
+    let (mine, result) = both(sendbuf, recvbuf, count, datatype)?;
+    Start::new(move || {
+        comm.start_allreduce(mine.as_ref().map(Block::read), result.write(), combine.clone())
+    })
+}
+
+/// `MPI_Scan`
+pub fn start_scan<C: Number>(
+    sendbuf: Address,
+    recvbuf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Outcome<Start> {
+    let ((comm, _), combine) = (group(comm)?, combine(op, datatype)?);
+    let (mine, result) = both(sendbuf, recvbuf, count, datatype)?;
+    Start::new(move || {
+        comm.start_scan(mine.as_ref().map(Block::read), result.write(), combine.clone())
+    })
+}
+
+/// `MPI_Exscan`
+pub fn start_exscan<C: Number>(
+    sendbuf: Address,
+    recvbuf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Outcome<Start> {
+    let ((comm, _), combine) = (group(comm)?, combine(op, datatype)?);
+    let (mine, result) = both(sendbuf, recvbuf, count, datatype)?;
+    Start::new(move || {
+        comm.start_exscan(mine.as_ref().map(Block::read), result.write(), combine.clone())
+    })
+}
+
+/// Parts of `counts` elements, one for each rank.
+fn reduce_scatter(
+    comm: Comm,
+    buffers: (Address, Address),
+    counts: Vec<usize>,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> Outcome<Start> {
+    let (sendbuf, recvbuf) = buffers;
+    let total = counts.iter().fold(0usize, |sum, count| sum.saturating_add(*count)) as Count;
+    let mine = Block::unless_in_place(sendbuf, total, datatype)?;
+    let own = counts[comm.rank() as usize] as Count;
+    let result = Block::new(recvbuf, if mine.is_some() { own } else { total }, datatype)?;
+    check_apart(sendbuf, recvbuf, &result)?;
+    let combine = combine(op, datatype)?;
+    Start::new(move || {
+        let mine = mine.as_ref().map(Block::read);
+        comm.start_reduce_scatter(mine, result.write(), &counts, combine.clone())
+    })
+}
+
+/// `MPI_Reduce_scatter`
+pub fn start_reduce_scatter<C: Number>(
+    sendbuf: Address,
+    recvbuf: Address,
+    recvcounts: ConstPtr<C>,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Outcome<Start> {
+    let (comm, ranks) = group(comm)?;
+    let counts: Outcome<_> = recvcounts.list(ranks)?.into_iter().map(elements).collect();
+    reduce_scatter(comm, (sendbuf, recvbuf), counts?, datatype, op)
+}
+
+/// `MPI_Reduce_scatter_block`
+pub fn start_reduce_scatter_block<C: Number>(
+    sendbuf: Address,
+    recvbuf: Address,
+    recvcount: C,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Outcome<Start> {
+    let (comm, ranks) = group(comm)?;
+    let counts = vec![elements(recvcount)?; ranks];
+    reduce_scatter(comm, (sendbuf, recvbuf), counts, datatype, op)
+}

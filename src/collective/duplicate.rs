@@ -1,0 +1,76 @@
+//! `MPI_Comm_idup`: a communicator that is duplicated while its ranks do other things.
+
+use super::CollectiveRequest;
+use crate::call::Call;
+use crate::comm::{Comm, Duplicate, Said};
+use crate::error::{Error, Result};
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// A duplicate of a communicator under way (`MPI_Comm_idup`, MPI-4.1 §7.4.2).
+///
+/// It goes on as any nonblocking collective ([`CollectiveRequest`]). Dropped before it is waited for,
+/// it is no communicator, and what memory it has taken stays taken until the job ends.
+pub struct DuplicateRequest {
+    comm: Comm,
+    said: CollectiveRequest<Vec<u64>>,
+    made: Mutex<Option<Duplicate>>,
+}
+
+impl Comm {
+    /// `MPI_Comm_idup` (MPI-4.1 §7.4.2): as [`Comm::dup`], without waiting for the other ranks. The
+    /// copy callbacks run in this call.
+    ///
+    /// Collective, counted with the nonblocking ones ([`Comm::iallgather`]); does not block.
+    ///
+    /// # Errors
+    /// Those of any call on a communicator ([`Comm`]); what is wrong with the duplicate is said by
+    /// [`DuplicateRequest::wait`].
+    pub fn idup(&self) -> Result<DuplicateRequest> {
+        self.within(Call::CommDup, || {
+            let (made, said) = self.begin_duplicate();
+            let words: [u64; 4] = bytemuck::cast(said);
+            match self.iallgather(words.to_vec()) {
+                Ok(said) => {
+                    Ok(DuplicateRequest { comm: self.clone(), said, made: Mutex::new(Some(made)) })
+                }
+                Err(error) => Err(self.give_duplicate_up(made, error)),
+            }
+        })
+    }
+}
+
+impl DuplicateRequest {
+    /// Whether it is complete on this rank; handles what has arrived. Local; never blocks.
+    pub fn is_complete(&self) -> bool {
+        self.said.is_complete()
+    }
+
+    /// `MPI_Wait`: waits until all ranks have begun the duplication, and returns the communicator.
+    ///
+    /// Blocks until then.
+    ///
+    /// # Errors
+    /// As [`Comm::dup`]; [`Error::Argument`] if it has been waited for before.
+    #[track_caller]
+    pub fn wait(&self) -> Result<Comm> {
+        let said = self.said.wait();
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(made) = made else {
+            let problem = "the communicator has been taken before".into();
+            return Err(Error::Argument { at: self.comm.place(Call::CommDup), problem });
+        };
+        // Also of a communicator that has been freed meanwhile.
+        let _call = self.comm.context().enter(Call::CommDup, 0);
+        self.comm.handled(match said {
+            Ok(words) => self.comm.end_duplicate(made, bytemuck::cast_slice::<u64, Said>(&words)),
+            Err(error) => Err(self.comm.give_duplicate_up(made, error)),
+        })
+    }
+}
+
+impl fmt::Debug for DuplicateRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DuplicateRequest({:?})", self.said)
+    }
+}
