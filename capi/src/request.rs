@@ -49,7 +49,7 @@ pub enum Work {
     /// The program itself carries it out.
     Generalized(Arc<Generalized>),
     /// A communicator is being duplicated.
-    Duplicate(Duplication),
+    Duplicate(Box<Duplication>),
 }
 
 impl Work {
