@@ -104,11 +104,11 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
     };
     let ours = |one: &&&Parameter| !matches!(one.ctype.as_str(), "MPI_Info" | "MPI_Request *");
     let own: Vec<&Parameter> = parameters.iter().filter(ours).copied().collect();
-    let more = if form == "finish" { "" } else { ", comm, request" };
-    format!(
-        "crate::calls::{start}({}).and_then(|start| crate::collective::{form}(start{more}))",
-        passed(&own)
-    )
+    let form = match form {
+        "finish" => "crate::collective::finish".to_owned(),
+        _ => format!("|start| crate::collective::{form}(start, comm, request)"),
+    };
+    format!("crate::calls::{start}({}).and_then({form})", passed(&own))
 }
 
 fn there(function: &Function, call: &str) -> String {

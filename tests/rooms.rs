@@ -59,6 +59,7 @@ const RULES: &[Rule] = &[
             "capi/src/generalized.rs",
             "capi/src/handle.rs",
             "capi/src/handler.rs",
+            "capi/src/op/callback.rs",
         ],
     },
     Rule {
@@ -171,8 +172,9 @@ fn every_line_is_in_its_room() {
             if rule.rooms.iter().any(|room| file.starts_with(room)) {
                 continue;
             }
-            // The standard library's module is no system call of the crate `nix`.
-            let seen = |line: &str| line.replace("os::unix::", "");
+            // The standard library's module is no system call of the crate `nix`, and how two values
+            // compare is no ordering of memory.
+            let seen = |line: &str| line.replace("os::unix::", "").replace("cmp::Ordering", "");
             let hits = code(&text)
                 .filter(|(_, line)| rule.patterns.iter().any(|p| seen(line).contains(p)));
             faults.extend(

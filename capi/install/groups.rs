@@ -198,5 +198,5 @@ pub fn of(function: &str) -> Option<usize> {
         Some(begin) => plain.starts_with(begin),
         None => plain == *pattern,
     };
-    FUNCTIONS.iter().position(|group| group.functions.iter().any(|pattern| names(&pattern)))
+    FUNCTIONS.iter().position(|group| group.functions.iter().any(names))
 }

@@ -89,11 +89,6 @@ impl<T: Copy> Ptr<T> {
         self.set_at(0, value)
     }
 
-    /// Writes the value unless the pointer is null.
-    pub fn set_if_wanted(self, value: T) {
-        let _unwanted = self.set(value);
-    }
-
     /// Writes element `k` of an array that has it.
     pub fn set_at(self, k: usize, value: T) -> Outcome {
         if self.is_null() {
@@ -137,10 +132,6 @@ impl<T: Copy + Default> Ptr<T> {
 }
 
 impl<T: Copy> ConstPtr<T> {
-    pub fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
     /// The address, for the few constants that are no address.
     pub fn address(self) -> usize {
         self.0 as usize

@@ -43,7 +43,7 @@ pub enum Work {
     /// A message is being received.
     Receive(MessageRequest),
     /// One is being sent, and one is being received.
-    Both(MessageRequest, MessageRequest),
+    Both(Box<[MessageRequest; 2]>),
     /// A collective.
     Collective(CollectiveRequest),
     /// The program itself carries it out.
@@ -58,7 +58,7 @@ impl Work {
         match self {
             Work::Done(_) => true,
             Work::Send(message) | Work::Receive(message) => message.is_complete(),
-            Work::Both(send, receive) => send.is_complete() && receive.is_complete(),
+            Work::Both(both) => both.iter().all(MessageRequest::is_complete),
             Work::Collective(collective) => collective.is_complete(),
             Work::Generalized(generalized) => generalized.is_complete(),
             Work::Duplicate(duplication) => duplication.is_complete(),
@@ -71,7 +71,8 @@ impl Work {
             Work::Done(status) => Ok(*status),
             Work::Send(message) => Ok(status::of_send(&message.wait()?)),
             Work::Receive(message) => Ok(status::of(&told(owner, message.wait()?))),
-            Work::Both(send, receive) => {
+            Work::Both(both) => {
+                let [send, receive] = &**both;
                 let received = receive.wait();
                 send.wait()?;
                 Ok(status::of(&told(owner, received?)))
@@ -189,10 +190,7 @@ impl Request {
     pub fn cancel(&self) -> Outcome {
         match &*self.state() {
             State::Active(Work::Send(message) | Work::Receive(message)) => message.cancel(),
-            State::Active(Work::Both(send, receive)) => {
-                send.cancel();
-                receive.cancel();
-            }
+            State::Active(Work::Both(both)) => both.iter().for_each(MessageRequest::cancel),
             State::Active(Work::Collective(_)) => {
                 return Err(wrong("a collective cannot be cancelled"));
             }

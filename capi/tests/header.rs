@@ -4,11 +4,9 @@
 #[allow(dead_code, reason = "the tests need less of it than the installer")]
 mod groups;
 #[path = "../install/header.rs"]
-#[allow(dead_code, reason = "the tests need less of it than the installer")]
 mod header;
 mod support;
 #[path = "../abi/table.rs"]
-#[allow(dead_code, reason = "the tests need less of it than the library")]
 mod table;
 
 use std::collections::BTreeSet;

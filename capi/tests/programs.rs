@@ -6,7 +6,6 @@
 
 mod support;
 #[path = "../abi/table.rs"]
-#[allow(dead_code, reason = "the tests need less of it than the library")]
 mod table;
 
 use std::fs;

@@ -1,4 +1,5 @@
 //! `rmacc` and `rmacxx`, the pkg-config file, CMake's FindMPI, and the installer itself.
+#![allow(clippy::disallowed_methods, reason = "reads PATH")]
 
 mod support;
 

@@ -4,7 +4,7 @@
 use super::Op;
 use super::functions::{self, Floating, Operation};
 use bytemuck::{Pod, Zeroable};
-use std::cmp::Ordering;
+use std::cmp;
 use std::ops::{Add, Mul};
 
 /// `MPI_LONG_DOUBLE`: on x86-64 ten bytes of a number, and six of padding.
@@ -81,13 +81,13 @@ impl LongDouble {
 
 impl PartialEq for LongDouble {
     fn eq(&self, other: &LongDouble) -> bool {
-        self.partial_cmp(other) == Some(Ordering::Equal)
+        self.partial_cmp(other) == Some(cmp::Ordering::Equal)
     }
 }
 
 impl PartialOrd for LongDouble {
     #[cfg(target_arch = "x86_64")]
-    fn partial_cmp(&self, other: &LongDouble) -> Option<Ordering> {
+    fn partial_cmp(&self, other: &LongDouble) -> Option<cmp::Ordering> {
         let (less, equal, unordered): (u8, u8, u8);
         // SAFETY: reads ten bytes of each operand; leaves the floating-point stack empty, as it was.
         unsafe {
@@ -111,14 +111,14 @@ impl PartialOrd for LongDouble {
         }
         match (unordered, equal, less) {
             (1, ..) => None,
-            (_, 1, _) => Some(Ordering::Equal),
-            (_, _, 1) => Some(Ordering::Less),
-            _ => Some(Ordering::Greater),
+            (_, 1, _) => Some(cmp::Ordering::Equal),
+            (_, _, 1) => Some(cmp::Ordering::Less),
+            _ => Some(cmp::Ordering::Greater),
         }
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn partial_cmp(&self, _: &LongDouble) -> Option<Ordering> {
+    fn partial_cmp(&self, _: &LongDouble) -> Option<cmp::Ordering> {
         unreachable!("nothing compares where the processor has no such numbers")
     }
 }

@@ -36,8 +36,8 @@ pub fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Ptr<MPI_Comm>
 /// `MPI_Comm_idup`
 pub fn comm_idup(comm: MPI_Comm, newcomm: Ptr<MPI_Comm>, request: Ptr<MPI_Request>) -> Outcome {
     let duplication = Duplication::begin(comm, newcomm)?;
-    request
-        .set(Handle::new(Request::new(Owner::Comm(comm), Work::Duplicate(Box::new(duplication)))))
+    let work = Work::Duplicate(Box::new(duplication));
+    request.set(Handle::new(Request::new(Owner::Comm(comm), work)))
 }
 
 /// `MPI_Comm_idup_with_info`

@@ -230,7 +230,8 @@ pub fn isendrecv<C: Number>(
         (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
     let out = Buffer::new(sendbuf, sendcount, sendtype)?;
     let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
-    begun(comm, Work::Both(to.send(SendMode::Standard, out)?, receive), request)
+    let both = Box::new([to.send(SendMode::Standard, out)?, receive]);
+    begun(comm, Work::Both(both), request)
 }
 
 /// `MPI_Isendrecv_replace`
@@ -250,7 +251,7 @@ pub fn isendrecv_replace<C: Number>(
     let buffer = Buffer::new(buf, count, datatype)?;
     // As in `sendrecv_replace`.
     let send = to.send(SendMode::Buffered, buffer)?;
-    begun(comm, Work::Both(send, from.receive(buffer)?), request)
+    begun(comm, Work::Both(Box::new([send, from.receive(buffer)?])), request)
 }
 
 /// `MPI_Probe`

@@ -56,11 +56,6 @@ impl Reduction {
         Ok(self)
     }
 
-    /// Whether the order of the operands does not matter.
-    pub fn is_commutative(&self) -> bool {
-        self.operation.is_commutative()
-    }
-
     /// What is combined.
     pub fn datatype(&self) -> &CommittedDatatype {
         &self.committed
@@ -89,7 +84,8 @@ impl Reduction {
 
     /// As [`Reduction::combine`], of slices that begin with the first byte of an element, and end
     /// behind the last: what `range` of [`Reduction::datatype`] says.
-    pub fn combine_slices(&self, input: &[u8], inout: &mut [u8], count: usize) -> Outcome {
+    #[cfg(test)]
+    fn combine_slices(&self, input: &[u8], inout: &mut [u8], count: usize) -> Outcome {
         let range = self.committed.range(count);
         let Some(range) = range.filter(|range| {
             let bytes = range.end.abs_diff(range.start);

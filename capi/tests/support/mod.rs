@@ -1,4 +1,5 @@
 //! What the tests of the C interface share: an installation of their own, a C compiler, another MPI.
+#![allow(clippy::disallowed_methods, reason = "reads where another MPI is")]
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
 use std::fs;
