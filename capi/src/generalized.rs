@@ -71,13 +71,10 @@ impl Generalized {
     pub fn cancel(&self) -> Outcome {
         check((self.cancel)(self.extra_state, self.is_complete().into()), "cancel")
     }
-}
 
-/// The request is gone.
-impl Drop for Generalized {
-    fn drop(&mut self) {
-        // There is nobody any more to tell a code to.
-        let _code = (self.free)(self.extra_state);
+    /// Lets the program free what it keeps: the request is gone.
+    pub fn release(&self) -> Outcome {
+        check((self.free)(self.extra_state), "free")
     }
 }
 

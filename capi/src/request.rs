@@ -131,6 +131,11 @@ impl Request {
         Request::complete(Owner::Win(win))
     }
 
+    /// The program has no handle of it any more; what is under way goes on (`MPI_Request_free`).
+    pub fn release(self) -> Outcome {
+        self.generalized.as_ref().map_or(Ok(()), |generalized| generalized.release())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -31,11 +31,12 @@ fn finish(requests: Ptr<MPI_Request>, k: usize) -> Outcome<MPI_Status> {
     let handle = requests.get_at(k)?;
     let Some(request) = find(handle)? else { return Ok(status::EMPTY) };
     let outcome = request.wait();
-    if !request.is_persistent() {
-        handle.remove()?;
-        requests.set_at(k, Handle::NULL)?;
+    if request.is_persistent() {
+        return outcome;
     }
-    outcome
+    requests.set_at(k, Handle::NULL)?;
+    let released = handle.remove()?.release();
+    released.and(outcome)
 }
 
 /// Tells the program a status, but for its error, which only calls for several requests set, and
@@ -240,9 +241,9 @@ pub fn testsome(
 
 /// `MPI_Request_free`: what is under way goes on.
 pub fn request_free(request: Ptr<MPI_Request>) -> Outcome {
-    let handle = request.get()?;
-    drop(handle.remove()?);
-    request.set(Handle::NULL)
+    let removed = request.get()?.remove()?;
+    request.set(Handle::NULL)?;
+    removed.release()
 }
 
 /// `MPI_Cancel`
