@@ -79,12 +79,20 @@ fn a_child_is_told_that_it_is_no_rank() {
         let mutex = WindowMutex::new(world, Rank(0)).unwrap();
         let queue = WindowQueue::<u64>::new(world, Rank(1), 4).unwrap();
         win.lock(LockType::Exclusive, Rank(me), LockAssert::NONE).unwrap();
+        let mut posted = Some(world.irecv(vec![0u8], other, 5).unwrap());
         in_child(|| {
             every_call(universe, &win, other)
                 && is_refused("mutex lock on", mutex.lock())
                 && is_refused("queue push on", queue.push(1))
                 && is_refused("queue pop on", queue.try_pop())
+                && is_refused("send by rank", world.send(&[1u8], other, 0))
+                && is_refused("recv by rank", world.recv(&mut [1u8], other, 0))
+                && is_refused("probe by rank", world.iprobe(other, 0))
+                && is_refused("recv by rank", world.irecv(vec![1u8], other, 0))
+                && is_refused("message wait by rank", posted.take().expect("posted").wait())
         });
+        world.send(&[9u8], other, 5).unwrap();
+        assert_eq!(posted.unwrap().wait().unwrap().0, [9]);
         // The lock is held all the same, and the tools are as they were.
         win.put(&[7u64], Rank(me), 0).unwrap();
         win.unlock(Rank(me)).unwrap();

@@ -17,7 +17,7 @@ fn attributes_are_those_given() {
         let sizes = [5usize, 0, 1000];
         let options = WindowOptions::new().name("halo").disp_unit([2, 4, 1000][me as usize]);
         let window: Window<u32> = options.allocate(world, sizes[me as usize]).unwrap();
-        assert_eq!((window.name(), window.len()), ("halo", sizes[me as usize]));
+        assert_eq!((&*window.name(), window.len()), ("halo", sizes[me as usize]));
         for rank in 0..3 {
             let bytes = 4 * sizes[rank as usize] as u64;
             assert_eq!(window.size(Rank(rank)).unwrap(), bytes);

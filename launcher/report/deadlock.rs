@@ -26,6 +26,8 @@ pub struct Deadlock {
     pub ranks: u32,
 }
 
+/// Who has to do something, if nobody knows who.
+const ANOTHER: &str = "another rank";
 /// Most runs of ranks in a list of them.
 const MOST_RUNS: usize = 8;
 /// The longest cycle that is written out.
@@ -166,7 +168,7 @@ impl Waiting {
         let AwaitedRead { peer, holder, others, come, awaited, number, .. } = &self.awaited;
         let rank = |rank: &Option<u32>| match rank {
             Some(rank) => format!("rank {rank}"),
-            None => "another rank".to_owned(),
+            None => ANOTHER.to_owned(),
         };
         match self.awaited.kind {
             AwaitedKind::Arrival => match missing {
@@ -209,10 +211,8 @@ impl Waiting {
                 _ => format!("a write to displacement {number} of the part of {}", rank(peer)),
             },
             AwaitedKind::Message | AwaitedKind::Receipt | AwaitedKind::Messages => self.message(),
-            AwaitedKind::Exclusion => {
-                "another rank that is changing what the library shares".to_owned()
-            }
-            AwaitedKind::Unknown => "another rank".to_owned(),
+            AwaitedKind::Exclusion => format!("{ANOTHER} that is changing what the library shares"),
+            AwaitedKind::Unknown => ANOTHER.to_owned(),
         }
     }
 

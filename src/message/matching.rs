@@ -227,8 +227,7 @@ mod tests {
             steps in proptest::collection::vec((0..3u8, 0..4u32, 0..4i32), 0..400),
         ) {
             let (mut posted, mut unexpected) = (Posted::new(), Unexpected::new());
-            let (mut asks, mut came): (Vec<(Envelope, usize)>, Vec<(Envelope, usize)>) =
-                Default::default();
+            let (mut asks, mut came) = (Vec::<(Envelope, usize)>::new(), Vec::new());
             for (step, (what, source, tag)) in steps.into_iter().enumerate() {
                 let (wanted, message) = (asked(source, tag), envelope(source % 3, tag % 3));
                 match what {

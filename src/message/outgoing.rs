@@ -179,8 +179,10 @@ impl Queue {
             self.full.pop_front();
             self.reused = self.reused.wrapping_add(1);
             left -= 1;
+            // One that was made for a long message is not kept for short ones.
+            let fits = chunk.bytes >= needed && chunk.bytes <= needed.max(MOST);
             match next {
-                None if chunk.bytes >= needed => next = Some(chunk),
+                None if fits => next = Some(chunk),
                 _ => segment.heap().free(chunk.offset, waiter)?,
             }
         }

@@ -78,13 +78,9 @@ struct Borrowed<'a> {
 impl Borrowed<'_> {
     fn wait(mut self, call: Call, at: &'static Location<'static>) -> Result<Status> {
         let Some(slot) = self.slot else { return Ok(Status::NOTHING) };
-        let status = self.comm.await_slot(call, slot, at);
-        // On an error as well: then it is known to be done, or has been taken back.
-        if let Ok(mailbox) = Mailbox::of(self.comm.context()) {
-            mailbox.give_up(self.comm, slot);
-        }
+        let status = self.comm.await_slot(call, slot, at)?;
         self.slot = None;
-        status
+        Ok(status)
     }
 }
 

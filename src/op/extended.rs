@@ -175,10 +175,11 @@ mod tests {
     /// The same number; not of zero, infinity, NaN or what is denormal.
     fn number(value: f64) -> LongDouble {
         let bits = value.to_bits();
-        let exponent = (bits >> 52 & 0x7FF) as u16 + (16383 - 1023) | (bits >> 63 << 15) as u16;
+        let sign = (bits >> 63 << 15) as u16;
+        let exponent = (bits >> 52 & 0x7FF) as u16 + (16383 - 1023);
         let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&(1 << 63 | bits << 11).to_le_bytes());
-        bytes[8..10].copy_from_slice(&exponent.to_le_bytes());
+        bytes[..8].copy_from_slice(&((1 << 63) | (bits << 11)).to_le_bytes());
+        bytes[8..10].copy_from_slice(&(sign | exponent).to_le_bytes());
         LongDouble(bytes)
     }
 

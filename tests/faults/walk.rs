@@ -6,8 +6,8 @@ use crate::trip::Trip;
 use onesided::hooks::{Event, Site, delay};
 use onesided::{
     Access, Comm, Complex, DistributedCounter, FenceAssert, LockAssert, LockType, Memory, Op,
-    PostAssert, Rank, Request, Result, StartAssert, Until, Window, WindowMutex, WindowOptions,
-    WindowQueue,
+    PostAssert, Rank, Request, Result, Source, StartAssert, Tag, Until, Window, WindowMutex,
+    WindowOptions, WindowQueue,
 };
 use std::cell::Cell;
 
@@ -25,6 +25,7 @@ pub fn walk(trip: &Trip<'_>) -> Result<()> {
     lock_all(trip)?;
     flavours(trip)?;
     waiting(trip)?;
+    messages(trip)?;
     tools(trip)
 }
 
@@ -341,6 +342,23 @@ fn waiting(trip: &Trip<'_>) -> Result<()> {
         }
         all.unlock_all()
     })
+}
+
+fn messages(trip: &Trip<'_>) -> Result<()> {
+    let world = &trip.comm;
+    let Ring { me, right, left, .. } = Ring::of(world);
+    // More than the first chunk of a queue holds, and more than a record.
+    for k in 0..100 {
+        let mut into = [0u32; 2];
+        world.sendrecv(&[me, k], (right, 3), &mut into, (Rank(left), Tag::Any))?;
+        assert_eq!(into, [left, k]);
+    }
+    let send = world.issend(vec![u64::from(me); LARGE], right, 4)?;
+    assert_eq!(world.probe(Source::Any, 4)?.count::<u64>(), Some(LARGE));
+    let mut into = vec![0u64; LARGE];
+    world.recv(&mut into, Rank(left), 4)?;
+    assert!(into.iter().all(|n| *n == u64::from(left)));
+    send.wait().map(drop)
 }
 
 fn tools(trip: &Trip<'_>) -> Result<()> {

@@ -55,7 +55,7 @@ fn wildcards_take_what_came_first() {
 #[test]
 fn receives_are_served_in_the_order_of_posting() {
     spmd(2, |world| {
-        let mut buffers = vec![[0u8; 1]; 6];
+        let mut buffers = [[0u8; 1]; 6];
         if world.rank() == 0 {
             let asks = [
                 (None, Some(1)),
@@ -268,7 +268,7 @@ fn channels_and_communicators_do_not_meet() {
             }
             world.barrier().unwrap();
         };
-        check(&[&[world.clone()], &others[..]].concat());
+        check(&[std::slice::from_ref(world), &others[..]].concat());
         // A message that nobody has received, and the next communicator at the same place.
         let freed = others.pop().unwrap();
         if world.rank() == 0 {

@@ -73,13 +73,16 @@ fn a_request_that_is_dropped_leaves_its_message_to_others() {
     });
 }
 
+/// A call that waits for the other rank.
+type Elsewhere<'a> = &'a dyn Fn(&mut Window<u64>);
+
 /// MPI-2.2 §3.5, progress: a send whose receive has been posted completes, whatever the receiver
 /// waits for next.
 #[test]
 fn a_rank_that_waits_for_something_else_receives() {
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
-        let wait_elsewhere: [&dyn Fn(&mut Window<u64>); 4] = [
+        let wait_elsewhere: [Elsewhere<'_>; 4] = [
             &|_| world.barrier().unwrap(),
             &|window| drop(window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE)),
             &|_| drop(world.allreduce(&[1u8], onesided::Op::Sum).unwrap()),

@@ -20,64 +20,83 @@ const LENGTHS: [usize; 9] =
 /// Messages that go one way before an answer comes.
 const IN_A_ROW: u32 = 16;
 
+/// A rank, the other of its pair, and what they send each other.
+struct Pair<'a> {
+    world: &'a Comm,
+    other: Rank,
+    begins: bool,
+    from: Vec<u8>,
+    into: RefCell<Vec<u8>>,
+}
+
+impl Pair<'_> {
+    fn send(&self) {
+        self.world.send(&self.from, self.other, 0).expect("send");
+    }
+
+    fn receive(&self) {
+        self.world.recv(&mut self.into.borrow_mut(), self.other, Tag::Any).expect("recv");
+    }
+
+    /// One sends and the other receives: in the first direction, or in the second.
+    fn one_way(&self, first: bool) {
+        if self.begins == first { self.send() } else { self.receive() }
+    }
+
+    fn there_and_back(&self, n: u32) {
+        for _ in 0..n {
+            self.one_way(true);
+            self.one_way(false);
+        }
+    }
+
+    fn in_a_row(&self, n: u32) {
+        for k in 1..=n {
+            self.one_way(true);
+            if k % IN_A_ROW == 0 || k == n {
+                self.one_way(false);
+            }
+        }
+    }
+
+    fn copy(&self, n: u32) {
+        for _ in 0..n {
+            black_box(&mut *self.into.borrow_mut()).copy_from_slice(black_box(&self.from));
+        }
+    }
+
+    /// To the next rank, from the one before.
+    fn round(&self, n: u32) {
+        let (me, ranks) = (self.world.rank(), self.world.size());
+        let (left, right) = (Rank((me + ranks - 1) % ranks), Rank((me + 1) % ranks));
+        for _ in 0..n {
+            let into = &mut *self.into.borrow_mut();
+            self.world.sendrecv(&self.from, (right, 1), into, (left, 1)).expect("sendrecv");
+        }
+    }
+}
+
 pub fn run(world: &Comm, options: &Options) {
     let (me, ranks) = (world.rank(), world.size());
-    let other = Rank(me ^ 1);
     let window = Window::<u64>::allocate(world, 64).expect("a window");
     let pages = Pages::locate(world, &window, 0);
     for bytes in LENGTHS {
-        let (from, into) = (vec![7u8; bytes], RefCell::new(vec![0u8; bytes]));
-        let send = || world.send(&from, other, 0).expect("send");
-        let receive = || drop(world.recv(&mut into.borrow_mut(), other, Tag::Any).expect("recv"));
-        let there_and_back = |n| {
-            for _ in 0..n {
-                if me % 2 == 0 {
-                    send();
-                    receive();
-                } else {
-                    receive();
-                    send();
-                }
-            }
-        };
-        let one_way = |n| {
-            for k in 0..n {
-                if me % 2 == 0 {
-                    send()
-                } else {
-                    receive()
-                }
-                if k % IN_A_ROW == IN_A_ROW - 1 || k == n - 1 {
-                    if me % 2 == 0 { receive() } else { send() }
-                }
-            }
-        };
-        let copy = |n| {
-            for _ in 0..n {
-                black_box(&mut *into.borrow_mut()).copy_from_slice(black_box(&from));
-            }
-        };
-        let length = bytes as u64;
-        let mut cases = vec![Case::new(PING_PONG, length, there_and_back).longer(4)];
-        if bytes == 8 && ranks == 2 {
-            let by_hand = |n| limits::ping_pong(pages, me == 0, n);
-            cases = cases.into_iter().map(|case| case.against(WORD)).collect();
-            cases.push(Case::new(WORD, length, by_hand));
-        }
+        let (from, into) = (vec![7; bytes], RefCell::new(vec![0; bytes]));
+        let pair = Pair { world, other: Rank(me ^ 1), begins: me % 2 == 0, from, into };
+        let (pair, length) = (&pair, bytes as u64);
+        let mut cases = vec![
+            Case::new(PING_PONG, length, |n| pair.there_and_back(n)).longer(4),
+            Case::new(ONE_WAY, length, |n| pair.in_a_row(n)).longer(4).against(COPY),
+            Case::new(COPY, length, |n| pair.copy(n)),
+        ];
         if bytes == 8 {
-            let (left, right) = (Rank((me + ranks - 1) % ranks), Rank((me + 1) % ranks));
-            let round = |n| {
-                for _ in 0..n {
-                    let into = &mut *into.borrow_mut();
-                    world.sendrecv(&from, (right, 1), into, (left, 1)).expect("sendrecv");
-                }
-            };
-            cases.push(Case::new(ROUND, length, round).longer(4));
-        } else {
-            cases.push(Case::new(ONE_WAY, length, one_way).longer(4).against(COPY));
-            cases.push(Case::new(COPY, length, copy));
+            cases.push(Case::new(ROUND, length, |n| pair.round(n)).longer(4));
         }
         measure(Some(world), ranks, cases, options);
+    }
+    if ranks == 2 {
+        let by_hand = move |n| limits::ping_pong(pages, me == 0, n);
+        measure(Some(world), ranks, vec![Case::new(WORD, 8, by_hand)], options);
     }
     world.barrier().expect("the job goes on");
 }
