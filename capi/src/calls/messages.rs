@@ -13,7 +13,7 @@ use crate::raise::Owner;
 use crate::request::{Request, Work};
 use crate::status;
 use onesided::engine::{Channel, MessageRequest, SendMode};
-use onesided::{CommittedDatatype, Rank};
+use onesided::{Comm, CommittedDatatype, Rank};
 use std::ffi::c_int;
 
 /// A buffer of a message, checked.
@@ -90,6 +90,39 @@ impl Peer {
     }
 }
 
+/// What a persistent request keeps, because the program may free the handles before it begins again.
+struct Kept {
+    handle: MPI_Comm,
+    comm: Comm,
+    rank: Option<Rank>,
+    tag: Option<i32>,
+    start: Address,
+    count: usize,
+    datatype: CommittedDatatype,
+}
+
+impl Kept {
+    fn new(peer: Peer, buffer: Buffer) -> Kept {
+        let Peer { handle, comm, rank, tag } = peer;
+        let (comm, datatype) = (comm.messages().clone(), buffer.datatype.clone());
+        Kept { handle, comm, rank, tag, start: buffer.start, count: buffer.count, datatype }
+    }
+
+    fn send(&self, mode: SendMode) -> Outcome<MessageRequest> {
+        if matches!(mode, SendMode::Buffered) {
+            check_room(self.handle, self.datatype.bytes(self.count))?;
+        }
+        let origin = self.start.origin(self.count, &self.datatype);
+        let (to, tag) = (self.rank.unwrap_or(Rank::NULL), self.tag.unwrap_or(0));
+        Ok(self.comm.start_send(Channel::Program, mode, origin, to, tag)?)
+    }
+
+    fn receive(&self) -> Outcome<MessageRequest> {
+        let into = self.start.origin_mut(self.count, &self.datatype);
+        Ok(self.comm.start_receive(Channel::Program, into, self.rank, self.tag)?)
+    }
+}
+
 #[cold]
 fn wrong_tag(tag: c_int) -> Failure {
     Failure::new(MPI_ERR_TAG, format!("the tag {tag} is negative"))
@@ -116,7 +149,8 @@ pub(super) fn persistent<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let (peer, buffer) = (Peer::destination(comm, dest, tag)?, Buffer::new(buf, count, datatype)?);
-    let begin = move || Ok(Work::Send(peer.send_program(mode, buffer)?));
+    let kept = Kept::new(peer, buffer);
+    let begin = move || Ok(Work::Send(kept.send(mode)?));
     request.set(Handle::new(Request::persistent(Owner::Comm(comm), Box::new(begin))))
 }
 
@@ -160,7 +194,8 @@ pub fn recv_init<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let (peer, buffer) = (Peer::source(comm, source, tag)?, Buffer::new(buf, count, datatype)?);
-    let begin = move || Ok(Work::Receive(peer.receive(buffer)?));
+    let kept = Kept::new(peer, buffer);
+    let begin = move || Ok(Work::Receive(kept.receive()?));
     request.set(Handle::new(Request::persistent(Owner::Comm(comm), Box::new(begin))))
 }
 
