@@ -102,6 +102,7 @@ impl Schedule {
 
 /// Bits of a tag that say which call it is.
 const CALL_BITS: u32 = 8;
+const _: () = assert!((Call::Neighbours as u32) < 1 << CALL_BITS);
 
 impl Driven for Schedule {
     fn drive(&self) -> bool {

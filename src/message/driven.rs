@@ -43,6 +43,8 @@ struct Turn {
     is_taken: bool,
     /// Something has happened that it may not have seen.
     again: bool,
+    /// This rank has left the job.
+    is_over: bool,
 }
 
 /// What a thread has taken, until it has driven all of it.
@@ -57,6 +59,9 @@ impl Drop for Taken<'_> {
         let mut turn = self.from.turn();
         turn.all.append(&mut self.all);
         turn.is_taken = false;
+        let left = if turn.is_over { std::mem::take(&mut turn.all) } else { Vec::new() };
+        drop(turn);
+        left.iter().for_each(|driven| driven.abandon());
     }
 }
 
@@ -101,9 +106,12 @@ impl AllDriven {
 
     /// This rank leaves the job.
     pub(super) fn abandon(&self) {
-        for driven in std::mem::take(&mut self.turn().all) {
-            driven.abandon();
-        }
+        let left = {
+            let mut turn = self.turn();
+            turn.is_over = true;
+            std::mem::take(&mut turn.all)
+        };
+        left.iter().for_each(|driven| driven.abandon());
     }
 }
 
