@@ -55,7 +55,7 @@ static MPI_Datatype gap(void)
 
 static void cast(int root)
 {
-    RULE("broadcast");
+    RULE("MPI-4.1 §6.4");
     MPI_Datatype type = gap();
     FORMS(Bcast, bcast, fill(), { EQUAL(mine[0], of(root, 0)); EQUAL(mine[1], of(root, 1)); }, mine, 2,
           MPI_INT, root, MPI_COMM_WORLD);
@@ -100,7 +100,7 @@ static void uneven_are_there(int at)
 
 static void gathered(int root)
 {
-    RULE("gather and scatter");
+    RULE("MPI-4.1 §6.5 and §6.6");
     int here = rank_here == root;
     MPI_Comm world = MPI_COMM_WORLD;
     FORMS(Gather, gather, fill(), all_are_there(here), mine, 2, MPI_INT, all, 2, MPI_INT, root, world);
@@ -125,7 +125,7 @@ static void gathered(int root)
 
 static void everywhere(void)
 {
-    RULE("allgather and alltoall");
+    RULE("MPI-4.1 §6.7 and §6.8");
     MPI_Comm world = MPI_COMM_WORLD;
     FORMS(Allgather, allgather, fill(), all_are_there(1), mine, 2, MPI_INT, all, 2, MPI_INT, world);
     FORMS(Allgatherv, allgatherv, fill(), uneven_are_there(1), mine, rank_here + 1, MPI_INT, all,
@@ -203,7 +203,7 @@ static void are_products(int first, int count, int upto)
 
 static void combined(int root, MPI_Op op, MPI_Datatype type)
 {
-    RULE("reductions in rank order");
+    RULE("MPI-4.1 §6.9");
     MPI_Comm world = MPI_COMM_WORLD;
     int here = rank_here == root, sizes[MOST], first = 0;
     FORMS(Reduce, reduce, put_back(), if (here) are_products(0, 3, ranks - 1), matrix, result, 3, type,
@@ -232,7 +232,7 @@ static void combined(int root, MPI_Op op, MPI_Datatype type)
 /* On a ring, where with two ranks one neighbour is on both sides, and with one the rank itself. */
 static void neighbours(void)
 {
-    RULE("neighbourhoods");
+    RULE("MPI-4.1 §8.6");
     MPI_Comm ring;
     int periodic = 1, pair[] = {0, 1}, ones[] = {1, 1}, upside[] = {1, 0};
     MPI_Aint bytes[] = {0, sizeof(int)};
@@ -262,7 +262,7 @@ static void neighbours(void)
 /* Several under way, and completed in another order. */
 static void several(void)
 {
-    RULE("several under way");
+    RULE("MPI-4.1 §6.12");
     enum { MANY = 12 };
     MPI_Request requests[MANY];
     int sums[MANY], gives[MANY], done;
@@ -284,7 +284,7 @@ static void several(void)
 
 static void refused(void)
 {
-    RULE("what is refused");
+    RULE("MPI-4.1 §6.2.1");
     if (!ours())
         return;
     MPI_Comm comm;
