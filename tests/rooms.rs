@@ -91,7 +91,6 @@ const RULES: &[Rule] = &[
             "src/launch.rs",
             "src/launch/fault.rs",
             "launcher/",
-            "capi/src/calls/environment.rs",
         ],
     },
     Rule {

@@ -95,8 +95,8 @@ pub fn get_processor_name(name: TextBuffer, resultlen: Ptr<c_int>) -> Outcome {
 
 /// The name of this machine.
 pub(crate) fn host_name() -> String {
-    let name = nix::unistd::gethostname().unwrap_or_else(|_| "localhost".into());
-    name.to_string_lossy().into_owned()
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    name.map_or_else(|_| "localhost".into(), |name| name.trim_end().to_owned())
 }
 
 /// `MPI_Aint_add`
