@@ -5,6 +5,10 @@ use crate::{MPI4PY, RANKS};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+/// Why, for what the list below names.
+const REASONS: &str = "The library opens no files (`errhandler`, `objmodel`), has no partitioned communication\n\
+                       (`p2p_buf_part`), and no collectives on intercommunicators yet (`cco_*_inter`).\n\n";
+
 type Results = [(&'static str, &'static str, u32, Outcome)];
 
 /// The whole document.
@@ -32,6 +36,7 @@ pub fn markdown(results: &Results) -> String {
         })
         .collect();
     text += "\n## What fails\n\n";
+    text += REASONS;
     text += if failures.is_empty() { "Nothing.\n" } else { "" };
     text.extend(failures);
     text
