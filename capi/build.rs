@@ -73,7 +73,10 @@ fn export(function: &Function, present: &HashSet<String>) -> String {
     let names = || [Some(&exact), small.as_ref()].into_iter().flatten();
     let call = names().find(|name| present.contains(*name)).cloned();
     match call.or_else(|| names().find_map(|name| collective(name, present))) {
-        Some(call) => there(function, &call),
+        Some(call) => {
+            let at_once = format!("{call}_at_once");
+            there(function, &call, present.contains(&at_once).then_some(at_once))
+        }
         None => format!(
             "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}() -> c_int {{ \
              crate::raise::unsupported(\"MPI_{name}\") }}\n\
@@ -111,7 +114,9 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
     format!("crate::calls::{start}({}).and_then({form})", passed(&own))
 }
 
-fn there(function: &Function, call: &str) -> String {
+/// Both functions, made of a call; of one that is mostly done `at_once`, that is tried first, and the
+/// call stands in a function of its own.
+fn there(function: &Function, call: &str, at_once: Option<String>) -> String {
     let (name, named) = (&function.name, || function.parameters.iter().filter(|p| p.name != "..."));
     let declared: String = named().map(|p| format!("{}: {}, ", p.name, rust(&p.ctype))).collect();
     let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
@@ -127,9 +132,23 @@ fn there(function: &Function, call: &str) -> String {
              crate::raise::raise(failure, {owner}, \"MPI_{name}\", &[{shown}]) }}"
         )
     };
+    let (body, otherwise) = match at_once {
+        None => (body, String::new()),
+        Some(at_once) => {
+            let otherwise = format!("{}_otherwise", name.to_lowercase());
+            let tried = format!("if crate::calls::{at_once}({passed}) {{ return MPI_SUCCESS; }}");
+            (
+                format!("{tried} {otherwise}({passed})"),
+                format!(
+                    "#[cold]\n#[inline(never)]\n\
+                     extern \"C\" fn {otherwise}({declared}) -> {returns} {{ {body} }}\n"
+                ),
+            )
+        }
+    };
     format!(
         "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}({declared}) -> {returns} {{ {body} }}\n\
-         #[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}({declared}) -> {returns} {{ \
+         {otherwise}#[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}({declared}) -> {returns} {{ \
          PMPI_{name}({passed}) }}\n"
     )
 }

@@ -8,14 +8,17 @@ use onesided::{FenceAssert, LockAssert, PostAssert, StartAssert};
 use std::ffi::c_int;
 
 /// Refuses an assertion with other bits than those that are named.
+#[inline(always)]
 fn check(assert: c_int, allowed: &[(c_int, &str)]) -> Outcome {
     let all = allowed.iter().fold(0, |all, (bit, _)| all | bit);
-    if assert & !all == 0 {
-        return Ok(());
-    }
+    if assert & !all == 0 { Ok(()) } else { Err(unknown(assert, allowed)) }
+}
+
+#[cold]
+fn unknown(assert: c_int, allowed: &[(c_int, &str)]) -> Failure {
     let names: Vec<&str> = allowed.iter().map(|(_, name)| *name).collect();
     let why = format!("{assert} is no combination of {}", names.join(", "));
-    Err(Failure::new(MPI_ERR_ASSERT, why))
+    Failure::new(MPI_ERR_ASSERT, why)
 }
 
 /// The union of those flags whose bits are set.

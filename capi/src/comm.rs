@@ -132,19 +132,22 @@ impl Heritage {
 }
 
 /// The rank of so many that an argument names, or `Rank::NULL` for `MPI_PROC_NULL`.
-#[inline]
+#[inline(always)]
 pub fn rank_of(rank: c_int, size: u32) -> Outcome<Rank> {
     match u32::try_from(rank) {
         Ok(rank) if rank < size => Ok(Rank(rank)),
         _ if rank == MPI_PROC_NULL => Ok(Rank::NULL),
-        _ => {
-            let why = match size {
-                0 => format!("there is no rank {rank}, because there are no ranks"),
-                _ => format!("there is no rank {rank}; the ranks are 0 to {}", size - 1),
-            };
-            Err(Failure::new(MPI_ERR_RANK, why))
-        }
+        _ => Err(no_rank(rank, size)),
     }
+}
+
+#[cold]
+fn no_rank(rank: c_int, size: u32) -> Failure {
+    let why = match size {
+        0 => format!("there is no rank {rank}, because there are no ranks"),
+        _ => format!("there is no rank {rank}; the ranks are 0 to {}", size - 1),
+    };
+    Failure::new(MPI_ERR_RANK, why)
 }
 
 impl Object for Communicator {

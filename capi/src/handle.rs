@@ -89,13 +89,14 @@ impl<T: Object> Handle<T> {
     }
 
     /// The object.
-    #[inline]
+    #[inline(always)]
     pub fn get(self) -> Outcome<&'static T> {
         self.find().ok_or_else(|| self.wrong())
     }
 
-    #[inline]
-    fn find(self) -> Option<&'static T> {
+    /// As [`Handle::get`], for who asks what is wrong later.
+    #[inline(always)]
+    pub fn find(self) -> Option<&'static T> {
         match self.place() {
             Some((place, uses)) => T::table().get(place, uses),
             None => T::predefined(self.value),
@@ -120,7 +121,7 @@ impl<T: Object> Handle<T> {
     }
 
     /// Its place in the table, and the word that the place must have.
-    #[inline]
+    #[inline(always)]
     fn place(self) -> Option<(u32, u32)> {
         let place = (self.value & 0xFFFF_FFFF).checked_sub(FIRST)?;
         let uses = (self.value >> 32 & 0xFF_FFFF) as u32;
@@ -206,7 +207,7 @@ impl<T> Table<T> {
     }
 
     /// The slot of a place in a chunk that exists.
-    #[inline]
+    #[inline(always)]
     fn slot(&self, place: u32) -> Option<&Slot<T>> {
         let (chunk, k) = position(place);
         // Observes the chunk's slots as `insert` has made them.
@@ -215,7 +216,7 @@ impl<T> Table<T> {
         (!start.is_null()).then(|| unsafe { &*start.wrapping_add(k) })
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(&self, place: u32, uses: u32) -> Option<&T> {
         let slot = self.slot(place)?;
         // Observes the object as `insert` has written it (invariant 2).
@@ -280,9 +281,12 @@ impl<T> Table<T> {
     }
 }
 
-/// In which chunk a place is, and where there.
-#[inline]
+/// In which chunk a place is, and where there: mostly in the first.
+#[inline(always)]
 fn position(place: u32) -> (usize, usize) {
+    if place < 64 {
+        return (0, place as usize);
+    }
     let shifted = u64::from(place) + 64;
     let chunk = shifted.ilog2() as usize - 6;
     (chunk, (shifted - (64 << chunk)) as usize)

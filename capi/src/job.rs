@@ -48,6 +48,7 @@ impl Job {
             for comm in [universe.world(), universe.self_comm()] {
                 Handle::new(Communicator::new(comm.clone(), Held::FATAL));
             }
+            crate::datatype::prepare();
             self.universe = Some(universe);
         }
         Ok(())

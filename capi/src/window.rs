@@ -60,6 +60,7 @@ impl Object for Window {
     const CLASS: c_int = MPI_ERR_WIN;
     const KIND: usize = 2;
 
+    #[inline(always)]
     fn table() -> &'static Table<Window> {
         static TABLE: Table<Window> = Table::new();
         &TABLE

@@ -48,13 +48,25 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let done = match origin {
-            [value] => self.accumulate_one(call, value, op, target, disp),
-            _ => self.accumulate_few(call, origin, op, target, disp),
-        };
-        match done {
+        match self.accumulate_mapped(call, origin, op, target, disp) {
             Some(()) => Ok(()),
             None => self.accumulate_any(call, origin, op, target, disp),
+        }
+    }
+
+    /// The hot paths of an accumulate: `None` if nothing has been done.
+    #[inline(always)]
+    pub(super) fn accumulate_mapped<T: Element>(
+        &self,
+        call: Call,
+        origin: &[T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Option<()> {
+        match origin {
+            [value] => self.accumulate_one(call, value, op, target, disp),
+            _ => self.accumulate_few(call, origin, op, target, disp),
         }
     }
 
@@ -216,7 +228,7 @@ impl Win {
     /// The hot path of `fetch_and_op` and of as little: one instruction, or a loop around one, if nothing is wrong.
     /// Returns the value before.
     #[inline(always)]
-    fn fetch_mapped<T: Element>(
+    pub(super) fn fetch_mapped<T: Element>(
         &self,
         call: Call,
         origin: &T,

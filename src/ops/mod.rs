@@ -13,10 +13,11 @@
 //!    side; [`blocks`] updates what lies there. Slices on both sides never come this far; where one
 //!    side is a slice, [`slices`] is the short way.
 //! 7. [`untyped`] and [`single`] are the same for callers who know the datatype only at run time,
-//!    [`shaped`] for slices with a shape. [`local`] combines two of their buffers without a window.
+//!    [`at_once`] the hot paths of these alone, [`shaped`] for slices with a shape. [`local`] combines two of their buffers without a window.
 //! 8. [`packed`] has the buffers of messages, which move as packed bytes.
 
 mod accumulate;
+mod at_once;
 mod blocks;
 mod bulk;
 mod combine;

@@ -36,7 +36,7 @@ impl Win {
 
     /// The hot path of `compare_and_swap`, as [`Win::fetch_mapped`].
     #[inline(always)]
-    fn swap_mapped<T: Integer>(
+    pub(super) fn swap_mapped<T: Integer>(
         &self,
         new: &T,
         compare: &T,

@@ -58,7 +58,7 @@ impl Win {
     /// # Safety
     /// `from` is valid for reads of `bytes` bytes.
     #[inline(always)]
-    unsafe fn put_mapped(
+    pub(super) unsafe fn put_mapped(
         &self,
         call: Call,
         from: *const u8,
@@ -147,7 +147,7 @@ impl Win {
     /// # Safety
     /// `to` is valid for writes of `bytes` bytes.
     #[inline(always)]
-    unsafe fn get_mapped(
+    pub(super) unsafe fn get_mapped(
         &self,
         call: Call,
         to: *mut u8,

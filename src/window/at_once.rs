@@ -1,4 +1,4 @@
-//! Lock, unlock, lock_all and unlock_all as they mostly are: nobody is in the way, nothing is wrong,
+//! Lock, unlock, lock_all, unlock_all and flush as they mostly are: nobody is in the way, nothing is wrong,
 //! and the thread is the one that the window's turn favours.
 //!
 //! Each says whether it is done. If not it has opened and closed nothing, and the call goes step by
@@ -14,8 +14,9 @@ use crate::shm::is_forked;
 use crate::sync;
 
 impl Win {
+    /// [`Win::lock`], if nothing is in the way: whether it is done.
     #[inline]
-    pub(super) fn lock_at_once(&self, lock_type: LockType, target: Rank) -> bool {
+    pub fn lock_at_once(&self, lock_type: LockType, target: Rank) -> bool {
         self.at_once(Call::Lock, |turn| {
             let Some(words) = self.ranks.get(target.0 as usize) else { return false };
             let own = self.comm.rank();
@@ -38,8 +39,9 @@ impl Win {
         })
     }
 
+    /// [`Win::unlock`], if nothing is in the way: whether it is done.
     #[inline]
-    pub(super) fn unlock_at_once(&self, target: Rank) -> bool {
+    pub fn unlock_at_once(&self, target: Rank) -> bool {
         self.at_once(Call::Unlock, |_| {
             let Some(words) = self.ranks.get(target.0 as usize) else { return false };
             let Grant::Locked { held, nocheck: false } = self.epochs.grant(target.0) else {
@@ -52,8 +54,9 @@ impl Win {
         })
     }
 
+    /// [`Win::lock_all`], if nothing is in the way: whether it is done.
     #[inline]
-    pub(super) fn lock_all_at_once(&self) -> bool {
+    pub fn lock_all_at_once(&self) -> bool {
         self.at_once(Call::LockAll, |turn| {
             let is_legal =
                 turn.nobody_waits(BOTH) && self.has_locks() && self.epochs.open_lock_all();
@@ -66,8 +69,9 @@ impl Win {
         })
     }
 
+    /// [`Win::unlock_all`], if nothing is in the way: whether it is done.
     #[inline]
-    pub(super) fn unlock_all_at_once(&self) -> bool {
+    pub fn unlock_all_at_once(&self) -> bool {
         self.at_once(Call::UnlockAll, |_| {
             if self.epochs.access() != (Access::LockedAll { nocheck: false }) {
                 return false;
@@ -77,6 +81,16 @@ impl Win {
             self.epochs.unlocked_all();
             true
         })
+    }
+
+    /// [`Win::flush`] in lock_all: whether it is done.
+    #[inline(always)]
+    pub fn flush_at_once(&self, target: Rank) -> bool {
+        let is_reached = (target.0 as usize) < self.parts.len() && self.epochs.is_all_locked();
+        if is_reached {
+            self.flush_reached(target);
+        }
+        is_reached
     }
 
     /// As [`Win::within`], in the turn of this thread, of a body that has no error to show.

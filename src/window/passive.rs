@@ -248,9 +248,7 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`].
     #[inline(always)]
     pub fn flush(&self, target: Rank) -> Result<()> {
-        let is_rank = (target.0 as usize) < self.parts.len();
-        if is_rank && self.epochs.is_all_locked() {
-            self.flush_reached(target);
+        if self.flush_at_once(target) {
             return Ok(());
         }
         self.flush_checked(target)

@@ -3,6 +3,7 @@
 
 #![allow(clippy::too_many_arguments, reason = "they are the standard's")]
 
+mod at_once;
 mod attributes;
 mod buffers;
 mod collectives;
@@ -32,6 +33,7 @@ mod toints;
 mod topologies;
 mod windows;
 
+pub use at_once::*;
 pub use attributes::*;
 pub use buffers::*;
 pub use collectives::*;

@@ -15,8 +15,12 @@ use std::ffi::c_int;
 /// A count of elements.
 #[inline]
 pub(crate) fn elements<C: Number>(count: C) -> Outcome<usize> {
-    usize::try_from(count.wide())
-        .map_err(|_| Failure::new(MPI_ERR_COUNT, format!("the count {count} is negative")))
+    usize::try_from(count.wide()).map_err(|_| negative(MPI_ERR_COUNT, "count", count.wide()))
+}
+
+#[cold]
+fn negative(code: c_int, what: &str, value: i64) -> Failure {
+    Failure::new(code, format!("the {what} {value} is negative"))
 }
 
 /// What the operations on a target have in common: window, target, displacement and layout there.
@@ -40,8 +44,7 @@ impl Target {
         let rank = rank_of(rank, window.win.comm().size())?;
         let layout = Layout::new(elements(count)?, usable(datatype)?);
         if disp < 0 && rank != Rank::NULL && window.win.flavour() != Flavour::Dynamic {
-            let why = format!("the displacement {disp} is negative");
-            return Err(Failure::new(MPI_ERR_DISP, why));
+            return Err(negative(MPI_ERR_DISP, "displacement", disp as i64));
         }
         Ok(Target { window, rank, disp: disp as u64, layout })
     }
@@ -170,6 +173,7 @@ pub fn get_accumulate<C: Number>(
 }
 
 /// The origin of a get_accumulate, which is not looked at with `MPI_NO_OP` (MPI-4.1 §12.3.4).
+#[inline]
 fn fetching<C: Number>(
     start: Address,
     count: C,

@@ -129,6 +129,15 @@ pub fn usable(datatype: MPI_Datatype) -> Outcome<&'static CommittedDatatype> {
     datatype.get()?.committed()
 }
 
+/// That of a predefined datatype, and the kind of its elements, without a look at anything else.
+#[inline(always)]
+pub fn usable_at_once(datatype: MPI_Datatype) -> Option<(&'static CommittedDatatype, u16)> {
+    *AT_ONCE.get()?.get(datatype.value().wrapping_sub(MPI_DATATYPE_NULL))?
+}
+
+/// What operations ask of the [`predefined`] ones.
+static AT_ONCE: OnceLock<[Option<(&'static CommittedDatatype, u16)>; 256]> = OnceLock::new();
+
 /// By their numbers in the ABI, from `MPI_DATATYPE_NULL` on.
 fn predefined() -> &'static [Option<Datatype>; 256] {
     static ALL: OnceLock<[Option<Datatype>; 256]> = OnceLock::new();
@@ -140,6 +149,17 @@ fn predefined() -> &'static [Option<Datatype>; 256] {
         }
         all
     })
+}
+
+/// Makes [`usable_at_once`] know the predefined datatypes.
+pub fn prepare() {
+    AT_ONCE.get_or_init(|| {
+        let known = |datatype: &'static Option<Datatype>| {
+            let datatype = datatype.as_ref()?;
+            Some((datatype.committed.get()?, datatype.sequence().kinds))
+        };
+        predefined().each_ref().map(known)
+    });
 }
 
 /// The datatype that `MPI_Type_create_f90_integer` and its kin give for their arguments: the same

@@ -37,10 +37,18 @@ impl Operation {
                 }
                 Ok(*op)
             }
-            Operation::User { .. } => {
-                let why = "accumulates take predefined operations only";
-                Err(Failure::new(MPI_ERR_OP, why))
+            Operation::User { .. } => Err(of_the_program()),
+        }
+    }
+
+    /// As [`Operation::of_accumulate`], of elements of that kind: `None` for what is refused.
+    #[inline(always)]
+    pub fn of_kind(&self, kind: u16) -> Option<Op> {
+        match self {
+            Operation::Predefined(op) if kinds(*op).is_none_or(|kinds| kind & !kinds == 0) => {
+                Some(*op)
             }
+            _ => None,
         }
     }
 
@@ -53,23 +61,33 @@ impl Operation {
     }
 }
 
+#[cold]
+fn of_the_program() -> Failure {
+    Failure::new(MPI_ERR_OP, "accumulates take predefined operations only")
+}
+
 /// Refuses a datatype for which the standard does not define the operation. `MPI_CHAR` goes as an
 /// integer, as programs expect.
-#[inline]
+#[inline(always)]
 fn check(op: Op, datatype: &Datatype) -> Outcome {
+    match kinds(op).is_none_or(|kinds| datatype.sequence().is_of(kinds)) {
+        true => Ok(()),
+        false => Err(undefined(op, datatype)),
+    }
+}
+
+/// The kinds of elements for which the standard defines an operation; `None` for all.
+#[inline(always)]
+fn kinds(op: Op) -> Option<u16> {
     let integers = Kind::Integer | Kind::Byte;
-    let kinds = match op {
+    Some(match op {
         Op::Sum | Op::Prod => Kind::Integer | Kind::Floating | Kind::Complex,
         Op::Max | Op::Min => Kind::Integer | Kind::Floating,
         Op::Land | Op::Lor | Op::Lxor => Kind::Integer | Kind::Logical,
         Op::Band | Op::Bor | Op::Bxor => integers,
         Op::Maxloc | Op::Minloc => Kind::Pair | Kind::FortranPair,
-        _ => return Ok(()),
-    };
-    match datatype.sequence().is_of(kinds) {
-        true => Ok(()),
-        false => Err(undefined(op, datatype)),
-    }
+        _ => return None,
+    })
 }
 
 #[cold]
@@ -116,6 +134,7 @@ impl Object for Operation {
         &TABLE
     }
 
+    #[inline(always)]
     fn predefined(value: usize) -> Option<&'static Operation> {
         PREDEFINED.get(value.checked_sub(MPI_OP_NULL)?)?.as_ref()
     }

@@ -1,0 +1,179 @@
+//! The operations and synchronising calls as they mostly are: a window that exists, a predefined
+//! datatype, the same on both sides, and nothing is wrong.
+//!
+//! Each says whether it is done. If not it has done nothing, and the function of that name without
+//! `_at_once` is called, which knows all cases and every error. The two are apart so that the usual way
+//! needs no room for errors and no place in memory for an argument.
+
+use crate::abi::*;
+use crate::arguments::{Address, Number};
+use crate::datatype::usable_at_once;
+use onesided::engine::{Origin, OriginMut};
+use onesided::{LockType, Rank};
+use std::ffi::c_int;
+
+/// Addresses from here on may be a buffer's ([`super::check_buffer`]).
+const SECOND_PAGE: usize = 4096;
+
+/// The buffer of an operation that reads it, and the kind of its elements.
+#[inline(always)]
+fn origin<C: Number>(
+    start: Address,
+    count: C,
+    datatype: MPI_Datatype,
+) -> Option<(Origin<'static>, u16)> {
+    let (datatype, kind) = usable_at_once(datatype)?;
+    let count = usize::try_from(count.wide()).ok()?;
+    (start.value() >= SECOND_PAGE).then(|| (start.origin(count, datatype), kind))
+}
+
+/// The buffer of an operation that writes it.
+#[inline(always)]
+fn origin_mut<C: Number>(
+    start: Address,
+    count: C,
+    datatype: MPI_Datatype,
+) -> Option<OriginMut<'static>> {
+    let (datatype, _) = usable_at_once(datatype)?;
+    let count = usize::try_from(count.wide()).ok()?;
+    (start.value() >= SECOND_PAGE).then(|| start.origin_mut(count, datatype))
+}
+
+/// Whether the program has said the same of both sides.
+#[inline(always)]
+fn is_like<C: Number>(own: (C, MPI_Datatype), target: (C, MPI_Datatype)) -> bool {
+    own.0.wide() == target.0.wide() && own.1 == target.1
+}
+
+/// The target's rank and displacement. What is negative becomes larger than all that there are.
+#[inline(always)]
+fn place(rank: c_int, disp: Aint) -> (Rank, u64) {
+    (Rank(rank as u32), disp as u64)
+}
+
+/// As [`super::put`].
+#[inline(always)]
+pub fn put_at_once<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> bool {
+    let Some(window) = win.find() else { return false };
+    let Some((origin, _)) = origin(origin_addr, origin_count, origin_datatype) else {
+        return false;
+    };
+    let (rank, disp) = place(target_rank, target_disp);
+    is_like((origin_count, origin_datatype), (target_count, target_datatype))
+        && window.win.put_at_once(origin, rank, disp)
+}
+
+/// As [`super::get`].
+#[inline(always)]
+pub fn get_at_once<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> bool {
+    let Some(window) = win.find() else { return false };
+    let Some(origin) = origin_mut(origin_addr, origin_count, origin_datatype) else {
+        return false;
+    };
+    let (rank, disp) = place(target_rank, target_disp);
+    is_like((origin_count, origin_datatype), (target_count, target_datatype))
+        && window.win.get_at_once(origin, rank, disp)
+}
+
+/// As [`super::accumulate`].
+#[inline(always)]
+pub fn accumulate_at_once<C: Number>(
+    origin_addr: Address,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> bool {
+    let (Some(window), Some(op)) = (win.find(), op.find()) else { return false };
+    let Some((origin, kind)) = origin(origin_addr, origin_count, origin_datatype) else {
+        return false;
+    };
+    let Some(op) = op.of_kind(kind) else { return false };
+    let (rank, disp) = place(target_rank, target_disp);
+    is_like((origin_count, origin_datatype), (target_count, target_datatype))
+        && window.win.accumulate_at_once(origin, op, rank, disp)
+}
+
+/// As [`super::fetch_and_op`].
+#[inline(always)]
+pub fn fetch_and_op_at_once(
+    origin_addr: Address,
+    result_addr: Address,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> bool {
+    let (Some(window), Some(op)) = (win.find(), op.find()) else { return false };
+    let Some((origin, kind)) = origin(origin_addr, 1, datatype) else { return false };
+    let Some(result) = origin_mut(result_addr, 1, datatype) else { return false };
+    let Some(op) = op.of_kind(kind) else { return false };
+    let (rank, disp) = place(target_rank, target_disp);
+    window.win.fetch_and_op_at_once(origin, result, op, rank, disp)
+}
+
+/// As [`super::compare_and_swap`].
+#[inline(always)]
+pub fn compare_and_swap_at_once(
+    origin_addr: Address,
+    compare_addr: Address,
+    result_addr: Address,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    win: MPI_Win,
+) -> bool {
+    let Some(window) = win.find() else { return false };
+    let Some((new, _)) = origin(origin_addr, 1, datatype) else { return false };
+    let Some((compare, _)) = origin(compare_addr, 1, datatype) else { return false };
+    let Some(result) = origin_mut(result_addr, 1, datatype) else { return false };
+    let (rank, disp) = place(target_rank, target_disp);
+    window.win.compare_and_swap_at_once(new, compare, result, rank, disp)
+}
+
+/// As [`super::win_lock`].
+#[inline(always)]
+pub fn win_lock_at_once(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> bool {
+    let kind = match lock_type {
+        MPI_LOCK_EXCLUSIVE => LockType::Exclusive,
+        MPI_LOCK_SHARED => LockType::Shared,
+        _ => return false,
+    };
+    let Some(window) = win.find() else { return false };
+    assert == 0 && window.win.lock_at_once(kind, Rank(rank as u32))
+}
+
+/// As [`super::win_unlock`].
+#[inline(always)]
+pub fn win_unlock_at_once(rank: c_int, win: MPI_Win) -> bool {
+    win.find().is_some_and(|window| window.win.unlock_at_once(Rank(rank as u32)))
+}
+
+/// As [`super::win_flush`].
+#[inline(always)]
+pub fn win_flush_at_once(rank: c_int, win: MPI_Win) -> bool {
+    win.find().is_some_and(|window| window.win.flush_at_once(Rank(rank as u32)))
+}

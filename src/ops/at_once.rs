@@ -1,0 +1,166 @@
+//! The operations of untyped buffers as they mostly are: one block on both sides, of the same
+//! elements, mapped, and nothing is wrong.
+//!
+//! Each says whether it is done. If not it has done nothing, and the caller goes by [`super::untyped`],
+//! [`super::single`] or a layout, which know all cases, and why an operation is refused. So a caller that
+//! has to make room for errors, as a C interface has, makes it in the other way alone.
+#![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
+
+use super::untyped::{Origin, OriginMut};
+use crate::call::Call;
+use crate::datatype::{Datatype, Element, Integer, Visitor};
+use crate::group::Rank;
+use crate::op::Op;
+use crate::shm::{ONE_STORE, is_one_store};
+use crate::window::Win;
+use std::slice::from_ref;
+
+impl Win {
+    /// [`Win::put`] of an untyped buffer, to a target of the same layout: whether it is done. If not,
+    /// nothing is, and [`Win::put_untyped`] does it or says why not.
+    #[inline(always)]
+    pub fn put_at_once(&self, origin: Origin<'_>, target: Rank, disp: u64) -> bool {
+        let Some(bytes) = origin.layout.plain() else { return false };
+        let (call, from) = (Call::Put, origin.start);
+        let done = match is_one_store(bytes) {
+            // SAFETY: obligation 1 of `Origin::new`: all of these bytes are entries.
+            true => unsafe { self.put_mapped(call, from, ONE_STORE, target, disp) },
+            // SAFETY: as above.
+            false => unsafe { self.put_mapped(call, from, bytes, target, disp) },
+        };
+        done.is_some()
+    }
+
+    /// As [`Win::put_at_once`], for [`Win::get_untyped`].
+    #[inline(always)]
+    pub fn get_at_once(&self, origin: OriginMut<'_>, target: Rank, disp: u64) -> bool {
+        let Some(bytes) = origin.layout.plain() else { return false };
+        let (call, to) = (Call::Get, origin.start);
+        let done = match is_one_store(bytes) {
+            // SAFETY: obligation 1 of `OriginMut::new`: all of these bytes are entries.
+            true => unsafe { self.get_mapped(call, to, ONE_STORE, target, disp) },
+            // SAFETY: as above.
+            false => unsafe { self.get_mapped(call, to, bytes, target, disp) },
+        };
+        done.is_some()
+    }
+
+    /// As [`Win::put_at_once`], for [`Win::accumulate_untyped`].
+    #[inline]
+    pub fn accumulate_at_once(&self, origin: Origin<'_>, op: Op, target: Rank, disp: u64) -> bool {
+        let Some(datatype) = origin.layout.datatype.uniform() else { return false };
+        let accumulate = Accumulate { win: self, origin, op, target, disp };
+        match datatype {
+            // What programs add up mostly, without the way over the table of all datatypes.
+            Datatype::I64 => accumulate.visit::<i64>(),
+            Datatype::F64 => accumulate.visit::<f64>(),
+            _ => datatype.visit(accumulate),
+        }
+    }
+
+    /// As [`Win::put_at_once`], for [`Win::fetch_and_op_untyped`].
+    #[inline]
+    pub fn fetch_and_op_at_once(
+        &self,
+        origin: Origin<'_>,
+        result: OriginMut<'_>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> bool {
+        let Some(datatype) = result.layout.datatype.uniform() else { return false };
+        let fetch = Fetch { win: self, origin, result, op, target, disp };
+        match datatype {
+            Datatype::I64 => fetch.visit::<i64>(),
+            _ => datatype.visit(fetch),
+        }
+    }
+
+    /// As [`Win::put_at_once`], for [`Win::compare_and_swap_untyped`].
+    #[inline]
+    pub fn compare_and_swap_at_once(
+        &self,
+        new: Origin<'_>,
+        compare: Origin<'_>,
+        result: OriginMut<'_>,
+        target: Rank,
+        disp: u64,
+    ) -> bool {
+        match result.layout.datatype.uniform() {
+            Some(Datatype::I32) => self.swap_one::<i32>(new, compare, result, target, disp),
+            Some(Datatype::U32) => self.swap_one::<u32>(new, compare, result, target, disp),
+            Some(Datatype::I64) => self.swap_one::<i64>(new, compare, result, target, disp),
+            Some(Datatype::U64) => self.swap_one::<u64>(new, compare, result, target, disp),
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
+    fn swap_one<T: Integer>(
+        &self,
+        new: Origin<'_>,
+        compare: Origin<'_>,
+        mut result: OriginMut<'_>,
+        target: Rank,
+        disp: u64,
+    ) -> bool {
+        let (Some([new]), Some([compare])) = (new.slice::<T>(), compare.slice::<T>()) else {
+            return false;
+        };
+        let Some([before]) = result.slice::<T>() else { return false };
+        let Some(old) = self.swap_mapped(new, compare, before, target, disp) else { return false };
+        *before = old;
+        true
+    }
+}
+
+/// An accumulate with its buffer.
+struct Accumulate<'w, 'd> {
+    win: &'w Win,
+    origin: Origin<'d>,
+    op: Op,
+    target: Rank,
+    disp: u64,
+}
+
+impl Visitor for Accumulate<'_, '_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn visit<E: Element>(self) -> bool {
+        let Accumulate { win, origin, op, target, disp } = self;
+        let Some(elements) = origin.slice::<E>() else { return false };
+        win.accumulate_mapped(Call::Accumulate, elements, op, target, disp).is_some()
+    }
+}
+
+/// A fetch_and_op with its buffers.
+struct Fetch<'w, 'd> {
+    win: &'w Win,
+    origin: Origin<'d>,
+    result: OriginMut<'d>,
+    op: Op,
+    target: Rank,
+    disp: u64,
+}
+
+impl Visitor for Fetch<'_, '_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn visit<E: Element>(mut self) -> bool {
+        let Fetch { win, op, target, disp, .. } = self;
+        let Some([before]) = self.result.slice::<E>() else { return false };
+        // Of NO_OP not looked at, and then nobody's.
+        let nothing = E::zeroed();
+        let value = match op {
+            Op::NoOp => Some(from_ref(&nothing)),
+            _ => self.origin.slice::<E>(),
+        };
+        let Some([value]) = value else { return false };
+        let old = win.fetch_mapped(Call::FetchAndOp, value, before, op, target, disp);
+        let Some(old) = old else { return false };
+        *before = old;
+        true
+    }
+}
