@@ -48,6 +48,7 @@ impl Epochs {
         Access::of(self.access.load())
     }
 
+    #[inline]
     fn set_access(&self, access: Access) {
         self.access.store(access.word());
     }
@@ -57,6 +58,7 @@ impl Epochs {
         Grant::of(self.grants[rank as usize].load())
     }
 
+    #[inline]
     fn set_grant(&self, rank: u32, grant: Grant) {
         self.grants[rank as usize].store(grant.word());
     }
@@ -282,11 +284,13 @@ impl Epochs {
         if self.locks.load() == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
     }
 
+    #[inline]
     pub(crate) fn locked(&self, target: u32, held: Held, nocheck: bool) {
         self.set_grant(target, Grant::Locked { held, nocheck });
     }
 
     /// A lock is held, or waited for, no longer.
+    #[inline]
     pub(crate) fn unlocked(&self, target: u32) {
         self.set_grant(target, Grant::None);
         self.locks.store(self.locks.load() - 1);

@@ -8,12 +8,16 @@
 use crate::abi::*;
 use crate::arguments::{Address, Number};
 use crate::datatype::usable_at_once;
+use crate::op::Operation;
 use onesided::engine::{Origin, OriginMut};
 use onesided::{LockType, Rank};
 use std::ffi::c_int;
 
-/// Addresses from here on may be a buffer's ([`super::check_buffer`]).
-const SECOND_PAGE: usize = 4096;
+/// Whether there can be buffers at these addresses ([`super::check_buffer`]).
+#[inline(always)]
+fn are_buffers<const N: usize>(addresses: [Address; N]) -> bool {
+    addresses.into_iter().all(|address| address.value() >= 4096)
+}
 
 /// The buffer of an operation that reads it, and the kind of its elements.
 #[inline(always)]
@@ -24,7 +28,7 @@ fn origin<C: Number>(
 ) -> Option<(Origin<'static>, u16)> {
     let (datatype, kind) = usable_at_once(datatype)?;
     let count = usize::try_from(count.wide()).ok()?;
-    (start.value() >= SECOND_PAGE).then(|| (start.origin(count, datatype), kind))
+    are_buffers([start]).then(|| (start.origin(count, datatype), kind))
 }
 
 /// The buffer of an operation that writes it.
@@ -36,7 +40,7 @@ fn origin_mut<C: Number>(
 ) -> Option<OriginMut<'static>> {
     let (datatype, _) = usable_at_once(datatype)?;
     let count = usize::try_from(count.wide()).ok()?;
-    (start.value() >= SECOND_PAGE).then(|| start.origin_mut(count, datatype))
+    are_buffers([start]).then(|| start.origin_mut(count, datatype))
 }
 
 /// Whether the program has said the same of both sides.
@@ -106,11 +110,11 @@ pub fn accumulate_at_once<C: Number>(
     op: MPI_Op,
     win: MPI_Win,
 ) -> bool {
-    let (Some(window), Some(op)) = (win.find(), op.find()) else { return false };
+    let Some(window) = win.find() else { return false };
     let Some((origin, kind)) = origin(origin_addr, origin_count, origin_datatype) else {
         return false;
     };
-    let Some(op) = op.of_kind(kind) else { return false };
+    let Some(op) = Operation::at_once(op, kind) else { return false };
     let (rank, disp) = place(target_rank, target_disp);
     is_like((origin_count, origin_datatype), (target_count, target_datatype))
         && window.win.accumulate_at_once(origin, op, rank, disp)
@@ -127,12 +131,16 @@ pub fn fetch_and_op_at_once(
     op: MPI_Op,
     win: MPI_Win,
 ) -> bool {
-    let (Some(window), Some(op)) = (win.find(), op.find()) else { return false };
-    let Some((origin, kind)) = origin(origin_addr, 1, datatype) else { return false };
-    let Some(result) = origin_mut(result_addr, 1, datatype) else { return false };
-    let Some(op) = op.of_kind(kind) else { return false };
+    let (Some(window), Some((datatype, kind))) = (win.find(), usable_at_once(datatype)) else {
+        return false;
+    };
+    let Some(op) = Operation::at_once(op, kind) else { return false };
     let (rank, disp) = place(target_rank, target_disp);
-    window.win.fetch_and_op_at_once(origin, result, op, rank, disp)
+    are_buffers([origin_addr, result_addr]) && {
+        let (origin, result) =
+            (origin_addr.origin(1, datatype), result_addr.origin_mut(1, datatype));
+        window.win.fetch_and_op_at_once(origin, result, op, rank, disp)
+    }
 }
 
 /// As [`super::compare_and_swap`].
@@ -146,12 +154,15 @@ pub fn compare_and_swap_at_once(
     target_disp: Aint,
     win: MPI_Win,
 ) -> bool {
-    let Some(window) = win.find() else { return false };
-    let Some((new, _)) = origin(origin_addr, 1, datatype) else { return false };
-    let Some((compare, _)) = origin(compare_addr, 1, datatype) else { return false };
-    let Some(result) = origin_mut(result_addr, 1, datatype) else { return false };
+    let (Some(window), Some((datatype, _))) = (win.find(), usable_at_once(datatype)) else {
+        return false;
+    };
     let (rank, disp) = place(target_rank, target_disp);
-    window.win.compare_and_swap_at_once(new, compare, result, rank, disp)
+    are_buffers([origin_addr, compare_addr, result_addr]) && {
+        let (new, compare) = (origin_addr.origin(1, datatype), compare_addr.origin(1, datatype));
+        let result = result_addr.origin_mut(1, datatype);
+        window.win.compare_and_swap_at_once(new, compare, result, rank, disp)
+    }
 }
 
 /// As [`super::win_lock`].

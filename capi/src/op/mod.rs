@@ -41,10 +41,11 @@ impl Operation {
         }
     }
 
-    /// As [`Operation::of_accumulate`], of elements of that kind: `None` for what is refused.
+    /// As [`Operation::of_accumulate`], of a predefined operation on elements of that kind; `None` for
+    /// what is refused.
     #[inline(always)]
-    pub fn of_kind(&self, kind: u16) -> Option<Op> {
-        match self {
+    pub fn at_once(op: MPI_Op, kind: u16) -> Option<Op> {
+        match Operation::predefined(op.value())? {
             Operation::Predefined(op) if kinds(*op).is_none_or(|kinds| kind & !kinds == 0) => {
                 Some(*op)
             }
