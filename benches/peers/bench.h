@@ -60,6 +60,7 @@ void contended(void);
 void waiting(void);
 void startup(void);
 void memory_use(void);
+void messages(void);
 void programs(void);
 
 #endif

@@ -17,7 +17,7 @@ static const struct {
 } SUITES[] = {
     {"moves", moves},     {"layouts", layouts}, {"epochs", epochs},     {"contended", contended},
     {"waiting", waiting}, {"startup", startup}, {"memory", memory_use},
-    {"programs", programs},
+    {"programs", programs}, {"messages", messages},
 };
 
 /* Gives this rank a processor of its own, if there is one for each rank. */

@@ -1,10 +1,11 @@
-//! The numbers that issue 5 requires of the comparison: each is a ratio of two medians of one run.
+//! The numbers that are required of the comparison: each is a ratio of two medians of one run, or a
+//! difference of what C programs are given.
 
 use super::Results;
-use super::peer::{KINDS, MPICH, OPEN_MPI};
+use super::peer::{C, KINDS, MPICH, OPEN_MPI};
 use crate::driver::{START, START_LIMIT};
-use crate::report::{Row, best, find, ratio, table};
-use crate::suites::{contended, epochs, layouts, moves, programs, waiting};
+use crate::report::{Row, best, find, ratio, table, time};
+use crate::suites::{contended, epochs, layouts, messages, moves, programs, waiting};
 
 /// One requirement.
 struct Number {
@@ -22,9 +23,15 @@ enum Bound {
     OfRanks(f64, u32),
     /// The peer takes at least so many times as long.
     Ahead(f64, usize),
+    /// A C program takes at most so many nanoseconds longer.
+    LongerInC(f64),
+    /// A C program takes at most so many nanoseconds.
+    TimeInC(f64),
+    /// The peer takes at least so many times as long as a C program with this library.
+    AheadInC(f64, usize),
 }
 
-use Bound::{Ahead, Of, OfRanks};
+use Bound::{Ahead, AheadInC, LongerInC, Of, OfRanks, TimeInC};
 
 const fn number(what: &'static str, ranks: u32, bytes: u64, bound: Bound) -> Number {
     Number { what, ranks, bytes, bound }
@@ -105,10 +112,32 @@ const NUMBERS: &[Number] = &[
     number(programs::TRANSPOSE.0, 8, 32 * MIB, Ahead(5.0, MPICH)),
     number(programs::SPMV.0, 8, 0, Ahead(5.0, MPICH)),
     number(programs::STENCIL.0, 8, 2 * MIB, Ahead(5.0, MPICH)),
+    number(moves::PUT, 2, 8, LongerInC(10.0)),
+    number(moves::GET, 2, 8, LongerInC(10.0)),
+    number(FETCH, 2, 8, LongerInC(10.0)),
+    number("compare_and_swap u64 + flush", 2, 8, LongerInC(10.0)),
+    number(LOCK, 2, 8, LongerInC(10.0)),
+    number("lock shared + put + unlock", 2, 8, LongerInC(10.0)),
+    number(messages::PING_PONG, 2, 8, AheadInC(1.0, MPICH)),
+    number(messages::PING_PONG, 2, 8, AheadInC(1.0, OPEN_MPI)),
+    number(messages::ONE_WAY, 2, MIB, AheadInC(1.0, MPICH)),
+    number(messages::ONE_WAY, 2, MIB, AheadInC(1.0, OPEN_MPI)),
+    number(messages::PING_PONG, 8, 8, AheadInC(50.0, MPICH)),
+    number(messages::ONE_WAY, 8, MIB, AheadInC(50.0, MPICH)),
+    number(START, 8, 0, TimeInC(50e6)),
 ];
 
 impl Number {
-    /// What this library is compared with, and its name.
+    /// What the number is of.
+    fn own<'a>(&self, results: &'a Results) -> Option<&'a Row> {
+        let rows = match self.bound {
+            TimeInC(_) | AheadInC(..) => &results.found.peers[C],
+            _ => &results.found.ours,
+        };
+        find(rows, self.what, self.ranks, self.bytes)
+    }
+
+    /// What it is compared with, and its name.
     fn other<'a>(&self, results: &'a Results) -> Option<(&'a Row, String)> {
         let found = &results.found;
         match self.bound {
@@ -120,24 +149,34 @@ impl Number {
                 let row = find(&found.ours, self.what, ranks, self.bytes)?;
                 Some((row, format!("with {ranks} ranks")))
             }
-            Ahead(_, peer) => {
+            Ahead(_, peer) | AheadInC(_, peer) => {
                 let row = find(&found.peers[peer], self.what, self.ranks, self.bytes)?;
                 Some((row, KINDS[peer].name.into()))
+            }
+            LongerInC(_) | TimeInC(_) => {
+                let row = find(&found.peers[C], self.what, self.ranks, self.bytes)?;
+                Some((row, KINDS[C].name.into()))
             }
         }
     }
 
-    /// The ratio that counts, the bound, and whether it is reached.
-    fn judge(&self, ours: f64, other: f64) -> (f64, String, bool) {
+    /// The ratio or difference that counts, the bound, and whether it is reached.
+    fn judge(&self, ours: f64, other: f64) -> (String, String, bool) {
         match self.bound {
             Of(most, _) | OfRanks(most, _) => {
                 let times = ours / other;
-                (times, format!("at most {}", ratio(most)), times <= most)
+                (ratio(times), format!("at most {}", ratio(most)), times <= most)
             }
-            Ahead(least, _) => {
+            Ahead(least, _) | AheadInC(least, _) => {
                 let times = other / ours;
-                (times, format!("at least {}", ratio(least)), times >= least)
+                (ratio(times), format!("at least {}", ratio(least)), times >= least)
             }
+            LongerInC(most) => {
+                let longer = other - ours;
+                let shown = format!("{} longer", time(longer));
+                (shown, format!("at most {} longer", time(most)), longer <= most)
+            }
+            TimeInC(most) => (time(ours), format!("at most {}", time(most)), ours <= most),
         }
     }
 }
@@ -156,9 +195,7 @@ pub fn text(results: &Results) -> (String, bool) {
     ]);
     let (mut reached, mut missed, mut open) = (0, 0, 0);
     for number in NUMBERS {
-        let Some(ours) = find(&results.found.ours, number.what, number.ranks, number.bytes) else {
-            continue;
-        };
+        let Some(ours) = number.own(results) else { continue };
         let bytes = if number.bytes == 0 { String::new() } else { number.bytes.to_string() };
         let mut cells = vec![number.what.into(), number.ranks.to_string(), bytes, ours.value()];
         let Some((other, name)) = number.other(results) else {
@@ -168,11 +205,10 @@ pub fn text(results: &Results) -> (String, bool) {
             table.add_row(cells);
             continue;
         };
-        let (times, required, good) = number.judge(ours.median(), other.median());
+        let (measured, required, good) = number.judge(ours.median(), other.median());
         *(if good { &mut reached } else { &mut missed }) += 1;
-        let missed = || format!("missed: measured {}", ratio(times));
-        let verdict = if good { "reached".into() } else { missed() };
-        cells.extend([format!("{name}: {}", other.value()), ratio(times), required]);
+        let verdict = if good { "reached".into() } else { format!("missed: measured {measured}") };
+        cells.extend([format!("{name}: {}", other.value()), measured.clone(), required]);
         cells.push(verdict);
         table.add_row(cells);
     }

@@ -1,5 +1,5 @@
-//! The peers: MPI libraries from PyPI in a folder of their own, and our C twins of the suites
-//! (`benches/peers`), built by their compiler wrappers.
+//! The peers: MPI libraries from PyPI in a folder of their own, this library's C interface beside them,
+//! and our C twins of the suites (`benches/peers`), built by their compiler wrappers.
 
 use super::leftovers;
 use crate::process::{self, Ended};
@@ -12,25 +12,44 @@ use std::time::Duration;
 const INSTALL: Duration = Duration::from_secs(300);
 const TWINS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers");
 
-/// An MPI library that can be had from PyPI.
+/// An MPI library for C programs.
 pub struct Kind {
     pub name: &'static str,
+    /// The package of PyPI that has it, and the name of its folder.
     package: &'static str,
     version: &'static str,
-    /// What its launcher must be told, so that it starts more ranks than cores, as any user, and
-    /// leaves the binding to cores to the twins.
+    /// Its compiler wrapper.
+    compiler: &'static str,
+    /// Its launcher, and what that must be told, so that it starts more ranks than cores, as any user,
+    /// and leaves the binding to cores to the twins.
     launcher: &'static [&'static str],
 }
 
 pub const MPICH: usize = 0;
 pub const OPEN_MPI: usize = 1;
-pub const KINDS: [Kind; 2] = [
-    Kind { name: "MPICH", package: "mpich", version: "5.0.2", launcher: &["-bind-to", "none"] },
+/// This library's own C interface, which is built here instead of coming from PyPI.
+pub const C: usize = 2;
+pub const KINDS: [Kind; 3] = [
+    Kind {
+        name: "MPICH",
+        package: "mpich",
+        version: "5.0.2",
+        compiler: "mpicc",
+        launcher: &["mpiexec", "-bind-to", "none"],
+    },
     Kind {
         name: "Open MPI",
         package: "openmpi",
         version: "5.0.11",
-        launcher: &["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
+        compiler: "mpicc",
+        launcher: &["mpiexec", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
+    },
+    Kind {
+        name: "onesided in C",
+        package: "onesided",
+        version: env!("CARGO_PKG_VERSION"),
+        compiler: "rmacc",
+        launcher: &["rmarun"],
     },
 ];
 
@@ -64,6 +83,19 @@ impl Kind {
 
 impl Peer {
     fn install(&self) -> Result<(), String> {
+        if self.kind.name == KINDS[C].name { self.build_own() } else { self.install_from_pypi() }
+    }
+
+    /// Builds this library's C interface as it is now.
+    fn build_own(&self) -> Result<(), String> {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["run", "--quiet", "--locked", "--release", "--package", "onesided-capi"]);
+        cargo.args(["--bin", "install", "--", "--prefix"]).arg(&self.folder);
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+        self.step("building the C interface", &mut cargo)
+    }
+
+    fn install_from_pypi(&self) -> Result<(), String> {
         let requirement = format!("{}=={}", self.kind.package, self.kind.version);
         let stamp = self.folder.join("installed");
         if fs::read_to_string(&stamp).is_ok_and(|text| text == requirement) {
@@ -83,7 +115,7 @@ impl Peer {
     fn build(&self) -> Result<(), String> {
         let mut sources = Vec::new();
         collect(Path::new(TWINS), &mut sources).map_err(|problem| format!("{TWINS}: {problem}"))?;
-        let mut cc = Command::new(self.folder.join("bin/mpicc"));
+        let mut cc = Command::new(self.folder.join("bin").join(self.kind.compiler));
         // As far as rustc goes for the other side: no instructions that only this machine has.
         cc.args(["-std=gnu11", "-O3", "-Wall", "-Wextra", "-I", TWINS, "-o"]);
         cc.arg(self.twins()).args(sources).arg("-lm");
@@ -112,8 +144,11 @@ impl Peer {
         limit: Duration,
         arguments: &[String],
     ) -> Result<Ended, std::io::Error> {
-        let mut command = Command::new(self.folder.join("bin/mpiexec"));
-        command.args(self.kind.launcher).args(["-n", &ranks.to_string()]);
+        let [launcher, options @ ..] = self.kind.launcher else {
+            unreachable!("every kind has a launcher")
+        };
+        let mut command = Command::new(self.folder.join("bin").join(launcher));
+        command.args(options).args(["-n", &ranks.to_string()]);
         command.arg(self.twins()).args(arguments);
         // PyPI's Open MPI is told the second time by the environment that its user knows.
         command.env("TMPDIR", &self.temporary).env("OMPI_ALLOW_RUN_AS_ROOT", "1");

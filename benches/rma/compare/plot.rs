@@ -1,7 +1,7 @@
 //! Figures of the comparison, as SVG: latency and bandwidth by size, cost by number of ranks.
 
 use super::Results;
-use super::peer::{KINDS, MPICH, OPEN_MPI};
+use super::peer::{C, KINDS, MPICH, OPEN_MPI};
 use crate::machine;
 use crate::report::{Row, limit};
 use crate::suites::{epochs, moves};
@@ -114,6 +114,7 @@ const PEERS: [RGBColor; KINDS.len()] = {
     let mut colours = [BLACK; KINDS.len()];
     colours[MPICH] = RGBColor(213, 94, 0);
     colours[OPEN_MPI] = RGBColor(0, 158, 115);
+    colours[C] = RGBColor(86, 180, 233);
     colours
 };
 
