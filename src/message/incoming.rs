@@ -27,6 +27,13 @@ pub(super) struct Record {
 }
 
 impl Source {
+    /// Whether there is a record that has not been read.
+    #[inline]
+    fn has_next(&self, segment: &Segment) -> bool {
+        let words = segment.mapping().view::<MessageWords>(self.chunk.offset + self.at);
+        words.is_ok_and(|words| words.state.found() != 0)
+    }
+
     /// The next record, if there is one; links are followed.
     pub(super) fn next(&mut self, segment: &Segment) -> Result<Option<Record>> {
         loop {
@@ -84,6 +91,12 @@ pub(super) struct Sources {
 }
 
 impl Sources {
+    /// Whether a queue that is known has a record that has not been read.
+    #[inline]
+    pub(super) fn have_next(&self, segment: &Segment) -> bool {
+        self.all.iter().any(|source| source.has_next(segment))
+    }
+
     /// Finds queues that have been made since the last time.
     #[inline]
     pub(super) fn find(&mut self, segment: &Arc<Segment>, mail: &MailWords) -> Result<()> {

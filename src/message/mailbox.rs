@@ -145,18 +145,36 @@ impl State {
             return Ok(());
         }
         self.sources.find(&context.segment, &mailbox.own)?;
+        if self.drain_known(context, &enough)? {
+            self.emptied = Some(seen);
+        }
+        Ok(())
+    }
+
+    /// As [`State::drain`], of the queues that are known, whether the bell has been rung or not: what is
+    /// in them is there. Whether all have been found empty.
+    pub(super) fn drain_known(
+        &mut self,
+        context: &Context,
+        enough: impl Fn(&State) -> bool,
+    ) -> Result<bool> {
         for k in 0..self.sources.all.len() {
             while let Some(record) = self.sources.all[k].next(&context.segment)? {
                 let sender = self.sources.all[k].sender;
                 self.handle(context, sender, &record)?;
                 self.sources.all[k].pass(&record);
                 if enough(self) {
-                    return Ok(());
+                    return Ok(false);
                 }
             }
         }
-        self.emptied = Some(seen);
-        Ok(())
+        Ok(true)
+    }
+
+    /// Whether there is anything to drain in the queues that are known.
+    #[inline]
+    pub(super) fn has_news(&self, context: &Context) -> bool {
+        self.sources.have_next(&context.segment)
     }
 
     /// Lets the next [`State::drain`] look, whatever the bell says: somebody may have failed who had

@@ -31,6 +31,49 @@ impl Mailbox {
             state.drain(context, self, seen, enough)?;
             (!state.pulls.is_empty(), enough(&state))
         };
+        self.follow(context, found, enough)
+    }
+
+    /// As [`Mailbox::look`], of the queues that are known, again and again as long as a wait spins. The
+    /// bell is not looked at: its line stays with the ranks that ring it, and a message takes as few
+    /// changes of a line's place as it can.
+    fn spin(&self, comm: &Comm, enough: impl Fn(&State) -> bool + Copy) -> Result<bool> {
+        let (context, mut looked) = (comm.context(), Ok(false));
+        comm.waiter().spin(|| {
+            looked = self.look_at_known(context, enough);
+            !matches!(looked, Ok(false))
+        });
+        looked
+    }
+
+    #[inline]
+    fn look_at_known(
+        &self,
+        context: &Context,
+        enough: impl Fn(&State) -> bool + Copy,
+    ) -> Result<bool> {
+        let found = {
+            let mut state = self.turn();
+            if enough(&state) {
+                return Ok(true);
+            }
+            if !state.has_news(context) {
+                return Ok(false);
+            }
+            state.drain_known(context, enough)?;
+            (!state.pulls.is_empty(), enough(&state))
+        };
+        self.follow(context, found, enough)
+    }
+
+    /// Does what follows from a look that has found bytes to be copied out of other processes, or not,
+    /// and then enough, or not; whether it is enough in the end.
+    fn follow(
+        &self,
+        context: &Context,
+        found: (bool, bool),
+        enough: impl Fn(&State) -> bool,
+    ) -> Result<bool> {
         let is_enough = match found {
             (false, is_enough) => is_enough,
             (true, _) => {
@@ -53,6 +96,9 @@ impl Mailbox {
     ) -> Result<End> {
         let context = comm.context();
         loop {
+            if self.spin(comm, enough)? {
+                return Ok(End::Done);
+            }
             let seen = self.own.bell().load();
             if self.look(context, enough)? {
                 return Ok(End::Done);
