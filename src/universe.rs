@@ -192,6 +192,13 @@ impl Context {
         Ok(kept.downcast_ref().expect("one layer keeps one type"))
     }
 
+    /// What [`Context::keep`] keeps, if it has been made.
+    #[inline]
+    pub(crate) fn kept<T: Kept>(&self) -> Option<&T> {
+        let kept: &dyn Any = &**self.kept.get()?;
+        kept.downcast_ref()
+    }
+
     /// The process that has joined as that rank of the job, as it numbers itself.
     pub(crate) fn process(&self, rank: u32) -> Result<Process> {
         Ok(Process::numbered(self.segment.slot(rank)?.pid.load() as i32))

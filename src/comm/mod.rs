@@ -219,10 +219,15 @@ impl Comm {
 
     /// Refuses a communicator that has been freed.
     pub(crate) fn check_alive(&self, call: Call) -> Result<()> {
-        match self.inner.freed.load() {
-            0 => Ok(()),
-            _ => Err(self.problem(call, "the communicator has been freed")),
+        match self.is_freed() {
+            false => Ok(()),
+            true => Err(self.problem(call, "the communicator has been freed")),
         }
+    }
+
+    #[inline]
+    pub(crate) fn is_freed(&self) -> bool {
+        self.inner.freed.load() != 0
     }
 
     #[cold]

@@ -1,7 +1,9 @@
 //! The receiver's side of the queues: the records, in order.
 
+use super::matching::Envelope;
 use super::outgoing::{Chunk, Head, Kind, damaged};
 use crate::error::Result;
+use crate::ops::Incoming;
 use crate::shm::{GRANULE, MessageWords, Placed, Segment};
 use crate::sync::channel::{MailWords, QueueWords};
 use std::sync::Arc;
@@ -35,6 +37,7 @@ impl Source {
     }
 
     /// The next record, if there is one; links are followed.
+    #[inline]
     pub(super) fn next(&mut self, segment: &Segment) -> Result<Option<Record>> {
         loop {
             let offset = self.chunk.offset + self.at;
@@ -90,7 +93,49 @@ pub(super) struct Sources {
     newest: u32,
 }
 
+/// What has become of a receive that looks at the queues itself.
+pub(super) enum Taken {
+    /// A message with that envelope and so many bytes is in its buffer.
+    Message(Envelope, u64),
+    /// There is none yet.
+    Nothing,
+    /// What comes next has to be handled in the usual way.
+    Otherwise,
+}
+
 impl Sources {
+    /// Takes the next record of a queue that is known, if it is a message that is wanted, that `into`
+    /// has room for, and whose sender waits for nothing.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        segment: &Segment,
+        wanted: &Envelope,
+        into: &mut Incoming,
+    ) -> Taken {
+        let mut taken = Taken::Otherwise;
+        for source in &mut self.all {
+            if wanted.source != source.sender && wanted.source != Envelope::ANY_SOURCE {
+                continue;
+            }
+            let Ok(next) = source.next(segment) else { return Taken::Otherwise };
+            let Some(record) = next else {
+                taken = Taken::Nothing;
+                continue;
+            };
+            let Head { kind, tag, context, bytes, token, .. } = record.head;
+            let envelope = Envelope { context, source: source.sender, tag };
+            let is_it = kind == Kind::Data && token == 0 && wanted.takes(&envelope);
+            let fits = is_it && bytes <= into.bytes();
+            if !fits || into.unpack_from(segment, record.inside, bytes).is_err() {
+                return Taken::Otherwise;
+            }
+            source.pass(&record);
+            return Taken::Message(envelope, bytes);
+        }
+        taken
+    }
+
     /// Whether a queue that is known has a record that has not been read.
     #[inline]
     pub(super) fn have_next(&self, segment: &Segment) -> bool {

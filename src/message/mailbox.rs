@@ -5,7 +5,7 @@
 //! follows in the queues: it has not arrived yet, as far as anybody can tell, and costs no copy.
 
 use super::driven::AllDriven;
-use super::incoming::{Record, Sources};
+use super::incoming::{Record, Sources, Taken};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, Kind, Queue};
 use super::slots::{Outcome, Payload, Slot, Slots, Stage, Trouble};
@@ -100,6 +100,24 @@ impl Mailbox {
         })
     }
 
+    /// That of the process, if it has sent or received before.
+    #[inline]
+    pub(super) fn existing(context: &Context) -> Option<&Mailbox> {
+        context.kept()
+    }
+
+    /// Whether requests are under way.
+    #[inline]
+    pub(super) fn has_requests(&self) -> bool {
+        self.open.load() != 0
+    }
+
+    /// As [`Mailbox::turn`], if this is the thread that it favours.
+    #[inline(always)]
+    pub(super) fn in_favour<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
+        self.state.in_favour(f)
+    }
+
     /// The state, for a moment.
     pub(super) fn turn(&self) -> InTurn<'_, State> {
         self.state.turn()
@@ -108,7 +126,7 @@ impl Mailbox {
 
 impl Kept for Mailbox {
     fn bell(&self) -> Option<&ParkWord> {
-        (self.open.load() != 0).then(|| self.own.bell())
+        self.has_requests().then(|| self.own.bell())
     }
 
     fn work(&self, context: &Context) -> bool {
@@ -169,6 +187,37 @@ impl State {
             }
         }
         Ok(true)
+    }
+
+    /// Takes the next message of the queues that are known, if it is what is wanted and no table has
+    /// anything that would come first.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        context: &Context,
+        wanted: &Envelope,
+        into: &mut Incoming,
+    ) -> Taken {
+        let is_first = self.posted.is_empty() && self.unexpected.is_empty() && self.owed.is_empty();
+        if !is_first {
+            return Taken::Otherwise;
+        }
+        self.sources.take(&context.segment, wanted, into)
+    }
+
+    /// As [`State::put`] of a message, if the queue is there and has room; whether it was.
+    #[inline]
+    pub(super) fn put_at_once(
+        &mut self,
+        context: &Context,
+        to: u32,
+        head: &Head,
+        fill: impl FnOnce(u64) -> Result<()>,
+    ) -> bool {
+        match self.queues.get_mut(to as usize) {
+            Some(Some(queue)) => queue.put_at_once(&context.segment, head, fill),
+            _ => false,
+        }
     }
 
     /// Whether there is anything to drain in the queues that are known.

@@ -28,7 +28,8 @@ impl Envelope {
     }
 
     /// Whether a receive that asks for this takes a message with that envelope.
-    fn takes(&self, message: &Envelope) -> bool {
+    #[inline]
+    pub(super) fn takes(&self, message: &Envelope) -> bool {
         self.context == message.context
             && (self.source == message.source || self.source == Self::ANY_SOURCE)
             && (self.tag == message.tag || self.tag == Self::ANY_TAG)
@@ -111,6 +112,11 @@ impl<V: PartialEq> Posted<V> {
         Posted { lists: Lists::new(), wild: 0 }
     }
 
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.lists.entries == 0
+    }
+
     /// Adds a receive that asks for `wanted`.
     pub(super) fn post(&mut self, wanted: Envelope, receive: V) {
         self.wild += usize::from(wanted.wildcards() > 0);
@@ -160,6 +166,11 @@ pub(super) struct Unexpected<V> {
 impl<V> Unexpected<V> {
     pub(super) fn new() -> Self {
         Unexpected { lists: Lists::new(), order: VecDeque::new() }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.lists.entries == 0
     }
 
     /// Adds a message.

@@ -16,6 +16,7 @@
 //!    back what it has offered, because a rank has failed, says so first, and whoever has read from
 //!    there since does not believe what it has read.
 
+mod at_once;
 mod driven;
 mod incoming;
 mod mailbox;

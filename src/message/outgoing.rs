@@ -137,6 +137,26 @@ impl Queue {
         Ok(())
     }
 
+    /// [`Queue::put`] of a message whose bytes are inside, if the chunk has room; whether it had.
+    #[inline]
+    pub(super) fn put_at_once(
+        &mut self,
+        segment: &Segment,
+        head: &Head,
+        fill: impl FnOnce(u64) -> Result<()>,
+    ) -> bool {
+        let Some(stride) = MessageWords::stride(head.bytes) else { return false };
+        let mut filled = Ok(());
+        let is_done = self.at + stride + MessageWords::ALIGN <= self.chunk.bytes
+            && self.write(segment, head, stride, |offset| filled = fill(offset)).is_ok()
+            && filled.is_ok();
+        if is_done {
+            self.mail.ring();
+        }
+        is_done
+    }
+
+    #[inline]
     fn write(
         &mut self,
         segment: &Segment,

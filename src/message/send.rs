@@ -14,7 +14,7 @@ use crate::shm::is_forked;
 
 /// Messages of up to so many bytes are copied into their records. Longer ones are copied once
 /// instead of twice, for a system call and an answer (docs/measurements.md).
-const EAGER: u64 = 8 * 1024;
+pub(super) const EAGER: u64 = 8 * 1024;
 
 /// A message that is to be sent.
 struct Sending<'a> {

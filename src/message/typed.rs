@@ -125,9 +125,12 @@ impl Comm {
         tag: i32,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let call = Call::Send;
+        let (call, origin) = (Call::Send, Origin::of(from.into()));
+        let is_plain = matches!(mode, SendMode::Standard | SendMode::Ready);
+        if is_plain && self.send_at_once(Channel::Program, origin, dest, tag) {
+            return Ok(());
+        }
         self.within(call, || {
-            let origin = Origin::of(from.into());
             match self.sending(call, Channel::Program, mode, &origin, dest, tag)? {
                 Sent::Now(_) => Ok(()),
                 Sent::Later(slot) => {
@@ -171,7 +174,13 @@ impl Comm {
         tag: impl Into<Tag>,
     ) -> Result<Status> {
         let (call, at) = (Call::Receive, Location::caller());
-        self.within(call, || self.post(call, into, source.into(), tag.into())?.wait(call, at))
+        let (source, tag) = (source.into(), tag.into());
+        let (whose, which) = (source.known(), tag.known());
+        let origin = OriginMut::of(into.into());
+        if let Some(status) = self.receive_at_once(Channel::Program, origin, whose, which) {
+            return Ok(status);
+        }
+        self.within(call, || self.post(call, into, source, tag)?.wait(call, at))
     }
 
     /// `MPI_Sendrecv` (MPI-2.2 §3.10): sends `from` to `dest` and receives a message from `source` into

@@ -91,11 +91,14 @@ impl Waiter<'_> {
         if ready(value) { Ok(value) } else { self.until_slowly(word, ready, overdue) }
     }
 
-    /// Asks again and again whether there is anything, for as long as a wait spins before it does
-    /// anything slower, if it spins at all; whether there is. For who can see what it waits for in more
+    /// Asks whether there is anything, once, and again for as long as a wait spins before it does
+    /// anything slower; whether there is. For who can see what it waits for in more
     /// places than the word that it sleeps on.
     #[inline]
     pub fn spin(&self, mut is_there: impl FnMut() -> bool) -> bool {
+        if is_there() {
+            return true;
+        }
         let mut tier = self.patience.begin();
         while self.patience.next(&mut tier) == Step::Spun {
             if is_there() {

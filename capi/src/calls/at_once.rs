@@ -1,15 +1,16 @@
-//! The operations and synchronising calls as they mostly are: a window that exists, a predefined
-//! datatype, the same on both sides, and nothing is wrong.
+//! Operations, synchronising calls and short messages as they mostly are: a window or communicator that
+//! exists, a predefined datatype, the same on both sides, and nothing is wrong.
 //!
 //! Each says whether it is done. If not it has done nothing, and the function of that name without
 //! `_at_once` is called, which knows all cases and every error. The two are apart so that the usual way
 //! needs no room for errors and no place in memory for an argument.
 
 use crate::abi::*;
-use crate::arguments::{Address, Number};
+use crate::arguments::{Address, Number, Ptr};
 use crate::datatype::usable_at_once;
 use crate::op::Operation;
-use onesided::engine::{Origin, OriginMut};
+use crate::status::tell;
+use onesided::engine::{Channel, Origin, OriginMut};
 use onesided::{LockType, Rank};
 use std::ffi::c_int;
 
@@ -187,4 +188,38 @@ pub fn win_unlock_at_once(rank: c_int, win: MPI_Win) -> bool {
 #[inline(always)]
 pub fn win_flush_at_once(rank: c_int, win: MPI_Win) -> bool {
     win.find().is_some_and(|window| window.win.flush_at_once(Rank(rank as u32)))
+}
+
+/// As [`super::send`].
+#[inline(always)]
+pub fn send_at_once<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> bool {
+    let Some(comm) = comm.find().filter(|comm| comm.inter.is_none()) else { return false };
+    let Some((origin, _)) = origin(buf, count, datatype) else { return false };
+    comm.comm.send_at_once(Channel::Program, origin, Rank(dest as u32), tag)
+}
+
+/// As [`super::recv`].
+#[inline(always)]
+pub fn recv_at_once<C: Number>(
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: Ptr<MPI_Status>,
+) -> bool {
+    let Some(comm) = comm.find().filter(|comm| comm.inter.is_none()) else { return false };
+    let Some(into) = origin_mut(buf, count, datatype) else { return false };
+    let source = (source != MPI_ANY_SOURCE).then_some(Rank(source as u32));
+    let tag = (tag != MPI_ANY_TAG).then_some(tag);
+    let received = comm.comm.receive_at_once(Channel::Program, into, source, tag);
+    received.is_some_and(|message| tell(status, &message).is_ok())
 }
