@@ -61,7 +61,7 @@ impl Comm {
         let tag = tag.unwrap_or(Envelope::ANY_TAG);
         let wanted = Envelope { context: self.message_context(channel), source: from, tag };
         let (said, mut taken) = (context.say(Call::Receive, 0), Taken::Otherwise);
-        self.waiter().spin(|| {
+        self.waiter().spin(1, || {
             let took = |state: &mut State| state.take(context, &wanted, &mut into);
             taken = mailbox.in_favour(took).unwrap_or(Taken::Otherwise);
             !matches!(taken, Taken::Nothing)

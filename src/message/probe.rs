@@ -141,7 +141,7 @@ impl Comm {
             if found.is_some() || !blocking && !self.has_lost_any() {
                 return Ok(found);
             }
-            if let End::Failed(failed) = mailbox.until(self, at, &awaited, is_there)? {
+            if let End::Failed(failed) = mailbox.until(self, at, &awaited, 1, is_there)? {
                 return Err(self.rank_failed(failed, self.place(call)));
             }
         }

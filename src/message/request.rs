@@ -150,6 +150,14 @@ impl fmt::Debug for MessageRequest {
     }
 }
 
+/// How many times as long as others a wait spins until a message of so many bytes has been fetched: that
+/// takes about as long, and who sleeps meanwhile has to be woken.
+fn spins_for(bytes: u64) -> u32 {
+    const IN_ONE: u64 = 128 << 10;
+    const MOST: u64 = 32;
+    1 + (bytes / IN_ONE).min(MOST) as u32
+}
+
 impl Comm {
     /// Handles what has arrived, until a request is done; whether it is, or never will be.
     fn look_for(&self, slot: Slot) -> Result<bool> {
@@ -169,18 +177,17 @@ impl Comm {
     ) -> Result<Status> {
         let mailbox = Mailbox::of(self.context())?;
         let world = self.world_ranks();
-        let wanted = match mailbox.turn().slots.stage(slot) {
-            Some(Stage::Posted { wanted, .. }) => awaited_message(wanted, world),
-            Some(Stage::Promised { envelope, .. }) => awaited_message(envelope, world),
-            Some(Stage::Offered { to, envelope, .. }) => Awaited {
-                kind: AwaitedKind::Receipt,
-                peer: Some(*to),
-                number: envelope.tag as u64,
-                ..Awaited::default()
-            },
-            _ => Awaited::default(),
+        let (wanted, spins) = match mailbox.turn().slots.stage(slot) {
+            Some(Stage::Posted { wanted, .. }) => (awaited_message(wanted, world), 1),
+            Some(Stage::Promised { envelope, .. }) => (awaited_message(envelope, world), 1),
+            Some(Stage::Offered { to, envelope, bytes, .. }) => {
+                let (kind, number) = (AwaitedKind::Receipt, envelope.tag as u64);
+                let wanted = Awaited { kind, peer: Some(*to), number, ..Awaited::default() };
+                (wanted, spins_for(*bytes))
+            }
+            _ => (Awaited::default(), 1),
         };
-        let ended = mailbox.until(self, at, &wanted, |state| state.slots.is_done(slot))?;
+        let ended = mailbox.until(self, at, &wanted, spins, |state| state.slots.is_done(slot))?;
         let outcome = match ended {
             End::Done => mailbox.turn().slots.take(slot),
             End::Failed(failed) => match mailbox.give_up(self, slot) {

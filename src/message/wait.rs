@@ -34,12 +34,17 @@ impl Mailbox {
         self.follow(context, found, enough)
     }
 
-    /// As [`Mailbox::look`], of the queues that are known, again and again as long as a wait spins. The
-    /// bell is not looked at: its line stays with the ranks that ring it, and a message takes as few
+    /// As [`Mailbox::look`], of the queues that are known, again and again for so many times as long as a
+    /// wait spins. The bell is not looked at: its line stays with the ranks that ring it, and a message takes as few
     /// changes of a line's place as it can.
-    fn spin(&self, comm: &Comm, enough: impl Fn(&State) -> bool + Copy) -> Result<bool> {
+    fn spin(
+        &self,
+        comm: &Comm,
+        times: u32,
+        enough: impl Fn(&State) -> bool + Copy,
+    ) -> Result<bool> {
         let (context, mut looked) = (comm.context(), Ok(false));
-        comm.waiter().spin(|| {
+        comm.waiter().spin(times, || {
             looked = self.look_at_known(context, enough);
             !matches!(looked, Ok(false))
         });
@@ -86,17 +91,18 @@ impl Mailbox {
     }
 
     /// Waits until `enough`, in a call that the program has made at `at`; asleep, the rank says that
-    /// it waits for what `wanted` says.
+    /// it waits for what `wanted` says. It spins so many times as long as waits do.
     pub(super) fn until(
         &self,
         comm: &Comm,
         at: &'static Location<'static>,
         wanted: &Awaited<'_>,
+        spins: u32,
         enough: impl Fn(&State) -> bool + Copy,
     ) -> Result<End> {
         let context = comm.context();
         loop {
-            if self.spin(comm, enough)? {
+            if self.spin(comm, spins, enough)? {
                 return Ok(End::Done);
             }
             let seen = self.own.bell().load();

@@ -91,18 +91,20 @@ impl Waiter<'_> {
         if ready(value) { Ok(value) } else { self.until_slowly(word, ready, overdue) }
     }
 
-    /// Asks whether there is anything, once, and again for as long as a wait spins before it does
-    /// anything slower; whether there is. For who can see what it waits for in more
+    /// Asks whether there is anything, once, and again for so many times as long as a wait spins before
+    /// it does anything slower; whether there is. For who can see what it waits for in more
     /// places than the word that it sleeps on.
     #[inline]
-    pub fn spin(&self, mut is_there: impl FnMut() -> bool) -> bool {
+    pub fn spin(&self, times: u32, mut is_there: impl FnMut() -> bool) -> bool {
         if is_there() {
             return true;
         }
-        let mut tier = self.patience.begin();
-        while self.patience.next(&mut tier) == Step::Spun {
-            if is_there() {
-                return true;
+        for _ in 0..times {
+            let mut tier = self.patience.begin();
+            while self.patience.next(&mut tier) == Step::Spun {
+                if is_there() {
+                    return true;
+                }
             }
         }
         false
