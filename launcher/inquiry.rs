@@ -92,7 +92,9 @@ fn rows(view: View<'_>) -> Vec<Row> {
             pid: standing.joined.then_some(standing.pid),
             is_stopped: standing.joined && is_stopped(standing.pid),
             waits_for: waiting.map(|waiting| all.wants(waiting)),
-            place: waiting.map(|waiting| waiting.awaited.place.clone()),
+            place: waiting
+                .map(|waiting| waiting.awaited.place.clone())
+                .filter(|place| !place.is_empty()),
             nanoseconds: waiting.map(|waiting| now.saturating_sub(waiting.awaited.since)),
             status,
         })

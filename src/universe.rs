@@ -6,7 +6,7 @@ use crate::error::{Error, Place, Result};
 use crate::launch::{self, Membership};
 use crate::prim::{
     Account, Awaited, AwaitedKind, Duties, Failure, JobFailed, ParkWord, Patience, Step,
-    WaitRecord, Waiter, Word32, step,
+    WaitRecord, Waiter, Word32, hide_lines, step,
 };
 use crate::shm::{
     AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, Stripes, WriteRecords,
@@ -57,6 +57,12 @@ impl Universe {
         *joined = true;
         step(Step::Joined);
         Ok(Universe { world, myself })
+    }
+
+    /// For bindings of other languages: lets reports of deadlocks name no lines of this process, because
+    /// those that call are the binding's, and the program's are not known. Local.
+    pub fn hide_lines(&self) {
+        hide_lines();
     }
 
     /// `MPI_COMM_WORLD`

@@ -49,6 +49,7 @@ impl Job {
                 Handle::new(Communicator::new(comm.clone(), Held::FATAL));
             }
             crate::datatype::prepare();
+            universe.hide_lines();
             self.universe = Some(universe);
         }
         Ok(())

@@ -134,7 +134,8 @@ impl Deadlock {
     }
 
     fn sentence(&self, rank: &Waiting) -> String {
-        format!("{} ({})", self.wants(rank), rank.awaited.place)
+        let (wants, place) = (self.wants(rank), &rank.awaited.place);
+        if place.is_empty() { wants } else { format!("{wants} ({place})") }
     }
 
     /// What a rank waits for.

@@ -10,6 +10,7 @@
 use super::machine::monotonic;
 use super::{Word32, Word64};
 use core::panic::Location;
+use std::sync::OnceLock;
 
 /// What a rank waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +112,7 @@ pub struct AwaitedRead {
     pub meeting: u64,
     /// When the wait began to sleep, in nanoseconds of CLOCK_MONOTONIC.
     pub since: u64,
-    /// File and line of the call.
+    /// File and line of the call; empty where they are not known.
     pub place: String,
 }
 
@@ -143,6 +144,16 @@ impl Sleep {
 /// Bytes kept of the name of a source file.
 const FILE_BYTES: usize = 128;
 const SET_WORDS: usize = 16;
+
+/// The lines that call are not the program's.
+static HIDDEN: OnceLock<()> = OnceLock::new();
+
+/// Lets this process say from now on that the lines of its calls are not known: those that call are a
+/// binding's for another language.
+#[allow(dead_code, reason = "no model has a binding")]
+pub fn hide_lines() {
+    let _ = HIDDEN.set(());
+}
 
 /// What one rank says of the wait it sleeps in. Zero bytes are its initial state: awake.
 #[repr(C)]
@@ -190,7 +201,10 @@ impl WaitRecord {
     }
 
     fn say_where(&self, at: &Location<'_>) {
-        let name = at.file();
+        let (name, line) = match HIDDEN.get() {
+            None => (at.file(), at.line()),
+            Some(()) => ("", 0),
+        };
         // Its end says more than its beginning.
         let from = name.ceil_char_boundary(name.len().saturating_sub(FILE_BYTES));
         let mut bytes = [0u8; FILE_BYTES];
@@ -198,7 +212,7 @@ impl WaitRecord {
         for (word, eight) in self.file.iter().zip(bytes.as_chunks().0) {
             word.store(u64::from_le_bytes(*eight));
         }
-        self.line.store(at.line());
+        self.line.store(line);
     }
 
     /// What the rank has said last.
@@ -207,6 +221,7 @@ impl WaitRecord {
         let kind = AwaitedKind::ALL.get(self.kind.load() as usize).copied().unwrap_or_default();
         let bytes: Vec<u8> = self.file.iter().flat_map(|word| word.load().to_le_bytes()).collect();
         let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        let place = || format!("{}:{}", String::from_utf8_lossy(name), self.line.load());
         let member = |rank: &u32| self.others[(rank / 64) as usize].load() >> (rank % 64) & 1 == 1;
         AwaitedRead {
             kind,
@@ -218,7 +233,7 @@ impl WaitRecord {
             number: self.number.load(),
             meeting: self.meeting.load(),
             since: self.since.load(),
-            place: format!("{}:{}", String::from_utf8_lossy(name), self.line.load()),
+            place: if name.is_empty() { String::new() } else { place() },
         }
     }
 }

@@ -31,7 +31,7 @@ mod native;
 #[cfg(not(loom))]
 use native as machine;
 
-pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord};
+pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord, hide_lines};
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
 pub use machine::{Contention, Patience, Word32, Word64, monotonic, planted};
