@@ -116,6 +116,16 @@ impl BufferMut {
     }
 }
 
+/// Parts that are read.
+pub(super) fn read(parts: &[Origin<'_>]) -> Vec<Buffer> {
+    parts.iter().map(Buffer::of).collect()
+}
+
+/// Parts that are written.
+pub(super) fn written(parts: &[OriginMut<'_>]) -> Vec<BufferMut> {
+    parts.iter().map(BufferMut::of).collect()
+}
+
 /// Memory that belongs to a collective.
 pub(super) type Scratch = Vec<u128>;
 

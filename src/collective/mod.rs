@@ -18,6 +18,8 @@
 //!    them to who wants them, fetched by the latter if they are long. Trees are for short messages of
 //!    many ranks, and for what has to be combined.
 
+mod across;
+mod bridge;
 mod buffer;
 mod duplicate;
 mod moves;
@@ -29,6 +31,7 @@ mod scans;
 mod schedule;
 mod typed;
 
+pub use bridge::{Bridge, Root};
 pub use buffer::Combine;
 pub use duplicate::DuplicateRequest;
 pub use request::CollectiveRequest;

@@ -1,7 +1,7 @@
 //! Collectives that move: barrier, broadcast, gather, scatter, allgather, alltoall, and those of
 //! neighbours.
 
-use super::buffer::{Buffer, BufferMut};
+use super::buffer::{Buffer, BufferMut, read, written};
 use super::plan::Plan;
 use super::request::CollectiveRequest;
 use crate::call::Call;
@@ -144,12 +144,9 @@ impl Comm {
     }
 }
 
-fn read(parts: &[Origin<'_>]) -> Vec<Buffer> {
-    parts.iter().map(Buffer::of).collect()
-}
-
-fn written(parts: &[OriginMut<'_>]) -> Vec<BufferMut> {
-    parts.iter().map(BufferMut::of).collect()
+/// Whether so many ranks pass on what all of them get.
+pub(super) fn is_by_tree(ranks: u32, bytes: u64) -> bool {
+    ranks > NEAR && bytes < LONG
 }
 
 impl Plan<'_> {
@@ -187,7 +184,7 @@ impl Plan<'_> {
         self.check_root(root)?;
         let bytes = self.bytes(&buffer.read())?;
         let is_root = self.rank == root.0;
-        if self.ranks > NEAR && bytes < LONG {
+        if is_by_tree(self.ranks, bytes) {
             self.broadcast_by_tree(buffer, root.0);
         } else if is_root {
             self.others().for_each(|rank| self.send(rank, buffer.read()));

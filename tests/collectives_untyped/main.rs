@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bridges;
 mod duplicates;
 mod failing;
 mod many;
