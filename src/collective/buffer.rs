@@ -29,6 +29,8 @@ pub(super) struct BufferMut(Buffer);
 // SAFETY: an address and a datatype; the obligations of `Origin::new` and `OriginMut::new` name no
 // thread.
 unsafe impl Send for Buffer {}
+// SAFETY: as above; shared, it gives away copies of itself and nothing of what is at the address.
+unsafe impl Sync for Buffer {}
 
 impl Buffer {
     pub(super) fn of(origin: &Origin<'_>) -> Buffer {
