@@ -11,6 +11,7 @@ mod failing;
 mod many;
 mod matrices;
 mod moves;
+mod partitioned;
 mod reductions;
 mod refused;
 mod typed;

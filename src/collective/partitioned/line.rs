@@ -7,6 +7,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::message::{Channel, Driven, MessageRequest, Status};
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes out, or where what comes goes.
@@ -284,7 +285,7 @@ impl Driven for Line {
             request.cancel();
             if !request.is_settled() {
                 // Its words may still come.
-                std::mem::forget(words);
+                let _kept = ManuallyDrop::new(words);
             }
         }
         self.advance(&mut state);
