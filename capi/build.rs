@@ -137,12 +137,10 @@ fn there(function: &Function, call: &str) -> String {
 /// On whose error handler a failure is raised (MPI-4.1 §9.3): that of the window, communicator,
 /// session or file among the parameters, if there is one.
 fn owner(parameters: &[Parameter]) -> String {
-    let kinds = [
-        ("MPI_Win", "Win"),
-        ("MPI_Comm", "Comm"),
-        ("MPI_Session", "Session"),
-        ("MPI_File", "File"),
-    ];
+    let kinds = [("MPI_Win", "Win"), ("MPI_Comm", "Comm"), ("MPI_Session", "Session")];
+    if parameters.iter().any(|one| one.ctype == "MPI_File") {
+        return "crate::raise::Owner::File".into();
+    }
     for (ctype, kind) in kinds {
         if let Some(one) = parameters.iter().find(|one| one.ctype == ctype) {
             return format!("crate::raise::Owner::{kind}({})", one.name);

@@ -43,7 +43,7 @@ impl UserFunction {
             Owner::Comm(comm) => comm.value(),
             Owner::Win(win) => win.value(),
             Owner::Session(session) => session.value(),
-            Owner::File(_) => MPI_FILE_NULL,
+            Owner::File => MPI_FILE_NULL,
             Owner::Freed { handle, .. } => handle,
             Owner::None => MPI_COMM_SELF,
         };

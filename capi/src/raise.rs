@@ -2,7 +2,6 @@
 
 use crate::abi::*;
 use crate::failure::Failure;
-use crate::handle::Handle;
 use crate::handler::{Handler, OF_FILES};
 use crate::job;
 use std::ffi::c_int;
@@ -14,8 +13,8 @@ pub enum Owner {
     Comm(MPI_Comm),
     Win(MPI_Win),
     Session(MPI_Session),
-    /// No file is ever open, so any is `MPI_FILE_NULL` (MPI-4.1 §14.7).
-    File(MPI_File),
+    /// `MPI_FILE_NULL`: no file is ever open (MPI-4.1 §14.7).
+    File,
     /// What the call has freed.
     Freed {
         handler: Handler,
@@ -32,7 +31,7 @@ impl Owner {
             Owner::Comm(comm) => comm.get().ok().map(|comm| comm.handler()),
             Owner::Win(win) => win.get().ok().map(|win| win.handler()),
             Owner::Session(session) => session.get().ok().map(|session| session.handler()),
-            Owner::File(_) => Some(OF_FILES.get()),
+            Owner::File => Some(OF_FILES.get()),
             Owner::Freed { handler, .. } => Some(handler),
             Owner::None => None,
         };
@@ -76,7 +75,7 @@ pub fn handle(owner: Owner, code: c_int, text: String) {
 #[cold]
 pub fn unsupported(call: &'static str) -> c_int {
     let is_of_files = call.starts_with("MPI_File_") || call.starts_with("MPI_Register_datarep");
-    let owner = if is_of_files { Owner::File(Handle::NULL) } else { Owner::None };
+    let owner = if is_of_files { Owner::File } else { Owner::None };
     let why = "this library has no such function";
     raise(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, why), owner, call, &[])
 }

@@ -94,7 +94,7 @@ pub fn file_get_errhandler(file: MPI_File, errhandler: Ptr<MPI_Errhandler>) -> O
 /// `MPI_File_call_errhandler`, which for `MPI_FILE_NULL` calls that of files that are opened later
 pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
     check_file(fh)?;
-    call(Owner::File(fh), "MPI_File_call_errhandler", errorcode)
+    call(Owner::File, "MPI_File_call_errhandler", errorcode)
 }
 
 fn check_file(file: MPI_File) -> Outcome {
