@@ -1,14 +1,14 @@
 //! The plans of collectives between two groups.
 //!
-//! What has no root, or only moves, goes straight from who has it to who wants it. Contributions are
-//! combined by the collectives of their own group, at its first rank, and cross as one message.
+//! What only moves goes straight from who has it to who wants it. Contributions are combined by the
+//! collectives of their own group, at its first rank, and cross as one.
 
 use super::bridge::Root;
 use super::buffer::{Buffer, BufferMut, Combine};
 use super::moves::is_by_tree;
 use super::plan::Plan;
 use super::reductions::ranges;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::Rank;
 
 impl Plan<'_> {
@@ -25,15 +25,8 @@ impl Plan<'_> {
 
     /// Refuses a root that is no rank of the other group; what it is called here.
     fn root_across(&self, root: Rank) -> Result<u32> {
-        if root.0 < self.remote {
-            return Ok(self.across(root.0));
-        }
-        Err(Error::Root { at: self.comm.place(self.call), root: root.0, ranks: self.remote })
-    }
-
-    fn check_parts_across(&self, mut parts: impl ExactSizeIterator<Item = Buffer>) -> Result<()> {
-        self.check_count("list of parts", parts.len(), self.remote as usize)?;
-        parts.try_for_each(|part| self.bytes(&part).map(drop))
+        self.check_root(root, self.remote)?;
+        Ok(self.across(root.0))
     }
 
     /// A buffer that this rank has to give.
@@ -84,7 +77,7 @@ impl Plan<'_> {
         match root {
             Root::Here => {
                 let parts = self.given(parts)?;
-                self.check_parts_across(parts.iter().map(BufferMut::read))?;
+                self.check_parts(parts.iter().map(BufferMut::read), self.remote)?;
                 self.receive_parts(parts);
             }
             Root::There(root) => {
@@ -106,7 +99,7 @@ impl Plan<'_> {
         match root {
             Root::Here => {
                 let parts = self.given(parts)?;
-                self.check_parts_across(parts.iter().cloned())?;
+                self.check_parts(parts.iter().cloned(), self.remote)?;
                 self.send_parts(parts);
             }
             Root::There(root) => {
@@ -125,8 +118,8 @@ impl Plan<'_> {
         incoming: Vec<BufferMut>,
     ) -> Result<()> {
         let outgoing = self.given(outgoing)?;
-        self.check_parts_across(incoming.iter().map(BufferMut::read))?;
-        self.check_parts_across(outgoing.iter().cloned())?;
+        self.check_parts(incoming.iter().map(BufferMut::read), self.remote)?;
+        self.check_parts(outgoing.iter().cloned(), self.remote)?;
         self.receive_parts(incoming);
         self.send_parts(outgoing);
         Ok(())

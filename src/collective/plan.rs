@@ -123,11 +123,11 @@ impl Plan<'_> {
         buffer.bytes().ok_or_else(|| self.too_far(&buffer.datatype))
     }
 
-    pub(super) fn check_root(&self, root: Rank) -> Result<()> {
-        if root.0 < self.ranks {
+    pub(super) fn check_root(&self, root: Rank, ranks: u32) -> Result<()> {
+        if root.0 < ranks {
             return Ok(());
         }
-        Err(Error::Root { at: self.comm.place(self.call), root: root.0, ranks: self.ranks })
+        Err(Error::Root { at: self.comm.place(self.call), root: root.0, ranks })
     }
 
     pub(super) fn check_peer(&self, peer: Rank) -> Result<()> {

@@ -108,7 +108,7 @@ impl Plan<'_> {
         combine: Combine,
         root: Rank,
     ) -> Result<()> {
-        self.check_root(root)?;
+        self.check_root(root, self.ranks)?;
         self.combine_by(combine);
         let result = result.filter(|_| self.rank == root.0);
         if self.rank == root.0 && result.is_none() {

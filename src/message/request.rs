@@ -62,7 +62,7 @@ impl MessageRequest {
 
     /// Whether nobody accesses the buffer any more. Unlike [`MessageRequest::is_complete`] it does not
     /// count what never will be done.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         let held = *self.held();
         let Held::Slot(slot) = held else { return true };
         !is_forked() && Mailbox::of(self.comm.context()).is_ok_and(|m| m.turn().slots.is_done(slot))

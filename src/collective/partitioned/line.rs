@@ -6,8 +6,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::message::{Channel, Driven, MessageRequest, Status};
-use std::mem::ManuallyDrop;
+use crate::message::{Channel, Driven, MessageRequest, Pending, Status};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes out, or where what comes goes.
@@ -37,8 +36,8 @@ struct State {
 
 /// What is known of the other side.
 enum Stage {
-    /// Nothing yet; what it says goes to these words.
-    Meeting(MessageRequest, Vec<u64>),
+    /// Nothing yet; it has words to say.
+    Meeting(Pending<u64>),
     Met(Groups),
     /// It does not fit, or has failed; the error until it has been told.
     Lost(Option<Error>),
@@ -92,21 +91,16 @@ impl Line {
 
     /// Says what this side is, or waits for the other one to say it.
     fn meet(&self) -> Result<Stage> {
-        let mut words = vec![0u64; WORDS];
-        let into = buffer::whole(&mut words);
-        if !self.is_send() {
-            let request = self.listen(into, Channel::Partitioned, self.tag)?;
-            return Ok(Stage::Meeting(request, words));
+        let (mut channel, mut tag) = (Channel::Partitioned, self.tag);
+        if self.is_send() {
+            let answer = self.comm.count_partitions(1);
+            let said = [answer.into(), self.partitions.into(), self.bytes];
+            self.say(said, channel, tag)?;
+            (channel, tag) = (Channel::Partition, tag_of(answer));
         }
-        let answer = self.comm.count_partitions(1);
-        let request = self.listen(into, Channel::Partition, tag_of(answer))?;
-        let said = [answer.into(), self.partitions.into(), self.bytes];
-        self.say(said, Channel::Partitioned, self.tag)?;
-        Ok(Stage::Meeting(request, words))
-    }
-
-    fn listen(&self, mut into: BufferMut, channel: Channel, tag: i32) -> Result<MessageRequest> {
-        self.comm.post_receive(self.call, channel, &into.origin_mut(), self.peer, tag)
+        let words = vec![0u64; WORDS];
+        let heard = self.comm.post_receive_owned(self.call, channel, words, self.peer, tag)?;
+        Ok(Stage::Meeting(heard))
     }
 
     /// The words are not needed any more when this returns: a short message is copied.
@@ -153,7 +147,9 @@ impl Line {
             }
             Side::Receive(buffer) => {
                 let (first, length) = part(buffer.count());
-                self.listen(buffer.part(first, length), Channel::Partition, tag)
+                let mut into = buffer.part(first, length);
+                let (call, channel) = (self.call, Channel::Partition);
+                self.comm.post_receive(call, channel, &into.origin_mut(), self.peer, tag)
             }
         }
     }
@@ -169,12 +165,13 @@ impl Line {
     /// Goes on as far as it can; whether nothing is left to do but what the program does next.
     fn advance(&self, state: &mut State) -> bool {
         let State { stage, round, .. } = state;
-        if let Stage::Meeting(request, words) = stage
-            && request.is_done()
-        {
-            let heard = request.outcome(self.call).and_then(|_| self.heard(words));
-            *stage = heard.map_or_else(|error| Stage::Lost(Some(error)), Stage::Met);
-        }
+        *stage = match std::mem::replace(stage, Stage::Lost(None)) {
+            Stage::Meeting(words) if words.is_done() => {
+                let heard = words.outcome(self.call).and_then(|words| self.heard(&words));
+                heard.map_or_else(|error| Stage::Lost(Some(error)), Stage::Met)
+            }
+            stage => stage,
+        };
         let is_meeting = matches!(stage, Stage::Meeting(..));
         let Some(round) = round else { return !is_meeting };
         match stage {
@@ -280,14 +277,7 @@ impl Driven for Line {
 
     fn abandon(&self) {
         let mut state = self.state();
-        let lost = Stage::Lost(Some(self.lost()));
-        if let Stage::Meeting(request, words) = std::mem::replace(&mut state.stage, lost) {
-            request.cancel();
-            if !request.is_settled() {
-                // Its words may still come.
-                let _kept = ManuallyDrop::new(words);
-            }
-        }
+        state.stage = Stage::Lost(Some(self.lost()));
         self.advance(&mut state);
     }
 }
