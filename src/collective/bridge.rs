@@ -8,9 +8,11 @@ use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::{Group, Rank};
 use crate::ops::{Origin, OriginMut};
+use std::sync::Arc;
 
-/// Two groups of a communicator, and what their ranks do together: what of each rank is meant for the
-/// ranks of the other group (an intercommunicator of MPI, MPI-4.1 §6.2.2).
+/// Two groups of a communicator, and what their ranks do together: what each of
+/// them gives is for those of the other group (an intercommunicator of MPI, MPI-4.1 §6.2.2). Cheap to
+/// clone.
 ///
 /// The rules of [`Comm::start_barrier`]'s kin hold, with these words: *all ranks* are those of both
 /// groups, and what is counted are the collectives of the communicator. A part is that of a rank of the
@@ -20,7 +22,7 @@ use crate::ops::{Origin, OriginMut};
 pub struct Bridge {
     comm: Comm,
     /// In the communicator: the ranks of the own group, behind them those of the other.
-    places: Vec<Rank>,
+    places: Arc<[Rank]>,
     rank: u32,
     ranks: u32,
 }
@@ -57,7 +59,7 @@ impl Bridge {
             return Err(wrong("the two groups have a member in common"));
         }
         let members = local.world_ranks().iter().chain(remote.world_ranks());
-        let places: Option<Vec<Rank>> = members.map(|world| all.rank_of_world(*world)).collect();
+        let places: Option<Arc<[Rank]>> = members.map(|world| all.rank_of_world(*world)).collect();
         let places = places.ok_or_else(|| wrong("a member of a group is not in it"))?;
         Ok(Bridge { comm: comm.clone(), places, rank, ranks: local.size() })
     }
