@@ -244,7 +244,7 @@ impl Line {
     }
 
     pub(super) fn has_arrived(&self, partition: u32) -> bool {
-        self.state().round.as_mut().is_none_or(|round| round.has_moved(self, partition))
+        self.state().round.as_ref().is_none_or(|round| round.has_arrived(self, partition))
     }
 
     pub(super) fn is_active(&self) -> bool {

@@ -10,8 +10,11 @@ pub(super) struct Round {
     ready: Vec<bool>,
     /// From when the two sides have met.
     groups: Option<Vec<Group>>,
-    /// Groups that have not moved.
-    left: usize,
+    /// Groups of which nothing is missing and whose message has not begun.
+    due: Vec<u32>,
+    /// So many of the first groups have moved. All have when the last one has, so those behind one that
+    /// has not need no look.
+    passed: usize,
     /// The first error; the other groups go on, because the other side waits for them.
     outcome: Result<()>,
 }
@@ -29,11 +32,11 @@ enum Group {
 impl Round {
     pub(super) fn new(line: &Line) -> Round {
         let ready = if line.is_send() { vec![false; line.partitions as usize] } else { Vec::new() };
-        Round { ready, groups: None, left: 0, outcome: Ok(()) }
+        Round { ready, groups: None, due: Vec::new(), passed: 0, outcome: Ok(()) }
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.groups.is_some() && self.left == 0
+        self.groups.as_ref().is_some_and(|groups| groups.len() == self.passed)
     }
 
     pub(super) fn outcome(self) -> Result<()> {
@@ -45,7 +48,7 @@ impl Round {
         if self.is_done() {
             return;
         }
-        (self.groups, self.left) = (Some(Vec::new()), 0);
+        (self.groups, self.passed) = (Some(Vec::new()), 0);
         self.note(error);
     }
 
@@ -60,43 +63,39 @@ impl Round {
         if self.groups.is_none() {
             self.begin(line, groups);
         }
-        let has_failed = line.check_peer().is_err();
-        let (mut moved, mut errors) = (0, Vec::new());
-        for (number, group) in (0..).zip(self.groups.iter_mut().flatten()) {
-            if let Group::Missing(0) = group {
-                *group = Group::UnderWay(line.post(groups, number));
-            }
-            let is_over = match group {
-                // Nobody is left who could get it.
-                Group::Missing(_) => has_failed,
-                Group::UnderWay(Ok(request)) => request.is_done(),
-                Group::UnderWay(Err(_)) => true,
-                Group::Moved => false,
-            };
-            if is_over {
-                errors.extend(match std::mem::replace(group, Group::Moved) {
-                    Group::UnderWay(posted) => {
-                        posted.and_then(|done| done.outcome(line.call)).err()
-                    }
-                    _ => line.check_peer().err(),
-                });
-                moved += 1;
-            }
+        let all = self.groups.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
+        for group in std::mem::take(&mut self.due) {
+            all[group as usize] = Group::UnderWay(line.post(groups, group));
         }
-        self.left -= moved;
+        let peer = line.check_peer();
+        let mut errors = Vec::new();
+        for group in &mut all[self.passed..] {
+            // Without its peer, nobody is left who could get what is missing.
+            if !(group.has_moved() || group.is_missing() && peer.is_err()) {
+                break;
+            }
+            errors.extend(match std::mem::replace(group, Group::Moved) {
+                Group::UnderWay(posted) => posted.and_then(|done| done.outcome(line.call)).err(),
+                _ => line.check_peer().err(),
+            });
+            self.passed += 1;
+        }
         errors.into_iter().for_each(|error| self.note(error));
     }
 
     /// Both sides have met: what is missing of each group is known.
     fn begin(&mut self, line: &Line, groups: Groups) {
         let length = (line.partitions.checked_div(groups.number).unwrap_or(0)) as usize;
-        self.left = groups.number as usize;
         // Of a receive nothing is missing.
-        let missing = |k: usize| match self.ready.get(k * length..(k + 1) * length) {
-            Some(ready) => ready.iter().filter(|ready| !**ready).count() as u32,
-            None => 0,
+        let missing = |k: u32| {
+            let start = k as usize * length;
+            let ready = self.ready.get(start..start + length).unwrap_or_default();
+            ready.iter().filter(|ready| !**ready).count() as u32
         };
-        self.groups = Some((0..self.left).map(|k| Group::Missing(missing(k))).collect());
+        let missing: Vec<u32> = (0..groups.number).map(missing).collect();
+        self.due =
+            (0..).zip(&missing).filter(|(_, missing)| **missing == 0).map(|(k, _)| k).collect();
+        self.groups = Some(missing.into_iter().map(Group::Missing).collect());
     }
 
     /// Partitions are ready; all of them or, if one is refused, none.
@@ -112,24 +111,44 @@ impl Round {
                 return Err(error);
             }
         }
+        // Before the two sides have met, nobody counts.
+        let all = self.groups.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
         for partition in partitions {
-            // Before the two sides have met, nobody counts.
-            if let Some(Group::Missing(missing)) = self.group_of(line, *partition) {
+            let group = group_of(line, all.len(), *partition);
+            if let Some(Group::Missing(missing)) = all.get_mut(group) {
                 *missing -= 1;
+                if *missing == 0 {
+                    self.due.push(group as u32);
+                }
             }
         }
         Ok(())
     }
 
-    fn group_of(&mut self, line: &Line, partition: u32) -> Option<&mut Group> {
-        let groups = self.groups.as_mut()?;
-        let length = line.partitions as usize / groups.len().max(1);
-        groups.get_mut(partition as usize / length)
+    /// Whether a partition has come; without a sender, yes.
+    pub(super) fn has_arrived(&self, line: &Line, partition: u32) -> bool {
+        self.groups.as_ref().is_some_and(|groups| {
+            let group = groups.get(group_of(line, groups.len(), partition));
+            group.is_none_or(Group::has_moved)
+        })
+    }
+}
+
+/// Of so many groups, the one that a partition is in.
+fn group_of(line: &Line, groups: usize, partition: u32) -> usize {
+    partition as usize / (line.partitions as usize / groups.max(1))
+}
+
+impl Group {
+    fn is_missing(&self) -> bool {
+        matches!(self, Group::Missing(_))
     }
 
-    /// Whether a partition has come; without a sender, yes.
-    pub(super) fn has_moved(&mut self, line: &Line, partition: u32) -> bool {
-        let is_known = self.groups.is_some();
-        self.group_of(line, partition).map_or(is_known, |group| matches!(group, Group::Moved))
+    fn has_moved(&self) -> bool {
+        match self {
+            Group::Missing(_) => false,
+            Group::UnderWay(posted) => posted.as_ref().map_or(true, MessageRequest::is_done),
+            Group::Moved => true,
+        }
     }
 }
