@@ -153,10 +153,13 @@ fn there(function: &Function, call: &str, at_once: Option<String>) -> String {
     )
 }
 
-/// On whose error handler a failure is raised (MPI-4.1 §9.3): that of the window, communicator
-/// or session among the parameters, if there is one.
+/// On whose error handler a failure is raised (MPI-4.1 §9.3): that of the window, communicator,
+/// session or file among the parameters, if there is one.
 fn owner(parameters: &[Parameter]) -> String {
     let kinds = [("MPI_Win", "Win"), ("MPI_Comm", "Comm"), ("MPI_Session", "Session")];
+    if parameters.iter().any(|one| one.ctype == "MPI_File") {
+        return "crate::raise::Owner::File".into();
+    }
     for (ctype, kind) in kinds {
         if let Some(one) = parameters.iter().find(|one| one.ctype == ctype) {
             return format!("crate::raise::Owner::{kind}({})", one.name);

@@ -215,6 +215,10 @@ pub enum Call {
     MessageTest,
     /// `MPI_Neighbor_allgather`, `MPI_Neighbor_alltoall` and their kin.
     Neighbours,
+    /// `MPI_Psend_init`, and what is done with it.
+    PartitionedSend,
+    /// `MPI_Precv_init`, and what is done with it.
+    PartitionedReceive,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -323,6 +327,8 @@ const NAMES: &[(Call, &str)] = &[
     (Call::MessageWait, "message wait"),
     (Call::MessageTest, "message test"),
     (Call::Neighbours, "neighbour exchange"),
+    (Call::PartitionedSend, "partitioned send"),
+    (Call::PartitionedReceive, "partitioned receive"),
 ];
 
 impl Call {

@@ -120,7 +120,7 @@ pub use window::{
 /// out, because the engine could end an epoch that a guard believes to be open.
 pub mod engine {
     pub use crate::attribute::Attributes;
-    pub use crate::collective::{CollectiveRequest, Combine};
+    pub use crate::collective::{Bridge, CollectiveRequest, Combine, Partitioned, Root};
     pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status};
     pub use crate::ops::{Layout, Origin, OriginMut};
     pub use crate::window::Win;

@@ -12,7 +12,7 @@ use crate::handle::Handle;
 use crate::op::Reduction;
 use crate::raise::Owner;
 use crate::request::{Request, Work};
-use onesided::engine::{CollectiveRequest, Combine, Origin, OriginMut};
+use onesided::engine::{Bridge, CollectiveRequest, Combine, Origin, OriginMut, Root};
 use onesided::{Comm, CommittedDatatype, Rank};
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -62,18 +62,6 @@ impl Block {
         let (count, datatype) = (elements(count)?, usable(datatype)?);
         check_buffer(start, count, datatype)?;
         Ok(Block { start, count, datatype: datatype.clone() })
-    }
-
-    /// Unless it is `MPI_IN_PLACE`, which means that there is none.
-    pub fn unless_in_place<C: Number>(
-        start: Address,
-        count: C,
-        datatype: MPI_Datatype,
-    ) -> Outcome<Option<Block>> {
-        if start.is_in_place() {
-            return Ok(None);
-        }
-        Block::new(start, count, datatype).map(Some)
     }
 
     pub fn read(&self) -> Origin<'_> {
@@ -141,21 +129,102 @@ pub fn write(blocks: &[Block]) -> Vec<OriginMut<'_>> {
     blocks.iter().map(Block::write).collect()
 }
 
-/// The communicator of a collective, and how many ranks it has.
-pub fn group(comm: MPI_Comm) -> Outcome<(Comm, usize)> {
-    let comm = comm.get()?.intra()?.clone();
-    let ranks = comm.size() as usize;
-    Ok((comm, ranks))
+/// Whose collective it is.
+pub enum Over {
+    /// That of the ranks of a communicator.
+    One(Comm),
+    /// That of the two groups of an intercommunicator (MPI-4.1 §6.2.2).
+    Two(Bridge),
 }
 
-/// The root of a collective.
-pub fn root_of(root: c_int, ranks: usize) -> Outcome<Rank> {
-    let wrong = || {
-        let why =
-            format!("there is no rank {root} to be the root; the ranks are 0 to {}", ranks - 1);
-        Failure::new(MPI_ERR_ROOT, why)
-    };
-    rank_of(root, ranks as u32).ok().filter(|root| *root != Rank::NULL).ok_or_else(wrong)
+/// The ranks of a collective on a communicator.
+pub fn over(comm: MPI_Comm) -> Outcome<Over> {
+    let comm = comm.get()?;
+    Ok(match &comm.inter {
+        None => Over::One(comm.comm.clone()),
+        Some(inter) => Over::Two(inter.bridge.clone()),
+    })
+}
+
+/// The ranks of a collective, and who is its root.
+pub fn rooted(comm: MPI_Comm, root: c_int) -> Outcome<(Over, Root)> {
+    let over = over(comm)?;
+    let root = over.root(root)?;
+    Ok((over, root))
+}
+
+impl Over {
+    /// How many ranks there are whose parts meet here.
+    pub fn parts(&self) -> usize {
+        match self {
+            Over::One(comm) => comm.size() as usize,
+            Over::Two(bridge) => bridge.remote_size() as usize,
+        }
+    }
+
+    /// How many ranks cut a result between them, and which of them this one is.
+    pub fn group(&self) -> (usize, usize) {
+        match self {
+            Over::One(comm) => (comm.size() as usize, comm.rank() as usize),
+            Over::Two(bridge) => (bridge.size() as usize, bridge.rank() as usize),
+        }
+    }
+
+    fn root(&self, root: c_int) -> Outcome<Root> {
+        let is_two = matches!(self, Over::Two(_));
+        match (rank_of(root, self.parts() as u32), self) {
+            _ if is_two && root == MPI_ROOT => Ok(Root::Here),
+            (Ok(Rank::NULL), Over::Two(_)) => Ok(Root::Elsewhere),
+            (Ok(rank), Over::One(comm)) if comm.rank() == rank.0 => Ok(Root::Here),
+            (Ok(rank), _) if rank != Rank::NULL => Ok(Root::There(rank)),
+            _ => {
+                let or = if is_two { ", or MPI_ROOT, or MPI_PROC_NULL" } else { "" };
+                let last = self.parts() - 1;
+                let why = format!("there is no rank {root} to be the root; it is 0 to {last}{or}");
+                Err(Failure::new(MPI_ERR_ROOT, why))
+            }
+        }
+    }
+
+    /// Whether this rank is one of those that the root has to do with, of which it may be one itself.
+    pub fn takes_part(&self, root: Root) -> bool {
+        matches!(self, Over::One(_)) || matches!(root, Root::There(_))
+    }
+
+    /// Whether a buffer is `MPI_IN_PLACE`, which between two groups it must not be.
+    pub fn is_in_place(&self, start: Address) -> Outcome<bool> {
+        if matches!(self, Over::Two(_)) && start.is_in_place() {
+            let why = "MPI_IN_PLACE is not for intercommunicators";
+            return Err(Failure::new(MPI_ERR_BUFFER, why));
+        }
+        Ok(start.is_in_place())
+    }
+
+    /// What this rank itself gives or gets, unless it is in place.
+    pub fn own<C: Number>(
+        &self,
+        start: Address,
+        count: C,
+        datatype: MPI_Datatype,
+    ) -> Outcome<Option<Block>> {
+        let given = !self.is_in_place(start)?;
+        given.then(|| Block::new(start, count, datatype)).transpose()
+    }
+}
+
+/// What a rank starts that has no part in a collective (`MPI_PROC_NULL`): it counts it, as all ranks do.
+pub fn bystander(bridge: &Bridge) -> Outcome<Start> {
+    let bridge = bridge.clone();
+    Start::new(move || bridge.start_broadcast(None, Root::Elsewhere))
+}
+
+/// The root, as a rank of the communicator that it is one of.
+pub fn among(comm: &Comm, root: Root) -> Rank {
+    match root {
+        Root::Here => Rank(comm.rank()),
+        Root::There(rank) => rank,
+        Root::Elsewhere => Rank::NULL,
+    }
 }
 
 /// What a reduction does, for as long as it may go on.

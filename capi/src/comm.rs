@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::handle::{Handle, Object, Table};
 use crate::handler::{Handler, HandlerOf, Held};
 use crate::topology::Topology;
-use onesided::engine::Status;
+use onesided::engine::{Bridge, Status};
 use onesided::{Comm, Group, Rank};
 use std::ffi::c_int;
 
@@ -27,6 +27,15 @@ pub struct Inter {
     pub remote: Group,
     /// Whether the local group comes first where the standard leaves it open; of two sides one does.
     pub first: bool,
+    /// What collectives go over.
+    pub bridge: Bridge,
+}
+
+impl Inter {
+    pub fn new(local: &Comm, both: Comm, remote: Group, first: bool) -> Outcome<Inter> {
+        let bridge = Bridge::new(&both, &local.group(), &remote)?;
+        Ok(Inter { both, remote, first, bridge })
+    }
 }
 
 impl Communicator {
@@ -79,6 +88,11 @@ impl Communicator {
         }
     }
 
+    /// The group that an argument names a peer of.
+    pub fn peers(&self) -> Group {
+        self.inter.as_ref().map_or_else(|| self.comm.group(), |inter| inter.remote.clone())
+    }
+
     /// A status of [`Communicator::messages`], with the source as the program names it.
     #[inline]
     pub fn told(&self, status: Status) -> Status {
@@ -122,12 +136,12 @@ pub struct Heritage {
 
 impl Heritage {
     /// The duplicate, of those of the communicators.
-    pub fn with(&self, comm: Comm, both: Option<Comm>) -> Communicator {
+    pub fn with(&self, comm: Comm, both: Option<Comm>) -> Outcome<Communicator> {
         let Heritage { handler, topology, inter } = self;
         let inter = inter.clone().zip(both);
-        let inter = inter.map(|((remote, first), both)| Inter { both, remote, first });
-        let topology = topology.clone();
-        Communicator { topology, inter, ..Communicator::new(comm, handler.share()) }
+        let inter = inter.map(|((remote, first), both)| Inter::new(&comm, both, remote, first));
+        let (inter, topology) = (inter.transpose()?, topology.clone());
+        Ok(Communicator { topology, inter, ..Communicator::new(comm, handler.share()) })
     }
 }
 

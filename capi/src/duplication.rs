@@ -37,7 +37,7 @@ impl Duplication {
     /// Waits for it, and gives the program the handle.
     pub fn finish(&self) -> Outcome {
         let both = self.both.as_ref().map(DuplicateRequest::wait).transpose();
-        let copy = self.heritage.with(self.comm.wait()?, both?);
+        let copy = self.heritage.with(self.comm.wait()?, both?)?;
         self.newcomm.place().set(Handle::new(copy))
     }
 }

@@ -43,6 +43,7 @@ impl UserFunction {
             Owner::Comm(comm) => comm.value(),
             Owner::Win(win) => win.value(),
             Owner::Session(session) => session.value(),
+            Owner::File => MPI_FILE_NULL,
             Owner::Freed { handle, .. } => handle,
             Owner::None => MPI_COMM_SELF,
         };
@@ -159,6 +160,10 @@ impl HandlerOf {
         drop(old);
     }
 }
+
+/// The handler of files that are opened (MPI-4.1 §14.7), which there are none of: that of
+/// `MPI_FILE_NULL`.
+pub static OF_FILES: HandlerOf = HandlerOf::new(Held::RETURN);
 
 static PREDEFINED: [Handler; 3] = [Handler::Fatal, Handler::Abort, Handler::Return];
 

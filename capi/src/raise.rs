@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::failure::Failure;
-use crate::handler::Handler;
+use crate::handler::{Handler, OF_FILES};
 use crate::job;
 use std::ffi::c_int;
 use std::fmt::{Display, Write};
@@ -13,6 +13,8 @@ pub enum Owner {
     Comm(MPI_Comm),
     Win(MPI_Win),
     Session(MPI_Session),
+    /// `MPI_FILE_NULL`: no file is ever open (MPI-4.1 §14.7).
+    File,
     /// What the call has freed.
     Freed {
         handler: Handler,
@@ -29,6 +31,7 @@ impl Owner {
             Owner::Comm(comm) => comm.get().ok().map(|comm| comm.handler()),
             Owner::Win(win) => win.get().ok().map(|win| win.handler()),
             Owner::Session(session) => session.get().ok().map(|session| session.handler()),
+            Owner::File => Some(OF_FILES.get()),
             Owner::Freed { handler, .. } => Some(handler),
             Owner::None => None,
         };
@@ -67,11 +70,14 @@ pub fn handle(owner: Owner, code: c_int, text: String) {
     }
 }
 
-/// Raises the error of a function that is not there.
+/// Raises the error of a function that is not there. Those of files ask the handler of files, which
+/// returns unless the program says otherwise.
 #[cold]
 pub fn unsupported(call: &'static str) -> c_int {
+    let is_of_files = call.starts_with("MPI_File_") || call.starts_with("MPI_Register_datarep");
+    let owner = if is_of_files { Owner::File } else { Owner::None };
     let why = "this library has no such function";
-    raise(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, why), Owner::None, call, &[])
+    raise(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, why), owner, call, &[])
 }
 
 fn sentence(failure: &Failure, call: &str, arguments: &[(&str, &dyn Display)]) -> String {

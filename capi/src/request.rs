@@ -7,7 +7,7 @@ use crate::generalized::Generalized;
 use crate::handle::{Object, Table};
 use crate::raise::Owner;
 use crate::status;
-use onesided::engine::{CollectiveRequest, MessageRequest, Status};
+use onesided::engine::{CollectiveRequest, MessageRequest, Partitioned, Status};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +22,8 @@ pub struct Request {
     begin: Option<Begin>,
     /// What the program itself carries out, where it says that it is complete.
     generalized: Option<Arc<Generalized>>,
+    /// What is handed over, or arrives, in parts.
+    partitioned: Option<Partitioned>,
     state: Mutex<State>,
 }
 
@@ -50,6 +52,8 @@ pub enum Work {
     Generalized(Arc<Generalized>),
     /// A communicator is being duplicated.
     Duplicate(Box<Duplication>),
+    /// A message moves in partitions.
+    Partitioned(Partitioned),
 }
 
 impl Work {
@@ -62,6 +66,7 @@ impl Work {
             Work::Collective(collective) => collective.is_complete(),
             Work::Generalized(generalized) => generalized.is_complete(),
             Work::Duplicate(duplication) => duplication.is_complete(),
+            Work::Partitioned(partitioned) => partitioned.is_complete(),
         }
     }
 
@@ -83,6 +88,13 @@ impl Work {
             }
             Work::Generalized(generalized) => generalized.wait(),
             Work::Duplicate(duplication) => duplication.finish().map(|()| status::EMPTY),
+            Work::Partitioned(partitioned) => {
+                let status = partitioned.wait()?;
+                Ok(match partitioned.is_send() {
+                    true => status::of_send(&status),
+                    false => status::of(&told(owner, status)),
+                })
+            }
         }
     }
 }
@@ -97,13 +109,45 @@ fn told(owner: Owner, status: Status) -> Status {
 
 impl Request {
     pub fn new(owner: Owner, work: Work) -> Request {
-        Request { owner, begin: None, generalized: None, state: Mutex::new(State::Active(work)) }
+        let state = Mutex::new(State::Active(work));
+        Request { owner, begin: None, generalized: None, partitioned: None, state }
     }
 
     /// A persistent request, not begun.
     pub fn persistent(owner: Owner, begin: Begin) -> Request {
         let state = Mutex::new(State::Inactive);
-        Request { owner, begin: Some(begin), generalized: None, state }
+        Request { owner, begin: Some(begin), generalized: None, partitioned: None, state }
+    }
+
+    /// `MPI_Psend_init` and `MPI_Precv_init`
+    pub fn partitioned(owner: Owner, partitioned: Partitioned) -> Request {
+        let kept = partitioned.clone();
+        let begin = move || {
+            kept.start()?;
+            Ok(Work::Partitioned(kept.clone()))
+        };
+        let request = Request::persistent(owner, Box::new(begin));
+        Request { partitioned: Some(partitioned), ..request }
+    }
+
+    /// Hands over partitions of a send that has begun.
+    pub fn ready(&self, partitions: impl FnOnce() -> Outcome<Vec<u32>>) -> Outcome {
+        let handed = match self.partitioned.as_ref().filter(|partitioned| partitioned.is_send()) {
+            None => Err(wrong("the request is no partitioned send")),
+            // Also while another thread waits for it.
+            Some(send) if !send.is_active() => Err(wrong("the request is not active")),
+            Some(send) => partitions().and_then(|partitions| Ok(send.ready(&partitions)?)),
+        };
+        handed.map_err(|failure| failure.of(self.owner))
+    }
+
+    /// Whether a partition of a receive is there.
+    pub fn has_arrived(&self, partition: impl FnOnce() -> Outcome<u32>) -> Outcome<bool> {
+        let arrived = match self.partitioned.as_ref().filter(|partitioned| !partitioned.is_send()) {
+            None => Err(wrong("the request is no partitioned receive")),
+            Some(receive) => partition().and_then(|partition| Ok(receive.has_arrived(partition)?)),
+        };
+        arrived.map_err(|failure| failure.of(self.owner))
     }
 
     /// `MPI_Grequest_start`
@@ -198,6 +242,9 @@ impl Request {
             State::Active(Work::Both(both)) => both.iter().for_each(MessageRequest::cancel),
             State::Active(Work::Collective(_)) => {
                 return Err(wrong("a collective cannot be cancelled"));
+            }
+            State::Active(Work::Partitioned(_)) => {
+                return Err(wrong("a partitioned message cannot be cancelled"));
             }
             State::Active(Work::Generalized(generalized)) => generalized.cancel()?,
             State::Active(_) | State::Complete(_) => {}

@@ -34,7 +34,7 @@ macro_rules! programs {
 
 programs! {
     attributes book_halo book_list book_mutex book_shared collectives communicators datatypes errors
-    every_symbol hello init_thread interpose large_counts ops packing persistent rules_accumulate
+    every_symbol hello init_thread intercollectives interpose large_counts ops packing partitioned persistent rules_accumulate
     rules_active rules_assertions rules_communication rules_creation rules_errors rules_flavours
     rules_passive rules_requests rules_semantics rules_threads sessions topologies
 }

@@ -29,6 +29,8 @@ pub(super) struct BufferMut(Buffer);
 // SAFETY: an address and a datatype; the obligations of `Origin::new` and `OriginMut::new` name no
 // thread.
 unsafe impl Send for Buffer {}
+// SAFETY: as above; shared, it gives away copies of itself and nothing of what is at the address.
+unsafe impl Sync for Buffer {}
 
 impl Buffer {
     pub(super) fn of(origin: &Origin<'_>) -> Buffer {
@@ -114,6 +116,16 @@ impl BufferMut {
             combine(lower.start, self.0.start.cast_mut(), self.0.count);
         }
     }
+}
+
+/// Parts that are read.
+pub(super) fn read(parts: &[Origin<'_>]) -> Vec<Buffer> {
+    parts.iter().map(Buffer::of).collect()
+}
+
+/// Parts that are written.
+pub(super) fn written(parts: &[OriginMut<'_>]) -> Vec<BufferMut> {
+    parts.iter().map(BufferMut::of).collect()
 }
 
 /// Memory that belongs to a collective.

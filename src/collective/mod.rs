@@ -18,9 +18,12 @@
 //!    them to who wants them, fetched by the latter if they are long. Trees are for short messages of
 //!    many ranks, and for what has to be combined.
 
+mod across;
+mod bridge;
 mod buffer;
 mod duplicate;
 mod moves;
+mod partitioned;
 mod plan;
 mod reductions;
 mod request;
@@ -29,6 +32,8 @@ mod scans;
 mod schedule;
 mod typed;
 
+pub use bridge::{Bridge, Root};
 pub use buffer::Combine;
 pub use duplicate::DuplicateRequest;
+pub use partitioned::Partitioned;
 pub use request::CollectiveRequest;

@@ -1,7 +1,7 @@
 //! Collectives that move: barrier, broadcast, gather, scatter, allgather, alltoall, and those of
 //! neighbours.
 
-use super::buffer::{Buffer, BufferMut};
+use super::buffer::{Buffer, BufferMut, read, written};
 use super::plan::Plan;
 use super::request::CollectiveRequest;
 use crate::call::Call;
@@ -144,12 +144,9 @@ impl Comm {
     }
 }
 
-fn read(parts: &[Origin<'_>]) -> Vec<Buffer> {
-    parts.iter().map(Buffer::of).collect()
-}
-
-fn written(parts: &[OriginMut<'_>]) -> Vec<BufferMut> {
-    parts.iter().map(BufferMut::of).collect()
+/// Whether so many ranks pass on what all of them get.
+pub(super) fn is_by_tree(ranks: u32, bytes: u64) -> bool {
+    ranks > NEAR && bytes < LONG
 }
 
 impl Plan<'_> {
@@ -184,10 +181,10 @@ impl Plan<'_> {
     }
 
     pub(super) fn broadcast(&mut self, buffer: BufferMut, root: Rank) -> Result<()> {
-        self.check_root(root)?;
+        self.check_root(root, self.ranks)?;
         let bytes = self.bytes(&buffer.read())?;
         let is_root = self.rank == root.0;
-        if self.ranks > NEAR && bytes < LONG {
+        if is_by_tree(self.ranks, bytes) {
             self.broadcast_by_tree(buffer, root.0);
         } else if is_root {
             self.others().for_each(|rank| self.send(rank, buffer.read()));
@@ -222,7 +219,7 @@ impl Plan<'_> {
         parts: Option<Vec<BufferMut>>,
         root: Rank,
     ) -> Result<()> {
-        self.check_root(root)?;
+        self.check_root(root, self.ranks)?;
         if self.rank != root.0 {
             let mine = mine.ok_or_else(|| self.no_buffer("a rank gives no buffer"))?;
             self.bytes(&mine)?;
@@ -230,7 +227,7 @@ impl Plan<'_> {
             return Ok(());
         }
         let parts = parts.ok_or_else(|| self.no_buffer("the root gives no buffer"))?;
-        self.check_parts(parts.iter().map(BufferMut::read))?;
+        self.check_parts(parts.iter().map(BufferMut::read), self.ranks)?;
         let own = &parts[self.rank as usize];
         if let Some(mine) = &mine {
             self.check_same(mine, own)?;
@@ -248,7 +245,7 @@ impl Plan<'_> {
         mine: Option<BufferMut>,
         root: Rank,
     ) -> Result<()> {
-        self.check_root(root)?;
+        self.check_root(root, self.ranks)?;
         if self.rank != root.0 {
             let mine = mine.ok_or_else(|| self.no_buffer("a rank gives no buffer"))?;
             self.bytes(&mine.read())?;
@@ -256,7 +253,7 @@ impl Plan<'_> {
             return Ok(());
         }
         let parts = parts.ok_or_else(|| self.no_buffer("the root gives no buffer"))?;
-        self.check_parts(parts.iter().cloned())?;
+        self.check_parts(parts.iter().cloned(), self.ranks)?;
         let own = &parts[self.rank as usize];
         if let Some(mine) = &mine {
             self.check_same(own, mine)?;
@@ -269,7 +266,7 @@ impl Plan<'_> {
     }
 
     pub(super) fn allgather(&mut self, mine: Option<Buffer>, parts: Vec<BufferMut>) -> Result<()> {
-        self.check_parts(parts.iter().map(BufferMut::read))?;
+        self.check_parts(parts.iter().map(BufferMut::read), self.ranks)?;
         let own = parts[self.rank as usize].clone();
         if let Some(mine) = &mine {
             self.check_same(mine, &own)?;
@@ -288,7 +285,7 @@ impl Plan<'_> {
         outgoing: Option<Vec<Buffer>>,
         incoming: Vec<BufferMut>,
     ) -> Result<()> {
-        self.check_parts(incoming.iter().map(BufferMut::read))?;
+        self.check_parts(incoming.iter().map(BufferMut::read), self.ranks)?;
         let (own, is_in_place) = (self.rank as usize, outgoing.is_none());
         let outgoing = match outgoing {
             Some(outgoing) => outgoing,
@@ -297,7 +294,7 @@ impl Plan<'_> {
                 incoming.iter().map(copy).collect::<Result<_>>()?
             }
         };
-        self.check_parts(outgoing.iter().cloned())?;
+        self.check_parts(outgoing.iter().cloned(), self.ranks)?;
         self.check_same(&outgoing[own], &incoming[own])?;
         self.others_back().for_each(|rank| self.receive(rank, incoming[rank as usize].clone()));
         self.others().for_each(|rank| self.send(rank, outgoing[rank as usize].clone()));
@@ -307,9 +304,13 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Refuses what is not one part for each rank, of which each can be.
-    fn check_parts(&self, mut parts: impl ExactSizeIterator<Item = Buffer>) -> Result<()> {
-        self.check_count("list of parts", parts.len(), self.ranks as usize)?;
+    /// Refuses what is not one part for each of so many ranks, of which each can be.
+    pub(super) fn check_parts(
+        &self,
+        mut parts: impl ExactSizeIterator<Item = Buffer>,
+        ranks: u32,
+    ) -> Result<()> {
+        self.check_count("list of parts", parts.len(), ranks as usize)?;
         parts.try_for_each(|part| self.bytes(&part).map(drop))
     }
 }

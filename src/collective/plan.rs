@@ -13,10 +13,13 @@ use std::any::Any;
 /// A collective that has not begun: nothing of it has been sent, so it can be refused.
 pub(super) struct Plan<'c> {
     pub(super) comm: &'c Comm,
-    call: Call,
+    pub(super) call: Call,
     /// This rank, and how many there are.
     pub(super) rank: u32,
     pub(super) ranks: u32,
+    /// Of a collective between two groups, how many the other one has. They are counted on behind
+    /// those of the own group.
+    pub(super) remote: u32,
     steps: Vec<Step>,
     combine: Option<Combine>,
     kept: Kept,
@@ -30,23 +33,33 @@ impl Comm {
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<CollectiveRequest<B>> {
         self.within(call, || {
-            let mut planned = Plan {
-                comm: self,
-                call,
-                rank: self.rank(),
-                ranks: self.size(),
-                steps: Vec::new(),
-                combine: None,
-                kept: Kept { result: Some(Box::new(())), ..Kept::default() },
-            };
+            let mut planned = Plan::new(self, call, self.rank(), self.size());
             plan(&mut planned)?;
-            let Plan { steps, combine, kept, .. } = planned;
-            CollectiveRequest::start(Schedule::new(self, call, steps, combine, kept))
+            planned.start()
         })
     }
 }
 
 impl Plan<'_> {
+    pub(super) fn new(comm: &Comm, call: Call, rank: u32, ranks: u32) -> Plan<'_> {
+        let kept = Kept { result: Some(Box::new(())), ..Kept::default() };
+        Plan { comm, call, rank, ranks, remote: 0, steps: Vec::new(), combine: None, kept }
+    }
+
+    /// Gives every rank the name that it has in the communicator.
+    pub(super) fn rename(&mut self, places: &[Rank]) {
+        for step in &mut self.steps {
+            if let Step::Send(rank, _) | Step::Receive(rank, _) = step {
+                *rank = places[rank.0 as usize];
+            }
+        }
+    }
+
+    pub(super) fn start<B: Any>(self) -> Result<CollectiveRequest<B>> {
+        let Plan { comm, call, steps, combine, kept, .. } = self;
+        CollectiveRequest::start(Schedule::new(comm, call, steps, combine, kept))
+    }
+
     pub(super) fn send(&mut self, to: u32, from: Buffer) {
         self.steps.push(Step::Send(Rank(to), from));
     }
@@ -110,11 +123,11 @@ impl Plan<'_> {
         buffer.bytes().ok_or_else(|| self.too_far(&buffer.datatype))
     }
 
-    pub(super) fn check_root(&self, root: Rank) -> Result<()> {
-        if root.0 < self.ranks {
+    pub(super) fn check_root(&self, root: Rank, ranks: u32) -> Result<()> {
+        if root.0 < ranks {
             return Ok(());
         }
-        Err(Error::Root { at: self.comm.place(self.call), root: root.0, ranks: self.ranks })
+        Err(Error::Root { at: self.comm.place(self.call), root: root.0, ranks })
     }
 
     pub(super) fn check_peer(&self, peer: Rank) -> Result<()> {

@@ -88,6 +88,18 @@ fn both(
     (mine.map(Buffer::of), result.map(BufferMut::of))
 }
 
+/// Parts of so many instances, one behind the other, and where the last one ends.
+pub(super) fn ranges(counts: &[usize]) -> (Vec<Range<usize>>, usize) {
+    let mut end = 0usize;
+    let part = |count: &usize| {
+        let start = end;
+        end = end.saturating_add(*count);
+        start..end
+    };
+    let parts = counts.iter().map(part).collect();
+    (parts, end)
+}
+
 impl Plan<'_> {
     pub(super) fn reduce(
         &mut self,
@@ -96,7 +108,7 @@ impl Plan<'_> {
         combine: Combine,
         root: Rank,
     ) -> Result<()> {
-        self.check_root(root)?;
+        self.check_root(root, self.ranks)?;
         self.combine_by(combine);
         let result = result.filter(|_| self.rank == root.0);
         if self.rank == root.0 && result.is_none() {
@@ -289,15 +301,7 @@ impl Plan<'_> {
     ) -> Result<()> {
         self.combine_by(combine);
         self.check_count("list of counts", counts.len(), self.ranks as usize)?;
-        let mut end = 0usize;
-        let parts: Vec<Range<usize>> = counts
-            .iter()
-            .map(|count| {
-                let start = end;
-                end = end.saturating_add(*count);
-                start..end
-            })
-            .collect();
+        let (parts, end) = ranges(counts);
         let own = parts[self.rank as usize].len();
         let is_in_place = mine.is_none();
         let mine = mine.unwrap_or_else(|| result.read());

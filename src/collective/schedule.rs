@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::message::{Driven, MessageRequest};
+use crate::message::{Channel, Driven, MessageRequest};
 use crate::prim::Word32;
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -170,12 +170,14 @@ impl Progress {
         match step {
             Step::Await => {}
             Step::Send(to, from) => {
-                let request = comm.post_send(*call, &from.origin(), to, *tag)?;
+                let request =
+                    comm.post_send(*call, Channel::Collective, &from.origin(), to, *tag)?;
                 self.under_way.push((request, None));
             }
             Step::Receive(from, mut into) => {
                 let needed = into.bytes().unwrap_or(u64::MAX);
-                let request = comm.post_receive(*call, &into.origin_mut(), from, *tag)?;
+                let request =
+                    comm.post_receive(*call, Channel::Collective, &into.origin_mut(), from, *tag)?;
                 self.under_way.push((request, Some((from, needed))));
             }
             Step::Copy(from, mut to) => to.copy_from(&from),

@@ -90,6 +90,8 @@ struct Inner {
     windows: Word32,
     /// Collectives made of messages that have been started on it.
     collectives: Word32,
+    /// Tags of partitioned messages that this rank has given out on it.
+    partitions: Word32,
     /// 1 once it has been freed: calls are refused, except those of windows that exist.
     freed: Word32,
     /// The job's own communicators are not the program's to free.
@@ -114,8 +116,9 @@ impl Inner {
         let identity = match &room {
             Some(room) => [room.block, room.words.made.load()],
             // Its messages are seen by this process alone. No block is there.
-            None => [u64::MAX - 1, context.count_alone()],
+            None => [u64::MAX - 3, context.count_alone()],
         };
+        debug_assert!(identity[0].is_multiple_of(4), "blocks are aligned");
         Inner {
             context,
             group,
@@ -127,6 +130,7 @@ impl Inner {
             thread_inside: Mutex::default(),
             windows: Word32::default(),
             collectives: Word32::default(),
+            partitions: Word32::default(),
             freed: Word32::default(),
             permanent: false,
             name: RwLock::default(),
@@ -239,7 +243,8 @@ impl Comm {
         &self.inner.context
     }
 
-    /// What its messages are told from those of other communicators by; even numbers first.
+    /// What its messages are told from those of other communicators by; multiples of four first, which
+    /// leaves room for the channels.
     pub(crate) fn identity(&self) -> [u64; 2] {
         self.inner.identity
     }
@@ -307,6 +312,11 @@ impl Comm {
     /// Counts a collective made of messages and returns its number, the same on all ranks.
     pub(crate) fn count_collective(&self) -> u32 {
         self.inner.collectives.fetch_add(1)
+    }
+
+    /// Gives out so many tags for messages to this rank, and returns the first.
+    pub(crate) fn count_partitions(&self, tags: u32) -> u32 {
+        self.inner.partitions.fetch_add(tags)
     }
 
     /// The world's rank that `rank` of this communicator is, if it is one.

@@ -1,4 +1,4 @@
-//! What goes on whenever this rank handles messages: the steps of collectives, which are made of
+//! What goes on whenever this rank handles messages: the steps of collectives and what else is made of
 //! messages and known to no one here.
 //!
 //! One thread at a time takes all of them a step further. Another that finds it at work leaves a note
@@ -126,7 +126,7 @@ impl Mailbox {
     }
 }
 
-/// The messages that collectives are made of: no arguments to check, no call of their own, and
+/// The messages that others are made of: no arguments to check, no call of their own, and
 /// nothing that concerns an error handler.
 impl Comm {
     /// Drives something whenever this rank handles messages, until it is done.
@@ -140,12 +140,12 @@ impl Comm {
     pub(crate) fn post_send(
         &self,
         call: Call,
+        channel: Channel,
         origin: &Origin<'_>,
         dest: Rank,
         tag: i32,
     ) -> Result<MessageRequest> {
-        let (channel, mode) = (Channel::Collective, SendMode::Standard);
-        Ok(match self.sending(call, channel, mode, origin, dest, tag)? {
+        Ok(match self.sending(call, channel, SendMode::Standard, origin, dest, tag)? {
             Sent::Now(status) => MessageRequest::complete(self, status),
             Sent::Later(slot) => MessageRequest::pending(self, slot),
         })
@@ -154,11 +154,12 @@ impl Comm {
     pub(crate) fn post_receive(
         &self,
         call: Call,
+        channel: Channel,
         into: &OriginMut<'_>,
         source: Rank,
         tag: i32,
     ) -> Result<MessageRequest> {
-        let slot = self.receiving(call, Channel::Collective, into, Some(source), Some(tag))?;
+        let slot = self.receiving(call, channel, into, Some(source), Some(tag))?;
         Ok(slot.map_or_else(
             || MessageRequest::complete(self, Status::NOTHING),
             |slot| MessageRequest::pending(self, slot),

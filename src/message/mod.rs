@@ -46,6 +46,10 @@ pub enum Channel {
     Program,
     /// Those that collectives are made of.
     Collective,
+    /// Those by which the two sides of a partitioned message meet.
+    Partitioned,
+    /// Those that partitioned messages are made of.
+    Partition,
 }
 
 /// When a send is complete (MPI-2.2 §3.4).

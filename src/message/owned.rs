@@ -2,6 +2,7 @@
 
 use super::typed::{Source, Tag};
 use super::{Channel, MessageRequest, SendMode, Status};
+use crate::call::Call;
 use crate::comm::Comm;
 use crate::datatype::Element;
 use crate::error::Result;
@@ -133,7 +134,36 @@ impl Comm {
     }
 }
 
+/// For what is made of messages ([`super::Driven`]).
+impl Comm {
+    /// As [`Comm::post_receive`], into a vector.
+    pub(crate) fn post_receive_owned<T: Element>(
+        &self,
+        call: Call,
+        channel: Channel,
+        into: Vec<T>,
+        source: Rank,
+        tag: i32,
+    ) -> Result<Pending<T>> {
+        let mut buffer = ManuallyDrop::new(into);
+        let origin = OriginMut::of((&mut buffer[..]).into());
+        let request = self.post_receive(call, channel, &origin, source, tag);
+        Pending::begun(request, buffer)
+    }
+}
+
 impl<T: Element> Pending<T> {
+    /// As [`MessageRequest::is_done`].
+    pub(crate) fn is_done(&self) -> bool {
+        self.request.is_done()
+    }
+
+    /// As [`MessageRequest::outcome`], with what was received.
+    pub(crate) fn outcome(mut self, call: Call) -> Result<Vec<T>> {
+        self.request.outcome(call)?;
+        Ok(std::mem::take(&mut *self.buffer))
+    }
+
     fn begun(
         request: Result<MessageRequest>,
         mut buffer: ManuallyDrop<Vec<T>>,

@@ -86,7 +86,7 @@ impl Comm {
     /// What messages of that channel are told from all others by.
     pub(super) fn message_context(&self, channel: Channel) -> [u64; 2] {
         let [place, made] = self.identity();
-        [place | u64::from(channel == Channel::Collective), made]
+        [place | channel as u64, made]
     }
 
     /// The rank of the job that a rank of this communicator is.
@@ -101,7 +101,7 @@ impl Comm {
     }
 
     #[cold]
-    pub(super) fn too_far(&self, call: Call) -> Error {
+    pub(crate) fn too_far(&self, call: Call) -> Error {
         let why = "it reaches farther than 2^63 - 1 bytes";
         Error::Datatype { at: self.place(call), datatype: "of the buffer".into(), why }
     }

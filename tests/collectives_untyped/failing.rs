@@ -4,7 +4,7 @@ use crate::support::{job, spmd};
 use onesided::{Comm, Error, Op, Rank, UserOp};
 
 /// Runs a job that goes on without rank 1, which dies in `body`.
-fn without_rank_1(n: u32, body: impl FnOnce(&Comm)) {
+pub fn without_rank_1(n: u32, body: impl FnOnce(&Comm)) {
     if let Some(outcome) = job(n, &["--on-failure=continue"], body) {
         let output = outcome.output;
         assert!(output.contains("rank 1") && !output.contains("panicked"), "{output}");

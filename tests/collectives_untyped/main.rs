@@ -5,11 +5,13 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bridges;
 mod duplicates;
 mod failing;
 mod many;
 mod matrices;
 mod moves;
+mod partitioned;
 mod reductions;
 mod refused;
 mod typed;

@@ -50,6 +50,7 @@ pub const FORMS: [Form; 4] = [
 const GAP: u64 = 0xdead_beef_dead_beef;
 
 /// Matrices in a form.
+#[derive(Clone)]
 pub struct Laid {
     form: Form,
     count: usize,
@@ -95,6 +96,10 @@ impl Laid {
         let mut laid = Laid::room(form, matrices.len());
         laid.put(0, matrices);
         laid
+    }
+
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     /// Where displacement 0 of instance `i` is.

@@ -3,15 +3,14 @@
 
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Number};
-use crate::collective::{Block, Start, group, read, root_of, write};
+use crate::collective::{Block, Over, Start, among, bystander, over, read, rooted, write};
 use crate::failure::Outcome;
-use onesided::{Comm, Rank};
+use onesided::engine::Root;
 use std::ffi::c_int;
 
 /// `MPI_Barrier`
 pub fn start_barrier(comm: MPI_Comm) -> Outcome<Start> {
-    let comm = comm.get()?;
-    let comm = comm.inter.as_ref().map_or(&comm.comm, |inter| &inter.both).clone();
+    let comm = comm.get()?.messages().clone();
     Start::new(move || comm.start_barrier())
 }
 
@@ -23,21 +22,44 @@ pub fn start_bcast<C: Number>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
-    let (buffer, root) = (Block::new(buffer, count, datatype)?, root_of(root, ranks)?);
-    Start::new(move || comm.start_broadcast(buffer.write(), root))
+    let (over, root) = rooted(comm, root)?;
+    if let (Over::Two(bridge), Root::Elsewhere) = (&over, root) {
+        return bystander(bridge);
+    }
+    let buffer = Block::new(buffer, count, datatype)?;
+    match over {
+        Over::One(comm) => {
+            let root = among(&comm, root);
+            Start::new(move || comm.start_broadcast(buffer.write(), root))
+        }
+        Over::Two(bridge) => Start::new(move || bridge.start_broadcast(Some(buffer.write()), root)),
+    }
+}
+
+/// What this rank gives the root, or gets from it.
+fn own_part<C: Number>(
+    over: &Over,
+    start: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    root: Root,
+) -> Outcome<Option<Block>> {
+    if over.takes_part(root) { over.own(start, count, datatype) } else { Ok(None) }
 }
 
 /// `parts` are those of the root.
 fn gather(
-    comm: Comm,
+    over: Over,
     mine: Option<Block>,
     parts: Option<Vec<Block>>,
-    root: Rank,
+    root: Root,
 ) -> Outcome<Start> {
     Start::new(move || {
-        let parts = parts.as_deref().map(write);
-        comm.start_gather(mine.as_ref().map(Block::read), parts.as_deref(), root)
+        let (mine, parts) = (mine.as_ref().map(Block::read), parts.as_deref().map(write));
+        match &over {
+            Over::One(comm) => comm.start_gather(mine, parts.as_deref(), among(comm, root)),
+            Over::Two(bridge) => bridge.start_gather(mine, parts.as_deref(), root),
+        }
     })
 }
 
@@ -52,12 +74,11 @@ pub fn start_gather<C: Number>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
-    let root = root_of(root, ranks)?;
-    let mine = Block::unless_in_place(sendbuf, sendcount, sendtype)?;
-    let parts = || Block::equal(recvbuf, recvcount, recvtype, ranks);
-    let parts = (comm.rank() == root.0).then(parts).transpose()?;
-    gather(comm, mine, parts, root)
+    let (over, root) = rooted(comm, root)?;
+    let mine = own_part(&over, sendbuf, sendcount, sendtype, root)?;
+    let parts = || Block::equal(recvbuf, recvcount, recvtype, over.parts());
+    let parts = (root == Root::Here).then(parts).transpose()?;
+    gather(over, mine, parts, root)
 }
 
 /// `MPI_Gatherv`
@@ -72,24 +93,26 @@ pub fn start_gatherv<C: Number, D: Number>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
-    let root = root_of(root, ranks)?;
-    let mine = Block::unless_in_place(sendbuf, sendcount, sendtype)?;
-    let parts = || Block::placed(recvbuf, recvcounts, displs, recvtype, ranks);
-    let parts = (comm.rank() == root.0).then(parts).transpose()?;
-    gather(comm, mine, parts, root)
+    let (over, root) = rooted(comm, root)?;
+    let mine = own_part(&over, sendbuf, sendcount, sendtype, root)?;
+    let parts = || Block::placed(recvbuf, recvcounts, displs, recvtype, over.parts());
+    let parts = (root == Root::Here).then(parts).transpose()?;
+    gather(over, mine, parts, root)
 }
 
 /// `parts` are those of the root.
 fn scatter(
-    comm: Comm,
+    over: Over,
     parts: Option<Vec<Block>>,
     mine: Option<Block>,
-    root: Rank,
+    root: Root,
 ) -> Outcome<Start> {
     Start::new(move || {
-        let parts = parts.as_deref().map(read);
-        comm.start_scatter(parts.as_deref(), mine.as_ref().map(Block::write), root)
+        let (mine, parts) = (mine.as_ref().map(Block::write), parts.as_deref().map(read));
+        match &over {
+            Over::One(comm) => comm.start_scatter(parts.as_deref(), mine, among(comm, root)),
+            Over::Two(bridge) => bridge.start_scatter(parts.as_deref(), mine, root),
+        }
     })
 }
 
@@ -104,12 +127,11 @@ pub fn start_scatter<C: Number>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
-    let root = root_of(root, ranks)?;
-    let mine = Block::unless_in_place(recvbuf, recvcount, recvtype)?;
-    let parts = || Block::equal(sendbuf, sendcount, sendtype, ranks);
-    let parts = (comm.rank() == root.0).then(parts).transpose()?;
-    scatter(comm, parts, mine, root)
+    let (over, root) = rooted(comm, root)?;
+    let mine = own_part(&over, recvbuf, recvcount, recvtype, root)?;
+    let parts = || Block::equal(sendbuf, sendcount, sendtype, over.parts());
+    let parts = (root == Root::Here).then(parts).transpose()?;
+    scatter(over, parts, mine, root)
 }
 
 /// `MPI_Scatterv`
@@ -124,16 +146,21 @@ pub fn start_scatterv<C: Number, D: Number>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
-    let root = root_of(root, ranks)?;
-    let mine = Block::unless_in_place(recvbuf, recvcount, recvtype)?;
-    let parts = || Block::placed(sendbuf, sendcounts, displs, sendtype, ranks);
-    let parts = (comm.rank() == root.0).then(parts).transpose()?;
-    scatter(comm, parts, mine, root)
+    let (over, root) = rooted(comm, root)?;
+    let mine = own_part(&over, recvbuf, recvcount, recvtype, root)?;
+    let parts = || Block::placed(sendbuf, sendcounts, displs, sendtype, over.parts());
+    let parts = (root == Root::Here).then(parts).transpose()?;
+    scatter(over, parts, mine, root)
 }
 
-fn allgather(comm: Comm, mine: Option<Block>, parts: Vec<Block>) -> Outcome<Start> {
-    Start::new(move || comm.start_allgather(mine.as_ref().map(Block::read), &write(&parts)))
+fn allgather(over: Over, mine: Option<Block>, parts: Vec<Block>) -> Outcome<Start> {
+    Start::new(move || {
+        let mine = mine.as_ref().map(Block::read);
+        match &over {
+            Over::One(comm) => comm.start_allgather(mine, &write(&parts)),
+            Over::Two(bridge) => bridge.start_allgather(mine, &write(&parts)),
+        }
+    })
 }
 
 /// `MPI_Allgather`
@@ -146,9 +173,10 @@ pub fn start_allgather<C: Number>(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
-    let mine = Block::unless_in_place(sendbuf, sendcount, sendtype)?;
-    allgather(comm, mine, Block::equal(recvbuf, recvcount, recvtype, ranks)?)
+    let over = over(comm)?;
+    let mine = over.own(sendbuf, sendcount, sendtype)?;
+    let parts = Block::equal(recvbuf, recvcount, recvtype, over.parts())?;
+    allgather(over, mine, parts)
 }
 
 /// `MPI_Allgatherv`
@@ -162,22 +190,27 @@ pub fn start_allgatherv<C: Number, D: Number>(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
-    let mine = Block::unless_in_place(sendbuf, sendcount, sendtype)?;
-    allgather(comm, mine, Block::placed(recvbuf, recvcounts, displs, recvtype, ranks)?)
+    let over = over(comm)?;
+    let mine = over.own(sendbuf, sendcount, sendtype)?;
+    let parts = Block::placed(recvbuf, recvcounts, displs, recvtype, over.parts())?;
+    allgather(over, mine, parts)
 }
 
 /// `outgoing` says what goes out, unless that is in place.
 fn alltoall(
-    comm: Comm,
+    over: Over,
     sendbuf: Address,
     outgoing: impl FnOnce() -> Outcome<Vec<Block>>,
     incoming: Vec<Block>,
 ) -> Outcome<Start> {
-    let outgoing = (!sendbuf.is_in_place()).then(outgoing).transpose()?;
+    let outgoing = (!over.is_in_place(sendbuf)?).then(outgoing).transpose()?;
     Start::new(move || {
         let outgoing = outgoing.as_deref().map(read);
-        comm.start_alltoall(outgoing.as_deref(), &write(&incoming))
+        let (outgoing, incoming) = (outgoing.as_deref(), write(&incoming));
+        match &over {
+            Over::One(comm) => comm.start_alltoall(outgoing, &incoming),
+            Over::Two(bridge) => bridge.start_alltoall(outgoing, &incoming),
+        }
     })
 }
 
@@ -191,9 +224,10 @@ pub fn start_alltoall<C: Number>(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
+    let over = over(comm)?;
+    let ranks = over.parts();
     let incoming = Block::equal(recvbuf, recvcount, recvtype, ranks)?;
-    alltoall(comm, sendbuf, || Block::equal(sendbuf, sendcount, sendtype, ranks), incoming)
+    alltoall(over, sendbuf, || Block::equal(sendbuf, sendcount, sendtype, ranks), incoming)
 }
 
 /// `MPI_Alltoallv`
@@ -208,10 +242,11 @@ pub fn start_alltoallv<C: Number, D: Number>(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
+    let over = over(comm)?;
+    let ranks = over.parts();
     let incoming = Block::placed(recvbuf, recvcounts, rdispls, recvtype, ranks)?;
     let outgoing = || Block::placed(sendbuf, sendcounts, sdispls, sendtype, ranks);
-    alltoall(comm, sendbuf, outgoing, incoming)
+    alltoall(over, sendbuf, outgoing, incoming)
 }
 
 /// `MPI_Alltoallw`
@@ -226,8 +261,9 @@ pub fn start_alltoallw<C: Number, D: Number>(
     recvtypes: ConstPtr<MPI_Datatype>,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
+    let over = over(comm)?;
+    let ranks = over.parts();
     let incoming = Block::mixed(recvbuf, recvcounts, rdispls, recvtypes, ranks)?;
     let outgoing = || Block::mixed(sendbuf, sendcounts, sdispls, sendtypes, ranks);
-    alltoall(comm, sendbuf, outgoing, incoming)
+    alltoall(over, sendbuf, outgoing, incoming)
 }

@@ -5,12 +5,9 @@ use crate::arguments::{Function, Ptr};
 use crate::errors;
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
-use crate::handler::{HandlerOf, Held, Kind};
+use crate::handler::{Held, Kind, OF_FILES};
 use crate::raise::{self, Owner};
 use std::ffi::c_int;
-
-/// The handler of files that are opened (MPI-4.1 §14.7), which there are none of.
-static OF_FILES: HandlerOf = HandlerOf::new(Held::RETURN);
 
 /// Makes a handler of a function.
 fn create(kind: Kind, function: Function, errhandler: Ptr<MPI_Errhandler>) -> Outcome {
@@ -92,6 +89,12 @@ pub fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> Outcom
 pub fn file_get_errhandler(file: MPI_File, errhandler: Ptr<MPI_Errhandler>) -> Outcome {
     check_file(file)?;
     errhandler.set(OF_FILES.share().give())
+}
+
+/// `MPI_File_call_errhandler`, which for `MPI_FILE_NULL` calls that of files that are opened later
+pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
+    check_file(fh)?;
+    call(Owner::File, "MPI_File_call_errhandler", errorcode)
 }
 
 fn check_file(file: MPI_File) -> Outcome {

@@ -79,7 +79,7 @@ fn join(local: Comm, remote: Group, first: bool, tag: u32, handler: Held) -> Out
     }
     let union = if first { own.union(&remote) } else { remote.union(&own) };
     let both = job::world()?.create_group(&union, tag)?;
-    let inter = Some(Inter { both, remote, first });
+    let inter = Some(Inter::new(&local, both, remote, first)?);
     Ok(Handle::new(Communicator { inter, ..Communicator::new(local, handler) }))
 }
 
@@ -101,9 +101,9 @@ pub fn intercomm_create(
     let tag = tag | OWN;
     // Significant at the leader alone.
     let (remote, first) = meet(local, leader, tag, || {
-        let peer = peer_comm.get()?.intra()?;
-        let Rank(remote) = a_rank(remote_leader, peer.size())?;
-        Ok(peer.group().world_ranks()[remote as usize])
+        let peers = peer_comm.get()?.peers();
+        let Rank(remote) = a_rank(remote_leader, peers.size())?;
+        Ok(peers.world_ranks()[remote as usize])
     })?;
     let own = local.split(Some(0), 0)?;
     let Some(own) = own else { return newintercomm.set(Handle::NULL) };

@@ -19,7 +19,7 @@ fn duplicate(handle: MPI_Comm, info: &Info) -> Outcome<MPI_Comm> {
     let comm = handle.get()?;
     let copy = attribute::about(handle, || comm.comm.dup_with_info(info))?;
     let both = comm.inter.as_ref().map(|inter| inter.both.dup()).transpose()?;
-    Ok(Handle::new(comm.heritage().with(copy, both)))
+    Ok(Handle::new(comm.heritage().with(copy, both)?))
 }
 
 /// `MPI_Comm_dup`
@@ -62,7 +62,7 @@ pub fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: Ptr<MPI_Comm>) -> 
     let own = crate::job::world()?.rank();
     let place = group.rank_of_world(own).map(|rank| rank.0);
     let both = inter.both.split(place.map(|_| 0), place.unwrap_or(0) as c_int)?;
-    newcomm.set(between(comm, inter, comm.comm.create(group)?, both))
+    newcomm.set(between(comm, inter, comm.comm.create(group)?, both)?)
 }
 
 /// The intercommunicator of a new local communicator and of one with both groups; null if a side of
@@ -72,15 +72,15 @@ fn between(
     inter: &Inter,
     local: Option<Comm>,
     both: Option<Comm>,
-) -> MPI_Comm {
-    let (Some(local), Some(both)) = (local, both) else { return Handle::NULL };
+) -> Outcome<MPI_Comm> {
+    let (Some(local), Some(both)) = (local, both) else { return Ok(Handle::NULL) };
     let remote = both.group().difference(&local.group());
     if remote.is_empty() {
-        return Handle::NULL;
+        return Ok(Handle::NULL);
     }
-    let inter = Inter { both, remote, first: inter.first };
+    let inter = Some(Inter::new(&local, both, remote, inter.first)?);
     let handler = parent.errhandler.share();
-    Handle::new(Communicator { inter: Some(inter), ..Communicator::new(local, handler) })
+    Ok(Handle::new(Communicator { inter, ..Communicator::new(local, handler) }))
 }
 
 /// `MPI_Comm_create_group`
@@ -106,7 +106,7 @@ pub fn comm_create_group(
 fn split(comm: &Communicator, colour: Option<u32>, key: c_int) -> Outcome<MPI_Comm> {
     let local = comm.comm.split(colour, key)?;
     let Some(inter) = &comm.inter else { return Ok(comm.child(local)) };
-    Ok(between(comm, inter, local, inter.both.split(colour, key)?))
+    between(comm, inter, local, inter.both.split(colour, key)?)
 }
 
 /// `MPI_Comm_split`

@@ -47,10 +47,8 @@ impl Peer {
     fn destination(handle: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Peer> {
         let comm = handle.get()?;
         let rank = comm.peer(rank)?;
-        match tag {
-            0.. => Ok(Peer { handle, comm, rank: Some(rank), tag: Some(tag) }),
-            _ => Err(wrong_tag(tag)),
-        }
+        check_tag(tag)?;
+        Ok(Peer { handle, comm, rank: Some(rank), tag: Some(tag) })
     }
 
     #[inline]
@@ -121,6 +119,11 @@ impl Kept {
         let into = self.start.origin_mut(self.count, &self.datatype);
         Ok(self.comm.start_receive(Channel::Program, into, self.rank, self.tag)?)
     }
+}
+
+#[inline]
+pub(super) fn check_tag(tag: c_int) -> Outcome {
+    if tag < 0 { Err(wrong_tag(tag)) } else { Ok(()) }
 }
 
 #[cold]

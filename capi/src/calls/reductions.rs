@@ -4,20 +4,21 @@
 use super::elements;
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Number};
-use crate::collective::{Block, Start, combine, group, root_of};
+use crate::collective::{Block, Over, Start, among, bystander, combine, over, rooted};
 use crate::failure::{Failure, Outcome};
-use onesided::Comm;
+use onesided::engine::Root;
 use std::ffi::c_int;
 
 /// Contribution, unless it is in place, and result. Where nothing is in place they are not the same.
 fn both<C: Number>(
+    over: &Over,
     sendbuf: Address,
     recvbuf: Address,
     count: C,
     datatype: MPI_Datatype,
 ) -> Outcome<(Option<Block>, Block)> {
     let result = Block::new(recvbuf, count, datatype)?;
-    let mine = Block::unless_in_place(sendbuf, count, datatype)?;
+    let mine = over.own(sendbuf, count, datatype)?;
     check_apart(sendbuf, recvbuf, &result)?;
     Ok((mine, result))
 }
@@ -41,18 +42,23 @@ pub fn start_reduce<C: Number>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
-    let (combine, root) = (combine(op, datatype)?, root_of(root, ranks)?);
-    let (mine, result) = match comm.rank() == root.0 {
-        true => {
-            let (mine, result) = both(sendbuf, recvbuf, count, datatype)?;
+    let (over, root) = rooted(comm, root)?;
+    let (mine, result) = match (&over, root) {
+        (Over::Two(bridge), Root::Elsewhere) => return bystander(bridge),
+        (Over::Two(_), Root::Here) => (None, Some(Block::new(recvbuf, count, datatype)?)),
+        (Over::One(_), Root::Here) => {
+            let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
             (mine, Some(result))
         }
-        false => (Block::unless_in_place(sendbuf, count, datatype)?, None),
+        _ => (over.own(sendbuf, count, datatype)?, None),
     };
+    let combine = combine(op, datatype)?;
     Start::new(move || {
         let (mine, result) = (mine.as_ref().map(Block::read), result.as_ref().map(Block::write));
-        comm.start_reduce(mine, result, combine.clone(), root)
+        match &over {
+            Over::One(comm) => comm.start_reduce(mine, result, combine.clone(), among(comm, root)),
+            Over::Two(bridge) => bridge.start_reduce(mine, result, combine.clone(), root),
+        }
     })
 }
 
@@ -65,10 +71,14 @@ pub fn start_allreduce<C: Number>(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let ((comm, _), combine) = (group(comm)?, combine(op, datatype)?);
-    let (mine, result) = both(sendbuf, recvbuf, count, datatype)?;
+    let (over, combine) = (over(comm)?, combine(op, datatype)?);
+    let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
     Start::new(move || {
-        comm.start_allreduce(mine.as_ref().map(Block::read), result.write(), combine.clone())
+        let (mine, result) = (mine.as_ref().map(Block::read), result.write());
+        match &over {
+            Over::One(comm) => comm.start_allreduce(mine, result, combine.clone()),
+            Over::Two(bridge) => bridge.start_allreduce(mine, result, combine.clone()),
+        }
     })
 }
 
@@ -81,8 +91,9 @@ pub fn start_scan<C: Number>(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let ((comm, _), combine) = (group(comm)?, combine(op, datatype)?);
-    let (mine, result) = both(sendbuf, recvbuf, count, datatype)?;
+    let (comm, combine) = (comm.get()?.intra()?.clone(), combine(op, datatype)?);
+    let over = Over::One(comm.clone());
+    let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
     Start::new(move || {
         comm.start_scan(mine.as_ref().map(Block::read), result.write(), combine.clone())
     })
@@ -97,8 +108,9 @@ pub fn start_exscan<C: Number>(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let ((comm, _), combine) = (group(comm)?, combine(op, datatype)?);
-    let (mine, result) = both(sendbuf, recvbuf, count, datatype)?;
+    let (comm, combine) = (comm.get()?.intra()?.clone(), combine(op, datatype)?);
+    let over = Over::One(comm.clone());
+    let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
     Start::new(move || {
         comm.start_exscan(mine.as_ref().map(Block::read), result.write(), combine.clone())
     })
@@ -106,7 +118,7 @@ pub fn start_exscan<C: Number>(
 
 /// Parts of `counts` elements, one for each rank.
 fn reduce_scatter(
-    comm: Comm,
+    over: Over,
     buffers: (Address, Address),
     counts: Vec<usize>,
     datatype: MPI_Datatype,
@@ -114,14 +126,19 @@ fn reduce_scatter(
 ) -> Outcome<Start> {
     let (sendbuf, recvbuf) = buffers;
     let total = counts.iter().fold(0usize, |sum, count| sum.saturating_add(*count)) as Count;
-    let mine = Block::unless_in_place(sendbuf, total, datatype)?;
-    let own = counts[comm.rank() as usize] as Count;
+    let mine = over.own(sendbuf, total, datatype)?;
+    let own = counts[over.group().1] as Count;
     let result = Block::new(recvbuf, if mine.is_some() { own } else { total }, datatype)?;
     check_apart(sendbuf, recvbuf, &result)?;
     let combine = combine(op, datatype)?;
     Start::new(move || {
-        let mine = mine.as_ref().map(Block::read);
-        comm.start_reduce_scatter(mine, result.write(), &counts, combine.clone())
+        let (mine, result) = (mine.as_ref().map(Block::read), result.write());
+        match &over {
+            Over::One(comm) => comm.start_reduce_scatter(mine, result, &counts, combine.clone()),
+            Over::Two(bridge) => {
+                bridge.start_reduce_scatter(mine, result, &counts, combine.clone())
+            }
+        }
     })
 }
 
@@ -134,9 +151,10 @@ pub fn start_reduce_scatter<C: Number>(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
+    let over = over(comm)?;
+    let (ranks, _) = over.group();
     let counts: Outcome<_> = recvcounts.list(ranks)?.into_iter().map(elements).collect();
-    reduce_scatter(comm, (sendbuf, recvbuf), counts?, datatype, op)
+    reduce_scatter(over, (sendbuf, recvbuf), counts?, datatype, op)
 }
 
 /// `MPI_Reduce_scatter_block`
@@ -148,7 +166,8 @@ pub fn start_reduce_scatter_block<C: Number>(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Outcome<Start> {
-    let (comm, ranks) = group(comm)?;
+    let over = over(comm)?;
+    let (ranks, _) = over.group();
     let counts = vec![elements(recvcount)?; ranks];
-    reduce_scatter(comm, (sendbuf, recvbuf), counts, datatype, op)
+    reduce_scatter(over, (sendbuf, recvbuf), counts, datatype, op)
 }

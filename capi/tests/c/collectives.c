@@ -1,31 +1,9 @@
 /* Every collective, blocking, nonblocking and persistent, against what it is defined to do
    (MPI-4.1 chapter 6), with derived datatypes, in place, at every root. */
 
-#include "check.h"
+#include "forms.h"
 
 #define MOST 8
-
-/* The three forms of a collective; a persistent one is started twice. `again` puts the buffers back. */
-#define FORMS(name, init, again, check, ...)                                                      \
-    do {                                                                                          \
-        MPI_Request request_;                                                                     \
-        again;                                                                                    \
-        OK(MPI_##name(__VA_ARGS__));                                                              \
-        check;                                                                                    \
-        again;                                                                                    \
-        OK(MPI_I##init(__VA_ARGS__, &request_));                                                  \
-        OK(MPI_Wait(&request_, MPI_STATUS_IGNORE));                                               \
-        CHECK(request_ == MPI_REQUEST_NULL);                                                      \
-        check;                                                                                    \
-        OK(MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, &request_));                             \
-        for (int time_ = 0; time_ < 2; time_++) {                                                 \
-            again;                                                                                \
-            OK(MPI_Start(&request_));                                                             \
-            OK(MPI_Wait(&request_, MPI_STATUS_IGNORE));                                           \
-            check;                                                                                \
-        }                                                                                         \
-        OK(MPI_Request_free(&request_));                                                          \
-    } while (0)
 
 static int mine[2 * MOST], all[2 * MOST * MOST];
 
@@ -40,17 +18,6 @@ static void fill(void)
     for (int k = 0; k < 2 * MOST; k++)
         mine[k] = of(rank_here, k);
     memset(all, -1, sizeof all);
-}
-
-/* Two integers with one between them. */
-static MPI_Datatype gap(void)
-{
-    MPI_Datatype vector, type;
-    OK(MPI_Type_vector(2, 1, 2, MPI_INT, &vector));
-    OK(MPI_Type_create_resized(vector, 0, 4 * sizeof(int), &type));
-    OK(MPI_Type_free(&vector));
-    OK(MPI_Type_commit(&type));
-    return type;
 }
 
 static void cast(int root)

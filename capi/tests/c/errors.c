@@ -146,6 +146,43 @@ static void of_windows(void)
     OK(MPI_Win_free(&win));
 }
 
+static void on_file(MPI_File *file, int *code, ...)
+{
+    CHECK(*file == MPI_FILE_NULL);
+    handled++;
+    handled_code = *code;
+}
+
+/* The handler of files that are opened is that of MPI_FILE_NULL, and returns. */
+static void of_files(void)
+{
+    MPI_Errhandler handler, same;
+    MPI_File file = MPI_FILE_NULL;
+    RULE("MPI-4.1 14.7: handlers of files");
+    OK(MPI_File_get_errhandler(MPI_FILE_NULL, &handler));
+    CHECK(handler == MPI_ERRORS_RETURN);
+    CHECK(MPI_File_open(MPI_COMM_SELF, "/no/such/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file) !=
+          MPI_SUCCESS);
+    CHECK(file == MPI_FILE_NULL);
+    if (!ours())
+        return;
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_File_delete("/no/such/file", MPI_INFO_NULL));
+    OK(MPI_File_create_errhandler(on_file, &handler));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
+    OK(MPI_File_get_errhandler(MPI_FILE_NULL, &same));
+    CHECK(same == handler);
+    OK(MPI_Errhandler_free(&same));
+    OK(MPI_Errhandler_free(&handler));
+    handled = 0;
+    OK(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_NO_SUCH_FILE));
+    CHECK(handled == 1 && handled_code == MPI_ERR_NO_SUCH_FILE);
+    RAISES(MPI_ERR_UNSUPPORTED_OPERATION, MPI_File_delete("/no/such/file", MPI_INFO_NULL));
+    CHECK(handled == 2);
+    RAISES(MPI_ERR_FILE, MPI_File_set_errhandler((MPI_File)MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    CHECK(handled == 3);
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+}
+
 static void infos(void)
 {
     MPI_Info info, copy;
@@ -233,6 +270,7 @@ int main(int argc, char **argv)
     codes();
     of_communicators();
     of_windows();
+    of_files();
     infos();
     sessions();
     return end();

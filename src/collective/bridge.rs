@@ -1,0 +1,223 @@
+//! Collectives between two groups, as intercommunicators have them (MPI-4.1 §6.2.2, §6.2.3).
+
+use super::buffer::{Buffer, BufferMut, Combine, read, written};
+use super::plan::Plan;
+use super::request::CollectiveRequest;
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::group::{Group, Rank};
+use crate::ops::{Origin, OriginMut};
+use std::sync::Arc;
+
+/// Two groups of a communicator, and what their ranks do together: what each of
+/// them gives is for those of the other group (an intercommunicator of MPI, MPI-4.1 §6.2.2). Cheap to
+/// clone.
+///
+/// The rules of [`Comm::start_barrier`]'s kin hold, with these words: *all ranks* are those of both
+/// groups, and what is counted are the collectives of the communicator. A part is that of a rank of the
+/// other group. The calls take what those of [`Comm`] take; but nothing can be in place, so what is
+/// `None` there for that is refused here with [`Error::Buffer`].
+#[derive(Clone, Debug)]
+pub struct Bridge {
+    comm: Comm,
+    /// In the communicator: the ranks of the own group, behind them those of the other.
+    places: Arc<[Rank]>,
+    rank: u32,
+    ranks: u32,
+}
+
+/// Who is the root of a collective between two groups (MPI-4.1 §6.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// This rank (`MPI_ROOT`).
+    Here,
+    /// A rank of the other group.
+    There(Rank),
+    /// Another rank of this rank's group, which has no part in the collective (`MPI_PROC_NULL`).
+    Elsewhere,
+}
+
+impl Bridge {
+    /// Between `local`, the group that this rank is in, and `remote`. Ranks of the same group give the
+    /// same two groups, ranks of the other the same two the other way round.
+    ///
+    /// Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::Communicator`] if a rank of a group is not in the communicator or is in both groups, or
+    /// if this rank is not in the local one.
+    pub fn new(comm: &Comm, local: &Group, remote: &Group) -> Result<Bridge> {
+        let wrong = |problem: &str| {
+            let (at, problem) = (comm.place(Call::Group), problem.into());
+            Error::Communicator { at, problem }
+        };
+        let (all, own) = (comm.group(), comm.group().world_ranks()[comm.rank() as usize]);
+        let rank = local.rank_of_world(own);
+        let Rank(rank) = rank.ok_or_else(|| wrong("this rank is not in the local group"))?;
+        if !local.intersection(remote).is_empty() {
+            return Err(wrong("the two groups have a member in common"));
+        }
+        let members = local.world_ranks().iter().chain(remote.world_ranks());
+        let places: Option<Arc<[Rank]>> = members.map(|world| all.rank_of_world(*world)).collect();
+        let places = places.ok_or_else(|| wrong("a member of a group is not in it"))?;
+        Ok(Bridge { comm: comm.clone(), places, rank, ranks: local.size() })
+    }
+
+    /// Ranks of the other group.
+    pub fn remote_size(&self) -> u32 {
+        self.places.len() as u32 - self.ranks
+    }
+
+    /// This rank, in its group.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Ranks of the own group.
+    pub fn size(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Starts the collective that `plan` puts together, with ranks counted as in `places`.
+    fn start_planned(
+        &self,
+        call: Call,
+        plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
+    ) -> Result<CollectiveRequest> {
+        self.comm.within(call, || {
+            let mut planned = Plan::new(&self.comm, call, self.rank, self.ranks);
+            planned.remote = self.remote_size();
+            plan(&mut planned)?;
+            planned.rename(&self.places);
+            planned.start()
+        })
+    }
+
+    /// `MPI_Ibcast` (MPI-4.1 §6.12.2): `buffer` of the root replaces that of every rank of the other
+    /// group. That of the other ranks of the root's group can be `None`.
+    ///
+    /// # Errors
+    /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Datatype`] for elements
+    /// farther apart than 2⁶³ - 1 bytes.
+    pub fn start_broadcast(
+        &self,
+        buffer: Option<OriginMut<'_>>,
+        root: Root,
+    ) -> Result<CollectiveRequest> {
+        let buffer = buffer.as_ref().map(BufferMut::of);
+        self.start_planned(Call::Broadcast, |plan| plan.broadcast_across(buffer, root))
+    }
+
+    /// `MPI_Igather`, `MPI_Igatherv` (MPI-4.1 §6.12.3): `mine` of each rank of the other group goes to
+    /// its part of `parts` at the root. What a rank neither gives nor gets can be `None`.
+    ///
+    /// # Errors
+    /// As [`Bridge::start_broadcast`]; [`Error::Count`] if there is not one part for each rank of the
+    /// other group.
+    pub fn start_gather(
+        &self,
+        mine: Option<Origin<'_>>,
+        parts: Option<&[OriginMut<'_>]>,
+        root: Root,
+    ) -> Result<CollectiveRequest> {
+        let (mine, parts) = (mine.as_ref().map(Buffer::of), parts.map(written));
+        self.start_planned(Call::Gather, |plan| plan.gather_across(mine, parts, root))
+    }
+
+    /// `MPI_Iscatter`, `MPI_Iscatterv` (MPI-4.1 §6.12.4): each part of `parts` of the root goes to
+    /// `mine` of its rank of the other group. What a rank neither gives nor gets can be `None`.
+    ///
+    /// # Errors
+    /// As [`Bridge::start_gather`].
+    pub fn start_scatter(
+        &self,
+        parts: Option<&[Origin<'_>]>,
+        mine: Option<OriginMut<'_>>,
+        root: Root,
+    ) -> Result<CollectiveRequest> {
+        let (mine, parts) = (mine.as_ref().map(BufferMut::of), parts.map(read));
+        self.start_planned(Call::Scatter, |plan| plan.scatter_across(parts, mine, root))
+    }
+
+    /// `MPI_Iallgather`, `MPI_Iallgatherv` (MPI-4.1 §6.12.5): `mine` of each rank goes to its part of
+    /// `parts` on every rank of the other group.
+    ///
+    /// # Errors
+    /// As [`Bridge::start_gather`], but for the root.
+    pub fn start_allgather(
+        &self,
+        mine: Option<Origin<'_>>,
+        parts: &[OriginMut<'_>],
+    ) -> Result<CollectiveRequest> {
+        let outgoing = mine.map(|mine| vec![Buffer::of(&mine); self.remote_size() as usize]);
+        let incoming = written(parts);
+        self.start_planned(Call::Allgather, |plan| plan.alltoall_across(outgoing, incoming))
+    }
+
+    /// `MPI_Ialltoall`, `MPI_Ialltoallv`, `MPI_Ialltoallw` (MPI-4.1 §6.12.6): part `k` of `outgoing`
+    /// goes to rank `k` of the other group, to the part of its `incoming` that has this rank's number.
+    ///
+    /// # Errors
+    /// As [`Bridge::start_allgather`].
+    pub fn start_alltoall(
+        &self,
+        outgoing: Option<&[Origin<'_>]>,
+        incoming: &[OriginMut<'_>],
+    ) -> Result<CollectiveRequest> {
+        let (outgoing, incoming) = (outgoing.map(read), written(incoming));
+        self.start_planned(Call::Alltoall, |plan| plan.alltoall_across(outgoing, incoming))
+    }
+
+    /// `MPI_Ireduce` (MPI-4.1 §6.12.7): the combination of `mine` of the other group's ranks, in their
+    /// order, goes to `result` of the root. What a rank neither gives nor gets can be `None`.
+    ///
+    /// # Errors
+    /// As [`Bridge::start_broadcast`].
+    pub fn start_reduce(
+        &self,
+        mine: Option<Origin<'_>>,
+        result: Option<OriginMut<'_>>,
+        combine: Combine,
+        root: Root,
+    ) -> Result<CollectiveRequest> {
+        let (mine, result) = (mine.as_ref().map(Buffer::of), result.as_ref().map(BufferMut::of));
+        self.start_planned(Call::Reduce, |plan| plan.reduce_across(mine, result, combine, root))
+    }
+
+    /// `MPI_Iallreduce` (MPI-4.1 §6.12.8): the combination of `mine` of the other group's ranks goes to
+    /// `result` of every rank.
+    ///
+    /// # Errors
+    /// As [`Bridge::start_reduce`], but for the root; [`Error::Count`] if the result has not as many
+    /// instances as the contribution.
+    pub fn start_allreduce(
+        &self,
+        mine: Option<Origin<'_>>,
+        result: OriginMut<'_>,
+        combine: Combine,
+    ) -> Result<CollectiveRequest> {
+        let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
+        self.start_planned(Call::Allreduce, |plan| plan.allreduce_across(mine, result, combine))
+    }
+
+    /// `MPI_Ireduce_scatter`, `MPI_Ireduce_scatter_block` (MPI-4.1 §6.12.9, §6.12.10): the combination
+    /// of the other group's contributions is cut into parts of `counts` instances, one for each rank of
+    /// the own group, whose ranks give them alike. The counts of both groups have the same sum.
+    ///
+    /// # Errors
+    /// As [`Bridge::start_allreduce`]; [`Error::Count`] if there is not one count for each rank of the
+    /// own group, or they do not add up to the contribution.
+    pub fn start_reduce_scatter(
+        &self,
+        mine: Option<Origin<'_>>,
+        result: OriginMut<'_>,
+        counts: &[usize],
+        combine: Combine,
+    ) -> Result<CollectiveRequest> {
+        let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
+        self.start_planned(Call::ReduceScatter, |plan| {
+            plan.reduce_scatter_across(mine, result, counts, combine)
+        })
+    }
+}

@@ -1,0 +1,292 @@
+//! One side of a partitioned message: how it meets the other one, and what is under way.
+
+use super::super::buffer::{self, Buffer, BufferMut};
+use super::round::Round;
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::message::{Channel, Driven, MessageRequest, Pending, Status};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What goes out, or where what comes goes.
+pub(super) enum Side {
+    Send(Buffer),
+    Receive(BufferMut),
+}
+
+pub(super) struct Line {
+    pub(super) comm: Comm,
+    pub(super) call: Call,
+    side: Side,
+    pub(super) partitions: u32,
+    bytes: u64,
+    peer: Rank,
+    tag: i32,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// It is among what is driven.
+    is_driven: bool,
+    stage: Stage,
+    /// What has been started, and not been waited for.
+    round: Option<Round>,
+}
+
+/// What is known of the other side.
+enum Stage {
+    /// Nothing yet; it has words to say.
+    Meeting(Pending<u64>),
+    Met(Groups),
+    /// It does not fit, or has failed; the error until it has been told.
+    Lost(Option<Error>),
+}
+
+/// The messages of every start.
+#[derive(Clone, Copy)]
+pub(super) struct Groups {
+    pub(super) number: u32,
+    /// The tag of the first; the others follow.
+    tag: u32,
+}
+
+impl Groups {
+    /// With nobody.
+    const NONE: Groups = Groups { number: 0, tag: 0 };
+}
+
+/// What a side says of itself: a tag for what it wants, a number of partitions or of groups, and bytes.
+const WORDS: usize = 3;
+
+impl Line {
+    pub(super) fn new(
+        comm: &Comm,
+        call: Call,
+        side: Side,
+        partitions: u32,
+        peer: Rank,
+        tag: i32,
+    ) -> Result<Line> {
+        let buffer = match &side {
+            Side::Send(buffer) => buffer.clone(),
+            Side::Receive(buffer) => buffer.read(),
+        };
+        let bytes = buffer.bytes().ok_or_else(|| comm.too_far(call))?;
+        let (found, cut) = (buffer.count, buffer.count.checked_rem(partitions as usize));
+        if cut.map_or(found > 0, |left| left > 0) {
+            let (at, what) = (comm.place(call), "buffer to be cut");
+            let needed = found - cut.unwrap_or(found);
+            return Err(Error::Count { at, what, found, needed });
+        }
+        let round = None;
+        let state = Mutex::new(State { is_driven: false, stage: Stage::Met(Groups::NONE), round });
+        let mut line = Line { comm: comm.clone(), call, side, partitions, bytes, peer, tag, state };
+        if peer != Rank::NULL {
+            let stage = line.meet()?;
+            line.state.get_mut().unwrap_or_else(PoisonError::into_inner).stage = stage;
+        }
+        Ok(line)
+    }
+
+    /// Says what this side is, or waits for the other one to say it.
+    fn meet(&self) -> Result<Stage> {
+        let (mut channel, mut tag) = (Channel::Partitioned, self.tag);
+        if self.is_send() {
+            let answer = self.comm.count_partitions(1);
+            let said = [answer.into(), self.partitions.into(), self.bytes];
+            self.say(said, channel, tag)?;
+            (channel, tag) = (Channel::Partition, tag_of(answer));
+        }
+        let words = vec![0u64; WORDS];
+        let heard = self.comm.post_receive_owned(self.call, channel, words, self.peer, tag)?;
+        Ok(Stage::Meeting(heard))
+    }
+
+    /// The words are not needed any more when this returns: a short message is copied.
+    fn say(&self, words: [u64; WORDS], channel: Channel, tag: i32) -> Result<()> {
+        let mut words = words.to_vec();
+        let said = buffer::whole(&mut words).read();
+        self.comm.post_send(self.call, channel, &said.origin(), self.peer, tag).map(drop)
+    }
+
+    /// What follows from what the other side has said.
+    fn heard(&self, words: &[u64]) -> Result<Groups> {
+        let (tag, number, bytes) = (words[0] as u32, words[1] as u32, words[2]);
+        let groups = match self.side {
+            Side::Send(_) => Groups { number, tag },
+            Side::Receive(_) => {
+                let number = common_divisor(number, self.partitions);
+                let first = self.comm.count_partitions(number);
+                let said = [first.into(), number.into(), self.bytes];
+                self.say(said, Channel::Partition, tag_of(tag))?;
+                Groups { number, tag: first }
+            }
+        };
+        if bytes == self.bytes {
+            return Ok(groups);
+        }
+        let call = |bytes| format!("{} of {bytes} bytes", self.call);
+        let (at, ours, theirs) = (self.comm.place(self.call), call(self.bytes), call(bytes));
+        Err(Error::Mismatch { at, ours, other: self.peer.0, theirs })
+    }
+
+    /// Starts the message of a group.
+    pub(super) fn post(&self, groups: Groups, group: u32) -> Result<MessageRequest> {
+        let tag = tag_of(groups.tag.wrapping_add(group));
+        let part = |count: usize| {
+            let length = count / groups.number as usize;
+            (group as usize * length, length)
+        };
+        match &self.side {
+            Side::Send(buffer) => {
+                let (first, length) = part(buffer.count);
+                let from = buffer.part(first, length);
+                let (call, channel) = (self.call, Channel::Partition);
+                self.comm.post_send(call, channel, &from.origin(), self.peer, tag)
+            }
+            Side::Receive(buffer) => {
+                let (first, length) = part(buffer.count());
+                let mut into = buffer.part(first, length);
+                let (call, channel) = (self.call, Channel::Partition);
+                self.comm.post_receive(call, channel, &into.origin_mut(), self.peer, tag)
+            }
+        }
+    }
+
+    pub(super) fn is_send(&self) -> bool {
+        matches!(self.side, Side::Send(_))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on as far as it can; whether nothing is left to do but what the program does next.
+    fn advance(&self, state: &mut State) -> bool {
+        let State { stage, round, .. } = state;
+        *stage = match std::mem::replace(stage, Stage::Lost(None)) {
+            Stage::Meeting(words) if words.is_done() => {
+                let heard = words.outcome(self.call).and_then(|words| self.heard(&words));
+                heard.map_or_else(|error| Stage::Lost(Some(error)), Stage::Met)
+            }
+            stage => stage,
+        };
+        let is_meeting = matches!(stage, Stage::Meeting(..));
+        let Some(round) = round else { return !is_meeting };
+        match stage {
+            Stage::Meeting(..) => {}
+            Stage::Met(groups) => round.advance(self, *groups),
+            Stage::Lost(error) => round.give_up(error.take().unwrap_or_else(|| self.lost())),
+        }
+        round.is_done()
+    }
+
+    /// Refuses to wait for a rank that has failed.
+    pub(super) fn check_peer(&self) -> Result<()> {
+        match self.comm.failed_rank(self.peer.0) {
+            None => Ok(()),
+            Some(failed) => {
+                let at = self.comm.place(self.call);
+                Err(Error::RankFailed { at, failed, lock_of: None })
+            }
+        }
+    }
+
+    #[cold]
+    fn lost(&self) -> Error {
+        let problem = "the other side of the partitioned message is lost".into();
+        Error::Communicator { at: self.comm.place(self.call), problem }
+    }
+
+    /// Goes on, and is driven as long as something is to be done.
+    ///
+    /// Only whoever drives sends, receives, and takes outcomes: those calls look for messages, and so
+    /// drive themselves, which with the state in hand would wait for itself.
+    pub(super) fn follow(self: &Arc<Line>) -> Result<()> {
+        let was_driven = std::mem::replace(&mut self.state().is_driven, true);
+        if !was_driven {
+            return self.comm.keep_driving(self.clone());
+        }
+        self.comm.progress();
+        Ok(())
+    }
+
+    pub(super) fn start(&self) -> Result<()> {
+        let mut state = self.state();
+        self.check(state.round.is_none(), || {
+            "it has been started, and has not been waited for".into()
+        })?;
+        state.round = Some(Round::new(self));
+        Ok(())
+    }
+
+    /// Takes over partitions of a send.
+    pub(super) fn ready(&self, partitions: &[u32]) -> Result<()> {
+        self.check(self.is_send(), || "it is a receive".into())?;
+        let mut state = self.state();
+        match &mut state.round {
+            Some(round) => round.take_over(self, partitions),
+            None => self.check(false, || "it has not been started".into()),
+        }
+    }
+
+    pub(super) fn check_receive(&self, partition: u32) -> Result<()> {
+        self.check(!self.is_send(), || "it is a send".into())?;
+        self.check_partition(partition)
+    }
+
+    pub(super) fn check_partition(&self, partition: u32) -> Result<()> {
+        let partitions = self.partitions;
+        self.check(partition < partitions, || {
+            format!("there is no partition {partition}; it has {partitions}")
+        })
+    }
+
+    pub(super) fn has_arrived(&self, partition: u32) -> bool {
+        self.state().round.as_ref().is_none_or(|round| round.has_arrived(self, partition))
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.state().round.is_some()
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.state().round.as_ref().is_none_or(Round::is_done)
+    }
+
+    /// The outcome of what is complete.
+    pub(super) fn take(&self) -> Result<Status> {
+        let round = self.state().round.take();
+        let Some(round) = round else { return Ok(Status::NOTHING) };
+        round.outcome()?;
+        match self.peer {
+            Rank::NULL => Ok(Status::NOTHING),
+            source => Ok(Status { source, tag: self.tag, bytes: self.bytes, cancelled: false }),
+        }
+    }
+}
+
+impl Driven for Line {
+    fn drive(&self) -> bool {
+        let mut state = self.state();
+        let is_idle = self.advance(&mut state);
+        state.is_driven = !is_idle;
+        is_idle
+    }
+
+    fn abandon(&self) {
+        let mut state = self.state();
+        state.stage = Stage::Lost(Some(self.lost()));
+        self.advance(&mut state);
+    }
+}
+
+/// Tags are told apart by 31 bits.
+fn tag_of(number: u32) -> i32 {
+    (number & i32::MAX as u32) as i32
+}
+
+fn common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}

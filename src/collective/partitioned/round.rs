@@ -1,0 +1,154 @@
+//! One start of a partitioned message.
+
+use super::line::{Groups, Line};
+use crate::error::{Error, Result};
+use crate::message::MessageRequest;
+
+/// What has been started, and not been waited for.
+pub(super) struct Round {
+    /// Which partitions of a send the program has handed over.
+    ready: Vec<bool>,
+    /// From when the two sides have met.
+    groups: Option<Vec<Group>>,
+    /// Groups of which nothing is missing and whose message has not begun.
+    due: Vec<u32>,
+    /// So many of the first groups have moved. All have when the last one has, so those behind one that
+    /// has not need no look.
+    passed: usize,
+    /// The first error; the other groups go on, because the other side waits for them.
+    outcome: Result<()>,
+}
+
+/// How far a group is.
+enum Group {
+    /// So many of its partitions are not ready.
+    Missing(u32),
+    /// Its message, or why there is none.
+    UnderWay(Result<MessageRequest>),
+    /// Its buffer can be used again, or has been filled.
+    Moved,
+}
+
+impl Round {
+    pub(super) fn new(line: &Line) -> Round {
+        let ready = if line.is_send() { vec![false; line.partitions as usize] } else { Vec::new() };
+        Round { ready, groups: None, due: Vec::new(), passed: 0, outcome: Ok(()) }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.groups.as_ref().is_some_and(|groups| groups.len() == self.passed)
+    }
+
+    pub(super) fn outcome(self) -> Result<()> {
+        self.outcome
+    }
+
+    /// Nothing moves any more.
+    pub(super) fn give_up(&mut self, error: Error) {
+        if self.is_done() {
+            return;
+        }
+        (self.groups, self.passed) = (Some(Vec::new()), 0);
+        self.note(error);
+    }
+
+    fn note(&mut self, error: Error) {
+        if self.outcome.is_ok() {
+            self.outcome = Err(error);
+        }
+    }
+
+    /// Sends what has become whole, and takes note of what has been sent or has come.
+    pub(super) fn advance(&mut self, line: &Line, groups: Groups) {
+        if self.groups.is_none() {
+            self.begin(line, groups);
+        }
+        let all = self.groups.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
+        for group in std::mem::take(&mut self.due) {
+            all[group as usize] = Group::UnderWay(line.post(groups, group));
+        }
+        let peer = line.check_peer();
+        let mut errors = Vec::new();
+        for group in &mut all[self.passed..] {
+            // Without its peer, nobody is left who could get what is missing.
+            if !(group.has_moved() || group.is_missing() && peer.is_err()) {
+                break;
+            }
+            errors.extend(match std::mem::replace(group, Group::Moved) {
+                Group::UnderWay(posted) => posted.and_then(|done| done.outcome(line.call)).err(),
+                _ => line.check_peer().err(),
+            });
+            self.passed += 1;
+        }
+        errors.into_iter().for_each(|error| self.note(error));
+    }
+
+    /// Both sides have met: what is missing of each group is known.
+    fn begin(&mut self, line: &Line, groups: Groups) {
+        let length = (line.partitions.checked_div(groups.number).unwrap_or(0)) as usize;
+        // Of a receive nothing is missing.
+        let missing = |k: u32| {
+            let start = k as usize * length;
+            let ready = self.ready.get(start..start + length).unwrap_or_default();
+            ready.iter().filter(|ready| !**ready).count() as u32
+        };
+        let missing: Vec<u32> = (0..groups.number).map(missing).collect();
+        self.due =
+            (0..).zip(&missing).filter(|(_, missing)| **missing == 0).map(|(k, _)| k).collect();
+        self.groups = Some(missing.into_iter().map(Group::Missing).collect());
+    }
+
+    /// Partitions are ready; all of them or, if one is refused, none.
+    pub(super) fn take_over(&mut self, line: &Line, partitions: &[u32]) -> Result<()> {
+        for (k, partition) in partitions.iter().enumerate() {
+            let taken = line.check_partition(*partition).and_then(|()| {
+                let was_ready = std::mem::replace(&mut self.ready[*partition as usize], true);
+                line.check(!was_ready, || format!("partition {partition} is ready already"))
+            });
+            if let Err(error) = taken {
+                let before = partitions[..k].iter();
+                before.for_each(|taken| self.ready[*taken as usize] = false);
+                return Err(error);
+            }
+        }
+        // Before the two sides have met, nobody counts.
+        let all = self.groups.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
+        for partition in partitions {
+            let group = group_of(line, all.len(), *partition);
+            if let Some(Group::Missing(missing)) = all.get_mut(group) {
+                *missing -= 1;
+                if *missing == 0 {
+                    self.due.push(group as u32);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a partition has come; without a sender, yes.
+    pub(super) fn has_arrived(&self, line: &Line, partition: u32) -> bool {
+        self.groups.as_ref().is_some_and(|groups| {
+            let group = groups.get(group_of(line, groups.len(), partition));
+            group.is_none_or(Group::has_moved)
+        })
+    }
+}
+
+/// Of so many groups, the one that a partition is in.
+fn group_of(line: &Line, groups: usize, partition: u32) -> usize {
+    partition as usize / (line.partitions as usize / groups.max(1))
+}
+
+impl Group {
+    fn is_missing(&self) -> bool {
+        matches!(self, Group::Missing(_))
+    }
+
+    fn has_moved(&self) -> bool {
+        match self {
+            Group::Missing(_) => false,
+            Group::UnderWay(posted) => posted.as_ref().map_or(true, MessageRequest::is_done),
+            Group::Moved => true,
+        }
+    }
+}
