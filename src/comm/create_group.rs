@@ -63,6 +63,7 @@ impl Comm {
     pub fn create_group(&self, group: &Group, tag: u32) -> Result<Comm> {
         let at = Location::caller();
         self.within(CALL, || {
+            self.check_shares(CALL, "a communicator made by its members alone")?;
             self.check_subgroup(CALL, group)?;
             if group.rank_of_world(self.context().rank).is_none() {
                 let problem = "this rank is not in the group".to_owned();
@@ -73,7 +74,7 @@ impl Comm {
                 1 => 0,
                 _ => self.await_members(CALL, group, Key::tagged(self, tag), &scope, at)?,
             };
-            self.child(group.clone(), block, Attributes::default())
+            self.child(group.clone(), block, None, Attributes::default())
         })
     }
 

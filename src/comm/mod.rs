@@ -16,6 +16,7 @@
 mod create;
 mod create_group;
 mod exchange;
+mod foreign;
 mod free;
 mod handles;
 mod moves;
@@ -77,8 +78,10 @@ struct Inner {
     /// The ranks whose failure ends the waits of this one.
     scope: Scope,
     rank: u32,
-    /// `None` for a communicator of one rank.
+    /// `None` for a communicator of one rank, or of another MPI.
     room: Option<Room>,
+    /// That of the other MPI, if it is no communicator of this rank alone.
+    foreign: Option<crate::foreign::Comm>,
     /// What its messages are told from others by: the same on all ranks, and of no other
     /// communicator that the job has had.
     identity: [u64; 2],
@@ -108,7 +111,12 @@ struct Meeting {
 }
 
 impl Inner {
-    fn new(context: Arc<Context>, group: Group, room: Option<Room>) -> Inner {
+    fn new(
+        context: Arc<Context>,
+        group: Group,
+        room: Option<Room>,
+        foreign: Option<crate::foreign::Comm>,
+    ) -> Inner {
         let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
         let scope = context.scope(group.world_ranks().iter().copied());
         let identity = match &room {
@@ -122,6 +130,7 @@ impl Inner {
             scope,
             rank,
             room,
+            foreign,
             identity,
             meeting: Mutex::default(),
             thread_inside: Mutex::default(),
@@ -145,17 +154,19 @@ impl Inner {
 impl Comm {
     pub(crate) fn world(context: Arc<Context>) -> Result<Comm> {
         let group = Group::world(context.ranks);
+        let foreign = context.foreign;
         let room = match context.ranks {
             1 => None,
+            _ if foreign.is_some() => None,
             _ => Some(Room::world(&context.segment)?),
         };
-        Ok(Inner::new(context, group, room).permanent("MPI_COMM_WORLD"))
+        Ok(Inner::new(context, group, room, foreign).permanent("MPI_COMM_WORLD"))
     }
 
     /// The communicator of this rank alone.
     pub(crate) fn myself(context: Arc<Context>) -> Comm {
         let group = Group::of([context.rank]);
-        Inner::new(context, group, None).permanent("MPI_COMM_SELF")
+        Inner::new(context, group, None, None).permanent("MPI_COMM_SELF")
     }
 
     /// `MPI_Comm_rank`: this process's rank, from 0 to `size() - 1`.

@@ -9,7 +9,7 @@ use super::incoming::{Record, Sources};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, Kind, Queue};
 use super::slots::{Outcome, Payload, Slot, Slots, Stage, Trouble};
-use crate::error::Result;
+use crate::error::{Error, Place, Result};
 use crate::ops::Incoming;
 use crate::prim::{ParkWord, Word32};
 use crate::shm::{AllocError, Favouring, InTurn, Placed, Segment};
@@ -79,6 +79,10 @@ impl Mailbox {
     /// That of the process.
     pub(super) fn of(context: &Context) -> Result<&Mailbox> {
         context.keep(|| {
+            if context.foreign.is_some() {
+                let at = Place { call: context.call(), window: None, rank: Some(context.rank) };
+                return Err(Error::not_foreign(at, "what is made of messages"));
+            }
             let open = Arc::new(Word32::default());
             let state = State {
                 sources: Sources::default(),

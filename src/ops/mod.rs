@@ -20,6 +20,7 @@ mod accumulate;
 mod blocks;
 mod bulk;
 mod combine;
+mod foreign;
 mod layout;
 mod local;
 mod notify;

@@ -52,6 +52,9 @@ impl WindowOptions {
             if !align.is_power_of_two() || align > page_size() {
                 return Err(Error::Damaged { what: "wishes for a window" });
             }
+            if let Some(over) = comm.foreign() {
+                return Win::allocate_by(over, ranks, making, &wishes, align);
+            }
             let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
             let follows = if apart { Follows::Parts { align } } else { Follows::OneRun { align } };
             // Huge pages are had only by mapping them; elsewhere it pays to put pages near their
@@ -94,8 +97,13 @@ impl Win {
     /// # Errors
     /// [`Error::TargetRank`]; [`Error::Flavour`] for dynamic windows.
     pub fn shared_query(&self, rank: Rank) -> Result<(u64, u32, *mut u8)> {
-        let part = self.part(self.shared_query_rank(rank)?.0);
-        Ok((part.span.len(), part.disp_unit, part.span.base()))
+        let rank = self.shared_query_rank(rank)?.0;
+        let part = self.part(rank);
+        let span = match self.foreign() {
+            Some(window) if rank == self.comm.rank() => window.own(),
+            _ => part.span,
+        };
+        Ok((span.len(), part.disp_unit, span.base()))
     }
 
     /// The rank whose part [`Win::shared_query`] answers with.

@@ -78,6 +78,7 @@ impl WindowOptions {
             let all = ranks.allgather(&mine)?;
             let offers: &[Offer] = bytemuck::cast_slice(&all);
             check_bases(comm, offers)?;
+            comm.check_shares(call, "a window over memory that the program has")?;
             let wishes: Vec<Wish> = offers.iter().map(Offer::wish).collect();
             let making = self.making(comm, Flavour::Create, offers.iter().map(|o| o.flags));
             making.hints.check(comm, call, &wishes)?;
@@ -108,6 +109,7 @@ impl WindowOptions {
             let mine = [own, self.hints.flags, u64::from(self.notifications)];
             let all = ranks.allgather(&mine)?;
             let theirs = || all.chunks_exact(mine.len());
+            comm.check_shares(call, "a window without memory")?;
             let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
             let making = self.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
             let n = comm.size() as usize;
