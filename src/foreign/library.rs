@@ -4,9 +4,10 @@
 use super::abi::{self, Handle};
 use super::{Comm, Outcome, Refusal};
 use crate::shm::is_forked;
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// A C function that returns an error code.
 macro_rules! functions {
@@ -53,6 +54,7 @@ functions! {
     iprobe: "MPI_Iprobe" (c_int, c_int, Handle, *mut c_int, To);
     request_free: "MPI_Request_free" (*mut Handle);
     win_allocate: "MPI_Win_allocate" (Address, c_int, Handle, Handle, To, *mut Handle);
+    win_create: "MPI_Win_create" (To, Address, c_int, Handle, Handle, *mut Handle);
     win_errors: "MPI_Win_set_errhandler" (Handle, Handle);
     win_attribute: "MPI_Win_get_attr" (Handle, c_int, To, *mut c_int);
     win_free: "MPI_Win_free" (*mut Handle);
@@ -61,7 +63,6 @@ functions! {
     lock_all: "MPI_Win_lock_all" (c_int, Handle);
     unlock_all: "MPI_Win_unlock_all" (Handle);
     flush: "MPI_Win_flush" (c_int, Handle);
-    flush_all: "MPI_Win_flush_all" (Handle);
     sync: "MPI_Win_sync" (Handle);
     put: "MPI_Put_c" (From, Count, Handle, c_int, Address, Count, Handle, Handle);
     get: "MPI_Get_c" (To, Count, Handle, c_int, Address, Count, Handle, Handle);
@@ -73,6 +74,9 @@ functions! {
     compare_and_swap: "MPI_Compare_and_swap"
         (From, From, To, Handle, c_int, Address, Handle);
 }
+
+/// How long a rank that fails gives the launcher to pass its output on.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 
 /// The functions, once this process has joined, and their library, which is never unloaded.
 static JOINED: OnceLock<(Functions, Library)> = OnceLock::new();
@@ -105,7 +109,7 @@ fn refusal(functions: &Functions, code: c_int) -> Refusal {
 /// is in the way, in words. Once per process; blocks until every rank has called it.
 pub(crate) fn join(name: &str) -> std::result::Result<Comm, String> {
     // SAFETY: the library's initialisers are those of an MPI, which the user has named or installed.
-    let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_GLOBAL) };
+    let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| error.to_string())?;
     let found = Functions::find(&library)?;
     let version = version(&found);
@@ -162,6 +166,8 @@ fn watch_exit() -> std::result::Result<(), String> {
             // SAFETY: nobody has a handle of the job any more.
             unsafe { (functions.finalize)() };
         } else {
+            // What the rank has said is on its way through the launcher, which may drop it with the job.
+            std::thread::sleep(LAST_WORDS);
             // SAFETY: a predefined handle.
             unsafe { (functions.abort)(abi::COMM_WORLD, status.max(1)) };
         }

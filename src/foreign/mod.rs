@@ -25,7 +25,7 @@ use crate::error::{Error, Place};
 
 pub(crate) use comm::Comm;
 pub(crate) use library::{join, leave_well};
-pub(crate) use window::{Lock, Window};
+pub(crate) use window::{Lock, Part, Window};
 
 /// What the other MPI has said instead of doing it.
 #[derive(Debug)]

@@ -21,6 +21,29 @@ pub(crate) enum Lock {
     Exclusive,
 }
 
+/// The part that a rank gives a window.
+pub(crate) struct Part(Source);
+
+enum Source {
+    New { bytes: u64, align: u64 },
+    Given(Span),
+}
+
+impl Part {
+    /// So many zeroed bytes of the other MPI's memory, aligned to so many.
+    pub(crate) fn new(bytes: u64, align: u64) -> Part {
+        Part(Source::New { bytes, align })
+    }
+
+    /// Memory that is there.
+    ///
+    /// # Safety
+    /// Any rank may access it until the window is freed.
+    pub(crate) unsafe fn given(memory: Span) -> Part {
+        Part(Source::Given(memory))
+    }
+}
+
 /// A window of the other MPI, in lock_all until it is freed, and what goes with it.
 pub(crate) struct Window {
     data: Handle,
@@ -35,11 +58,11 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// `MPI_Win_allocate` of `bytes` zeroed bytes at this rank, aligned to `align` bytes. Collective;
-    /// blocks until every rank has called it. Every rank has the window or none has.
-    pub(crate) fn allocate(over: &Comm, bytes: u64, align: u64) -> Outcome<Window> {
+    /// A window with that part of this rank. Collective; blocks until every rank has called it. Every
+    /// rank has the window or none has.
+    pub(crate) fn make(over: &Comm, part: Part) -> Outcome<Window> {
         let comm = over.dup()?;
-        let made = Window::made(comm, bytes, align);
+        let made = Window::made(comm, part);
         if !comm.all_agree(made.is_ok())? {
             // What there is of it stays until the job ends: freeing it takes all ranks.
             return Err(made.err().unwrap_or_else(Refusal::elsewhere));
@@ -52,23 +75,30 @@ impl Window {
         Ok(window)
     }
 
-    fn made(comm: Comm, bytes: u64, align: u64) -> Outcome<Window> {
-        // The other MPI aligns as it likes.
-        let (data, base) = allocate(&comm, bytes.saturating_add(align))?;
+    /// As [`Window::make`], as far as this rank knows.
+    fn made(comm: Comm, part: Part) -> Outcome<Window> {
+        let (data, own, before) = match part.0 {
+            Source::Given(own) => (create(&comm, own)?, own, 0),
+            Source::New { bytes, align } => {
+                // The other MPI aligns as it likes.
+                let (data, base) = allocate(&comm, bytes.saturating_add(align))?;
+                let before = base.align_offset(align as usize);
+                let base = base.wrapping_add(before);
+                // SAFETY: the own part, which nobody accesses before all have agreed that there is a
+                // window; `align` more bytes were asked for.
+                unsafe { base.write_bytes(0, bytes as usize) };
+                (data, Span::new(base, bytes), before as u64)
+            }
+        };
         let (locks, _) = allocate(&comm, size_of::<u64>() as u64)?;
         if !is_unified(data)? {
             let said = "its windows are not in the unified memory model".into();
             return Err(Refusal { class: 55, said });
         }
-        let shift = base.align_offset(align as usize) as u64;
-        let base = base.wrapping_add(shift as usize);
-        // SAFETY: the own part, which nobody accesses before all have agreed that there is a window;
-        // `align` more bytes were asked for.
-        unsafe { base.write_bytes(0, bytes as usize) };
         // SAFETY: a live window; nobody ever locks any part of it otherwise.
         checked(unsafe { (functions().lock_all)(abi::MODE_NOCHECK, data) })?;
-        let before = vec![shift; comm.size as usize].into();
-        let window = Window { data, locks, comm, own: Span::new(base, bytes), before };
+        let before = vec![before; comm.size as usize].into();
+        let window = Window { data, locks, comm, own, before };
         window.sync()?;
         Ok(window)
     }
@@ -285,7 +315,7 @@ impl Window {
         };
         // SAFETY: a live window, no part of which this rank locks twice.
         checked(unsafe { (functions().lock)(kind, rank as c_int, 0, self.locks) })?;
-        self.ask(rank..rank + 1)?;
+        self.ask(rank)?;
         self.sync()
     }
 
@@ -295,45 +325,30 @@ impl Window {
         checked(unsafe { (functions().unlock)(rank as c_int, self.locks) })
     }
 
-    /// Locks all parts, shared; blocks while one is locked exclusively.
+    /// Locks all parts, shared, one after another in the order of the ranks: so that whoever holds
+    /// several locks taken in that order never waits for one that waits for it. `MPI_Win_lock_all`
+    /// asks for all at once, and does.
     pub(crate) fn lock_all(&self) -> Outcome<()> {
-        // SAFETY: a live window, no part of which this rank locks otherwise.
-        checked(unsafe { (functions().lock_all)(0, self.locks) })?;
-        self.ask(0..self.comm.size)?;
-        self.sync()
+        (0..self.comm.size).try_for_each(|rank| self.lock(Lock::Shared, rank))
     }
 
     pub(crate) fn unlock_all(&self) -> Outcome<()> {
-        self.sync()?;
-        // SAFETY: a live window in lock_all.
-        checked(unsafe { (functions().unlock_all)(self.locks) })
+        (0..self.comm.size).try_for_each(|rank| self.unlock(rank))
     }
 
-    /// Reads a word under locks that have been asked for. An MPI may put off a lock until there is an
+    /// Reads a word under a lock that has been asked for. An MPI may put off a lock until there is an
     /// operation under it (MPI-4.1 §12.5.3), and what this library does under it, it would not know of:
-    /// the answer says that the locks are held.
-    fn ask(&self, ranks: std::ops::Range<u32>) -> Outcome<()> {
-        let mut words = vec![0u64; ranks.len()];
-        let functions = functions();
-        for (rank, word) in ranks.zip(&mut words) {
-            // SAFETY: a locked part, which has a word; a place for one until the flush below.
-            let code = unsafe {
-                (functions.fetch_and_op)(
-                    null(),
-                    from_mut(word).cast(),
-                    abi::UINT64_T,
-                    rank as c_int,
-                    0,
-                    abi::NO_OP,
-                    self.locks,
-                )
-            };
-            if let Err(refusal) = checked(code) {
-                give_up(&refusal);
-            }
-        }
-        // SAFETY: a live window with locks.
-        if let Err(refusal) = checked(unsafe { (functions.flush_all)(self.locks) }) {
+    /// the answer says that the lock is held.
+    fn ask(&self, rank: u32) -> Outcome<()> {
+        let (mut word, target) = (0u64, rank as c_int);
+        let place = from_mut(&mut word).cast();
+        let fetch_and_op = functions().fetch_and_op;
+        // SAFETY: a locked part, which has a word; a place for one until the flush below.
+        checked(unsafe {
+            fetch_and_op(null(), place, abi::UINT64_T, target, 0, abi::NO_OP, self.locks)
+        })?;
+        // SAFETY: a live window with a lock.
+        if let Err(refusal) = checked(unsafe { (functions().flush)(target, self.locks) }) {
             give_up(&refusal);
         }
         Ok(())
@@ -351,9 +366,23 @@ fn allocate(comm: &Comm, bytes: u64) -> Outcome<(Handle, *mut u8)> {
     checked(unsafe {
         (functions().win_allocate)(size, 1, abi::INFO_NULL, comm.handle, place, &raw mut window)
     })?;
-    // SAFETY: a live window, a predefined handler.
-    checked(unsafe { (functions().win_errors)(window, abi::ERRORS_RETURN) })?;
+    returns_errors(window)?;
     Ok((window, base))
+}
+
+/// A window over own memory that was given.
+fn create(comm: &Comm, part: Span) -> Outcome<Handle> {
+    let (base, bytes, mut window) = (part.base().cast(), part.len() as isize, abi::WIN_NULL);
+    let function = functions().win_create;
+    // SAFETY: a live communicator; a place for a handle; what `Part::given` was promised.
+    checked(unsafe { function(base, bytes, 1, abi::INFO_NULL, comm.handle, &raw mut window) })?;
+    returns_errors(window)?;
+    Ok(window)
+}
+
+fn returns_errors(window: Handle) -> Outcome<()> {
+    // SAFETY: a live window, a predefined handler.
+    checked(unsafe { (functions().win_errors)(window, abi::ERRORS_RETURN) })
 }
 
 /// Whether operations and stores work on the same copy of the memory.

@@ -1,11 +1,12 @@
 //! Windows over memory that the library allocates: `MPI_Win_allocate`, `MPI_Win_allocate_shared`.
 
 use super::hints::{HUGE_PAGES, Hints, NONCONTIG};
-use super::plan::{Follows, Plan, Wish};
+use super::plan::{Follows, LINES, Plan, Wish};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
+use crate::foreign;
 use crate::group::Rank;
 use crate::shm::{Span, has_several_nodes, page_size};
 
@@ -53,7 +54,8 @@ impl WindowOptions {
                 return Err(Error::Damaged { what: "wishes for a window" });
             }
             if let Some(over) = comm.foreign() {
-                return Win::allocate_by(over, ranks, making, &wishes, align);
+                let part = foreign::Part::new(bytes, align.max(LINES));
+                return Win::made_by(over, ranks, making, &wishes, part);
             }
             let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
             let follows = if apart { Follows::Parts { align } } else { Follows::OneRun { align } };

@@ -7,6 +7,7 @@ use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
+use crate::foreign;
 use crate::launch;
 use crate::shm::{Process, Span, is_gone};
 use bytemuck::{Pod, Zeroable};
@@ -78,10 +79,14 @@ impl WindowOptions {
             let all = ranks.allgather(&mine)?;
             let offers: &[Offer] = bytemuck::cast_slice(&all);
             check_bases(comm, offers)?;
-            comm.check_shares(call, "a window over memory that the program has")?;
             let wishes: Vec<Wish> = offers.iter().map(Offer::wish).collect();
             let making = self.making(comm, Flavour::Create, offers.iter().map(|o| o.flags));
             making.hints.check(comm, call, &wishes)?;
+            if let Some(over) = comm.foreign() {
+                // SAFETY: the first obligation of this function's caller.
+                let part = unsafe { foreign::Part::given(Span::new(start, bytes)) };
+                return Win::made_by(over, ranks, making, &wishes, part);
+            }
             let plan = Plan::new(comm, call, &wishes, Follows::Nothing)?;
             let beyond = private_parts(ranks, comm, offers)?;
             let block = block::take(ranks, &making, &plan)?;

@@ -3,7 +3,7 @@
 
 use super::beyond::Beyond;
 use super::options::Making;
-use super::plan::{Follows, LINES, Plan, Wish};
+use super::plan::{Follows, Plan, Wish};
 use super::turn::{ACCESS, BOTH, EXPOSURE};
 use super::{
     FenceAssert, Flavour, LockAssert, LockType, Part, PostAssert, Reached, StartAssert, Via, Win,
@@ -50,14 +50,16 @@ impl Win {
         outcome.map_err(|refusal| refusal.at(self.place(call)))
     }
 
-    /// `MPI_Win_allocate` by the other MPI. Every rank has the window, or every rank has an error.
-    pub(super) fn allocate_by(
+    /// `MPI_Win_allocate` or `MPI_Win_create` by the other MPI. Every rank has the window, or every rank
+    /// has an error.
+    pub(super) fn made_by(
         over: &foreign::Comm,
         ranks: &mut Collective<'_>,
         making: Making<'_>,
         wishes: &[Wish],
-        align: u64,
+        part: foreign::Part,
     ) -> Result<Win> {
+        let making = Making { hints: making.hints.without_pages(), ..making };
         let Making { comm, flavour, number, .. } = making;
         let call = flavour.call();
         if flavour == Flavour::Shared {
@@ -68,13 +70,11 @@ impl Win {
         }
         let plan = Plan::new(comm, call, wishes, Follows::Nothing)?;
         let block = take_own(ranks, &making, &plan)?;
-        let own = comm.rank() as usize;
-        let window =
-            Window::allocate(over, wishes[own].bytes, align.max(LINES)).map_err(|refusal| {
-                // The error of the call is the other one.
-                let _ = comm.context().segment.heap().free(block, &comm.context().excluded());
-                refusal.at(comm.place(call))
-            })?;
+        let window = Window::make(over, part).map_err(|refusal| {
+            // The error of the call is the other one.
+            let _ = comm.context().segment.heap().free(block, &comm.context().excluded());
+            refusal.at(comm.place(call))
+        })?;
         let at_zero = |wish: &Wish| Span::new(std::ptr::null_mut(), wish.bytes);
         let parts = wishes.iter().map(at_zero).collect();
         let mapped = plan.parts.iter().map(|part| Part::new(Span::nothing(), part.2)).collect();
