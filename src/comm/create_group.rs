@@ -63,11 +63,13 @@ impl Comm {
     pub fn create_group(&self, group: &Group, tag: u32) -> Result<Comm> {
         let at = Location::caller();
         self.within(CALL, || {
-            self.check_shares(CALL, "a communicator made by its members alone")?;
             self.check_subgroup(CALL, group)?;
             if group.rank_of_world(self.context().rank).is_none() {
                 let problem = "this rank is not in the group".to_owned();
                 return Err(Error::Group { at: self.place(CALL), problem });
+            }
+            if let Some(foreign) = self.create_group_by(group, tag)? {
+                return self.child(group.clone(), 0, Some(foreign), Attributes::default());
             }
             let scope = self.context().scope(group.world_ranks().iter().copied());
             let block = match group.size() {

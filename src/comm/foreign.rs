@@ -28,6 +28,15 @@ impl Comm {
         }
     }
 
+    /// The other MPI's communicator of `group`, all of whose ranks are here, if it is one of such.
+    pub(super) fn create_group_by(&self, group: &Group, tag: u32) -> Result<Option<foreign::Comm>> {
+        let Some(foreign) = self.foreign() else { return Ok(None) };
+        let here = |world: &u32| self.rank_of_world(*world).map(|rank| rank.0);
+        let ranks: Vec<u32> = group.world_ranks().iter().filter_map(here).collect();
+        let made = foreign.create_group(&ranks, tag);
+        made.map(Some).map_err(|refusal| self.refused(Call::CommCreateGroup, refusal))
+    }
+
     /// What the other MPI has said, as an error of `call`.
     pub(super) fn refused(&self, call: Call, refusal: foreign::Refusal) -> Error {
         refusal.at(self.place(call))

@@ -13,6 +13,7 @@ pub(super) const SUCCESS: c_int = 0;
 pub(super) const THREAD_MULTIPLE: c_int = 4096;
 pub(super) const COMM_NULL: Handle = 0x100;
 pub(super) const COMM_WORLD: Handle = 0x101;
+pub(super) const GROUP_NULL: Handle = 0x108;
 pub(super) const WIN_NULL: Handle = 0x110;
 pub(super) const INFO_NULL: Handle = 0x130;
 pub(super) const ERRORS_RETURN: Handle = 0x143;

@@ -67,6 +67,30 @@ impl Comm {
         if made == abi::COMM_NULL { Ok(None) } else { Comm::of(made).map(Some) }
     }
 
+    /// `MPI_Comm_create_group`, of those ranks of this communicator, in their order. Collective over
+    /// them; blocks until each has called it.
+    pub(crate) fn create_group(&self, ranks: &[u32], tag: u32) -> Outcome<Comm> {
+        let ranks: Vec<c_int> = ranks.iter().map(|rank| *rank as c_int).collect();
+        let [mut all, mut some] = [abi::GROUP_NULL; 2];
+        let mut made = abi::COMM_NULL;
+        // Every MPI has tags up to that.
+        let tag = (tag % 32768) as c_int;
+        // SAFETY: a live communicator; a place for a handle.
+        checked(unsafe { (functions().comm_group)(self.handle, &raw mut all) })?;
+        let n = ranks.len() as c_int;
+        // SAFETY: a live group; as many ranks as are said to be there; a place for a handle.
+        checked(unsafe { (functions().group_incl)(all, n, ranks.as_ptr(), &raw mut some) })?;
+        // SAFETY: a live communicator and a live group; a place for a handle.
+        let code =
+            unsafe { (functions().comm_create_group)(self.handle, some, tag, &raw mut made) };
+        for mut group in [all, some] {
+            // SAFETY: a live group, which nobody uses any more.
+            checked(unsafe { (functions().group_free)(&raw mut group) })?;
+        }
+        checked(code)?;
+        Comm::of(made)
+    }
+
     /// `MPI_Comm_free`, of the last handle that is used. Collective.
     pub(crate) fn free(mut self) -> Outcome<()> {
         // SAFETY: a live communicator, which nobody uses any more.

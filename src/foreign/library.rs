@@ -46,6 +46,10 @@ functions! {
     comm_size: "MPI_Comm_size" (Handle, *mut c_int);
     comm_split: "MPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
     comm_dup: "MPI_Comm_dup" (Handle, *mut Handle);
+    comm_group: "MPI_Comm_group" (Handle, *mut Handle);
+    comm_create_group: "MPI_Comm_create_group" (Handle, Handle, c_int, *mut Handle);
+    group_incl: "MPI_Group_incl" (Handle, c_int, *const c_int, *mut Handle);
+    group_free: "MPI_Group_free" (*mut Handle);
     comm_free: "MPI_Comm_free" (*mut Handle);
     comm_errors: "MPI_Comm_set_errhandler" (Handle, Handle);
     allgather: "MPI_Allgather" (From, c_int, Handle, To, c_int, Handle, Handle);
@@ -160,6 +164,7 @@ fn watch_exit() -> std::result::Result<(), String> {
         /// glibc's `atexit` whose function is told the status.
         fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     }
+    #[allow(clippy::disallowed_methods, reason = "nothing is waited for: a pause at the very end")]
     extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         let Some((functions, _)) = JOINED.get().filter(|_| !is_forked()) else { return };
         if status == 0 && LEFT.get().is_some() {

@@ -57,6 +57,7 @@ impl Win {
         })
     }
 
+    #[inline(always)]
     pub(super) fn check_fence(&self, assert: FenceAssert) -> Result<()> {
         self.epochs.may_fence().map_err(|problem| self.wrong_epoch(Call::Fence, problem))?;
         if assert.has(FenceAssert::NOPRECEDE) && self.epochs.is_used() {
@@ -71,6 +72,7 @@ impl Win {
 
     /// Says, after this rank's operations are published and before its arrival, so that whoever
     /// has passed the fence knows, whether an epoch is open behind it, and since which fence: until all have arrived at that one, it is not yet.
+    #[inline(always)]
     pub(super) fn announce_fence(&self, opens: bool) {
         // Zero says "none". All ranks count alike, because a fence is collective.
         self.fences.store(self.fences.load().wrapping_add(1).max(1));

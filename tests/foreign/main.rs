@@ -146,7 +146,6 @@ fn refusals(universe: &Universe) {
     refused(options().allocate_shared_bytes(world, 8, 1));
     refused(options().notifications(1).allocate_bytes(world, 8, 1));
     refused(onesided::Window::<u8>::create_dynamic(world));
-    refused(world.create_group(&world.group(), 0));
     refused(world.shrink());
     refused(world.iallreduce(vec![1u32], onesided::Op::Sum).and_then(|sum| sum.wait()));
     refused(world.send(&[1u8], Rank(0), 1));
@@ -159,6 +158,13 @@ fn refusals(universe: &Universe) {
     half.barrier().expect("a barrier");
     half.free().expect("an end");
     copy.free().expect("an end");
+    let reversed: Vec<u32> = (0..world.size()).rev().collect();
+    let group = onesided::Group::incl(&world.group(), &reversed).expect("a group");
+    let reversed = world.create_group(&group, 7).expect("a communicator");
+    assert_eq!(reversed.rank(), world.size() - 1 - world.rank());
+    let first = reversed.allgather(&[world.rank()]).expect("all ranks")[0];
+    assert_eq!(first, world.size() - 1);
+    reversed.free().expect("an end");
     disagreement(world);
     win.free().expect("an end");
     // Neither window nor communicator is freed: both go with the job.

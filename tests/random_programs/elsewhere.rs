@@ -14,13 +14,12 @@ pub fn without_shared_memory(mut program: Program) -> Option<Program> {
             window.parts = window.parts.iter().map(plain).collect();
         }
     }
-    let by_address = |act: &Act| matches!(act.kind, Kind::DirectLoad | Kind::DirectStore);
+    let is_left_out = |act: &Act| match act.kind {
+        Kind::DirectLoad | Kind::DirectStore => true,
+        _ => has_padding(act) && act.used() == Use::Update,
+    };
     let sessions = program.phases.iter_mut().flat_map(|phase| phase.ranks.iter_mut().flatten());
-    sessions.for_each(|session| {
-        session
-            .acts
-            .retain(|act| !by_address(act) && !(has_padding(act) && act.used() == Use::Update));
-    });
+    sessions.for_each(|session| session.acts.retain(|act| !is_left_out(act)));
     legal::check(&program).is_ok().then_some(program)
 }
 
