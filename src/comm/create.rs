@@ -20,7 +20,8 @@ use std::sync::{Arc, RwLock};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SplitType {
-    /// `MPI_COMM_TYPE_SHARED`: ranks that can share memory, which are all.
+    /// `MPI_COMM_TYPE_SHARED`: ranks that can share memory, which are all; under another MPI's
+    /// launcher, where none can, each alone.
     Shared,
 }
 
@@ -134,7 +135,9 @@ impl Comm {
         info: &Info,
     ) -> Result<Option<Comm>> {
         let _ignored = info;
-        self.split(split_type.map(|SplitType::Shared| 0), key)
+        // Under another MPI, no rank shares memory with another.
+        let machine = self.foreign().map_or(0, |_| self.rank());
+        self.split(split_type.map(|SplitType::Shared| machine), key)
     }
 
     /// Whether all of `group` are ranks of this communicator.

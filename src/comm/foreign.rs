@@ -20,6 +20,26 @@ impl Comm {
         self.inner.foreign.as_ref()
     }
 
+    /// Counts a window that meets there.
+    pub(crate) fn hold_for_window(&self) {
+        self.inner.meeting_windows.fetch_add(1);
+    }
+
+    /// Such a window has been freed. Collective, as freeing it is.
+    pub(crate) fn let_window_go(&self, call: Call) -> Result<()> {
+        self.inner.meeting_windows.fetch_sub(1);
+        self.free_foreign(call)
+    }
+
+    /// Frees the other MPI's communicator once this one is freed and no window meets there any more.
+    pub(super) fn free_foreign(&self, call: Call) -> Result<()> {
+        let is_used = self.inner.freed.load() == 0 || self.inner.meeting_windows.load() != 0;
+        match self.foreign().filter(|_| !is_used) {
+            Some(foreign) => foreign.free().map_err(|refusal| self.refused(call, refusal)),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses what needs memory that all ranks have mapped, where they share none.
     pub(crate) fn check_shares(&self, call: Call, what: &str) -> Result<()> {
         match self.context().foreign {

@@ -52,14 +52,7 @@ impl Comm {
                     return Err(Error::Attribute { at: self.place(Call::CommFree), problem });
                 }
             }
-            // Windows that were made over it go on to meet there.
-            match self.foreign().filter(|_| self.inner.windows.load() == 0) {
-                Some(foreign) => {
-                    let freed = foreign.free();
-                    freed.map_err(|refusal| self.refused(Call::CommFree, refusal))
-                }
-                None => Ok(()),
-            }
+            self.free_foreign(Call::CommFree)
         })
     }
 }

@@ -91,6 +91,8 @@ struct Inner {
     thread_inside: Mutex<Option<ThreadId>>,
     /// Windows made over this communicator so far.
     windows: Word32,
+    /// Those of another MPI that have not been freed: they meet there.
+    meeting_windows: Word32,
     /// Collectives made of messages that have been started on it.
     collectives: Word32,
     /// 1 once it has been freed: calls are refused, except those of windows that exist.
@@ -135,6 +137,7 @@ impl Inner {
             meeting: Mutex::default(),
             thread_inside: Mutex::default(),
             windows: Word32::default(),
+            meeting_windows: Word32::default(),
             collectives: Word32::default(),
             freed: Word32::default(),
             permanent: false,

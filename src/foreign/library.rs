@@ -38,6 +38,7 @@ type To = *mut c_void;
 functions! {
     init_thread: "MPI_Init_thread" (*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int);
     finalize: "MPI_Finalize" ();
+    barrier: "MPI_Barrier" (Handle);
     abort: "MPI_Abort" (Handle, c_int);
     library_version: "MPI_Get_library_version" (*mut c_char, *mut c_int);
     error_class: "MPI_Error_class" (c_int, *mut c_int);
@@ -168,7 +169,10 @@ fn watch_exit() -> std::result::Result<(), String> {
     extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         let Some((functions, _)) = JOINED.get().filter(|_| !is_forked()) else { return };
         if status == 0 && LEFT.get().is_some() {
-            // SAFETY: nobody has a handle of the job any more.
+            // Others may still want what this rank has exposed, and an MPI that ends serves nobody.
+            // SAFETY: a predefined handle.
+            unsafe { (functions.barrier)(abi::COMM_WORLD) };
+            // SAFETY: no rank has a handle of the job any more.
             unsafe { (functions.finalize)() };
         } else {
             // What the rank has said is on its way through the launcher, which may drop it with the job.

@@ -44,6 +44,13 @@ impl Win {
         }
     }
 
+    /// Gives the other MPI its part of a window back, when all ranks have freed it.
+    pub(super) fn free_foreign(&self) -> Result<()> {
+        let Some(window) = self.foreign() else { return Ok(()) };
+        self.told(Call::WinFree, window.free())?;
+        self.comm.let_window_go(Call::WinFree)
+    }
+
     /// What the other MPI has said to `call`.
     #[inline]
     pub(crate) fn told<R>(&self, call: Call, outcome: foreign::Outcome<R>) -> Result<R> {
@@ -80,6 +87,7 @@ impl Win {
         let mapped = plan.parts.iter().map(|part| Part::new(Span::nothing(), part.2)).collect();
         let mut win = Win::assemble(making, &plan, block, mapped)?;
         win.beyond = Beyond::Foreign(Box::new(Memory { window, parts, number }));
+        win.comm.hold_for_window();
         Ok(win)
     }
 

@@ -65,7 +65,7 @@ impl Win {
             heap.free(at, &self.context().excluded())
                 .map_err(|error| self.heap_error(Call::WinFree, error, 0))?;
         }
-        self.foreign().map_or(Ok(()), |window| self.told(Call::WinFree, window.free()))
+        self.free_foreign()
     }
 
     /// What tells the window from others, the same on all ranks.

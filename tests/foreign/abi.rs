@@ -66,7 +66,7 @@ fn numbers_are_those_of_the_abi() {
 fn declared(parameter: &str) -> &'static str {
     let words: Vec<&str> = parameter.split_whitespace().collect();
     match words[..] {
-        _ if parameter.contains('*') => "pointer",
+        _ if parameter.contains(['*', '[']) => "pointer",
         ["int", _] => "c_int",
         ["MPI_Count", _] => "Count",
         ["MPI_Aint", _] => "Address",

@@ -8,7 +8,9 @@ mod program;
 #[path = "../support/mod.rs"]
 mod support;
 
-use onesided::{Comm, Error, ErrorClass, LockType, Rank, Universe, WindowOptions};
+use onesided::{
+    Comm, Error, ErrorClass, Group, LockAssert, LockType, Op, Rank, Universe, WindowOptions,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Outcome, mpich, mpiexec, run};
@@ -130,6 +132,54 @@ fn what_is_not_there_is_refused_on_all_ranks_alike() {
     }
 }
 
+#[test]
+fn what_is_freed_is_given_back_to_the_other_mpi() {
+    if part().is_some() {
+        let universe = Universe::init().expect("a rank joins its job");
+        // MPICH has numbers for about 2000 communicators, of which a window takes several.
+        for _ in 0..1000 {
+            let copy = universe.world().dup().expect("a duplicate");
+            let win = WindowOptions::new().allocate_bytes(&copy, 64, 8).expect("a window");
+            copy.free().expect("an end of the handle");
+            win.free().expect("an end of both");
+        }
+        return;
+    }
+    let Some(mpich) = mpich() else { return };
+    let Outcome { status, output } = relaunched(mpiexec(&mpich, 2), "windows");
+    assert!(status.success(), "{status}:\n{output}");
+}
+
+#[test]
+fn threads_of_a_rank_use_a_window_together() {
+    const THREADS: u64 = 3;
+    const TIMES: u64 = 200;
+    if part().is_some() {
+        let universe = Universe::init().expect("a rank joins its job");
+        let world = universe.world();
+        let win = WindowOptions::new().allocate_bytes(world, 16, 8).expect("a window");
+        win.lock_all(LockAssert::NONE).expect("no lock is in the way");
+        let add = || {
+            for _ in 0..TIMES {
+                win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("a sum");
+                win.fetch_and_op(&1u64, &mut 0, Op::Sum, Rank(0), 1).expect("a sum");
+            }
+        };
+        std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(add))));
+        win.unlock_all().expect("an end");
+        world.barrier().expect("a barrier");
+        let mut sums = [0u64; 2];
+        win.load(0, &mut sums).expect("the own part");
+        let all = if world.rank() == 0 { THREADS * TIMES * u64::from(world.size()) } else { 0 };
+        assert_eq!(sums, [all; 2]);
+        win.free().expect("an end");
+        return;
+    }
+    let Some(mpich) = mpich() else { return };
+    let Outcome { status, output } = relaunched(mpiexec(&mpich, 2), "threads");
+    assert!(status.success(), "{status}:\n{output}");
+}
+
 #[track_caller]
 fn refused<T>(result: onesided::Result<T>) {
     let Err(error) = result else { panic!("not refused") };
@@ -147,7 +197,7 @@ fn refusals(universe: &Universe) {
     refused(options().notifications(1).allocate_bytes(world, 8, 1));
     refused(onesided::Window::<u8>::create_dynamic(world));
     refused(world.shrink());
-    refused(world.iallreduce(vec![1u32], onesided::Op::Sum).and_then(|sum| sum.wait()));
+    refused(world.iallreduce(vec![1u32], Op::Sum).and_then(|sum| sum.wait()));
     refused(world.send(&[1u8], Rank(0), 1));
     refused(onesided::WindowMutex::new(world, Rank(0)));
     let win = options().allocate_bytes(world, 8, 1).expect("a window");
@@ -159,7 +209,7 @@ fn refusals(universe: &Universe) {
     half.free().expect("an end");
     copy.free().expect("an end");
     let reversed: Vec<u32> = (0..world.size()).rev().collect();
-    let group = onesided::Group::incl(&world.group(), &reversed).expect("a group");
+    let group = Group::incl(&world.group(), &reversed).expect("a group");
     let reversed = world.create_group(&group, 7).expect("a communicator");
     assert_eq!(reversed.rank(), world.size() - 1 - world.rank());
     let first = reversed.allgather(&[world.rank()]).expect("all ranks")[0];
@@ -170,7 +220,7 @@ fn refusals(universe: &Universe) {
     // Neither window nor communicator is freed: both go with the job.
     let part = world.split(Some(0), 0).expect("a split").expect("for all");
     let win = options().allocate_bytes(&part, 64, 8).expect("a window");
-    win.lock_all(onesided::LockAssert::NONE).expect("no lock is in the way");
+    win.lock_all(LockAssert::NONE).expect("no lock is in the way");
 }
 
 /// Ranks that call different things are told so here too.
@@ -180,7 +230,7 @@ fn disagreement(world: &Comm) {
     }
     let error = match world.rank() {
         0 => world.barrier().unwrap_err(),
-        _ => world.allreduce(&[1u8], onesided::Op::Sum).map(drop).unwrap_err(),
+        _ => world.allreduce(&[1u8], Op::Sum).map(drop).unwrap_err(),
     };
     assert!(matches!(error, Error::Mismatch { .. }), "{error}");
 }
@@ -204,7 +254,7 @@ fn fail(how: &str) {
     let world = universe.world().clone();
     let win = WindowOptions::new().allocate_bytes(&world, 8, 1).expect("a window");
     if world.rank() != 1 {
-        let _ = win.lock(LockType::Exclusive, Rank(1), onesided::LockAssert::NONE);
+        let _ = win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE);
         let _ = world.barrier();
         println!("never: the barrier has ended");
         return;
@@ -212,7 +262,9 @@ fn fail(how: &str) {
     match how {
         "panics" => panic!("on purpose"),
         // Never out of the job, and then the process ends as if all were well.
-        "leaks" => std::mem::forget((universe, world, win)),
+        "leaks" => {
+            let _kept = std::mem::ManuallyDrop::new((universe, world, win));
+        }
         _ => {
             drop((win, world, universe));
             std::process::exit(3);

@@ -164,7 +164,7 @@ fn every<T: Element>(
         epoch.unlock_all()?;
         world.barrier()?;
         buffers.iter().for_each(|buffers| buffers.digest(digest));
-        digest.of(&*window.lock_local()?);
+        digest.of(&window.lock_local()?);
         world.barrier()?;
     }
     window.free()
@@ -195,6 +195,6 @@ fn swaps<T: Integer>(world: &Comm, value: impl Fn(u8) -> T, digest: &mut Digest)
         digest.of(&[hit, miss]);
         world.barrier()?;
     }
-    digest.of(&*window.lock_local()?);
+    digest.of(&window.lock_local()?);
     window.free()
 }
