@@ -26,7 +26,7 @@ impl Win {
         let at = Location::caller();
         self.words.fence.expect_arrival();
         if is_apart()
-            && let Some(done) = self.apart(Call::Fence, |by| self.fence_by(by, assert))
+            && let Some(done) = self.apart(Call::Fence, move |by| self.fence_by(by, assert))
         {
             return done;
         }

@@ -284,6 +284,8 @@ fn a_library_that_is_not_there_is_named() {
     assert!(!status.success(), "{output}");
     let words = ["PMI_RANK", "/nowhere/libmpi_abi.so.1", "ONESIDED_MPI", "'none'", "rmarun"];
     assert!(words.iter().all(|word| output.contains(word)), "{output}");
+    let Outcome { status, output } = outcome(Some("libm.so.6"));
+    assert!(!status.success() && output.contains("MPI_Init_thread"), "no MPI: {output}");
     let Outcome { status, output } = outcome(Some("none"));
     assert!(status.success() && output.contains("1 ranks add up to 1"), "{output}");
 }
