@@ -4,12 +4,11 @@
 //! its epoch has changed nothing. [`Error::class`] gives MPI's error class.
 
 mod class;
+mod foreign;
 mod place;
 mod shown;
 
-pub use class::ErrorClass;
-pub use place::Place;
-pub use shown::Result;
+pub use {class::ErrorClass, foreign::Foreign, place::Place, shown::Result};
 
 /// An error of a call. Lengths and displacements are as the caller gave them.
 #[derive(thiserror::Error)]
@@ -317,9 +316,7 @@ pub enum Error {
         tag: i32,
     },
     /// A message longer than its buffer (`MPI_ERR_TRUNCATE`): it is gone, and nothing was written.
-    #[error(
-        "{at}: the message from rank {from} with tag {tag} has {sent} bytes, the buffer {room}"
-    )]
+    #[error("{at}: the message from rank {from}, tag {tag}, has {sent} bytes, the buffer {room}")]
     Truncated {
         /// Where.
         at: Place,
@@ -352,8 +349,7 @@ pub enum Error {
         at: Place,
         /// The first rank that failed, or the lowest of those that have, as the job numbers them.
         failed: u32,
-        /// The rank whose part of the window it had locked exclusively, if this call waited for
-        /// that lock.
+        /// Whose part it had locked exclusively, if this call waited for that lock.
         lock_of: Option<u32>,
     },
     /// The environment of this process does not describe a job it could join.
@@ -389,6 +385,9 @@ pub enum Error {
         /// What that rank calls.
         theirs: String,
     },
+    /// The MPI underneath has refused, or is not used for that.
+    #[error(transparent)]
+    Foreign(Foreign),
     /// The operating system refused.
     #[error("{what}: {source}")]
     System {

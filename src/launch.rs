@@ -11,9 +11,10 @@ pub(crate) mod fault;
 mod observe;
 
 use crate::error::{Error, Result};
+use crate::foreign;
 use crate::prim::{Step, step};
 use crate::shm::{File, Kind, Layout, NoticeBoard, Segment};
-use crate::shm::{admit, duplicate, largest_segment, nonce, page_size, total_memory};
+use crate::shm::{admit, duplicate, largest_segment, nonce, page_size, stand_apart, total_memory};
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
@@ -35,6 +36,14 @@ const ENV_SEGMENT_SIZE: &str = "ONESIDED_SEGMENT_SIZE";
 /// The pipe that rmarun shows at a terminal, as device and inode: so a process that has inherited
 /// the variable, but not the pipe, does not take its own output for that.
 const ENV_TERMINAL: &str = "ONESIDED_TERMINAL";
+
+/// The library of the other MPI, in a job that its launcher has started; or that there is none.
+const ENV_MPI: &str = "ONESIDED_MPI";
+/// What a process is given by launchers of other MPIs (those that speak PMI or PMIx, as MPICH's and
+/// Slurm's; Open MPI's).
+const OTHER_LAUNCHERS: [&str; 3] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"];
+/// The name of the standard's library: which one that is, the machine says.
+const STANDARD_LIBRARY: &str = "libmpi_abi.so.1";
 
 /// Test builds only: how and where a rank shall fail (`launch/fault.rs`).
 #[cfg(feature = "test-hooks")]
@@ -167,6 +176,9 @@ impl Job {
 pub(crate) struct Membership {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
+    /// The world, if another MPI's launcher has started the job; the segment is then of this process
+    /// alone, whose rank in it is 0.
+    pub(crate) foreign: Option<foreign::Comm>,
     pub(crate) segment: Segment,
     pub(crate) notice: NoticeBoard,
 }
@@ -188,7 +200,10 @@ fn number<T: std::str::FromStr>(name: &str) -> Result<T> {
 /// Joins the job that the environment names; without one, makes a job of one rank.
 pub(crate) fn join() -> Result<Membership> {
     if variable(ENV_RANK).is_none() && variable(ENV_SEGMENT).is_none() {
-        return alone();
+        return match other_launcher() {
+            Some((by, library)) => foreign_job(by, &library),
+            None => alone(),
+        };
     }
     let (rank, ranks): (u32, u32) = (number(ENV_RANK)?, number(ENV_RANKS)?);
     if ranks == 0 || ranks > MAX_RANKS || rank >= ranks {
@@ -203,7 +218,34 @@ pub(crate) fn join() -> Result<Membership> {
         inherit(number(ENV_SEGMENT)?, launcher, true, |file| Segment::attach(file, ranks, nonce))?;
     let notice =
         inherit(number(ENV_NOTICE)?, launcher, false, |file| NoticeBoard::attach(file, nonce))?;
-    Ok(Membership { rank, ranks, segment, notice })
+    Ok(Membership { rank, ranks, foreign: None, segment, notice })
+}
+
+/// What says that another MPI's launcher has started this process, and the library that it wants.
+fn other_launcher() -> Option<(&'static str, String)> {
+    let by = OTHER_LAUNCHERS.into_iter().find(|name| variable(name).is_some())?;
+    let library = variable(ENV_MPI).unwrap_or_else(|| STANDARD_LIBRARY.to_owned());
+    (library != "none").then_some((by, library))
+}
+
+/// Joins the job of another MPI; blocks until all its ranks do.
+fn foreign_job(by: &str, library: &str) -> Result<Membership> {
+    let world = foreign::join(library).map_err(|why| {
+        let what = format!(
+            "{by} is set, so another MPI's launcher has started it, but {library} cannot be used \
+             ({}); let {ENV_MPI} name the libmpi_abi.so.1 of that MPI, or be 'none' for a job of \
+             this process alone; or start it with rmarun",
+            why.escape_debug()
+        );
+        Error::NotInJob { what }
+    })?;
+    stand_apart();
+    let (rank, ranks) = (world.rank, world.size);
+    if ranks > MAX_RANKS {
+        let what = format!("it has {ranks} ranks, and more than {MAX_RANKS} are too many");
+        return Err(Error::NotInJob { what });
+    }
+    Ok(Membership { rank, ranks, foreign: Some(world), ..alone()? })
 }
 
 /// Lets the other ranks of the job, which descend from the launcher, reach the private memory of
@@ -248,7 +290,8 @@ fn alone() -> Result<Membership> {
         None => None,
     };
     let job = Job::create(1, &SegmentKind::Memfd, bytes, OnFailure::End)?;
-    Ok(Membership { rank: 0, ranks: 1, segment: job.segment, notice: job.notice })
+    let (segment, notice) = (job.segment, job.notice);
+    Ok(Membership { rank: 0, ranks: 1, foreign: None, segment, notice })
 }
 
 /// Lets a child process inherit `descriptor`; for use between fork and exec.

@@ -70,6 +70,7 @@ mod comm;
 mod datatype;
 mod epoch;
 mod error;
+mod foreign;
 mod group;
 mod handler;
 mod info;
@@ -98,7 +99,7 @@ pub use epoch::{
     Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, FenceStep,
     LocalEpoch, LockAllEpoch, LockBatch, LockEpoch, LockedTarget, SharedPart, Window, WindowView,
 };
-pub use error::{Error, ErrorClass, Place, Result};
+pub use error::{Error, ErrorClass, Foreign, Place, Result};
 pub use group::{Comparison, Group, Rank};
 pub use handler::ErrorHandler;
 pub use info::Info;

@@ -3,6 +3,7 @@
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
+use crate::foreign;
 use crate::launch::{self, Membership};
 use crate::prim::{
     Account, Awaited, AwaitedKind, Duties, Failure, JobFailed, ParkWord, Patience, Step,
@@ -34,6 +35,9 @@ pub struct Universe {
 impl Universe {
     /// `MPI_Init`: joins the job that `rmarun` has started this process for, or makes a job of
     /// one rank if it was started without. Once per process. Local; does not block.
+    ///
+    /// Where another MPI's launcher has started it, it joins that job by that MPI, which may block
+    /// until all ranks do (docs/foreign.md).
     ///
     /// # Errors
     /// [`Error::AlreadyInitialised`]; [`Error::NotInJob`] if the environment is wrong, or if
@@ -100,6 +104,9 @@ impl Drop for Context {
         if !std::thread::panicking() && !is_forked() {
             step(Step::Finishing);
             self.slot.finished.set();
+            if self.foreign.is_some() {
+                foreign::leave_well();
+            }
             step(Step::Finished);
         }
     }
@@ -144,6 +151,11 @@ impl Duties for Context {
 pub(crate) struct Context {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
+    /// The world of the other MPI, if its launcher has started the job. The segment is then this
+    /// process's alone.
+    pub(crate) foreign: Option<foreign::Comm>,
+    /// The rank of this process in the segment.
+    here: u32,
     pub(crate) segment: Arc<Segment>,
     notice: Arc<NoticeBoard>,
     /// Of waits for nobody in particular: the failure of a rank ends them if it ends the job.
@@ -163,15 +175,21 @@ impl Context {
     fn new(member: Membership) -> Result<Context> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let segment = Arc::new(member.segment);
-        let slot = segment.place(segment.slot_offset(member.rank))?;
+        let (here, near) = match member.foreign {
+            None => (member.rank, member.ranks),
+            Some(_) => (0, 1),
+        };
+        let slot = segment.place(segment.slot_offset(here))?;
         let notice = Arc::new(member.notice);
         Ok(Context {
             rank: member.rank,
             ranks: member.ranks,
-            patience: Patience::new(member.ranks as usize, cores),
+            foreign: member.foreign,
+            here,
+            patience: Patience::new(near as usize, cores),
             job: Scope::of(&notice, []),
             records: notice.continues(),
-            stripes: Stripes::join(&segment, member.rank)?,
+            stripes: Stripes::join(&segment, here)?,
             notice,
             segment,
             slot,
@@ -205,9 +223,16 @@ impl Context {
         kept.downcast_ref()
     }
 
+    /// The call that this rank says it is in.
+    pub(crate) fn call(&self) -> Call {
+        self.slot.doing().0
+    }
+
     /// The process that has joined as that rank of the job, as it numbers itself.
     pub(crate) fn process(&self, rank: u32) -> Result<Process> {
-        Ok(Process::numbered(self.segment.slot(rank)?.pid.load() as i32))
+        // No other process is ever reached under another MPI.
+        let near = if self.foreign.is_some() { self.here } else { rank };
+        Ok(Process::numbered(self.segment.slot(near)?.pid.load() as i32))
     }
 
     /// How this process waits for nobody in particular.
@@ -220,7 +245,7 @@ impl Context {
     #[inline]
     pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
         let (failed, patience) = (scope, &self.patience);
-        Waiter { rank: self.rank, failed, patience, account: None, duties: None }
+        Waiter { rank: self.here, failed, patience, account: None, duties: None }
     }
 
     /// How this process waits for one that is inside an exclusion of the library's own.

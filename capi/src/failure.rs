@@ -68,6 +68,7 @@ fn code(class: ErrorClass) -> c_int {
         ErrorClass::InfoValue => MPI_ERR_INFO_VALUE,
         ErrorClass::InfoNokey => MPI_ERR_INFO_NOKEY,
         ErrorClass::Arg => MPI_ERR_ARG,
+        ErrorClass::UnsupportedOperation => MPI_ERR_UNSUPPORTED_OPERATION,
         _ => MPI_ERR_OTHER,
     }
 }

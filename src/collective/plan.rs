@@ -33,6 +33,7 @@ impl Comm {
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<CollectiveRequest<B>> {
         self.within(call, || {
+            self.check_shares(call, "a collective that does not wait")?;
             let mut planned = Plan::new(self, call, self.rank(), self.size());
             plan(&mut planned)?;
             planned.start()

@@ -7,6 +7,7 @@ use super::{Comm, Inner};
 use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::{Error, Result};
+use crate::foreign;
 use crate::group::Group;
 use crate::info::Info;
 use crate::shm::room_bytes;
@@ -19,7 +20,8 @@ use std::sync::{Arc, RwLock};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SplitType {
-    /// `MPI_COMM_TYPE_SHARED`: ranks that can share memory, which are all.
+    /// `MPI_COMM_TYPE_SHARED`: ranks that can share memory, which are all; under another MPI's
+    /// launcher, where none can, each alone.
     Shared,
 }
 
@@ -41,17 +43,18 @@ impl Comm {
             let at = self.place(Call::CommDup);
             let attributes = self.inner.attributes.copy(&at, self);
             let group = self.group();
-            let block = self.begin(Call::CommDup, line).and_then(|mut dup| {
-                let blocks = dup.rooms(std::slice::from_ref(&group), attributes.is_err())?;
-                Ok(blocks[0])
+            let made = self.begin(Call::CommDup, line).and_then(|mut dup| {
+                let groups = std::slice::from_ref(&group);
+                let blocks = dup.rooms(groups, attributes.is_err())?;
+                Ok((blocks[0], dup.split_by(groups)?))
             });
             // The own refusal says more than what all ranks are told.
             let attributes = attributes?;
-            let block = block.inspect_err(|_| {
+            let (block, foreign) = made.inspect_err(|_| {
                 // What was copied for nothing; the error of the call is the other one.
                 let _ = attributes.delete_all(&at, self);
             })?;
-            self.child(group, block, attributes)
+            self.child(group, block, foreign, attributes)
         })
     }
 
@@ -132,7 +135,9 @@ impl Comm {
         info: &Info,
     ) -> Result<Option<Comm>> {
         let _ignored = info;
-        self.split(split_type.map(|SplitType::Shared| 0), key)
+        // Under another MPI, no rank shares memory with another.
+        let machine = self.foreign().map_or(0, |_| self.rank());
+        self.split(split_type.map(|SplitType::Shared| machine), key)
     }
 
     /// Whether all of `group` are ranks of this communicator.
@@ -181,16 +186,18 @@ impl Comm {
         Ok(different.iter().filter(|list| !list.is_empty()).map(group).collect())
     }
 
-    /// The communicator of `group`, which this rank is in, with the room at `block`.
+    /// The communicator of `group`, which this rank is in, with the room at `block`, or that of
+    /// another MPI.
     pub(super) fn child(
         &self,
         group: Group,
         block: u64,
+        foreign: Option<foreign::Comm>,
         attributes: Attributes<Comm>,
     ) -> Result<Comm> {
         let context = self.context().clone();
         let room = Room::at(block, &context.segment)?;
-        let mut inner = Inner::new(context, group, room);
+        let mut inner = Inner::new(context, group, room, foreign);
         inner.handler = RwLock::new(self.error_handler());
         inner.attributes = attributes;
         Ok(Comm { inner: Arc::new(inner) })
@@ -225,7 +232,7 @@ impl Comm {
         let outcome = told.map(|told| Outcome::from(told[0]));
         let bytes = room_bytes(self.size());
         match outcome.and_then(|outcome| outcome.block(self, Call::CommDup, bytes)) {
-            Ok(block) => self.child(self.group(), block, made.attributes?),
+            Ok(block) => self.child(self.group(), block, None, made.attributes?),
             Err(error) => Err(self.give_duplicate_up(made, error)),
         }
     }
@@ -264,7 +271,10 @@ impl Collective<'_> {
         let blocks = self.rooms(groups, false)?;
         let world = self.comm.context().rank;
         let own = groups.iter().position(|group| group.rank_of_world(world).is_some());
-        let child = |k: usize| self.comm.child(groups[k].clone(), blocks[k], Attributes::default());
+        let foreign = self.split_by(groups)?;
+        let child = |k: usize| {
+            self.comm.child(groups[k].clone(), blocks[k], foreign, Attributes::default())
+        };
         own.map(child).transpose()
     }
 
@@ -316,9 +326,11 @@ fn decided(comm: &Comm, call: Call, all: &[Said], leaders: &[u32]) -> Result<Vec
     Ok(leaders.iter().map(told).collect())
 }
 
-/// The rank of `comm` that allocates for `group`; no rank for a group of one, which needs no room.
+/// The rank of `comm` that allocates for `group`; no rank for a group of one, which needs no room, nor
+/// where another MPI has communicators.
 fn leader(comm: &Comm, group: &Group) -> u32 {
     match group.world_ranks() {
+        _ if comm.foreign().is_some() => u32::MAX,
         [first, _, ..] => comm.rank_of_world(*first).map_or(u32::MAX, |rank| rank.0),
         _ => u32::MAX,
     }

@@ -68,12 +68,15 @@ impl Comm {
                 let problem = "this rank is not in the group".to_owned();
                 return Err(Error::Group { at: self.place(CALL), problem });
             }
+            if let Some(foreign) = self.create_group_by(group, tag)? {
+                return self.child(group.clone(), 0, Some(foreign), Attributes::default());
+            }
             let scope = self.context().scope(group.world_ranks().iter().copied());
             let block = match group.size() {
                 1 => 0,
                 _ => self.await_members(CALL, group, Key::tagged(self, tag), &scope, at)?,
             };
-            self.child(group.clone(), block, Attributes::default())
+            self.child(group.clone(), block, None, Attributes::default())
         })
     }
 

@@ -39,9 +39,9 @@ pub(super) struct Description {
     round: u64,
 }
 
-const HEAD: u64 = size_of::<Description>() as u64;
+pub(super) const HEAD: u64 = size_of::<Description>() as u64;
 /// Payload bytes of one chunk.
-const CHUNK: usize = (STAGE_BYTES - HEAD) as usize;
+pub(super) const CHUNK: usize = (STAGE_BYTES - HEAD) as usize;
 /// Numbers of operations from here on are user functions.
 const USER_OPS: u32 = 1000;
 /// Chunks up to here are guarded: what the library itself tells the other ranks (offsets, sizes,
@@ -99,6 +99,11 @@ impl Description {
         Description { detail: digest, ..self }
     }
 
+    /// As it is staged with the chunk `mine`, in that meeting.
+    pub(super) fn guarding(&self, mine: &[u8], round: u64) -> Self {
+        Description { guard: guard(mine), round, ..*self }
+    }
+
     fn call(&self) -> Call {
         Call::from_word(self.call).unwrap_or(Call::None)
     }
@@ -153,7 +158,7 @@ fn guard(chunk: &[u8]) -> u64 {
     hash(chunk.chunks(8).map(word)) << 16 | chunk.len() as u64
 }
 
-fn damaged() -> Error {
+pub(super) fn damaged() -> Error {
     Error::Damaged { what: "what a rank has staged for the others" }
 }
 
@@ -243,7 +248,10 @@ impl Collective<'_> {
     pub(super) fn exchange(&mut self, what: &Description, mine: &[u8]) -> Result<Staged<'_>> {
         let comm = self.comm;
         let Some(room) = &comm.inner.room else {
-            return Ok(Staged { comm, odd: false, alone: mine.to_vec() });
+            return match &comm.inner.foreign {
+                Some(foreign) => self.exchange_by(foreign, what, mine),
+                None => Ok(Staged { comm, odd: false, alone: mine.to_vec(), stride: 0 }),
+            };
         };
         let (before, words) = (self.meeting.round, &room.words.barrier);
         let call = self.call;
@@ -254,13 +262,13 @@ impl Collective<'_> {
         }
         let odd = self.meeting.odd;
         self.meeting.odd = !odd;
-        let staged = Staged { comm, odd, alone: Vec::new() };
+        let staged = Staged { comm, odd, alone: Vec::new(), stride: 0 };
         let context = comm.context();
         let mapping = context.segment.mapping();
         let at = room.stage(Stage { rank: comm.rank(), odd });
         let mine = &mine[..mine.len().min(CHUNK)];
         let round = u64::from(before.number());
-        let guarded = Description { guard: guard(mine), round, ..*what };
+        let guarded = what.guarding(mine, round);
         mapping.write(at, bytemuck::bytes_of(&guarded))?;
         mapping.write(at + HEAD, mine)?;
         let tell = |record: &WaitRecord| record.say(&comm.arrival(words, before));
@@ -304,14 +312,16 @@ impl Collective<'_> {
 
 /// The staged chunks of all ranks, until this rank exchanges again.
 pub(super) struct Staged<'a> {
-    comm: &'a Comm,
-    odd: bool,
-    /// What the only rank of a communicator has staged.
-    alone: Vec<u8>,
+    pub(super) comm: &'a Comm,
+    pub(super) odd: bool,
+    /// What the only rank of a communicator has staged, or all ranks, if another MPI has brought it.
+    pub(super) alone: Vec<u8>,
+    /// In that case, how many bytes each rank has there, description included; else zero.
+    pub(super) stride: usize,
 }
 
 impl Staged<'_> {
-    fn check(&self, ours: &Description, round: u64) -> Result<()> {
+    pub(super) fn check(&self, ours: &Description, round: u64) -> Result<()> {
         for other in 0..self.comm.size() {
             let mut theirs = Description::zeroed();
             self.copy(other, 0, bytemuck::bytes_of_mut(&mut theirs))?;
@@ -369,7 +379,7 @@ impl Staged<'_> {
 
     /// Copies from byte `first` on of the chunk that `rank` staged.
     pub(super) fn bytes(&self, rank: u32, first: usize, to: &mut [u8]) -> Result<()> {
-        if self.comm.inner.room.is_none() {
+        if self.comm.inner.room.is_none() && self.stride == 0 {
             to.copy_from_slice(&self.alone[first..first + to.len()]);
             return Ok(());
         }
@@ -377,7 +387,7 @@ impl Staged<'_> {
     }
 
     fn copy(&self, rank: u32, first: u64, to: &mut [u8]) -> Result<()> {
-        let Some(room) = &self.comm.inner.room else { return Ok(()) };
+        let Some(room) = &self.comm.inner.room else { return self.brought(rank, first, to) };
         let at = room.stage(Stage { rank, odd: self.odd });
         self.comm.context().segment.mapping().read(at + first, to)
     }

@@ -52,7 +52,7 @@ impl Comm {
                     return Err(Error::Attribute { at: self.place(Call::CommFree), problem });
                 }
             }
-            Ok(())
+            self.free_foreign(Call::CommFree)
         })
     }
 }

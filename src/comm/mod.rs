@@ -16,6 +16,7 @@
 mod create;
 mod create_group;
 mod exchange;
+mod foreign;
 mod free;
 mod handles;
 mod moves;
@@ -77,8 +78,10 @@ struct Inner {
     /// The ranks whose failure ends the waits of this one.
     scope: Scope,
     rank: u32,
-    /// `None` for a communicator of one rank.
+    /// `None` for a communicator of one rank, or of another MPI.
     room: Option<Room>,
+    /// That of the other MPI, if it is no communicator of this rank alone.
+    foreign: Option<crate::foreign::Comm>,
     /// What its messages are told from others by: the same on all ranks, and of no other
     /// communicator that the job has had.
     identity: [u64; 2],
@@ -88,6 +91,8 @@ struct Inner {
     thread_inside: Mutex<Option<ThreadId>>,
     /// Windows made over this communicator so far.
     windows: Word32,
+    /// Those of another MPI that have not been freed: they meet there.
+    meeting_windows: Word32,
     /// Collectives made of messages that have been started on it.
     collectives: Word32,
     /// Tags of partitioned messages that this rank has given out on it.
@@ -110,7 +115,12 @@ struct Meeting {
 }
 
 impl Inner {
-    fn new(context: Arc<Context>, group: Group, room: Option<Room>) -> Inner {
+    fn new(
+        context: Arc<Context>,
+        group: Group,
+        room: Option<Room>,
+        foreign: Option<crate::foreign::Comm>,
+    ) -> Inner {
         let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
         let scope = context.scope(group.world_ranks().iter().copied());
         let identity = match &room {
@@ -125,10 +135,12 @@ impl Inner {
             scope,
             rank,
             room,
+            foreign,
             identity,
             meeting: Mutex::default(),
             thread_inside: Mutex::default(),
             windows: Word32::default(),
+            meeting_windows: Word32::default(),
             collectives: Word32::default(),
             partitions: Word32::default(),
             freed: Word32::default(),
@@ -149,17 +161,19 @@ impl Inner {
 impl Comm {
     pub(crate) fn world(context: Arc<Context>) -> Result<Comm> {
         let group = Group::world(context.ranks);
+        let foreign = context.foreign;
         let room = match context.ranks {
             1 => None,
+            _ if foreign.is_some() => None,
             _ => Some(Room::world(&context.segment)?),
         };
-        Ok(Inner::new(context, group, room).permanent("MPI_COMM_WORLD"))
+        Ok(Inner::new(context, group, room, foreign).permanent("MPI_COMM_WORLD"))
     }
 
     /// The communicator of this rank alone.
     pub(crate) fn myself(context: Arc<Context>) -> Comm {
         let group = Group::of([context.rank]);
-        Inner::new(context, group, None).permanent("MPI_COMM_SELF")
+        Inner::new(context, group, None, None).permanent("MPI_COMM_SELF")
     }
 
     /// `MPI_Comm_rank`: this process's rank, from 0 to `size() - 1`.

@@ -34,6 +34,7 @@ impl Comm {
 
     /// [`Comm::shrink`] for `call`.
     pub(crate) fn shrunk(&self, call: Call, at: &'static Location<'static>) -> Result<Comm> {
+        self.check_shares(call, "going on without ranks that have failed")?;
         loop {
             let group = self.inner.group.difference(&self.failed());
             let scope = self.context().scope(group.world_ranks().iter().copied());
@@ -45,7 +46,7 @@ impl Comm {
             match block {
                 // Whoever lives gets this error, and comes again without the one that failed.
                 Err(Error::RankFailed { .. }) if scope.lost().next().is_some() => {}
-                block => return self.child(group, block?, Attributes::default()),
+                block => return self.child(group, block?, None, Attributes::default()),
             }
         }
     }

@@ -60,6 +60,8 @@ pub enum ErrorClass {
     Truncate,
     /// `MPI_ERR_ARG`
     Arg,
+    /// `MPI_ERR_UNSUPPORTED_OPERATION`
+    UnsupportedOperation,
     /// `MPI_ERR_OTHER`
     Other,
 }
@@ -97,6 +99,7 @@ impl Error {
             Error::Tag { .. } => ErrorClass::Tag,
             Error::Truncated { .. } => ErrorClass::Truncate,
             Error::Argument { .. } | Error::Mismatch { .. } => ErrorClass::Arg,
+            Error::Foreign(foreign) => foreign.class,
             Error::Attribute { .. }
             | Error::NotInJob { .. }
             | Error::AlreadyInitialised

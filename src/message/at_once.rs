@@ -12,9 +12,11 @@ use super::send::EAGER;
 use super::{Channel, Status};
 use crate::call::Call;
 use crate::comm::Comm;
+use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::{Incoming, Origin, OriginMut, Outgoing};
 use crate::shm::is_forked;
+use crate::universe::Context;
 
 impl Comm {
     /// A standard send ([`Comm::start_send`], and its wait), if nothing is in the way: whether it is
@@ -82,5 +84,33 @@ impl Comm {
     #[inline]
     fn is_sound(&self) -> bool {
         !is_forked() && !self.is_freed() && !self.has_lost_any()
+    }
+}
+
+impl State {
+    /// Takes the next message of the queues that are known, if it is what is wanted and no table has
+    /// anything that would come first.
+    #[inline]
+    fn take(&mut self, context: &Context, wanted: &Envelope, into: &mut Incoming) -> Taken {
+        let is_first = self.posted.is_empty() && self.unexpected.is_empty() && self.owed.is_empty();
+        if !is_first {
+            return Taken::Otherwise;
+        }
+        self.sources.take(&context.segment, wanted, into)
+    }
+
+    /// As [`State::put`] of a message, if the queue is there and has room; whether it was.
+    #[inline]
+    fn put_at_once(
+        &mut self,
+        context: &Context,
+        to: u32,
+        head: &Head,
+        fill: impl FnOnce(u64) -> Result<()>,
+    ) -> bool {
+        match self.queues.get_mut(to as usize) {
+            Some(Some(queue)) => queue.put_at_once(&context.segment, head, fill),
+            _ => false,
+        }
     }
 }

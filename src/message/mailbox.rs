@@ -5,11 +5,11 @@
 //! follows in the queues: it has not arrived yet, as far as anybody can tell, and costs no copy.
 
 use super::driven::AllDriven;
-use super::incoming::{Record, Sources, Taken};
+use super::incoming::{Record, Sources};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, Kind, Queue};
-use super::slots::{Outcome, Payload, Slot, Slots, Stage, Trouble};
-use crate::error::Result;
+use super::slots::{Outcome, Slot, Slots, Stage, Trouble};
+use crate::error::{Error, Place, Result};
 use crate::ops::Incoming;
 use crate::prim::{ParkWord, Word32};
 use crate::shm::{AllocError, Favouring, InTurn, Placed, Segment};
@@ -50,17 +50,17 @@ pub(super) struct Pull {
 
 /// What the threads of this process share, in turn.
 pub(super) struct State {
-    sources: Sources,
+    pub(super) sources: Sources,
     /// The bell when all queues were last found empty.
     emptied: Option<u32>,
     /// A queue to each rank of the job that something was sent to.
-    queues: Vec<Option<Queue>>,
+    pub(super) queues: Vec<Option<Queue>>,
     pub(super) posted: Posted<Slot>,
     pub(super) unexpected: Unexpected<Arrived>,
     pub(super) slots: Slots,
     pub(super) pulls: Vec<Pull>,
     /// Receipts that there was no memory for: rank and token.
-    owed: Vec<(u32, u64)>,
+    pub(super) owed: Vec<(u32, u64)>,
     /// The kernel does not let this process read the memory of others.
     pub(super) is_denied: bool,
 }
@@ -79,6 +79,10 @@ impl Mailbox {
     /// That of the process.
     pub(super) fn of(context: &Context) -> Result<&Mailbox> {
         context.keep(|| {
+            if context.foreign.is_some() {
+                let at = Place { call: context.call(), window: None, rank: Some(context.rank) };
+                return Err(Error::not_foreign(at, "what is made of messages"));
+            }
             let open = Arc::new(Word32::default());
             let state = State {
                 sources: Sources::default(),
@@ -187,37 +191,6 @@ impl State {
             }
         }
         Ok(true)
-    }
-
-    /// Takes the next message of the queues that are known, if it is what is wanted and no table has
-    /// anything that would come first.
-    #[inline]
-    pub(super) fn take(
-        &mut self,
-        context: &Context,
-        wanted: &Envelope,
-        into: &mut Incoming,
-    ) -> Taken {
-        let is_first = self.posted.is_empty() && self.unexpected.is_empty() && self.owed.is_empty();
-        if !is_first {
-            return Taken::Otherwise;
-        }
-        self.sources.take(&context.segment, wanted, into)
-    }
-
-    /// As [`State::put`] of a message, if the queue is there and has room; whether it was.
-    #[inline]
-    pub(super) fn put_at_once(
-        &mut self,
-        context: &Context,
-        to: u32,
-        head: &Head,
-        fill: impl FnOnce(u64) -> Result<()>,
-    ) -> bool {
-        match self.queues.get_mut(to as usize) {
-            Some(Some(queue)) => queue.put_at_once(&context.segment, head, fill),
-            _ => false,
-        }
     }
 
     /// Whether there is anything to drain in the queues that are known.
@@ -350,60 +323,11 @@ impl State {
     }
 
     /// A message of this rank has been received.
-    fn received(&mut self, slot: Slot) {
+    pub(super) fn received(&mut self, slot: Slot) {
         if let Some(Stage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
             let outcome = Outcome { envelope: *envelope, bytes: *bytes, trouble: None };
             self.finish(slot, outcome);
         }
-    }
-
-    /// Puts the bytes that this rank has offered into a block of the segment, for the request `theirs`
-    /// of the receiver, which cannot read them where they are.
-    #[cold]
-    fn hand_over(&mut self, context: &Context, to: u32, slot: Slot, theirs: u64) -> Result<()> {
-        let (mut block, mut bytes) = (0, 0);
-        if let Some(Stage::Offered { payload: Some(payload), bytes: all, .. }) =
-            self.slots.stage(slot)
-        {
-            bytes = *all;
-            if let Ok(offset) = context.segment.heap().allocate(bytes, &context.excluded()) {
-                block = offset;
-                match payload {
-                    Payload::Kept(kept) => kept.pack_into(&context.segment, offset)?,
-                    Payload::Packed(packed) => context.segment.mapping().write(offset, packed)?,
-                }
-            }
-        }
-        let head = Head::control(Kind::Block, theirs, block, bytes);
-        let put = self.put(context, to, &head, 0, |_| Ok(()));
-        self.received(slot);
-        put.or_else(|error| match error {
-            AllocError::Other(error) => Err(error),
-            _ => Ok(()),
-        })
-    }
-
-    /// The bytes that a request of this rank has asked for are there.
-    #[cold]
-    fn handed_over(&mut self, context: &Context, slot: Slot, block: u64, bytes: u64) -> Result<()> {
-        let mut trouble = (block == 0).then_some(Trouble::NoMemory);
-        if let Some(Stage::Promised { into, envelope, bytes: all }) = self.slots.stage(slot) {
-            if trouble.is_none() && bytes != *all {
-                trouble = Some(Trouble::NoMemory);
-            } else if trouble.is_none() {
-                into.unpack_from(&context.segment, block, bytes)?;
-            }
-            let outcome = Outcome { envelope: *envelope, bytes, trouble };
-            self.finish(slot, outcome);
-        }
-        if block == 0 {
-            return Ok(());
-        }
-        let freed = context.segment.heap().free(block, &context.excluded());
-        freed.or_else(|error| match error {
-            AllocError::Other(error) => Err(error),
-            _ => Ok(()),
-        })
     }
 
     /// Appends a record to the queue to a rank of the job that is another one, and rings.

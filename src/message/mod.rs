@@ -17,6 +17,7 @@
 //!    there since does not believe what it has read.
 
 mod at_once;
+mod brought;
 mod driven;
 mod incoming;
 mod mailbox;

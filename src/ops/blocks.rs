@@ -50,7 +50,7 @@ impl<T: Element> Blocks<'_, T> {
     /// Updates the blocks of a strip. Blocks while others update elements around them.
     pub(super) fn strip(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
         let elements = strip.bytes / size_of::<T>();
-        if elements >= LONG {
+        if elements >= LONG || self.update.target.via == Via::Foreign {
             return (0..strip.blocks).try_for_each(|block| self.long(&strip.part(block, 1)));
         }
         let mut rest = *strip;
@@ -203,7 +203,8 @@ impl<T: Element> Blocks<'_, T> {
         let exclusion = &win.words_of(self.update.target.rank).accumulate;
         let process = match self.update.target.via {
             Via::Kernel(process) => Some(process),
-            Via::Mapped | Via::Own => None,
+            // Of another MPI, all blocks have gone as slices.
+            Via::Mapped | Via::Own | Via::Foreign => None,
         };
         let part = strip.part(0, blocks);
         let updated = exclusion.run(sites, &win.excluded(), || self.batches(&part, process));

@@ -10,7 +10,7 @@ use crate::op::Op;
 use crate::shm::{Announced, copy};
 use crate::sync::stripes::MOST;
 use crate::universe::Said;
-use crate::window::Win;
+use crate::window::{Via, Win};
 use std::ops::Range;
 
 /// From how many elements on an accumulate has more from a vectorised loop than it loses by the
@@ -78,7 +78,12 @@ impl Win {
         origin: &[T],
         result: &mut [T],
     ) -> Result<usize> {
-        let (Some(at), true) = (self.native::<T>(&update.target), n >= MANY) else { return Ok(0) };
+        let (Some(at), true) = (self.native::<T>(&update.target), n >= MANY) else {
+            return match update.target.via {
+                Via::Foreign => self.update_by(update, n, origin, result),
+                _ => Ok(0),
+            };
+        };
         let mut done = 0;
         while n - done >= MANY {
             let first = at.wrapping_add(done).cast::<T>();

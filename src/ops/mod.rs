@@ -21,6 +21,7 @@ mod at_once;
 mod blocks;
 mod bulk;
 mod combine;
+mod foreign;
 mod layout;
 mod local;
 mod notify;

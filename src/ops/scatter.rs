@@ -199,10 +199,19 @@ impl Win {
                 move_strips(transfer, target.at);
                 Ok(())
             }
-            Via::Kernel(process) => move_pieces(transfer, process, target.at),
+            Via::Kernel(process) => {
+                let moved =
+                    move_pieces(transfer, target.at, |batch| move_batch(transfer, process, batch));
+                moved.map_err(|error| self.kernel_error(call, target.rank, error))
+            }
+            Via::Foreign => move_pieces(transfer, target.at, |batch| {
+                let put = matches!(transfer.way, Way::Put);
+                // SAFETY: `Transfer` for the own pieces; those that are written do not overlap.
+                unsafe { self.move_by(call, target.rank, put, batch) }
+            }),
         };
         recording.end();
-        moved.map_err(|error| self.kernel_error(call, target.rank, error))
+        moved
     }
 
     /// Refuses what the other side has no room for.
@@ -250,7 +259,7 @@ impl Win {
         own: &Located<'_>,
     ) -> Result<()> {
         let other = Located { zero: target.at, layout: *layout };
-        if matches!(target.via, Via::Kernel(_)) || own.is_apart_from(&other) {
+        if matches!(target.via, Via::Kernel(_) | Via::Foreign) || own.is_apart_from(&other) {
             return Ok(());
         }
         let bytes = layout.datatype.bytes(layout.count).unwrap_or(u64::MAX);
@@ -288,8 +297,12 @@ pub(super) unsafe fn copy_sides(
     });
 }
 
-/// As [`move_strips`], with a target in another process.
-fn move_pieces(transfer: &Transfer<'_>, process: Process, at: *mut u8) -> std::io::Result<()> {
+/// As [`move_strips`], with a target that is not addressed in this process, by batches of pieces.
+fn move_pieces<E>(
+    transfer: &Transfer<'_>,
+    at: *mut u8,
+    move_batch: impl Fn(&[Piece]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     let (from, to) = transfer.sides();
     let (mut pieces, mut moved) = (Vec::with_capacity(BATCH), Ok(()));
     zip_strips(from.side(), to.side(), |strip| {
@@ -299,12 +312,12 @@ fn move_pieces(transfer: &Transfer<'_>, process: Process, at: *mut u8) -> std::i
             }
             pieces.push(piece(transfer, strip, block, at));
             if pieces.len() == BATCH {
-                moved = move_batch(transfer, process, &pieces);
+                moved = move_batch(&pieces);
                 pieces.clear();
             }
         }
     });
-    moved.and_then(|()| move_batch(transfer, process, &pieces))
+    moved.and_then(|()| move_batch(&pieces))
 }
 
 /// Pieces that are collected before the kernel is asked to move them.

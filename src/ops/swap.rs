@@ -6,7 +6,7 @@ use crate::datatype::Integer;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Carrier;
-use crate::window::Win;
+use crate::window::{Via, Win};
 use bytemuck::must_cast;
 
 impl Win {
@@ -83,6 +83,10 @@ impl Win {
                 self.check_apart(call, &target, disp, std::ptr::from_ref(buffer).cast(), bytes)?;
             }
             self.note_operation();
+            if target.via == Via::Foreign {
+                *result = self.swap_by(&target, new, compare)?;
+                return Ok(());
+            }
             if let Some(at) = self.native::<T>(&target) {
                 let (compare, new) = (must_cast(*compare), must_cast(*new));
                 // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.

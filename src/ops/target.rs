@@ -202,7 +202,9 @@ impl Win {
         origin: *const u8,
         bytes: usize,
     ) -> Result<()> {
-        if are_apart(origin, target.at, bytes) || matches!(target.via, Via::Kernel(_)) {
+        if are_apart(origin, target.at, bytes)
+            || matches!(target.via, Via::Kernel(_) | Via::Foreign)
+        {
             return Ok(());
         }
         Err(self.conflict(call, target.rank, disp, bytes as u64))

@@ -200,6 +200,10 @@ impl Win {
         from: *const u8,
         bytes: usize,
     ) -> Result<()> {
+        if target.via == Via::Foreign {
+            // SAFETY: the caller's obligation 1.
+            return unsafe { self.put_by(call, target, into, from, bytes) };
+        }
         let to = target.at.wrapping_add(into);
         if let Via::Kernel(process) = target.via {
             // SAFETY: the caller's obligation 1; the memory at `to` is exposed by the window.
@@ -224,6 +228,10 @@ impl Win {
         to: *mut u8,
         bytes: usize,
     ) -> Result<()> {
+        if target.via == Via::Foreign {
+            // SAFETY: the caller's obligation 1.
+            return unsafe { self.get_by(call, target, into, to, bytes) };
+        }
         let from = target.at.wrapping_add(into);
         if let Via::Kernel(process) = target.via {
             // SAFETY: the caller's obligation 1.

@@ -44,7 +44,8 @@ pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
-    File, Kind, duplicate, is_forked, largest_segment, nonce, notice_forks, page_size, total_memory,
+    File, Kind, duplicate, is_apart, is_forked, largest_segment, nonce, notice_forks, page_size,
+    stand_apart, total_memory,
 };
 pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use record::{Recording, Write, WriteRecords};

@@ -13,20 +13,35 @@ use std::sync::OnceLock;
 
 /// Set in a process that was forked from one that had called [`notice_forks`].
 static FORKED: OnceLock<()> = OnceLock::new();
+/// Set in such a process, and in one that [`stand_apart`] was called in.
+static APART: OnceLock<()> = OnceLock::new();
 
 /// Lets every process that this one forks from now on know that it is such a child. (One made by
 /// a bare clone(2) does not learn it.)
 pub(crate) fn notice_forks() -> Result<()> {
     extern "C" fn in_child() {
         let _ = FORKED.set(());
+        stand_apart();
         super::thread::forget();
     }
-    // SAFETY: the handler stores two words, and neither allocates nor takes a lock, so that it may
+    // SAFETY: the handler stores a few words, and neither allocates nor takes a lock, so that it may
     // run in the child of a process with threads.
     match unsafe { nix::libc::pthread_atfork(None, None, Some(in_child)) } {
         0 => Ok(()),
         errno => Err(os_error("watching for forks")(nix::Error::from_raw(errno))),
     }
+}
+
+/// Says of this process that what it does with windows goes another way than most.
+pub(crate) fn stand_apart() {
+    let _ = APART.set(());
+}
+
+/// Whether that was said, or the process was forked from a rank: one load for both, so that the paths
+/// that all processes take pay for no more.
+#[inline]
+pub(crate) fn is_apart() -> bool {
+    APART.get().is_some()
 }
 
 /// Whether this process was forked from a rank. Costs one load.

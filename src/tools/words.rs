@@ -35,7 +35,10 @@ impl Words {
     #[track_caller]
     pub(super) fn new(comm: &Comm, agreed: &Agreed, bytes: impl Fn(bool) -> u64) -> Result<Words> {
         let at = Location::caller();
-        comm.within(Call::WinAllocate, || agreed.check(comm, at))?;
+        comm.within(Call::WinAllocate, || {
+            agreed.check(comm, at)?;
+            comm.check_shares(Call::WinAllocate, "a tool (mutex, queue, counter)")
+        })?;
         let options = WindowOptions::new().name(agreed.name);
         let own = bytes(comm.rank() == agreed.home.0);
         let win = options.allocate_bytes(comm, own, 8)?;

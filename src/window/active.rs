@@ -7,6 +7,7 @@ use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord};
+use crate::shm::is_apart;
 use crate::sync::{self, FenceKind, Side};
 use std::panic::Location;
 
@@ -24,7 +25,12 @@ impl Win {
     pub fn fence(&self, assert: FenceAssert) -> Result<()> {
         let at = Location::caller();
         self.words.fence.expect_arrival();
-        self.within(Call::Fence, || {
+        if is_apart()
+            && let Some(done) = self.apart(Call::Fence, move |by| self.fence_by(by, assert))
+        {
+            return done;
+        }
+        self.within_any(Call::Fence, || {
             let (mut round, waiting) = {
                 let mut turn = self.turn();
                 let waiting = self.begin_waiting(&mut turn, Call::Fence, BOTH)?;
@@ -51,7 +57,8 @@ impl Win {
         })
     }
 
-    fn check_fence(&self, assert: FenceAssert) -> Result<()> {
+    #[inline(always)]
+    pub(super) fn check_fence(&self, assert: FenceAssert) -> Result<()> {
         self.epochs.may_fence().map_err(|problem| self.wrong_epoch(Call::Fence, problem))?;
         if assert.has(FenceAssert::NOPRECEDE) && self.epochs.is_used() {
             return Err(Error::Assertion {
@@ -65,7 +72,8 @@ impl Win {
 
     /// Says, after this rank's operations are published and before its arrival, so that whoever
     /// has passed the fence knows, whether an epoch is open behind it, and since which fence: until all have arrived at that one, it is not yet.
-    fn announce_fence(&self, opens: bool) {
+    #[inline(always)]
+    pub(super) fn announce_fence(&self, opens: bool) {
         // Zero says "none". All ranks count alike, because a fence is collective.
         self.fences.store(self.fences.load().wrapping_add(1).max(1));
         let since = &self.words_of(self.comm.rank()).open.fence;
@@ -109,7 +117,12 @@ impl Win {
     /// [`Error::Epoch`], also if the part is locked; [`Error::Group`];
     /// [`Error::NoMemory`] at the first post, for the post slots.
     pub fn post(&self, origins: &Group, assert: PostAssert) -> Result<()> {
-        self.within(Call::Post, || self.post_in_turn(origins, assert, &mut self.turn()))
+        if is_apart()
+            && let Some(done) = self.apart(Call::Post, |by| self.post_by(by, origins, assert))
+        {
+            return done;
+        }
+        self.within_any(Call::Post, || self.post_in_turn(origins, assert, &mut self.turn()))
     }
 
     fn post_in_turn(&self, origins: &Group, assert: PostAssert, turn: &mut Turn) -> Result<()> {
@@ -141,7 +154,12 @@ impl Win {
     #[track_caller]
     pub fn start(&self, group: &Group, assert: StartAssert) -> Result<()> {
         let at = Location::caller();
-        self.within(Call::Start, || {
+        if is_apart()
+            && let Some(done) = self.apart(Call::Start, |by| self.start_by(by, group, assert))
+        {
+            return done;
+        }
+        self.within_any(Call::Start, || {
             let (mut targets, waiting) = {
                 let mut turn = self.turn();
                 let may = self.epochs.may_start();
@@ -175,7 +193,12 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn complete(&self) -> Result<()> {
-        self.within(Call::Complete, || {
+        if is_apart()
+            && let Some(done) = self.apart(Call::Complete, |by| self.complete_by(by))
+        {
+            return done;
+        }
+        self.within_any(Call::Complete, || {
             let turn = self.turn();
             let may = self.epochs.may_complete();
             may.map_err(|problem| self.wrong_epoch(Call::Complete, problem))?;
@@ -196,7 +219,12 @@ impl Win {
     #[track_caller]
     pub fn wait(&self) -> Result<()> {
         let at = Location::caller();
-        self.within(Call::Wait, || {
+        if is_apart()
+            && let Some(done) = self.apart(Call::Wait, |by| self.wait_by(by))
+        {
+            return done;
+        }
+        self.within_any(Call::Wait, || {
             let (awaited, mut seen, waiting) = {
                 let mut turn = self.turn();
                 let awaited = self.origins_to_await(Call::Wait)?;
@@ -234,7 +262,12 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`]
     pub fn test(&self) -> Result<bool> {
-        self.within(Call::Test, || {
+        if is_apart()
+            && let Some(done) = self.apart(Call::Test, |by| self.test_by(by))
+        {
+            return done;
+        }
+        self.within_any(Call::Test, || {
             let mut turn = self.turn();
             self.check_turn(&turn, Call::Test, EXPOSURE)?;
             let origins = self.origins_to_await(Call::Test)?;
@@ -247,13 +280,13 @@ impl Win {
         })
     }
 
-    fn unexpose(&self, pscw: &Pscw) {
+    pub(super) fn unexpose(&self, pscw: &Pscw) {
         pscw.expect_post();
         self.words_of(self.comm.rank()).open.exposure.store(0);
         self.epochs.waited();
     }
 
-    fn origins_to_await(&self, call: Call) -> Result<u32> {
+    pub(super) fn origins_to_await(&self, call: Call) -> Result<u32> {
         self.epochs.may_wait(call.name()).map_err(|problem| self.wrong_epoch(call, problem))
     }
 }

@@ -1,11 +1,12 @@
 //! Windows over memory that the library allocates: `MPI_Win_allocate`, `MPI_Win_allocate_shared`.
 
 use super::hints::{HUGE_PAGES, Hints, NONCONTIG};
-use super::plan::{Follows, Plan, Wish};
+use super::plan::{Follows, LINES, Plan, Wish};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
+use crate::foreign;
 use crate::group::Rank;
 use crate::shm::{Span, has_several_nodes, page_size};
 
@@ -52,6 +53,10 @@ impl WindowOptions {
             if !align.is_power_of_two() || align > page_size() {
                 return Err(Error::Damaged { what: "wishes for a window" });
             }
+            if let Some(over) = comm.foreign() {
+                let part = foreign::Part::new(bytes, align.max(LINES));
+                return Win::made_by(over, ranks, making, &wishes, part);
+            }
             let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
             let follows = if apart { Follows::Parts { align } } else { Follows::OneRun { align } };
             // Huge pages are had only by mapping them; elsewhere it pays to put pages near their
@@ -94,8 +99,13 @@ impl Win {
     /// # Errors
     /// [`Error::TargetRank`]; [`Error::Flavour`] for dynamic windows.
     pub fn shared_query(&self, rank: Rank) -> Result<(u64, u32, *mut u8)> {
-        let part = self.part(self.shared_query_rank(rank)?.0);
-        Ok((part.span.len(), part.disp_unit, part.span.base()))
+        let rank = self.shared_query_rank(rank)?.0;
+        let part = self.part(rank);
+        let span = match self.foreign() {
+            Some(window) if rank == self.comm.rank() => window.own(),
+            _ => part.span,
+        };
+        Ok((span.len(), part.disp_unit, span.base()))
     }
 
     /// The rank whose part [`Win::shared_query`] answers with.

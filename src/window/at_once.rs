@@ -10,7 +10,7 @@ use super::turn::{ACCESS, BOTH, Turn};
 use super::{LockType, Win};
 use crate::call::Call;
 use crate::group::Rank;
-use crate::shm::is_forked;
+use crate::shm::is_apart;
 use crate::sync;
 
 impl Win {
@@ -96,7 +96,7 @@ impl Win {
     /// As [`Win::within`], in the turn of this thread, of a body that has no error to show.
     #[inline(always)]
     fn at_once(&self, call: Call, body: impl FnOnce(&mut Turn) -> bool) -> bool {
-        if is_forked() {
+        if is_apart() {
             return false;
         }
         let said = self.say(call);

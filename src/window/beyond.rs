@@ -41,6 +41,8 @@ pub(crate) enum Beyond {
     Nothing,
     /// Parts of `MPI_Win_create`; those that are mapped are empty here.
     Private(Box<[Private]>),
+    /// Memory of another MPI.
+    Foreign(Box<super::foreign::Memory>),
     /// What each rank has attached.
     Dynamic {
         /// The attachments of each rank.
@@ -65,6 +67,9 @@ pub(crate) enum Via {
     Own,
     /// It is private memory of that process.
     Kernel(Process),
+    /// It is another MPI's, also where it is this process's own; the address is the number of bytes
+    /// from the beginning of the part.
+    Foreign,
 }
 
 /// Memory of a target beyond its mapped part.
@@ -103,6 +108,11 @@ impl Win {
                 let at = private.span.around(disp, self.part(target).disp_unit, bytes);
                 let via = self.via(call, target, private.process)?;
                 Ok(at.map(|at| Reached { at, via, sharing: None }))
+            }
+            Beyond::Foreign(memory) => {
+                let at =
+                    memory.parts[target as usize].around(disp, self.part(target).disp_unit, bytes);
+                Ok(at.map(|at| Reached { at, via: Via::Foreign, sharing: None }))
             }
             Beyond::Dynamic { directories, processes } => {
                 let context = self.context();
@@ -149,6 +159,8 @@ impl Win {
     pub(super) fn private(&self, rank: u32) -> Span {
         match &self.beyond {
             Beyond::Private(privates) => privates[rank as usize].span,
+            Beyond::Foreign(memory) if rank == self.comm().rank() => memory.window.own(),
+            Beyond::Foreign(memory) => memory.parts[rank as usize],
             _ => Span::nothing(),
         }
     }

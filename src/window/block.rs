@@ -74,7 +74,7 @@ pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &Plan) ->
 }
 
 /// Rank 0: takes the block, clears what may hold old bytes, names it.
-fn allocate(making: &Making<'_>, plan: &Plan) -> std::result::Result<u64, AllocError> {
+pub(super) fn allocate(making: &Making<'_>, plan: &Plan) -> std::result::Result<u64, AllocError> {
     let context = making.comm.context();
     let heap = context.segment.heap();
     let block = heap.allocate_front(plan.total, plan.front(), &context.excluded())?;

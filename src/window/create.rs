@@ -7,6 +7,7 @@ use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
+use crate::foreign;
 use crate::launch;
 use crate::shm::{Process, Span, is_gone};
 use bytemuck::{Pod, Zeroable};
@@ -81,6 +82,11 @@ impl WindowOptions {
             let wishes: Vec<Wish> = offers.iter().map(Offer::wish).collect();
             let making = self.making(comm, Flavour::Create, offers.iter().map(|o| o.flags));
             making.hints.check(comm, call, &wishes)?;
+            if let Some(over) = comm.foreign() {
+                // SAFETY: the first obligation of this function's caller.
+                let part = unsafe { foreign::Part::given(Span::new(start, bytes)) };
+                return Win::made_by(over, ranks, making, &wishes, part);
+            }
             let plan = Plan::new(comm, call, &wishes, Follows::Nothing)?;
             let beyond = private_parts(ranks, comm, offers)?;
             let block = block::take(ranks, &making, &plan)?;
@@ -108,6 +114,7 @@ impl WindowOptions {
             let mine = [own, self.hints.flags, u64::from(self.notifications)];
             let all = ranks.allgather(&mine)?;
             let theirs = || all.chunks_exact(mine.len());
+            comm.check_shares(call, "a window without memory")?;
             let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
             let making = self.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
             let n = comm.size() as usize;

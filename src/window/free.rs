@@ -40,7 +40,7 @@ impl Win {
             let directory = self.own_directory_block();
             // Nobody is inside a call on this window once all have met here; only then does
             // anybody take memory away.
-            let mine = [self.block, u64::from(verdict.is_ok() && deleted.is_ok())];
+            let mine = [self.shown_to_all(), u64::from(verdict.is_ok() && deleted.is_ok())];
             let all = self.meet.begin_patiently(Call::WinFree, at)?.allgather(&mine)?;
             self.check_same_window(Call::WinFree, &all)?;
             verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
@@ -59,18 +59,23 @@ impl Win {
     /// Frees this rank's own blocks of the window (post slots, directory), and the window's if this is rank 0.
     fn give_back(&self, directory: Option<u64>) -> Result<()> {
         let slots = self.turn().pscw.table_block();
-        let block = (self.meet.rank() == 0).then_some(self.block);
+        let block = (self.meet.rank() == 0 || self.foreign().is_some()).then_some(self.block);
         for at in slots.into_iter().chain(directory).chain(block) {
             let heap = self.context().segment.heap();
             heap.free(at, &self.context().excluded())
                 .map_err(|error| self.heap_error(Call::WinFree, error, 0))?;
         }
-        Ok(())
+        self.free_foreign()
     }
 
-    /// `all` holds the block of the window that each rank frees, and another word.
+    /// What tells the window from others, the same on all ranks.
+    fn shown_to_all(&self) -> u64 {
+        self.foreign_number().map_or(self.block, u64::from)
+    }
+
+    /// `all` holds what tells the window that each rank frees, and another word.
     pub(super) fn check_same_window(&self, call: Call, all: &[u64]) -> Result<()> {
-        match all.chunks_exact(2).position(|theirs| theirs[0] != self.block) {
+        match all.chunks_exact(2).position(|theirs| theirs[0] != self.shown_to_all()) {
             None => Ok(()),
             Some(other) => Err(Error::Mismatch {
                 at: self.place(call),

@@ -126,6 +126,11 @@ impl Hints {
         size.flatten().or(unit.flatten()).map_or(Ok(()), Err)
     }
 
+    /// These hints without what they say of pages, of which only the segment's are ours to place.
+    pub(super) fn without_pages(self) -> Hints {
+        Hints { flags: self.flags & !(HUGE_PAGES | POPULATE), numa_node: None, ..self }
+    }
+
     /// These hints, for a window of the typed face.
     pub(super) fn typed(&self) -> Hints {
         Hints { flags: self.flags | TYPED, ..self.clone() }

@@ -57,6 +57,7 @@ impl Win {
         // No slice has more than `i64::MAX` bytes.
         let bytes = 0..bytes as i64;
         let reached = self.reach_beyond(Call::LocalAccess, rank, disp, &bytes)?;
+        let reached = reached.map(|reached| self.as_own(reached));
         reached.ok_or_else(|| self.out_of_range(Call::LocalAccess, rank, disp, &bytes))
     }
 

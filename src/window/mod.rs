@@ -12,6 +12,7 @@ mod attributes;
 mod beyond;
 mod block;
 mod create;
+mod foreign;
 mod free;
 mod grant;
 mod hints;
@@ -119,7 +120,7 @@ impl Flavour {
 impl Win {
     /// The handle of a window whose block is taken and cleared.
     fn assemble(making: Making<'_>, plan: &Plan, block: u64, parts: Box<[Part]>) -> Result<Win> {
-        let Making { comm, flavour, name, hints } = making;
+        let Making { comm, flavour, name, hints, .. } = making;
         let segment = &comm.context().segment;
         Ok(Win {
             flavour,

@@ -83,7 +83,7 @@ impl WindowOptions {
     ) -> Making<'a> {
         let number = comm.count_window();
         let name = self.name.clone().unwrap_or_else(|| format!("#{number}"));
-        Making { comm, flavour, name, hints: self.hints.agreed(flags) }
+        Making { comm, flavour, number, name, hints: self.hints.agreed(flags) }
     }
 }
 
@@ -91,6 +91,8 @@ impl WindowOptions {
 pub(super) struct Making<'a> {
     pub(super) comm: &'a Comm,
     pub(super) flavour: Flavour,
+    /// Among the windows over `comm`, the same on all ranks.
+    pub(super) number: u32,
     pub(super) name: String,
     pub(super) hints: Hints,
 }

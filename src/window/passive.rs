@@ -36,7 +36,11 @@ impl Win {
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        self.within(Call::Lock, || {
+        if let Some(done) = self.apart(Call::Lock, |by| self.lock_by(by, lock_type, target, assert))
+        {
+            return done;
+        }
+        self.within_any(Call::Lock, || {
             let queueing = {
                 let turn = self.turn();
                 self.check_turn(&turn, Call::Lock, ACCESS)?;
@@ -60,7 +64,7 @@ impl Win {
         })
     }
 
-    fn check_lock(&self, target: Rank) -> Result<()> {
+    pub(super) fn check_lock(&self, target: Rank) -> Result<()> {
         self.check_rank(Call::Lock, target)?;
         self.check_locks(Call::Lock)?;
         let may = self.epochs.may_lock(target.0, self.comm.rank());
@@ -140,7 +144,10 @@ impl Win {
     /// As [`Win::lock_step_by_step`].
     #[cold]
     fn unlock_step_by_step(&self, target: Rank) -> Result<()> {
-        self.within(Call::Unlock, || {
+        if let Some(done) = self.apart(Call::Unlock, |by| self.unlock_by(by, target)) {
+            return done;
+        }
+        self.within_any(Call::Unlock, || {
             let _turn = self.turn();
             self.check_rank(Call::Unlock, target)?;
             let may = self.epochs.may_unlock(target.0);
@@ -178,7 +185,10 @@ impl Win {
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        self.within(Call::LockAll, || {
+        if let Some(done) = self.apart(Call::LockAll, |by| self.lock_all_by(by, assert)) {
+            return done;
+        }
+        self.within_any(Call::LockAll, || {
             let waiting = {
                 let mut turn = self.turn();
                 self.check_locks(Call::LockAll)?;
@@ -227,7 +237,10 @@ impl Win {
     /// As [`Win::lock_step_by_step`].
     #[cold]
     fn unlock_all_step_by_step(&self) -> Result<()> {
-        self.within(Call::UnlockAll, || {
+        if let Some(done) = self.apart(Call::UnlockAll, |by| self.unlock_all_by(by)) {
+            return done;
+        }
+        self.within_any(Call::UnlockAll, || {
             let _turn = self.turn();
             let may = self.epochs.may_unlock_all();
             let nocheck = may.map_err(|problem| self.wrong_epoch(Call::UnlockAll, problem))?;
@@ -318,6 +331,10 @@ impl Win {
     pub fn sync(&self) {
         let _call = self.enter(Call::WinSync);
         sync::win_sync();
+        if let Some(window) = self.foreign() {
+            // What is wrong shows in the next call that can say so.
+            let _ = window.sync();
+        }
         match self.flavour {
             // Its stores may have gone to any part.
             Flavour::Shared => self.ring_all(),

@@ -70,7 +70,7 @@ const LARGE: u64 = if cfg!(feature = "test-hooks") { 1 << 14 } else { 1 << 20 };
 /// Part sizes add up to less.
 const MOST_BYTES: u64 = i64::MAX as u64 / 2;
 /// Alignment of a part: a pair of cache lines.
-const LINES: u64 = 128;
+pub(super) const LINES: u64 = 128;
 
 impl Plan {
     /// All ranks compute the same plan, or the same error, from the same wishes.

@@ -62,6 +62,11 @@ impl Pscw {
         self.targets.as_ref().map_or(&[], |targets| &targets.members.ranks)
     }
 
+    /// Whom this rank has posted for last, as ranks of the window.
+    pub(super) fn origins_here(&self) -> &[u32] {
+        &self.origins.ranks
+    }
+
     /// Whom this rank has posted for last, as ranks of the world.
     pub(super) fn origins(&self) -> &[u32] {
         self.origins.group.as_ref().map_or(&[], Group::world_ranks)

@@ -127,8 +127,15 @@ impl Win {
                 let range = 0..bytes as i64;
                 let reached = self.reach_beyond(call, rank, disp, &range)?;
                 let reached = reached.ok_or_else(|| self.out_of_range(call, rank, disp, &range))?;
-                if matches!(reached.via, Via::Kernel(_)) {
-                    return Err(self.wrong_flavour(call, "memory of this process"));
+                match reached.via {
+                    Via::Mapped | Via::Own => {}
+                    Via::Kernel(_) => {
+                        return Err(self.wrong_flavour(call, "memory of this process"));
+                    }
+                    Via::Foreign => {
+                        let what = "waiting until an element has a value";
+                        return Err(Error::not_foreign(self.place(call), what));
+                    }
                 }
                 (reached.at, reached.sharing)
             }

@@ -6,7 +6,7 @@ use crate::program::Program;
 use crate::sabotage::Sabotage;
 use crate::shrink::shrink;
 use crate::support::{Outcome, run_for, segment};
-use crate::{execute, text};
+use crate::{elsewhere, execute, support, text};
 use onesided::{Op, Rank, Universe, launch};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,8 @@ const SCRATCH: &str = "ONESIDED_TEST_SCRATCH";
 const GRACE: Duration = Duration::from_secs(30);
 /// How long a job of one program may take.
 const SINGLE: Duration = Duration::from_secs(20);
+/// How long a job under another launcher may take.
+const ELSEWHERE: Duration = Duration::from_secs(300);
 /// Programs between two looks at the clock.
 const BATCH: u64 = 16;
 /// Candidates that the ranks try when they shrink a program.
@@ -42,6 +44,9 @@ pub enum Work {
     Seeds { first: u64, count: u64, seconds: u64 },
     /// One, stored.
     File(PathBuf),
+    /// The seeds from 0 on, so many, under the launcher of the MPICH that has that prefix; what needs
+    /// memory that ranks share is left out of the programs.
+    Elsewhere { mpich: PathBuf, count: u64 },
 }
 
 /// How a job ended that found something.
@@ -54,7 +59,8 @@ pub struct Found {
 
 /// Whether this process is a rank: then it has worked, and the test is over.
 pub fn is_rank() -> bool {
-    let is_rank = std::env::var_os(launch::ENV_RANK).is_some();
+    // The work is in the environment of a rank alone, whatever has started it.
+    let is_rank = std::env::var_os(launch::ENV_RANK).is_some() || std::env::var_os(WORK).is_some();
     if is_rank {
         let universe = Universe::init().expect("a rank joins its job");
         // No program may be taken for a deadlock.
@@ -105,27 +111,35 @@ fn run_once(ranks: u32, work: &Work, sabotage: Sabotage) -> Result<u64, Box<Foun
     let is_small = found.is_some();
     let program = match (found, work) {
         (Some(text), _) => text::read(&text).expect("what the ranks have written"),
+        (None, Work::File(path)) => load(path),
         // A rank died or hangs: the ranks could shrink nothing.
-        (None, Work::Seeds { .. }) => {
+        (None, Work::Seeds { .. } | Work::Elsewhere { .. }) => {
             let at = at.unwrap_or_else(|| panic!("the job ran no program:\n{output}"));
             generate::program(at.trim().parse().expect("a seed"), ranks)
         }
-        (None, Work::File(path)) => load(path),
     };
     Err(Box::new(Found { program, output, is_small }))
 }
 
 fn start(ranks: u32, work: &Work, sabotage: Sabotage, scratch: &Path) -> (Outcome, bool) {
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
-    command.args(["-n", &ranks.to_string(), "--require-join", "--tag-output"]).args(segment());
-    command.arg("--").arg(std::env::current_exe().expect("the test's own path"));
+    let mut command = match work {
+        Work::Elsewhere { mpich, .. } => support::mpiexec(mpich, ranks),
+        Work::Seeds { .. } | Work::File(_) => {
+            let mut rmarun = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+            rmarun.args(["-n", &ranks.to_string(), "--require-join", "--tag-output"]);
+            rmarun.args(segment()).arg("--");
+            rmarun
+        }
+    };
+    command.arg(std::env::current_exe().expect("the test's own path"));
     command.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
     let (said, limit) = match work {
         Work::Seeds { first, count, seconds } => {
             (format!("seeds {first} {count} {seconds}"), Duration::from_secs(*seconds) + GRACE)
         }
         Work::File(path) => (format!("file {}", path.display()), SINGLE),
+        Work::Elsewhere { count, .. } => (format!("elsewhere {count}"), ELSEWHERE),
     };
     command
         .env("RUST_BACKTRACE", "0")
@@ -152,6 +166,7 @@ fn work(universe: &Universe) {
             rank.expect_clean(load(Path::new(path)));
             1
         }
+        ("elsewhere", count) => rank.elsewhere(count.parse().expect("it")),
         (_, numbers) => {
             let numbers: Vec<u64> = numbers.split(' ').map(|n| n.parse().expect("it")).collect();
             rank.seeds(numbers[0], numbers[1], Duration::from_secs(numbers[2]))
@@ -189,6 +204,20 @@ impl Worker<'_> {
             self.expect_clean(generate::program(first + k, self.universe.world().size()));
         }
         count
+    }
+
+    /// How many programs it ran.
+    fn elsewhere(&self, count: u64) -> u64 {
+        let ranks = self.universe.world().size();
+        let alone = |seed: &u64| elsewhere::without_shared_memory(generate::program(*seed, ranks));
+        let programs = (0..count).filter_map(|seed| Some((seed, alone(&seed)?)));
+        programs.fold(0, |ran, (seed, program)| {
+            if self.is_first() {
+                fs::write(self.scratch.join("at"), seed.to_string()).expect("scratch");
+            }
+            self.expect_clean(program);
+            ran + 1
+        })
     }
 
     /// Runs the program; if a rank finds something, all shrink it, report it, and fail.

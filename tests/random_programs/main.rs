@@ -31,6 +31,7 @@ mod buffer;
 mod choices;
 mod dawdle;
 mod draw;
+mod elsewhere;
 mod execute;
 mod exposed;
 mod generate;
@@ -96,6 +97,24 @@ fn random_programs_run_as_the_oracle_says() {
     for ranks in RANKS {
         expect_clean(ranks, 0, 40, 60);
         expect_clean(ranks, fresh, 20, 60);
+    }
+}
+
+#[test]
+fn random_programs_run_under_another_mpi() {
+    if job::is_rank() {
+        return;
+    }
+    let Some(mpich) = support::mpich() else { return };
+    // That MPI never sleeps: more ranks than cores take their time.
+    for (ranks, count) in [(2, 300), (3, 100), (4, 30)] {
+        let work = Work::Elsewhere { mpich: mpich.clone(), count };
+        let ran = job::run(ranks, &work, Sabotage::None);
+        let ran = ran.unwrap_or_else(|found| {
+            panic!("{ranks} ranks:\n{}\n{}", text::write(&found.program), found.output)
+        });
+        println!("{ran} programs on {ranks} ranks");
+        assert!(ran > count / 2, "most programs need no shared memory: {ran}");
     }
 }
 

@@ -7,6 +7,7 @@
 use onesided::{Comm, Universe};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -105,6 +106,26 @@ pub fn run_for(command: &mut Command, limit: Duration) -> (Outcome, bool) {
     let status = child.wait().expect("a child can be waited for");
     let output = output.join().expect("the reader ends");
     (Outcome { status, output }, hangs)
+}
+
+/// The prefix of MPICH, where `ONESIDED_MPICH` names one; if not, says what is skipped.
+pub fn mpich() -> Option<PathBuf> {
+    let prefix = std::env::var_os("ONESIDED_MPICH").map(PathBuf::from);
+    match &prefix {
+        Some(prefix) => {
+            let library = prefix.join("lib/libmpi_abi.so.1");
+            assert!(library.exists(), "ONESIDED_MPICH: there is no {}", library.display());
+        }
+        None => println!("skipped: what runs under MPICH; ONESIDED_MPICH names no prefix of it"),
+    }
+    prefix
+}
+
+/// The command that starts `n` ranks of a program under that MPICH, its library at hand.
+pub fn mpiexec(mpich: &Path, n: u32) -> Command {
+    let mut command = Command::new(mpich.join("bin/mpiexec"));
+    command.args(["-n", &n.to_string()]).env("LD_LIBRARY_PATH", mpich.join("lib"));
+    command
 }
 
 /// Bytes of memory that the job's segment occupies.

@@ -1,0 +1,62 @@
+//! Errors of a job that another MPI's launcher has started.
+
+use super::{Error, ErrorClass, Place};
+
+/// What another MPI has refused, or what it is not used for (docs/foreign.md).
+#[derive(Debug, thiserror::Error)]
+#[error("{at}: {said}")]
+pub struct Foreign {
+    /// Where.
+    pub at: Place,
+    /// The class that the other MPI gives its error, if it is one of this library's too.
+    pub class: ErrorClass,
+    /// The other MPI's own words, or what there is not and why.
+    pub said: String,
+}
+
+impl Error {
+    /// What needs memory that all ranks have mapped is not there under another MPI's launcher.
+    #[cold]
+    pub(crate) fn not_foreign(at: Place, what: &str) -> Error {
+        let said = format!(
+            "{what} is not there under another MPI's launcher, because the ranks share no memory; \
+             start the program with rmarun"
+        );
+        Error::Foreign(Foreign { at, class: ErrorClass::UnsupportedOperation, said })
+    }
+
+    /// What another MPI has said, with the number of its class (MPI 5.0 ABI).
+    #[cold]
+    pub(crate) fn of_foreign(at: Place, class: i32, said: &str) -> Error {
+        let class = ErrorClass::of_abi(class);
+        Error::Foreign(Foreign { at, class, said: format!("the MPI underneath says: {said}") })
+    }
+}
+
+impl ErrorClass {
+    /// The class of that number in the MPI 5.0 ABI (`capi/abi/constants.txt`).
+    fn of_abi(number: i32) -> ErrorClass {
+        match number {
+            1 => ErrorClass::Buffer,
+            2 => ErrorClass::Count,
+            3 => ErrorClass::Type,
+            5 => ErrorClass::Comm,
+            6 => ErrorClass::Rank,
+            8 => ErrorClass::Root,
+            9 => ErrorClass::Group,
+            10 => ErrorClass::Op,
+            13 => ErrorClass::Arg,
+            22 => ErrorClass::Assert,
+            26 => ErrorClass::Disp,
+            39 => ErrorClass::NoMem,
+            47 => ErrorClass::RmaConflict,
+            48 => ErrorClass::RmaRange,
+            49 => ErrorClass::RmaShared,
+            50 => ErrorClass::RmaSync,
+            52 => ErrorClass::Size,
+            55 => ErrorClass::UnsupportedOperation,
+            58 => ErrorClass::ProcFailed,
+            _ => ErrorClass::Other,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Communicators of the other MPI.
+#![allow(unsafe_code, reason = "calls functions of a loaded library")]
+
+use super::abi::{self, Handle};
+use super::library::{checked, functions};
+use super::{Outcome, Refusal};
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+/// A communicator of the other MPI, whose errors are returned. A copy is another handle of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comm {
+    pub(super) handle: Handle,
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+}
+
+impl Comm {
+    /// What is known of a communicator.
+    pub(super) fn of(handle: Handle) -> Outcome<Comm> {
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: a live communicator; a place for an int.
+        checked(unsafe { (functions().comm_rank)(handle, &raw mut rank) })?;
+        // SAFETY: as above.
+        checked(unsafe { (functions().comm_size)(handle, &raw mut size) })?;
+        // SAFETY: a live communicator, a predefined handler.
+        checked(unsafe { (functions().comm_errors)(handle, abi::ERRORS_RETURN) })?;
+        Ok(Comm { handle, rank: rank as u32, size: size as u32 })
+    }
+
+    /// `MPI_Allgather` of as many bytes from each rank; `all` has room for them, in rank order.
+    ///
+    /// Collective; blocks until every rank has called it.
+    pub(crate) fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Outcome<()> {
+        let bytes = mine.len() as c_int;
+        debug_assert_eq!(all.len(), mine.len() * self.size as usize);
+        // SAFETY: a live communicator; both buffers are as long as they are said to be.
+        checked(unsafe {
+            (functions().allgather)(
+                mine.as_ptr().cast(),
+                bytes,
+                abi::BYTE,
+                all.as_mut_ptr().cast(),
+                bytes,
+                abi::BYTE,
+                self.handle,
+            )
+        })
+    }
+
+    /// `MPI_Comm_dup`. Collective; blocks until every rank has called it.
+    pub(crate) fn dup(&self) -> Outcome<Comm> {
+        let mut made = abi::COMM_NULL;
+        // SAFETY: a live communicator; a place for a handle.
+        checked(unsafe { (functions().comm_dup)(self.handle, &raw mut made) })?;
+        Comm::of(made)
+    }
+
+    /// `MPI_Comm_split`; `None` is `MPI_UNDEFINED`. Collective; blocks until every rank has called it.
+    pub(crate) fn split(&self, colour: Option<u32>, key: u32) -> Outcome<Option<Comm>> {
+        let colour = colour.map_or(abi::UNDEFINED, |colour| colour as c_int);
+        let mut made = abi::COMM_NULL;
+        // SAFETY: as in `dup`.
+        checked(unsafe {
+            (functions().comm_split)(self.handle, colour, key as c_int, &raw mut made)
+        })?;
+        if made == abi::COMM_NULL { Ok(None) } else { Comm::of(made).map(Some) }
+    }
+
+    /// `MPI_Comm_create_group`, of those ranks of this communicator, in their order. Collective over
+    /// them; blocks until each has called it.
+    pub(crate) fn create_group(&self, ranks: &[u32], tag: u32) -> Outcome<Comm> {
+        let ranks: Vec<c_int> = ranks.iter().map(|rank| *rank as c_int).collect();
+        let [mut all, mut some] = [abi::GROUP_NULL; 2];
+        let mut made = abi::COMM_NULL;
+        // Every MPI has tags up to that.
+        let tag = (tag % 32768) as c_int;
+        // SAFETY: a live communicator; a place for a handle.
+        checked(unsafe { (functions().comm_group)(self.handle, &raw mut all) })?;
+        let n = ranks.len() as c_int;
+        // SAFETY: a live group; as many ranks as are said to be there; a place for a handle.
+        checked(unsafe { (functions().group_incl)(all, n, ranks.as_ptr(), &raw mut some) })?;
+        // SAFETY: a live communicator and a live group; a place for a handle.
+        let code =
+            unsafe { (functions().comm_create_group)(self.handle, some, tag, &raw mut made) };
+        for mut group in [all, some] {
+            // SAFETY: a live group, which nobody uses any more.
+            checked(unsafe { (functions().group_free)(&raw mut group) })?;
+        }
+        checked(code)?;
+        Comm::of(made)
+    }
+
+    /// `MPI_Comm_free`, of the last handle that is used. Collective.
+    pub(crate) fn free(mut self) -> Outcome<()> {
+        // SAFETY: a live communicator, which nobody uses any more.
+        checked(unsafe { (functions().comm_free)(&raw mut self.handle) })
+    }
+
+    /// Sends a message without data. Does not block.
+    pub(super) fn tell(&self, rank: u32, tag: c_int) -> Outcome<()> {
+        let mut request = abi::REQUEST_NULL;
+        // SAFETY: no data; a place for a handle.
+        checked(unsafe {
+            (functions().isend)(
+                null_mut(),
+                0,
+                abi::BYTE,
+                rank as c_int,
+                tag,
+                self.handle,
+                &raw mut request,
+            )
+        })?;
+        // SAFETY: the request of the send, which nobody waits for: it has no buffer.
+        checked(unsafe { (functions().request_free)(&raw mut request) })
+    }
+
+    /// Receives one. Blocks until it is there.
+    pub(super) fn hear(&self, rank: u32, tag: c_int) -> Outcome<()> {
+        // SAFETY: no data; null stands for a status that nobody wants.
+        checked(unsafe {
+            (functions().recv)(
+                null_mut(),
+                0,
+                abi::BYTE,
+                rank as c_int,
+                tag,
+                self.handle,
+                null_mut(),
+            )
+        })
+    }
+
+    /// Whether one is there. Does not block.
+    pub(super) fn has_heard(&self, rank: u32, tag: c_int) -> Outcome<bool> {
+        self.probe(rank as c_int, tag)
+    }
+
+    /// Lets the other MPI do what it owes other ranks, which it may do inside calls only.
+    pub(super) fn help(&self) {
+        // Nothing is asked; what is wrong shows in the next call that wants something.
+        let _ = self.probe(abi::ANY_SOURCE, abi::ANY_TAG);
+    }
+
+    fn probe(&self, rank: c_int, tag: c_int) -> Outcome<bool> {
+        let mut found = 0;
+        // SAFETY: a live communicator; a place for an int; as in `hear`.
+        let code =
+            unsafe { (functions().iprobe)(rank, tag, self.handle, &raw mut found, null_mut()) };
+        checked(code)?;
+        Ok(found != 0)
+    }
+
+    /// Whether all ranks say yes. Collective; blocks until every rank has called it.
+    pub(super) fn all_agree(&self, mine: bool) -> Outcome<bool> {
+        let mut all = vec![0; self.size as usize];
+        self.allgather(&[u8::from(mine)], &mut all)?;
+        Ok(all.iter().all(|one| *one == 1))
+    }
+}
+
+impl Refusal {
+    /// What another rank was refused, which only that rank knows.
+    pub(super) fn elsewhere() -> Refusal {
+        Refusal { class: 16, said: "another rank was refused, and says why".into() }
+    }
+}

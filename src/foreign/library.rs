@@ -1,0 +1,198 @@
+//! The library of the other MPI: found, its functions looked up once, begun and ended.
+#![allow(unsafe_code, reason = "loads a library and calls its functions")]
+
+use super::abi::{self, Handle};
+use super::{Comm, Outcome, Refusal};
+use crate::shm::is_forked;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// A C function that returns an error code.
+macro_rules! functions {
+    ($($name:ident: $symbol:literal ($($argument:ty),*);)*) => {
+        /// The functions, by the prototypes of the ABI (`capi/abi/functions.txt`).
+        #[derive(Clone, Copy)]
+        pub(super) struct Functions {
+            $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
+        }
+
+        impl Functions {
+            fn find(library: &Library) -> std::result::Result<Functions, String> {
+                Ok(Functions { $($name: {
+                    // SAFETY: the standard's ABI gives the function this type.
+                    let found = unsafe { library.get($symbol.as_bytes()) };
+                    *found.map_err(|error| error.to_string())?
+                },)* })
+            }
+        }
+    };
+}
+
+type Count = i64;
+type Address = isize;
+type From = *const c_void;
+type To = *mut c_void;
+
+functions! {
+    init_thread: "MPI_Init_thread" (*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int);
+    finalize: "MPI_Finalize" ();
+    barrier: "MPI_Barrier" (Handle);
+    abort: "MPI_Abort" (Handle, c_int);
+    library_version: "MPI_Get_library_version" (*mut c_char, *mut c_int);
+    error_class: "MPI_Error_class" (c_int, *mut c_int);
+    error_string: "MPI_Error_string" (c_int, *mut c_char, *mut c_int);
+    comm_rank: "MPI_Comm_rank" (Handle, *mut c_int);
+    comm_size: "MPI_Comm_size" (Handle, *mut c_int);
+    comm_split: "MPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
+    comm_dup: "MPI_Comm_dup" (Handle, *mut Handle);
+    comm_group: "MPI_Comm_group" (Handle, *mut Handle);
+    comm_create_group: "MPI_Comm_create_group" (Handle, Handle, c_int, *mut Handle);
+    group_incl: "MPI_Group_incl" (Handle, c_int, *const c_int, *mut Handle);
+    group_free: "MPI_Group_free" (*mut Handle);
+    comm_free: "MPI_Comm_free" (*mut Handle);
+    comm_errors: "MPI_Comm_set_errhandler" (Handle, Handle);
+    allgather: "MPI_Allgather" (From, c_int, Handle, To, c_int, Handle, Handle);
+    isend: "MPI_Isend" (From, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    recv: "MPI_Recv" (To, c_int, Handle, c_int, c_int, Handle, To);
+    iprobe: "MPI_Iprobe" (c_int, c_int, Handle, *mut c_int, To);
+    request_free: "MPI_Request_free" (*mut Handle);
+    win_allocate: "MPI_Win_allocate" (Address, c_int, Handle, Handle, To, *mut Handle);
+    win_create: "MPI_Win_create" (To, Address, c_int, Handle, Handle, *mut Handle);
+    win_errors: "MPI_Win_set_errhandler" (Handle, Handle);
+    win_attribute: "MPI_Win_get_attr" (Handle, c_int, To, *mut c_int);
+    win_free: "MPI_Win_free" (*mut Handle);
+    lock: "MPI_Win_lock" (c_int, c_int, c_int, Handle);
+    unlock: "MPI_Win_unlock" (c_int, Handle);
+    lock_all: "MPI_Win_lock_all" (c_int, Handle);
+    unlock_all: "MPI_Win_unlock_all" (Handle);
+    flush: "MPI_Win_flush" (c_int, Handle);
+    sync: "MPI_Win_sync" (Handle);
+    put: "MPI_Put_c" (From, Count, Handle, c_int, Address, Count, Handle, Handle);
+    get: "MPI_Get_c" (To, Count, Handle, c_int, Address, Count, Handle, Handle);
+    accumulate: "MPI_Accumulate_c"
+        (From, Count, Handle, c_int, Address, Count, Handle, Handle, Handle);
+    get_accumulate: "MPI_Get_accumulate_c"
+        (From, Count, Handle, To, Count, Handle, c_int, Address, Count, Handle, Handle, Handle);
+    fetch_and_op: "MPI_Fetch_and_op" (From, To, Handle, c_int, Address, Handle, Handle);
+    compare_and_swap: "MPI_Compare_and_swap"
+        (From, From, To, Handle, c_int, Address, Handle);
+}
+
+/// How long a rank that fails gives the launcher to pass its output on.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
+/// The functions, once this process has joined, and their library, which is never unloaded.
+static JOINED: OnceLock<(Functions, Library)> = OnceLock::new();
+/// Set when this rank has left the job in good order.
+static LEFT: OnceLock<()> = OnceLock::new();
+
+/// The functions of the library that this process has joined by: whoever asks has a handle of it.
+pub(super) fn functions() -> &'static Functions {
+    &JOINED.get().expect("there are handles only once the library is loaded").0
+}
+
+/// What a function of the library has returned.
+pub(super) fn checked(code: c_int) -> Outcome<()> {
+    if code == abi::SUCCESS { Ok(()) } else { Err(refusal(functions(), code)) }
+}
+
+#[cold]
+fn refusal(functions: &Functions, code: c_int) -> Refusal {
+    let (mut class, mut length) = (0, 0);
+    let mut text = [0u8; abi::MAX_ERROR_STRING];
+    // SAFETY: a place for an int.
+    unsafe { (functions.error_class)(code, &raw mut class) };
+    // SAFETY: the longest string of the ABI fits; a place for an int.
+    unsafe { (functions.error_string)(code, text.as_mut_ptr().cast(), &raw mut length) };
+    let said = text.get(..length.max(0) as usize).unwrap_or(&text);
+    Refusal { class, said: String::from_utf8_lossy(said).into_owned() }
+}
+
+/// `MPI_Init_thread` of the library that is found by `name`: the world that this process is in. What
+/// is in the way, in words. Once per process; blocks until every rank has called it.
+pub(crate) fn join(name: &str) -> std::result::Result<Comm, String> {
+    // SAFETY: the library's initialisers are those of an MPI, which the user has named or installed.
+    let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
+    let library = library.map_err(|error| error.to_string())?;
+    let found = Functions::find(&library)?;
+    let version = version(&found);
+    if version.contains(env!("CARGO_PKG_NAME")) {
+        return Err(format!("{name} is this library's own C interface, which needs rmarun"));
+    }
+    let mut provided = 0;
+    // SAFETY: null stands for arguments that are not given; a place for an int.
+    let code = unsafe {
+        (found.init_thread)(
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            abi::THREAD_MULTIPLE,
+            &raw mut provided,
+        )
+    };
+    if code != abi::SUCCESS {
+        return Err(refusal(&found, code).said);
+    }
+    let (functions, _) = JOINED.get_or_init(|| (found, library));
+    watch_exit()?;
+    if provided < abi::THREAD_MULTIPLE {
+        return Err(format!("{} grants no MPI_THREAD_MULTIPLE", version.trim_end()));
+    }
+    // SAFETY: two predefined handles.
+    let code = unsafe { (functions.comm_errors)(abi::COMM_WORLD, abi::ERRORS_RETURN) };
+    checked(code).and_then(|()| Comm::of(abi::COMM_WORLD)).map_err(|refusal| refusal.said)
+}
+
+fn version(functions: &Functions) -> String {
+    let (mut text, mut length) = (vec![0u8; abi::MAX_LIBRARY_VERSION_STRING], 0);
+    // SAFETY: the longest version of the ABI fits; a place for an int.
+    unsafe { (functions.library_version)(text.as_mut_ptr().cast(), &raw mut length) };
+    text.truncate(length.max(0) as usize);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Says that this rank has dropped all that it had of the job: `MPI_Finalize` follows when the
+/// process ends, if it ends well. It is not called here, because it waits for ranks that might
+/// be waiting for this one, if this is how it fails.
+pub(crate) fn leave_well() {
+    let _ = LEFT.set(());
+}
+
+/// Lets the end of the process be the end of the job, good or bad (invariant 4).
+fn watch_exit() -> std::result::Result<(), String> {
+    unsafe extern "C" {
+        /// glibc's `atexit` whose function is told the status.
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+    #[allow(clippy::disallowed_methods, reason = "nothing is waited for: a pause at the very end")]
+    extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+        let Some((functions, _)) = JOINED.get().filter(|_| !is_forked()) else { return };
+        if status == 0 && LEFT.get().is_some() {
+            // Others may still want what this rank has exposed, and an MPI that ends serves nobody.
+            // SAFETY: a predefined handle.
+            unsafe { (functions.barrier)(abi::COMM_WORLD) };
+            // SAFETY: no rank has a handle of the job any more.
+            unsafe { (functions.finalize)() };
+        } else {
+            // What the rank has said is on its way through the launcher, which may drop it with the job.
+            std::thread::sleep(LAST_WORDS);
+            // SAFETY: a predefined handle.
+            unsafe { (functions.abort)(abi::COMM_WORLD, status.max(1)) };
+        }
+    }
+    // SAFETY: the function takes what it is to be given, and looks at nothing that is gone by then.
+    match unsafe { on_exit(at_exit, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err("the end of the process cannot be watched".into()),
+    }
+}
+
+/// Ends the job, because memory of this process is still in the other MPI's hands.
+#[cold]
+pub(super) fn give_up(why: &Refusal) -> ! {
+    eprintln!("onesided: the MPI underneath cannot complete an operation: {}", why.said);
+    // SAFETY: a predefined handle.
+    unsafe { (functions().abort)(abi::COMM_WORLD, 1) };
+    std::process::abort()
+}

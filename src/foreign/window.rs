@@ -1,0 +1,396 @@
+//! Windows of bytes, of the other MPI's memory (module head, invariants 1 to 3).
+#![allow(unsafe_code, reason = "calls functions of a loaded library")]
+
+use super::abi::{self, Handle};
+use super::library::{checked, functions, give_up};
+use super::{Comm, Outcome, Refusal};
+use crate::datatype::{Element, Integer};
+use crate::op::Op;
+use crate::shm::Span;
+use std::ffi::c_int;
+use std::ptr::{from_mut, from_ref, null, null_mut};
+
+/// Messages without data, told apart by their tag.
+const POST: c_int = 1;
+const COMPLETE: c_int = 2;
+
+/// How a target is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lock {
+    Shared,
+    Exclusive,
+}
+
+/// The part that a rank gives a window.
+pub(crate) struct Part(Source);
+
+enum Source {
+    New { bytes: u64, align: u64 },
+    Given(Span),
+}
+
+impl Part {
+    /// So many zeroed bytes of the other MPI's memory, aligned to so many.
+    pub(crate) fn new(bytes: u64, align: u64) -> Part {
+        Part(Source::New { bytes, align })
+    }
+
+    /// Memory that is there.
+    ///
+    /// # Safety
+    /// Any rank may access it until the window is freed.
+    pub(crate) unsafe fn given(memory: Span) -> Part {
+        Part(Source::Given(memory))
+    }
+}
+
+/// A window of the other MPI, in lock_all until it is freed, and what goes with it.
+pub(crate) struct Window {
+    data: Handle,
+    /// Has a word at each rank, and is there for its locks.
+    locks: Handle,
+    /// Of this window alone.
+    comm: Comm,
+    /// The own memory.
+    own: Span,
+    /// Of each rank, how many bytes of the other MPI's memory lie before its part.
+    before: Box<[u64]>,
+}
+
+impl Window {
+    /// A window with that part of this rank. Collective; blocks until every rank has called it. Every
+    /// rank has the window or none has.
+    pub(crate) fn make(over: &Comm, part: Part) -> Outcome<Window> {
+        let comm = over.dup()?;
+        let made = Window::made(comm, part);
+        if !comm.all_agree(made.is_ok())? {
+            // What there is of it stays until the job ends: freeing it takes all ranks.
+            return Err(made.err().unwrap_or_else(Refusal::elsewhere));
+        }
+        let mut window = made?;
+        let mine = window.before[comm.rank as usize].to_ne_bytes();
+        let mut all = vec![0; size_of_val(&*window.before)];
+        comm.allgather(&mine, &mut all)?;
+        window.before = all.as_chunks().0.iter().map(|one| u64::from_ne_bytes(*one)).collect();
+        Ok(window)
+    }
+
+    /// As [`Window::make`], as far as this rank knows.
+    fn made(comm: Comm, part: Part) -> Outcome<Window> {
+        let (data, own, before) = match part.0 {
+            Source::Given(own) => (create(&comm, own)?, own, 0),
+            Source::New { bytes, align } => {
+                // The other MPI aligns as it likes.
+                let (data, base) = allocate(&comm, bytes.saturating_add(align))?;
+                let before = base.align_offset(align as usize);
+                let base = base.wrapping_add(before);
+                // SAFETY: the own part, which nobody accesses before all have agreed that there is a
+                // window; `align` more bytes were asked for.
+                unsafe { base.write_bytes(0, bytes as usize) };
+                (data, Span::new(base, bytes), before as u64)
+            }
+        };
+        let (locks, _) = allocate(&comm, size_of::<u64>() as u64)?;
+        if !is_unified(data)? {
+            let said = "its windows are not in the unified memory model".into();
+            return Err(Refusal { class: 55, said });
+        }
+        // SAFETY: a live window; nobody ever locks any part of it otherwise.
+        checked(unsafe { (functions().lock_all)(abi::MODE_NOCHECK, data) })?;
+        let before = vec![before; comm.size as usize].into();
+        let window = Window { data, locks, comm, own, before };
+        window.sync()?;
+        Ok(window)
+    }
+
+    /// `MPI_Win_free`: the last call. Collective; blocks until every rank has called it.
+    pub(crate) fn free(&self) -> Outcome<()> {
+        // SAFETY: a live window, in lock_all.
+        checked(unsafe { (functions().unlock_all)(self.data) })?;
+        for mut window in [self.data, self.locks] {
+            // SAFETY: a live window without an epoch, which nobody uses any more.
+            checked(unsafe { (functions().win_free)(&raw mut window) })?;
+        }
+        self.comm.free()
+    }
+
+    /// The own memory.
+    pub(crate) fn own(&self) -> Span {
+        self.own
+    }
+
+    /// Where byte `at` of the part of `rank` is in the other MPI's memory.
+    fn place(&self, rank: u32, at: u64) -> isize {
+        (self.before[rank as usize] + at) as isize
+    }
+
+    // Operations: complete at origin and target when they return.
+
+    /// Writes to the part of `rank` from byte `to` on. [`Window::flush`] completes it.
+    ///
+    /// # Safety
+    /// Until it is complete, `from` is valid for reads of `bytes` bytes, and nobody writes them.
+    pub(crate) unsafe fn put(
+        &self,
+        from: *const u8,
+        rank: u32,
+        to: u64,
+        bytes: usize,
+    ) -> Outcome<()> {
+        let (n, to, rank) = (bytes as i64, self.place(rank, to), rank as c_int);
+        let put = functions().put;
+        // SAFETY: a live window in lock_all; of the buffer, the caller's obligation.
+        checked(unsafe { put(from.cast(), n, abi::BYTE, rank, to, n, abi::BYTE, self.data) })
+    }
+
+    /// Reads from the part of `rank` from byte `from` on. [`Window::flush`] completes it.
+    ///
+    /// # Safety
+    /// Until it is complete, `to` is valid for writes of `bytes` bytes, and nobody accesses them.
+    pub(crate) unsafe fn get(
+        &self,
+        to: *mut u8,
+        rank: u32,
+        from: u64,
+        bytes: usize,
+    ) -> Outcome<()> {
+        let (n, from, rank) = (bytes as i64, self.place(rank, from), rank as c_int);
+        let get = functions().get;
+        // SAFETY: as in `put`.
+        checked(unsafe { get(to.cast(), n, abi::BYTE, rank, from, n, abi::BYTE, self.data) })
+    }
+
+    /// Completes the operations on the part of `rank`. If that cannot be, their buffers stay in the
+    /// other MPI's hands, and the job ends.
+    pub(crate) fn flush(&self, rank: u32) {
+        // SAFETY: a live window in lock_all.
+        if let Err(refusal) = checked(unsafe { (functions().flush)(rank as c_int, self.data) }) {
+            give_up(&refusal);
+        }
+    }
+
+    /// Combines `origin` into the elements of `rank` from byte `at` on.
+    pub(crate) fn accumulate<T: Element>(
+        &self,
+        origin: &[T],
+        op: Op,
+        rank: u32,
+        at: u64,
+    ) -> Outcome<()> {
+        let (n, datatype) = (origin.len() as i64, abi::datatype(T::DATATYPE));
+        // SAFETY: a live window in lock_all; the buffer is a slice until the flush.
+        let code = unsafe {
+            (functions().accumulate)(
+                origin.as_ptr().cast(),
+                n,
+                datatype,
+                rank as c_int,
+                self.place(rank, at),
+                n,
+                datatype,
+                abi::op(op),
+                self.data,
+            )
+        };
+        self.completed(code, rank)
+    }
+
+    /// As [`Window::accumulate`]; `result` receives what was there. For [`Op::NoOp`] there need be no
+    /// `origin`.
+    pub(crate) fn fetch<T: Element>(
+        &self,
+        origin: &[T],
+        result: &mut [T],
+        op: Op,
+        rank: u32,
+        at: u64,
+    ) -> Outcome<()> {
+        let (n, datatype) = (result.len() as i64, abi::datatype(T::DATATYPE));
+        let (from, to) = (origin.as_ptr().cast(), result.as_mut_ptr().cast());
+        let (at, op, target) = (self.place(rank, at), abi::op(op), rank as c_int);
+        let code = if let ([_], [_]) = (origin, &*result) {
+            let fetch_and_op = functions().fetch_and_op;
+            // SAFETY: a live window in lock_all; the buffers are one element each until the flush.
+            unsafe { fetch_and_op(from, to, datatype, target, at, op, self.data) }
+        } else {
+            let (given, function) = (origin.len() as i64, functions().get_accumulate);
+            let (from, given) = if given == n { (from, n) } else { (null(), 0) };
+            // SAFETY: as above, of slices of so many elements; the other MPI reads no origin of NO_OP.
+            unsafe {
+                function(
+                    from, given, datatype, to, n, datatype, target, at, n, datatype, op, self.data,
+                )
+            }
+        };
+        self.completed(code, rank)
+    }
+
+    /// `MPI_Compare_and_swap`; the value before.
+    pub(crate) fn compare_and_swap<T: Integer>(
+        &self,
+        new: &T,
+        compare: &T,
+        rank: u32,
+        at: u64,
+    ) -> Outcome<T> {
+        let mut before = T::zeroed();
+        // SAFETY: a live window in lock_all; the buffers are one element each until the flush.
+        let code = unsafe {
+            (functions().compare_and_swap)(
+                from_ref(new).cast(),
+                from_ref(compare).cast(),
+                from_mut(&mut before).cast(),
+                abi::datatype(T::DATATYPE),
+                rank as c_int,
+                self.place(rank, at),
+                self.data,
+            )
+        };
+        self.completed(code, rank)?;
+        Ok(before)
+    }
+
+    fn completed(&self, code: c_int, rank: u32) -> Outcome<()> {
+        checked(code)?;
+        self.flush(rank);
+        Ok(())
+    }
+
+    // Synchronisation.
+
+    /// `MPI_Win_sync`, and what the other MPI owes other ranks meanwhile.
+    pub(crate) fn sync(&self) -> Outcome<()> {
+        self.comm.help();
+        // SAFETY: a live window.
+        checked(unsafe { (functions().sync)(self.data) })
+    }
+
+    /// Meets all ranks, each of which says something; what they all say, in rank order.
+    pub(crate) fn fence(&self, mine: u8) -> Outcome<Vec<u8>> {
+        let mut all = vec![0; self.comm.size as usize];
+        self.sync()?;
+        self.comm.allgather(&[mine], &mut all)?;
+        self.sync()?;
+        Ok(all)
+    }
+
+    /// Tells `origins` that they may start. Does not block.
+    pub(crate) fn post(&self, origins: &[u32]) -> Outcome<()> {
+        self.sync()?;
+        origins.iter().try_for_each(|origin| self.comm.tell(*origin, POST))
+    }
+
+    /// Blocks until each of `targets` has posted.
+    pub(crate) fn start(&self, targets: &[u32]) -> Outcome<()> {
+        targets.iter().try_for_each(|target| self.comm.hear(*target, POST))
+    }
+
+    /// Tells `targets` that nothing more comes. Does not block.
+    pub(crate) fn complete(&self, targets: &[u32]) -> Outcome<()> {
+        targets.iter().try_for_each(|target| self.comm.tell(*target, COMPLETE))
+    }
+
+    /// Blocks until each of `origins` has completed.
+    pub(crate) fn wait(&self, origins: &[u32]) -> Outcome<()> {
+        origins.iter().try_for_each(|origin| self.comm.hear(*origin, COMPLETE))?;
+        self.sync()
+    }
+
+    /// As [`Window::wait`] if that would not block; whether it was so.
+    pub(crate) fn test(&self, origins: &[u32]) -> Outcome<bool> {
+        for origin in origins {
+            if !self.comm.has_heard(*origin, COMPLETE)? {
+                return Ok(false);
+            }
+        }
+        self.wait(origins)?;
+        Ok(true)
+    }
+
+    /// Locks the part of `rank`; blocks while another holds a lock that excludes it.
+    pub(crate) fn lock(&self, lock: Lock, rank: u32) -> Outcome<()> {
+        let kind = match lock {
+            Lock::Shared => abi::LOCK_SHARED,
+            Lock::Exclusive => abi::LOCK_EXCLUSIVE,
+        };
+        // SAFETY: a live window, no part of which this rank locks twice.
+        checked(unsafe { (functions().lock)(kind, rank as c_int, 0, self.locks) })?;
+        self.ask(rank)?;
+        self.sync()
+    }
+
+    pub(crate) fn unlock(&self, rank: u32) -> Outcome<()> {
+        self.sync()?;
+        // SAFETY: a live window, whose part is locked.
+        checked(unsafe { (functions().unlock)(rank as c_int, self.locks) })
+    }
+
+    /// Locks all parts, shared, one after another in the order of the ranks: so that whoever holds
+    /// several locks taken in that order never waits for one that waits for it. `MPI_Win_lock_all`
+    /// asks for all at once, and does.
+    pub(crate) fn lock_all(&self) -> Outcome<()> {
+        (0..self.comm.size).try_for_each(|rank| self.lock(Lock::Shared, rank))
+    }
+
+    pub(crate) fn unlock_all(&self) -> Outcome<()> {
+        (0..self.comm.size).try_for_each(|rank| self.unlock(rank))
+    }
+
+    /// Reads a word under a lock that has been asked for. An MPI may put off a lock until there is an
+    /// operation under it (MPI-4.1 §12.5.3), and what this library does under it, it would not know of:
+    /// the answer says that the lock is held.
+    fn ask(&self, rank: u32) -> Outcome<()> {
+        let (mut word, target) = (0u64, rank as c_int);
+        let place = from_mut(&mut word).cast();
+        let fetch_and_op = functions().fetch_and_op;
+        // SAFETY: a locked part, which has a word; a place for one until the flush below.
+        checked(unsafe {
+            fetch_and_op(null(), place, abi::UINT64_T, target, 0, abi::NO_OP, self.locks)
+        })?;
+        // SAFETY: a live window with a lock.
+        if let Err(refusal) = checked(unsafe { (functions().flush)(target, self.locks) }) {
+            give_up(&refusal);
+        }
+        Ok(())
+    }
+}
+
+/// A window of bytes, and the own memory of it.
+fn allocate(comm: &Comm, bytes: u64) -> Outcome<(Handle, *mut u8)> {
+    let (mut base, mut window) = (null_mut::<u8>(), abi::WIN_NULL);
+    let Ok(size) = isize::try_from(bytes) else {
+        return Err(Refusal { class: 52, said: format!("{bytes} bytes are too many") });
+    };
+    let place = from_mut(&mut base).cast();
+    // SAFETY: a live communicator; places for an address and a handle.
+    checked(unsafe {
+        (functions().win_allocate)(size, 1, abi::INFO_NULL, comm.handle, place, &raw mut window)
+    })?;
+    returns_errors(window)?;
+    Ok((window, base))
+}
+
+/// A window over own memory that was given.
+fn create(comm: &Comm, part: Span) -> Outcome<Handle> {
+    let (base, bytes, mut window) = (part.base().cast(), part.len() as isize, abi::WIN_NULL);
+    let function = functions().win_create;
+    // SAFETY: a live communicator; a place for a handle; what `Part::given` was promised.
+    checked(unsafe { function(base, bytes, 1, abi::INFO_NULL, comm.handle, &raw mut window) })?;
+    returns_errors(window)?;
+    Ok(window)
+}
+
+fn returns_errors(window: Handle) -> Outcome<()> {
+    // SAFETY: a live window, a predefined handler.
+    checked(unsafe { (functions().win_errors)(window, abi::ERRORS_RETURN) })
+}
+
+/// Whether operations and stores work on the same copy of the memory.
+fn is_unified(window: Handle) -> Outcome<bool> {
+    let (mut model, mut found) = (null_mut::<c_int>(), 0);
+    let place = from_mut(&mut model).cast();
+    // SAFETY: a live window; places for an address and an int.
+    checked(unsafe { (functions().win_attribute)(window, abi::WIN_MODEL, place, &raw mut found) })?;
+    // SAFETY: an attribute that is there is the address of an int.
+    Ok(found != 0 && unsafe { *model } == abi::WIN_UNIFIED)
+}

@@ -1,0 +1,72 @@
+//! Long messages whose bytes their receiver cannot fetch: their sender brings them in a block of the
+//! segment, which the receiver frees.
+
+use super::mailbox::State;
+use super::outgoing::{Head, Kind};
+use super::slots::{Outcome, Payload, Slot, Stage, Trouble};
+use crate::error::Result;
+use crate::shm::AllocError;
+use crate::universe::Context;
+
+impl State {
+    /// Puts the bytes that this rank has offered into a block of the segment, for the request `theirs`
+    /// of the receiver, which cannot read them where they are.
+    #[cold]
+    pub(super) fn hand_over(
+        &mut self,
+        context: &Context,
+        to: u32,
+        slot: Slot,
+        theirs: u64,
+    ) -> Result<()> {
+        let (mut block, mut bytes) = (0, 0);
+        if let Some(Stage::Offered { payload: Some(payload), bytes: all, .. }) =
+            self.slots.stage(slot)
+        {
+            bytes = *all;
+            if let Ok(offset) = context.segment.heap().allocate(bytes, &context.excluded()) {
+                block = offset;
+                match payload {
+                    Payload::Kept(kept) => kept.pack_into(&context.segment, offset)?,
+                    Payload::Packed(packed) => context.segment.mapping().write(offset, packed)?,
+                }
+            }
+        }
+        let head = Head::control(Kind::Block, theirs, block, bytes);
+        let put = self.put(context, to, &head, 0, |_| Ok(()));
+        self.received(slot);
+        put.or_else(|error| match error {
+            AllocError::Other(error) => Err(error),
+            _ => Ok(()),
+        })
+    }
+
+    /// The bytes that a request of this rank has asked for are there.
+    #[cold]
+    pub(super) fn handed_over(
+        &mut self,
+        context: &Context,
+        slot: Slot,
+        block: u64,
+        bytes: u64,
+    ) -> Result<()> {
+        let mut trouble = (block == 0).then_some(Trouble::NoMemory);
+        if let Some(Stage::Promised { into, envelope, bytes: all }) = self.slots.stage(slot) {
+            if trouble.is_none() && bytes != *all {
+                trouble = Some(Trouble::NoMemory);
+            } else if trouble.is_none() {
+                into.unpack_from(&context.segment, block, bytes)?;
+            }
+            let outcome = Outcome { envelope: *envelope, bytes, trouble };
+            self.finish(slot, outcome);
+        }
+        if block == 0 {
+            return Ok(());
+        }
+        let freed = context.segment.heap().free(block, &context.excluded());
+        freed.or_else(|error| match error {
+            AllocError::Other(error) => Err(error),
+            _ => Ok(()),
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Tests of the table of states and calls.
+
+use super::*;
+
+const SHARED: Held = Held::Shared;
+
+fn lock(epochs: &Epochs, target: u32) {
+    epochs.awaits_lock(target);
+    epochs.locked(target, SHARED, false);
+}
+
+fn in_state(access: Access) -> Epochs {
+    let epochs = Epochs::new(3);
+    match access {
+        Access::None => {}
+        Access::Fence { .. } => epochs.fenced(true),
+        Access::Started => epochs.started(&[1]),
+        Access::Locked => lock(&epochs, 1),
+        Access::LockedAll { nocheck } => epochs.locked_all(nocheck),
+    }
+    epochs
+}
+
+#[test]
+fn the_table_of_states_and_calls() {
+    // Columns: fence start complete lock(1) lock(2) unlock(1) lock_all unlock_all flush(1)
+    // flush(2) put(1) put(2) free.
+    let rows = [
+        (Access::None, "fs.lL..a....f"),
+        (Access::Fence { used: false }, "fs.lL..a..pPf"),
+        (Access::Started, "..c.......p.."),
+        (Access::Locked, "....Lu..x.p.."),
+        (Access::LockedAll { nocheck: false }, ".......AxXpP."),
+    ];
+    for (access, expected) in rows {
+        let allowed = |k: usize, e: &Epochs| match k {
+            0 => e.may_fence().is_ok(),
+            1 => e.may_start().is_ok(),
+            2 => e.may_complete().is_ok(),
+            3 => e.may_lock(1, 0).is_ok(),
+            4 => e.may_lock(2, 0).is_ok(),
+            5 => e.may_unlock(1).is_ok(),
+            6 => false,
+            7 => e.may_lock_all().is_ok() || e.may_unlock_all().is_ok(),
+            8 => e.may_flush(1).is_ok(),
+            9 => e.may_flush(2).is_ok(),
+            10 => e.may_operate(1).is_ok(),
+            11 => e.may_operate(2).is_ok(),
+            _ => e.may_free().is_ok(),
+        };
+        for (k, mark) in expected.chars().enumerate() {
+            assert_eq!(allowed(k, &in_state(access)), mark != '.', "{access:?}, column {k}");
+        }
+    }
+}
+
+#[test]
+fn a_fence_epoch_with_operations_admits_nothing_but_a_fence() {
+    let epochs = in_state(Access::Fence { used: false });
+    epochs.may_operate(2).unwrap();
+    assert!(epochs.may_start().is_ok(), "it may still be refused");
+    epochs.operated();
+    assert!(epochs.may_start().is_err() && epochs.may_lock(1, 0).is_err());
+    assert!(epochs.may_lock_all().is_err() && epochs.may_free().is_err());
+    assert!(epochs.may_fence().is_ok());
+    epochs.fenced(true);
+    assert!(epochs.may_start().is_ok());
+}
+
+#[test]
+fn exposure_and_access_are_independent_but_for_locks_and_fences() {
+    let epochs = in_state(Access::Started);
+    epochs.may_post(0).unwrap();
+    epochs.posted(2);
+    assert_eq!(epochs.may_wait("wait"), Ok(2));
+    assert!(epochs.may_post(0).is_err());
+    epochs.completed(&[1]);
+    assert!(epochs.may_operate(1).is_err() && epochs.may_complete().is_err());
+    assert!(epochs.may_fence().is_err() && epochs.may_free().is_err());
+    assert!(epochs.may_lock(0, 0).is_err() && epochs.may_lock(1, 0).is_ok());
+    epochs.waited();
+    assert!(epochs.may_fence().is_ok() && epochs.may_wait("wait").is_err());
+    lock(&epochs, 0);
+    assert!(epochs.may_post(0).is_err());
+}

@@ -1,0 +1,200 @@
+//! One program for every launcher: each operation of the typed face, by each kind of epoch, on each
+//! type that stands for a datatype. What it prints is a digest of all that it was given and holds.
+
+use onesided::{
+    Access, Comm, Complex, DoubleInt, Element, FenceAssert, FloatInt, Group, Integer, LockAssert,
+    LockType, LongInt, Op, PostAssert, Rank, Result, Shape, ShortInt, StartAssert, TwoInt, Window,
+};
+
+/// Elements of a part, and where in it the owner has stored some to be read.
+const PART: usize = 32;
+const STORED: u64 = 16;
+
+const ALL: [Op; 12] = [
+    Op::Sum,
+    Op::Prod,
+    Op::Max,
+    Op::Min,
+    Op::Land,
+    Op::Lor,
+    Op::Lxor,
+    Op::Band,
+    Op::Bor,
+    Op::Bxor,
+    Op::Replace,
+    Op::NoOp,
+];
+const FLOATING: [Op; 6] = [Op::Sum, Op::Prod, Op::Max, Op::Min, Op::Replace, Op::NoOp];
+const COMPLEX: [Op; 4] = [Op::Sum, Op::Prod, Op::Replace, Op::NoOp];
+const LOCATED: [Op; 4] = [Op::Maxloc, Op::Minloc, Op::Replace, Op::NoOp];
+
+/// Runs it; the digest, the same on all ranks.
+pub fn run(world: &Comm) -> Result<u64> {
+    let mut digest = Digest(0xcbf2_9ce4_8422_2325);
+    macro_rules! integers {
+        ($($integer:ty)*) => {$(
+            every(world, &ALL, |n| n as $integer, &mut digest)?;
+            swaps(world, |n| n as $integer, &mut digest)?;
+        )*};
+    }
+    integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+    every(world, &FLOATING, f32::from, &mut digest)?;
+    every(world, &FLOATING, f64::from, &mut digest)?;
+    every(world, &COMPLEX, |n| Complex::new(f32::from(n), 1.0), &mut digest)?;
+    every(world, &COMPLEX, |n| Complex::new(f64::from(n), 1.0), &mut digest)?;
+    every(world, &LOCATED, |n| FloatInt::new(n.into(), n.into()), &mut digest)?;
+    every(world, &LOCATED, |n| DoubleInt::new(n.into(), n.into()), &mut digest)?;
+    every(world, &LOCATED, |n| LongInt::new(n.into(), n.into()), &mut digest)?;
+    every(world, &LOCATED, |n| TwoInt::new(n.into(), n.into()), &mut digest)?;
+    every(world, &LOCATED, |n| ShortInt::new(n.into(), n.into()), &mut digest)?;
+    let all = world.allgather(&[digest.0])?;
+    all.iter().for_each(|one| digest.add(&one.to_ne_bytes()));
+    Ok(digest.0)
+}
+
+/// FNV-1a.
+struct Digest(u64);
+
+impl Digest {
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    fn of<T: Element>(&mut self, values: &[T]) {
+        self.add(bytemuck::cast_slice(values));
+    }
+}
+
+/// What the operations of one epoch move.
+struct Buffers<T> {
+    put: [T; 3],
+    origin: [T; 4],
+    got: [T; 3],
+    before: [T; 4],
+    old: T,
+}
+
+impl<T: Element> Buffers<T> {
+    fn new(value: &impl Fn(u8) -> T, from: u8) -> Buffers<T> {
+        let values = |k: u8| value(from.wrapping_add(k) % 90 + 1);
+        Buffers {
+            put: [0, 1, 2].map(values),
+            origin: [3, 4, 5, 6].map(values),
+            got: [T::zeroed(); 3],
+            before: [T::zeroed(); 4],
+            old: T::zeroed(),
+        }
+    }
+
+    fn digest(&self, digest: &mut Digest) {
+        digest.of(&self.got);
+        digest.of(&self.before);
+        digest.of(&[self.old]);
+    }
+}
+
+/// Operations on `target`, each where no other is.
+fn operate<'b, T: Element>(
+    epoch: &impl Access<'b, T>,
+    buffers: &'b mut Buffers<T>,
+    op: Op,
+    target: Rank,
+) -> Result<()> {
+    let Buffers { put, origin, got, before, old } = buffers;
+    let (origin, put) = (&*origin, &*put);
+    epoch.put(put, target, 0)?;
+    epoch.accumulate(&origin[..1], op, target, 3)?;
+    epoch.accumulate(origin, op, target, 4)?;
+    let (first, rest) = before.split_at_mut(2);
+    epoch.get_accumulate(&origin[..2], first, op, target, 8)?;
+    epoch.get_accumulate_shaped(&origin[..2], rest, op, target, 10, &Shape::strided(2, 1, 2)?)?;
+    epoch.fetch_and_op(&origin[0], old, op, target, 14)?;
+    let (two, one) = got.split_at_mut(2);
+    epoch.get(two, target, STORED)?;
+    epoch.get_shaped(one, target, STORED + 2, &Shape::strided(1, 1, 1)?)?;
+    epoch.put_shaped(put, target, STORED + 4, &Shape::strided(3, 1, 2)?)?;
+    epoch.accumulate_shaped(&origin[..2], op, target, STORED + 10, &Shape::strided(2, 1, 3)?)
+}
+
+/// Each operation of `ops`, by each kind of epoch.
+fn every<T: Element>(
+    world: &Comm,
+    ops: &[Op],
+    value: impl Fn(u8) -> T,
+    digest: &mut Digest,
+) -> Result<()> {
+    let mut window = Window::<T>::allocate(world, PART)?;
+    let (me, n) = (world.rank(), world.size());
+    let (next, last) = (Rank((me + 1) % n), Rank((me + n - 1) % n));
+    let group = |rank: Rank| Group::incl(&world.group(), &[rank.0]);
+    for (k, op) in (0..).zip(ops) {
+        let stored: Vec<T> = (0..PART).map(|i| value((i as u8 + k) % 50 + me as u8)).collect();
+        window.store(0, &stored)?;
+        let mut buffers = [0, 7, 14, 21].map(|from| Buffers::new(&value, from + k + me as u8));
+        let [fenced, started, shared, all] = &mut buffers;
+        let epoch = window.fence(FenceAssert::NONE)?;
+        operate(&epoch, fenced, *op, next)?;
+        epoch.close(FenceAssert::NONE)?;
+
+        let (origins, targets) = (group(last)?, group(next)?);
+        let (mut access, mut exposure) = window.sides();
+        let exposed = exposure.post(&origins, PostAssert::NONE)?;
+        let epoch = access.start(&targets, StartAssert::NONE)?;
+        operate(&epoch, started, *op, next)?;
+        epoch.complete()?;
+        exposed.wait()?;
+        world.barrier()?;
+
+        let epoch = window.lock(LockType::Shared, next, LockAssert::NONE)?;
+        let Buffers { put, origin, got, before, old } = shared;
+        epoch.put(put, 0)?;
+        epoch.accumulate(origin, *op, 3)?;
+        epoch.get_accumulate(origin, before, *op, 7)?;
+        epoch.fetch_and_op(&origin[0], old, *op, 11)?;
+        epoch.flush()?;
+        epoch.rget(got, STORED)?.wait();
+        epoch.unlock()?;
+        world.barrier()?;
+
+        let epoch = window.lock_all(LockAssert::NONE)?;
+        operate(&epoch, all, *op, next)?;
+        epoch.flush_all()?;
+        epoch.unlock_all()?;
+        world.barrier()?;
+        buffers.iter().for_each(|buffers| buffers.digest(digest));
+        digest.of(&window.lock_local()?);
+        world.barrier()?;
+    }
+    window.free()
+}
+
+/// What integers have besides; and a word that all ranks update, by locks of both kinds.
+fn swaps<T: Integer>(world: &Comm, value: impl Fn(u8) -> T, digest: &mut Digest) -> Result<()> {
+    let mut window = Window::<T>::allocate(world, 4)?;
+    let mine = [value(world.rank() as u8 + 1)];
+    for round in 0..3 {
+        let next = Rank((world.rank() + 1) % world.size());
+        let [mut hit, mut miss] = [value(99); 2];
+        let (new, zero, other) = (value(round + 1), value(round), value(77));
+        let epoch = window.lock_all(LockAssert::NONE)?;
+        epoch.compare_and_swap(&new, &zero, &mut hit, next, 0)?;
+        epoch.compare_and_swap(&new, &other, &mut miss, next, 0)?;
+        epoch.accumulate(&mine, Op::Sum, Rank(0), 1)?;
+        epoch.unlock_all()?;
+        // Not lost, because each holds the lock alone.
+        let (mut sum, more) = ([value(0)], &mut [value(0)]);
+        let epoch = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE)?;
+        let batch = epoch.batch();
+        batch.get(&mut sum, 2)?;
+        batch.flush()?;
+        more[0] = T::function(Op::Sum).expect("of integers")(sum[0], mine[0]);
+        epoch.put(more, 2)?;
+        epoch.unlock()?;
+        digest.of(&[hit, miss]);
+        world.barrier()?;
+    }
+    digest.of(&window.lock_local()?);
+    window.free()
+}
