@@ -195,8 +195,7 @@ static void chain(void *lower, void *upper, int *length, MPI_Datatype *type)
 
 static struct map map_of(int s, int r)
 {
-    struct map map = {2u * (unsigned)r + 3u + (unsigned)s, (unsigned)r + 7u};
-    return map;
+    return (struct map){2u * (unsigned)r + 3u + (unsigned)s, (unsigned)r + 7u};
 }
 
 static void chained(struct map found, int s, int of_ranks)
