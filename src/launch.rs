@@ -233,11 +233,11 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
     let world = foreign::join(library).map_err(|why| {
         let what = format!(
             "{by} is set, so another MPI's launcher has started it, but {library} cannot be used \
-             ({}); let {ENV_MPI} name the libmpi_abi.so.1 of that MPI, or be 'none' for a job of \
-             this process alone; or start it with rmarun",
-            why.escape_debug()
+             ({why}); let {ENV_MPI} name the libmpi_abi.so.1 of that MPI, or be 'none' for a job of \
+             this process alone; or start it with rmarun"
         );
-        Error::NotInJob { what }
+        // Somebody else's text: nothing in it moves the cursor.
+        Error::NotInJob { what: what.replace(char::is_control, " ") }
     })?;
     stand_apart();
     let (rank, ranks) = (world.rank, world.size);
