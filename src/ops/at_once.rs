@@ -1,50 +1,19 @@
-//! The operations of untyped buffers as they mostly are: one block on both sides, of the same
-//! elements, mapped, and nothing is wrong.
+//! The accumulates of untyped buffers as they mostly are: one block on both sides, of the same
+//! elements, mapped, and nothing is wrong. [`super::transfer`] has put and get.
 //!
 //! Each says whether it is done. If not it has done nothing, and the caller goes by [`super::untyped`],
 //! [`super::single`] or a layout, which know all cases, and why an operation is refused. So a caller that
 //! has to make room for errors, as a C interface has, makes it in the other way alone.
-#![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::{Datatype, Element, Integer, Visitor};
 use crate::group::Rank;
 use crate::op::Op;
-use crate::shm::{ONE_STORE, is_one_store};
 use crate::window::Win;
 use std::slice::from_ref;
 
 impl Win {
-    /// [`Win::put`] of an untyped buffer, to a target of the same layout: whether it is done. If not,
-    /// nothing is, and [`Win::put_untyped`] does it or says why not.
-    #[inline(always)]
-    pub fn put_at_once(&self, origin: Origin<'_>, target: Rank, disp: u64) -> bool {
-        let Some(bytes) = origin.layout.plain() else { return false };
-        let (call, from) = (Call::Put, origin.start);
-        let done = match is_one_store(bytes) {
-            // SAFETY: obligation 1 of `Origin::new`: all of these bytes are entries.
-            true => unsafe { self.put_mapped(call, from, ONE_STORE, target, disp) },
-            // SAFETY: as above.
-            false => unsafe { self.put_mapped(call, from, bytes, target, disp) },
-        };
-        done.is_some()
-    }
-
-    /// As [`Win::put_at_once`], for [`Win::get_untyped`].
-    #[inline(always)]
-    pub fn get_at_once(&self, origin: OriginMut<'_>, target: Rank, disp: u64) -> bool {
-        let Some(bytes) = origin.layout.plain() else { return false };
-        let (call, to) = (Call::Get, origin.start);
-        let done = match is_one_store(bytes) {
-            // SAFETY: obligation 1 of `OriginMut::new`: all of these bytes are entries.
-            true => unsafe { self.get_mapped(call, to, ONE_STORE, target, disp) },
-            // SAFETY: as above.
-            false => unsafe { self.get_mapped(call, to, bytes, target, disp) },
-        };
-        done.is_some()
-    }
-
     /// As [`Win::put_at_once`], for [`Win::accumulate_untyped`].
     #[inline]
     pub fn accumulate_at_once(&self, origin: Origin<'_>, op: Op, target: Rank, disp: u64) -> bool {

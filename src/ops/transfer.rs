@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
 use super::target::Target;
+use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;
@@ -52,13 +53,42 @@ impl Win {
         }
     }
 
+    /// [`Win::put`] of an untyped buffer, to a target of the same layout: whether it is done. If not,
+    /// nothing is, and [`Win::put_untyped`] does it or says why not.
+    #[inline(always)]
+    pub fn put_at_once(&self, origin: Origin<'_>, target: Rank, disp: u64) -> bool {
+        let Some(bytes) = origin.layout.plain() else { return false };
+        let (call, from) = (Call::Put, origin.start);
+        let done = match is_one_store(bytes) {
+            // SAFETY: obligation 1 of `Origin::new`: all of these bytes are entries.
+            true => unsafe { self.put_mapped(call, from, ONE_STORE, target, disp) },
+            // SAFETY: as above.
+            false => unsafe { self.put_mapped(call, from, bytes, target, disp) },
+        };
+        done.is_some()
+    }
+
+    /// As [`Win::put_at_once`], for [`Win::get_untyped`].
+    #[inline(always)]
+    pub fn get_at_once(&self, origin: OriginMut<'_>, target: Rank, disp: u64) -> bool {
+        let Some(bytes) = origin.layout.plain() else { return false };
+        let (call, to) = (Call::Get, origin.start);
+        let done = match is_one_store(bytes) {
+            // SAFETY: obligation 1 of `OriginMut::new`: all of these bytes are entries.
+            true => unsafe { self.get_mapped(call, to, ONE_STORE, target, disp) },
+            // SAFETY: as above.
+            false => unsafe { self.get_mapped(call, to, bytes, target, disp) },
+        };
+        done.is_some()
+    }
+
     /// The hot path of a put: `None`, and nothing has been done, if the memory is not mapped, if
     /// something is wrong, or if it is the first operation of a fence epoch.
     ///
     /// # Safety
     /// `from` is valid for reads of `bytes` bytes.
     #[inline(always)]
-    pub(super) unsafe fn put_mapped(
+    unsafe fn put_mapped(
         &self,
         call: Call,
         from: *const u8,
@@ -147,7 +177,7 @@ impl Win {
     /// # Safety
     /// `to` is valid for writes of `bytes` bytes.
     #[inline(always)]
-    pub(super) unsafe fn get_mapped(
+    unsafe fn get_mapped(
         &self,
         call: Call,
         to: *mut u8,
