@@ -119,7 +119,10 @@ pub(crate) fn join(name: &str) -> std::result::Result<Comm, String> {
     let found = Functions::find(&library)?;
     let version = version(&found);
     if version.contains(env!("CARGO_PKG_NAME")) {
-        return Err(format!("{name} is this library's own C interface, which needs rmarun"));
+        return Err(format!(
+            "{name} is this library's own C interface, which needs rmarun; for a C program, let \
+             LD_LIBRARY_PATH name the folder of the other MPI's"
+        ));
     }
     let mut provided = 0;
     // SAFETY: null stands for arguments that are not given; a place for an int.
