@@ -23,8 +23,8 @@ enum Bound {
     OfRanks(f64, u32),
     /// The peer takes at least so many times as long.
     Ahead(f64, usize),
-    /// A C program takes at most so many nanoseconds longer.
-    LongerInC(f64),
+    /// A C program takes at most so many nanoseconds longer for this.
+    LongerInC(f64, &'static str),
     /// A C program takes at most so many nanoseconds.
     TimeInC(f64),
     /// The peer takes at least so many times as long as a C program with this library.
@@ -42,6 +42,7 @@ const MIB: u64 = 1 << 20;
 const FETCH: &str = "fetch_and_op sum u64 + flush";
 const FETCH_BY_ALL: &str = "fetch_and_op sum u64 + flush, contended";
 const LOCK: &str = "lock exclusive + put + unlock";
+const LOCK_SHARED: &str = "lock shared + put + unlock";
 
 const NUMBERS: &[Number] = &[
     number(moves::PUT, 2, 8, Of(1.5, moves::STORE_BARRIER)),
@@ -112,12 +113,12 @@ const NUMBERS: &[Number] = &[
     number(programs::TRANSPOSE.0, 8, 32 * MIB, Ahead(5.0, MPICH)),
     number(programs::SPMV.0, 8, 0, Ahead(5.0, MPICH)),
     number(programs::STENCIL.0, 8, 2 * MIB, Ahead(5.0, MPICH)),
-    number(moves::PUT, 2, 8, LongerInC(10.0)),
-    number(moves::GET, 2, 8, LongerInC(10.0)),
-    number(FETCH, 2, 8, LongerInC(10.0)),
-    number("compare_and_swap u64 + flush", 2, 8, LongerInC(10.0)),
-    number(LOCK, 2, 8, LongerInC(10.0)),
-    number("lock shared + put + unlock", 2, 8, LongerInC(10.0)),
+    number(moves::PUT, 2, 8, LongerInC(10.0, moves::PUT)),
+    number(moves::GET, 2, 8, LongerInC(10.0, moves::GET)),
+    number(moves::ENGINE_FETCH, 2, 8, LongerInC(10.0, FETCH)),
+    number(moves::ENGINE_SWAP, 2, 8, LongerInC(10.0, "compare_and_swap u64 + flush")),
+    number(LOCK, 2, 8, LongerInC(10.0, LOCK)),
+    number(LOCK_SHARED, 2, 8, LongerInC(10.0, LOCK_SHARED)),
     number(messages::PING_PONG, 2, 8, AheadInC(1.0, MPICH)),
     number(messages::PING_PONG, 2, 8, AheadInC(1.0, OPEN_MPI)),
     number(messages::ONE_WAY, 2, MIB, AheadInC(1.0, MPICH)),
@@ -153,10 +154,11 @@ impl Number {
                 let row = find(&found.peers[peer], self.what, self.ranks, self.bytes)?;
                 Some((row, KINDS[peer].name.into()))
             }
-            LongerInC(_) | TimeInC(_) => {
-                let row = find(&found.peers[C], self.what, self.ranks, self.bytes)?;
+            LongerInC(_, what) => {
+                let row = find(&found.peers[C], what, self.ranks, self.bytes)?;
                 Some((row, KINDS[C].name.into()))
             }
+            TimeInC(_) => Some((self.own(results)?, KINDS[C].name.into())),
         }
     }
 
@@ -171,7 +173,7 @@ impl Number {
                 let times = other / ours;
                 (ratio(times), format!("at least {}", ratio(least)), times >= least)
             }
-            LongerInC(most) => {
+            LongerInC(most, _) => {
                 let longer = other - ours;
                 let shown = format!("{} longer", time(longer));
                 (shown, format!("at most {} longer", time(most)), longer <= most)

@@ -5,7 +5,8 @@ use crate::limits;
 use crate::measure::{Case, measure};
 use crate::pages::{Pages, private};
 use crate::pthread::Baseline;
-use onesided::{Access, Comm, LockAllEpoch, LockAssert, LockType, Op, Rank, Window};
+use onesided::engine::Win;
+use onesided::{Access, Comm, LockAllEpoch, LockAssert, LockType, Op, Rank, Window, WindowOptions};
 use raw_sync::locks::{Mutex, RwLock};
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -15,6 +16,9 @@ const LARGEST: usize = 64 << 20;
 const MOST_DOUBLES: usize = 1 << 20;
 pub const PUT: &str = "put + flush";
 pub const GET: &str = "get + flush";
+/// By calls of the engine one after the other, as in a C program; guards have one call for both.
+pub const ENGINE_FETCH: &str = "fetch_and_op sum u64, then flush, by the engine";
+pub const ENGINE_SWAP: &str = "compare_and_swap u64, then flush, by the engine";
 pub const SUM: &str = "accumulate sum f64";
 pub const STORE_BARRIER: &str = "limit: store + full barrier";
 const LOAD_BARRIER: &str = "limit: load + full barrier";
@@ -37,6 +41,7 @@ const RWLOCK: usize = 2048;
 pub fn run(world: &Comm, options: &Options) {
     let mut window = Window::<u64>::allocate(world, LARGEST / 8).expect("a window");
     let mut doubles = Window::<f64>::allocate(world, MOST_DOUBLES).expect("a window");
+    let engine = WindowOptions::new().allocate_bytes(world, 8, 8).expect("a window");
     let pages = Pages::locate(world, &window, 1);
     let mutex = Baseline::new::<Mutex>(world, pages, MUTEX);
     let rwlock = Baseline::new::<RwLock>(world, pages, RWLOCK);
@@ -54,6 +59,9 @@ pub fn run(world: &Comm, options: &Options) {
         measure(None, ranks, rates::<512>(&epoch, pages), options);
         measure(None, ranks, integer_cases(&epoch, pages), options);
         epoch.unlock_all().expect("the epoch is open");
+        engine.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        measure(None, ranks, engine_cases(&engine), options);
+        engine.unlock_all().expect("the epoch is open");
         let epoch = doubles.lock_all(LockAssert::NONE).expect("nobody holds a lock");
         for count in [1, 16, 1024, 128 << 10, MOST_DOUBLES] {
             measure(None, ranks, double_cases(&epoch, pages, count), options);
@@ -166,6 +174,28 @@ fn integer_cases<'a>(epoch: &'a LockAllEpoch<'_, '_, u64>, pages: Pages) -> Vec<
         Case::new("compare_and_swap u64 + flush", 8, swap).against(SWAP),
         Case::new("accumulate sum u64", 8, add).against(LOCKED_ADD),
     ]
+}
+
+fn engine_cases(win: &Win) -> Vec<Case<'_>> {
+    let fetch = |n| {
+        let mut before = 0u64;
+        for _ in 0..n {
+            win.fetch_and_op(&1, &mut before, Op::Sum, TARGET, 0).expect("fetch_and_op");
+            win.flush(TARGET).expect("flush");
+            black_box(before);
+        }
+    };
+    let swap = |n| {
+        let mut value = 0u64;
+        win.fetch_and_op(&0, &mut value, Op::NoOp, TARGET, 0).expect("fetch_and_op");
+        for _ in 0..n {
+            let (new, compare) = (value + 1, value);
+            win.compare_and_swap(&new, &compare, &mut value, TARGET, 0).expect("swap");
+            win.flush(TARGET).expect("flush");
+            value += 1;
+        }
+    };
+    vec![Case::new(ENGINE_FETCH, 8, fetch), Case::new(ENGINE_SWAP, 8, swap)]
 }
 
 /// Sums of doubles: a few beside a compare-and-exchange for each, all beside the same sum in
