@@ -194,6 +194,13 @@ impl CommittedDatatype {
         if self.plan.plain { self.bytes(count) } else { None }
     }
 
+    /// Whether an instance is one block from offset 0 on of that many bytes, of such elements.
+    #[inline(always)]
+    pub(crate) fn is_single(&self, datatype: Datatype, bytes: usize) -> bool {
+        let plan = &*self.plan;
+        plan.plain && plan.size == bytes as u64 && plan.uniform == Some(datatype)
+    }
+
     /// The range of one instance, if it has that many bytes of entries (not none): what an
     /// operation between it and a slice looks at.
     #[inline]

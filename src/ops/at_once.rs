@@ -11,7 +11,6 @@ use crate::datatype::{Datatype, Element, Integer, Visitor};
 use crate::group::Rank;
 use crate::op::Op;
 use crate::window::Win;
-use std::slice::from_ref;
 
 impl Win {
     /// As [`Win::put_at_once`], for [`Win::accumulate_untyped`].
@@ -39,8 +38,10 @@ impl Win {
     ) -> bool {
         let Some(datatype) = result.layout.datatype.uniform() else { return false };
         let fetch = Fetch { win: self, origin, result, op, target, disp };
-        match datatype {
-            Datatype::I64 => fetch.visit::<i64>(),
+        match (datatype, op) {
+            // What programs count with: of an operation that is known, the instruction stands here.
+            (Datatype::I64, Op::Sum) => Fetch { op: Op::Sum, ..fetch }.visit::<i64>(),
+            (Datatype::I32, Op::Sum) => Fetch { op: Op::Sum, ..fetch }.visit::<i32>(),
             _ => datatype.visit(fetch),
         }
     }
@@ -73,10 +74,10 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> bool {
-        let (Some([new]), Some([compare])) = (new.slice::<T>(), compare.slice::<T>()) else {
+        let (Some(new), Some(compare)) = (new.single::<T>(), compare.single::<T>()) else {
             return false;
         };
-        let Some([before]) = result.slice::<T>() else { return false };
+        let Some(before) = result.single::<T>() else { return false };
         let Some(old) = self.swap_mapped(new, compare, before, target, disp) else { return false };
         *before = old;
         true
@@ -119,14 +120,11 @@ impl Visitor for Fetch<'_, '_> {
     #[inline(always)]
     fn visit<E: Element>(mut self) -> bool {
         let Fetch { win, op, target, disp, .. } = self;
-        let Some([before]) = self.result.slice::<E>() else { return false };
+        let Some(before) = self.result.single::<E>() else { return false };
         // Of NO_OP not looked at, and then nobody's.
         let nothing = E::zeroed();
-        let value = match op {
-            Op::NoOp => Some(from_ref(&nothing)),
-            _ => self.origin.slice::<E>(),
-        };
-        let Some([value]) = value else { return false };
+        let value = if op == Op::NoOp { Some(&nothing) } else { self.origin.single::<E>() };
+        let Some(value) = value else { return false };
         let old = win.fetch_mapped(Call::FetchAndOp, value, before, op, target, disp);
         let Some(old) = old else { return false };
         *before = old;

@@ -2,7 +2,7 @@
 
 use super::target::are_apart;
 use super::untyped::{Origin, OriginMut};
-use crate::datatype::{CommittedDatatype, Side};
+use crate::datatype::{CommittedDatatype, Element, Side};
 use std::ops::Range;
 
 /// So many instances of a datatype, one extent apart (the standard's count and datatype).
@@ -41,6 +41,12 @@ impl<'d> Layout<'d> {
     #[inline]
     pub(super) fn plain(&self) -> Option<usize> {
         self.datatype.plain(self.count).map(|bytes| bytes as usize)
+    }
+
+    /// Whether it is one element, as a value of `E` lies in memory.
+    #[inline(always)]
+    pub(super) fn is_single<E: Element>(&self) -> bool {
+        self.count == 1 && self.datatype.is_single(E::DATATYPE, size_of::<E>())
     }
 
     /// Basic elements; all there may be, if they are more.

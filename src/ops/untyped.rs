@@ -70,6 +70,17 @@ impl<'d> Origin<'d> {
         Some(unsafe { std::slice::from_raw_parts(self.start.cast(), elements) })
     }
 
+    /// The buffer as one element, if it is that and lies in memory as one.
+    #[inline(always)]
+    pub(super) fn single<E: Element>(&self) -> Option<&E> {
+        let start = self.start.cast::<E>();
+        if !self.layout.is_single::<E>() || !start.is_aligned() {
+            return None;
+        }
+        // SAFETY: obligations 1 and 2 of `new`: one element at `start`, which is aligned.
+        Some(unsafe { &*start })
+    }
+
     /// The first element of the buffer, which has elements of this size; it need not be aligned.
     #[inline]
     pub(super) fn element<E: Element>(&self) -> E {
@@ -118,6 +129,17 @@ impl<'d> OriginMut<'d> {
         }
         // SAFETY: obligations 1 and 2 of `new`, as in `Origin::slice`.
         Some(unsafe { std::slice::from_raw_parts_mut(self.start.cast(), elements) })
+    }
+
+    /// As [`Origin::single`].
+    #[inline(always)]
+    pub(super) fn single<E: Element>(&mut self) -> Option<&mut E> {
+        let start = self.start.cast::<E>();
+        if !self.layout.is_single::<E>() || !start.is_aligned() {
+            return None;
+        }
+        // SAFETY: obligations 1 and 2 of `new`, as in `Origin::single`.
+        Some(unsafe { &mut *start })
     }
 
     /// Sets the first element, as [`Origin::element`].

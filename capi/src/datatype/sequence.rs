@@ -1,6 +1,6 @@
 //! The basic elements of a datatype in the order of its type map, without their displacements.
 
-use super::basic::{Basic, Kind};
+use super::basic::Basic;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -166,20 +166,6 @@ impl Sequence {
                 (left == 0).then_some(bytes)
             }
         }
-    }
-}
-
-impl std::ops::BitOr for Kind {
-    type Output = u16;
-    fn bitor(self, other: Kind) -> u16 {
-        self as u16 | other as u16
-    }
-}
-
-impl std::ops::BitOr<Kind> for u16 {
-    type Output = u16;
-    fn bitor(self, other: Kind) -> u16 {
-        self | other as u16
     }
 }
 

@@ -45,10 +45,10 @@ impl Operation {
     /// what is refused.
     #[inline(always)]
     pub fn at_once(op: MPI_Op, kind: u16) -> Option<Op> {
-        match Operation::predefined(op.value())? {
-            Operation::Predefined(op) if kinds(*op).is_none_or(|kinds| kind & !kinds == 0) => {
-                Some(*op)
-            }
+        let place = op.value().wrapping_sub(MPI_OP_NULL);
+        let (operation, kinds) = PREDEFINED.get(place)?.as_ref()?;
+        match operation {
+            Operation::Predefined(op) if kind & !kinds == 0 => Some(*op),
             _ => None,
         }
     }
@@ -69,26 +69,26 @@ fn of_the_program() -> Failure {
 
 /// Refuses a datatype for which the standard does not define the operation. `MPI_CHAR` goes as an
 /// integer, as programs expect.
-#[inline(always)]
+#[inline]
 fn check(op: Op, datatype: &Datatype) -> Outcome {
-    match kinds(op).is_none_or(|kinds| datatype.sequence().is_of(kinds)) {
+    match datatype.sequence().is_of(kinds(op)) {
         true => Ok(()),
         false => Err(undefined(op, datatype)),
     }
 }
 
-/// The kinds of elements for which the standard defines an operation; `None` for all.
-#[inline(always)]
-fn kinds(op: Op) -> Option<u16> {
-    let integers = Kind::Integer | Kind::Byte;
-    Some(match op {
-        Op::Sum | Op::Prod => Kind::Integer | Kind::Floating | Kind::Complex,
-        Op::Max | Op::Min => Kind::Integer | Kind::Floating,
-        Op::Land | Op::Lor | Op::Lxor => Kind::Integer | Kind::Logical,
-        Op::Band | Op::Bor | Op::Bxor => integers,
-        Op::Maxloc | Op::Minloc => Kind::Pair | Kind::FortranPair,
-        _ => return None,
-    })
+/// The kinds of elements for which the standard defines an operation.
+const fn kinds(op: Op) -> u16 {
+    const NUMBERS: u16 = Kind::Integer as u16 | Kind::Floating as u16;
+    match op {
+        Op::Sum | Op::Prod => NUMBERS | Kind::Complex as u16,
+        Op::Max | Op::Min => NUMBERS,
+        Op::Land | Op::Lor | Op::Lxor => Kind::Integer as u16 | Kind::Logical as u16,
+        Op::Band | Op::Bor | Op::Bxor => Kind::Integer as u16 | Kind::Byte as u16,
+        Op::Maxloc | Op::Minloc => Kind::Pair as u16 | Kind::FortranPair as u16,
+        // All.
+        _ => u16::MAX,
+    }
 }
 
 #[cold]
@@ -97,8 +97,8 @@ fn undefined(op: Op, datatype: &Datatype) -> Failure {
     Failure::new(MPI_ERR_OP, format!("{op} is not defined for {datatype:?}"))
 }
 
-/// By their numbers in the ABI, from `MPI_OP_NULL` on.
-static PREDEFINED: [Option<Operation>; 30] = {
+/// By their numbers in the ABI, from `MPI_OP_NULL` on, each with its [`kinds`].
+static PREDEFINED: [Option<(Operation, u16)>; 30] = {
     let mut all = [None; 30];
     let pairs = [
         (MPI_SUM, Op::Sum),
@@ -118,7 +118,8 @@ static PREDEFINED: [Option<Operation>; 30] = {
     ];
     let mut k = 0;
     while k < pairs.len() {
-        all[pairs[k].0 - MPI_OP_NULL] = Some(Operation::Predefined(pairs[k].1));
+        let (value, op) = pairs[k];
+        all[value - MPI_OP_NULL] = Some((Operation::Predefined(op), kinds(op)));
         k += 1;
     }
     all
@@ -135,8 +136,7 @@ impl Object for Operation {
         &TABLE
     }
 
-    #[inline(always)]
     fn predefined(value: usize) -> Option<&'static Operation> {
-        PREDEFINED.get(value.checked_sub(MPI_OP_NULL)?)?.as_ref()
+        PREDEFINED.get(value.checked_sub(MPI_OP_NULL)?)?.as_ref().map(|(operation, _)| operation)
     }
 }
