@@ -33,10 +33,38 @@ macro_rules! programs {
 }
 
 programs! {
-    attributes book_halo book_list book_mutex book_shared collectives communicators datatypes errors
-    every_symbol hello init_thread intercollectives interpose large_counts ops packing partitioned persistent rules_accumulate
-    rules_active rules_assertions rules_communication rules_creation rules_errors rules_flavours
-    rules_passive rules_requests rules_semantics rules_threads sessions topologies
+    attributes
+    book_halo
+    book_list
+    book_mutex
+    book_shared
+    collectives
+    communicators
+    datatypes
+    errors
+    every_symbol
+    hello
+    init_thread
+    intercollectives
+    interpose
+    large_counts
+    ops
+    packing
+    partitioned
+    persistent
+    rules_accumulate
+    rules_active
+    rules_assertions
+    rules_communication
+    rules_creation
+    rules_errors
+    rules_flavours
+    rules_passive
+    rules_requests
+    rules_semantics
+    rules_threads
+    sessions
+    topologies
 }
 
 /// What is not run under MPICH 5.0.2, which lacks two functions.
@@ -139,6 +167,34 @@ fn errors_are_fatal_and_named() {
             assert!(said.contains(word), "no '{word}' in: {said}");
         }
     }
+}
+
+/// Another MPI's launcher has started it, but it has loaded this library: each process would be a job.
+#[test]
+fn another_launcher_is_refused() {
+    if !has("cc") {
+        return;
+    }
+    let mut program = Command::new(compiled("hello"));
+    let output = program.env("PMI_RANK", "0").env("PMI_SIZE", "2").output().unwrap();
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{said}");
+    for word in ["MPI_Init(", "PMI_RANK", "LD_LIBRARY_PATH"] {
+        assert!(said.contains(word), "no '{word}' in: {said}");
+    }
+}
+
+/// A report names calls, ranks and tags, but no lines, because they would be this library's.
+#[test]
+fn a_deadlock_is_reported_without_lines() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let output = under_rmarun(2, &compiled("ends/deadlock"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{said}");
+    let report = "rank 1 in message wait waits for a message from rank 0 with tag 7\n";
+    assert!(said.contains(report) && !said.contains(".rs"), "{said}");
 }
 
 #[test]
