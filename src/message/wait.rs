@@ -35,8 +35,8 @@ impl Mailbox {
     }
 
     /// As [`Mailbox::look`], of the queues that are known, again and again for so many times as long as a
-    /// wait spins. The bell is not looked at: its line stays with the ranks that ring it, and a message takes as few
-    /// changes of a line's place as it can.
+    /// wait spins. The bell is not looked at: its line stays with the ranks that ring it, and a message
+    /// moves as few lines as it can.
     fn spin(
         &self,
         comm: &Comm,

@@ -3,44 +3,18 @@
 use super::layout::Layout;
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
-use crate::datatype::{Datatype, Element, Integer, Visitor};
+use crate::datatype::{Datatype, Integer};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
 use crate::window::Win;
 
-/// A fetch_and_op with its buffers.
-struct FetchAndOp<'w, 'd> {
-    win: &'w Win,
-    origin: Origin<'d>,
-    result: OriginMut<'d>,
-    op: Op,
-    target: Rank,
-    disp: u64,
-}
-
-impl Visitor for FetchAndOp<'_, '_> {
-    type Output = Result<()>;
-
-    #[inline]
-    fn visit<E: Element>(mut self) -> Result<()> {
-        let FetchAndOp { win, origin, op, target, disp, .. } = self;
-        if let (Some([value]), Some([before])) = (origin.slice::<E>(), self.result.slice::<E>()) {
-            return win.fetch_and_op(value, before, op, target, disp);
-        }
-        let layout = self.result.layout;
-        let buffers = (origin, self.result);
-        win.get_accumulate_layout_as(Call::FetchAndOp, buffers, op, target, disp, layout)
-    }
-}
-
 impl Win {
     /// [`Win::fetch_and_op`] of untyped buffers, which hold one element of the same predefined
-    /// datatype. With [`Op::NoOp`] `origin` is not looked at.
+    /// datatype. With [`Op::NoOp`] `origin` is not looked at. [`Win::fetch_and_op_at_once`] is its hot path.
     ///
     /// # Errors
     /// As [`Win::fetch_and_op`]; [`Error::Datatype`] for anything but one element.
-    #[inline]
     pub fn fetch_and_op_untyped(
         &self,
         origin: Origin<'_>,
@@ -49,13 +23,9 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let call = Call::FetchAndOp;
-        let datatype = self.element_of(call, &result.layout)?;
-        if op == Op::NoOp {
-            let layout = result.layout;
-            return self.get_accumulate_layout_as(call, (origin, result), op, target, disp, layout);
-        }
-        datatype.visit(FetchAndOp { win: self, origin, result, op, target, disp })
+        let (call, layout) = (Call::FetchAndOp, result.layout);
+        self.element_of(call, &layout)?;
+        self.get_accumulate_layout_as(call, (origin, result), op, target, disp, layout)
     }
 
     /// [`Win::compare_and_swap`] of untyped buffers, which hold one element of the same predefined

@@ -39,14 +39,8 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let (from, bytes) = (origin.as_ptr().cast(), size_of_val(origin));
-        // Apart, so that the checks of one word are those of a size that the compiler knows.
-        let done = match is_one_store(bytes) {
-            // SAFETY: `origin` is a slice.
-            true => unsafe { self.put_mapped(call, from, ONE_STORE, target, disp) },
-            // SAFETY: as above.
-            false => unsafe { self.put_mapped(call, from, bytes, target, disp) },
-        };
-        match done {
+        // SAFETY: `origin` is a slice.
+        match unsafe { self.put_mapped(call, from, bytes, target, disp) } {
             Some(()) => Ok(()),
             // SAFETY: as above.
             None => unsafe { self.put_beyond(call, from, bytes, target, disp) },
@@ -58,28 +52,16 @@ impl Win {
     #[inline(always)]
     pub fn put_at_once(&self, origin: Origin<'_>, target: Rank, disp: u64) -> bool {
         let Some(bytes) = origin.layout.plain() else { return false };
-        let (call, from) = (Call::Put, origin.start);
-        let done = match is_one_store(bytes) {
-            // SAFETY: obligation 1 of `Origin::new`: all of these bytes are entries.
-            true => unsafe { self.put_mapped(call, from, ONE_STORE, target, disp) },
-            // SAFETY: as above.
-            false => unsafe { self.put_mapped(call, from, bytes, target, disp) },
-        };
-        done.is_some()
+        // SAFETY: obligation 1 of `Origin::new`: all of these bytes are entries.
+        unsafe { self.put_mapped(Call::Put, origin.start, bytes, target, disp) }.is_some()
     }
 
     /// As [`Win::put_at_once`], for [`Win::get_untyped`].
     #[inline(always)]
     pub fn get_at_once(&self, origin: OriginMut<'_>, target: Rank, disp: u64) -> bool {
         let Some(bytes) = origin.layout.plain() else { return false };
-        let (call, to) = (Call::Get, origin.start);
-        let done = match is_one_store(bytes) {
-            // SAFETY: obligation 1 of `OriginMut::new`: all of these bytes are entries.
-            true => unsafe { self.get_mapped(call, to, ONE_STORE, target, disp) },
-            // SAFETY: as above.
-            false => unsafe { self.get_mapped(call, to, bytes, target, disp) },
-        };
-        done.is_some()
+        // SAFETY: obligation 1 of `OriginMut::new`: all of these bytes are entries.
+        unsafe { self.get_mapped(Call::Get, origin.start, bytes, target, disp) }.is_some()
     }
 
     /// The hot path of a put: `None`, and nothing has been done, if the memory is not mapped, if
@@ -89,6 +71,28 @@ impl Win {
     /// `from` is valid for reads of `bytes` bytes.
     #[inline(always)]
     unsafe fn put_mapped(
+        &self,
+        call: Call,
+        from: *const u8,
+        bytes: usize,
+        target: Rank,
+        disp: u64,
+    ) -> Option<()> {
+        // Apart, so that the checks of one word are those of a size that the compiler knows.
+        match is_one_store(bytes) {
+            // SAFETY: the caller's obligation.
+            true => unsafe { self.put_of_size(call, from, ONE_STORE, target, disp) },
+            // SAFETY: as above.
+            false => unsafe { self.put_of_size(call, from, bytes, target, disp) },
+        }
+    }
+
+    /// [`Win::put_mapped`], where the compiler may know the size.
+    ///
+    /// # Safety
+    /// As [`Win::put_mapped`].
+    #[inline(always)]
+    unsafe fn put_of_size(
         &self,
         call: Call,
         from: *const u8,
@@ -159,13 +163,8 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let (to, bytes) = (origin.as_mut_ptr().cast::<u8>(), size_of_val(origin));
-        let done = match is_one_store(bytes) {
-            // SAFETY: `origin` is a slice.
-            true => unsafe { self.get_mapped(call, to, ONE_STORE, target, disp) },
-            // SAFETY: as above.
-            false => unsafe { self.get_mapped(call, to, bytes, target, disp) },
-        };
-        match done {
+        // SAFETY: `origin` is a slice.
+        match unsafe { self.get_mapped(call, to, bytes, target, disp) } {
             Some(()) => Ok(()),
             // SAFETY: as above.
             None => unsafe { self.get_beyond(call, to, bytes, target, disp) },
@@ -178,6 +177,27 @@ impl Win {
     /// `to` is valid for writes of `bytes` bytes.
     #[inline(always)]
     unsafe fn get_mapped(
+        &self,
+        call: Call,
+        to: *mut u8,
+        bytes: usize,
+        target: Rank,
+        disp: u64,
+    ) -> Option<()> {
+        match is_one_store(bytes) {
+            // SAFETY: the caller's obligation.
+            true => unsafe { self.get_of_size(call, to, ONE_STORE, target, disp) },
+            // SAFETY: as above.
+            false => unsafe { self.get_of_size(call, to, bytes, target, disp) },
+        }
+    }
+
+    /// [`Win::get_mapped`], as [`Win::put_of_size`].
+    ///
+    /// # Safety
+    /// As [`Win::get_mapped`].
+    #[inline(always)]
+    unsafe fn get_of_size(
         &self,
         call: Call,
         to: *mut u8,
