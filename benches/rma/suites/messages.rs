@@ -4,19 +4,25 @@ use crate::Options;
 use crate::limits;
 use crate::measure::{Case, measure};
 use crate::pages::Pages;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
 use onesided::{Comm, Rank, Tag, Window};
 use std::cell::RefCell;
 use std::hint::black_box;
+use std::io::IoSliceMut;
 
 pub const PING_PONG: &str = "message there and back";
 pub const ONE_WAY: &str = "messages one way";
 pub const ROUND: &str = "sendrecv round all ranks";
 const WORD: &str = "limit: a word there and back";
 const COPY: &str = "limit: memcpy in private memory";
+const KERNEL: &str = "limit: read of the other rank's memory by the kernel";
 
 /// Lengths of messages, in bytes: around those that go another way.
 const LENGTHS: [usize; 9] =
     [8, 64, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
+/// From so many bytes on the kernel copies them.
+const LONG: usize = 16 << 10;
 /// Messages that go one way before an answer comes.
 const IN_A_ROW: u32 = 16;
 
@@ -65,6 +71,28 @@ impl Pair<'_> {
         }
     }
 
+    /// The process of the other rank, and where its bytes are.
+    fn there(&self) -> (Pid, usize) {
+        let mine = [u64::from(std::process::id()), self.from.as_ptr() as u64];
+        let mut theirs = [0u64; 2];
+        let (to, from) = ((self.other, 2), (self.other, 2));
+        self.world.sendrecv(&mine, to, &mut theirs, from).expect("sendrecv");
+        (Pid::from_raw(theirs[0] as i32), theirs[1] as usize)
+    }
+
+    /// What a receive of a long message cannot do without.
+    fn read(&self, (process, base): (Pid, usize), n: u32) {
+        if !self.begins {
+            return;
+        }
+        let (into, len) = (&mut *self.into.borrow_mut(), self.from.len());
+        for _ in 0..n {
+            let remote = [RemoteIoVec { base, len }];
+            let read = process_vm_readv(process, &mut [IoSliceMut::new(into)], &remote);
+            assert_eq!(read, Ok(len));
+        }
+    }
+
     /// To the next rank, from the one before.
     fn round(&self, n: u32) {
         let (me, ranks) = (self.world.rank(), self.world.size());
@@ -84,10 +112,16 @@ pub fn run(world: &Comm, options: &Options) {
         let (from, into) = (vec![7; bytes], RefCell::new(vec![0; bytes]));
         let pair = Pair { world, other: Rank(me ^ 1), begins: me % 2 == 0, from, into };
         let (pair, length) = (&pair, bytes as u64);
+        let there = pair.there();
+        let limit = match bytes {
+            ..LONG => Case::new(COPY, length, |n| pair.copy(n)),
+            _ => Case::new(KERNEL, length, |n| pair.read(there, n)).longer(4),
+        };
+        let name = if bytes < LONG { COPY } else { KERNEL };
         let mut cases = vec![
             Case::new(PING_PONG, length, |n| pair.there_and_back(n)).longer(4),
-            Case::new(ONE_WAY, length, |n| pair.in_a_row(n)).longer(4).against(COPY),
-            Case::new(COPY, length, |n| pair.copy(n)),
+            Case::new(ONE_WAY, length, |n| pair.in_a_row(n)).longer(4).against(name),
+            limit,
         ];
         if bytes == 8 {
             cases.push(Case::new(ROUND, length, |n| pair.round(n)).longer(4));
