@@ -11,6 +11,7 @@ use onesided::{Comm, Memory, Universe};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::io::Write;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
@@ -198,6 +199,15 @@ pub fn progress_until(done: impl FnMut() -> bool) -> Outcome {
 /// Lets threads of this rank that wait in [`progress_until`] look again.
 pub fn wake() -> Outcome {
     Ok(MPI_Comm::predefined(MPI_COMM_WORLD).get()?.comm.wake()?)
+}
+
+/// Tells the user something that the program need not notice, in one line with rank and program.
+pub fn tell(text: &str) {
+    let rank = world().map_or_else(|_| String::new(), |world| format!("rank {} ", world.rank()));
+    let program = std::env::args_os().next().unwrap_or_default();
+    let line = format!("onesided: {rank}({}): {text}\n", program.to_string_lossy());
+    // A program may have closed its standard error.
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Keeps an error that the program is told, for `MPI_Error_string`.

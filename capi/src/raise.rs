@@ -6,6 +6,7 @@ use crate::handler::{Handler, OF_FILES};
 use crate::job;
 use std::ffi::c_int;
 use std::fmt::{Display, Write};
+use std::sync::Once;
 
 /// What a call works on.
 #[derive(Clone, Copy, Debug)]
@@ -71,12 +72,21 @@ pub fn handle(owner: Owner, code: c_int, text: String) {
 }
 
 /// Raises the error of a function that is not there. Those of files ask the handler of files, which
-/// returns unless the program says otherwise.
+/// returns unless the program says otherwise; so the first of them is told to the user too.
 #[cold]
 pub fn unsupported(call: &'static str) -> c_int {
+    static TOLD: Once = Once::new();
     let is_of_files = call.starts_with("MPI_File_") || call.starts_with("MPI_Register_datarep");
     let owner = if is_of_files { Owner::File } else { Owner::None };
     let why = "this library has no such function";
+    if !matches!(owner.handler().1, Handler::Fatal | Handler::Abort) {
+        TOLD.call_once(|| {
+            job::tell(&format!(
+                "{call}: {why}: it returned MPI_ERR_UNSUPPORTED_OPERATION, and nothing was done \
+                 (further such calls are not reported)"
+            ))
+        });
+    }
     raise(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, why), owner, call, &[])
 }
 

@@ -169,6 +169,31 @@ fn errors_are_fatal_and_named() {
     }
 }
 
+/// What is not there says so once a rank, also where its error handler returns and nobody looks.
+#[test]
+fn a_missing_function_is_told_once() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let output = under_rmarun(2, &compiled("ends/missing"));
+    passed("missing", 2, &output);
+    let said = text(&output.stderr);
+    for rank in ["rank 0", "rank 1"] {
+        let mut lines = said.lines().filter(|line| line.contains(rank));
+        let line = lines.next().unwrap_or_else(|| panic!("nothing of {rank}: {said}"));
+        for word in
+            ["MPI_File_open", "missing", "MPI_ERR_UNSUPPORTED_OPERATION", "nothing was done"]
+        {
+            assert!(line.contains(word), "no '{word}' in: {line}");
+        }
+        assert_eq!(lines.next(), None);
+    }
+    // A fatal one says it as the error that it is.
+    let fatal = under_rmarun(1, &compiled("ends/missing_fatal"));
+    let said = text(&fatal.stderr);
+    assert!(!fatal.status.success() && said.matches("MPI_Open_port").count() == 1, "{said}");
+}
+
 /// Another MPI's launcher has started it, but it has loaded this library: each process would be a job.
 #[test]
 fn another_launcher_is_refused() {
