@@ -124,6 +124,11 @@ impl<O, T> Keyval<O, T> {
     pub fn free(self) {
         self.key.freed.store(1);
     }
+
+    /// Whether an attribute, or another clone, holds the key.
+    pub fn is_held(&self) -> bool {
+        Arc::strong_count(&self.key) > 1
+    }
 }
 
 impl<O, T> Clone for Keyval<O, T> {
@@ -310,7 +315,12 @@ mod tests {
         first.clone().free();
         assert!(attributes.set(place(), &5, &first, 1).is_err(), "the key is freed");
         assert_eq!(attributes.get(&first).as_deref(), Some(&10));
+        assert!(first.is_held(), "by its attribute");
         attributes.delete_all(&place(), &5).unwrap();
-        assert_eq!(seen.lock().unwrap()[3..], [(5, 20), (5, 10)]);
+        assert!(first.is_held(), "by that of the copies");
+        copies.delete(place(), &7, &first).unwrap_err();
+        copies.clear();
+        assert!(!first.is_held());
+        assert_eq!(seen.lock().unwrap()[3..], [(5, 20), (5, 10), (7, 99)]);
     }
 }

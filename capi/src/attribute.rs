@@ -38,17 +38,19 @@ pub trait Bearer: Object {
 /// The library's key of an attribute of an object of C.
 type Key<T> = Keyval<<T as Bearer>::About, Address>;
 
-/// The keys of one kind of object that the program has and has not freed.
+/// The keys of one kind of object that the program can use.
 pub struct Keys<A>(Mutex<Known<A>>);
 
 struct Known<A> {
     keys: BTreeMap<c_int, Keyval<A, Address>>,
+    /// Those that the program has freed: they are keys as long as attributes hold them (MPI-4.1 §7.7.2).
+    freed: BTreeMap<c_int, Keyval<A, Address>>,
     made: c_int,
 }
 
 impl<A> Keys<A> {
     const fn new() -> Keys<A> {
-        Keys(Mutex::new(Known { keys: BTreeMap::new(), made: 0 }))
+        Keys(Mutex::new(Known { keys: BTreeMap::new(), freed: BTreeMap::new(), made: 0 }))
     }
 
     fn known(&self) -> MutexGuard<'_, Known<A>> {
@@ -109,10 +111,18 @@ pub fn create<T: Bearer>(copy: Function, delete: Function, extra_state: Address)
     keyval
 }
 
-/// `MPI_X_free_keyval`
+/// `MPI_X_free_keyval`. Freeing a key once more that attributes hold does nothing, as in other MPIs.
 pub fn free<T: Bearer>(keyval: c_int) -> Outcome {
-    let key = T::keys().known().keys.remove(&keyval);
-    key.map(Keyval::free).ok_or_else(|| no_key::<T>(keyval))
+    let mut known = T::keys().known();
+    known.freed.retain(|_, key| key.is_held());
+    match known.keys.remove(&keyval) {
+        Some(key) => {
+            known.freed.insert(keyval, key);
+            Ok(())
+        }
+        None if known.freed.contains_key(&keyval) => Ok(()),
+        None => Err(no_key::<T>(keyval)),
+    }
 }
 
 /// `MPI_X_set_attr`
@@ -150,7 +160,9 @@ fn is_predefined(keyval: c_int) -> bool {
 }
 
 fn key<T: Bearer>(keyval: c_int) -> Outcome<Key<T>> {
-    let key = T::keys().known().keys.get(&keyval).cloned();
+    let known = T::keys().known();
+    let freed = || known.freed.get(&keyval).filter(|key| key.is_held());
+    let key = known.keys.get(&keyval).or_else(freed).cloned();
     key.ok_or_else(|| no_key::<T>(keyval))
 }
 
@@ -159,7 +171,9 @@ fn no_key<T: Bearer>(keyval: c_int) -> Failure {
     let why = match keyval {
         MPI_KEYVAL_INVALID => "the key is MPI_KEYVAL_INVALID".into(),
         _ if is_predefined(keyval) => format!("{keyval} is a key of the library's own"),
-        _ => format!("{keyval} is no key of an {}, or has been freed", T::NAME),
+        _ => {
+            format!("{keyval} is no key of an {}, or has been freed and nothing holds it", T::NAME)
+        }
     };
     Failure::new(MPI_ERR_KEYVAL, why)
 }

@@ -121,6 +121,71 @@ static void copies_and_deletions(void)
     OK(MPI_Comm_free_keyval(&shared));
 }
 
+/* Functions of one kind of object, as functions of any. */
+#define FREED_KEYS(Kind, Type)                                                                    \
+    static int delete_freed_##Type(Type object, int keyval, void *value, void *state)             \
+    {                                                                                             \
+        note((void *)object, keyval, value, state, 0);                                            \
+        return MPI_SUCCESS;                                                                       \
+    }                                                                                             \
+                                                                                                  \
+    static void freed_keys_of_##Type(Type object, Type other)                                     \
+    {                                                                                             \
+        int keyval, freed, flag = -1;                                                             \
+        void *value = NULL;                                                                       \
+        RULE("MPI-4.1 7.7.2: a key that is freed is one as long as attributes hold it");          \
+        OK(MPI_##Kind##_create_keyval(MPI_##Kind##_NULL_COPY_FN, delete_freed_##Type, &keyval,    \
+                                      &extra));                                                   \
+        OK(MPI_##Kind##_set_attr(object, keyval, &values[1]));                                    \
+        for (int k = 0; k < 2; k++) {                                                             \
+            freed = keyval;                                                                       \
+            OK(MPI_##Kind##_free_keyval(&freed));                                                 \
+            EQUAL(freed, MPI_KEYVAL_INVALID);                                                     \
+            OK(MPI_##Kind##_get_attr(object, keyval, &value, &flag));                             \
+            CHECK(flag == 1 && value == &values[1]);                                              \
+            OK(MPI_##Kind##_get_attr(other, keyval, &value, &flag));                              \
+            EQUAL(flag, 0);                                                                       \
+        }                                                                                         \
+        calls = 0;                                                                                \
+        OK(MPI_##Kind##_set_attr(object, keyval, &values[2]));                                    \
+        OK(MPI_##Kind##_delete_attr(object, keyval));                                             \
+        EQUAL(calls, 2);                                                                          \
+        CHECK(called[0].value == &values[1] && called[1].value == &values[2]);                    \
+        CHECK(called[1].handle == (void *)object && called[1].keyval == keyval);                  \
+        if (ours()) {                                                                             \
+            freed = keyval;                                                                       \
+            FAILS(MPI_ERR_KEYVAL, MPI_##Kind##_get_attr(object, keyval, &value, &flag));          \
+            FAILS(MPI_ERR_KEYVAL, MPI_##Kind##_delete_attr(object, keyval));                      \
+            FAILS(MPI_ERR_KEYVAL, MPI_##Kind##_set_attr(object, keyval, &values[3]));             \
+            FAILS(MPI_ERR_KEYVAL, MPI_##Kind##_free_keyval(&freed));                              \
+            EQUAL(freed, keyval);                                                                 \
+        }                                                                                         \
+    }
+
+#define MPI_Comm_NULL_COPY_FN MPI_COMM_NULL_COPY_FN
+#define MPI_Win_NULL_COPY_FN MPI_WIN_NULL_COPY_FN
+#define MPI_Type_NULL_COPY_FN MPI_TYPE_NULL_COPY_FN
+
+FREED_KEYS(Comm, MPI_Comm)
+FREED_KEYS(Win, MPI_Win)
+FREED_KEYS(Type, MPI_Datatype)
+
+static void freed_keys(void)
+{
+    int *part;
+    MPI_Win first = window(1, &part), second = window(1, &part);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    OK(MPI_Win_set_errhandler(first, MPI_ERRORS_RETURN));
+    freed_keys_of_MPI_Comm(MPI_COMM_WORLD, MPI_COMM_SELF);
+    freed_keys_of_MPI_Win(first, second);
+    freed_keys_of_MPI_Datatype(MPI_INT, MPI_DOUBLE);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Win_free(&first));
+    OK(MPI_Win_free(&second));
+}
+
 static void refusals(void)
 {
     MPI_Comm comm, copy = MPI_COMM_NULL;
@@ -270,6 +335,7 @@ int main(int argc, char **argv)
         OK(MPI_Comm_set_attr(MPI_COMM_SELF, refusing, NULL));
     }
     copies_and_deletions();
+    freed_keys();
     refusals();
     wrong_keys();
     windows();
