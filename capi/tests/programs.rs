@@ -63,6 +63,7 @@ programs! {
     rules_requests
     rules_semantics
     rules_threads
+    self_threads
     sessions
     topologies
 }

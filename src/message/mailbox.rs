@@ -302,6 +302,8 @@ impl State {
         }
         if to == context.rank {
             self.received(Slot::of(token));
+            // Another thread may wait for it, and no other rank rings.
+            mail(&context.segment, to)?.ring();
             return Ok(());
         }
         let taken = Head::control(Kind::Taken, token, 0, 0);

@@ -2,7 +2,8 @@
 
 use crate::support::spmd;
 use crate::tools::{PROGRAM, bytes_of, irecv, isend, recv, send};
-use onesided::engine::SendMode;
+use onesided::Datatype;
+use onesided::engine::{OriginMut, SendMode};
 use std::thread;
 
 #[test]
@@ -50,6 +51,42 @@ fn threads_of_one_rank_send_to_each_other() {
                     send(world, &bytes_of(k, 50), 0, 1);
                     world.probe_message(PROGRAM, None, Some(2), true).unwrap();
                     assert_eq!(recv(world, 100, None, Some(2)).0, bytes_of(k, 60));
+                }
+            });
+        });
+    });
+}
+
+/// The sender may be asleep when another thread of its rank receives, matches or gives up the message.
+#[test]
+fn threads_of_one_rank_send_synchronously_to_each_other() {
+    spmd(1, |world| {
+        let len = |k: usize| [3, 20_000][k % 2];
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for k in 0..600 {
+                    let from = bytes_of(k, len(k));
+                    isend(world, SendMode::Synchronous, &from, 0, 1).unwrap().wait().unwrap();
+                }
+            });
+            scope.spawn(|| {
+                for k in 0..600 {
+                    if k % 3 == 0 {
+                        assert_eq!(recv(world, 20_000, Some(0), Some(1)).0, bytes_of(k, len(k)));
+                        continue;
+                    }
+                    let found = world.match_message(PROGRAM, None, Some(1), true).unwrap();
+                    let (message, status) = found.unwrap();
+                    assert_eq!(status.bytes, len(k) as u64);
+                    if k % 3 == 1 {
+                        drop(message);
+                        continue;
+                    }
+                    let mut got = vec![0; len(k)];
+                    // SAFETY: the buffer is kept until the request is complete.
+                    let into = unsafe { OriginMut::new(got.as_mut_ptr(), len(k), Datatype::U8) };
+                    message.start_receive(into).unwrap().wait().unwrap();
+                    assert_eq!(got, bytes_of(k, len(k)));
                 }
             });
         });
