@@ -14,7 +14,9 @@ use crate::error::{Error, Result};
 use crate::foreign;
 use crate::prim::{Step, step};
 use crate::shm::{File, Kind, Layout, NoticeBoard, Segment};
-use crate::shm::{admit, duplicate, largest_segment, nonce, page_size, stand_apart, total_memory};
+use crate::shm::{
+    admit, close_on_exec, duplicate, largest_segment, nonce, page_size, stand_apart, total_memory,
+};
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
@@ -267,6 +269,8 @@ fn inherit<T>(
     if number >= 0
         && let Ok(inherited) = duplicate(number).and_then(&attach)
     {
+        // What the launcher has started may hand it on; this is the rank, and what it executes is none.
+        close_on_exec(number);
         return Ok(inherited);
     }
     attach(File::open_proc(launcher, number, writable)?)

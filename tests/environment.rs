@@ -30,9 +30,28 @@ fn join() {
     }
 }
 
+/// The program: executes another one, which says what is open, before it has joined and after.
+#[test]
+#[ignore = "a program"]
+fn execute() {
+    let open = || {
+        let script = "for f in /proc/$$/fd/*; do readlink $f; done";
+        let output = Command::new("sh").args(["-c", script]).output().expect("a shell");
+        let list = String::from_utf8(output.stdout).expect("text");
+        list.lines().filter(|to| to.contains("onesided") || to.starts_with("/dev/shm/#")).count()
+    };
+    let before = open();
+    let universe = Universe::init().expect("a rank joins its job");
+    println!("\njoined {}: {before} {}", universe.world().size(), open());
+}
+
 fn program() -> Vec<OsString> {
+    program_of("join")
+}
+
+fn program_of(test: &str) -> Vec<OsString> {
     let path = std::env::current_exe().expect("the test's own path").into_os_string();
-    let arguments = ["--exact", "join", "--ignored", "--nocapture", "--test-threads=1"];
+    let arguments = ["--exact", test, "--ignored", "--nocapture", "--test-threads=1"];
     [path].into_iter().chain(arguments.map(OsString::from)).collect()
 }
 
@@ -249,4 +268,17 @@ fn closed_descriptors_and_no_launcher_are_refused() {
         let lines = under_rmarun(&format!("{close}; export ONESIDED_LAUNCHER={launcher}"));
         assert!(lines.iter().all(|line| line.starts_with("refused ")), "{launcher}: {lines:?}");
     }
+}
+
+/// A wrapper hands on what it has been given; the rank itself keeps it, and what a job without a
+/// launcher has made.
+#[test]
+fn what_a_rank_executes_does_not_get_the_segment() {
+    for kind in ["memfd", "posix", &format!("onesided-executed-{}", std::process::id())] {
+        let mut job = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+        job.args(["-n", "2", &format!("--segment={kind}"), "--"]).args(program_of("execute"));
+        assert_eq!(outcomes(&mut job), ["joined 2: 2 0"; 2], "{kind}");
+    }
+    let program = program_of("execute");
+    assert_eq!(outcomes(Command::new(&program[0]).args(&program[1..])), ["joined 1: 0 0"]);
 }

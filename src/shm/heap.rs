@@ -215,9 +215,14 @@ impl<'a> Heap<'a> {
         let rest = rest.ok_or(Error::Damaged { what: "size of a free block" })?;
         step(Step::HeapFound);
         // Invariant 2: the block, or its front, and the header of what remains behind it.
-        self.segment.reserve(at * GRANULE, front * GRANULE)?;
-        if rest != 0 {
-            self.segment.reserve((at + granules) * GRANULE, GRANULE)?;
+        let behind = if rest == 0 { 0 } else { GRANULE };
+        let reserved = self.segment.reserve(at * GRANULE, front * GRANULE);
+        let reserved =
+            reserved.and_then(|()| self.segment.reserve((at + granules) * GRANULE, behind));
+        if let Err(short) = reserved {
+            // Invariant 3, where a part of it has been reserved.
+            self.punch(at, at + granules + 1, at + 1, at + size)?;
+            return Err(short);
         }
         self.unlist(at, header)?;
         step(Step::HeapUnlisted);
@@ -273,7 +278,7 @@ impl<'a> Heap<'a> {
         let down = |bytes: u64| bytes / page * page;
         let first = down(from * GRANULE).max((inside * GRANULE).next_multiple_of(page));
         let last = (to * GRANULE).next_multiple_of(page).min(down(end * GRANULE));
-        if first < last { self.segment.file().punch(first, last - first) } else { Ok(()) }
+        if first < last { self.segment.give_back(first, last - first) } else { Ok(()) }
     }
 
     /// The block at `at` and its size, if it is a free block of the arena.

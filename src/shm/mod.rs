@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. Every byte of the segment that anybody touches has been reserved before (`fallocate`, or
-//!    `MADV_POPULATE_WRITE` where huge pages are wanted), so a shortage is an error and never a SIGBUS.
+//!    `MADV_POPULATE_WRITE` where huge pages are wanted or the program has closed the descriptor), so a shortage is an error and never a SIGBUS.
 //! 2. Offsets that were read from the segment are checked before they are used: a damaged segment
 //!    leads to [`crate::Error::Damaged`], never outside the mapping.
 //! 3. A page that lies wholly inside a free block, behind its header, is a hole of the file: it
@@ -44,8 +44,8 @@ pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
-    File, Kind, duplicate, is_apart, is_forked, largest_segment, nonce, notice_forks, page_size,
-    stand_apart, total_memory,
+    File, Kind, close_on_exec, duplicate, is_apart, is_forked, largest_segment, nonce,
+    notice_forks, page_size, stand_apart, total_memory,
 };
 pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use record::{Recording, Write, WriteRecords};

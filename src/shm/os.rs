@@ -3,11 +3,12 @@
 
 use crate::error::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
-use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, SealFlag, fallocate, fcntl, open};
+use nix::fcntl::{FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, fcntl, open};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{shm_open, shm_unlink};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::Mode;
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
@@ -62,9 +63,31 @@ pub(crate) enum Kind {
 }
 
 /// An open shared memory file.
+///
+/// Its descriptor is kept beside those of the program, which may close it (a daemon closes all that are
+/// open) and give its number to another file: so whatever uses it looks first.
 pub(crate) struct File {
-    fd: OwnedFd,
+    fd: ManuallyDrop<OwnedFd>,
+    /// What the descriptor led to when it was taken.
+    identity: Option<Identity>,
     sealable: bool,
+}
+
+/// Device and inode, which no two open files have in common.
+type Identity = (u64, u64);
+
+fn identity(fd: impl AsFd) -> Option<Identity> {
+    let status = nix::sys::stat::fstat(fd).ok()?;
+    Some((status.st_dev, status.st_ino))
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if self.is_still_there() {
+            // SAFETY: nothing uses it after this.
+            unsafe { ManuallyDrop::drop(&mut self.fd) };
+        }
+    }
 }
 
 fn os_error(what: &'static str) -> impl FnOnce(nix::Error) -> Error {
@@ -78,13 +101,13 @@ impl File {
             Kind::Named(name) => {
                 let fd = shm_open(name.as_str(), OFlag::O_RDWR, Mode::empty())
                     .map_err(os_error("opening the named segment"))?;
-                return Ok(File { fd, sealable: false });
+                return Ok(File::from_fd(fd));
             }
             Kind::Posix => File::create_posix()?,
             Kind::Memfd => {
                 let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
                 match memfd_create(c"onesided", flags) {
-                    Ok(fd) => File { fd, sealable: true },
+                    Ok(fd) => File::of(fd, true),
                     Err(_) => File::create_posix()?,
                 }
             }
@@ -93,7 +116,7 @@ impl File {
         // Beyond the limit of file sizes the kernel would rather kill the process (SIGXFSZ).
         let length = i64::try_from(bytes).ok().filter(|_| bytes <= limit(Resource::RLIMIT_FSIZE));
         let length = length.ok_or_else(|| Error::system("sizing the segment", too_large))?;
-        nix::unistd::ftruncate(&file.fd, length).map_err(os_error("sizing the segment"))?;
+        nix::unistd::ftruncate(&file, length).map_err(os_error("sizing the segment"))?;
         Ok(file)
     }
 
@@ -104,7 +127,7 @@ impl File {
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         let nameless = OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_TMPFILE | OFlag::O_EXCL;
         if let Ok(fd) = open("/dev/shm", nameless, mode) {
-            return Ok(File { fd, sealable: false });
+            return Ok(File::from_fd(fd));
         }
         let mut random = [0u8; 16];
         random_bytes(&mut random)?;
@@ -113,12 +136,22 @@ impl File {
         let fd = shm_open(name.as_str(), flags, mode)
             .map_err(os_error("creating a POSIX shared memory object"))?;
         shm_unlink(name.as_str()).map_err(os_error("unlinking the shared memory object"))?;
-        Ok(File { fd, sealable: false })
+        Ok(File::from_fd(fd))
     }
 
     /// Takes an open descriptor.
     pub(crate) fn from_fd(fd: OwnedFd) -> File {
-        File { fd, sealable: false }
+        File::of(fd, false)
+    }
+
+    fn of(fd: OwnedFd, sealable: bool) -> File {
+        let identity = identity(&fd);
+        File { fd: ManuallyDrop::new(fd), identity, sealable }
+    }
+
+    /// Whether the descriptor still leads to the file.
+    pub(crate) fn is_still_there(&self) -> bool {
+        identity(&*self.fd) == self.identity
     }
 
     /// Opens what descriptor `number` of process `pid` refers to.
@@ -158,13 +191,13 @@ impl File {
         if !self.sealable {
             return Ok(());
         }
-        fcntl(&self.fd, FcntlArg::F_ADD_SEALS(seals)).map_err(os_error("sealing the segment"))?;
+        fcntl(self, FcntlArg::F_ADD_SEALS(seals)).map_err(os_error("sealing the segment"))?;
         Ok(())
     }
 
     /// The length of the file in bytes.
     pub(crate) fn len(&self) -> Result<u64> {
-        let stat = nix::sys::stat::fstat(&self.fd).map_err(os_error("measuring the segment"))?;
+        let stat = nix::sys::stat::fstat(self).map_err(os_error("measuring the segment"))?;
         Ok(stat.st_size as u64)
     }
 
@@ -173,32 +206,39 @@ impl File {
         let len = usize::try_from(len).map_err(|_| Error::Damaged { what: "length" })?;
         let mut options = MmapOptions::new();
         options.len(len);
-        let map =
-            if writable { options.map_raw(&self.fd) } else { options.map_raw_read_only(&self.fd) };
+        let map = if writable {
+            options.map_raw(&*self.fd)
+        } else {
+            options.map_raw_read_only(&*self.fd)
+        };
         map.map_err(|e| Error::system("mapping the segment", e))
     }
 
     /// Makes sure that the bytes exist before anybody touches them. `Err` holds the system's
     /// reason; the file is then as before.
     pub(crate) fn reserve(&self, offset: u64, bytes: u64) -> std::result::Result<(), nix::Error> {
-        loop {
-            let flags = FallocateFlags::FALLOC_FL_KEEP_SIZE;
-            match fallocate(&self.fd, flags, offset as i64, bytes as i64) {
-                Err(nix::Error::EINTR) => continue,
-                other => return other,
-            }
-        }
+        self.allocate(FallocateFlags::empty(), offset, bytes)
     }
 
     /// Gives whole pages back; they read as zero from now on.
     pub(crate) fn punch(&self, offset: u64, bytes: u64) -> Result<()> {
-        let flags = FallocateFlags::FALLOC_FL_KEEP_SIZE | FallocateFlags::FALLOC_FL_PUNCH_HOLE;
-        loop {
-            match fallocate(&self.fd, flags, offset as i64, bytes as i64) {
-                Err(nix::Error::EINTR) => continue,
-                other => return other.map_err(os_error("giving pages of the segment back")),
+        let punched = self.allocate(FallocateFlags::FALLOC_FL_PUNCH_HOLE, offset, bytes);
+        punched.map_err(os_error("giving pages of the segment back"))
+    }
+
+    /// `EBADF` also where the descriptor leads elsewhere, or has come to meanwhile.
+    fn allocate(&self, flags: FallocateFlags, offset: u64, bytes: u64) -> nix::Result<()> {
+        let flags = flags | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+        let done = loop {
+            if !self.is_still_there() {
+                return Err(nix::Error::EBADF);
             }
-        }
+            match fallocate(self, flags, offset as i64, bytes as i64) {
+                Err(nix::Error::EINTR) => continue,
+                other => break other,
+            }
+        };
+        if self.is_still_there() { done } else { Err(nix::Error::EBADF) }
     }
 
     /// The descriptor's number, which is what the launcher passes on.
@@ -215,12 +255,21 @@ impl AsFd for File {
 
 /// Takes over descriptor `number`, if it is open, by duplicating it.
 pub(crate) fn duplicate(number: RawFd) -> Result<File> {
-    // SAFETY: `dup` takes any number and refuses those that are not open; the borrow ends
+    // SAFETY: the call takes any number and refuses those that are not open; the borrow ends
     // before anything else could close the descriptor.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
-    let fd =
-        nix::unistd::dup(borrowed).map_err(os_error("duplicating the segment's descriptor"))?;
+    // Not one of the standard streams, should one of them be closed.
+    let fd = rustix::io::fcntl_dupfd_cloexec(borrowed, 3)
+        .map_err(|error| Error::system("duplicating the segment's descriptor", error))?;
     Ok(File::from_fd(fd))
+}
+
+/// Keeps the open descriptor `number` from the programs that this process executes.
+pub(crate) fn close_on_exec(number: RawFd) {
+    // SAFETY: as in `duplicate`.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    // Refused only where it has been closed.
+    let _ = fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC));
 }
 
 fn random_bytes(bytes: &mut [u8]) -> Result<()> {

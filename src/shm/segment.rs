@@ -10,7 +10,7 @@ use super::slot::RankSlot;
 use crate::error::{Error, Result};
 use crate::prim::{Word32, Word64};
 use crate::sync::{MAX_RANKS, PostSlot, RankWords, WindowWords};
-use memmap2::MmapRaw;
+use memmap2::{MmapRaw, UncheckedAdvice};
 use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"onesided");
@@ -332,8 +332,26 @@ impl Segment {
         if bytes == 0 {
             return Ok(());
         }
-        let reserved = self.file.reserve(offset, bytes);
-        reserved.map_err(|_| AllocError::Short { available: 0, limit: Limit::File })
+        // By the mapping, where the program has closed the descriptor: that is dearer.
+        let reserved = self.file.reserve(offset, bytes).is_ok()
+            || !self.file.is_still_there() && self.advise(offset, bytes, Advice::Populate);
+        if reserved { Ok(()) } else { Err(AllocError::Short { available: 0, limit: Limit::File }) }
+    }
+
+    /// Gives whole pages back; they read as zero from now on.
+    pub(crate) fn give_back(&self, offset: u64, bytes: u64) -> Result<()> {
+        if self.mapping.at(offset, bytes).is_none() {
+            return Err(Error::Damaged { what: "offset" });
+        }
+        let remove = UncheckedAdvice::Remove;
+        // SAFETY: nobody uses these bytes, which are inside the mapping: words, not Rust objects, and
+        // valid as the zeros that they become.
+        let removed = unsafe {
+            self.mapping.map.unchecked_advise_range(remove, offset as usize, bytes as usize)
+        };
+        // By the mapping, which is this file's whatever becomes of the descriptor. The kernel refuses
+        // it for memory that the program has locked.
+        removed.or_else(|_| self.file.punch(offset, bytes))
     }
 
     /// As [`Segment::reserve`], by mapping the pages into this process, which is how huge ones are had.

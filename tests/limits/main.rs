@@ -9,6 +9,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod closed;
 mod denied;
 mod groups;
 mod process;

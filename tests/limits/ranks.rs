@@ -4,10 +4,16 @@ use crate::support::{Outcome, run};
 use onesided::{
     ErrorClass, FenceAssert, LockAssert, LockType, Op, Rank, Universe, WindowOptions, launch,
 };
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
 
 /// Bytes of the windows that are too large, of each rank.
 const BYTES: &str = "ONESIDED_TEST_BYTES";
+
+/// The file that takes the numbers of all descriptors which a rank closes.
+const TAKER: &str = "ONESIDED_TEST_TAKER";
 
 /// The launcher and its arguments, up to the program.
 pub fn rmarun(ranks: u32, options: &[&str]) -> Command {
@@ -120,9 +126,77 @@ fn reach_private_memory() {
     world.barrier().expect("a barrier");
 }
 
+/// Takes memory of the segment, uses it, and gives it back.
+#[test]
+#[ignore = "a program"]
+fn take_and_give_back() {
+    const BYTES: u64 = 4 << 20;
+    let Some(universe) = job() else { return };
+    let world = universe.world();
+    let all = BYTES * u64::from(world.size());
+    let before = occupied();
+    world.barrier().expect("a barrier");
+    for _ in 0..3 {
+        let win = WindowOptions::new().allocate_bytes(world, BYTES, 1).expect("a window");
+        assert!(occupied() >= before + all, "{} bytes, before {before}", occupied());
+        win.store(0, &vec![7u8; BYTES as usize]).expect("its bytes are there");
+        win.free().expect("free");
+        world.barrier().expect("a barrier");
+        assert!(occupied() < before + BYTES, "{} bytes, before {before}", occupied());
+        world.barrier().expect("a barrier");
+    }
+}
+
+/// As above, as a job of its own.
+#[test]
+#[ignore = "a program"]
+fn alone() {
+    let universe = joined();
+    for _ in 0..3 {
+        let win = WindowOptions::new().allocate_bytes(universe.world(), 8 << 20, 1);
+        let win = win.expect("a window");
+        win.store(0, &vec![7u8; 8 << 20]).expect("its bytes are there");
+        win.free().expect("free");
+    }
+}
+
+/// Bytes that the segment occupies: by the launcher's descriptors, since the own ones may be closed.
+fn occupied() -> u64 {
+    let folder = format!("/proc/{}/fd", std::os::unix::process::parent_id());
+    let entries = std::fs::read_dir(folder).expect("a list").flatten();
+    let is_ours = |path: &Path| {
+        let target = std::fs::read_link(path).unwrap_or_default().to_string_lossy().into_owned();
+        target.contains("onesided") || target.starts_with("/dev/shm/#")
+    };
+    let ours = entries.filter(|entry| is_ours(&entry.path()));
+    let files = ours.filter_map(|entry| std::fs::metadata(entry.path()).ok());
+    files.max_by_key(|file| file.len()).expect("the launcher has the segment").blocks() * 512
+}
+
 fn job() -> Option<Universe> {
-    std::env::var_os(launch::ENV_RANK)?;
-    Some(Universe::init().expect("a rank joins its job"))
+    std::env::var_os(launch::ENV_RANK).map(|_| joined())
+}
+
+fn joined() -> Universe {
+    let universe = Universe::init().expect("a rank joins its job");
+    if let Some(taker) = std::env::var_os(TAKER) {
+        close_all(Path::new(&taker));
+    }
+    universe
+}
+
+/// As a daemon does, or a program that has another one before its `exec`: closes what it has not opened.
+/// Then it opens a file, over and over, until that has all the numbers which the library may have had.
+fn close_all(taker: &Path) {
+    // SAFETY: the harness has no descriptor of its own here, and the library has to bear it.
+    assert_eq!(unsafe { nix::libc::close_range(3, u32::MAX, 0) }, 0);
+    let open = || std::fs::OpenOptions::new().read(true).write(true).open(taker);
+    while open().expect("the file").into_raw_fd() < 100 {}
+}
+
+/// Has the ranks close their descriptors, and `taker` take the numbers.
+pub fn closes_all<'c>(command: &'c mut Command, taker: &Path) -> &'c mut Command {
+    command.env(TAKER, taker)
 }
 
 /// A job that asks for windows of `bytes` for each rank.

@@ -4,7 +4,7 @@ use crate::ranks::{asks_for, fails, program, rmarun, succeeds};
 use std::process::{Command, Stdio};
 
 /// `command` where `mount` has been done first; `None` if this process may not mount.
-fn mounted(mount: &str, command: &Command) -> Option<Command> {
+pub fn mounted(mount: &str, command: &Command) -> Option<Command> {
     let may = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
     if !may.is_ok_and(|status| status.success()) {
         println!("not tested: this process may not make a mount namespace");
@@ -19,7 +19,7 @@ fn mounted(mount: &str, command: &Command) -> Option<Command> {
     Some(inside)
 }
 
-fn tmpfs(options: &str) -> String {
+pub fn tmpfs(options: &str) -> String {
     format!("mount -t tmpfs -o {options} tmpfs /dev/shm")
 }
 
