@@ -89,7 +89,12 @@ pub const FAULTS: &[Fault] = &[
     Fault::GatherDecidesAlone,
     Fault::GatherLeftOpen,
     Fault::GatherClosedLate,
+    Fault::GatherNotLeft,
     Fault::RunsAhead,
+    Fault::Unannounced,
+    Fault::AnnouncedUnpublished,
+    Fault::AnnouncedUncounted,
+    Fault::LatestFenceNotAwaited,
     Fault::PostSlotShared,
     Fault::PostStale,
     Fault::CompletedReset,
@@ -105,6 +110,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::HoldersPassed,
     Fault::LockAllIgnored,
     Fault::TargetFirst,
+    Fault::RoomKept,
     Fault::SleepUnannounced,
     Fault::SleepWithoutCheck,
     Fault::WakeForgotten,
@@ -216,12 +222,11 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
         Fault::BarrierEarly => &["fence/neighbours x"],
-        Fault::OrphanForever => &["robust/fails Inside x2"],
-        Fault::OrphanTakenTwice => &["robust/fails Inside x3"],
-        Fault::GivesUpAlone | Fault::GivenUpStillCounts => &["agreement/fences"],
-        Fault::GatherDecidesAlone | Fault::GatherLeftOpen => &["gather/fails Counted x3"],
-        Fault::GatherClosedLate => &["gather/fails Closing twice x2"],
         Fault::RunsAhead => &["fence/kinds that disagree x"],
+        Fault::Unannounced | Fault::AnnouncedUnpublished | Fault::AnnouncedUncounted => {
+            &["fence/lent x2"]
+        }
+        Fault::LatestFenceNotAwaited => &["fence/lent, arrive only x2"],
         Fault::PostSlotShared => &["pscw/two targets in turn x"],
         Fault::PostStale => &["pscw/ring x"],
         Fault::CompletedReset => &["pscw/one way, test x"],
@@ -243,7 +248,6 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
             &["parking/fence x"]
         }
         Fault::WakeOne => &["parking/fence x3"],
-        Fault::AlarmForgotten | Fault::FailureIgnored => &["failure/fence"],
         Fault::WatchLooksFirst | Fault::BellLate | Fault::RingEarly => &["watch/after flush, rank"],
         Fault::WatchersForgotten => &["watch/two watchers x"],
         Fault::NotifyEarly => &["notify/there and back x"],
@@ -262,6 +266,21 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         }
         Fault::StripeNotEntered => &["stripes/both ways x"],
         Fault::StripeDeadAnnounced => &["stripes/dies announced, rank"],
+        other => found_by_failure(other),
+    }
+}
+
+/// As [`found_by`]: what goes wrong when a rank has failed.
+fn found_by_failure(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        Fault::OrphanForever => &["robust/fails Inside x2"],
+        Fault::OrphanTakenTwice => &["robust/fails Inside x3"],
+        Fault::GivesUpAlone | Fault::GivenUpStillCounts => &["agreement/fences"],
+        Fault::GatherDecidesAlone | Fault::GatherLeftOpen => &["gather/fails Counted x3"],
+        Fault::GatherClosedLate => &["gather/fails Closing twice x2"],
+        Fault::GatherNotLeft => &["gather/fails Before x2"],
+        Fault::RoomKept => &["failure/exclusive lock of a shared one"],
+        Fault::AlarmForgotten | Fault::FailureIgnored => &["failure/fence"],
         message => found_by_channel(message),
     }
 }

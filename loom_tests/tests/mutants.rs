@@ -38,6 +38,7 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../../src/sync/lock_state.rs"),
         include_str!("../../src/sync/mcs.rs"),
         include_str!("../../src/sync/notify.rs"),
+        include_str!("../../src/sync/open_epochs.rs"),
         include_str!("../../src/sync/passive.rs"),
         include_str!("../../src/sync/pscw.rs"),
         include_str!("../../src/sync/queue.rs"),

@@ -50,7 +50,8 @@ impl<T: Element> Window<T> {
         let own = Rank(self.win.comm().rank());
         self.win.handled(self.win.await_latest_fence(Call::Lock, at))?;
         self.win.lock(LockType::Exclusive, own, LockAssert::NONE)?;
-        // Made before the check, so that the lock is released by it.
+        // Made before the check, so that the lock is released by it. LockPost has observed what the
+        // others published and announced before they arrived at the latest fence.
         let epoch = LocalEpoch { window: self, open: true };
         if let Some(rank) = epoch.window.win.rank_in_fence_epoch() {
             let problem =
@@ -58,9 +59,6 @@ impl<T: Element> Window<T> {
             let error = epoch.window.win.wrong_epoch(Call::Lock, problem);
             return epoch.window.win.handled(Err(error));
         }
-        // Observes what those published who say that their fence epoch is over; pairs with their
-        // FencePre through the word that `rank_in_fence_epoch` has read.
-        epoch.window.win.sync();
         Ok(epoch)
     }
 }

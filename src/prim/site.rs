@@ -217,8 +217,18 @@ pub enum Fault {
     GatherLeftOpen,
     /// The last member to come is counted before nobody else can come.
     GatherClosedLate,
+    /// Nobody says that it has left a gathering that is given up.
+    GatherNotLeft,
     /// A rank arrives at a fence although one that it did not wait in is not complete.
     RunsAhead,
+    /// A fence does not say what it opens and closes.
+    Unannounced,
+    /// A fence says it behind the MEM_SYNC that publishes it.
+    AnnouncedUnpublished,
+    /// What a fence announces is taken to hold before this rank has passed that fence.
+    AnnouncedUncounted,
+    /// Who has not waited in a fence does not wait for it before it looks at what others announced.
+    LatestFenceNotAwaited,
     /// One post slot shared by all targets of an origin (a bare count of posts).
     PostSlotShared,
     /// `start` accepts the post of an earlier epoch.
@@ -249,6 +259,8 @@ pub enum Fault {
     LockAllIgnored,
     /// An exclusive locker enters its target before the window-wide room.
     TargetFirst,
+    /// An exclusive locker whose wait for its target fails stays in the window-wide room.
+    RoomKept,
     /// A waiter sleeps without announcing itself.
     SleepUnannounced,
     /// A waiter does not look at the word again after announcing itself (and sleeps on it blindly).

@@ -197,8 +197,8 @@ impl BarrierWords {
 
 /// `MPI_Win_fence` on the words of its window (MPI-2.2 §11.4.1).
 ///
-/// `announce` says to others what this fence changes for this rank: it is called when the accesses
-/// of the epoch that ends are published, and before anybody can pass the fence. `ring`
+/// `announce` says to others what this fence changes for this rank (`open_epochs.rs`): it is called when
+/// all have arrived at the fence before, and is published with the accesses of the epoch that ends. `ring`
 /// tells those who watch memory; it is called behind the arrival, and before anything is waited for.
 ///
 /// Collective; blocks until all `ranks` have arrived, except as [`FenceKind::ArriveOnly`].
@@ -207,7 +207,7 @@ pub fn fence(
     ranks: u32,
     round: &mut Round,
     kind: FenceKind,
-    announce: impl FnOnce(),
+    announce: impl Fn(),
     ring: impl FnOnce(),
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
@@ -216,12 +216,18 @@ pub fn fence(
     if round.open && !planted(Fault::RunsAhead) {
         words.pass_or_lose(ranks, round, waiter)?;
     }
-    // Publishes this rank's accesses of the epoch that ends; pairs with FencePost of every other
-    // rank through `arrived`. Also the full barrier before `ring` (`watch.rs`), which is why that
+    let is_published = !planted(Fault::AnnouncedUnpublished) && !planted(Fault::Unannounced);
+    if is_published {
+        announce();
+    }
+    // Publishes this rank's accesses of the epoch that ends, and what it announces; pairs with FencePost
+    // of every other rank through `arrived`. Also the full barrier before `ring` (`watch.rs`), which is why that
     // stands behind the arrival, a read-modify-write. Fails without it: models/fence.rs, and as
     // less: models/watch.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::FencePre);
-    announce();
+    if planted(Fault::AnnouncedUnpublished) {
+        announce();
+    }
     proc_sync(ProcSync::FenceArrive);
     let is_complete = words.arrive(ranks, round)?;
     ring();
@@ -243,6 +249,9 @@ pub fn passed(
     round: Round,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
+    if planted(Fault::LatestFenceNotAwaited) {
+        return Ok(());
+    }
     words.pass(ranks, round, waiter)
 }
 

@@ -113,7 +113,9 @@ fn settle<P: Place>(place: &P, at: P::At, members: u32) -> Result<bool, P::Error
         if !planted(Fault::GatherLeftOpen) {
             place.close(at)?;
         }
-        place.leave(at)?;
+        if !planted(Fault::GatherNotLeft) {
+            place.leave(at)?;
+        }
     }
     Ok(all)
 }

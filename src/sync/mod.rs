@@ -10,6 +10,7 @@ mod lock;
 mod lock_state;
 pub mod mcs;
 pub mod notify;
+mod open_epochs;
 mod passive;
 mod pscw;
 pub mod queue;
@@ -17,13 +18,14 @@ mod robust;
 pub mod stripes;
 pub mod watch;
 
-use crate::prim::{CachePadded, Word32};
+use crate::prim::CachePadded;
 
 pub use barrier::{BarrierWords, FenceKind, Round, collective, fence, passed};
 pub use exclusion::{Exclusion, Sharing};
 pub use gather::{Gathering, Place, gather};
 pub use lock::LockWords;
 pub use lock_state::{MAX_RANKS, Queueing, Side};
+pub use open_epochs::OpenEpochs;
 pub use passive::{
     Held, flush, flush_all, flush_beside, flush_local, flush_local_all, lock, lock_all,
     lock_all_nocheck, lock_nocheck, try_lock, try_lock_all, unlock, unlock_all, unlock_all_nocheck,
@@ -48,16 +50,6 @@ pub struct WindowWords {
     pub watchers: Watchers,
     /// `lock_all` holders against the exclusive lockers of any target.
     pub lock_all: CachePadded<LockWords>,
-}
-
-/// What a rank says of its own epochs; each word is zero for "none" and written by that rank alone.
-#[repr(C)]
-#[derive(Default)]
-pub struct OpenEpochs {
-    /// The fence since which it has a fence epoch open; written before it arrives there.
-    pub fence: Word32,
-    /// It is between post and wait.
-    pub exposure: Word32,
 }
 
 /// The synchronisation words of one window that belong to one of its ranks as a target: 384 bytes.

@@ -40,7 +40,7 @@ pub fn lock(
             }
             if !target_first {
                 let entered = target.enter(Side::RightExclusive, queueing, waiter);
-                if entered.is_err() {
+                if entered.is_err() && !planted(Fault::RoomKept) {
                     window.leave(Side::RightShared, false);
                 }
                 entered?;

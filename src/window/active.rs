@@ -70,18 +70,12 @@ impl Win {
         Ok(())
     }
 
-    /// Says, after this rank's operations are published and before its arrival, so that whoever
-    /// has passed the fence knows, whether an epoch is open behind it, and since which fence: until all have arrived at that one, it is not yet.
+    /// Counts a fence, and tells the others whether it opens an epoch.
     #[inline(always)]
     pub(super) fn announce_fence(&self, opens: bool) {
-        // Zero says "none". All ranks count alike, because a fence is collective.
-        self.fences.store(self.fences.load().wrapping_add(1).max(1));
-        let since = &self.words_of(self.comm.rank()).open.fence;
-        if !opens {
-            since.store(0);
-        } else if since.load() == 0 {
-            since.store(self.fences.load());
-        }
+        let number = self.fences.load().wrapping_add(1);
+        self.fences.store(number);
+        self.words_of(self.comm.rank()).open.fenced(number, opens);
     }
 
     /// Waits until every rank has arrived at the latest fence of this one, so that what they said
@@ -101,11 +95,7 @@ impl Win {
     /// Ends a fence epoch that turned out to be none, before an epoch of another kind opens.
     #[inline]
     pub(super) fn leave_fence(&self) {
-        let since = &self.words_of(self.comm.rank()).open.fence;
-        // Others read the line: who has nothing to say leaves it to them.
-        if since.load() != 0 {
-            since.store(0);
-        }
+        self.words_of(self.comm.rank()).open.leave_fence();
     }
 
     /// `MPI_Win_post` (MPI-2.2 §11.4.2): exposes this rank's part to the ranks of `origins`.

@@ -124,8 +124,7 @@ impl Win {
         self.announce_fence(opens);
         for (rank, opens) in (0..).zip(met.as_deref().unwrap_or_default()) {
             // Until its next fence: of what it leaves before, others are not told.
-            let since = if *opens == 0 { 0 } else { self.fences.load() };
-            self.words_of(rank).open.fence.store(since);
+            self.words_of(rank).open.fenced(self.fences.load(), *opens != 0);
         }
         waiting.end(|_| self.epochs.fenced(opens && met.is_ok()));
         met.map(drop)

@@ -368,13 +368,10 @@ impl Win {
     }
 
     /// Whether some rank has a fence epoch open, and which: it may then put at any time without
-    /// asking for a lock. A rank that waits in a fence at which this rank has not arrived is in
-    /// none yet. Call after a MEM_SYNC.
+    /// asking for a lock. Call when all have arrived at the latest fence of this rank
+    /// ([`Win::await_latest_fence`]), after a MEM_SYNC.
     pub(crate) fn rank_in_fence_epoch(&self) -> Option<u32> {
-        let arrived_at = self.fences.load();
-        (0..self.comm.size()).find(|rank| {
-            let since = self.words_of(*rank).open.fence.load();
-            since != 0 && (arrived_at.wrapping_sub(since) as i32) >= 0
-        })
+        let passed = self.fences.load();
+        (0..self.comm.size()).find(|rank| self.words_of(*rank).open.is_in_fence_epoch(passed))
     }
 }

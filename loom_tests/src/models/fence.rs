@@ -1,7 +1,10 @@
 //! `fence`.
 
 use crate::explore::{BOUND_2, EXHAUSTIVE, Model, ONE_LOOK, WIDE};
-use crate::sync::{BarrierWords, FenceKind, Round, fence};
+use crate::sync::{
+    self, BarrierWords, FenceKind, Held, LockWords, OpenEpochs, Queueing, Round, fence, lock,
+    unlock,
+};
 use crate::world::{Data, Job, each, passed, run};
 
 const BARRIER: FenceKind = FenceKind::Barrier;
@@ -21,6 +24,9 @@ pub fn models() -> Vec<Model> {
         model("arrive only, once", 2, arrive_once),
         model("arrive only", 3, arrive_only).within(WIDE, WIDE),
         model("kinds that disagree", 3, kinds_that_disagree),
+        model("lent", 2, lent).within(BOUND_2, EXHAUSTIVE),
+        model("lent", 3, lent).within(WIDE, BOUND_2),
+        model("lent, arrive only", 2, lent_unwaited),
     ]
 }
 
@@ -28,10 +34,14 @@ struct World {
     job: Job,
     words: BarrierWords,
     window: Vec<Data>,
+    open: Vec<OpenEpochs>,
+    /// Those of the window and of the part of rank 0.
+    locks: [LockWords; 2],
 }
 
 fn world(ranks: usize) -> World {
-    World { job: Job::default(), words: BarrierWords::default(), window: each(ranks) }
+    let (job, words, locks) = Default::default();
+    World { job, words, window: each(ranks), open: each(ranks), locks }
 }
 
 impl World {
@@ -133,6 +143,87 @@ pub(super) fn arrive_only(ranks: usize) {
             w.window[right].set(3);
             w.fence(&mut round, BARRIER);
             assert_eq!(w.window[me].get(), 3, "local load");
+        },
+    );
+}
+
+/// A rank of a window whose fences say what they open and close, as `src/window/active.rs` has it.
+struct Member<'w> {
+    w: &'w World,
+    rank: usize,
+    round: Round,
+    fences: u32,
+}
+
+impl<'w> Member<'w> {
+    fn new(w: &'w World, rank: usize) -> Member<'w> {
+        Member { w, rank, round: Round::default(), fences: 0 }
+    }
+
+    fn fence(&mut self, kind: FenceKind, opens: bool) {
+        let Member { w, rank, .. } = *self;
+        self.fences += 1;
+        let announce = || w.open[rank].fenced(self.fences, opens);
+        let ranks = w.window.len() as u32;
+        passed(fence(&w.words, ranks, &mut self.round, kind, announce, || (), &w.job.waiter()));
+    }
+
+    /// Runs `with` on the own part, if no rank may put there without a lock, as `lock_local` in
+    /// `src/epoch/local.rs`: whether it has.
+    fn lend(&self, with: impl FnOnce(&Data)) -> bool {
+        let Member { w, rank, .. } = *self;
+        let ([window, target], waiter) = (&w.locks, w.job.waiter());
+        passed(sync::passed(&w.words, w.window.len() as u32, self.round, &waiter));
+        w.open[rank].leave_fence();
+        passed(lock(window, target, Held::Exclusive, rank as u32, Queueing::Fair, &waiter));
+        let lends = !w.open.iter().any(|open| open.is_in_fence_epoch(self.fences));
+        if lends {
+            with(&w.window[rank]);
+        }
+        unlock(window, target, Held::Exclusive);
+        lends
+    }
+}
+
+/// Rank 0 lends its part out where no fence epoch is open; the last rank puts there in one.
+fn lent(ranks: usize) {
+    run(
+        ranks,
+        || world(ranks),
+        move |w, me| {
+            let mut member = Member::new(w, me);
+            member.fence(BARRIER, true);
+            if me == 0 {
+                assert!(!member.lend(|part| part.set(1)), "lent while another rank may put there");
+            } else if me == ranks - 1 {
+                w.window[0].set(7);
+            }
+            member.fence(BARRIER, false);
+            if me == 0 {
+                let lends = member.lend(|part| {
+                    assert_eq!(part.get(), 7, "put");
+                    part.set(8);
+                });
+                assert!(lends, "not lent although no fence epoch is open");
+            }
+            member.fence(BARRIER, true);
+            assert!(me != ranks - 1 || w.window[0].get() == 8, "get");
+        },
+    );
+}
+
+/// A fence epoch in which nothing is done is closed by a fence that only arrives.
+fn lent_unwaited(ranks: usize) {
+    run(
+        ranks,
+        || world(ranks),
+        |w, me| {
+            let mut member = Member::new(w, me);
+            member.fence(BARRIER, true);
+            member.fence(FenceKind::ArriveOnly, false);
+            assert!(me != 0 || member.lend(|part| part.set(8)), "not lent although none is open");
+            member.fence(BARRIER, true);
+            assert!(me == 0 || w.window[0].get() == 8, "get");
         },
     );
 }

@@ -91,6 +91,17 @@ fn world(ranks: usize) -> World {
     }
 }
 
+impl World {
+    /// The memory of each gathering that one of `survivors` has given up has been given back once.
+    fn assert_given_back(&self, survivors: &[usize]) {
+        for (at, marks) in self.marks.iter().enumerate() {
+            let has_come = survivors.iter().any(|rank| marks[*rank].get() != 0);
+            let is_given_up = has_come && (self.words[at].come() as usize) < marks.len();
+            assert_eq!(self.freed[at].get() == 1, is_given_up, "memory of a gathering");
+        }
+    }
+}
+
 /// The failure of any rank ends a wait for the members; of the exclusion, none does.
 struct Members<'w> {
     dead: &'w [FailedWord],
@@ -204,6 +215,7 @@ fn gathers(ranks: usize, times: usize, stops: impl Fn(usize) -> Stop + Copy + Se
         let all = outcome.iter().all(|come| *come);
         assert!(all || !stopped.is_empty(), "a wait has ended although nobody has failed");
     }
+    w.assert_given_back(&(0..ranks).filter(|rank| stops(*rank) == Stop::Never).collect::<Vec<_>>());
 }
 
 /// One rank; behind its end, its thread is the launcher's.

@@ -1,0 +1,87 @@
+//! What a rank says of the epochs that it has open itself, for the checks of the other ranks.
+//!
+//! What a fence opens and closes is announced with the number of that fence, before FencePre. Who has
+//! passed the fence sees it, by the fence's own MEM_SYNCs; who sees it earlier knows by the number
+//! that it does not hold yet, because this rank waits in the fence (models/fence.rs, "lent").
+
+use crate::prim::{Fault, Word32, planted};
+
+/// What a rank says of its own epochs; each word is zero for "none" and written by that rank alone.
+#[repr(C)]
+#[derive(Default)]
+pub struct OpenEpochs {
+    /// Whether it has a fence epoch open ([`OPEN`]), and, above that bit, since which fence that is so.
+    fence: Word32,
+    /// It is between post and wait.
+    pub exposure: Word32,
+}
+
+/// A fence epoch is open.
+const OPEN: u32 = 1;
+/// A number of a fence that is further back is renewed, before it is too old to be compared.
+const OLD: u32 = 1 << 30;
+
+impl OpenEpochs {
+    /// Announces whether this rank has a fence epoch open behind its fence `number`, counted from 1, modulo
+    /// 2³¹. All ranks count alike, because a fence is collective. Called when all ranks have arrived at the fence before.
+    #[inline(always)]
+    pub fn fenced(&self, number: u32, opens: bool) {
+        let (said, at) = (self.fence.load(), number << 1);
+        if said & OPEN != u32::from(opens) {
+            self.fence.store(at | u32::from(opens));
+        } else if at.wrapping_sub(said) >= OLD {
+            // Since the fence before: nobody is further back.
+            self.fence.store(at.wrapping_sub(2) | u32::from(opens));
+        }
+    }
+
+    /// Ends a fence epoch in which nothing has been done.
+    #[inline]
+    pub fn leave_fence(&self) {
+        let said = self.fence.load();
+        // Others read the line: who has nothing to say leaves it to them.
+        if said & OPEN != 0 {
+            self.fence.store(said & !OPEN);
+        }
+    }
+
+    /// Whether the rank of these words has a fence epoch open, for one that has passed its fence
+    /// `number` and that arrives at none meanwhile. Called behind a MEM_SYNC.
+    pub fn is_in_fence_epoch(&self, number: u32) -> bool {
+        let said = self.fence.load();
+        let is_behind = ((number << 1).wrapping_sub(said & !OPEN) as i32) >= 0;
+        let is_open = said & OPEN != 0;
+        // Before the fence that it waits in, it was as that fence does not leave it.
+        if is_behind || planted(Fault::AnnouncedUncounted) { is_open } else { !is_open }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_announcement_holds_for_any_number_of_fences() {
+        for opens in [false, true] {
+            let words = OpenEpochs::default();
+            for step in 0..64_u32 {
+                let number = step.wrapping_mul(1 << 28) + 1;
+                words.fenced(number, opens);
+                assert_eq!(words.is_in_fence_epoch(number), opens, "fence {number}");
+                assert_eq!(words.is_in_fence_epoch(number.wrapping_add(1)), opens, "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_announcement_holds_from_its_fence_on() {
+        let words = OpenEpochs::default();
+        words.fenced(1, true);
+        assert!(!words.is_in_fence_epoch(0) && words.is_in_fence_epoch(1));
+        words.fenced(2, false);
+        assert!(words.is_in_fence_epoch(1) && !words.is_in_fence_epoch(2));
+        words.fenced(3, true);
+        words.leave_fence();
+        assert!(!words.is_in_fence_epoch(3));
+    }
+}
