@@ -9,7 +9,7 @@ use std::ffi::c_int;
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 /// Why a call has failed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Failure {
     /// An error class of the standard, or a code that the program has made.
     pub code: c_int,
@@ -17,12 +17,14 @@ pub struct Failure {
     pub text: String,
     /// Whose error handler is asked, if the call's arguments do not say it.
     pub owner: Option<Owner>,
+    /// What the program is told of the message that the call has failed with.
+    pub status: Option<MPI_Status>,
 }
 
 impl Failure {
     #[cold]
     pub fn new(code: c_int, text: impl Into<String>) -> Failure {
-        Failure { code, text: text.into(), owner: None }
+        Failure { code, text: text.into(), owner: None, status: None }
     }
 
     /// The same, raised on the error handler of `owner`.

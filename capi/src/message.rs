@@ -7,15 +7,19 @@ use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 
 /// What an `MPI_Message` stands for.
-pub struct MessageObject(Mutex<Message>);
+pub struct MessageObject {
+    /// The communicator that it has come through.
+    comm: MPI_Comm,
+    message: Mutex<Message>,
+}
 
 impl MessageObject {
-    pub fn new(message: Message) -> MessageObject {
-        MessageObject(Mutex::new(message))
+    pub fn new(comm: MPI_Comm, message: Message) -> MessageObject {
+        MessageObject { comm, message: Mutex::new(message) }
     }
 
-    pub fn into_inner(self) -> Message {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    pub fn into_inner(self) -> (MPI_Comm, Message) {
+        (self.comm, self.message.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::generalized::Generalized;
 use crate::handle::{Object, Table};
 use crate::raise::Owner;
 use crate::status;
-use onesided::engine::{CollectiveRequest, MessageRequest, Partitioned, Status};
+use onesided::engine::{CollectiveRequest, MessageRequest, Partitioned};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -75,12 +75,13 @@ impl Work {
         match self {
             Work::Done(status) => Ok(*status),
             Work::Send(message) => Ok(status::of_send(&message.wait()?)),
-            Work::Receive(message) => Ok(status::of(&told(owner, message.wait()?))),
+            Work::Receive(message) => status::received(owner.comm(), message.wait()),
             Work::Both(both) => {
                 let [send, receive] = &**both;
-                let received = receive.wait();
-                send.wait()?;
-                Ok(status::of(&told(owner, received?)))
+                let (received, sent) = (receive.wait(), send.wait());
+                let received = status::received(owner.comm(), received)?;
+                sent?;
+                Ok(received)
             }
             Work::Collective(collective) => {
                 collective.wait()?;
@@ -89,21 +90,12 @@ impl Work {
             Work::Generalized(generalized) => generalized.wait(),
             Work::Duplicate(duplication) => duplication.finish().map(|()| status::EMPTY),
             Work::Partitioned(partitioned) => {
-                let status = partitioned.wait()?;
-                Ok(match partitioned.is_send() {
-                    true => status::of_send(&status),
-                    false => status::of(&told(owner, status)),
-                })
+                if partitioned.is_send() {
+                    return Ok(status::of_send(&partitioned.wait()?));
+                }
+                status::received(owner.comm(), partitioned.wait())
             }
         }
-    }
-}
-
-/// The status of a receive on the communicator that it was made on.
-fn told(owner: Owner, status: Status) -> Status {
-    match owner {
-        Owner::Comm(comm) => comm.get().map_or(status, |comm| comm.told(status)),
-        _ => status,
     }
 }
 
@@ -226,12 +218,10 @@ impl Request {
         .map_err(|failure| failure.of(self.owner))
     }
 
-    /// The status of a request that is complete, which stays so (`MPI_Request_get_status`).
+    /// How an active request that is complete has ended, which stays so (`MPI_Request_get_status`).
     pub fn status(&self) -> Outcome<MPI_Status> {
         let outcome = self.wait();
-        if let Ok(status) = outcome {
-            *self.state() = State::Complete(Ok(status));
-        }
+        *self.state() = State::Complete(outcome.clone());
         outcome
     }
 

@@ -2,9 +2,10 @@
 
 use crate::abi::*;
 use crate::arguments::Ptr;
-use crate::failure::Outcome;
-use onesided::Rank;
+use crate::comm::Communicator;
+use crate::failure::{Failure, Outcome};
 use onesided::engine::Status;
+use onesided::{Error, Rank};
 use std::ffi::c_int;
 
 /// An *empty* status (MPI-4.1 §3.7.3).
@@ -51,6 +52,44 @@ pub fn of(status: &Status) -> MPI_Status {
 /// Of a send, whose status says only whether it was cancelled.
 pub fn of_send(status: &Status) -> MPI_Status {
     EMPTY.with_cancelled(status.cancelled)
+}
+
+/// Of a receive on a communicator, as the program names its ranks. Of a message that is longer than its
+/// buffer, source and tag are known too; nothing of it has been received.
+pub fn received(
+    comm: Option<&Communicator>,
+    outcome: onesided::Result<Status>,
+) -> Outcome<MPI_Status> {
+    let named = |status| of(&comm.map_or(status, |comm| comm.told(status)));
+    outcome.map(named).map_err(|error| {
+        let status = match error {
+            Error::Truncated { from, tag, .. } => {
+                Some(named(Status { source: Rank(from), tag, bytes: 0, cancelled: false }))
+            }
+            _ => None,
+        };
+        Failure { status, ..error.into() }
+    })
+}
+
+/// Tells the program how a call for one request or message has ended, but for the error in its status,
+/// which only calls for several requests write, and only if one of those has failed (MPI-4.1 §3.2.5).
+pub fn conclude(place: Ptr<MPI_Status>, outcome: Outcome<MPI_Status>) -> Outcome {
+    let (status, ended) = match outcome {
+        Ok(status) => (Some(status), Ok(())),
+        Err(failure) => (failure.status, Err(failure)),
+    };
+    status.map_or(Ok(()), |status| tell_at(place, 0, status))?;
+    ended
+}
+
+/// Tells the program a status of an array, but for its error.
+pub fn tell_at(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome {
+    if place.is_null() {
+        return Ok(());
+    }
+    let error = place.get_at(k)?.error;
+    place.set_at(k, MPI_Status { error, ..status })
 }
 
 /// Tells the program the status of a receive or a probe, but for its error, which stays as it was.

@@ -66,6 +66,7 @@ programs! {
     rules_threads
     self_threads
     sessions
+    statuses
     topologies
 }
 

@@ -168,8 +168,10 @@ pub fn recv<C: Number>(
     status: Ptr<MPI_Status>,
 ) -> Outcome {
     let peer = Peer::source(comm, source, tag)?;
-    let received = peer.receive(Buffer::new(buf, count, datatype)?)?.wait()?;
-    status::tell(status, &peer.comm.told(received))
+    match peer.receive(Buffer::new(buf, count, datatype)?)?.wait() {
+        Ok(received) => status::tell(status, &peer.comm.told(received)),
+        failed => status::conclude(status, status::received(Some(peer.comm), failed)),
+    }
 }
 
 /// `MPI_Irecv`
@@ -223,8 +225,9 @@ pub fn sendrecv<C: Number>(
     let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
     let send = to.send(SendMode::Standard, out)?;
     let received = receive.wait();
-    send.wait()?;
-    status::tell(status, &from.comm.told(received?))
+    let sent = send.wait();
+    status::conclude(status, status::received(Some(from.comm), received))?;
+    Ok(sent.map(drop)?)
 }
 
 /// `MPI_Sendrecv_replace`
@@ -245,8 +248,9 @@ pub fn sendrecv_replace<C: Number>(
     // A buffered send has read its buffer when it returns.
     let send = to.send(SendMode::Buffered, buffer)?;
     let received = from.receive(buffer)?.wait();
-    send.wait()?;
-    status::tell(status, &from.comm.told(received?))
+    let sent = send.wait();
+    status::conclude(status, status::received(Some(from.comm), received))?;
+    Ok(sent.map(drop)?)
 }
 
 /// `MPI_Isendrecv`
@@ -322,7 +326,7 @@ fn matched(
     message: Ptr<MPI_Message>,
     status: Ptr<MPI_Status>,
 ) -> Outcome<bool> {
-    let Peer { comm, rank, tag, .. } = peer;
+    let Peer { handle, comm, rank, tag } = peer;
     let Some((found, envelope)) =
         comm.messages().match_message(Channel::Program, rank, tag, blocking)?
     else {
@@ -330,7 +334,7 @@ fn matched(
     };
     message.set(match rank {
         Some(Rank::NULL) => Handle::predefined(MPI_MESSAGE_NO_PROC),
-        _ => Handle::new(MessageObject::new(found)),
+        _ => Handle::new(MessageObject::new(handle, found)),
     })?;
     status::tell(status, &comm.told(envelope))?;
     Ok(true)
@@ -361,16 +365,16 @@ pub fn improbe(
 }
 
 /// Begins to receive a matched message, whose handle is then null.
-fn receive_matched(message: Ptr<MPI_Message>, buffer: Buffer) -> Outcome<Work> {
+fn receive_matched(message: Ptr<MPI_Message>, buffer: Buffer) -> Outcome<Request> {
     let handle = message.get()?;
     if handle == Handle::predefined(MPI_MESSAGE_NO_PROC) {
         message.set(Handle::NULL)?;
-        return Ok(Work::Done(status::NO_PROC));
+        return Ok(Request::new(Owner::None, Work::Done(status::NO_PROC)));
     }
-    let found = handle.remove()?.into_inner();
+    let (comm, found) = handle.remove()?.into_inner();
     message.set(Handle::NULL)?;
     let into = buffer.start.origin_mut(buffer.count, buffer.datatype);
-    Ok(Work::Receive(found.start_receive(into)?))
+    Ok(Request::new(Owner::Comm(comm), Work::Receive(found.start_receive(into)?)))
 }
 
 /// `MPI_Mrecv`
@@ -381,9 +385,8 @@ pub fn mrecv<C: Number>(
     message: Ptr<MPI_Message>,
     status: Ptr<MPI_Status>,
 ) -> Outcome {
-    let work = receive_matched(message, Buffer::new(buf, count, datatype)?)?;
-    let received = Request::new(Owner::None, work).wait()?;
-    status.is_null().then_some(()).map_or_else(|| status.set(received), Ok)
+    let receive = receive_matched(message, Buffer::new(buf, count, datatype)?)?;
+    status::conclude(status, receive.wait())
 }
 
 /// `MPI_Imrecv`
@@ -394,6 +397,5 @@ pub fn imrecv<C: Number>(
     message: Ptr<MPI_Message>,
     request: Ptr<MPI_Request>,
 ) -> Outcome {
-    let work = receive_matched(message, Buffer::new(buf, count, datatype)?)?;
-    request.set(Handle::new(Request::new(Owner::None, work)))
+    request.set(Handle::new(receive_matched(message, Buffer::new(buf, count, datatype)?)?))
 }

@@ -26,11 +26,16 @@ fn all(count: c_int, requests: Ptr<MPI_Request>) -> Outcome<Vec<Option<&'static 
     requests.list(length(count)?)?.into_iter().map(find).collect()
 }
 
+/// How a request has ended; `None` if there was none that was active.
+type Ended = Outcome<Option<MPI_Status>>;
+
 /// Waits for a request of an array, which is then null or inactive.
-fn finish(requests: Ptr<MPI_Request>, k: usize) -> Outcome<MPI_Status> {
+fn finish(requests: Ptr<MPI_Request>, k: usize) -> Ended {
     let handle = requests.get_at(k)?;
-    let Some(request) = find(handle)? else { return Ok(status::EMPTY) };
-    let outcome = request.wait();
+    let Some(request) = find(handle)?.filter(|request| request.is_active()) else {
+        return Ok(None);
+    };
+    let outcome = request.wait().map(Some);
     if request.is_persistent() {
         return outcome;
     }
@@ -39,23 +44,48 @@ fn finish(requests: Ptr<MPI_Request>, k: usize) -> Outcome<MPI_Status> {
     released.and(outcome)
 }
 
-/// Tells the program a status, but for its error, which only calls for several requests set, and
-/// empty statuses have.
-fn tell(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome {
-    if place.is_null() {
-        return Ok(());
+/// How a request has ended that is only looked at.
+fn look(request: Option<&Request>) -> Ended {
+    request.filter(|request| request.is_active()).map(Request::status).transpose()
+}
+
+/// Tells the program how its request has ended. An empty status has an error, too: success (MPI-4.1
+/// §3.7.3).
+fn tell(place: Ptr<MPI_Status>, ended: Ended) -> Outcome {
+    match ended.transpose() {
+        Some(outcome) => status::conclude(place, outcome),
+        None if place.is_null() => Ok(()),
+        None => place.set(status::EMPTY),
     }
-    if status.source == MPI_ANY_SOURCE {
-        return place.set_at(k, status);
+}
+
+/// Tells the program how several requests have ended. If one has failed, all statuses have an error;
+/// otherwise those of requests that were active have none (MPI-4.1 §3.7.5).
+fn tell_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
+    let any_failed = all.iter().any(Result::is_err);
+    let mut failed = None;
+    for (k, ended) in all.into_iter().enumerate() {
+        let (status, error) = match &ended {
+            Ok(status) => (*status, MPI_SUCCESS),
+            Err(failure) => (failure.status, failure.code),
+        };
+        match status {
+            _ if statuses.is_null() => {}
+            Some(status) if !any_failed => status::tell_at(statuses, k, status)?,
+            _ => statuses.set_at(k, MPI_Status { error, ..status.unwrap_or(status::EMPTY) })?,
+        }
+        failed = failed.or(ended.err());
     }
-    let error = place.get_at(k)?.error;
-    place.set_at(k, MPI_Status { error, ..status })
+    match failed {
+        None => Ok(()),
+        Some(failure) if statuses.is_null() => Err(failure),
+        Some(failure) => Err(Failure { code: MPI_ERR_IN_STATUS, ..failure }),
+    }
 }
 
 /// `MPI_Wait`
 pub fn wait(request: Ptr<MPI_Request>, status: Ptr<MPI_Status>) -> Outcome {
-    let finished = finish(request, 0)?;
-    tell(status, 0, finished)
+    tell(status, finish(request, 0))
 }
 
 /// `MPI_Test`
@@ -65,28 +95,9 @@ pub fn test(request: Ptr<MPI_Request>, flag: Ptr<c_int>, status: Ptr<MPI_Status>
     if done { wait(request, status) } else { Ok(()) }
 }
 
-/// Waits for all requests of an array; if one fails, all statuses say how theirs have ended.
+/// Waits for all requests of an array.
 fn finish_all(count: usize, requests: Ptr<MPI_Request>, statuses: Ptr<MPI_Status>) -> Outcome {
-    let mut failed = None;
-    let outcomes: Vec<_> = (0..count).map(|k| finish(requests, k)).collect();
-    let any = outcomes.iter().any(Result::is_err);
-    for (k, outcome) in outcomes.into_iter().enumerate() {
-        match outcome {
-            Ok(status) if any && !statuses.is_null() => statuses.set_at(k, status)?,
-            Ok(status) => tell(statuses, k, status)?,
-            Err(failure) => {
-                if !statuses.is_null() {
-                    statuses.set_at(k, MPI_Status { error: failure.code, ..status::EMPTY })?;
-                }
-                failed.get_or_insert(failure);
-            }
-        }
-    }
-    match failed {
-        None => Ok(()),
-        Some(failure) if statuses.is_null() => Err(failure),
-        Some(failure) => Err(Failure { code: MPI_ERR_IN_STATUS, ..failure }),
-    }
+    tell_all(statuses, (0..count).map(|k| finish(requests, k)).collect())
 }
 
 /// `MPI_Waitall`
@@ -114,10 +125,12 @@ pub fn testall(
 
 /// The first active request that is complete.
 fn first_complete(pending: &[Option<&'static Request>]) -> Option<usize> {
-    let complete = |request: &Option<&Request>| {
-        request.is_some_and(|request| request.is_active() && request.is_complete())
-    };
-    pending.iter().position(complete)
+    pending.iter().position(|request| is_complete(*request))
+}
+
+/// Whether it is a request that is active and complete.
+fn is_complete(request: Option<&Request>) -> bool {
+    request.is_some_and(|request| request.is_active() && request.is_complete())
 }
 
 fn has_active(pending: &[Option<&'static Request>]) -> bool {
@@ -133,11 +146,10 @@ fn tell_any(
 ) -> Outcome {
     let Some(k) = index else {
         place.set(MPI_UNDEFINED)?;
-        return tell(status, 0, status::EMPTY);
+        return tell(status, Ok(None));
     };
     place.set(k as c_int)?;
-    let finished = finish(requests, k)?;
-    tell(status, 0, finished)
+    tell(status, finish(requests, k))
 }
 
 /// `MPI_Waitany`
@@ -176,6 +188,23 @@ pub fn testany(
     tell_any(first, requests, index, status)
 }
 
+/// The requests of an array that are active and complete, whose places the program is told.
+fn tell_complete(
+    pending: &[Option<&'static Request>],
+    outcount: Ptr<c_int>,
+    indices: Ptr<c_int>,
+) -> Outcome<Vec<usize>> {
+    if !has_active(pending) {
+        outcount.set(MPI_UNDEFINED)?;
+        return Ok(Vec::new());
+    }
+    let places = (0..pending.len()).filter(|k| is_complete(pending[*k]));
+    let complete: Vec<usize> = places.collect();
+    indices.set_all(complete.iter().map(|k| *k as c_int))?;
+    outcount.set(complete.len() as c_int)?;
+    Ok(complete)
+}
+
 /// Ends all requests of an array that are complete.
 fn finish_some(
     pending: &[Option<&'static Request>],
@@ -184,32 +213,8 @@ fn finish_some(
     indices: Ptr<c_int>,
     statuses: Ptr<MPI_Status>,
 ) -> Outcome {
-    if !has_active(pending) {
-        return outcount.set(MPI_UNDEFINED);
-    }
-    let (mut found, mut failed) = (0, None);
-    for (k, request) in pending.iter().enumerate() {
-        if !request.is_some_and(|request| request.is_active() && request.is_complete()) {
-            continue;
-        }
-        indices.set_at(found, k as c_int)?;
-        match finish(requests, k) {
-            Ok(status) => tell(statuses, found, status)?,
-            Err(failure) => {
-                if !statuses.is_null() {
-                    statuses.set_at(found, MPI_Status { error: failure.code, ..status::EMPTY })?;
-                }
-                failed.get_or_insert(failure);
-            }
-        }
-        found += 1;
-    }
-    outcount.set(found as c_int)?;
-    match failed {
-        None => Ok(()),
-        Some(failure) if statuses.is_null() => Err(failure),
-        Some(failure) => Err(Failure { code: MPI_ERR_IN_STATUS, ..failure }),
-    }
+    let complete = tell_complete(pending, outcount, indices)?;
+    tell_all(statuses, complete.into_iter().map(|k| finish(requests, k)).collect())
 }
 
 /// `MPI_Waitsome`
@@ -260,11 +265,7 @@ pub fn request_get_status(
     let request = find(request)?;
     let done = request.is_none_or(Request::is_complete);
     flag.set(done.into())?;
-    match request {
-        Some(request) if done => tell(status, 0, request.status()?),
-        None => tell(status, 0, status::EMPTY),
-        Some(_) => Ok(()),
-    }
+    if done { tell(status, look(request)) } else { Ok(()) }
 }
 
 /// The requests of an array that is only looked at.
@@ -289,7 +290,7 @@ pub fn request_get_status_any(
         Some(k) => {
             flag.set(1)?;
             index.set(k as c_int)?;
-            tell(status, 0, pending[k].map_or(Ok(status::EMPTY), Request::status)?)
+            tell(status, look(pending[k]))
         }
         None if has_active(&pending) => {
             flag.set(0)?;
@@ -298,7 +299,7 @@ pub fn request_get_status_any(
         None => {
             flag.set(1)?;
             index.set(MPI_UNDEFINED)?;
-            tell(status, 0, status::EMPTY)
+            tell(status, Ok(None))
         }
     }
 }
@@ -312,18 +313,8 @@ pub fn request_get_status_some(
     statuses: Ptr<MPI_Status>,
 ) -> Outcome {
     let pending = looked_at(incount, requests)?;
-    if !has_active(&pending) {
-        return outcount.set(MPI_UNDEFINED);
-    }
-    let mut found = 0;
-    for (k, request) in pending.iter().enumerate() {
-        if let Some(request) = request.filter(|one| one.is_active() && one.is_complete()) {
-            indices.set_at(found, k as c_int)?;
-            tell(statuses, found, request.status()?)?;
-            found += 1;
-        }
-    }
-    outcount.set(found as c_int)
+    let complete = tell_complete(&pending, outcount, indices)?;
+    tell_all(statuses, complete.into_iter().map(|k| look(pending[k])).collect())
 }
 
 /// `MPI_Request_get_status_all`
@@ -336,10 +327,7 @@ pub fn request_get_status_all(
     let pending = looked_at(count, requests)?;
     let done = pending.iter().flatten().all(|request| request.is_complete());
     flag.set(done.into())?;
-    for (k, request) in pending.into_iter().enumerate().filter(|_| done) {
-        tell(statuses, k, request.map_or(Ok(status::EMPTY), Request::status)?)?;
-    }
-    Ok(())
+    if done { tell_all(statuses, pending.into_iter().map(look).collect()) } else { Ok(()) }
 }
 
 /// `MPI_Start`
