@@ -6,12 +6,12 @@ use crate::error::{Error, Place, Result};
 use crate::foreign;
 use crate::launch::{self, Membership};
 use crate::prim::{
-    Account, Awaited, AwaitedKind, Duties, Failure, JobFailed, ParkWord, Patience, Step,
+    Account, Awaited, AwaitedKind, Duties, Failure, JobFailed, ParkWord, Patience, Placement, Step,
     WaitRecord, Waiter, Word32, hide_lines, step,
 };
 use crate::shm::{
-    AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, Stripes, WriteRecords,
-    is_forked, notice_forks,
+    AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, SegmentPlacement, Stripes,
+    WriteRecords, is_forked, notice_forks,
 };
 use std::any::Any;
 use std::panic::Location;
@@ -173,12 +173,8 @@ pub(crate) struct Context {
 
 impl Context {
     fn new(member: Membership) -> Result<Context> {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let segment = Arc::new(member.segment);
-        let (here, near) = match member.foreign {
-            None => (member.rank, member.ranks),
-            Some(_) => (0, 1),
-        };
+        let here = if member.foreign.is_some() { 0 } else { member.rank };
         let slot = segment.place(segment.slot_offset(here))?;
         let notice = Arc::new(member.notice);
         Ok(Context {
@@ -186,7 +182,10 @@ impl Context {
             ranks: member.ranks,
             foreign: member.foreign,
             here,
-            patience: Patience::new(near as usize, cores),
+            patience: Patience::at(Placement::join(
+                here,
+                Box::new(SegmentPlacement::new(&segment)?),
+            )),
             job: Scope::of(&notice, []),
             records: notice.continues(),
             stripes: Stripes::join(&segment, here)?,

@@ -93,6 +93,7 @@ const RULES: &[Rule] = &[
             "src/shm/numa.rs",
             "src/prim/native.rs",
             "src/prim/membarrier.rs",
+            "src/prim/placement.rs",
             "src/launch.rs",
             "src/launch/fault.rs",
             "launcher/",

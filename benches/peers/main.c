@@ -1,8 +1,6 @@
 /* The benchmarks of benches/rma as MPI programs: `twins SUITE QUICK ROUNDS BUDGET_MS LIMIT_S FILTER`,
  * started by the peer's mpiexec. */
-#define _GNU_SOURCE
 #include "bench.h"
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,16 +18,6 @@ static const struct {
     {"programs", programs}, {"messages", messages},
 };
 
-/* Gives this rank a processor of its own, if there is one for each rank. */
-static void pin(void) {
-    cpu_set_t set;
-    if (ranks <= sysconf(_SC_NPROCESSORS_ONLN)) {
-        CPU_ZERO(&set);
-        CPU_SET(rank, &set);
-        sched_setaffinity(0, sizeof(set), &set);
-    }
-}
-
 int main(int argc, char **argv) {
     if (argc != 7) {
         fprintf(stderr, "usage: twins SUITE QUICK ROUNDS BUDGET_MS LIMIT_S FILTER\n");
@@ -44,7 +32,6 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    pin();
     int found = 0;
     for (size_t i = 0; i < sizeof(SUITES) / sizeof(*SUITES); i++) {
         if (strcmp(SUITES[i].name, argv[1]) == 0) {

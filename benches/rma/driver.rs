@@ -17,7 +17,8 @@ pub fn run(options: &Options) -> ExitCode {
     println!("{}", machine::line());
     println!("load before: {}", machine::load());
     let mut rows = Vec::new();
-    for (suite, ranks) in jobs(options) {
+    let only = |suite| options.only.is_empty() || options.only.contains(&suite);
+    for (suite, ranks) in jobs(options).into_iter().filter(|(suite, _)| only(*suite)) {
         let mut command = command(suite, ranks);
         if let Some(rounds) = options.rounds {
             command.args(["--rounds", &rounds.to_string()]);
@@ -29,9 +30,14 @@ pub fn run(options: &Options) -> ExitCode {
             eprintln!("{} with {ranks} ranks: {problem}\n{}", suite.name(), ended.stdout);
             return ExitCode::FAILURE;
         }
-        rows.extend(ended.stdout.lines().filter_map(Row::parse));
+        for row in ended.stdout.lines().filter_map(Row::parse) {
+            match rows.iter_mut().find(|known: &&mut Row| known.same(&row)) {
+                Some(known) => row.samples.into_iter().for_each(|sample| known.add(sample)),
+                None => rows.push(row),
+            }
+        }
     }
-    if options.wants(START) {
+    if options.wants(START) && only(Suite::Startup) {
         rows.extend(start_up(options));
     }
     println!("load after: {}\n", machine::load());
@@ -59,6 +65,8 @@ fn jobs(options: &Options) -> Vec<(Suite, u32)> {
     jobs.extend(contended.iter().map(|ranks| (Suite::Contended, *ranks)));
     jobs.extend([2, 8].map(|ranks| (Suite::Waiting, ranks)));
     jobs.extend([2, 8].map(|ranks| (Suite::Messages, ranks)));
+    let starts = if options.quick { 3 } else { 30 };
+    jobs.extend(std::iter::repeat_n((Suite::Disturbed, 2), starts));
     jobs.push((Suite::Memory, 8));
     jobs
 }

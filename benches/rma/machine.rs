@@ -16,13 +16,6 @@ pub fn cores() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()))
 }
 
-/// Gives this rank a processor of its own, if there is one for each rank.
-pub fn pin(rank: u32, ranks: u32) {
-    if ranks as usize <= cores() {
-        pin_to(rank as usize);
-    }
-}
-
 fn pin_to(core: usize) {
     let mut set = CpuSet::new();
     set.set(core);

@@ -53,7 +53,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", requires = "compare")]
     peers: Option<PathBuf>,
     /// Only these suites
-    #[arg(long, value_name = "SUITES", value_enum, value_delimiter = ',', requires = "compare")]
+    #[arg(long, value_name = "SUITES", value_enum, value_delimiter = ',')]
     only: Vec<Suite>,
     /// Writes the tables into this page, between two marks
     #[arg(long, value_name = "FILE", requires = "compare")]

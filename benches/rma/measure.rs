@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub const MARK: &str = "@rma";
 /// The same for a line of sizes in bytes.
 pub const MARK_SIZE: &str = "@size";
+/// A sample of [`Case::samples_for`] takes at least half as long, so that agreeing on the next one hardly counts.
+const SHORT: Duration = Duration::from_micros(50);
 const MOST_REPETITIONS: u32 = 1 << 22;
 /// So many times as long as a sample should take.
 const FAR_TOO_LONG: u64 = 8;
@@ -54,6 +56,31 @@ impl<'a> Case<'a> {
     pub fn longer(mut self, times: u32) -> Self {
         self.longer = times;
         self
+    }
+
+    /// What is measured.
+    pub fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// Samples of all ranks of `world` for about that long, one behind the other; nanoseconds each time.
+    pub fn samples_for(&mut self, world: &Comm, time: Duration) -> Vec<f64> {
+        let (mut samples, started) = (Vec::new(), Instant::now());
+        loop {
+            let begun = Instant::now();
+            (self.run)(self.repeat);
+            let sample = begun.elapsed();
+            samples.push(sample.as_nanos() as f64 / f64::from(self.repeat));
+            let is_over = started.elapsed() >= time;
+            let shorter = sample < SHORT && self.repeat < MOST_REPETITIONS;
+            let decided = agree(Some(world), u64::from(is_over) | u64::from(shorter) << 1);
+            if decided & 2 != 0 {
+                self.repeat *= 2;
+            }
+            if decided & 1 != 0 {
+                return samples;
+            }
+        }
     }
 
     /// One sample, in nanoseconds.

@@ -165,6 +165,7 @@ pub fn print(rows: &[Row]) {
         "fastest",
         "90 %",
         "mean",
+        "slowest",
         "GB/s",
         "of limit",
     ]);
@@ -178,6 +179,7 @@ pub fn print(rows: &[Row]) {
             row.with_unit(row.quantile(0.0)),
             row.with_unit(row.quantile(0.9)),
             row.with_unit(row.mean()),
+            row.with_unit(row.quantile(1.0)),
             row.bandwidth(),
             of_limit.unwrap_or_default(),
         ]);

@@ -359,7 +359,7 @@ impl Comm {
     }
 
     /// Where the segment is mapped, and what lies where in it: name, first byte, end.
-    pub fn segment_regions(&self) -> (*mut u8, [(&'static str, u64, u64); 10]) {
+    pub fn segment_regions(&self) -> (*mut u8, [(&'static str, u64, u64); 11]) {
         let segment = &self.context().segment;
         let base = segment.mapping().at(0, 0).expect("the mapping has a beginning");
         (base, segment.layout().regions())

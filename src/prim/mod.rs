@@ -29,6 +29,8 @@ mod membarrier;
 #[cfg(not(loom))]
 mod native;
 #[cfg(not(loom))]
+mod placement;
+#[cfg(not(loom))]
 use native as machine;
 
 pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord, hide_lines};
@@ -39,6 +41,8 @@ pub use machine::{Contention, Patience, Word32, Word64, monotonic, planted};
 pub use membarrier::take_part;
 pub use order::in_program_order;
 pub use park::ParkWord;
+#[cfg(not(loom))]
+pub use placement::{Placement, PlacementOfJob, PlacementWords};
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Duties, Failure, JobFailed, Waiter};
 

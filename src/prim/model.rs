@@ -289,6 +289,9 @@ impl Patience {
         Step::Again
     }
 
+    /// No rank of a model runs anywhere.
+    pub(super) fn settle(&self) {}
+
     /// Time passes for those who poll; a sleep of the model lasts until somebody ends it.
     pub(super) fn is_overdue(&self, tier: &mut Tier) -> bool {
         !SETTING.get().park && tier.0 > SETTING.get().polls

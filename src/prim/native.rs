@@ -2,15 +2,17 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is their room")]
 #![allow(unsafe_code, reason = "a hint to the processor that only an instruction can give")]
 
-use super::{Fault, Site, membarrier, wait::Step};
+use super::{Fault, Placement, Site, membarrier, wait::Step};
 #[cfg(target_arch = "x86_64")]
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
 use crossbeam_utils::Backoff;
+use nix::unistd::{SysconfVar, sysconf};
 use rustix::io::Errno;
 use rustix::thread::futex;
 use rustix::time::ClockId;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Longest uninterrupted sleep. A sleeper is woken by whoever changes its word, and by the alarm
@@ -23,9 +25,19 @@ const DEAF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 const BRIEF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// How long a wait sleeps before it looks for another way on (a lock's fairness gives way).
 const OVERDUE: Duration = Duration::from_millis(100);
-/// Looks at the word before yielding when every rank can have a core (about 20 µs of `pause`).
+/// Looks at the word between two yields when every rank can have a core (about 12 µs of `pause`).
 const SPINS: u32 = 300;
-/// Yields before sleeping. Eight ranks on two cores pass a barrier within a handful.
+/// How long a rank stays awake at least when every rank can have a core: who is awake on another core
+/// has little to gain from a wake-up, and who wakes it pays as much.
+const AWAKE: Duration = Duration::from_millis(1);
+/// So many times as long as a wake-up costs its sender, if that is more. While one rank is in that call
+/// the other passes, and may wait for it next: if it slept before the call is over, the two would wake
+/// each other in turn, for as long as they go on.
+const WAKE_UPS: u32 = 8;
+/// What counts of a wake-up at most. One that takes longer has been interrupted.
+const DEAREST_WAKE_UP: Duration = Duration::from_micros(500);
+/// Yields before sleeping when there are more ranks than cores. Eight ranks on two cores pass a barrier
+/// within a handful.
 const YIELDS: u32 = 64;
 /// A yield that takes longer has run somebody else's time slice: a foreign busy process, or a
 /// rank that computes. Sleeping is then the faster wait, because the kernel prefers a woken
@@ -41,8 +53,11 @@ const SLOWEST_YIELD: Duration = Duration::from_millis(2);
 /// slice, so trials become rare there; a single disturbance, such as the start of the job, costs
 /// little, and is soon forgotten.
 const DISTRUST: Duration = Duration::from_millis(10);
-/// The most that it grows to: how late a job learns that a busy process has gone.
+/// The most that it grows to: how late a job with more ranks than cores learns that a busy process has gone.
 const LONGEST_DISTRUST: Duration = Duration::from_millis(800);
+/// How often a rank that distrusts yields asks the kernel whether anybody is left who wants its core,
+/// when every rank can have a core.
+const ASKS: Duration = Duration::from_micros(500);
 
 /// A relaxed 32-bit word of the segment.
 #[repr(transparent)]
@@ -177,10 +192,19 @@ impl FutexWord {
     /// Wakes up to `count` sleepers.
     #[cold]
     pub(super) fn wake(&self, count: u32) {
+        let began = Instant::now();
         // Fails only for a bad address, which a reference cannot be.
-        let _ = futex::wake(&self.0.0, futex::Flags::empty(), count);
+        if futex::wake(&self.0.0, futex::Flags::empty(), count).is_ok_and(|woken| woken > 0) {
+            let cost = began.elapsed().min(DEAREST_WAKE_UP).as_nanos() as u32;
+            let before = WAKING.load(Relaxed);
+            // Of threads that wake at the same time, one is forgotten.
+            WAKING.store(if before == 0 { cost } else { before - before / 4 + cost / 4 }, Relaxed);
+        }
     }
 }
+
+/// What it has cost this process to wake others lately, in nanoseconds; zero before the first time.
+static WAKING: AtomicU32 = AtomicU32::new(0);
 
 #[inline(always)]
 pub(super) fn mem_sync(site: Site) {
@@ -296,21 +320,32 @@ impl Contention {
 
 /// How long to spin and to yield before sleeping; learns from slow yields.
 pub struct Patience {
-    spins: u32,
+    /// Looks between yields; none where ranks share cores.
+    spins: AtomicU32,
     slow_yield: Duration,
     since: Instant,
     /// Until when (nanoseconds after `since`) yielding is distrusted.
     distrust_until: AtomicU64,
     /// For how long (nanoseconds) it was distrusted the last time.
     distrust: AtomicU64,
+    /// From when on (nanoseconds after `since`) the kernel may be asked whether the distrust still holds.
+    ask_at: AtomicU64,
+    /// When (nanoseconds after `since`) it has ended because the kernel said so; zero if it never has.
+    forgiven: AtomicU64,
+    /// Where this rank and the others run, if that is known.
+    placement: Option<Placement>,
 }
 
 /// Progress of one wait through the tiers.
 pub struct Tier {
     looks: u32,
+    spins: u32,
+    yields: u32,
     distrusts: bool,
     /// When the latest yield returned: the next one is timed by its own return alone.
     yielded: Option<Instant>,
+    /// When the wait yielded first.
+    awake_since: Option<Instant>,
     /// When the wait began to sleep, or was overdue the last time.
     sleeping_since: Option<Instant>,
 }
@@ -318,39 +353,116 @@ pub struct Tier {
 impl Patience {
     /// For a job of `ranks` processes on `cores` processors that this one may run on.
     pub fn new(ranks: usize, cores: usize) -> Self {
-        let spins = if ranks <= cores { SPINS } else { 0 };
+        let spins = AtomicU32::new(if ranks <= cores { SPINS } else { 0 });
         let sharing = u32::try_from(ranks.div_ceil(cores.max(1))).unwrap_or(u32::MAX);
         let slow_yield = YIELD_IN_TURN.saturating_mul(sharing).clamp(SLOW_YIELD, SLOWEST_YIELD);
-        let (distrust_until, distrust) = Default::default();
-        Patience { spins, slow_yield, since: Instant::now(), distrust_until, distrust }
+        Patience {
+            spins,
+            slow_yield,
+            since: Instant::now(),
+            distrust_until: AtomicU64::default(),
+            distrust: AtomicU64::default(),
+            ask_at: AtomicU64::default(),
+            forgiven: AtomicU64::default(),
+            placement: None,
+        }
+    }
+
+    /// For a rank of a job that says where its ranks run.
+    pub fn at(placement: Placement) -> Self {
+        let (ranks, cores) = (placement.ranks(), placement.processors());
+        Patience { placement: Some(placement), ..Patience::new(ranks, cores) }
     }
 
     pub(super) fn begin(&self) -> Tier {
         let until = self.distrust_until.load(Relaxed);
-        let distrusts = until != 0 && (self.since.elapsed().as_nanos() as u64) < until;
-        Tier { looks: 0, distrusts, yielded: None, sleeping_since: None }
+        let distrusts = until != 0 && self.now() < until;
+        let (spins, awake_since, sleeping_since) = (self.spins.load(Relaxed), None, None);
+        Tier { looks: 0, spins, yields: 0, distrusts, yielded: None, awake_since, sleeping_since }
     }
 
     pub(super) fn next(&self, tier: &mut Tier) -> Step {
         tier.looks += 1;
-        if tier.looks <= self.spins {
+        if tier.looks <= tier.spins {
             let backoff = Backoff::new();
             backoff.spin();
             return Step::Spun;
         }
-        if tier.distrusts || tier.looks > self.spins + YIELDS {
+        self.next_slowly(tier)
+    }
+
+    #[cold]
+    fn next_slowly(&self, tier: &mut Tier) -> Step {
+        tier.spins = self.spins_now();
+        if tier.spins > 0 {
+            self.settle();
+        }
+        if self.gives_up(tier) {
             tier.sleeping_since.get_or_insert_with(Instant::now);
+            self.say_waking();
             return Step::Sleep;
+        }
+        if tier.spins > 0 {
+            // Spins again before it yields again, so that only the yield is timed.
+            (tier.looks, tier.yielded) = (0, None);
         }
         let before = tier.yielded.unwrap_or_else(Instant::now);
         std::thread::yield_now();
         let after = Instant::now();
+        tier.yields += 1;
         tier.yielded = Some(after);
         if after - before > self.slow_yield {
             tier.distrusts = true;
             self.distrust_from((after - self.since).as_nanos() as u64);
         }
         Step::Again
+    }
+
+    /// Whether the wait has been awake for long enough.
+    fn gives_up(&self, tier: &mut Tier) -> bool {
+        if tier.sleeping_since.is_some() || tier.distrusts && !self.trusts_again(tier) {
+            return true;
+        }
+        if tier.spins == 0 {
+            return tier.yields >= YIELDS;
+        }
+        let awake_since = *tier.awake_since.get_or_insert_with(Instant::now);
+        awake_since.elapsed() >= self.awake()
+    }
+
+    /// How long a rank that has a core stays awake.
+    fn awake(&self) -> Duration {
+        let own = Duration::from_nanos(WAKING.load(Relaxed).into());
+        let waking = match &self.placement {
+            Some(placement) => placement.waking().max(own),
+            None => own,
+        };
+        AWAKE.max(waking.min(DEAREST_WAKE_UP) * WAKE_UPS)
+    }
+
+    /// Looks between yields. Ranks that join later may bring processors of their own.
+    fn spins_now(&self) -> u32 {
+        let Some(placement) = &self.placement else { return self.spins.load(Relaxed) };
+        let spins = if placement.is_enough_for_all() { SPINS } else { 0 };
+        self.spins.store(spins, Relaxed);
+        spins
+    }
+
+    /// As [`Placement::settle`]: before a rank yields or sleeps, and behind a sleep, where the kernel has put it.
+    pub(super) fn settle(&self) {
+        if let Some(placement) = &self.placement {
+            placement.settle();
+        }
+    }
+
+    /// Tells the others what it has cost to wake them.
+    fn say_waking(&self) {
+        if let Some(placement) = &self.placement {
+            let waking = WAKING.load(Relaxed);
+            if waking > 0 {
+                placement.say_waking(Duration::from_nanos(waking.into()));
+            }
+        }
     }
 
     /// Whether the wait has slept for another [`OVERDUE`].
@@ -362,6 +474,11 @@ impl Patience {
         overdue
     }
 
+    /// Nanoseconds after `since`.
+    fn now(&self) -> u64 {
+        self.since.elapsed().as_nanos() as u64
+    }
+
     /// Yielding was slow at `now`, in nanoseconds after `since`.
     fn distrust_from(&self, now: u64) {
         let (least, most) = (DISTRUST.as_nanos() as u64, LONGEST_DISTRUST.as_nanos() as u64);
@@ -370,5 +487,40 @@ impl Patience {
         let distrust = if trusted_for < last / 3 { last * 2 } else { last / 2 }.clamp(least, most);
         self.distrust.store(distrust, Relaxed);
         self.distrust_until.store(now + distrust, Relaxed);
+        // What the kernel has said has just been wrong: it is not asked while the distrust lasts.
+        let forgiven = self.forgiven.swap(0, Relaxed);
+        let was_wrong = forgiven != 0 && now - forgiven < least;
+        self.ask_at.store(if was_wrong { now + distrust } else { now }, Relaxed);
     }
+
+    /// Whether a wait that distrusts yields no longer has to, because every rank can have a core and no
+    /// more processes want to run than there are processors: whoever was in the way has gone. Known
+    /// without a yield, which would cost a time slice if that were wrong.
+    fn trusts_again(&self, tier: &mut Tier) -> bool {
+        let now = self.now();
+        if tier.spins == 0 || now < self.ask_at.load(Relaxed) {
+            return false;
+        }
+        self.ask_at.store(now + ASKS.as_nanos() as u64, Relaxed);
+        let is_calm = is_calm();
+        if is_calm {
+            self.distrust_until.store(now, Relaxed);
+            self.forgiven.store(now, Relaxed);
+            tier.distrusts = false;
+        }
+        is_calm
+    }
+}
+
+/// Whether no more processes want to run on this machine than it has processors; false where the kernel does
+/// not say (proc(5), /proc/loadavg).
+fn is_calm() -> bool {
+    static PROCESSORS: OnceLock<u64> = OnceLock::new();
+    let processors = *PROCESSORS.get_or_init(|| {
+        let online = sysconf(SysconfVar::_NPROCESSORS_ONLN);
+        online.ok().flatten().map_or(1, |online| online as u64)
+    });
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let running = load.split([' ', '/']).nth(3).and_then(|count| count.parse::<u64>().ok());
+    running.is_some_and(|running| running <= processors)
 }

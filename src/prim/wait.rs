@@ -1,8 +1,8 @@
 //! The one waiting policy, and the only loops in the library that wait for another rank.
 //!
-//! Spin briefly (not at all when there are more ranks than cores), yield a few times, then
-//! sleep on the word's shared futex. How long each tier lasts is [`Patience`]'s business, which
-//! knows the machine; this file knows the loop. Every wait ends when the job has failed.
+//! Where each rank can have a core: spin, with a yield now and then, for a millisecond; elsewhere yield
+//! a few times. Then sleep on the word's shared futex. How long each tier lasts is [`Patience`]'s
+//! business, which knows the machine; this file knows the loop. Every wait ends when the job has failed.
 
 use super::account::Asleep;
 use super::{Account, Contention, FailedWord, Fault, ParkWord, Patience, planted};
@@ -165,6 +165,7 @@ impl Waiter<'_> {
                 }
                 let (failed, briefly) = (self.failed, due.is_some());
                 word.sleep_unless(failed.word(), briefly, |now| ready(now) || failed.is_set());
+                self.patience.settle();
             }
             if self.patience.is_overdue(&mut tier) {
                 let changed = overdue() | std::mem::take(&mut worked);

@@ -4,7 +4,7 @@ use super::room::{RegistryWords, RoomWords};
 use super::segment::Header;
 use super::slot::RankSlot;
 use super::stripes::StripeWords;
-use crate::prim::{CachePadded, ParkWord};
+use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32};
 use crate::sync::channel::MailWords;
 use crate::sync::stripes::RankLanes;
 
@@ -19,13 +19,15 @@ pub(crate) const GRANULE: u64 = 128;
 /// parts of a window seldom meet, and few stripes are entered for a large one.
 pub(crate) const STRIPE_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) ranks: u32,
     pub(crate) slots: u64,
+    /// Where the ranks run: what they have in common, and behind it a word for each.
+    pub(crate) places: u64,
     /// The registry of communicators.
     pub(crate) registry: u64,
     /// The world's room; its staging buffers follow at `stages`.
@@ -78,6 +80,7 @@ impl Layout {
         let of = |bytes: usize| bytes as u64;
         place(of(size_of::<Header>()), GRANULE);
         let slots = place(n * of(size_of::<RankSlot>()), GRANULE);
+        let places = place(of(size_of::<PlacementWords>()) + n * of(size_of::<Word32>()), GRANULE);
         let registry = place(of(size_of::<RegistryWords>()), GRANULE);
         let world = place(of(size_of::<RoomWords>()), GRANULE);
         let signals = place(SIGNALS * of(size_of::<CachePadded<ParkWord>>()), GRANULE);
@@ -87,7 +90,20 @@ impl Layout {
         let stages = place(n * 2 * STAGE_BYTES, GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let arena = place(0, page);
-        Layout { ranks, slots, registry, world, signals, lanes, stripes, mail, stages, heap, arena }
+        Layout {
+            ranks,
+            slots,
+            places,
+            registry,
+            world,
+            signals,
+            lanes,
+            stripes,
+            mail,
+            stages,
+            heap,
+            arena,
+        }
     }
 
     /// The smallest segment that holds the fixed part and a little of the arena.
@@ -97,10 +113,11 @@ impl Layout {
 
     /// What lies where, by name: for tests that damage it.
     #[cfg(feature = "test-hooks")]
-    pub(crate) fn regions(&self) -> [(&'static str, u64, u64); 10] {
+    pub(crate) fn regions(&self) -> [(&'static str, u64, u64); 11] {
         [
             ("header", 0, self.slots),
-            ("status of the ranks", self.slots, self.registry),
+            ("status of the ranks", self.slots, self.places),
+            ("places of the ranks", self.places, self.registry),
             ("registry", self.registry, self.world),
             ("the world's room", self.world, self.signals),
             ("lanes", self.lanes, self.stripes),
@@ -118,6 +135,7 @@ impl Layout {
             u64::from(VERSION),
             u64::from(self.ranks),
             self.slots,
+            self.places,
             self.registry,
             self.world,
             self.signals,
@@ -182,6 +200,7 @@ mod tests {
             let layout = Layout::new(ranks, 4096);
             let order = [
                 layout.slots,
+                layout.places,
                 layout.registry,
                 layout.world,
                 layout.signals,

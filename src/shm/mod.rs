@@ -22,6 +22,7 @@ mod message;
 mod notice;
 mod numa;
 mod os;
+mod placement;
 mod process;
 mod record;
 mod room;
@@ -47,6 +48,7 @@ pub(crate) use os::{
     File, Kind, close_on_exec, duplicate, is_apart, is_forked, largest_segment, nonce,
     notice_forks, page_size, stand_apart, total_memory,
 };
+pub(crate) use placement::SegmentPlacement;
 pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use record::{Recording, Write, WriteRecords};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};

@@ -71,6 +71,10 @@ unsafe impl Shared for crate::sync::channel::MailWords {}
 unsafe impl Shared for crate::sync::channel::QueueWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::message::MessageWords {}
+// SAFETY: as above.
+unsafe impl Shared for crate::prim::PlacementWords {}
+// SAFETY: a relaxed word.
+unsafe impl Shared for Word32 {}
 
 /// A mapping with checked views.
 pub(crate) struct Mapping {

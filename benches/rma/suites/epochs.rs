@@ -92,7 +92,7 @@ fn fence<'a>(mut window: Window<u64>) -> Case<'a> {
 }
 
 /// Each rank exposes its part to the rank before it and puts 8 bytes to the rank behind it.
-fn ring<'a>(world: &Comm, window: Window<u64>) -> Case<'a> {
+pub fn ring<'a>(world: &Comm, window: Window<u64>) -> Case<'a> {
     let (me, n) = (world.rank(), world.size());
     let (next, before) = ((me + 1) % n, (me + n - 1) % n);
     let run = exchange(world, window, &[next], &[before], vec![u64::from(me)]);
@@ -241,7 +241,7 @@ fn neighbours(world: &Comm) -> Vec<u32> {
 }
 
 /// 8 bytes to the other rank and 8 bytes back, each counted where it arrives.
-fn notified<'a>(world: &Comm) -> Case<'a> {
+pub fn notified<'a>(world: &Comm) -> Case<'a> {
     let counted = WindowOptions::new().notifications(1);
     let mut window: Window<u64> = counted.allocate(world, 1).expect("a window");
     let (first, other) = (world.rank() == 0, Rank(1 - world.rank()));

@@ -104,6 +104,13 @@ impl Pair<'_> {
     }
 }
 
+/// 8 bytes there and back between ranks 0 and 1.
+pub fn short(world: &Comm) -> Case<'_> {
+    let (other, begins) = (Rank(world.rank() ^ 1), world.rank() == 0);
+    let pair = Pair { world, other, begins, from: vec![7; 8], into: RefCell::new(vec![0; 8]) };
+    Case::new(PING_PONG, 8, move |n| pair.there_and_back(n))
+}
+
 pub fn run(world: &Comm, options: &Options) {
     let (me, ranks) = (world.rank(), world.size());
     let window = Window::<u64>::allocate(world, 64).expect("a window");

@@ -3,6 +3,7 @@
 mod alignment;
 pub mod contended;
 pub mod datatypes;
+pub mod disturbed;
 pub mod epochs;
 mod flavours;
 pub mod layouts;
@@ -39,6 +40,8 @@ pub enum Suite {
     Contended,
     /// Fences one by one, beside busy processes and after; waiting for long.
     Waiting,
+    /// Ranks synchronise after something has disturbed them.
+    Disturbed,
     /// Ranks send and receive, in pairs and round all of them.
     Messages,
     /// All ranks look at the memory that they use.
@@ -65,8 +68,6 @@ pub fn run(suite: Suite, options: &Options) {
     }
     let universe = Universe::init().expect("a rank joins its job");
     let world = universe.world();
-    // After joining: the library counts the processors that the job may use.
-    crate::machine::pin(world.rank(), world.size());
     match suite {
         Suite::Moves => moves::run(world, options),
         Suite::Flavours => flavours::run(&universe, options),
@@ -77,6 +78,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Epochs => epochs::run(world, options),
         Suite::Contended => contended::run(world, options),
         Suite::Waiting => waiting::run(world, options),
+        Suite::Disturbed => disturbed::run(world, options),
         Suite::Messages => messages::run(world, options),
         Suite::Memory => memory::run(world),
         Suite::Programs => programs::run(world, options),

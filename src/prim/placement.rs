@@ -1,0 +1,216 @@
+//! Where the ranks of a job run: the processors that they may use, the one that each was on last, and how a
+//! rank leaves one that another rank of the job is on.
+//!
+//! The kernel puts a woken process beside its waker, and two processes that spin and yield in turn stay on
+//! one processor for tens of milliseconds while another is idle. So a rank that waits looks whether it
+//! shares its processor, and moves to one where no rank of the job is. It is bound to none: the kernel
+//! may move it again, and what the user has allowed it stays allowed.
+//!
+//! All words are relaxed and nothing is ordered by them. One that is out of date (a rank that the kernel has
+//! moved while it computes) costs a move that was not needed, or one that comes later.
+
+use super::{Word32, Word64};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use std::time::{Duration, Instant};
+
+/// A rank moves no more often: what moves it again and again is not settled by moving.
+const REST: Duration = Duration::from_millis(1);
+
+/// What the ranks of a job have in common.
+#[repr(C, align(128))]
+#[derive(Default)]
+pub struct PlacementWords {
+    /// A bit for each processor that any rank may run on.
+    allowed: [Word64; CpuSet::MAX_CPU / 64],
+    /// What it has cost a rank to wake another lately, in nanoseconds.
+    waking: Word32,
+}
+
+/// The words of a job: those in common, and for each rank the processor that it was on last, plus one.
+pub trait PlacementOfJob: Send + Sync {
+    /// What the ranks have in common.
+    fn common(&self) -> &PlacementWords;
+    /// One word a rank; zero before it has joined, and while it moves.
+    fn ranks(&self) -> &[Word32];
+}
+
+/// A rank's place among those of its job.
+pub struct Placement {
+    rank: usize,
+    words: Box<dyn PlacementOfJob>,
+    /// The most processors that a control group lets this process use at a time.
+    quota: usize,
+    since: Instant,
+    /// Nanoseconds after `since` at which it has moved last.
+    moved: Word64,
+}
+
+impl Placement {
+    /// Says which processors this process may run on, and leaves the one that it is on if another rank is there.
+    pub fn join(rank: u32, words: Box<dyn PlacementOfJob>) -> Placement {
+        let available = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let own = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+        let quota = if available < own.count() as usize { available } else { CpuSet::MAX_CPU };
+        let allowed = &words.common().allowed;
+        if own.count() == 0 {
+            // More processors than a set has room for: as many as it may use count.
+            (0..available.min(CpuSet::MAX_CPU)).for_each(|cpu| insert(allowed, cpu));
+        }
+        (0..CpuSet::MAX_CPU).filter(|cpu| own.is_set(*cpu)).for_each(|cpu| insert(allowed, cpu));
+        let (since, moved) = (Instant::now(), Word64::default());
+        let placement = Placement { rank: rank as usize, words, quota, since, moved };
+        placement.settle();
+        placement
+    }
+
+    /// Ranks of the job.
+    pub fn ranks(&self) -> usize {
+        self.words.ranks().len()
+    }
+
+    /// Processors that the ranks which have joined may use together.
+    pub fn processors(&self) -> usize {
+        let allowed = self.words.common().allowed.iter();
+        let processors: u32 = allowed.map(|word| word.load().count_ones()).sum();
+        self.quota.min(processors as usize)
+    }
+
+    /// Whether every rank of the job can have a processor of its own.
+    pub fn is_enough_for_all(&self) -> bool {
+        self.ranks() <= self.processors()
+    }
+
+    /// Says where this rank runs. If another has said the same last, and each can have a processor of its
+    /// own, moves to one where no rank is. Who sleeps keeps its processor: two that wake each other in turn
+    /// are never awake at the same time where they share one.
+    pub fn settle(&self) {
+        let here = sched_getcpu();
+        self.settle_at(here);
+        let is_shared = self.others().any(|word| word == here as u32 + 1);
+        if is_shared && self.is_enough_for_all() && self.may_move() {
+            self.move_away();
+        }
+    }
+
+    /// What it costs a rank of this job to wake another: the latest that any has said.
+    pub fn waking(&self) -> Duration {
+        Duration::from_nanos(self.words.common().waking.load().into())
+    }
+
+    /// Says what it costs this rank.
+    pub fn say_waking(&self, cost: Duration) {
+        let cost = u32::try_from(cost.as_nanos()).unwrap_or(u32::MAX);
+        if self.words.common().waking.load() != cost {
+            self.words.common().waking.store(cost);
+        }
+    }
+
+    fn own(&self) -> &Word32 {
+        &self.words.ranks()[self.rank]
+    }
+
+    fn others(&self) -> impl Iterator<Item = u32> {
+        let words = self.words.ranks().iter().enumerate();
+        words.filter(|(rank, _)| *rank != self.rank).map(|(_, word)| word.load())
+    }
+
+    fn settle_at(&self, processor: usize) {
+        let says = processor as u32 + 1;
+        if self.own().load() != says {
+            self.own().store(says);
+        }
+    }
+
+    fn may_move(&self) -> bool {
+        let now = self.since.elapsed().as_nanos() as u64;
+        let moved = self.moved.load();
+        let rested = moved == 0 || now - moved >= REST.as_nanos() as u64;
+        rested && self.moved.compare_exchange(moved, now.max(1)).is_ok()
+    }
+
+    /// Runs on one of the processors that this thread may use and no other rank is on, if there is one. What it may use
+    /// is the same again afterwards; a change that somebody else makes in between is lost.
+    fn move_away(&self) {
+        let Ok(allowed) = sched_getaffinity(None) else { return };
+        let mut free = allowed;
+        self.others()
+            .filter_map(|word| word.checked_sub(1))
+            .for_each(|cpu| free.unset(cpu as usize));
+        if free.count() == 0 {
+            return;
+        }
+        // Another rank that is here sees that this one goes, and stays.
+        self.own().store(0);
+        let has_moved = sched_setaffinity(None, &free).is_ok();
+        self.settle_at(sched_getcpu());
+        if has_moved {
+            // Fails only where a control group has lost processors meanwhile: the kernel then chooses.
+            let _ = sched_setaffinity(None, &allowed);
+        }
+    }
+}
+
+/// Sets a bit that other ranks may be setting neighbours of.
+fn insert(allowed: &[Word64], processor: usize) {
+    let (word, bit) = (&allowed[processor / 64], 1 << (processor % 64));
+    let mut now = word.load();
+    while now & bit == 0 {
+        match word.compare_exchange(now, now | bit) {
+            Ok(_) => return,
+            Err(other) => now = other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Words(PlacementWords, Vec<Word32>);
+
+    impl PlacementOfJob for std::sync::Arc<Words> {
+        fn common(&self) -> &PlacementWords {
+            &self.0
+        }
+        fn ranks(&self) -> &[Word32] {
+            &self.1
+        }
+    }
+
+    fn words(ranks: usize) -> std::sync::Arc<Words> {
+        let ranks = (0..ranks).map(|_| Word32::default()).collect();
+        std::sync::Arc::new(Words(PlacementWords::default(), ranks))
+    }
+
+    #[test]
+    fn a_rank_leaves_a_processor_that_another_is_on() {
+        let words = words(2);
+        let placement = Placement::join(0, Box::new(words.clone()));
+        if !placement.is_enough_for_all() {
+            println!("skipped: there is one processor");
+            return;
+        }
+        let before = sched_getaffinity(None).unwrap();
+        let here = words.1[0].load();
+        words.1[1].store(here);
+        placement.moved.store(0);
+        placement.settle();
+        assert_ne!(words.1[0].load(), here);
+        assert_eq!(sched_getaffinity(None).unwrap(), before, "it is bound to nothing");
+    }
+
+    #[test]
+    fn processors_of_all_ranks_count() {
+        let words = words(3);
+        insert(&words.0.allowed, 3);
+        insert(&words.0.allowed, 64);
+        insert(&words.0.allowed, 3);
+        let own = Placement::join(0, Box::new(words.clone()));
+        let count: u32 = words.0.allowed.iter().map(|word| word.load().count_ones()).sum();
+        let mut mine = sched_getaffinity(None).unwrap();
+        mine.set(3);
+        mine.set(64);
+        assert_eq!(count, mine.count());
+        assert_eq!(own.is_enough_for_all(), 3 <= own.quota.min(count as usize));
+    }
+}

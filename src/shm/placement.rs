@@ -1,0 +1,33 @@
+//! Where the segment says on which processors the ranks run.
+
+use super::segment::{Placed, PlacedSlice, Segment};
+use crate::error::Result;
+use crate::prim::{PlacementOfJob, PlacementWords, Word32};
+use std::sync::Arc;
+
+/// The words of a job, kept together with the mapping they lie in.
+pub(crate) struct SegmentPlacement {
+    common: Placed<PlacementWords>,
+    ranks: PlacedSlice<Word32>,
+}
+
+impl SegmentPlacement {
+    pub(crate) fn new(segment: &Arc<Segment>) -> Result<SegmentPlacement> {
+        let layout = segment.layout();
+        let ranks = layout.places + size_of::<PlacementWords>() as u64;
+        Ok(SegmentPlacement {
+            common: segment.place(layout.places)?,
+            ranks: segment.place_all(ranks, layout.ranks as usize)?,
+        })
+    }
+}
+
+impl PlacementOfJob for SegmentPlacement {
+    fn common(&self) -> &PlacementWords {
+        &self.common
+    }
+
+    fn ranks(&self) -> &[Word32] {
+        &self.ranks
+    }
+}
