@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "forks")]
 
 use crate::report;
-use crate::signals::{self, GUARD_DIED, Taken};
+use crate::signals::{self, GUARD_DIED, SECOND_AFTER, Taken};
 use crate::tree;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::{set_child_subreaper, set_name, set_pdeathsig};
@@ -11,6 +11,7 @@ use nix::unistd::{ForkResult, Pid, fork, getppid};
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use std::io;
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 /// Which of the two processes this is, and the number of the other.
 pub enum Half {
@@ -46,12 +47,14 @@ pub fn watch(supervisor: Pid, taken: &Taken) -> u8 {
         let _ = kill(supervisor, Signal::SIGTERM);
         return report::LAUNCHER_FAILED;
     };
+    let mut first = None;
     loop {
         // An interrupted wait is as good as one that ended.
         let _ = poll(&mut [PollFd::new(source.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
         while let Some(signal) = signals::next(&source) {
             if signal != Signal::SIGCHLD && signal != GUARD_DIED {
-                let _ = kill(supervisor, signal);
+                let first = *first.get_or_insert_with(Instant::now);
+                pass_on(signal, supervisor, first.elapsed() >= SECOND_AFTER);
             }
         }
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -60,6 +63,14 @@ pub fn watch(supervisor: Pid, taken: &Taken) -> u8 {
             }
         }
     }
+}
+
+/// A supervisor that somebody has stopped goes on; one that is stopped again, or still (a debugger has it),
+/// when the user asks for the second time does not stand in the way any more.
+fn pass_on(signal: Signal, supervisor: Pid, is_second: bool) {
+    let signal = if is_second && tree::is_stopped(supervisor) { Signal::SIGKILL } else { signal };
+    let _ = kill(supervisor, signal);
+    let _ = kill(supervisor, Signal::SIGCONT);
 }
 
 fn verdict(status: WaitStatus) -> u8 {

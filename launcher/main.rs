@@ -8,7 +8,8 @@
 //!   decides the exit code. Should the guard be killed, it ends the job.
 //!
 //! Both are subreapers: whatever a rank starts, in whatever session, stays below them. Each rank
-//! is killed by the kernel when the supervisor dies.
+//! is killed by the kernel when the supervisor dies. A half that is stopped does not keep the other from
+//! ending the job: the guard's signals, and its death, let the supervisor go on.
 //!
 //! Invariants:
 //! 1. The exit code is zero only if every rank ended with code zero, and all or none of them

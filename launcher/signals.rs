@@ -4,13 +4,18 @@
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
+use std::time::Duration;
 
 /// Signals that end a job.
 const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 
-/// The kernel's word to the supervisor that the guard is dead. Not one of [`ENDING`], since those
-/// may be ignored.
-pub const GUARD_DIED: Signal = Signal::SIGUSR1;
+/// The kernel's word to the supervisor that the guard is dead. The signal that also makes a process go on
+/// which somebody has stopped; and not one of [`ENDING`], since those may be ignored.
+pub const GUARD_DIED: Signal = Signal::SIGCONT;
+
+/// A signal is a second one only after this time: one Ctrl-C may come from the terminal and from
+/// the guard.
+pub const SECOND_AFTER: Duration = Duration::from_millis(100);
 
 /// The signals that are read instead of acted upon, and the mask as it was before.
 pub struct Taken {

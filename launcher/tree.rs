@@ -56,9 +56,32 @@ pub fn has_variables(pid: Pid, variables: &[(&str, String)]) -> Option<bool> {
     Some(variables.iter().all(|(name, value)| all.contains(format!("{name}={value}").as_bytes())))
 }
 
+/// Whether a process below this one is on its way out: it has not returned all its memory yet, of which
+/// it may have much.
+pub fn is_any_dying() -> bool {
+    descendants().into_iter().any(|pid| is_dying(&stat(pid)))
+}
+
+/// Whether somebody has stopped that process, by a signal or a debugger.
+pub fn is_stopped(pid: Pid) -> bool {
+    matches!(word(&stat(pid), 3), Some("T" | "t"))
+}
+
+fn stat(pid: Pid) -> Vec<u8> {
+    std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default()
+}
+
+/// Not one that is dead and only has not been waited for: of that, no other thread is left.
+fn is_dying(stat: &[u8]) -> bool {
+    const EXITING: u64 = 0x4;
+    let number = |at| word(stat, at).and_then(|word| word.parse::<u64>().ok()).unwrap_or_default();
+    let is_dead = word(stat, 3) == Some("Z") && number(20) <= 1;
+    number(9) & EXITING != 0 && !is_dead
+}
+
 /// Whether a process that lives has no place for variables, not even for none.
 fn is_executing(pid: Pid) -> bool {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = stat(pid);
     let is_dead = word(&stat, 3).is_none_or(|state| matches!(state, "Z" | "X"));
     !is_dead && word(&stat, 51) == Some("0")
 }
@@ -104,6 +127,17 @@ mod tests {
         assert_eq!(parent(b"12 (sh) S 7 12 12 0"), Some(Pid::from_raw(7)));
         assert_eq!(parent(b"12 (a) b (c\xff) R 8 1 1 0"), Some(Pid::from_raw(8)));
         assert_eq!(parent(b"12 sh"), None);
+    }
+
+    #[test]
+    fn a_process_is_dying_until_its_last_thread_is_gone() {
+        let stat = |state, flags, threads| {
+            format!("7 (a) {state} 1 7 7 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 1")
+                .into_bytes()
+        };
+        let is_dying = |state, flags, threads| is_dying(&stat(state, flags, threads));
+        assert!(is_dying("R", 0x40_0144, 1) && is_dying("D", 0x4, 1) && is_dying("Z", 0x4, 2));
+        assert!(!is_dying("Z", 0x4, 1) && !is_dying("D", 0x40_0100, 1) && !super::is_dying(b""));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{Supervisor, status};
 use crate::args::{OnDeadlock, Options};
 use crate::ranks::Rank;
 use crate::report::{self, Cause};
-use crate::signals::GUARD_DIED;
+use crate::signals::{GUARD_DIED, SECOND_AFTER};
 use crate::{guard, ranks, tree};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 const ASK_EVERY: Duration = Duration::from_millis(50);
 /// Pause between two rounds of SIGKILL: a process may have been born during the last one.
 const KILL_EVERY: Duration = Duration::from_millis(10);
-/// How long SIGKILL may take before the launcher gives up on a process (one that hangs in the
-/// kernel, or belongs to another user).
+/// How long SIGKILL may take before the launcher gives up on processes, unless one is dying: those left
+/// hang in the kernel, or belong to another user.
 const KILL_LIMIT: Duration = Duration::from_secs(2);
 /// How often a loss is tried to be told that could not be told at once.
 const TELL_EVERY: Duration = Duration::from_millis(10);
@@ -25,9 +25,6 @@ const TELL_EVERY: Duration = Duration::from_millis(10);
 const ORPHANS_LIMIT: Duration = Duration::from_millis(500);
 /// How long the last word waits for the ranks' output to be passed on.
 const TELL_AFTER: Duration = Duration::from_millis(500);
-/// A signal is a second one only after this time: one Ctrl-C may come from the terminal and from
-/// the guard.
-const SECOND_AFTER: Duration = Duration::from_millis(100);
 
 /// How far a job has come.
 #[derive(Clone, Copy)]
@@ -179,7 +176,7 @@ impl Supervisor<'_> {
             let waited = since.elapsed();
             if self.all_ended() && tree::children().is_empty() {
                 self.drain();
-            } else if waited >= self.options.grace + KILL_LIMIT {
+            } else if waited >= self.options.grace + KILL_LIMIT && !tree::is_any_dying() {
                 self.notes.push("some processes of the job could not be ended".to_owned());
                 self.drain();
             } else if killed || waited >= self.options.grace {

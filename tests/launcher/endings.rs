@@ -115,6 +115,111 @@ fn no_rank_outlives_both_halves_of_the_launcher() {
     }
 }
 
+/// Stops a half of the launcher, and waits until it is.
+fn stop(half: Pid) {
+    kill(half, Signal::SIGSTOP).unwrap();
+    eventually("it stops", || state(half) == 'T');
+}
+
+/// The state of a process, as in proc(5).
+fn state(process: Pid) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    stat[stat.rfind(')').unwrap() + 2..].chars().next().unwrap()
+}
+
+#[test]
+fn a_supervisor_that_is_stopped_does_not_keep_a_job() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
+        for stop_guard in [false, true] {
+            let (started, ranks) = staying(4, &[], STAY);
+            stop(started.supervisor());
+            // One that is stopped takes no signal but the last.
+            if stop_guard {
+                stop(started.pid());
+            }
+            started.signal(signal);
+            started.signal(Signal::SIGCONT);
+            ranks.iter().for_each(Process::await_end);
+            finish(started).expect(128 + signal as i32);
+        }
+    }
+    no_litter();
+}
+
+#[test]
+fn a_guard_that_is_stopped_does_not_keep_a_job() {
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGKILL, 137)] {
+        let (started, ranks) = staying(4, &[], STAY);
+        let supervisor = started.supervisor();
+        stop(started.pid());
+        kill(supervisor, signal).unwrap();
+        ranks.iter().for_each(Process::await_end);
+        started.signal(Signal::SIGCONT);
+        finish(started).expect(code);
+    }
+    no_litter();
+}
+
+/// Held by a debugger, so that no signal makes it go on.
+#[test]
+fn the_second_signal_kills_a_supervisor_that_stays_stopped() {
+    let (started, ranks) = staying(4, &[], STAY);
+    let supervisor = started.supervisor();
+    ptrace::seize(supervisor, ptrace::Options::empty()).unwrap();
+    ptrace::interrupt(supervisor).unwrap();
+    eventually("it stops", || state(supervisor) == 't');
+    eventually("a later signal counts as a second one", || {
+        started.signal(Signal::SIGINT);
+        ranks.iter().all(Process::is_over)
+    });
+    while !matches!(waitpid(supervisor, None), Err(_) | Ok(WaitStatus::Signaled(..))) {}
+    finish(started)
+        .expect(137)
+        .says(&["the supervisor of the job was killed by signal 9 (SIGKILL)"]);
+}
+
+fn has_child(process: Pid) -> bool {
+    let list = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    list.is_ok_and(|list| !list.is_empty())
+}
+
+/// The program: takes some memory, which it has to return when it dies, and stays.
+#[test]
+#[ignore = "a program"]
+fn hog() {
+    let memory = vec![1u8; 512 << 20];
+    println!("\n{}", std::process::id());
+    loop {
+        std::hint::black_box(&memory);
+        std::thread::park();
+    }
+}
+
+/// It dies slowly, because another process has its processor: it is waited for as long as it takes.
+#[test]
+fn a_rank_that_takes_long_to_die_is_waited_for() {
+    let program = crate::harness::rank_function_in("endings", "hog");
+    let mut arguments = vec!["-n", "1", "--grace", "0", "taskset", "-c", "0", "chrt", "-i", "0"];
+    arguments.extend(program.iter().map(String::as_str));
+    let mut started = Started::new(rmarun(&arguments));
+    let lines = std::iter::from_fn(|| Some(started.line()));
+    let rank = lines.filter_map(|line| line.parse().ok()).map(Process::new).next().unwrap();
+    // For longer than the launcher gives a process that hangs.
+    let busy = ["-c", "0", "timeout", "4", "sh", "-c", "while :; do :; done"];
+    let mut busy = std::process::Command::new("taskset").args(busy).spawn().unwrap();
+    let processor = Pid::from_raw(busy.id() as i32);
+    eventually("it is busy", || state(processor) != 'Z' && has_child(processor));
+    started.signal(Signal::SIGTERM);
+    while !rank.is_over() && busy.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    let run = finish(started).expect(143);
+    run.says(&["SIGTERM received"]);
+    rank.has_ended();
+    let _ = busy.kill();
+    let _ = busy.wait();
+}
+
 /// A debugger: traces what it starts, and passes every signal on.
 #[test]
 #[ignore = "a program"]
