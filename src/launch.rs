@@ -15,7 +15,8 @@ use crate::foreign;
 use crate::prim::{Step, step};
 use crate::shm::{File, Kind, Layout, NoticeBoard, Segment};
 use crate::shm::{
-    admit, close_on_exec, duplicate, largest_segment, nonce, page_size, stand_apart, total_memory,
+    admit, close_on_exec, duplicate, has_more_rights, largest_segment, nonce, page_size,
+    stand_apart, total_memory,
 };
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
@@ -185,9 +186,11 @@ pub(crate) struct Membership {
     pub(crate) notice: NoticeBoard,
 }
 
+/// A variable of the environment. None is read in a program that has more rights than who has started it
+/// (set-user-ID): by these variables it is told what to map and which library to load.
 #[allow(clippy::disallowed_methods, reason = "this is the room of environment variables")]
 fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+    if has_more_rights() { None } else { std::env::var(name).ok() }
 }
 
 fn number<T: std::str::FromStr>(name: &str) -> Result<T> {

@@ -112,6 +112,46 @@ fn attack() {
     println!("\nwithout success");
 }
 
+/// The program that has its owner's rights, whoever starts it.
+#[test]
+#[ignore = "a program"]
+fn privileged() {
+    let (user, owner) = (nix::unistd::getuid().as_raw(), nix::unistd::geteuid().as_raw());
+    println!("\nof {owner} for {user}");
+    match Universe::init() {
+        Ok(universe) => println!("\njoined {}", universe.world().size()),
+        Err(error) => println!("\nrefused: {error}"),
+    }
+}
+
+#[test]
+fn a_program_with_more_rights_reads_no_variable() {
+    let Some(programs) = Programs::new("privileged") else { return };
+    let program = programs.0.join("attack");
+    nix::unistd::chown(&program, Some(OWNER.into()), None).expect("its owner");
+    let nowhere = ["ONESIDED_RANK", "ONESIDED_RANKS", "ONESIDED_SEGMENT_FD", "ONESIDED_NOTICE_FD"];
+    let nowhere = nowhere.map(|name| (name, "7"));
+    let library = [("PMI_RANK", "0"), ("ONESIDED_MPI", "/of/the/stranger.so")];
+    let size = [("ONESIDED_SEGMENT_SIZE", "1")];
+    for variables in [&nowhere[..], &library, &size] {
+        for mode in [0o755, 0o4755] {
+            fs::set_permissions(&program, fs::Permissions::from_mode(mode)).expect("its mode");
+            let mut command = programs.run_as(STRANGER, "attack");
+            command.args(["--exact", "privileged", "--ignored", "--nocapture"]);
+            command.arg("--test-threads=1").env("RUST_BACKTRACE", "0");
+            command.envs(variables.iter().copied());
+            let outcome = support::run(&mut command, "a program with more rights");
+            let is_mounted_so = outcome.output.contains(&format!("of {OWNER} for {STRANGER}"));
+            if mode == 0o4755 && !is_mounted_so {
+                println!("not tested: the folder's file system gives no rights");
+                return;
+            }
+            let answer = if mode == 0o4755 { "joined 1" } else { "refused: " };
+            assert!(outcome.output.contains(answer), "{mode:o}: {}", outcome.output);
+        }
+    }
+}
+
 #[test]
 fn another_user_opens_nothing() {
     let Some(programs) = Programs::new("strangers") else { return };

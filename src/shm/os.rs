@@ -51,6 +51,13 @@ pub(crate) fn is_forked() -> bool {
     FORKED.get().is_some()
 }
 
+/// Whether the kernel has given this process rights that who has started it does not have: the program is
+/// set-user-ID, set-group-ID, or has capabilities of its own.
+pub(crate) fn has_more_rights() -> bool {
+    // SAFETY: reads a number that the kernel has left for the process, and changes nothing.
+    unsafe { nix::libc::getauxval(nix::libc::AT_SECURE) != 0 }
+}
+
 /// What a segment is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
