@@ -119,6 +119,8 @@ pub enum Cause {
     NotJoined(RankEnd),
     /// Ranks wait for ever.
     Deadlock(Deadlock),
+    /// The segment does not begin as it was made.
+    Damaged,
     /// The launcher was told to end.
     Signal(Signal),
     /// The guard was killed.
@@ -154,7 +156,7 @@ impl Cause {
         match self {
             Cause::Rank(RankEnd { how: How::Exited(code), .. }) => *code as u8,
             Cause::Rank(RankEnd { how: How::Killed(signal), .. }) => signal_code(*signal),
-            Cause::NotFinished(_) | Cause::NotJoined(_) => LAUNCHER_FAILED,
+            Cause::NotFinished(_) | Cause::NotJoined(_) | Cause::Damaged => LAUNCHER_FAILED,
             Cause::Deadlock(_) => DEADLOCKED,
             Cause::Signal(signal) => signal_code(*signal as i32),
             Cause::GuardDied => signal_code(Signal::SIGKILL as i32),
@@ -199,6 +201,11 @@ impl Cause {
                 "{} ended without joining the job, which {joined} of {ranks} ranks joined",
                 who(end)
             ),
+            Cause::Damaged => {
+                "the job's segment is damaged: something, most likely a rank that writes \
+                               where it should not, has written over its beginning"
+                    .to_owned()
+            }
             Cause::Signal(signal) => format!("{signal} received"),
             Cause::GuardDied => "the launcher was killed".to_owned(),
             Cause::Output(stream, error) => match error.kind() {

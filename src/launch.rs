@@ -163,6 +163,11 @@ impl Job {
         View::of(&self.segment)
     }
 
+    /// Whether the segment still begins as it was made.
+    pub fn is_whole(&self) -> bool {
+        self.segment.is_whole()
+    }
+
     /// A rank has failed: ends every wait for it, and every wait of a job that does not go on. The
     /// first rank named stays the cause.
     pub fn fail(&self, rank: u32) {

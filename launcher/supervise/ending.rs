@@ -166,6 +166,9 @@ impl Supervisor<'_> {
     pub fn step(&mut self) -> Option<u8> {
         if let Phase::Running = self.phase {
             self.tell_losses();
+            if !self.job.is_whole() {
+                self.end(Cause::Damaged);
+            }
             self.look_for_strangers();
             self.look_for_deadlock();
             if self.all_ended() && self.cause.is_none() {

@@ -270,6 +270,12 @@ impl Segment {
         Ok(Segment { mapping, file, layout })
     }
 
+    /// Whether its first words still say what it is. If not, somebody has written over them, and likely
+    /// over what follows, by which ranks are woken.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.mapping.view::<Header>(0).is_ok_and(|header| header.magic.load() == MAGIC)
+    }
+
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }

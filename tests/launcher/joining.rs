@@ -4,7 +4,10 @@
 use crate::harness::{rank_function, run, run_ranks};
 use nix::sys::signal::{Signal, raise};
 use onesided::{FenceAssert, Universe, WindowOptions};
+use std::fs;
 use std::mem::ManuallyDrop;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The universe of a rank that `rmarun` has started.
@@ -67,6 +70,34 @@ fn leave_without_a_word() {
     let Some(universe) = universe().map(ManuallyDrop::new) else { return };
     if universe.world().rank() != 0 {
         universe.world().barrier().unwrap();
+    }
+}
+
+/// Rank 0 writes zeros over the beginning of the segment, while the others wait for it.
+#[test]
+#[ignore = "a rank"]
+fn overwrite_the_segment() {
+    let Some(universe) = universe() else { return };
+    if universe.world().rank() != 0 {
+        universe.world().barrier().unwrap();
+    }
+    let open = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    let is_ours = |path: &PathBuf| {
+        fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("memfd:onesided"))
+    };
+    let segment = open.filter(is_ours).max_by_key(|path| fs::metadata(path).unwrap().len());
+    let segment = fs::OpenOptions::new().write(true).open(segment.unwrap()).unwrap();
+    segment.write_all_at(&[0; 64 << 10], 0).unwrap();
+    nix::unistd::pause();
+}
+
+#[test]
+fn a_segment_that_is_overwritten_ends_the_job() {
+    for ranks in [2, 5] {
+        run_ranks(ranks, &[], "overwrite_the_segment").expect(125).says(&[
+            "the job's segment is damaged",
+            "has written over its beginning; job ended, exit code 125",
+        ]);
     }
 }
 
