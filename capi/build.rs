@@ -126,7 +126,7 @@ fn there(function: &Function, call: &str, at_once: Option<String>) -> String {
         call
     } else {
         let shown: String = named().map(|p| format!("(\"{0}\", &{0}), ", p.name)).collect();
-        let owner = owner(&function.parameters);
+        let owner = owner(function);
         format!(
             "match {call} {{ Ok(()) => MPI_SUCCESS, Err(failure) => \
              crate::raise::raise(failure, {owner}, \"MPI_{name}\", &[{shown}]) }}"
@@ -154,8 +154,11 @@ fn there(function: &Function, call: &str, at_once: Option<String>) -> String {
 }
 
 /// On whose error handler a failure is raised (MPI-4.1 §9.3): that of the window, communicator,
-/// session or file among the parameters, if there is one.
-fn owner(parameters: &[Parameter]) -> String {
+/// session or file among the parameters, if there is one. The tool interface has none.
+fn owner(Function { name, parameters, .. }: &Function) -> String {
+    if name.starts_with("T_") {
+        return "crate::raise::Owner::Tool".into();
+    }
     let kinds = [("MPI_Win", "Win"), ("MPI_Comm", "Comm"), ("MPI_Session", "Session")];
     if parameters.iter().any(|one| one.ctype == "MPI_File") {
         return "crate::raise::Owner::File".into();
@@ -178,7 +181,7 @@ fn owner(parameters: &[Parameter]) -> String {
 /// The type of `src/arguments.rs`, or of Rust, for one of C.
 fn rust(ctype: &str) -> String {
     match ctype {
-        "int" | "const int" => "c_int".into(),
+        "int" | "const int" | "MPI_T_cb_safety" | "MPI_T_source_order" => "c_int".into(),
         "double" => "f64".into(),
         "MPI_Aint" => "Aint".into(),
         "MPI_Count" | "MPI_Offset" => "Count".into(),
@@ -186,6 +189,7 @@ fn rust(ctype: &str) -> String {
         "char *" => "TextBuffer".into(),
         "int (*)[3]" => "ConstPtr<[c_int; 3]>".into(),
         "void *" | "const void *" | "char **" | "char ***" => "Address".into(),
+        _ if ctype.ends_with("_function") => "Function".into(),
         _ => match ctype.strip_suffix(" *") {
             Some(of) if of.ends_with("_function") || of.ends_with("_function_c") => {
                 "Function".into()

@@ -207,6 +207,12 @@ fn number<T: std::str::FromStr>(name: &str) -> Result<T> {
     })
 }
 
+/// How many ranks the environment says that the job has, also before this process has joined it and
+/// after it has left; without a launcher, one.
+pub fn ranks_of_job() -> u32 {
+    number(ENV_RANKS).unwrap_or(1)
+}
+
 /// Joins the job that the environment names; without one, makes a job of one rank.
 pub(crate) fn join() -> Result<Membership> {
     if variable(ENV_RANK).is_none() && variable(ENV_SEGMENT).is_none() {

@@ -77,7 +77,7 @@ fn no_code(code: c_int, what: &str) -> Failure {
 pub fn class(code: c_int) -> Outcome<c_int> {
     match added().get(&code) {
         Some(known) => Ok(known.class),
-        None if description(code).is_some() || tool_class(code) => Ok(code),
+        None if description(code).is_some() => Ok(code),
         None => Err(no_code(code, "error code")),
     }
 }
@@ -89,14 +89,8 @@ pub fn text(code: c_int) -> Outcome<String> {
     }
     match description(code) {
         Some(text) => Ok(format!("{}: {text}", name(code))),
-        None if tool_class(code) => Ok(format!("error {code} of the tool interface")),
         None => Err(no_code(code, "error code")),
     }
-}
-
-/// Whether it is a class of the tool interface (MPI-4.1 §15.3.10).
-fn tool_class(code: c_int) -> bool {
-    (MPI_T_ERR_CANNOT_INIT..=MPI_T_ERR_PVAR_NO_ATOMIC).contains(&code)
 }
 
 /// The name of a class of the standard, or "code N".
@@ -176,4 +170,63 @@ const CLASSES: &[(c_int, &str, &str)] = &[
     (MPI_ERR_SESSION, "MPI_ERR_SESSION", "invalid session"),
     (MPI_ERR_ERRHANDLER, "MPI_ERR_ERRHANDLER", "invalid error handler"),
     (MPI_ERR_ABI, "MPI_ERR_ABI", "wrong use of the ABI"),
+    // MPI-4.1 §15.3.10
+    (MPI_T_ERR_CANNOT_INIT, "MPI_T_ERR_CANNOT_INIT", "the tool interface cannot be initialised"),
+    (
+        MPI_T_ERR_NOT_ACCESSIBLE,
+        "MPI_T_ERR_NOT_ACCESSIBLE",
+        "the function of the tool interface is not accessible now",
+    ),
+    (
+        MPI_T_ERR_NOT_INITIALIZED,
+        "MPI_T_ERR_NOT_INITIALIZED",
+        "the tool interface is not initialised",
+    ),
+    (
+        MPI_T_ERR_NOT_SUPPORTED,
+        "MPI_T_ERR_NOT_SUPPORTED",
+        "the tool interface does not support the function",
+    ),
+    (MPI_T_ERR_MEMORY, "MPI_T_ERR_MEMORY", "not enough memory for the tool interface"),
+    (MPI_T_ERR_INVALID, "MPI_T_ERR_INVALID", "wrong use of the tool interface"),
+    (
+        MPI_T_ERR_INVALID_INDEX,
+        "MPI_T_ERR_INVALID_INDEX",
+        "invalid index of a variable, category, event or source",
+    ),
+    (MPI_T_ERR_INVALID_ITEM, "MPI_T_ERR_INVALID_ITEM", "invalid item of an enumeration"),
+    (
+        MPI_T_ERR_INVALID_SESSION,
+        "MPI_T_ERR_INVALID_SESSION",
+        "invalid session of the tool interface",
+    ),
+    (MPI_T_ERR_INVALID_HANDLE, "MPI_T_ERR_INVALID_HANDLE", "invalid handle of the tool interface"),
+    (
+        MPI_T_ERR_INVALID_NAME,
+        "MPI_T_ERR_INVALID_NAME",
+        "nothing of the tool interface has the name",
+    ),
+    (MPI_T_ERR_OUT_OF_HANDLES, "MPI_T_ERR_OUT_OF_HANDLES", "no handles are left"),
+    (MPI_T_ERR_OUT_OF_SESSIONS, "MPI_T_ERR_OUT_OF_SESSIONS", "no sessions are left"),
+    (
+        MPI_T_ERR_CVAR_SET_NOT_NOW,
+        "MPI_T_ERR_CVAR_SET_NOT_NOW",
+        "the control variable cannot be set now",
+    ),
+    (MPI_T_ERR_CVAR_SET_NEVER, "MPI_T_ERR_CVAR_SET_NEVER", "the control variable cannot be set"),
+    (
+        MPI_T_ERR_PVAR_NO_WRITE,
+        "MPI_T_ERR_PVAR_NO_WRITE",
+        "the performance variable cannot be written or reset",
+    ),
+    (
+        MPI_T_ERR_PVAR_NO_STARTSTOP,
+        "MPI_T_ERR_PVAR_NO_STARTSTOP",
+        "the performance variable cannot be started or stopped",
+    ),
+    (
+        MPI_T_ERR_PVAR_NO_ATOMIC,
+        "MPI_T_ERR_PVAR_NO_ATOMIC",
+        "the performance variable cannot be read and reset at once",
+    ),
 ];

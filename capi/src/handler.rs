@@ -45,7 +45,7 @@ impl UserFunction {
             Owner::Session(session) => session.value(),
             Owner::File => MPI_FILE_NULL,
             Owner::Freed { handle, .. } => handle,
-            Owner::None => MPI_COMM_SELF,
+            Owner::Tool | Owner::None => MPI_COMM_SELF,
         };
         // SAFETY: the C program gave the function as one of this type (MPI-4.1 §9.3.1 to §9.3.3), and
         // it lives as long as the program.
@@ -135,28 +135,38 @@ impl Drop for Held {
 }
 
 /// The place of an object where its error handler is kept.
-pub struct HandlerOf(Mutex<Held>);
+pub struct HandlerOf(Mutex<Kept>);
+
+struct Kept {
+    held: Held,
+    /// Whether the program has set it.
+    chosen: bool,
+}
 
 impl HandlerOf {
     pub const fn new(held: Held) -> HandlerOf {
-        HandlerOf(Mutex::new(held))
+        HandlerOf(Mutex::new(Kept { held, chosen: false }))
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn get(&self) -> Handler {
-        self.held().handler()
+        self.kept().held.handler()
+    }
+
+    pub fn is_chosen(&self) -> bool {
+        self.kept().chosen
     }
 
     /// A further use of it.
     pub fn share(&self) -> Held {
-        self.held().share()
+        self.kept().held.share()
     }
 
     pub fn set(&self, new: Held) {
-        let old = std::mem::replace(&mut *self.held(), new);
+        let old = std::mem::replace(&mut *self.kept(), Kept { held: new, chosen: true });
         drop(old);
     }
 }

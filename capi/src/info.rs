@@ -35,11 +35,10 @@ pub fn environment() -> Info {
     let mut arguments = std::env::args_os().map(|one| one.to_string_lossy().into_owned());
     let command = arguments.next().unwrap_or_default();
     let folder = std::env::current_dir().unwrap_or_default();
-    let ranks = crate::job::world().map(|world| world.size().to_string()).unwrap_or_default();
     let pairs = [
         ("command", command),
         ("argv", arguments.collect::<Vec<_>>().join(" ")),
-        ("maxprocs", ranks),
+        ("maxprocs", onesided::launch::ranks_of_job().to_string()),
         ("host", crate::calls::host_name()),
         ("arch", std::env::consts::ARCH.into()),
         ("wdir", folder.to_string_lossy().into_owned()),

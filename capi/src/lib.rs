@@ -13,6 +13,7 @@
 //! - [`attribute`]: what programs keep with objects; calls the functions of keys.
 //! - [`calls`]: the functions, a file for each section of the standard. Safe Rust over the engine.
 //! - [`collective`]: the three forms of a collective.
+//! - [`tool`]: the tool interface, which is no part of the job.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
 
 mod abi;
@@ -38,6 +39,7 @@ mod raise;
 mod request;
 mod session;
 mod status;
+mod tool;
 mod topology;
 mod window;
 

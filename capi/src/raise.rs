@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::comm::Communicator;
 use crate::failure::Failure;
 use crate::handler::{Handler, OF_FILES};
-use crate::job;
+use crate::{job, tool};
 use std::ffi::c_int;
 use std::fmt::{Display, Write};
 use std::sync::Once;
@@ -22,7 +22,10 @@ pub enum Owner {
         handler: Handler,
         handle: usize,
     },
-    /// Nothing that has an error handler: that of `MPI_COMM_SELF` is asked (MPI-4.1 §9.3).
+    /// The tool interface, whose errors are only returned (MPI-4.1 §15.3.10).
+    Tool,
+    /// Nothing that has an error handler: that of `MPI_COMM_SELF` is asked (MPI-4.1 §9.3), or, where the
+    /// program has set none there, that of `MPI_COMM_WORLD`, as before MPI-4.
     None,
 }
 
@@ -35,7 +38,7 @@ impl Owner {
         }
     }
 
-    /// Whose handler it is, and which: that of `MPI_COMM_SELF` for a handle that is none.
+    /// Whose handler it is, and which; for a handle that is none as for [`Owner::None`].
     fn handler(self) -> (Owner, Handler) {
         let own = match self {
             Owner::Comm(comm) => comm.get().ok().map(|comm| comm.handler()),
@@ -43,27 +46,31 @@ impl Owner {
             Owner::Session(session) => session.get().ok().map(|session| session.handler()),
             Owner::File => Some(OF_FILES.get()),
             Owner::Freed { handler, .. } => Some(handler),
+            Owner::Tool => Some(Handler::Return),
             Owner::None => None,
         };
-        own.map_or_else(
-            || {
-                let myself = MPI_Comm::predefined(MPI_COMM_SELF).get();
-                (Owner::None, myself.map_or(Handler::Fatal, |comm| comm.handler()))
-            },
-            |handler| (self, handler),
-        )
+        let general = || {
+            let comm = [MPI_COMM_SELF, MPI_COMM_WORLD].map(MPI_Comm::predefined);
+            let chosen = |comm: &MPI_Comm| comm.get().is_ok_and(|comm| comm.errhandler.is_chosen());
+            let comm = comm.into_iter().find(chosen).unwrap_or(comm[0]);
+            (Owner::Comm(comm), comm.get().map_or(Handler::Fatal, |comm| comm.handler()))
+        };
+        own.map_or_else(general, |handler| (self, handler))
     }
 }
 
 /// Raises a failure of `call`, and returns the code for the program, if it goes on.
 #[cold]
 pub fn raise(
-    failure: Failure,
+    mut failure: Failure,
     owner: Owner,
     call: &'static str,
     arguments: &[(&str, &dyn Display)],
 ) -> c_int {
     let owner = failure.owner.unwrap_or(owner);
+    if let Owner::Tool = owner {
+        failure.code = tool::code(&failure);
+    }
     handle(owner, failure.code, sentence(&failure, call, arguments));
     failure.code
 }

@@ -21,10 +21,10 @@ impl Session {
 /// The sets of processes that every session has.
 pub const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-/// The processes of a set.
+/// The processes of a set, whose name may be in any case (MPI-4.1 §11.3.2).
 pub fn processes(set: &str) -> Outcome<Group> {
     let world = crate::job::world()?;
-    match SETS.iter().position(|known| *known == set) {
+    match SETS.iter().position(|known| known.eq_ignore_ascii_case(set)) {
         Some(0) => Ok(world.group()),
         Some(_) => Ok(world.group().incl(&[world.rank()])?),
         None => {

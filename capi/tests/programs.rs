@@ -67,6 +67,7 @@ programs! {
     self_threads
     sessions
     statuses
+    tool_interface
     topologies
 }
 

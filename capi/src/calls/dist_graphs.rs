@@ -22,7 +22,7 @@ fn ranks(comm: &Comm, count: usize, list: ConstPtr<c_int>) -> Outcome<Vec<c_int>
     Ok(ranks)
 }
 
-/// So many weights; none for `MPI_UNWEIGHTED`.
+/// So many weights; none for `MPI_UNWEIGHTED`, and for it alone (MPI-4.1 §8.5.4).
 fn weights(count: usize, list: ConstPtr<c_int>) -> Outcome<Option<Vec<c_int>>> {
     match list.address() {
         MPI_UNWEIGHTED => Ok(None),
@@ -31,7 +31,7 @@ fn weights(count: usize, list: ConstPtr<c_int>) -> Outcome<Option<Vec<c_int>>> {
             let why = format!("MPI_WEIGHTS_EMPTY is given for {count} edges");
             Err(Failure::new(MPI_ERR_ARG, why))
         }
-        0 if count == 0 => Ok(None),
+        0 if count == 0 => Ok(Some(Vec::new())),
         _ => Ok(Some(list.list(count)?)),
     }
 }
@@ -62,6 +62,9 @@ pub fn dist_graph_create_adjacent(
         (Some(sources), Some(destinations)) => Some((sources, destinations)),
         (Some(sources), None) if outdegree == 0 => Some((sources, Vec::new())),
         (None, Some(destinations)) if indegree == 0 => Some((Vec::new(), destinations)),
+        // Where there are no edges it does not matter.
+        (Some(_), None) if indegree == 0 => None,
+        (None, Some(_)) if outdegree == 0 => None,
         _ => return Err(mixed()),
     };
     let edges = Edges {
@@ -73,10 +76,10 @@ pub fn dist_graph_create_adjacent(
 }
 
 /// What the edges that a rank gives begin with: whether they have weights. A rank that gives no edges
-/// and no weights does not say.
-const SILENT: c_int = 0;
+/// goes by what those say that give some.
 const UNWEIGHTED: c_int = 1;
 const WEIGHTED: c_int = 2;
+const WITHOUT_EDGES: c_int = 4;
 
 /// `MPI_Dist_graph_create`
 pub fn dist_graph_create(
@@ -101,11 +104,8 @@ pub fn dist_graph_create(
     let weights = self::weights(total, weights)?;
     let from =
         sources.iter().zip(&degrees).flat_map(|(from, many)| std::iter::repeat_n(from, *many));
-    let mut given = vec![match (&weights, total) {
-        (Some(_), _) => WEIGHTED,
-        (None, 0) => SILENT,
-        (None, _) => UNWEIGHTED,
-    }];
+    let of_weights = if weights.is_some() { WEIGHTED } else { UNWEIGHTED };
+    let mut given = vec![if total == 0 { of_weights | WITHOUT_EDGES } else { of_weights }];
     for (k, (from, to)) in from.zip(&destinations).enumerate() {
         given.extend([*from, *to, weights.as_ref().map_or(0, |weights| weights[k])]);
     }
@@ -131,7 +131,8 @@ fn edges_of(own: c_int, given: &[Vec<c_int>]) -> Outcome<Edges> {
             of_destinations.push(edge[2]);
         }
     }
-    edges.weights = says(WEIGHTED).then_some((of_sources, of_destinations));
+    let weighted = says(WEIGHTED) || says(WEIGHTED | WITHOUT_EDGES) && !says(UNWEIGHTED);
+    edges.weights = weighted.then_some((of_sources, of_destinations));
     Ok(edges)
 }
 

@@ -2,6 +2,7 @@
 //! make (`MPI_Comm_create_group`): the leaders one of the two of them, in which each tells the other
 //! its group, and then all of both groups the one in which they stay.
 
+use super::sessions::asked;
 use crate::abi::*;
 use crate::arguments::{Ptr, Text};
 use crate::comm::{Communicator, Inter, rank_of};
@@ -129,18 +130,19 @@ pub fn intercomm_create_from_groups(
     errhandler: MPI_Errhandler,
     newintercomm: Ptr<MPI_Comm>,
 ) -> Outcome {
-    let group = local_group.get()?;
-    let leader = a_rank(local_leader, group.size())?;
-    hints(info)?;
-    let handler = Held::by(errhandler, Kind::Comm)?;
-    let tag = tag_of(&stringtag.read()?);
-    let local = job::world()?.create_group(group, tag)?;
-    let (remote, first) = meet(&local, leader, tag, || {
-        let remote = remote_group.get()?;
-        let Rank(rank) = a_rank(remote_leader, remote.size())?;
-        Ok(remote.world_ranks()[rank as usize])
-    })?;
-    newintercomm.set(join(local, remote, first, tag, handler)?)
+    asked(errhandler, Kind::Comm, Handle::<Communicator>::NULL, |handler| {
+        let group = local_group.get()?;
+        let leader = a_rank(local_leader, group.size())?;
+        hints(info)?;
+        let tag = tag_of(&stringtag.read()?);
+        let local = job::world()?.create_group(group, tag)?;
+        let (remote, first) = meet(&local, leader, tag, || {
+            let remote = remote_group.get()?;
+            let Rank(rank) = a_rank(remote_leader, remote.size())?;
+            Ok(remote.world_ranks()[rank as usize])
+        })?;
+        newintercomm.set(join(local, remote, first, tag, handler)?)
+    })
 }
 
 /// `MPI_Intercomm_merge`

@@ -27,9 +27,19 @@ struct Buffer {
 impl Buffer {
     #[inline]
     fn new<C: Number>(start: Address, count: C, datatype: MPI_Datatype) -> Outcome<Buffer> {
-        let (count, datatype) = (elements(count)?, usable(datatype)?);
+        let count = elements(count)?;
+        let datatype = usable(of_elements(count, datatype))?;
         check_buffer(start, count, datatype)?;
         Ok(Buffer { start, count, datatype })
+    }
+}
+
+/// The datatype of so many elements of a message: a message of none needs no datatype, as in MPICH.
+#[inline]
+pub(super) fn of_elements(count: usize, datatype: MPI_Datatype) -> MPI_Datatype {
+    match count == 0 && datatype == Handle::NULL {
+        true => Handle::predefined(MPI_BYTE),
+        false => datatype,
     }
 }
 

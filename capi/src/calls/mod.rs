@@ -31,6 +31,7 @@ mod sessions;
 mod statuses;
 mod synchronisation;
 mod toints;
+mod tools;
 mod topologies;
 mod windows;
 
@@ -63,6 +64,7 @@ pub use sessions::*;
 pub use statuses::*;
 pub use synchronisation::*;
 pub use toints::*;
+pub use tools::*;
 pub use topologies::*;
 pub use windows::*;
 

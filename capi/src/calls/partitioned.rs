@@ -1,6 +1,6 @@
 //! Partitioned communication (MPI-4.1 §4.2).
 
-use super::messages::check_tag;
+use super::messages::{check_tag, of_elements};
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Ptr};
 use crate::collective::Block;
@@ -33,6 +33,7 @@ fn cut(
     let total = count.checked_mul(partitions.into()).ok_or_else(|| {
         wrong(format!("{partitions} partitions of {count} elements are more than can be counted"))
     })?;
+    let datatype = if total == 0 { of_elements(0, datatype) } else { datatype };
     Ok((Block::new(buf, total, datatype)?, partitions))
 }
 

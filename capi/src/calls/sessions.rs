@@ -7,10 +7,11 @@ use crate::abi::*;
 use crate::arguments::{Address, Ptr, Text, TextBuffer};
 use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
-use crate::handle::Handle;
+use crate::handle::{Handle, Object};
 use crate::handler::{HandlerOf, Held, Kind};
 use crate::info::{InfoObject, hints};
 use crate::job;
+use crate::raise::Owner;
 use crate::session::{SETS, Session, processes};
 use onesided::Info;
 use std::ffi::c_int;
@@ -25,16 +26,30 @@ fn pairs(list: &[(&str, String)]) -> Outcome<MPI_Info> {
     Ok(Handle::new(InfoObject::new(info)))
 }
 
+/// Makes something with an error handler that is asked already while it is made, about a null handle.
+pub(super) fn asked<T: Object>(
+    errhandler: MPI_Errhandler,
+    kind: Kind,
+    null: Handle<T>,
+    make: impl FnOnce(Held) -> Outcome,
+) -> Outcome {
+    let held = Held::by(errhandler, kind)?;
+    let owner = Owner::Freed { handler: held.handler(), handle: null.value() };
+    // Until the failure is raised the program holds the handler too.
+    make(held).map_err(|failure| failure.of(owner))
+}
+
 /// `MPI_Session_init`
 pub fn session_init(
     info: MPI_Info,
     errhandler: MPI_Errhandler,
     session: Ptr<MPI_Session>,
 ) -> Outcome {
-    hints(info)?;
-    let handler = Held::by(errhandler, Kind::Session)?;
-    job::open_session()?;
-    session.set(Handle::new(Session { errhandler: HandlerOf::new(handler) }))
+    asked(errhandler, Kind::Session, Handle::<Session>::NULL, |handler| {
+        hints(info)?;
+        job::open_session()?;
+        session.set(Handle::new(Session { errhandler: HandlerOf::new(handler) }))
+    })
 }
 
 /// `MPI_Session_finalize`
@@ -109,14 +124,15 @@ pub fn comm_create_from_group(
     errhandler: MPI_Errhandler,
     newcomm: Ptr<MPI_Comm>,
 ) -> Outcome {
-    let group = group.get()?;
-    hints(info)?;
-    let handler = Held::by(errhandler, Kind::Comm)?;
-    if group.is_empty() {
-        return newcomm.set(Handle::NULL);
-    }
-    let comm = job::world()?.create_group(group, tag_of(&stringtag.read()?))?;
-    newcomm.set(Handle::new(Communicator::new(comm, handler)))
+    asked(errhandler, Kind::Comm, Handle::<Communicator>::NULL, |handler| {
+        let group = group.get()?;
+        hints(info)?;
+        if group.is_empty() {
+            return newcomm.set(Handle::NULL);
+        }
+        let comm = job::world()?.create_group(group, tag_of(&stringtag.read()?))?;
+        newcomm.set(Handle::new(Communicator::new(comm, handler)))
+    })
 }
 
 /// `MPI_Abi_get_info`

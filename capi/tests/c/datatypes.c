@@ -336,9 +336,30 @@ static void refused(void)
     CHECK(made == MPI_DATATYPE_NULL);
 }
 
+static void messages_of_nothing(void)
+{
+    MPI_Status status;
+    MPI_Request requests[2];
+    int count = -1;
+    RULE("MPI-4.1 3.2.2: a message of nothing, without a datatype");
+    OK(MPI_Sendrecv(NULL, 0, MPI_DATATYPE_NULL, behind(), 3, NULL, 0, MPI_DATATYPE_NULL, before(),
+                    3, MPI_COMM_WORLD, &status));
+    OK(MPI_Get_count(&status, MPI_INT, &count));
+    CHECK(count == 0 && status.MPI_SOURCE == before());
+    OK(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, before(), 4, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Send_init(NULL, 0, MPI_DATATYPE_NULL, behind(), 4, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Start(&requests[1]));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    OK(MPI_Request_free(&requests[1]));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_TYPE, MPI_Send(&count, 1, MPI_DATATYPE_NULL, behind(), 5, MPI_COMM_WORLD));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
+    messages_of_nothing();
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     predefined_of_c();

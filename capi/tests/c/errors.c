@@ -67,6 +67,28 @@ static void codes(void)
     OK(MPI_Remove_error_class(added));
 }
 
+/* Before anything sets a handler of MPI_COMM_SELF. */
+static void of_nothing(void)
+{
+    MPI_Errhandler handler;
+    int size;
+    RULE("MPI-4.1 9.3: without a handler of MPI_COMM_SELF, as before MPI-4");
+    OK(MPI_Comm_create_errhandler(on_comm, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+    handled = 0;
+    RAISES(MPI_ERR_GROUP, MPI_Group_size(MPI_GROUP_NULL, &size));
+    RAISES(MPI_ERR_COMM, MPI_Comm_size(MPI_COMM_NULL, &size));
+    CHECK(handled == 2 && handled_comm == MPI_COMM_WORLD);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_GROUP, MPI_Group_size(MPI_GROUP_NULL, &size));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
+    RAISES(MPI_ERR_GROUP, MPI_Group_size(MPI_GROUP_NULL, &size));
+    CHECK(handled == 3 && handled_comm == MPI_COMM_SELF);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Errhandler_free(&handler));
+}
+
 static void of_communicators(void)
 {
     MPI_Errhandler handler, same;
@@ -267,6 +289,8 @@ static void sessions(void)
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
+    if (ours())
+        of_nothing();
     codes();
     of_communicators();
     of_windows();

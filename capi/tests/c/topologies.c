@@ -140,6 +140,39 @@ static void distributed_graphs(void)
     OK(MPI_Comm_free(&graph));
 }
 
+static void no_edges(void)
+{
+    /* What is given for the weights, and whether the graph then has some. */
+    int *const given[] = {NULL, MPI_WEIGHTS_EMPTY, MPI_UNWEIGHTED};
+    static const int has[] = {1, 1, 0};
+    int in, out, weighted, one = 1;
+    MPI_Comm graph;
+    RULE("MPI-4.1 8.5.4: MPI_UNWEIGHTED alone says that there are no weights");
+    for (int k = 0; k < 3; k++) {
+        OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 0, NULL, NULL, NULL, given[k], MPI_INFO_NULL, 0,
+                                 &graph));
+        OK(MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted));
+        CHECK(in == 0 && out == 0);
+        EQUAL(weighted, has[k]);
+        OK(MPI_Comm_free(&graph));
+        OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, given[k], 0, NULL, given[k],
+                                          MPI_INFO_NULL, 0, &graph));
+        OK(MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted));
+        CHECK(in == 0 && out == 0);
+        EQUAL(weighted, has[k]);
+        OK(MPI_Comm_free(&graph));
+    }
+    if (ours()) {
+        /* Who gives no edges goes by the others. */
+        int gives = rank_here == 0;
+        OK(MPI_Dist_graph_create(MPI_COMM_WORLD, gives, &rank_here, &one, &rank_here,
+                                 gives ? MPI_UNWEIGHTED : NULL, MPI_INFO_NULL, 0, &graph));
+        OK(MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted));
+        CHECK(in == gives && out == gives && !weighted);
+        OK(MPI_Comm_free(&graph));
+    }
+}
+
 static void refused(void)
 {
     int dims[] = {2, 0}, zero = 0, number;
@@ -167,6 +200,7 @@ int main(int argc, char **argv)
     dimensions();
     graphs();
     distributed_graphs();
+    no_edges();
     refused();
     return end();
 }
