@@ -20,9 +20,15 @@ pub enum Blow {
     HangUp,
     /// Nobody reads its standard output any more.
     CloseOutput,
+    /// SIGSTOP of the child, then SIGINT.
+    StopAndInterrupt,
+    /// SIGSTOP of the child, then SIGKILL of the process that the user started.
+    StopAndKill,
+    /// SIGSTOP of the process that the user started, SIGKILL of its child, then SIGCONT.
+    StopGuard,
 }
 
-pub const BLOWS: [(&str, Blow); 7] = [
+pub const BLOWS: [(&str, Blow); 10] = [
     ("kill-guard", Blow::KillGuard),
     ("kill-supervisor", Blow::KillSupervisor),
     ("interrupt", Blow::Interrupt),
@@ -30,6 +36,9 @@ pub const BLOWS: [(&str, Blow); 7] = [
     ("terminate", Blow::Terminate),
     ("hang-up", Blow::HangUp),
     ("close-output", Blow::CloseOutput),
+    ("stop-and-interrupt", Blow::StopAndInterrupt),
+    ("stop-and-kill", Blow::StopAndKill),
+    ("stop-guard", Blow::StopGuard),
 ];
 
 /// By what the ranks' program is started.

@@ -267,10 +267,31 @@ impl Job {
         kill(victim, Signal::SIGKILL).is_ok().then_some(now)
     }
 
+    /// The guard, when its child has been stopped: as soon as that has its own name, before which it
+    /// hears nothing of the guard, and has started nothing.
+    fn with_its_child_stopped(&self) -> Option<Pid> {
+        let supervisor = self.supervisor()?;
+        self.wait_for(|| {
+            let name = std::fs::read_to_string(format!("/proc/{supervisor}/comm")).ok()?;
+            (name.trim_end() == "onesided-job").then_some(())
+        })?;
+        kill(supervisor, Signal::SIGSTOP).ok()?;
+        Some(self.guard())
+    }
+
     fn strike(&mut self, blow: Blow, seed: u64) -> Option<Instant> {
         let (whom, signal) = match blow {
             Blow::KillGuard => (self.guard(), Signal::SIGKILL),
             Blow::KillSupervisor => (self.supervisor()?, Signal::SIGKILL),
+            Blow::StopAndInterrupt => (self.with_its_child_stopped()?, Signal::SIGINT),
+            Blow::StopAndKill => (self.with_its_child_stopped()?, Signal::SIGKILL),
+            Blow::StopGuard => {
+                let supervisor = self.supervisor()?;
+                kill(self.guard(), Signal::SIGSTOP).ok()?;
+                // Not waited for by who is stopped: the number is its own.
+                let _ = kill(supervisor, Signal::SIGKILL);
+                (self.guard(), Signal::SIGCONT)
+            }
             Blow::Interrupt | Blow::InterruptTwice => (self.guard(), Signal::SIGINT),
             Blow::Terminate => (self.guard(), Signal::SIGTERM),
             Blow::HangUp => (self.guard(), Signal::SIGHUP),

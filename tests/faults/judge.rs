@@ -72,8 +72,10 @@ fn expected(case: &Case) -> i32 {
         },
         What::Rank { .. } | What::Ranks { .. } | What::Several { .. } => 128 + libc::SIGKILL,
         What::Launcher { blow, .. } => match blow {
-            Blow::KillGuard | Blow::KillSupervisor => 128 + libc::SIGKILL,
-            Blow::Interrupt | Blow::InterruptTwice => 128 + libc::SIGINT,
+            Blow::KillGuard | Blow::KillSupervisor | Blow::StopAndKill | Blow::StopGuard => {
+                128 + libc::SIGKILL
+            }
+            Blow::Interrupt | Blow::InterruptTwice | Blow::StopAndInterrupt => 128 + libc::SIGINT,
             Blow::Terminate => 128 + libc::SIGTERM,
             Blow::HangUp => 128 + libc::SIGHUP,
             Blow::CloseOutput => 128 + libc::SIGPIPE,
@@ -130,9 +132,13 @@ pub fn words(case: &Case, seen: &Seen) -> Vec<String> {
         }
         What::Rank { .. } => vec![rank, "killed by signal 9 (SIGKILL)".to_owned()],
         What::Launcher { blow, .. } => vec![match blow {
-            Blow::KillGuard => "the launcher was killed".to_owned(),
-            Blow::KillSupervisor => "the supervisor of the job was killed by signal 9".to_owned(),
-            Blow::Interrupt | Blow::InterruptTwice => "SIGINT received".to_owned(),
+            Blow::KillGuard | Blow::StopAndKill => "the launcher was killed".to_owned(),
+            Blow::KillSupervisor | Blow::StopGuard => {
+                "the supervisor of the job was killed by signal 9".to_owned()
+            }
+            Blow::Interrupt | Blow::InterruptTwice | Blow::StopAndInterrupt => {
+                "SIGINT received".to_owned()
+            }
             Blow::Terminate => "SIGTERM received".to_owned(),
             Blow::HangUp => "SIGHUP received".to_owned(),
             Blow::CloseOutput => "nobody reads standard output any more".to_owned(),

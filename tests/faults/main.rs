@@ -293,10 +293,23 @@ fn a_site_that_does_not_exist_is_an_error() {
 }
 
 #[test]
+fn every_blow_to_the_launcher_ends_the_job() {
+    for (name, _) in case::BLOWS {
+        for micros in [0, 2_000, 20_000, 60_000] {
+            let case = case::read(&format!("4 shell memfd ends launcher {name} {micros}"));
+            let case = case.expect("a case");
+            let verdict = job::run(&case);
+            campaign::complain(&case, &verdict);
+            assert!(verdict.wrong.is_empty(), "{case}");
+        }
+    }
+}
+
+#[test]
 fn a_case_is_read_as_it_was_written() {
     let mut choices = Choices(1);
     for _ in 0..200 {
-        let blow = case::BLOWS[choices.below(7) as usize].1;
+        let blow = case::BLOWS[choices.below(case::BLOWS.len() as u64) as usize].1;
         let many = plan::ranks_killed(&mut choices);
         let struck = plan::launcher_struck(blow, &mut choices);
         for case in [plan::rank_killed(&mut choices), struck, many] {
