@@ -1,5 +1,6 @@
 //! What the user may ask for.
 
+use crate::binding::BindTo;
 use crate::report::{self, USAGE};
 use crate::segment::check_name;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
@@ -98,6 +99,10 @@ struct Line {
     /// code 123, or report and go on. Either way standard error says who waits for whom, and where
     #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_deadlock)]
     deadlock: OnDeadlock,
+    /// What each rank is bound to, in turn: none; core, the hardware threads of a core; hwthread, one
+    /// hardware thread. Unbound ranks that can have a core each keep out of each other's way
+    #[arg(long, value_name = "WHAT", default_value = "none", value_parser = bind_to)]
+    bind_to: BindTo,
     /// Time between SIGTERM and SIGKILL when the job is ended early
     #[arg(long, value_name = "MILLISECONDS", default_value = "200", value_parser = grace)]
     grace: Duration,
@@ -151,6 +156,7 @@ pub struct Options {
     pub segment_size: Option<u64>,
     pub on_failure: OnFailure,
     pub grace: Duration,
+    pub bind_to: BindTo,
     pub deadlock: OnDeadlock,
     pub target: Option<Target>,
     /// Program and arguments; arguments alone if there is a target. Not empty without a target.
@@ -216,6 +222,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         segment_size: line.segment_size,
         on_failure: line.on_failure,
         grace: line.grace,
+        bind_to: line.bind_to,
         deadlock: line.deadlock,
         target: name.map(|name| Target { kind, name, package, features }),
         arguments: line.command,
@@ -255,6 +262,15 @@ fn on_deadlock(text: &str) -> Result<OnDeadlock, String> {
         "end" => Ok(OnDeadlock::End),
         "report" => Ok(OnDeadlock::Report),
         _ => Err("it is 'end' or 'report'".to_owned()),
+    }
+}
+
+fn bind_to(text: &str) -> Result<BindTo, String> {
+    match text {
+        "none" => Ok(BindTo::None),
+        "core" => Ok(BindTo::Core),
+        "hwthread" => Ok(BindTo::HardwareThread),
+        _ => Err("it is 'none', 'core' or 'hwthread'".to_owned()),
     }
 }
 
@@ -350,6 +366,7 @@ mod tests {
             vec!["-n", "2", "--example", "a", "--bin", "b"],
             vec!["-n", "2", "--nonsense", "true"],
             vec!["-n", "2", "--deadlock=maybe", "true"],
+            vec!["-n", "2", "--bind-to", "moon", "true"],
             vec!["-n", "2", "--status", "1"],
             vec!["--status"],
         ] {

@@ -23,6 +23,7 @@
 //! 5. What the launcher changes for itself (signal mask, limit of descriptors) no rank sees.
 
 mod args;
+mod binding;
 mod cargo;
 mod deadlock;
 mod foreign;

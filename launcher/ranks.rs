@@ -1,6 +1,7 @@
 //! Starting a rank.
 #![allow(unsafe_code, reason = "arranges the process between fork and exec")]
 
+use crate::binding::Binding;
 use crate::output::Streams;
 use crate::report::{How, RankEnd, Refusal};
 use crate::signals::Taken;
@@ -11,6 +12,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getppid};
 use onesided::launch::{Job, let_inherit};
 use rustix::process::{PidfdFlags, WaitOptions, WaitStatus, pidfd_open, waitpid};
+use rustix::thread::sched_setaffinity;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
@@ -35,17 +37,23 @@ pub struct Start<'a> {
     supervisor: Pid,
     mask: SigSet,
     files: Option<(rlim_t, rlim_t)>,
+    binding: Binding,
 }
 
 impl<'a> Start<'a> {
     /// Lets the launcher itself have as many descriptors as it may: it needs three for each rank.
-    pub fn new(job: &'a Job, command: &'a [OsString], taken: &Taken) -> Start<'a> {
+    pub fn new(
+        job: &'a Job,
+        command: &'a [OsString],
+        taken: &Taken,
+        binding: Binding,
+    ) -> Start<'a> {
         let files = getrlimit(Resource::RLIMIT_NOFILE).ok();
         if let Some((_, most)) = files {
             // Where that is refused, the number may still do.
             let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
         }
-        Start { job, command, supervisor: Pid::this(), mask: taken.before(), files }
+        Start { job, command, supervisor: Pid::this(), mask: taken.before(), files, binding }
     }
 
     /// Starts one rank.
@@ -60,7 +68,7 @@ impl<'a> Start<'a> {
         command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
         let [stdout, stderr] = streams.stdio;
         command.stdout(stdout).stderr(stderr);
-        let arrange = self.arrangement();
+        let arrange = self.arrangement(rank);
         // SAFETY: the closure makes system calls and nothing else: it neither allocates nor
         // takes a lock, so that it may run in the child of a process with threads.
         unsafe { command.pre_exec(arrange) };
@@ -74,9 +82,9 @@ impl<'a> Start<'a> {
         Ok(Rank { pid, pidfd, end: None, is_missed: false })
     }
 
-    fn arrangement(&self) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
+    fn arrangement(&self, rank: u32) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
         let (supervisor, mask, files) = (self.supervisor, self.mask, self.files);
-        let descriptors = self.job.descriptors();
+        let (descriptors, processors) = (self.job.descriptors(), self.binding.of(rank));
         move || {
             set_pdeathsig(Signal::SIGKILL)?;
             // It may have died before the line above.
@@ -85,6 +93,9 @@ impl<'a> Start<'a> {
             }
             if let Some((soft, hard)) = files {
                 setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
+            }
+            if let Some(processors) = processors {
+                sched_setaffinity(None, &processors)?;
             }
             inherit(descriptors)?;
             mask.thread_set_mask()?;

@@ -3,6 +3,7 @@
 mod ending;
 
 use crate::args::Options;
+use crate::binding::Binding;
 use crate::deadlock::Detector;
 use crate::guard;
 use crate::oom::OutOfMemory;
@@ -63,7 +64,9 @@ pub fn run(
         .map_err(Refusal::job)?;
     let mut supervisor = Supervisor::new(options, command, &job, &taken, guard)
         .map_err(|error| Refusal::system("cannot prepare the job", error))?;
-    supervisor.start(&Start::new(&job, command, &taken));
+    let binding = Binding::new(options.bind_to)
+        .map_err(|error| Refusal::system("cannot bind the ranks to processors", error))?;
+    supervisor.start(&Start::new(&job, command, &taken, binding));
     loop {
         if let Err(error) = supervisor.wait(supervisor.timeout()) {
             supervisor.end(Cause::Refused(Refusal::system("cannot watch the ranks", error)));
