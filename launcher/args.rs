@@ -68,7 +68,7 @@ Examples:
     max_term_width = 100
 )]
 struct Line {
-    /// Number of ranks, from 1 to 1000; also -np, as other launchers have it, in front of all else
+    /// Number of ranks, from 1 to 4096; also -np, as other launchers have it, in front of all else
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
           allow_negative_numbers = true, required_unless_present = "status")]
     ranks: Option<u32>,
@@ -358,7 +358,7 @@ mod tests {
             vec!["-n", "2"],
             vec!["-n", "0", "true"],
             vec!["-n", "-1", "true"],
-            vec!["-n", "1001", "true"],
+            vec!["-n", "4097", "true"],
             vec!["-n", "two", "true"],
             vec!["-n", "2", "--segment", "a/b", "true"],
             vec!["-n", "2", "--segment-size", "1X", "true"],

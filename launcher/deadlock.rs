@@ -36,7 +36,8 @@ use std::time::{Duration, Instant};
 const LOOKS: u32 = 2;
 /// How often the ranks are read in general.
 const READ_EVERY: Duration = Duration::from_millis(200);
-/// How often once a first reading may be the beginning of a proof. Ranks look ten times a second.
+/// How often once a first reading may be the beginning of a proof. Ranks look ten times a
+/// second, in a job of more than 256 ranks less often.
 const READ_AGAIN: Duration = Duration::from_millis(25);
 
 /// What has been read of the ranks of a job.
@@ -120,10 +121,12 @@ impl Detector {
 
     fn some_wait_for_those_that_left(&mut self, view: View<'_>, now: &Reading) -> Option<Deadlock> {
         let before = std::mem::take(&mut self.some);
-        let known = std::mem::replace(&mut self.left, now.left.clone());
+        let have_left_before = std::mem::replace(&mut self.left, now.left.clone()) == now.left;
         let first_of = |(rank, sleep): &(u32, Sleep)| {
-            let first = before.iter().find(|(r, s)| r == rank && s.number == sleep.number);
-            *first.filter(|_| known == now.left).unwrap_or(&(*rank, *sleep))
+            let first = before.binary_search_by_key(rank, |(rank, _)| *rank).ok();
+            let first =
+                first.map(|at| before[at]).filter(|(_, first)| first.number == sleep.number);
+            first.filter(|_| have_left_before).unwrap_or((*rank, *sleep))
         };
         if now.left.is_empty() {
             return None;

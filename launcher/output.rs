@@ -8,7 +8,6 @@ use nix::sys::stat::fstat;
 use onesided::launch;
 use std::io::{self, IsTerminal, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -26,14 +25,15 @@ pub struct Output {
     direct: bool,
     /// Standard error is a terminal on which rank 0 may draw.
     draws: bool,
-    inlets: [Vec<Inlet>; 2],
+    inlets: [Vec<Option<Inlet>>; 2],
     relays: [Option<Running>; 2],
     stop: Option<PipeWriter>,
 }
 
 /// What a rank writes to.
 pub struct Streams {
-    pub stdio: [Stdio; 2],
+    /// Standard output and standard error; `None` for those of the launcher.
+    pub pipes: Option<[PipeWriter; 2]>,
     /// The variable that tells the rank of the terminal behind its standard error.
     pub terminal: Option<(&'static str, String)>,
 }
@@ -64,7 +64,7 @@ impl Output {
     /// [`start`]: Output::start
     pub fn of_rank(&mut self, rank: u32) -> io::Result<Streams> {
         if self.direct {
-            return Ok(Streams { stdio: [Stdio::inherit(), Stdio::inherit()], terminal: None });
+            return Ok(Streams { pipes: None, terminal: None });
         }
         // Of two bars, one could only hide the other.
         let draws = self.draws && rank == 0;
@@ -72,12 +72,12 @@ impl Output {
             let (reader, writer) = io::pipe()?;
             fcntl(&reader, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
             let inlet = Inlet::new(Source::Rank { rank, error }, reader, draws && error);
-            self.inlets[usize::from(error)].push(inlet);
+            self.inlets[usize::from(error)].push(Some(inlet));
             Ok(writer)
         };
         let (stdout, stderr) = (pipe(false)?, pipe(true)?);
         let terminal = draws.then(|| launch::terminal_behind(&stderr)).transpose()?;
-        Ok(Streams { stdio: [stdout.into(), stderr.into()], terminal })
+        Ok(Streams { pipes: Some([stdout, stderr]), terminal })
     }
 
     /// Begins to pass on what ranks write.

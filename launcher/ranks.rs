@@ -5,20 +5,28 @@ use crate::binding::Binding;
 use crate::output::Streams;
 use crate::report::{How, RankEnd, Refusal};
 use crate::signals::Taken;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::libc::{
+    _exit, CLONE_FILES, CLONE_VFORK, SIGCHLD, SYS_clone, SYS_close_range, c_long, syscall, unshare,
+};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getppid};
 use onesided::launch::{Job, let_inherit};
+use rustix::io::{DupFlags, dup3};
 use rustix::process::{PidfdFlags, WaitOptions, WaitStatus, pidfd_open, waitpid};
 use rustix::thread::sched_setaffinity;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+/// The exit code of a child that has not become the program; nobody sees it.
+const REFUSED: i32 = 127;
 
 /// A rank's process.
 pub struct Rank {
@@ -26,8 +34,6 @@ pub struct Rank {
     /// Readable when the process has ended; `None` where the system denies such descriptors.
     pub pidfd: Option<OwnedFd>,
     pub end: Option<RankEnd>,
-    /// It has ended without joining a job that others joined, and that has been said.
-    pub is_missed: bool,
 }
 
 /// What every rank starts with, whatever the launcher has changed for itself.
@@ -38,6 +44,12 @@ pub struct Start<'a> {
     mask: SigSet,
     files: Option<(rlim_t, rlim_t)>,
     binding: Binding,
+    /// Two descriptors below `end`, for what the next rank writes to.
+    reserved: Option<[OwnedFd; 2]>,
+    /// Where a child says why it could not become the program.
+    refusals: (PipeReader, PipeWriter),
+    /// Descriptors from here on are of other ranks; `None` where the system does not tell.
+    end: Option<RawFd>,
 }
 
 impl<'a> Start<'a> {
@@ -47,39 +59,98 @@ impl<'a> Start<'a> {
         command: &'a [OsString],
         taken: &Taken,
         binding: Binding,
-    ) -> Start<'a> {
+    ) -> io::Result<Start<'a>> {
         let files = getrlimit(Resource::RLIMIT_NOFILE).ok();
         if let Some((_, most)) = files {
             // Where that is refused, the number may still do.
             let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
         }
-        Start { job, command, supervisor: Pid::this(), mask: taken.before(), files, binding }
+        let refusals = io::pipe()?;
+        fcntl(&refusals.0, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        let reserved = Some(reserve(&refusals.1)?);
+        let (supervisor, mask) = (Pid::this(), taken.before());
+        let end = end_of_open();
+        Ok(Start { job, command, supervisor, mask, files, binding, reserved, refusals, end })
     }
 
     /// Starts one rank.
     ///
     /// Ranks stay in the launcher's process group: so the terminal's Ctrl-C and Ctrl-Z reach all
     /// of them, and rank 0 may read from the terminal, which only the foreground group may.
-    pub fn rank(&self, rank: u32, streams: Streams) -> Result<Rank, Refusal> {
+    pub fn rank(&mut self, rank: u32, streams: Streams) -> Result<Rank, Refusal> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         command.envs(self.job.environment(rank, self.supervisor.as_raw() as u32));
         command.envs(streams.terminal);
         command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
-        let [stdout, stderr] = streams.stdio;
-        command.stdout(stdout).stderr(stderr);
+        let cannot = |error| Refusal::system("cannot prepare a rank", error);
+        if let Some([stdout, stderr]) = self.lowered(streams.pipes).map_err(cannot)? {
+            command.stdout(stdout).stderr(stderr);
+        }
         let arrange = self.arrangement(rank);
         // SAFETY: the closure makes system calls and nothing else: it neither allocates nor
         // takes a lock, so that it may run in the child of a process with threads.
         unsafe { command.pre_exec(arrange) };
-        let child = command.spawn().map_err(|error| Refusal::Program {
+        let pid = self.spawn(&mut command).map_err(|error| Refusal::Program {
             program: self.command[0].to_string_lossy().into_owned(),
             error,
         })?;
-        let pid = Pid::from_raw(child.id() as i32);
+        drop(command);
+        self.reserved = Some(reserve(&self.refusals.1).map_err(cannot)?);
         let pidfd = rustix::process::Pid::from_raw(pid.as_raw())
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Ok(Rank { pid, pidfd, end: None, is_missed: false })
+        Ok(Rank { pid, pidfd, end: None })
+    }
+
+    /// What a rank writes to, under numbers below `end`.
+    fn lowered(&mut self, pipes: Option<[PipeWriter; 2]>) -> io::Result<Option<[OwnedFd; 2]>> {
+        let Some(pipes) = pipes else { return Ok(None) };
+        let low = self.reserved.take();
+        let Some(mut low) = low else { return Err(nix::Error::EBADF.into()) };
+        for (low, pipe) in low.iter_mut().zip(pipes) {
+            dup3(pipe, low, DupFlags::CLOEXEC)?;
+        }
+        Ok(Some(low))
+    }
+
+    /// As [`Command::spawn`]; but what that takes grows with the descriptors of the launcher, all of which
+    /// the child gets copies of and has to close, and those of the launcher grow with the ranks. This
+    /// child shares the launcher's until it takes those alone that a rank needs.
+    fn spawn(&self, command: &mut Command) -> io::Result<Pid> {
+        let flags = (CLONE_FILES | CLONE_VFORK | SIGCHLD) as c_long;
+        // SAFETY: as `fork`: the child has a copy of the memory, stack included, and no other thread
+        // exists yet (the relays start when the ranks have), so that the child may go on like any process.
+        match unsafe {
+            syscall(SYS_clone, flags, 0 as c_long, 0 as c_long, 0 as c_long, 0 as c_long)
+        } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => self.become_program(command),
+            child => {
+                // Now it has become the program, or has ended.
+                let pid = Pid::from_raw(child as i32);
+                let mut errno = [0; size_of::<i32>()];
+                match (&self.refusals.0).read_exact(&mut errno) {
+                    Err(_) => Ok(pid),
+                    Ok(()) => {
+                        reap(pid);
+                        Err(io::Error::from_raw_os_error(i32::from_ne_bytes(errno)))
+                    }
+                }
+            }
+        }
+    }
+
+    /// The child's half.
+    fn become_program(&self, command: &mut Command) -> ! {
+        let error = match unshare_files(self.end) {
+            Ok(()) => command.exec(),
+            Err(error) => error,
+        };
+        let errno = error.raw_os_error().unwrap_or(nix::Error::EINVAL as i32);
+        // If nobody reads it, nobody is left to be told.
+        let _ = (&self.refusals.1).write_all(&errno.to_ne_bytes());
+        // SAFETY: ends the child, and runs nothing that is the launcher's to run at its end.
+        unsafe { _exit(REFUSED) }
     }
 
     fn arrangement(&self, rank: u32) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
@@ -101,6 +172,36 @@ impl<'a> Start<'a> {
             mask.thread_set_mask()?;
             Ok(())
         }
+    }
+}
+
+/// Two descriptors, of the lowest numbers that are free.
+fn reserve(like: &PipeWriter) -> io::Result<[OwnedFd; 2]> {
+    Ok([like.as_fd().try_clone_to_owned()?, like.as_fd().try_clone_to_owned()?])
+}
+
+/// The number behind all open descriptors.
+fn end_of_open() -> Option<RawFd> {
+    let open = std::fs::read_dir("/proc/self/fd").ok()?.flatten();
+    let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
+    Some(numbers.max()? + 1)
+}
+
+/// Takes descriptors of its own for this process: those below `end`.
+fn unshare_files(end: Option<RawFd>) -> io::Result<()> {
+    const CLOSE_RANGE_UNSHARE: c_long = 2;
+    if let Some(end) = end {
+        let (first, last) = (c_long::from(end), c_long::from(u32::MAX));
+        // SAFETY: it closes what belongs to the launcher in this process alone, where nobody uses it.
+        if unsafe { syscall(SYS_close_range, first, last, CLOSE_RANGE_UNSHARE) } == 0 {
+            return Ok(());
+        }
+    }
+    // Older than Linux 5.9, or denied: all of them.
+    // SAFETY: changes nothing but whose the descriptors are.
+    match unsafe { unshare(CLONE_FILES) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

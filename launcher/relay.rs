@@ -5,9 +5,8 @@
 
 use crate::sink::{Sink, Source};
 use crate::status;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use crate::watch::{Event, Watch};
 use std::io::{self, PipeReader, PipeWriter, Read};
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,7 +43,8 @@ impl Inlet {
 
 /// The pipes of one stream.
 pub struct Relay {
-    pub inlets: Vec<Inlet>,
+    /// In the order of the ranks; `None` for one that nobody writes to any more.
+    pub inlets: Vec<Option<Inlet>>,
     pub sink: Arc<Sink>,
     /// Its other end is closed when the job is over.
     pub stop: PipeReader,
@@ -73,60 +73,56 @@ impl Relay {
     }
 
     fn pass_on(&mut self, buffer: &mut [u8]) -> io::Result<()> {
-        while !self.inlets.is_empty() {
-            let (over, ready) = self.wait()?;
-            if over {
+        let watch = Watch::new()?;
+        watch.add(&self.stop, Event::Over)?;
+        for (at, inlet) in self.inlets.iter().flatten().enumerate() {
+            watch.add(&inlet.pipe, Event::Rank(at as u32))?;
+        }
+        let mut left = self.inlets.len();
+        while left > 0 {
+            let ready = watch.wait(self.prompt().map(|_| PROMPT_AFTER))?;
+            if ready.contains(&Event::Over) {
                 return self.empty(buffer);
             }
             if ready.is_empty() {
                 self.show_prompt()?;
             }
-            for at in ready.into_iter().rev() {
-                if let More::Never = take(&mut self.inlets[at], &self.sink, buffer)? {
-                    self.inlets.swap_remove(at);
+            for event in ready {
+                let Event::Rank(at) = event else { continue };
+                let inlet = &mut self.inlets[at as usize];
+                let Some(open) = inlet else { continue };
+                if let More::Never = take(open, &self.sink, buffer)? {
+                    // Closing it does the same.
+                    let _ = watch.remove(&open.pipe);
+                    *inlet = None;
+                    left -= 1;
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether the job is over, and which pipes can be read, in ascending order.
-    fn wait(&self) -> io::Result<(bool, Vec<usize>)> {
-        let mut fds = vec![PollFd::new(self.stop.as_fd(), PollFlags::empty())];
-        fds.extend(self.inlets.iter().map(|i| PollFd::new(i.pipe.as_fd(), PollFlags::POLLIN)));
-        let timeout = match self.prompt() {
-            Some(_) => PollTimeout::try_from(PROMPT_AFTER).unwrap_or(PollTimeout::ZERO),
-            None => PollTimeout::NONE,
-        };
-        loop {
-            match poll(&mut fds, timeout) {
-                Err(nix::Error::EINTR) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => break,
-            }
-        }
-        let ready = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
-        Ok((ready(&fds[0]), (0..self.inlets.len()).filter(|at| ready(&fds[at + 1])).collect()))
-    }
-
-    fn prompt(&self) -> Option<usize> {
-        let asking = |inlet: &Inlet| {
-            let waiting = !inlet.held.is_empty() && inlet.drawing().is_none();
-            matches!(inlet.source, Source::Rank { rank: 0, .. }) && waiting
-        };
-        self.inlets.iter().position(asking).filter(|_| self.prompts)
+    /// The question that the user has been asked, if one is unfinished.
+    fn prompt(&self) -> Option<&Inlet> {
+        let first = self.inlets.first()?.as_ref().filter(|_| self.prompts)?;
+        let waiting = !first.held.is_empty() && first.drawing().is_none();
+        Some(first).filter(|_| waiting && matches!(first.source, Source::Rank { rank: 0, .. }))
     }
 
     fn show_prompt(&mut self) -> io::Result<()> {
-        if let Some(at) = self.prompt() {
-            flush(&mut self.inlets[at], &self.sink)?;
+        if self.prompt().is_some() {
+            self.inlets
+                .iter_mut()
+                .take(1)
+                .flatten()
+                .try_for_each(|first| flush(first, &self.sink))?;
         }
         Ok(())
     }
 
     /// Passes on what is in the pipes of a job that is over.
     fn empty(&mut self, buffer: &mut [u8]) -> io::Result<()> {
-        for inlet in &mut self.inlets {
+        for inlet in self.inlets.iter_mut().flatten() {
             for _ in 0..LAST_READS {
                 if !matches!(take(inlet, &self.sink, buffer)?, More::Perhaps) {
                     break;

@@ -23,7 +23,11 @@ use onesided::launch::{Job, RankStatus, SegmentKind};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How often the children are listed while ranks run, to wait for those that they have left behind: these
+/// are in nobody's way meanwhile.
+const REAP_EVERY: Duration = Duration::from_millis(100);
 
 struct Supervisor<'a> {
     options: &'a Options,
@@ -31,6 +35,12 @@ struct Supervisor<'a> {
     guard: Pid,
     job: &'a Job,
     ranks: Vec<Rank>,
+    /// How many of them have not ended.
+    running: usize,
+    /// Those that have ended without joining, while it is not known whether that is a failure.
+    unjoined: Vec<usize>,
+    /// When it was last asked whether it is.
+    asked: Instant,
     /// Which rank a process is, while it lives or has not been waited for.
     rank_of: HashMap<Pid, usize>,
     output: Output,
@@ -38,6 +48,12 @@ struct Supervisor<'a> {
     signals: SignalFd,
     /// Children may have died since they were last waited for.
     children_died: bool,
+    /// When they were last listed, to be waited for.
+    listed: Instant,
+    /// There are ranks whose death no descriptor tells of.
+    is_untold: bool,
+    /// When SIGKILL is sent again.
+    kill_again: Instant,
     out_of_memory: OutOfMemory,
     deadlocks: Detector,
     cause: Option<Cause>,
@@ -66,7 +82,8 @@ pub fn run(
         .map_err(|error| Refusal::system("cannot prepare the job", error))?;
     let binding = Binding::new(options.bind_to)
         .map_err(|error| Refusal::system("cannot bind the ranks to processors", error))?;
-    supervisor.start(&Start::new(&job, command, &taken, binding));
+    let start = Start::new(&job, command, &taken, binding);
+    supervisor.start(start.map_err(|error| Refusal::system("cannot prepare the ranks", error))?);
     loop {
         if let Err(error) = supervisor.wait(supervisor.timeout()) {
             supervisor.end(Cause::Refused(Refusal::system("cannot watch the ranks", error)));
@@ -91,11 +108,17 @@ impl<'a> Supervisor<'a> {
             guard,
             job,
             ranks: Vec::with_capacity(options.ranks as usize),
+            running: 0,
+            unjoined: Vec::new(),
+            asked: Instant::now(),
             rank_of: HashMap::new(),
             output: Output::new(options.ranks, options.tag_output)?,
             watch: Watch::new()?,
             signals: taken.source()?,
             children_died: false,
+            listed: Instant::now(),
+            is_untold: false,
+            kill_again: Instant::now(),
             out_of_memory: OutOfMemory::watch(),
             deadlocks: Detector::new(
                 job.descriptors()[0],
@@ -113,9 +136,9 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Starts all ranks and the relays of their output.
-    fn start(&mut self, start: &Start<'_>) {
+    fn start(&mut self, mut start: Start<'_>) {
         for rank in 0..self.options.ranks {
-            if let Err(refusal) = self.start_rank(start, rank) {
+            if let Err(refusal) = self.start_rank(&mut start, rank) {
                 self.end(Cause::Refused(refusal));
             }
             self.take_signals();
@@ -129,6 +152,8 @@ impl<'a> Supervisor<'a> {
                 break;
             }
         }
+        // What it has reserved may be the last rank's pipes.
+        drop(start);
         if let Err(error) = self.start_output() {
             self.end(Cause::Refused(Refusal::system("cannot pass output on", error)));
         }
@@ -137,7 +162,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn start_rank(&mut self, start: &Start<'_>, rank: u32) -> Result<(), Refusal> {
+    fn start_rank(&mut self, start: &mut Start<'_>, rank: u32) -> Result<(), Refusal> {
         let cannot = |error| Refusal::system("cannot prepare a rank", error);
         let streams = self.output.of_rank(rank).map_err(cannot)?;
         let started = start.rank(rank, streams)?;
@@ -146,7 +171,9 @@ impl<'a> Supervisor<'a> {
             None => Ok(()),
         };
         self.rank_of.insert(started.pid, self.ranks.len());
+        self.is_untold |= started.pidfd.is_none();
         self.ranks.push(started);
+        self.running += 1;
         watched.map_err(cannot)
     }
 
@@ -171,12 +198,12 @@ impl<'a> Supervisor<'a> {
         self.take_signals();
         for event in events {
             match event {
-                Event::Signal => {}
+                Event::Signal | Event::Over => {}
                 Event::Rank(rank) => self.rank_ended(rank as usize),
                 Event::Relay(stream) => self.relay_ended(stream),
             }
         }
-        if std::mem::take(&mut self.children_died) {
+        if self.children_died && self.reaping_is_due() {
             self.reap_others();
         }
         Ok(())
@@ -203,8 +230,11 @@ impl<'a> Supervisor<'a> {
         let out_of_memory = how.is_kill() && self.out_of_memory.has_happened();
         let end = RankEnd { rank: at as u32, pid: rank.pid.as_raw(), how, status, out_of_memory };
         let cause = Cause::of(&end);
-        rank.is_missed = cause.is_some();
+        if cause.is_none() && !end.status.joined {
+            self.unjoined.push(at);
+        }
         rank.end = Some(end);
+        self.running -= 1;
         if let Some(cause) = cause {
             self.failed(at as u32, cause);
         }
@@ -219,9 +249,18 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// Whether dead children need be waited for now that no descriptor tells of. The kernel lists all
+    /// children, so in a job of many ranks not at each death.
+    fn reaping_is_due(&self) -> bool {
+        !matches!(self.phase, Phase::Running)
+            || self.listed.elapsed() >= REAP_EVERY
+            || self.is_untold
+    }
+
     /// Waits for dead children that no descriptor tells of: orphans that ranks have left, and
     /// ranks where the system denies descriptors.
     fn reap_others(&mut self) {
+        (self.children_died, self.listed) = (false, Instant::now());
         for pid in tree::children() {
             match self.rank_of.get(&pid) {
                 Some(&at) if self.ranks[at].pidfd.is_none() => self.rank_ended(at),

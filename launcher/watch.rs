@@ -12,17 +12,21 @@ pub enum Event {
     Signal,
     /// The relay of a stream has ended.
     Relay(usize),
-    /// A rank's process has ended.
+    /// A rank's process has ended, or there is something in its pipe.
     Rank(u32),
+    /// The job is over.
+    Over,
 }
 
 const SIGNAL: u64 = u64::MAX;
+const OVER: u64 = u64::MAX - 1;
 const RELAY: u64 = 1 << 32;
 
 impl Event {
     fn token(self) -> u64 {
         match self {
             Event::Signal => SIGNAL,
+            Event::Over => OVER,
             Event::Relay(stream) => RELAY + stream as u64,
             Event::Rank(rank) => rank.into(),
         }
@@ -31,6 +35,7 @@ impl Event {
     fn from_token(token: u64) -> Event {
         match token {
             SIGNAL => Event::Signal,
+            OVER => Event::Over,
             RELAY.. => Event::Relay((token - RELAY) as usize),
             rank => Event::Rank(rank as u32),
         }
@@ -78,9 +83,14 @@ mod tests {
 
     #[test]
     fn every_event_has_its_own_token() {
-        for event in
-            [Event::Signal, Event::Relay(0), Event::Relay(1), Event::Rank(0), Event::Rank(999)]
-        {
+        for event in [
+            Event::Signal,
+            Event::Over,
+            Event::Relay(0),
+            Event::Relay(1),
+            Event::Rank(0),
+            Event::Rank(4095),
+        ] {
             assert_eq!(Event::from_token(event.token()), event);
         }
     }

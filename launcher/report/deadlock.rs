@@ -181,11 +181,11 @@ impl Waiting {
                 format!("a complete by {}", named(others))
             }
             AwaitedKind::Complete => {
-                format!(
-                    "{} of {awaited} completes, by {}",
-                    awaited.saturating_sub(*come),
-                    named(others)
-                )
+                let left = awaited.saturating_sub(*come);
+                // Where there was no room to say who, there are many.
+                let whom = if others.is_empty() { String::new() } else { named(others) };
+                let by = if whom.is_empty() { "" } else { ", by " };
+                format!("{left} of {awaited} completes{by}{whom}")
             }
             AwaitedKind::Lock => {
                 let holder = match holder {

@@ -1,8 +1,7 @@
 //! From the first cause to the last word: how a job comes to its end.
 
-use super::{Supervisor, status};
+use super::Supervisor;
 use crate::args::{OnDeadlock, Options};
-use crate::ranks::Rank;
 use crate::report::{self, Cause};
 use crate::signals::{GUARD_DIED, SECOND_AFTER};
 use crate::{guard, ranks, tree};
@@ -48,9 +47,7 @@ impl Supervisor<'_> {
             Phase::Running if !self.notes.is_empty() => {
                 Some(self.deadlocks.due_in().min(TELL_EVERY))
             }
-            Phase::Running
-                if self.ranks.iter().any(|rank| left_unjoined(rank) && !rank.is_missed) =>
-            {
+            Phase::Running if !self.unjoined.is_empty() => {
                 Some(self.deadlocks.due_in().min(ASK_EVERY))
             }
             Phase::Running => Some(self.deadlocks.due_in()),
@@ -158,7 +155,10 @@ impl Supervisor<'_> {
     }
 
     fn kill(&mut self, since: Instant) {
+        let began = Instant::now();
         self.signal_all(Signal::SIGKILL);
+        // To find all processes may take longer than the pause, and those that end need the processor.
+        self.kill_again = Instant::now() + KILL_EVERY.max(began.elapsed() * 2);
         self.phase = Phase::Ending { since, killed: true };
     }
 
@@ -176,13 +176,14 @@ impl Supervisor<'_> {
             }
         }
         if let Phase::Ending { since, killed } = self.phase {
-            let waited = since.elapsed();
+            let (waited, grace) = (since.elapsed(), self.options.grace);
+            let is_due = if killed { Instant::now() >= self.kill_again } else { waited >= grace };
             if self.all_ended() && tree::children().is_empty() {
                 self.drain();
-            } else if waited >= self.options.grace + KILL_LIMIT && !tree::is_any_dying() {
+            } else if waited >= grace + KILL_LIMIT && !tree::is_any_dying() {
                 self.notes.push("some processes of the job could not be ended".to_owned());
                 self.drain();
-            } else if killed || waited >= self.options.grace {
+            } else if is_due {
                 self.kill(since);
             }
         }
@@ -193,7 +194,7 @@ impl Supervisor<'_> {
     }
 
     fn all_ended(&self) -> bool {
-        self.ranks.iter().all(|rank| rank.end.is_some())
+        self.running == 0
     }
 
     /// After a good end of all ranks: what they have left behind is asked to end too.
@@ -218,16 +219,17 @@ impl Supervisor<'_> {
     /// A rank that has gone without joining a job that another has joined: the others would wait
     /// for it for ever.
     fn look_for_strangers(&mut self) {
+        let is_due = self.all_ended() || self.asked.elapsed() >= ASK_EVERY;
+        if self.unjoined.is_empty() || !is_due {
+            return;
+        }
+        self.asked = Instant::now();
         if self.joined() == 0 {
             return;
         }
-        for at in 0..self.ranks.len() {
-            let rank = &mut self.ranks[at];
-            if left_unjoined(rank) && !rank.is_missed {
-                rank.is_missed = true;
-                let end = rank.end.clone();
-                end.into_iter().for_each(|end| self.failed(end.rank, Cause::NotJoined(end)));
-            }
+        for at in std::mem::take(&mut self.unjoined) {
+            let end = self.ranks[at].end.clone();
+            end.into_iter().for_each(|end| self.failed(end.rank, Cause::NotJoined(end)));
         }
     }
 
@@ -248,7 +250,9 @@ impl Supervisor<'_> {
     }
 
     fn joined(&self) -> usize {
-        (0..self.options.ranks).filter(|rank| status(self.job, *rank).joined).count()
+        let view = self.job.view();
+        let has_joined = |rank: &u32| view.standing(*rank).is_ok_and(|standing| standing.joined);
+        (0..self.options.ranks).filter(has_joined).count()
     }
 
     /// Says the last word when the output has been passed on, or has taken too long; the exit
@@ -279,9 +283,4 @@ impl Supervisor<'_> {
             (None, None) => (0, None),
         }
     }
-}
-
-/// Whether a rank has ended without having joined.
-fn left_unjoined(rank: &Rank) -> bool {
-    rank.end.as_ref().is_some_and(|end| !end.status.joined)
 }

@@ -196,7 +196,7 @@ impl Comm {
         attributes: Attributes<Comm>,
     ) -> Result<Comm> {
         let context = self.context().clone();
-        let room = Room::at(block, &context.segment)?;
+        let room = Room::at(block, group.size(), &context.segment)?;
         let mut inner = Inner::new(context, group, room, foreign);
         inner.handler = RwLock::new(self.error_handler());
         inner.attributes = attributes;

@@ -265,12 +265,12 @@ impl Collective<'_> {
         let staged = Staged { comm, odd, alone: Vec::new(), stride: 0 };
         let context = comm.context();
         let mapping = context.segment.mapping();
-        let at = room.stage(Stage { rank: comm.rank(), odd });
+        let own = || Stage { rank: comm.rank(), odd };
         let mine = &mine[..mine.len().min(CHUNK)];
         let round = u64::from(before.number());
         let guarded = what.guarding(mine, round);
-        mapping.write(at, bytemuck::bytes_of(&guarded))?;
-        mapping.write(at + HEAD, mine)?;
+        room.write(mapping, own(), 0, bytemuck::bytes_of(&guarded))?;
+        room.write(mapping, own(), HEAD, mine)?;
         let tell = |record: &WaitRecord| record.say(&comm.arrival(words, before));
         let waiter = comm.telling_waiter(self.at, &tell);
         sync::collective(words, comm.size(), &mut self.meeting.round, &waiter).map_err(lost)?;
@@ -388,7 +388,7 @@ impl Staged<'_> {
 
     fn copy(&self, rank: u32, first: u64, to: &mut [u8]) -> Result<()> {
         let Some(room) = &self.comm.inner.room else { return self.brought(rank, first, to) };
-        let at = room.stage(Stage { rank, odd: self.odd });
-        self.comm.context().segment.mapping().read(at + first, to)
+        let mapping = self.comm.context().segment.mapping();
+        room.read(mapping, Stage { rank, odd: self.odd }, first, to)
     }
 }

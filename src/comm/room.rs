@@ -3,7 +3,8 @@
 use crate::error::Result;
 use crate::prim::{Site, monotonic};
 use crate::shm::{
-    AllocError, Placed, RegistryWords, RoomWords, Segment, Stage, room_bytes, room_stages,
+    AllocError, Mapping, Placed, RegistryWords, RoomWords, Segment, Stage, Stages, room_bytes,
+    room_stages,
 };
 use crate::universe::Context;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ pub(super) const REGISTRY_SITES: (Site, Site) = (Site::HeapPost, Site::HeapPre);
 /// Barrier words and staging buffers of one communicator. One of a single rank needs none.
 pub(super) struct Room {
     pub(super) words: Placed<RoomWords>,
-    stages: u64,
+    stages: Stages,
     /// Where its block is; zero for the world's, which is no block.
     pub(super) block: u64,
 }
@@ -22,20 +23,45 @@ pub(super) struct Room {
 impl Room {
     pub(super) fn world(segment: &Arc<Segment>) -> Result<Room> {
         let layout = segment.layout();
-        Ok(Room { words: segment.place(layout.world)?, stages: layout.stages, block: 0 })
+        let stages = Stages { at: layout.stages, members: layout.ranks };
+        Ok(Room { words: segment.place(layout.world)?, stages, block: 0 })
     }
 
-    /// The room at `block`, which is zero for a communicator of one rank.
-    pub(super) fn at(block: u64, segment: &Arc<Segment>) -> Result<Option<Room>> {
+    /// The room of `members` ranks at `block`, which is zero for a communicator of one rank.
+    pub(super) fn at(block: u64, members: u32, segment: &Arc<Segment>) -> Result<Option<Room>> {
         if block == 0 {
             return Ok(None);
         }
-        Ok(Some(Room { words: segment.place(block)?, stages: room_stages(block), block }))
+        let stages = Stages { at: room_stages(block), members };
+        Ok(Some(Room { words: segment.place(block)?, stages, block }))
     }
 
-    /// Where a staging buffer is.
-    pub(super) fn stage(&self, stage: Stage) -> u64 {
-        stage.after(self.stages)
+    /// Copies bytes into a stage, from byte `first` of it on.
+    pub(super) fn write(
+        &self,
+        mapping: &Mapping,
+        to: Stage,
+        first: u64,
+        from: &[u8],
+    ) -> Result<()> {
+        let [a, b] = self.stages.places(&to, first, from.len() as u64);
+        let (beginning, rest) = from.split_at((a.end - a.start) as usize);
+        mapping.write(a.start, beginning)?;
+        if rest.is_empty() { Ok(()) } else { mapping.write(b.start, rest) }
+    }
+
+    /// Copies bytes out of a stage, from byte `first` of it on.
+    pub(super) fn read(
+        &self,
+        mapping: &Mapping,
+        of: Stage,
+        first: u64,
+        to: &mut [u8],
+    ) -> Result<()> {
+        let [a, b] = self.stages.places(&of, first, to.len() as u64);
+        let (beginning, rest) = to.split_at_mut((a.end - a.start) as usize);
+        mapping.read(a.start, beginning)?;
+        if rest.is_empty() { Ok(()) } else { mapping.read(b.start, rest) }
     }
 
     /// As [`leave`], of a freed room that the world's ranks `members` use.

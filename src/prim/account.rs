@@ -1,8 +1,8 @@
 //! What a rank says of a wait while it sleeps: for the launcher, which finds deadlocks by it, and
 //! for whoever asks the launcher how the ranks are.
 //!
-//! Written on the way to sleep and every tenth of a second while asleep, never on a path that does
-//! not sleep. All words are relaxed and none is waited on. The launcher needs no order between
+//! Written on the way to sleep and every tenth of a second while asleep (less often in a job of more
+//! than 256 ranks), never on a path that does not sleep. All words are relaxed and none is waited on. The launcher needs no order between
 //! them: what it proves, it proves from [`WaitRecord::sleep`] alone, one word, read twice with
 //! complete looks of the sleeper in between (`launcher/deadlock.rs`); the rest is for its sentences,
 //! and has not changed for some tenths of a second when it is read.
@@ -100,7 +100,7 @@ pub struct AwaitedRead {
     pub peer: Option<u32>,
     /// See [`Awaited`].
     pub holder: Option<u32>,
-    /// See [`Awaited`]; in ascending order.
+    /// See [`Awaited`]; in ascending order. None where there was no room for all.
     pub others: Vec<u32>,
     /// See [`Awaited`].
     pub come: u32,
@@ -143,6 +143,8 @@ impl Sleep {
 
 /// Bytes kept of the name of a source file.
 const FILE_BYTES: usize = 128;
+/// Words in which a set of ranks is kept: of each rank of a job, and so not one bit for each other rank
+/// of the largest job.
 const SET_WORDS: usize = 16;
 
 /// The lines that call are not the program's.
@@ -153,6 +155,81 @@ static HIDDEN: OnceLock<()> = OnceLock::new();
 #[allow(dead_code, reason = "no model has a binding")]
 pub fn hide_lines() {
     let _ = HIDDEN.set(());
+}
+
+/// A set of ranks: one bit for each of 1,024 in a row or, where they are further apart, up to 32 runs of
+/// them; of a set that is neither, nothing. Zero bytes are the empty set.
+#[repr(C)]
+#[derive(Default)]
+struct SetWords {
+    /// The rank of the first bit, or [`SetWords::RUNS`].
+    form: Word32,
+    words: [Word64; SET_WORDS],
+}
+
+impl SetWords {
+    const RUNS: u32 = u32::MAX;
+
+    fn say(&self, ranks: &[u32]) {
+        let mut all = [0u64; WaitRecord::MOST_RANKS as usize / 64];
+        for rank in ranks.iter().filter(|rank| **rank < WaitRecord::MOST_RANKS) {
+            all[(rank / 64) as usize] |= 1 << (rank % 64);
+        }
+        let mut words = [0; SET_WORDS];
+        let first = all.iter().position(|bits| *bits != 0).unwrap_or_default();
+        let end = all.iter().rposition(|bits| *bits != 0).map_or(first, |last| last + 1);
+        let form = match all[first..end].len() <= SET_WORDS {
+            true => {
+                words[..end - first].copy_from_slice(&all[first..end]);
+                first as u32 * 64
+            }
+            false => {
+                words = SetWords::runs(&all).unwrap_or_default();
+                SetWords::RUNS
+            }
+        };
+        self.form.store(form);
+        self.words.iter().zip(words).for_each(|(word, bits)| word.store(bits));
+    }
+
+    /// Two runs to a word, each its first rank and the one behind its last; `None` if they are too many.
+    fn runs(all: &[u64]) -> Option<[u64; SET_WORDS]> {
+        let has =
+            |rank: u32| all.get((rank / 64) as usize).is_some_and(|w| w >> (rank % 64) & 1 == 1);
+        let mut words = [0; SET_WORDS];
+        let (mut run, mut begun) = (0, None);
+        for rank in 0..=WaitRecord::MOST_RANKS {
+            match (begun, has(rank)) {
+                (None, true) => begun = Some(rank),
+                (Some(first), false) => {
+                    let both = u64::from(rank << 16 | first);
+                    *words.get_mut(run / 2)? |= both << (run % 2 * 32);
+                    (run, begun) = (run + 1, None);
+                }
+                _ => {}
+            }
+        }
+        Some(words)
+    }
+
+    fn read(&self) -> Vec<u32> {
+        let words = self.words.each_ref().map(Word64::load);
+        match self.form.load() {
+            SetWords::RUNS => {
+                let run = |run: u64| (run & 0xFFFF) as u32..(run >> 16) as u32;
+                words
+                    .iter()
+                    .flat_map(|w| [w & u64::from(u32::MAX), w >> 32])
+                    .flat_map(run)
+                    .collect()
+            }
+            first => {
+                let member = |bit: &u32| words[(bit / 64) as usize] >> (bit % 64) & 1 == 1;
+                let bits = (0..64 * SET_WORDS as u32).filter(member);
+                bits.map(|bit| first.saturating_add(bit)).collect()
+            }
+        }
+    }
 }
 
 /// What one rank says of the wait it sleeps in. Zero bytes are its initial state: awake.
@@ -170,13 +247,13 @@ pub struct WaitRecord {
     come: Word32,
     awaited: Word32,
     line: Word32,
-    others: [Word64; SET_WORDS],
+    others: SetWords,
     file: [Word64; FILE_BYTES / 8],
 }
 
 impl WaitRecord {
-    /// More ranks than a set has room for are left out of it.
-    pub const MOST_RANKS: u32 = 64 * SET_WORDS as u32;
+    /// Ranks from here on are left out of what is said.
+    pub const MOST_RANKS: u32 = 4096;
 
     /// Whether, and for how many looks, the rank has slept.
     pub fn sleep(&self) -> Sleep {
@@ -193,11 +270,7 @@ impl WaitRecord {
         self.awaited.store(awaited.awaited);
         self.number.store(awaited.number);
         self.meeting.store(awaited.meeting);
-        let mut set = [0u64; SET_WORDS];
-        for rank in awaited.others.iter().filter(|rank| **rank < WaitRecord::MOST_RANKS) {
-            set[(rank / 64) as usize] |= 1 << (rank % 64);
-        }
-        self.others.iter().zip(set).for_each(|(word, bits)| word.store(bits));
+        self.others.say(awaited.others);
     }
 
     fn say_where(&self, at: &Location<'_>) {
@@ -222,12 +295,11 @@ impl WaitRecord {
         let bytes: Vec<u8> = self.file.iter().flat_map(|word| word.load().to_le_bytes()).collect();
         let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         let place = || format!("{}:{}", String::from_utf8_lossy(name), self.line.load());
-        let member = |rank: &u32| self.others[(rank / 64) as usize].load() >> (rank % 64) & 1 == 1;
         AwaitedRead {
             kind,
             peer: named(&self.peer),
             holder: named(&self.holder),
-            others: (0..WaitRecord::MOST_RANKS).filter(member).collect(),
+            others: self.others.read(),
             come: self.come.load(),
             awaited: self.awaited.load(),
             number: self.number.load(),
@@ -294,5 +366,33 @@ impl Drop for Asleep<'_> {
     fn drop(&mut self) {
         let awake = Sleep { number: self.sleep.number.wrapping_add(1), looks: 0 };
         self.account.record.sleep.store(awake.word());
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn kept(ranks: impl IntoIterator<Item = u32>) -> Vec<u32> {
+        let words = SetWords::default();
+        // What was said before leaves nothing behind.
+        words.say(&[5, 700, 4000]);
+        words.say(&ranks.into_iter().collect::<Vec<_>>());
+        words.read()
+    }
+
+    #[test]
+    fn sets_are_read_as_they_were_said_or_as_none() {
+        let same = |ranks: Vec<u32>| assert_eq!(kept(ranks.iter().rev().copied()), ranks);
+        same(vec![]);
+        same(vec![0]);
+        same(vec![4095]);
+        same((0..4096).collect());
+        same((0..1024).step_by(2).collect());
+        same((3008..4032).step_by(2).collect());
+        same([0..1, 5..6, 2000..4096].into_iter().flatten().collect());
+        same((0..4096).step_by(128).collect());
+        assert_eq!(kept((0..4096).step_by(64)), []);
+        assert_eq!(kept([7, 4096, u32::MAX]), [7]);
     }
 }

@@ -14,6 +14,7 @@ use loom::sync::atomic::{Ordering::AcqRel, fence};
 use loom::sync::{Condvar, Mutex};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One mutant, or none: what the model build does differently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,16 +215,17 @@ impl FutexWord {
         &self.word
     }
 
-    pub(super) fn wait(&self, expected: u32, alarm: &FutexWord, heard: u32) {
+    /// A model has no clock.
+    pub(super) fn wait(&self, expected: u32, alarm: &FutexWord, heard: u32, how: (bool, Duration)) {
+        let _without_clock = how;
         let held = self.bucket.lock.lock().unwrap();
         if self.word.load() == expected && alarm.word.load() == heard {
             drop(self.bucket.sleepers.wait(held).unwrap());
         }
     }
 
-    /// A model has no clock.
     pub(super) fn wait_briefly(&self, expected: u32, alarm: &FutexWord, heard: u32) {
-        self.wait(expected, alarm, heard);
+        self.wait(expected, alarm, heard, (true, Duration::ZERO));
     }
 
     /// The fault "sleeps without a last look": the kernel compares with whatever is there.
@@ -295,5 +297,9 @@ impl Patience {
     /// Time passes for those who poll; a sleep of the model lasts until somebody ends it.
     pub(super) fn is_overdue(&self, tier: &mut Tier) -> bool {
         !SETTING.get().park && tier.0 > SETTING.get().polls
+    }
+
+    pub(super) fn sleep(&self, _: &Tier) -> (bool, Duration) {
+        (true, Duration::ZERO)
     }
 }

@@ -15,16 +15,19 @@ use rustix::time::ClockId;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Longest uninterrupted sleep. A sleeper is woken by whoever changes its word, and by the alarm
-/// of the job; this bounds only how late it learns of a failure where the kernel cannot wait for
-/// two words, and how soon it looks for another way on.
+/// Longest uninterrupted sleep where the kernel cannot wait for two words: how late a rank then learns
+/// of a failure. (Else a sleeper is woken by whoever changes its word, and by the alarm of the job.)
 const SLEEP_BOUND: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How long a sleep hears no alarm: on its word alone.
 const DEAF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 /// How long a rank sleeps that has to look meanwhile what it owes others.
 const BRIEF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-/// How long a wait sleeps before it looks for another way on (a lock's fairness gives way).
+/// How long a wait sleeps before it looks for another way on (a lock's fairness gives way), in a job of
+/// up to [`LOOKERS`] ranks.
 const OVERDUE: Duration = Duration::from_millis(100);
+/// Ranks that look each so often cost a few hundredths of a processor. In a larger job each looks less
+/// often, so that ranks which sleep hold up nobody who starts or computes.
+const LOOKERS: usize = 256;
 /// Looks at the word between two yields when every rank can have a core (about 12 µs of `pause`).
 const SPINS: u32 = 300;
 /// How long a rank stays awake at least when every rank can have a core: who is awake on another core
@@ -144,14 +147,20 @@ impl FutexWord {
     }
 
     /// Blocks while the word is `expected` and `alarm` is `heard`; returns early on a signal or
-    /// after `SLEEP_BOUND`.
-    pub(super) fn wait(&self, expected: u32, alarm: &FutexWord, heard: u32) {
+    /// after `most`. `first`: the wait has not slept so long before.
+    pub(super) fn wait(
+        &self,
+        expected: u32,
+        alarm: &FutexWord,
+        heard: u32,
+        (first, most): (bool, Duration),
+    ) {
         // Waiting for two words costs the kernel more than for one, and most sleeps are short.
-        if self.wait_alone(expected, &DEAF) != Err(Errno::TIMEDOUT) {
+        if first && self.wait_alone(expected, &DEAF) != Err(Errno::TIMEDOUT) {
             return;
         }
         let words = [self.unless_changed(expected), alarm.unless_changed(heard)];
-        let until = after(SLEEP_BOUND);
+        let until = after(most);
         let slept =
             futex::waitv(&words, futex::WaitvFlags::empty(), Some(&until), ClockId::Monotonic);
         if slept.is_err_and(|errno| !matches!(errno, Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT))
@@ -276,13 +285,13 @@ pub(super) fn mem_sync_of_all(site: Site) -> bool {
     done
 }
 
-/// The time on CLOCK_MONOTONIC after that many more nanoseconds, less than a second.
-fn after(bound: futex::Timespec) -> futex::Timespec {
+/// The time on CLOCK_MONOTONIC after so much more.
+fn after(bound: Duration) -> futex::Timespec {
     let now = rustix::time::clock_gettime(ClockId::Monotonic);
-    let nanoseconds = now.tv_nsec + bound.tv_nsec;
+    let nanoseconds = now.tv_nsec + i64::from(bound.subsec_nanos());
     let second = 1_000_000_000;
     futex::Timespec {
-        tv_sec: now.tv_sec + bound.tv_sec + nanoseconds / second,
+        tv_sec: now.tv_sec + bound.as_secs() as i64 + nanoseconds / second,
         tv_nsec: nanoseconds % second,
     }
 }
@@ -323,6 +332,8 @@ pub struct Patience {
     /// Looks between yields; none where ranks share cores.
     spins: AtomicU32,
     slow_yield: Duration,
+    /// How long a wait sleeps before it looks for another way on.
+    overdue: Duration,
     since: Instant,
     /// Until when (nanoseconds after `since`) yielding is distrusted.
     distrust_until: AtomicU64,
@@ -348,6 +359,8 @@ pub struct Tier {
     awake_since: Option<Instant>,
     /// When the wait began to sleep, or was overdue the last time.
     sleeping_since: Option<Instant>,
+    /// It has been overdue.
+    has_looked: bool,
 }
 
 impl Patience {
@@ -356,9 +369,11 @@ impl Patience {
         let spins = AtomicU32::new(if ranks <= cores { SPINS } else { 0 });
         let sharing = u32::try_from(ranks.div_ceil(cores.max(1))).unwrap_or(u32::MAX);
         let slow_yield = YIELD_IN_TURN.saturating_mul(sharing).clamp(SLOW_YIELD, SLOWEST_YIELD);
+        let overdue = OVERDUE * u32::try_from(ranks.div_ceil(LOOKERS).max(1)).unwrap_or(u32::MAX);
         Patience {
             spins,
             slow_yield,
+            overdue,
             since: Instant::now(),
             distrust_until: AtomicU64::default(),
             distrust: AtomicU64::default(),
@@ -378,7 +393,16 @@ impl Patience {
         let until = self.distrust_until.load(Relaxed);
         let distrusts = until != 0 && self.now() < until;
         let (spins, awake_since, sleeping_since) = (self.spins.load(Relaxed), None, None);
-        Tier { looks: 0, spins, yields: 0, distrusts, yielded: None, awake_since, sleeping_since }
+        Tier {
+            looks: 0,
+            spins,
+            yields: 0,
+            distrusts,
+            yielded: None,
+            awake_since,
+            sleeping_since,
+            has_looked: false,
+        }
     }
 
     pub(super) fn next(&self, tier: &mut Tier) -> Step {
@@ -465,11 +489,11 @@ impl Patience {
         }
     }
 
-    /// Whether the wait has slept for another [`OVERDUE`].
+    /// Whether the wait has slept long enough to look for another way on.
     pub(super) fn is_overdue(&self, tier: &mut Tier) -> bool {
-        let overdue = tier.sleeping_since.is_some_and(|since| since.elapsed() >= OVERDUE);
+        let overdue = tier.sleeping_since.is_some_and(|since| since.elapsed() >= self.overdue);
         if overdue {
-            tier.sleeping_since = Some(Instant::now());
+            (tier.sleeping_since, tier.has_looked) = (Some(Instant::now()), true);
         }
         overdue
     }
@@ -477,6 +501,11 @@ impl Patience {
     /// Nanoseconds after `since`.
     fn now(&self) -> u64 {
         self.since.elapsed().as_nanos() as u64
+    }
+
+    /// How the wait sleeps next, as [`FutexWord::wait`] takes it.
+    pub(super) fn sleep(&self, tier: &Tier) -> (bool, Duration) {
+        (!tier.has_looked, self.overdue)
     }
 
     /// Yielding was slow at `now`, in nanoseconds after `since`.

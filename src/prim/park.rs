@@ -14,6 +14,7 @@
 //! deadlock, without either.
 
 use super::{FailedWord, Fault, Site, Word32, machine::FutexWord, mem_sync, planted};
+use std::time::Duration;
 
 /// A 32-bit value and the number of waiters asleep on it. Zero bytes are its initial state.
 ///
@@ -119,12 +120,12 @@ impl ParkWord {
 
     /// Sleeps until the value changes from what it is now, unless `awake(value)` already holds.
     ///
-    /// `briefly`: for a millisecond at most. May return early (a signal, a spurious wake-up, the bound on sleeping, a failure that
-    /// `failed` tells of): callers loop.
+    /// `sleep`: how, as the machine takes it; `None` for a millisecond at most. May return early (a
+    /// signal, a spurious wake-up, the bound on sleeping, a failure that `failed` tells of): callers loop.
     pub(super) fn sleep_unless(
         &self,
         failed: &FailedWord,
-        briefly: bool,
+        sleep: Option<(bool, Duration)>,
         awake: impl Fn(u32) -> bool,
     ) {
         let heard = failed.heard();
@@ -138,9 +139,9 @@ impl ParkWord {
         if planted(Fault::SleepWithoutCheck) {
             self.value.wait_blindly();
         } else if !awake(now) {
-            match briefly {
-                true => self.value.wait_briefly(now, failed.alarm(), heard),
-                false => self.value.wait(now, failed.alarm(), heard),
+            match sleep {
+                None => self.value.wait_briefly(now, failed.alarm(), heard),
+                Some(how) => self.value.wait(now, failed.alarm(), heard, how),
             }
         }
         if !planted(Fault::SleepUnannounced) {

@@ -86,8 +86,9 @@ impl Placement {
     pub fn settle(&self) {
         let here = sched_getcpu();
         self.settle_at(here);
-        let is_shared = self.others().any(|word| word == here as u32 + 1);
-        if is_shared && self.is_enough_for_all() && self.may_move() {
+        let is_shared = || self.others().any(|word| word == here as u32 + 1);
+        // In a job of thousands it is not even asked who the others are.
+        if self.is_enough_for_all() && is_shared() && self.may_move() {
             self.move_away();
         }
     }

@@ -78,7 +78,8 @@ impl Waiter<'_> {
         self.until_or(word, ready, || false)
     }
 
-    /// As [`Waiter::until`]; calls `overdue` whenever another tenth of a second has passed,
+    /// As [`Waiter::until`]; calls `overdue` whenever another tenth of a second has passed (longer in
+    /// a large job),
     /// which says whether it has changed anything.
     #[inline]
     pub fn until_or(
@@ -163,8 +164,9 @@ impl Waiter<'_> {
                 if asleep.is_none() {
                     asleep = self.account.map(Asleep::begin);
                 }
-                let (failed, briefly) = (self.failed, due.is_some());
-                word.sleep_unless(failed.word(), briefly, |now| ready(now) || failed.is_set());
+                let failed = self.failed;
+                let sleep = due.is_none().then(|| self.patience.sleep(&tier));
+                word.sleep_unless(failed.word(), sleep, |now| ready(now) || failed.is_set());
                 self.patience.settle();
             }
             if self.patience.is_overdue(&mut tier) {

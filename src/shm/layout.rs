@@ -7,6 +7,7 @@ use super::stripes::StripeWords;
 use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32};
 use crate::sync::channel::MailWords;
 use crate::sync::stripes::RankLanes;
+use std::ops::Range;
 
 /// Bytes that one rank can stage for a collective at a time; each rank of a communicator has two
 /// such buffers.
@@ -50,17 +51,44 @@ pub(crate) struct Stage {
     pub(crate) odd: bool,
 }
 
-impl Stage {
-    /// Offset of the buffer, of [`STAGE_BYTES`] bytes, if the communicator's first is at `stages`.
-    pub(crate) fn after(&self, stages: u64) -> u64 {
-        stages + (u64::from(self.rank) * 2 + u64::from(self.odd)) * STAGE_BYTES
+/// Where the stages of a communicator's members are, of [`STAGE_BYTES`] bytes each.
+///
+/// Every member reads the beginnings of all at every meeting. So these lie side by side, in few pages,
+/// which each member has to map; the rest of each follows behind them all.
+pub(crate) struct Stages {
+    /// Where the first begins.
+    pub(crate) at: u64,
+    pub(crate) members: u32,
+}
+
+/// Bytes of a stage that lie beside those of the other ranks.
+const STAGE_BEGINNING: u64 = GRANULE;
+
+impl Stages {
+    /// Where the stages end.
+    fn end(&self) -> u64 {
+        self.at + u64::from(self.members) * 2 * STAGE_BYTES
+    }
+
+    /// Where the `bytes` bytes from byte `first` on of a stage are, which has them: some, or none, in
+    /// the first place, and the others in the second.
+    #[inline]
+    pub(crate) fn places(&self, stage: &Stage, first: u64, bytes: u64) -> [Range<u64>; 2] {
+        let (members, rank, odd) =
+            (u64::from(self.members), u64::from(stage.rank), u64::from(stage.odd));
+        let beginning = self.at + (odd * members + rank) * STAGE_BEGINNING;
+        let rest = self.at
+            + members * 2 * STAGE_BEGINNING
+            + (rank * 2 + odd) * (STAGE_BYTES - STAGE_BEGINNING);
+        let end = first + bytes;
+        let (a, b) = (first.min(STAGE_BEGINNING), end.min(STAGE_BEGINNING));
+        [beginning + a..beginning + b, rest + first - a..rest + end - b]
     }
 }
 
 /// Bytes of the block of a communicator of `members` ranks.
 pub(crate) fn room_bytes(members: u32) -> u64 {
-    let last = Stage { rank: members, odd: false };
-    last.after(room_stages(0))
+    Stages { at: room_stages(0), members }.end()
 }
 
 /// Where the staging buffers of the communicator begin whose block is at `block`.
@@ -196,7 +224,7 @@ mod tests {
 
     #[test]
     fn parts_are_in_order_aligned_and_apart() {
-        for ranks in [1, 2, 7, 64, 1000] {
+        for ranks in [1, 2, 7, 64, 1000, crate::sync::MAX_RANKS] {
             let layout = Layout::new(ranks, 4096);
             let order = [
                 layout.slots,
@@ -213,8 +241,35 @@ mod tests {
             ];
             assert!(order.is_sorted());
             assert!(order.iter().all(|offset| offset % GRANULE == 0));
-            let last = Stage { rank: ranks - 1, odd: true }.after(layout.stages);
-            assert!(last + STAGE_BYTES <= layout.heap);
+            assert!(Stages { at: layout.stages, members: ranks }.end() <= layout.heap);
+        }
+    }
+
+    #[test]
+    fn stages_are_apart_and_fill_their_room() {
+        for members in [1, 2, 7] {
+            let stages = Stages { at: GRANULE, members };
+            let whole = |rank| {
+                let of = |odd| stages.places(&Stage { rank, odd }, 0, STAGE_BYTES);
+                of(false).into_iter().chain(of(true))
+            };
+            let mut all: Vec<_> = (0..members).flat_map(whole).collect();
+            all.sort_by_key(|place| place.start);
+            assert!(all.windows(2).all(|two| two[0].end == two[1].start));
+            assert_eq!((all[0].start, all[all.len() - 1].end), (stages.at, stages.end()));
+        }
+    }
+
+    #[test]
+    fn parts_of_a_stage_are_found_where_the_whole_has_them() {
+        let (stages, stage) = (Stages { at: 0, members: 3 }, Stage { rank: 1, odd: true });
+        let bytes = |first, bytes| stages.places(&stage, first, bytes).into_iter().flatten();
+        let whole: Vec<u64> = bytes(0, STAGE_BYTES).collect();
+        for (first, length) in
+            [(0, 0), (0, 128), (56, 72), (56, 73), (100, 300), (128, 8), (4000, 96)]
+        {
+            let part: Vec<u64> = bytes(first, length).collect();
+            assert_eq!(part, whole[first as usize..(first + length) as usize]);
         }
     }
 }

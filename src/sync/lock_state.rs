@@ -1,7 +1,7 @@
 //! The state word of a lock: who is inside, who waits, and who is let in.
 //!
-//! Per side: holders inside (11 bits), waiters (10 bits), waiters ever
-//! admitted, modulo 2¹¹ (11 bits). Transitions, each one compare-and-swap:
+//! Per side: holders inside (14 bits), waiters in the queue (9 bits), waiters ever admitted, modulo
+//! 2⁹ (9 bits). Transitions, each one compare-and-swap:
 //!
 //! ```text
 //!   enter, nobody in the way     inside += 1
@@ -13,11 +13,11 @@
 use crate::prim::{Fault, planted};
 
 /// Most ranks that can share a lock: also the most ranks of a job.
-pub const MAX_RANKS: u32 = 1000;
+pub const MAX_RANKS: u32 = 4096;
 
-const INSIDE_BITS: u32 = 11;
-const WAITING_BITS: u32 = 10;
-const ADMITTED_BITS: u32 = 11;
+const INSIDE_BITS: u32 = 14;
+const WAITING_BITS: u32 = 9;
+const ADMITTED_BITS: u32 = 9;
 const SIDE_BITS: u32 = INSIDE_BITS + WAITING_BITS + ADMITTED_BITS;
 const INSIDE_MASK: u64 = (1 << INSIDE_BITS) - 1;
 const WAITING_MASK: u64 = (1 << WAITING_BITS) - 1;
@@ -29,12 +29,17 @@ const ADMITTED_SHIFT: u32 = INSIDE_BITS + WAITING_BITS;
 /// holders, one per target, and those who wait for a target, one per rank.
 pub(super) const MOST_INSIDE: u32 = 2 * MAX_RANKS;
 
+/// Most that queue on one side at a time. All holders have to have a place inside, because each may need
+/// another one before it leaves; who waits needs none, and so waits outside for a place in the queue
+/// where that is full. The order of arrival holds in the queue alone.
+const MOST_WAITING: u32 = 255;
+
 const _: () = {
     assert!(SIDE_BITS == 32);
     assert!(MOST_INSIDE as u64 <= INSIDE_MASK);
-    assert!(MAX_RANKS as u64 <= WAITING_MASK);
+    assert!(MOST_WAITING as u64 <= WAITING_MASK);
     // A ticket and the gate are never further apart than there are waiters.
-    assert!(MAX_RANKS as u64 <= ADMITTED_MASK / 2);
+    assert!(MOST_WAITING as u64 <= ADMITTED_MASK / 2);
 };
 
 /// Which side of the lock.
@@ -126,10 +131,9 @@ impl State {
         self.inside(side.other()) != 0 || exclusive && self.inside(side.index()) != 0
     }
 
-    /// Whether one more can queue. Ranks always can; a rank's threads, of which there may be any
-    /// number, wait outside the queue where they cannot.
+    /// Whether one more can queue. Who cannot waits outside the queue until somebody is admitted.
     pub(super) fn has_place(self, side: Side) -> bool {
-        self.waiting(side.index()) < MAX_RANKS
+        self.waiting(side.index()) < MOST_WAITING
     }
 
     /// Whether a rank queues on either side.
@@ -153,7 +157,7 @@ impl State {
     }
 }
 
-/// Whether a gate that counts `admitted` has passed `ticket`, both modulo 2¹¹.
+/// Whether a gate that counts `admitted` has passed `ticket`, both modulo 2⁹.
 pub(super) fn has_passed(admitted: u32, ticket: u32) -> bool {
     let ahead = u64::from(admitted.wrapping_sub(ticket)) & ADMITTED_MASK;
     ahead != 0 && ahead <= ADMITTED_MASK / 2
@@ -180,11 +184,11 @@ mod tests {
 
     #[test]
     fn a_gate_passes_tickets_across_the_wrap() {
-        for ticket in [0, 5, 2046, 2047] {
+        for ticket in [0, 5, 510, 511] {
             assert!(!has_passed(ticket, ticket));
             assert!(has_passed(ticket + 1, ticket));
-            assert!(has_passed(ticket + MAX_RANKS, ticket));
-            assert!(!has_passed(ticket.wrapping_sub(MAX_RANKS), ticket));
+            assert!(has_passed(ticket + MOST_WAITING, ticket));
+            assert!(!has_passed(ticket.wrapping_sub(MOST_WAITING), ticket));
         }
     }
 }

@@ -53,9 +53,9 @@ fn a_rank_that_ignores_sigterm_is_killed() {
 
 #[test]
 fn a_wrong_number_of_ranks_is_one_line() {
-    for number in ["0", "-1", "abc", "1000000", "1001", "", "1.5"] {
+    for number in ["0", "-1", "abc", "1000000", "4097", "", "1.5"] {
         let run = run(&["-n", number, "true"]).expect(2);
-        run.says(&["a job has from 1 to 1000 ranks", "--help"]);
+        run.says(&["a job has from 1 to 4096 ranks", "--help"]);
         assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     }
 }
@@ -126,7 +126,7 @@ fn the_help_is_complete() {
         "126, 127",
         "64 KiB",
         "SIGTERM",
-        "1 to 1000",
+        "1 to 4096",
     ] {
         assert!(run.stdout.contains(word), "no '{word}' in the help");
     }
