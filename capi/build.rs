@@ -122,6 +122,8 @@ fn there(function: &Function, call: &str, at_once: Option<String>) -> String {
     let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
     let returns = rust(&function.returns);
     let call = called(call, &named().collect::<Vec<_>>());
+    let given = |call, place: &Parameter| format!("{}.given().and_then(|()| {call})", place.name);
+    let call = named().filter(|one| makes(one)).fold(call, given);
     let body = if function.returns != "int" || name.ends_with("_toint") {
         call
     } else {
@@ -151,6 +153,30 @@ fn there(function: &Function, call: &str, at_once: Option<String>) -> String {
          {otherwise}#[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}({declared}) -> {returns} {{ \
          PMPI_{name}({passed}) }}\n"
     )
+}
+
+/// Whether it is a place for what the call makes, which has to be there: otherwise the call would be
+/// refused when it has been carried out, and what it has made would be lost.
+fn makes(parameter: &Parameter) -> bool {
+    const HANDLES: [&str; 10] = [
+        "Comm",
+        "Datatype",
+        "Errhandler",
+        "Group",
+        "Info",
+        "Message",
+        "Op",
+        "Request",
+        "Session",
+        "Win",
+    ];
+    const NUMBERS: [&str; 5] =
+        ["comm_keyval", "type_keyval", "win_keyval", "errorclass", "errorcode"];
+    let is_one = !parameter.declaration.contains('[') && !parameter.name.starts_with("array_of");
+    let of = parameter.ctype.strip_suffix(" *");
+    let handle = of.and_then(|of| of.strip_prefix("MPI_")).is_some_and(|of| HANDLES.contains(&of));
+    let number = of == Some("int") && NUMBERS.contains(&parameter.name.as_str());
+    is_one && (handle || number || parameter.name == "baseptr")
 }
 
 /// On whose error handler a failure is raised (MPI-4.1 §9.3): that of the window, communicator,

@@ -104,6 +104,14 @@ pub enum Error {
         /// The length it must have.
         needed: usize,
     },
+    /// A buffer of more than an address space holds (`MPI_ERR_COUNT`).
+    #[error("{at}: {buffer} reaches farther than 2^63 - 1 bytes")]
+    Reach {
+        /// Where.
+        at: Place,
+        /// The buffer, by its elements if they are known.
+        buffer: String,
+    },
     /// The datatype cannot be used in the call.
     #[error("{at}: datatype {datatype} cannot be used: {why}")]
     Datatype {

@@ -79,6 +79,12 @@ impl<T: Copy> Ptr<T> {
         self.0.is_null()
     }
 
+    /// Refuses to have no place.
+    #[inline]
+    pub fn given(self) -> Outcome {
+        if self.is_null() { Err(null()) } else { Ok(()) }
+    }
+
     /// The place, for a call that writes the value when it completes.
     pub fn later(self) -> Address {
         Address(self.0.cast())
@@ -158,6 +164,11 @@ impl Address {
 
     pub fn is_null(self) -> bool {
         self.0.is_null()
+    }
+
+    /// As [`Ptr::given`].
+    pub fn given(self) -> Outcome {
+        self.place::<u8>().given()
     }
 
     /// `MPI_IN_PLACE`

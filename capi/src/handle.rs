@@ -185,6 +185,10 @@ pub struct Table<T> {
 
 const CHUNKS: usize = 25;
 
+/// A place whose word has come so far is not used again: a handle has room for no more, and would be
+/// that of an object which was freed long ago.
+const MOST_USES: u32 = 1 << 24;
+
 struct Free {
     /// Places that were used and are free again.
     places: Vec<u32>,
@@ -266,8 +270,11 @@ impl<T> Table<T> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         self.get(place, uses)?;
         let slot = self.slot(place)?;
-        slot.uses.store(slot.uses.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
-        free.places.push(place);
+        let uses = slot.uses.load(Ordering::Relaxed) + 1;
+        slot.uses.store(uses, Ordering::Release);
+        if uses < MOST_USES {
+            free.places.push(place);
+        }
         // SAFETY: nobody is in a call with the object (invariant 3), and nobody finds it any more.
         unsafe { (*slot.object.get()).take() }
     }
@@ -318,5 +325,19 @@ mod tests {
         assert_eq!((again.0, again.1), (place, uses + 2));
         assert_eq!((table.get(place, uses), table.get(again.0, again.1)), (None, Some(&7)));
         assert_eq!(table.clear().len(), 1000);
+    }
+
+    #[test]
+    fn a_handle_is_never_that_of_an_earlier_object() {
+        let table: Table<u32> = Table::new();
+        let (place, first) = table.insert(1);
+        assert_eq!(table.remove(place, first), Some(1));
+        // As if it had been used as often as can be told apart.
+        table.slot(place).unwrap().uses.store(MOST_USES - 2, Ordering::Relaxed);
+        assert_eq!(table.insert(2), (place, MOST_USES - 1));
+        assert_eq!(table.remove(place, MOST_USES - 1), Some(2));
+        let (other, _) = table.insert(3);
+        assert_ne!(other, place);
+        assert_eq!(table.get(place, first), None);
     }
 }

@@ -69,6 +69,7 @@ programs! {
     statuses
     tool_interface
     topologies
+    wrong_calls
 }
 
 /// What is not run under MPICH 5.0.2: it lacks two functions, and ends with its connection to the launcher.

@@ -98,7 +98,7 @@ impl Bridge {
     /// group. That of the other ranks of the root's group can be `None`.
     ///
     /// # Errors
-    /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Datatype`] for elements
+    /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Reach`] for elements
     /// farther apart than 2⁶³ - 1 bytes.
     pub fn start_broadcast(
         &self,

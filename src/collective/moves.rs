@@ -43,7 +43,7 @@ impl Comm {
     /// `MPI_Ibcast` (MPI-4.1 §6.12.2): `buffer` of the root replaces that of every rank.
     ///
     /// # Errors
-    /// [`Error::Root`](crate::Error::Root); [`Error::Datatype`](crate::Error::Datatype) for elements
+    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
     /// farther apart than 2⁶³ - 1 bytes.
     pub fn start_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Result<CollectiveRequest> {
         let buffer = BufferMut::of(&buffer);
@@ -55,7 +55,7 @@ impl Comm {
     /// its part already (`MPI_IN_PLACE`); what other ranks give as `parts` means nothing.
     ///
     /// # Errors
-    /// [`Error::Root`](crate::Error::Root); [`Error::Datatype`](crate::Error::Datatype), as for a
+    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach), as for a
     /// broadcast; [`Error::Count`](crate::Error::Count) if there is not one part for each rank, or
     /// that of the root is not as long as its `mine`; [`Error::Buffer`](crate::Error::Buffer) if a
     /// buffer is missing.
@@ -88,7 +88,7 @@ impl Comm {
     /// `parts` on every rank. `None`: it is in this rank's own part already (`MPI_IN_PLACE`).
     ///
     /// # Errors
-    /// [`Error::Datatype`](crate::Error::Datatype) and [`Error::Count`](crate::Error::Count), as
+    /// [`Error::Reach`](crate::Error::Reach) and [`Error::Count`](crate::Error::Count), as
     /// [`Comm::start_gather`].
     pub fn start_allgather(
         &self,
@@ -120,7 +120,7 @@ impl Comm {
     /// comes from [`Rank::NULL`] is left out.
     ///
     /// # Errors
-    /// [`Error::Peer`](crate::Error::Peer) and [`Error::Datatype`](crate::Error::Datatype).
+    /// [`Error::Peer`](crate::Error::Peer) and [`Error::Reach`](crate::Error::Reach).
     pub fn start_neighbours(
         &self,
         outgoing: &[(Rank, Origin<'_>)],

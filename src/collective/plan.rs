@@ -166,7 +166,7 @@ impl Plan<'_> {
 
     #[cold]
     fn too_far(&self, datatype: &CommittedDatatype) -> Error {
-        let why = "the buffer reaches farther than 2^63 - 1 bytes";
-        Error::Datatype { at: self.comm.place(self.call), datatype: format!("{datatype:?}"), why }
+        let buffer = format!("a buffer of {datatype:?}");
+        Error::Reach { at: self.comm.place(self.call), buffer }
     }
 }

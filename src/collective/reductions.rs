@@ -32,7 +32,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`](crate::Error::Root); [`Error::Buffer`](crate::Error::Buffer) if a buffer is
     /// missing; [`Error::Count`](crate::Error::Count) if the result has not as many instances as the
-    /// contribution; [`Error::Datatype`](crate::Error::Datatype) for elements farther apart than
+    /// contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than
     /// 2⁶³ - 1 bytes.
     pub fn start_reduce(
         &self,

@@ -77,7 +77,7 @@ impl Error {
             Error::Root { .. } => ErrorClass::Root,
             Error::Epoch { .. } => ErrorClass::RmaSync,
             Error::Assertion { .. } => ErrorClass::Assert,
-            Error::Count { .. } => ErrorClass::Count,
+            Error::Count { .. } | Error::Reach { .. } => ErrorClass::Count,
             Error::Datatype { .. } => ErrorClass::Type,
             Error::Operation { .. } => ErrorClass::Op,
             Error::Conflict { .. } => ErrorClass::RmaConflict,

@@ -21,7 +21,7 @@ impl Comm {
     /// Local; does not block, except while another rank allocates.
     ///
     /// # Errors
-    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Datatype`] for elements farther apart than 2⁶³ - 1
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes.
     pub fn start_receive(
         &self,

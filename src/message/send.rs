@@ -34,7 +34,7 @@ impl Comm {
     /// Local; does not block, except while another rank allocates.
     ///
     /// # Errors
-    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Datatype`] for elements farther apart than 2⁶³ - 1
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes; [`Error::NoMemory`]; [`Error::RankFailed`] if `dest` has failed.
     pub fn start_send(
         &self,
@@ -102,8 +102,7 @@ impl Comm {
 
     #[cold]
     pub(crate) fn too_far(&self, call: Call) -> Error {
-        let why = "it reaches farther than 2^63 - 1 bytes";
-        Error::Datatype { at: self.place(call), datatype: "of the buffer".into(), why }
+        Error::Reach { at: self.place(call), buffer: "the buffer".into() }
     }
 }
 

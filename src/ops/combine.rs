@@ -116,7 +116,7 @@ impl Combine<'_, '_> {
         let result = self.result.as_ref().map(|result| result.layout);
         let mut datatype = None;
         for layout in [Some(self.layout), origin, result].into_iter().flatten() {
-            if layout.datatype.elements(1) == Some(0) {
+            if layout.elements() == 0 {
                 continue;
             }
             let uniform = layout.datatype.uniform();
@@ -156,11 +156,15 @@ impl Combine<'_, '_> {
         for own in [origin, result].iter().flatten() {
             win.check_reach(call, &own.layout)?;
         }
-        if let Some(origin) = &origin {
+        // What reaches farther than can be said is refused with its range.
+        let is_known = layout.known_range().is_some();
+        if let Some(origin) = origin.as_ref().filter(|_| is_known) {
             win.check_fits(call, &origin.layout, layout)?;
         }
         if let Some(result) = &result {
-            win.check_fits(call, layout, &result.layout)?;
+            if is_known {
+                win.check_fits(call, layout, &result.layout)?;
+            }
             win.check_entries_apart(call, &result.layout)?;
         }
         let Some(target) = win.target_around(call, target, disp, &layout.range())? else {

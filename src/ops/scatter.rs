@@ -182,8 +182,10 @@ impl Win {
             return self.null_target(call).map(|_| ());
         }
         let (from, to) = transfer.sides();
-        self.check_fits(call, &from, &to)?;
         self.check_reach(call, &own.layout)?;
+        if layout.known_range().is_some() {
+            self.check_fits(call, &from, &to)?;
+        }
         let Some(target) = self.target_around(call, target, disp, &layout.range())? else {
             return Ok(());
         };
@@ -227,7 +229,10 @@ impl Win {
     pub(super) fn check_reach(&self, call: Call, own: &Layout<'_>) -> Result<()> {
         match own.known_range() {
             Some(_) => Ok(()),
-            None => Err(self.unfit(call, own, "it reaches farther than 2^63 - 1 bytes")),
+            None => {
+                let buffer = format!("the buffer of {} x {:?}", own.count, own.datatype);
+                Err(Error::Reach { at: self.place(call), buffer })
+            }
         }
     }
 

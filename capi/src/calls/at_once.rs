@@ -8,7 +8,7 @@
 use crate::abi::*;
 use crate::arguments::{Address, Number, Ptr};
 use crate::datatype::usable_at_once;
-use crate::op::Operation;
+use crate::op::{COMBINED, Operation};
 use crate::status::tell;
 use onesided::engine::{Channel, Origin, OriginMut};
 use onesided::{LockType, Rank};
@@ -115,7 +115,7 @@ pub fn accumulate_at_once<C: Number>(
     let Some((origin, kind)) = origin(origin_addr, origin_count, origin_datatype) else {
         return false;
     };
-    let Some(op) = Operation::at_once(op, kind) else { return false };
+    let Some(op) = Operation::at_once(op, kind | COMBINED) else { return false };
     let (rank, disp) = place(target_rank, target_disp);
     is_like((origin_count, origin_datatype), (target_count, target_datatype))
         && window.win.accumulate_at_once(origin, op, rank, disp)

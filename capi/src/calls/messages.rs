@@ -82,6 +82,11 @@ impl Peer {
         Ok(self.comm.messages().start_send(Channel::Program, mode, origin, to, tag)?)
     }
 
+    /// As [`Peer::send`], beside a receive that is taken back if the send is refused.
+    fn send_beside(&self, receive: &MessageRequest, buffer: Buffer) -> Outcome<MessageRequest> {
+        self.send(SendMode::Standard, buffer).inspect_err(|_| receive.cancel())
+    }
+
     /// As [`Peer::send`], in a mode that the program has chosen.
     #[inline]
     fn send_program(&self, mode: SendMode, buffer: Buffer) -> Outcome<MessageRequest> {
@@ -233,7 +238,7 @@ pub fn sendrecv<C: Number>(
         (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
     let out = Buffer::new(sendbuf, sendcount, sendtype)?;
     let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
-    let send = to.send(SendMode::Standard, out)?;
+    let send = to.send_beside(&receive, out)?;
     let received = receive.wait();
     let sent = send.wait();
     status::conclude(status, status::received(Some(from.comm), received))?;
@@ -282,7 +287,7 @@ pub fn isendrecv<C: Number>(
         (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
     let out = Buffer::new(sendbuf, sendcount, sendtype)?;
     let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
-    let both = Box::new([to.send(SendMode::Standard, out)?, receive]);
+    let both = Box::new([to.send_beside(&receive, out)?, receive]);
     begun(comm, Work::Both(both), request)
 }
 
@@ -370,6 +375,7 @@ pub fn improbe(
     message: Ptr<MPI_Message>,
     status: Ptr<MPI_Status>,
 ) -> Outcome {
+    flag.given()?;
     let found = matched(Peer::source(comm, source, tag)?, false, message, status)?;
     flag.set(found.into())
 }
@@ -380,6 +386,9 @@ fn receive_matched(message: Ptr<MPI_Message>, buffer: Buffer) -> Outcome<Request
     if handle == Handle::predefined(MPI_MESSAGE_NO_PROC) {
         message.set(Handle::NULL)?;
         return Ok(Request::new(Owner::None, Work::Done(status::NO_PROC)));
+    }
+    if buffer.datatype.range(buffer.count).is_none() {
+        return Err(Failure::new(MPI_ERR_COUNT, "the buffer reaches farther than 2^63 - 1 bytes"));
     }
     let (comm, found) = handle.remove()?.into_inner();
     message.set(Handle::NULL)?;

@@ -6,6 +6,7 @@ use crate::comm::rank_of;
 use crate::datatype::usable;
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
+use crate::op::Operation;
 use crate::request::Request;
 use crate::window::Window;
 use onesided::engine::{Layout, Origin, OriginMut};
@@ -147,7 +148,11 @@ pub fn accumulate<C: Number>(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(target_datatype, elements(target_count)?)?;
+    let op = op.get()?.of_accumulate(
+        (target_datatype, elements(target_count)?),
+        &[origin_datatype],
+        false,
+    )?;
     target.accumulate(origin(origin_addr, origin_count, origin_datatype)?, op)
 }
 
@@ -167,7 +172,12 @@ pub fn get_accumulate<C: Number>(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(target_datatype, elements(target_count)?)?;
+    let op = fetching_op(
+        op,
+        (target_datatype, elements(target_count)?),
+        origin_datatype,
+        result_datatype,
+    )?;
     let result = origin_mut(result_addr, result_count, result_datatype)?;
     target.get_accumulate(fetching(origin_addr, origin_count, origin_datatype, op)?, result, op)
 }
@@ -186,6 +196,29 @@ fn fetching<C: Number>(
     }
 }
 
+/// The operation of an accumulate that fetches. With `MPI_NO_OP` the origin's datatype is not looked at.
+fn fetching_op(
+    op: MPI_Op,
+    target: (MPI_Datatype, usize),
+    origin: MPI_Datatype,
+    result: MPI_Datatype,
+) -> Outcome<Op> {
+    let operation = op.get()?;
+    match operation {
+        Operation::Predefined(Op::NoOp) => operation.of_accumulate(target, &[result], true),
+        _ => operation.of_accumulate(target, &[origin, result], true),
+    }
+}
+
+/// Refuses a datatype that the program has made, of an operation on one element (MPI-4.1 §12.3.4).
+fn check_predefined(datatype: MPI_Datatype) -> Outcome {
+    datatype.get()?;
+    if datatype.is_predefined() {
+        return Ok(());
+    }
+    Err(Failure::new(MPI_ERR_TYPE, "the operation takes predefined datatypes only"))
+}
+
 /// `MPI_Fetch_and_op`
 pub fn fetch_and_op(
     origin_addr: Address,
@@ -197,7 +230,8 @@ pub fn fetch_and_op(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, 1, datatype)?;
-    let op = op.get()?.of_accumulate(datatype, 1)?;
+    check_predefined(datatype)?;
+    let op = op.get()?.of_accumulate((datatype, 1), &[], true)?;
     let result = origin_mut(result_addr, 1, datatype)?;
     let origin = fetching(origin_addr, 1, datatype, op)?;
     Ok(target.window.win.fetch_and_op_untyped(origin, result, op, target.rank, target.disp)?)
@@ -214,6 +248,7 @@ pub fn compare_and_swap(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, 1, datatype)?;
+    check_predefined(datatype)?;
     let (new, compare) = (origin(origin_addr, 1, datatype)?, origin(compare_addr, 1, datatype)?);
     let result = origin_mut(result_addr, 1, datatype)?;
     let Target { window, rank, disp, .. } = target;
@@ -277,7 +312,11 @@ pub fn raccumulate<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(target_datatype, elements(target_count)?)?;
+    let op = op.get()?.of_accumulate(
+        (target_datatype, elements(target_count)?),
+        &[origin_datatype],
+        false,
+    )?;
     let origin = origin(origin_addr, origin_count, origin_datatype)?;
     let Target { window, rank, disp, layout } = target;
     window.win.raccumulate_layout(origin, op, rank, disp, layout)?.wait();
@@ -301,7 +340,12 @@ pub fn rget_accumulate<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(target_datatype, elements(target_count)?)?;
+    let op = fetching_op(
+        op,
+        (target_datatype, elements(target_count)?),
+        origin_datatype,
+        result_datatype,
+    )?;
     let result = origin_mut(result_addr, result_count, result_datatype)?;
     let origin = fetching(origin_addr, origin_count, origin_datatype, op)?;
     let Target { window, rank, disp, layout } = target;

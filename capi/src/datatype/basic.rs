@@ -170,7 +170,7 @@ basics! {
     MPI_WCHAR I32 Moved one!(4, 2, Unsigned);
     MPI_INT8_T I8 Integer one!(1, 1, Signed);
     MPI_UINT8_T U8 Integer one!(1, 1, Unsigned);
-    MPI_CHAR I8 Integer one!(1, 1, Signed);
+    MPI_CHAR I8 Moved one!(1, 1, Signed);
     MPI_SIGNED_CHAR I8 Integer one!(1, 1, Signed);
     MPI_UNSIGNED_CHAR U8 Integer one!(1, 1, Unsigned);
     MPI_BYTE U8 Byte one!(1, 1, Unsigned);

@@ -25,24 +25,37 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The operation of an accumulate to elements of that datatype, which has to be predefined
-    /// (MPI-4.1 §12.3.4).
+    /// The operation of an accumulate to elements of that datatype, which has to be predefined, from
+    /// those of the other buffers, whose basic elements have to be the same (MPI-4.1 §12.3.4). Of no
+    /// elements at the target every operation is defined.
     #[inline]
-    pub fn of_accumulate(&self, datatype: MPI_Datatype, count: usize) -> Outcome<Op> {
-        match self {
-            Operation::Predefined(op) => {
-                // Without elements nothing is combined.
-                if count != 0 {
-                    check(*op, datatype.get()?)?;
-                }
-                Ok(*op)
-            }
-            Operation::User { .. } => Err(of_the_program()),
+    pub fn of_accumulate(
+        &self,
+        (datatype, count): (MPI_Datatype, usize),
+        buffers: &[MPI_Datatype],
+        does_fetch: bool,
+    ) -> Outcome<Op> {
+        let op = match self {
+            Operation::Predefined(Op::NoOp) if !does_fetch => return Err(fetches_only()),
+            Operation::Predefined(op) => *op,
+            Operation::User { .. } => return Err(of_the_program()),
+        };
+        let target = datatype.get()?;
+        let mut kinds = target.sequence().kinds;
+        for other in buffers {
+            kinds |= other.get()?.sequence().kinds;
         }
+        if count != 0 && kinds.count_ones() > 1 {
+            return Err(unlike());
+        }
+        if count != 0 {
+            check(op, target)?;
+        }
+        Ok(op)
     }
 
-    /// As [`Operation::of_accumulate`], of a predefined operation on elements of that kind; `None` for
-    /// what is refused.
+    /// As [`Operation::of_accumulate`], of a predefined operation on elements of that kind, with
+    /// [`COMBINED`] for one that fetches nothing; `None` for what is refused.
     #[inline(always)]
     pub fn at_once(op: MPI_Op, kind: u16) -> Option<Op> {
         let place = op.value().wrapping_sub(MPI_OP_NULL);
@@ -62,13 +75,27 @@ impl Operation {
     }
 }
 
+/// Beside the [`Kind`] of elements: they are combined, and nothing is fetched.
+pub const COMBINED: u16 = 1 << 8;
+
+#[cold]
+fn fetches_only() -> Failure {
+    Failure::new(MPI_ERR_OP, "MPI_NO_OP is only for accumulates that fetch")
+}
+
+#[cold]
+fn unlike() -> Failure {
+    let why = "all basic elements of an accumulate, on every side, must have the same predefined \
+               datatype";
+    Failure::new(MPI_ERR_TYPE, why)
+}
+
 #[cold]
 fn of_the_program() -> Failure {
     Failure::new(MPI_ERR_OP, "accumulates take predefined operations only")
 }
 
-/// Refuses a datatype for which the standard does not define the operation. `MPI_CHAR` goes as an
-/// integer, as programs expect.
+/// Refuses a datatype for which the standard does not define the operation.
 #[inline]
 fn check(op: Op, datatype: &Datatype) -> Outcome {
     match datatype.sequence().is_of(kinds(op)) {
@@ -80,15 +107,17 @@ fn check(op: Op, datatype: &Datatype) -> Outcome {
 /// The kinds of elements for which the standard defines an operation.
 const fn kinds(op: Op) -> u16 {
     const NUMBERS: u16 = Kind::Integer as u16 | Kind::Floating as u16;
-    match op {
+    let kinds = match op {
         Op::Sum | Op::Prod => NUMBERS | Kind::Complex as u16,
         Op::Max | Op::Min => NUMBERS,
         Op::Land | Op::Lor | Op::Lxor => Kind::Integer as u16 | Kind::Logical as u16,
         Op::Band | Op::Bor | Op::Bxor => Kind::Integer as u16 | Kind::Byte as u16,
         Op::Maxloc | Op::Minloc => Kind::Pair as u16 | Kind::FortranPair as u16,
+        Op::NoOp => return !COMBINED,
         // All.
         _ => u16::MAX,
-    }
+    };
+    kinds | COMBINED
 }
 
 #[cold]

@@ -47,7 +47,7 @@ impl Comm {
     /// Local; does not block, except while another rank allocates.
     ///
     /// # Errors
-    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Datatype`] for elements farther apart than 2⁶³ - 1
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes; [`Error::Count`] if the elements cannot be cut into so many parts; [`Error::NoMemory`];
     /// [`Error::RankFailed`] if `dest` has failed.
     pub fn init_partitioned_send(

@@ -1,0 +1,162 @@
+/* Calls that are wrong in one way, and what each of them is told: MPI-4.1 §9.4, §12.3, §12.7. A refused call
+   makes nothing and changes nothing. What a wrong call does is the library's own business, so this looks at
+   onesided alone. */
+
+#include "check.h"
+
+static MPI_Win win;
+static int *part, mine[4] = {1, 2, 3, 4}, back[4];
+
+static void counts(void)
+{
+    const MPI_Count many = (MPI_Count)1 << 62;
+    MPI_Request request;
+    RULE("counts of more than an address space holds");
+    FAILS(MPI_ERR_COUNT, MPI_Send_c(mine, many, MPI_INT, rank_here, 1, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_COUNT, MPI_Irecv_c(mine, many, MPI_INT, rank_here, 1, MPI_COMM_WORLD, &request));
+    FAILS(MPI_ERR_COUNT, MPI_Bcast_c(mine, many, MPI_INT, 0, MPI_COMM_SELF));
+    FAILS(MPI_ERR_COUNT, MPI_Put_c(mine, many, MPI_INT, 0, 0, many, MPI_INT, win));
+    FAILS(MPI_ERR_COUNT, MPI_Put_c(mine, many, MPI_INT, 0, 0, 1, MPI_INT, win));
+    FAILS(MPI_ERR_COUNT, MPI_Accumulate_c(mine, many, MPI_INT, 0, 0, many, MPI_INT, MPI_SUM, win));
+    FAILS(MPI_ERR_RMA_RANGE, MPI_Put_c(mine, 1, MPI_INT, 0, 0, many, MPI_INT, win));
+    FAILS(MPI_ERR_RMA_RANGE, MPI_Accumulate_c(mine, 1, MPI_INT, 0, 0, many, MPI_INT, MPI_SUM, win));
+}
+
+static void datatypes(void)
+{
+    MPI_Datatype like_int, pair, mixed;
+    int lengths[] = {1, 1};
+    MPI_Aint places[] = {0, 4};
+    MPI_Datatype of[] = {MPI_INT, MPI_CHAR};
+    RULE("the same predefined datatype on every side");
+    FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 1, MPI_INT, 0, 0, 4, MPI_BYTE, MPI_SUM, win));
+    FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 4, MPI_BYTE, 0, 0, 1, MPI_INT, MPI_SUM, win));
+    FAILS(MPI_ERR_TYPE, MPI_Get_accumulate(mine, 1, MPI_INT, back, 4, MPI_BYTE, 0, 0, 1, MPI_INT,
+                                           MPI_SUM, win));
+    FAILS(MPI_ERR_TYPE, MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, back, 4, MPI_BYTE, 0, 0, 1,
+                                           MPI_INT, MPI_NO_OP, win));
+    FAILS(MPI_ERR_TYPE, MPI_Put(mine, 1, MPI_INT, 0, 0, 4, MPI_BYTE, win));
+    FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 1, MPI_DATATYPE_NULL, 0, 0, 1, MPI_INT, MPI_SUM, win));
+    OK(MPI_Type_create_struct(2, lengths, places, of, &mixed));
+    OK(MPI_Type_commit(&mixed));
+    FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 1, mixed, 0, 0, 1, mixed, MPI_SUM, win));
+    OK(MPI_Type_free(&mixed));
+    RULE("operations on one element take predefined datatypes");
+    OK(MPI_Type_dup(MPI_INT, &like_int));
+    OK(MPI_Type_contiguous(1, MPI_INT, &pair));
+    OK(MPI_Type_commit(&pair));
+    FAILS(MPI_ERR_TYPE, MPI_Fetch_and_op(mine, back, like_int, 0, 0, MPI_SUM, win));
+    FAILS(MPI_ERR_TYPE, MPI_Fetch_and_op(mine, back, pair, 0, 0, MPI_SUM, win));
+    FAILS(MPI_ERR_TYPE, MPI_Compare_and_swap(mine, mine, back, like_int, 0, 0, win));
+    FAILS(MPI_ERR_TYPE, MPI_Compare_and_swap(mine, mine, back, pair, 0, 0, win));
+    FAILS(MPI_ERR_TYPE, MPI_Compare_and_swap(mine, mine, back, MPI_DOUBLE, 0, 0, win));
+    OK(MPI_Type_free(&like_int));
+    OK(MPI_Type_free(&pair));
+}
+
+static void operations(void)
+{
+    char letter = 'a', other = 'b';
+    MPI_Request request;
+    RULE("operations that are not defined");
+    FAILS(MPI_ERR_OP, MPI_Accumulate(mine, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win));
+    FAILS(MPI_ERR_OP, MPI_Accumulate(mine, 2, MPI_INT, 0, 0, 2, MPI_INT, MPI_NO_OP, win));
+    FAILS(MPI_ERR_OP,
+          MPI_Raccumulate(mine, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win, &request));
+    OK(MPI_Get_accumulate(NULL, 0, MPI_INT, back, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win));
+    FAILS(MPI_ERR_OP, MPI_Accumulate(&letter, 1, MPI_CHAR, 0, 0, 1, MPI_CHAR, MPI_SUM, win));
+    FAILS(MPI_ERR_OP, MPI_Reduce_local(&letter, &other, 1, MPI_CHAR, MPI_SUM));
+    FAILS(MPI_ERR_OP, MPI_Reduce(&letter, &other, 1, MPI_CHAR, MPI_SUM, 0, MPI_COMM_SELF));
+    OK(MPI_Accumulate(&letter, 0, MPI_CHAR, 0, 0, 0, MPI_CHAR, MPI_REPLACE, win));
+    RULE("an accumulate without elements");
+    FAILS(MPI_ERR_OP, MPI_Accumulate(mine, 0, MPI_INT, 0, 0, 0, MPI_INT, MPI_OP_NULL, win));
+    FAILS(MPI_ERR_OP, MPI_Accumulate(mine, 0, MPI_INT, 0, 0, 0, MPI_INT, MPI_NO_OP, win));
+    FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 0, MPI_INT, 0, 0, 0, MPI_DATATYPE_NULL, MPI_SUM, win));
+    FAILS(MPI_ERR_RANK, MPI_Accumulate(mine, 0, MPI_INT, -7, 0, 0, MPI_INT, MPI_SUM, win));
+    OK(MPI_Accumulate(mine, 0, MPI_DOUBLE, 0, 0, 0, MPI_DOUBLE, MPI_BAND, win));
+    OK(MPI_Get_accumulate(mine, 0, MPI_DOUBLE, back, 0, MPI_DOUBLE, 0, 0, 0, MPI_DOUBLE, MPI_BAND,
+                          win));
+    OK(MPI_Accumulate(mine, 0, MPI_INT, 0, 0, 0, MPI_DOUBLE, MPI_SUM, win));
+    OK(MPI_Accumulate(mine, 0, MPI_INT, 0, 0, 0, MPI_INT, MPI_SUM, win));
+}
+
+/* The number of a new request, which is that of the place that is used next. */
+static int next_request(void)
+{
+    MPI_Request request;
+    OK(MPI_Irecv(back, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request));
+    int number = MPI_Request_toint(request);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    return number;
+}
+
+static int next_window(void)
+{
+    void *base;
+    MPI_Win one;
+    OK(MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_SELF, &base, &one));
+    int number = MPI_Win_toint(one);
+    OK(MPI_Win_free(&one));
+    return number;
+}
+
+static void leaks(void)
+{
+    MPI_Win one = MPI_WIN_NULL;
+    MPI_Message message;
+    MPI_Status status;
+    int requests = next_request(), windows = next_window(), found;
+    RULE("a refused call makes nothing");
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank_here, 0, win));
+    FAILS(MPI_ERR_ARG, MPI_Rput(mine, 1, MPI_INT, rank_here, 0, 1, MPI_INT, win, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Rget(back, 1, MPI_INT, rank_here, 0, 1, MPI_INT, win, NULL));
+    FAILS(MPI_ERR_ARG,
+          MPI_Raccumulate(mine, 1, MPI_INT, rank_here, 0, 1, MPI_INT, MPI_SUM, win, NULL));
+    OK(MPI_Win_unlock(rank_here, win));
+    EQUAL(part[0], 0);
+    FAILS(MPI_ERR_ARG, MPI_Isend(mine, 1, MPI_INT, 0, 3, MPI_COMM_SELF, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Irecv(back, 1, MPI_INT, 0, 3, MPI_COMM_SELF, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Ibarrier(MPI_COMM_SELF, NULL));
+    OK(MPI_Iprobe(0, 3, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE));
+    EQUAL(found, 0);
+    EQUAL(next_request(), requests);
+    FAILS(MPI_ERR_ARG, MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_SELF, NULL, &one));
+    FAILS(MPI_ERR_ARG, MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, MPI_COMM_SELF, NULL, &one));
+    FAILS(MPI_ERR_ARG, MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_SELF, &found, NULL));
+    CHECK(one == MPI_WIN_NULL);
+    EQUAL(next_window(), windows);
+    FAILS(MPI_ERR_ARG, MPI_Comm_dup(MPI_COMM_SELF, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Type_contiguous(2, MPI_INT, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Alloc_mem(8, MPI_INFO_NULL, NULL));
+    RULE("a refused call loses no message");
+    OK(MPI_Send(mine, 1, MPI_INT, 0, 4, MPI_COMM_SELF));
+    FAILS(MPI_ERR_ARG, MPI_Improbe(0, 4, MPI_COMM_SELF, NULL, &message, &status));
+    FAILS(MPI_ERR_ARG, MPI_Mprobe(0, 4, MPI_COMM_SELF, NULL, &status));
+    OK(MPI_Mprobe(0, 4, MPI_COMM_SELF, &message, &status));
+    FAILS(MPI_ERR_COUNT, MPI_Mrecv_c(back, (MPI_Count)1 << 62, MPI_INT, &message, &status));
+    OK(MPI_Mrecv(back, 1, MPI_INT, &message, &status));
+    EQUAL(back[0], mine[0]);
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    CHECK(MPI_COMM_WORLD != MPI_COMM_NULL);
+    if (!ours())
+        return end();
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    win = window(4, &part);
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_fence(0, win));
+    counts();
+    datatypes();
+    operations();
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    for (int k = 0; k < 4; k++)
+        EQUAL(part[k], 0);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    leaks();
+    OK(MPI_Win_free(&win));
+    return end();
+}
