@@ -62,7 +62,13 @@ fn constants() -> String {
             _ => writeln!(text, "pub const MPI_{name}: usize = {value};"),
         };
     }
-    text
+    text.push_str("pub const PREDEFINED: &[(&str, usize, &str)] = &[\n");
+    for table::Constant { kind, name, value } in table::constants() {
+        if kind.starts_with("MPI_") && kind != "MPI_Offset" && !kind.ends_with('*') {
+            let _ = writeln!(text, "(\"{kind}\", {value}, \"MPI_{name}\"),");
+        }
+    }
+    text + "];\n"
 }
 
 /// Both functions of C for a function of the table.

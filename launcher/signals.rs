@@ -63,7 +63,10 @@ pub fn next(source: &SignalFd) -> Option<Signal> {
 
 /// Bit n-1 is set if signal n is ignored.
 fn ignored() -> io::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
+    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| {
+        let why = format!("/proc/self/status cannot be read, is /proc mounted? {error}");
+        io::Error::new(error.kind(), why)
+    })?;
     let field = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let bits = field.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
     bits.ok_or_else(|| io::Error::other("/proc/self/status has no SigIgn"))

@@ -55,7 +55,7 @@ pub enum Error {
         size: u64,
     },
     /// The target is no rank of the window.
-    #[error("{at}: there is no rank {target}; the window has {ranks} ranks")]
+    #[error("{at}: there is no rank {}; the window has {ranks} ranks", shown::rank(.target))]
     TargetRank {
         /// Where.
         at: Place,
@@ -65,7 +65,10 @@ pub enum Error {
         ranks: u32,
     },
     /// The root of a collective is no rank of the communicator.
-    #[error("{at}: there is no rank {root} to be the root; the communicator has {ranks} ranks")]
+    #[error(
+        "{at}: there is no rank {} to be the root; the communicator has {ranks} ranks",
+        shown::rank(.root)
+    )]
     Root {
         /// Where.
         at: Place,
@@ -164,13 +167,16 @@ pub enum Error {
         problem: String,
     },
     /// A displacement unit that cannot be.
-    #[error("{at}: rank {rank} gave displacement unit {disp_unit}; it must be from 1 to 2^31-1")]
+    #[error(
+        "{at}: rank {rank} gave displacement unit {}; it must be from 1 to 2^31-1",
+        *.disp_unit as i64
+    )]
     DispUnit {
         /// Where.
         at: Place,
         /// The rank that gave it.
         rank: u32,
-        /// The unit, in bytes.
+        /// The unit, in bytes; a negative one of a binding as two's complement.
         disp_unit: u64,
     },
     /// An element that is not aligned to its size, where it must be (`MPI_ERR_DISP`).
@@ -228,10 +234,8 @@ pub enum Error {
     },
     /// Private memory of a rank that another rank cannot reach (`MPI_ERR_RMA_SHARED`).
     #[error(
-        "{at}: rank {rank} cannot reach the private memory of rank {owner} ({source}); use memory \
-         from alloc_mem or a window from allocate, or allow process_vm_readv and \
-         process_vm_writev between the processes of this user (kernel.yama.ptrace_scope below 2; \
-         in a container, a seccomp profile that permits them, or CAP_SYS_PTRACE)"
+        "{at}: rank {rank} cannot reach the private memory of rank {owner} ({source}){}",
+        shown::remedy(source)
     )]
     Unreachable {
         /// Where.
@@ -306,7 +310,7 @@ pub enum Error {
         key: String,
     },
     /// The other side of a message is no rank of the communicator (`MPI_ERR_RANK`).
-    #[error("{at}: there is no rank {peer}; the communicator has {ranks} ranks")]
+    #[error("{at}: there is no rank {}; the communicator has {ranks} ranks", shown::rank(.peer))]
     Peer {
         /// Where.
         at: Place,

@@ -11,6 +11,12 @@ mod constants {
 }
 pub use constants::*;
 
+/// The name of a predefined handle of a type, which C names so too.
+pub fn constant_name(kind: &str, value: usize) -> Option<&'static str> {
+    let named = PREDEFINED.iter().find(|(of, number, _)| *of == kind && *number == value);
+    named.map(|(.., name)| *name)
+}
+
 /// `MPI_Aint`
 pub type Aint = isize;
 /// `MPI_Count` and `MPI_Offset`

@@ -16,8 +16,27 @@ fn check(assert: c_int, allowed: &[(c_int, &str)]) -> Outcome {
 
 #[cold]
 fn unknown(assert: c_int, allowed: &[(c_int, &str)]) -> Failure {
-    let names: Vec<&str> = allowed.iter().map(|(_, name)| *name).collect();
-    let why = format!("{assert} is no combination of {}", names.join(", "));
+    const ALL: [(c_int, &str); 5] = [
+        (MPI_MODE_NOCHECK, "MPI_MODE_NOCHECK"),
+        (MPI_MODE_NOSTORE, "MPI_MODE_NOSTORE"),
+        (MPI_MODE_NOPUT, "MPI_MODE_NOPUT"),
+        (MPI_MODE_NOPRECEDE, "MPI_MODE_NOPRECEDE"),
+        (MPI_MODE_NOSUCCEED, "MPI_MODE_NOSUCCEED"),
+    ];
+    let mut rest = allowed.iter().fold(assert, |rest, (bit, _)| rest & !bit);
+    let mut wrong = Vec::new();
+    for (bit, name) in ALL {
+        if rest & bit != 0 {
+            wrong.push(name.to_owned());
+            rest &= !bit;
+        }
+    }
+    if rest != 0 {
+        wrong.push(format!("{rest:#x} (which is no assertion)"));
+    }
+    let taken: Vec<&str> = allowed.iter().map(|(_, name)| *name).collect();
+    let (wrong, taken) = (wrong.join(", "), taken.join(", "));
+    let why = format!("the call does not take {wrong} as an assertion, only {taken}");
     Failure::new(MPI_ERR_ASSERT, why)
 }
 

@@ -170,6 +170,10 @@ impl Object for Communicator {
     const CLASS: c_int = MPI_ERR_COMM;
     const KIND: usize = 1;
 
+    fn label(&self) -> Option<String> {
+        Some(self.comm.name())
+    }
+
     fn table() -> &'static Table<Communicator> {
         static TABLE: Table<Communicator> = Table::new();
         &TABLE

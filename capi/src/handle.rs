@@ -15,6 +15,7 @@
 #![allow(unsafe_code, reason = "the tables lend objects without a lock; invariants 1 to 3")]
 #![allow(clippy::disallowed_types, reason = "its words are of this process, not of the segment")]
 
+use crate::abi::constant_name;
 use crate::failure::{Failure, Outcome};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -45,6 +46,11 @@ pub trait Object: Sized + Send + Sync + 'static {
     const KIND: usize;
 
     fn table() -> &'static Table<Self>;
+
+    /// The name that the object has, for a message.
+    fn label(&self) -> Option<String> {
+        None
+    }
 
     /// The object of a predefined handle.
     fn predefined(_value: usize) -> Option<&'static Self> {
@@ -163,9 +169,12 @@ impl<T: Object> Handle<T> {
 
 impl<T: Object> Display for Handle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.value == T::NULL {
-            true => f.write_str("null"),
-            false => write!(f, "{:#x}", self.value),
+        if let Some(name) = constant_name(T::NAME, self.value) {
+            return f.write_str(name);
+        }
+        match self.find().and_then(T::label).filter(|name| !name.is_empty()) {
+            Some(name) => write!(f, "{name:?}"),
+            None => write!(f, "{:#x}", self.value),
         }
     }
 }

@@ -60,6 +60,10 @@ impl Object for Window {
     const CLASS: c_int = MPI_ERR_WIN;
     const KIND: usize = 2;
 
+    fn label(&self) -> Option<String> {
+        self.named.get().map(|()| self.win.name())
+    }
+
     #[inline(always)]
     fn table() -> &'static Table<Window> {
         static TABLE: Table<Window> = Table::new();

@@ -15,11 +15,11 @@ use onesided::WindowOptions;
 use onesided::engine::Win;
 use std::ffi::c_int;
 
-/// The size and displacement unit that the engine is asked for: what is negative becomes a number
-/// that it refuses on all ranks, because the call is collective.
+/// The size and displacement unit that the engine is asked for: what is negative is a number that it
+/// refuses on all ranks, because the call is collective.
 fn measures<C: Number>(size: Aint, disp_unit: C) -> (u64, u64) {
     let bytes = u64::try_from(size).unwrap_or(u64::MAX);
-    (bytes, u64::try_from(disp_unit.wide()).unwrap_or(0))
+    (bytes, disp_unit.wide() as u64)
 }
 
 /// The outcome on this rank of a collective that makes a window, for a size of its own.

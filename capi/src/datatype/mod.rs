@@ -184,6 +184,10 @@ impl Object for Datatype {
     const CLASS: c_int = MPI_ERR_TYPE;
     const KIND: usize = 4;
 
+    fn label(&self) -> Option<String> {
+        Some(self.name())
+    }
+
     fn table() -> &'static Table<Datatype> {
         static TABLE: Table<Datatype> = Table::new();
         &TABLE

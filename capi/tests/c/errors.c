@@ -1,6 +1,8 @@
 /* Error codes, error handlers of communicators, windows and sessions, and info objects. */
 
 #include "check.h"
+#include <sys/mman.h>
+#include <unistd.h>
 
 static int handled, handled_code;
 static MPI_Comm handled_comm;
@@ -87,6 +89,61 @@ static void of_nothing(void)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Errhandler_free(&handler));
+}
+
+static void says(int code, const char *const *words, const char *never)
+{
+    const char *text = sentence(code);
+    CHECK(code != MPI_SUCCESS);
+    for (; *words; words++)
+        if (!strstr(text, *words))
+            FAILED("no '%s' in: %s", *words, text);
+    if (never && strstr(text, never))
+        FAILED("'%s' in: %s", never, text);
+    checks_passed++;
+}
+
+#define SAYS(never, call, ...) says(call, (const char *const[]){__VA_ARGS__, NULL}, never)
+
+/* Values by the names that the program knows them by. */
+static void texts(void)
+{
+    int *part;
+    double value = 1;
+    MPI_Win win = window(1, &part), none;
+    RULE("MPI-4.1 9.4: what an error's text says");
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Win_set_name(win, "halo"));
+    SAYS("4294967295", MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, win), "no rank MPI_PROC_NULL",
+         "win=\"halo\"");
+    SAYS("combination", MPI_Win_lock(MPI_LOCK_SHARED, 0, 1 << 30, win), "0x40000000",
+         "only MPI_MODE_NOCHECK");
+    SAYS(NULL, MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOPUT, win), "not take MPI_MODE_NOPUT",
+         "only MPI_MODE_NOCHECK");
+    SAYS(NULL, MPI_Put(&value, 1, MPI_DOUBLE, 0, 9, 1, MPI_DOUBLE, win), "origin_datatype=MPI_DOUBLE");
+    SAYS("unit 0", MPI_Win_allocate(8, -4, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &none),
+         "displacement unit -4", "comm=MPI_COMM_WORLD", "info=MPI_INFO_NULL");
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Win_free(&win));
+}
+
+/* Private memory that its owner has made read-only since. */
+static void lost_memory(void)
+{
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    char *part = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Win win;
+    CHECK(part != MAP_FAILED);
+    OK(MPI_Win_create(part, (MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    mprotect(part, bytes, PROT_READ);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, behind(), 0, win));
+    SAYS("ptrace_scope", MPI_Put("x", 1, MPI_CHAR, behind(), 0, 1, MPI_CHAR, win), "read-only");
+    OK(MPI_Win_unlock(behind(), win));
+    OK(MPI_Win_free(&win));
+    munmap(part, bytes);
 }
 
 static void of_communicators(void)
@@ -290,7 +347,9 @@ int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     if (ours())
-        of_nothing();
+        of_nothing(), texts();
+    if (ours() && ranks > 1)
+        lost_memory();
     codes();
     of_communicators();
     of_windows();
