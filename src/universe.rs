@@ -69,6 +69,15 @@ impl Universe {
         hide_lines();
     }
 
+    /// Leaves the job whatever handles there are, for bindings of other languages, in which a program
+    /// need not free them: as dropping the universe and all of them, which nobody uses any more. Local;
+    /// does not block.
+    pub fn leave(self) {
+        let context = self.world.context().clone();
+        drop(self);
+        context.leave();
+    }
+
     /// `MPI_COMM_WORLD`
     pub fn world(&self) -> &Comm {
         &self.world
@@ -100,15 +109,7 @@ impl Drop for Universe {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // A process that the rank has forked, and that ends, does not end the rank.
-        if !std::thread::panicking() && !is_forked() {
-            step(Step::Finishing);
-            self.slot.finished.set();
-            if self.foreign.is_some() {
-                foreign::leave_well();
-            }
-            step(Step::Finished);
-        }
+        self.leave();
     }
 }
 
@@ -195,6 +196,20 @@ impl Context {
             alone: Word32::default(),
             kept: OnceLock::new(),
         })
+    }
+
+    /// Says that this rank has left the job in good order, once.
+    fn leave(&self) {
+        // A process that the rank has forked, and that ends, does not end the rank.
+        if std::thread::panicking() || is_forked() || self.slot.finished.is_set() {
+            return;
+        }
+        step(Step::Finishing);
+        self.slot.finished.set();
+        if self.foreign.is_some() {
+            foreign::leave_well();
+        }
+        step(Step::Finished);
     }
 
     /// Counts a communicator of this rank alone.

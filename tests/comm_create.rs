@@ -175,17 +175,65 @@ fn a_freed_communicator_is_refused_through_every_handle() {
     });
 }
 
+/// Freeing is local: nobody waits, whatever the others free, or whether they free at all.
 #[test]
-fn freeing_one_communicator_on_one_rank_only_is_a_mismatch() {
-    spmd(2, |world| {
+fn ranks_free_communicators_in_any_order() {
+    spmd(3, |world| {
+        let me = world.rank();
+        for _ in 0..20 {
+            let mut all: Vec<Comm> = (0..5).map(|_| world.dup().unwrap()).collect();
+            all.rotate_left(me as usize);
+            all.into_iter().for_each(|comm| comm.free().unwrap());
+        }
         let comm = world.dup().unwrap();
-        let kept = comm.clone();
-        let result = if world.rank() == 0 { comm.free() } else { comm.barrier() };
-        assert_eq!(result.unwrap_err().class(), ErrorClass::Arg);
-        // Nothing has happened to it.
-        assert_eq!(kept.allreduce(&[1u8], Op::Sum).unwrap(), [2]);
-        kept.free().unwrap();
+        let sum = comm.allreduce(&[1u8], Op::Sum).unwrap();
+        assert_eq!(sum, [3]);
+        // Rank 0 frees it when the others have, who do not wait for that.
+        if me == 0 {
+            world.await_signal(0, 2);
+        }
+        comm.free().unwrap();
+        world.signal(0);
     });
+}
+
+/// The room stays until the last rank has freed it and let go of it, also under a window.
+#[test]
+fn a_room_stays_as_long_as_one_rank_uses_it() {
+    let outcome = job(3, &["--segment-size=16M"], |world| {
+        let me = world.rank();
+        // When nobody makes or frees anything.
+        let settled = || {
+            world.barrier().unwrap();
+            let now = occupied();
+            world.barrier().unwrap();
+            now
+        };
+        let cycle = |k: u32| {
+            let comm = world.dup().unwrap();
+            let window = Window::<u64>::allocate(&comm, 1).unwrap();
+            if k % 3 == me {
+                comm.clone().free().unwrap();
+            }
+            // A room that was given back too early would be this one's.
+            let next = world.dup().unwrap();
+            assert_eq!(next.allreduce(&[k], Op::Sum).unwrap(), [3 * k]);
+            if k % 3 != me {
+                comm.clone().free().unwrap();
+            }
+            next.free().unwrap();
+            drop(comm);
+            window.free().unwrap();
+        };
+        cycle(0);
+        let before = settled();
+        (0..300).for_each(cycle);
+        let after = settled();
+        assert!(after <= before, "{after} bytes, before {before}");
+    });
+    if let Some(outcome) = outcome {
+        assert!(outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
+    }
 }
 
 #[test]

@@ -18,23 +18,69 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 /// Starts a collective whose arguments have been found right.
-pub struct Start(Box<dyn Fn() -> onesided::Result<CollectiveRequest> + Send + Sync>);
+pub struct Start(Box<dyn Startable>);
+
+trait Startable: Send + Sync {
+    fn start(&self) -> onesided::Result<CollectiveRequest>;
+
+    /// From now on it is one persistent collective.
+    fn persist(&mut self);
+}
+
+/// The ranks of a collective, and how it is started among them.
+struct Among<T, F> {
+    ranks: T,
+    start: F,
+}
+
+impl<T, F> Startable for Among<T, F>
+where
+    T: Ranks,
+    F: Fn(&T) -> onesided::Result<CollectiveRequest> + Send + Sync,
+{
+    fn start(&self) -> onesided::Result<CollectiveRequest> {
+        (self.start)(&self.ranks)
+    }
+
+    fn persist(&mut self) {
+        self.ranks = self.ranks.persisted();
+    }
+}
+
+/// What collectives are started on.
+pub trait Ranks: Send + Sync + 'static {
+    /// The same for one persistent collective ([`Comm::for_persistent_collective`]).
+    fn persisted(&self) -> Self;
+}
+
+impl Ranks for Comm {
+    fn persisted(&self) -> Comm {
+        self.for_persistent_collective()
+    }
+}
+
+impl Ranks for Bridge {
+    fn persisted(&self) -> Bridge {
+        self.for_persistent_collective()
+    }
+}
 
 impl Start {
-    pub fn new(
-        start: impl Fn() -> onesided::Result<CollectiveRequest> + Send + Sync + 'static,
+    pub fn new<T: Ranks>(
+        ranks: T,
+        start: impl Fn(&T) -> onesided::Result<CollectiveRequest> + Send + Sync + 'static,
     ) -> Outcome<Start> {
-        Ok(Start(Box::new(start)))
+        Ok(Start(Box::new(Among { ranks, start })))
     }
 
     fn begin(&self) -> Outcome<Work> {
-        Ok(Work::Collective((self.0)()?))
+        Ok(Work::Collective(self.0.start()?))
     }
 }
 
 /// The blocking form.
 pub fn finish(start: Start) -> Outcome {
-    Ok((start.0)()?.wait()?)
+    Ok(start.0.start()?.wait()?)
 }
 
 /// The nonblocking form (MPI-4.1 §6.12).
@@ -43,7 +89,8 @@ pub fn begin(start: Start, comm: MPI_Comm, request: Ptr<MPI_Request>) -> Outcome
 }
 
 /// The persistent form (MPI-4.1 §6.13).
-pub fn persist(start: Start, comm: MPI_Comm, request: Ptr<MPI_Request>) -> Outcome {
+pub fn persist(mut start: Start, comm: MPI_Comm, request: Ptr<MPI_Request>) -> Outcome {
+    start.0.persist();
     let begin = Box::new(move || start.begin());
     request.set(Handle::new(Request::persistent(Owner::Comm(comm), begin)))
 }
@@ -153,6 +200,15 @@ pub fn rooted(comm: MPI_Comm, root: c_int) -> Outcome<(Over, Root)> {
     Ok((over, root))
 }
 
+impl Ranks for Over {
+    fn persisted(&self) -> Over {
+        match self {
+            Over::One(comm) => Over::One(comm.persisted()),
+            Over::Two(bridge) => Over::Two(bridge.persisted()),
+        }
+    }
+}
+
 impl Over {
     /// How many ranks there are whose parts meet here.
     pub fn parts(&self) -> usize {
@@ -214,8 +270,7 @@ impl Over {
 
 /// What a rank starts that has no part in a collective (`MPI_PROC_NULL`): it counts it, as all ranks do.
 pub fn bystander(bridge: &Bridge) -> Outcome<Start> {
-    let bridge = bridge.clone();
-    Start::new(move || bridge.start_broadcast(None, Root::Elsewhere))
+    Start::new(bridge.clone(), |bridge| bridge.start_broadcast(None, Root::Elsewhere))
 }
 
 /// The root, as a rank of the communicator that it is one of.

@@ -36,6 +36,27 @@ impl Inter {
         let bridge = Bridge::new(&both, &local.group(), &remote)?;
         Ok(Inter { both, remote, first, bridge })
     }
+
+    pub fn sides(&self) -> Sides {
+        Sides { both: self.both.group(), remote: self.remote.clone() }
+    }
+}
+
+/// How the ranks of an intercommunicator are called: in both groups, and by the program.
+pub struct Sides {
+    both: Group,
+    remote: Group,
+}
+
+impl Sides {
+    pub fn told(&self, status: Status) -> Status {
+        let Rank(rank) = status.source;
+        if status.source == Rank::NULL {
+            return status;
+        }
+        let translated = self.both.translate(&[rank], &self.remote);
+        Status { source: translated.map_or(Rank::NULL, |ranks| ranks[0]), ..status }
+    }
 }
 
 impl Communicator {
@@ -96,14 +117,7 @@ impl Communicator {
     /// A status of [`Communicator::messages`], with the source as the program names it.
     #[inline]
     pub fn told(&self, status: Status) -> Status {
-        match (&self.inter, status.source) {
-            (Some(inter), Rank(rank)) if status.source != Rank::NULL => {
-                let translated = inter.both.group().translate(&[rank], &inter.remote);
-                let source = translated.map_or(Rank::NULL, |ranks| ranks[0]);
-                Status { source, ..status }
-            }
-            _ => status,
-        }
+        self.inter.as_ref().map_or(status, |inter| inter.sides().told(status))
     }
 
     /// The communicator, for calls that an intercommunicator cannot be given to.

@@ -288,6 +288,14 @@ impl<T> Table<T> {
         unsafe { (*slot.object.get()).take() }
     }
 
+    /// Shows every object to `look`, which does not use the table.
+    pub fn each(&self, look: impl FnMut(&T)) {
+        // Nobody takes an object away meanwhile.
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = |place| self.get(place, self.uses(place)? & 0xFF_FFFF);
+        (0..free.fresh).filter_map(there).for_each(look);
+    }
+
     /// Takes all objects out: the job is over.
     pub fn clear(&self) -> Vec<T> {
         let fresh = self.free.lock().unwrap_or_else(PoisonError::into_inner).fresh;

@@ -7,7 +7,10 @@ use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Handle, Object};
 use crate::handler::Held;
-use onesided::{Comm, Memory, Universe};
+use crate::message::MessageObject;
+use crate::request::Request;
+use crate::window::Window;
+use onesided::{Comm, Error, Memory, Universe};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -21,6 +24,8 @@ struct Job {
     universe: Option<Universe>,
     world: World,
     sessions: usize,
+    /// A fatal error ends the process.
+    has_failed: bool,
 }
 
 /// How far the world model is (MPI-4.1 §11.2).
@@ -30,7 +35,8 @@ enum World {
     After,
 }
 
-static JOB: Mutex<Job> = Mutex::new(Job { universe: None, world: World::Before, sessions: 0 });
+static JOB: Mutex<Job> =
+    Mutex::new(Job { universe: None, world: World::Before, sessions: 0, has_failed: false });
 
 thread_local! {
     /// The last error of this thread, for `MPI_Error_string`.
@@ -61,14 +67,47 @@ impl Job {
     }
 }
 
-/// Leaves the job; what the program has not freed goes with it. Nothing is locked meanwhile: a function
-/// of an attribute that has refused to be deleted is called once more.
-fn leave(mut job: MutexGuard<'_, Job>) {
-    let universe = job.universe.take();
+/// Leaves the job in `call`; what the program has not freed goes with it, and what it should have
+/// completed is told (MPI-4.1 §11.2.4). Nothing is locked meanwhile: a function of an attribute that has
+/// refused to be deleted is called once more.
+fn leave(job: MutexGuard<'_, Job>, call: &str) {
+    let Ok(universe) = job.universe() else { return };
+    let (world, sessions) = (universe.world().clone(), job.sessions);
     drop(job);
-    drop(crate::window::Window::table().clear());
+    if let Err(Error::Forked { .. }) = world.await_all_fetched() {
+        // The process that has forked is still in it.
+        return;
+    }
+    let requests = Request::table().clear();
+    let messages = MessageObject::table().clear();
+    let windows = Window::table().clear();
+    let mut open: Vec<_> = requests.iter().filter_map(Request::left_open).collect();
+    open.extend(messages.iter().map(|_| "matched message"));
+    let in_epoch = windows.iter().filter(|window| !window.win.may_be_freed());
+    open.extend(in_epoch.map(|_| "window epoch"));
+    open.extend((0..sessions).map(|_| "session"));
+    if !open.is_empty() {
+        tell(&format!("{call} leaves the job before the rank has completed {}", list(&open)));
+    }
+    drop((requests, messages, windows, world));
     drop(Communicator::table().clear());
-    drop(universe);
+    let universe = self::job().universe.take();
+    universe.into_iter().for_each(Universe::leave);
+}
+
+/// How many there are of each, in the order of their first.
+fn list(words: &[&str]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for word in words {
+        match counts.iter_mut().find(|(known, _)| known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    let plural = |count| if count == 1 { "" } else { "s" };
+    let listed = counts.iter().map(|(word, count)| format!("{count} {word}{}", plural(*count)));
+    let listed: Vec<_> = listed.collect();
+    listed.join(", ")
 }
 
 /// `MPI_Init_thread`
@@ -92,7 +131,10 @@ pub fn end() -> Outcome {
     let mut job = job();
     job.world = World::After;
     if job.sessions == 0 {
-        leave(job);
+        leave(job, "MPI_Finalize");
+    } else {
+        // At the latest.
+        crate::exit::leave_at_end();
     }
     Ok(())
 }
@@ -102,6 +144,7 @@ pub fn open_session() -> Outcome {
     let mut job = job();
     job.join()?;
     job.sessions += 1;
+    crate::exit::leave_at_end();
     Ok(())
 }
 
@@ -109,18 +152,16 @@ pub fn open_session() -> Outcome {
 pub fn close_session() {
     let mut job = job();
     job.sessions = job.sessions.saturating_sub(1);
-    match job.world {
-        World::After if job.sessions == 0 => leave(job),
-        World::Before => crate::exit::leave_at_end(),
-        _ => {}
+    if matches!(job.world, World::After) && job.sessions == 0 {
+        leave(job, "MPI_Session_finalize");
     }
 }
 
-/// The process ends: leaves the job if only sessions had joined it, and all of them are finalised.
+/// The process ends: leaves the job if sessions alone are in it, or were.
 pub fn leave_after_sessions() {
     let job = job();
-    if matches!(job.world, World::Before) && job.sessions == 0 {
-        leave(job);
+    if !matches!(job.world, World::Running { .. }) && !job.has_failed {
+        leave(job, "the end of the process");
     }
 }
 
@@ -224,6 +265,8 @@ pub fn recall(code: c_int) -> Option<String> {
 #[expect(clippy::disallowed_methods, reason = "a fatal error ends the rank, and so the job")]
 pub fn abort(text: &str, code: c_int) -> ! {
     eprintln!("{text}");
+    // It is no end of sessions.
+    job().has_failed = true;
     // What the shell sees is one byte, and zero would be no failure.
     std::process::exit(if code & 0xFF == 0 { 1 } else { code & 0xFF })
 }

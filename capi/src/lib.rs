@@ -20,6 +20,7 @@ mod abi;
 mod arguments;
 mod assertion;
 mod attribute;
+mod belonging;
 mod calls;
 mod collective;
 mod comm;

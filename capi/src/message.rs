@@ -1,25 +1,26 @@
 //! Messages that were matched and not yet received (MPI-4.1 §3.8.2).
 
 use crate::abi::*;
+use crate::belonging::Belonging;
 use crate::handle::{Object, Table};
+use crate::raise::Owner;
 use onesided::engine::Message;
 use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 
 /// What an `MPI_Message` stands for.
 pub struct MessageObject {
-    /// The communicator that it has come through.
-    comm: MPI_Comm,
     message: Mutex<Message>,
+    pub belonging: Belonging,
 }
 
 impl MessageObject {
     pub fn new(comm: MPI_Comm, message: Message) -> MessageObject {
-        MessageObject { comm, message: Mutex::new(message) }
+        MessageObject { message: Mutex::new(message), belonging: Owner::Comm(comm).into() }
     }
 
-    pub fn into_inner(self) -> (MPI_Comm, Message) {
-        (self.comm, self.message.into_inner().unwrap_or_else(PoisonError::into_inner))
+    pub fn into_inner(self) -> (Message, Belonging) {
+        (self.message.into_inner().unwrap_or_else(PoisonError::into_inner), self.belonging)
     }
 }
 

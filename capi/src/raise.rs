@@ -1,7 +1,6 @@
 //! What becomes of a failure: the error handler of the window or communicator is asked (MPI-4.1 §9.3).
 
 use crate::abi::*;
-use crate::comm::Communicator;
 use crate::failure::Failure;
 use crate::handler::{Handler, OF_FILES};
 use crate::{job, tool};
@@ -30,14 +29,6 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// The communicator, if it is one.
-    pub fn comm(self) -> Option<&'static Communicator> {
-        match self {
-            Owner::Comm(comm) => comm.find(),
-            _ => None,
-        }
-    }
-
     /// Whose handler it is, and which; for a handle that is none as for [`Owner::None`].
     fn handler(self) -> (Owner, Handler) {
         let own = match self {

@@ -1,6 +1,7 @@
 //! Requests, as C has them (MPI-4.1 §3.7 and §3.9).
 
 use crate::abi::*;
+use crate::belonging::Belonging;
 use crate::duplication::Duplication;
 use crate::failure::Outcome;
 use crate::generalized::Generalized;
@@ -16,8 +17,7 @@ type Begin = Box<dyn Fn() -> Outcome<Work> + Send + Sync>;
 
 /// What an `MPI_Request` stands for.
 pub struct Request {
-    /// On whose error handler an error of it is raised.
-    pub owner: Owner,
+    pub belonging: Belonging,
     /// Of a persistent request, how it begins again.
     begin: Option<Begin>,
     /// What the program itself carries out, where it says that it is complete.
@@ -34,6 +34,27 @@ enum State {
     Active(Work),
     /// Complete, and not yet waited for.
     Complete(Outcome<MPI_Status>),
+}
+
+impl State {
+    /// What is under way, in a word for the user, of which there can be several.
+    fn word(&self) -> Option<&'static str> {
+        Some(match self {
+            State::Inactive => return None,
+            State::Complete(_) => "request",
+            State::Active(work) => match work {
+                Work::Done(_) => "request",
+                Work::Send(_) => "send",
+                Work::Receive(_) => "receive",
+                Work::Both(_) => "send-receive",
+                Work::Collective(_) => "collective",
+                Work::Generalized(_) => "generalized request",
+                Work::Duplicate(_) => "communicator duplicate",
+                Work::Partitioned(one) if one.is_send() => "partitioned send",
+                Work::Partitioned(_) => "partitioned receive",
+            },
+        })
+    }
 }
 
 /// What is under way.
@@ -71,15 +92,16 @@ impl Work {
     }
 
     /// Waits for it, for no time if it is complete.
-    fn wait(&self, owner: Owner) -> Outcome<MPI_Status> {
+    fn wait(&self, of: &Belonging) -> Outcome<MPI_Status> {
+        let told = |status| of.told(status);
         match self {
             Work::Done(status) => Ok(*status),
             Work::Send(message) => Ok(status::of_send(&message.wait()?)),
-            Work::Receive(message) => status::received(owner.comm(), message.wait()),
+            Work::Receive(message) => status::received(told, message.wait()),
             Work::Both(both) => {
                 let [send, receive] = &**both;
                 let (received, sent) = (receive.wait(), send.wait());
-                let received = status::received(owner.comm(), received)?;
+                let received = status::received(told, received)?;
                 sent?;
                 Ok(received)
             }
@@ -93,32 +115,32 @@ impl Work {
                 if partitioned.is_send() {
                     return Ok(status::of_send(&partitioned.wait()?));
                 }
-                status::received(owner.comm(), partitioned.wait())
+                status::received(told, partitioned.wait())
             }
         }
     }
 }
 
 impl Request {
-    pub fn new(owner: Owner, work: Work) -> Request {
-        let state = Mutex::new(State::Active(work));
-        Request { owner, begin: None, generalized: None, partitioned: None, state }
+    pub fn new(of: impl Into<Belonging>, work: Work) -> Request {
+        let (belonging, state) = (of.into(), Mutex::new(State::Active(work)));
+        Request { belonging, begin: None, generalized: None, partitioned: None, state }
     }
 
     /// A persistent request, not begun.
-    pub fn persistent(owner: Owner, begin: Begin) -> Request {
-        let state = Mutex::new(State::Inactive);
-        Request { owner, begin: Some(begin), generalized: None, partitioned: None, state }
+    pub fn persistent(of: impl Into<Belonging>, begin: Begin) -> Request {
+        let (belonging, state) = (of.into(), Mutex::new(State::Inactive));
+        Request { belonging, begin: Some(begin), generalized: None, partitioned: None, state }
     }
 
     /// `MPI_Psend_init` and `MPI_Precv_init`
-    pub fn partitioned(owner: Owner, partitioned: Partitioned) -> Request {
+    pub fn partitioned(of: impl Into<Belonging>, partitioned: Partitioned) -> Request {
         let kept = partitioned.clone();
         let begin = move || {
             kept.start()?;
             Ok(Work::Partitioned(kept.clone()))
         };
-        let request = Request::persistent(owner, Box::new(begin));
+        let request = Request::persistent(of, Box::new(begin));
         Request { partitioned: Some(partitioned), ..request }
     }
 
@@ -130,7 +152,7 @@ impl Request {
             Some(send) if !send.is_active() => Err(wrong("the request is not active")),
             Some(send) => partitions().and_then(|partitions| Ok(send.ready(&partitions)?)),
         };
-        handed.map_err(|failure| failure.of(self.owner))
+        handed.map_err(|failure| failure.of(self.belonging.owner()))
     }
 
     /// Whether a partition of a receive is there.
@@ -139,7 +161,7 @@ impl Request {
             None => Err(wrong("the request is no partitioned receive")),
             Some(receive) => partition().and_then(|partition| Ok(receive.has_arrived(partition)?)),
         };
-        arrived.map_err(|failure| failure.of(self.owner))
+        arrived.map_err(|failure| failure.of(self.belonging.owner()))
     }
 
     /// `MPI_Grequest_start`
@@ -180,6 +202,11 @@ impl Request {
         self.begin.is_some()
     }
 
+    /// What the program has begun and not completed, in a word; `None` of an inactive request.
+    pub fn left_open(&self) -> Option<&'static str> {
+        self.state().word()
+    }
+
     /// Whether it stands for something that has begun and has not been waited for.
     pub fn is_active(&self) -> bool {
         !matches!(*self.state(), State::Inactive)
@@ -213,9 +240,9 @@ impl Request {
         match state {
             State::Inactive => Ok(status::EMPTY),
             State::Complete(outcome) => outcome,
-            State::Active(work) => work.wait(self.owner),
+            State::Active(work) => work.wait(&self.belonging),
         }
-        .map_err(|failure| failure.of(self.owner))
+        .map_err(|failure| failure.of(self.belonging.owner()))
     }
 
     /// How an active request that is complete has ended, which stays so (`MPI_Request_get_status`).

@@ -2,7 +2,6 @@
 
 use crate::abi::*;
 use crate::arguments::Ptr;
-use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
 use onesided::engine::Status;
 use onesided::{Error, Rank};
@@ -57,10 +56,10 @@ pub fn of_send(status: &Status) -> MPI_Status {
 /// Of a receive on a communicator, as the program names its ranks. Of a message that is longer than its
 /// buffer, source and tag are known too; nothing of it has been received.
 pub fn received(
-    comm: Option<&Communicator>,
+    told: impl Fn(Status) -> Status,
     outcome: onesided::Result<Status>,
 ) -> Outcome<MPI_Status> {
-    let named = |status| of(&comm.map_or(status, |comm| comm.told(status)));
+    let named = |status| of(&told(status));
     outcome.map(named).map_err(|error| {
         let status = match error {
             Error::Truncated { from, tag, .. } => {

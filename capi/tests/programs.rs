@@ -44,15 +44,19 @@ programs! {
     descriptors
     errors
     every_symbol
+    free_order
+    freed
     hello
     init_thread
     intercollectives
     interpose
     large_counts
+    leftovers
     ops
     packing
     partitioned
     persistent
+    persistent_order
     rules_accumulate
     rules_active
     rules_assertions
@@ -225,6 +229,42 @@ fn a_deadlock_is_reported_without_lines() {
     assert_eq!(output.status.code(), Some(123), "{said}");
     let report = "rank 1 in message wait waits for a message from rank 0 with tag 7\n";
     assert!(said.contains(report) && !said.contains(".rs"), "{said}");
+}
+
+/// What a rank should have completed is told in one line, and is no reason to end the others.
+#[test]
+fn what_is_left_open_is_told() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled("ends/leftovers");
+    for ranks in RANKS {
+        let output = under_rmarun(ranks, &program);
+        passed("ends/leftovers", ranks, &output);
+        let said = text(&output.stderr);
+        let done = text(&output.stdout).lines().filter(|line| line.ends_with("is done")).count();
+        assert_eq!((said.lines().count(), done), (1, ranks as usize - 1), "{said}");
+        // A session that stays open keeps the rank in the job until its process ends.
+        let (when, session) = match ranks {
+            3 => ("the end of the process", ", 1 session\n"),
+            _ => ("MPI_Finalize", "1 window epoch\n"),
+        };
+        let told = format!("{when} leaves the job before the rank has completed 3 sends, ");
+        assert!(said.starts_with("onesided: rank 0 (") && said.contains(&told), "{said}");
+        assert!(said.ends_with(session), "{said}");
+        for one in [
+            "3 receives",
+            "3 collectives",
+            "1 partitioned send",
+            "1 partitioned receive",
+            "1 communicator duplicate",
+            "1 generalized request",
+            "1 matched message",
+            "1 window epoch",
+        ] {
+            assert!(said.contains(one), "no '{one}' in: {said}");
+        }
+    }
 }
 
 #[test]

@@ -64,6 +64,11 @@ impl Bridge {
         Ok(Bridge { comm: comm.clone(), places, rank, ranks: local.size() })
     }
 
+    /// As [`Comm::for_persistent_collective`].
+    pub fn for_persistent_collective(&self) -> Bridge {
+        Bridge { comm: self.comm.for_persistent_collective(), ..self.clone() }
+    }
+
     /// Ranks of the other group.
     pub fn remote_size(&self) -> u32 {
         self.places.len() as u32 - self.ranks

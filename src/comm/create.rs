@@ -14,7 +14,7 @@ use crate::shm::room_bytes;
 use bytemuck::{Pod, Zeroable};
 use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
-use std::sync::{Arc, RwLock};
+use std::sync::RwLock;
 
 /// By what [`Comm::split_type`] splits (MPI-4.1 §7.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -200,7 +200,7 @@ impl Comm {
         let mut inner = Inner::new(context, group, room, foreign);
         inner.handler = RwLock::new(self.error_handler());
         inner.attributes = attributes;
-        Ok(Comm { inner: Arc::new(inner) })
+        Ok(inner.handle())
     }
 }
 

@@ -33,11 +33,13 @@ impl Comm {
 
     /// Frees the other MPI's communicator once this one is freed and no window meets there any more.
     pub(super) fn free_foreign(&self, call: Call) -> Result<()> {
-        let is_used = self.inner.freed.load() == 0 || self.inner.meeting_windows.load() != 0;
-        match self.foreign().filter(|_| !is_used) {
-            Some(foreign) => foreign.free().map_err(|refusal| self.refused(call, refusal)),
-            None => Ok(()),
+        let Some(foreign) = self.foreign() else { return Ok(()) };
+        let is_used = self.inner.meeting_windows.load() != 0;
+        // Once, whichever of two threads comes first.
+        if is_used || self.inner.freed.compare_exchange(1, 2).is_err() {
+            return Ok(());
         }
+        foreign.free().map_err(|refusal| self.refused(call, refusal))
     }
 
     /// Refuses what needs memory that all ranks have mapped, where they share none.

@@ -1,57 +1,31 @@
 //! `MPI_Comm_free`.
 
-use super::exchange::Description;
 use super::{Comm, Inner};
 use crate::call::Call;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::shm::is_forked;
-use std::panic::Location;
 
 impl Comm {
-    /// `MPI_Comm_free` (MPI-2.2 §6.4.3): calls the delete callbacks of this rank's attributes, the
+    /// `MPI_Comm_free` (MPI-4.1 §7.4.3): calls the delete callbacks of this rank's attributes, the
     /// latest first, and marks the communicator as freed. Its other handles are refused from then
-    /// on, except that windows made over it go on as before. Its memory is given back when the
-    /// last rank drops its last handle.
+    /// on, except that windows made over it go on as before, and so do requests. Its memory is given
+    /// back when the last rank has freed it and drops its last handle.
     ///
-    /// Collective; blocks until every rank has called it.
+    /// All ranks free it, in any order with what else they do: local; blocks at most while another
+    /// rank gives a communicator back.
     ///
     /// # Errors
-    /// [`Error::Attribute`] on all ranks if a delete callback of any of them refuses: the
-    /// communicator is then not freed, and its memory stays until the job ends if no other handle
-    /// is left to free it by. [`Error::RankFailed`] on all who live if a rank of it has failed: the
-    /// communicator is freed all the same. [`Error::Communicator`] for the job's own communicators,
-    /// and those of any collective ([`Comm`]).
-    #[track_caller]
+    /// [`Error::Attribute`](crate::Error::Attribute) if a delete callback of this rank refuses: the
+    /// communicator is then not freed on this rank, and its memory stays until the job ends if no
+    /// other handle is left to free it by. [`Error::Communicator`](crate::Error::Communicator) for the
+    /// job's own communicators, and for one that has been freed.
     pub fn free(self) -> Result<()> {
-        let at = Location::caller();
         self.within(Call::CommFree, || {
-            let what = Description::bare(Call::CommFree);
             if self.inner.permanent {
-                let error = self.problem(Call::CommFree, "the job's own communicators stay");
-                return Err(self.begin(Call::CommFree, at)?.refuse(what, error));
+                return Err(self.problem(Call::CommFree, "the job's own communicators stay"));
             }
-            let deleted = self.inner.attributes.delete_all(&self.place(Call::CommFree), &self);
-            let mut free = self.begin(Call::CommFree, at)?;
-            let staged = free.exchange(&what, &[u8::from(deleted.is_err())]);
-            if let Err(Error::RankFailed { .. }) = staged {
-                // On all who live: nobody will ever meet here again.
-                self.inner.freed.store(1);
-            }
-            let staged = staged?;
-            let mut refusing = None;
-            for rank in 0..self.size() {
-                let mut refuses = [0];
-                staged.bytes(rank, 0, &mut refuses)?;
-                refusing = refusing.or((refuses != [0]).then_some(rank));
-            }
-            deleted?;
-            match refusing {
-                None => self.inner.freed.store(1),
-                Some(rank) => {
-                    let problem = format!("a delete callback of rank {rank} refuses");
-                    return Err(Error::Attribute { at: self.place(Call::CommFree), problem });
-                }
-            }
+            self.inner.attributes.delete_all(&self.place(Call::CommFree), &self)?;
+            self.inner.freed.store(1);
             self.free_foreign(Call::CommFree)
         })
     }

@@ -9,8 +9,8 @@
 //! 1. Each communicator of two or more ranks has barrier words and staging buffers of its own, its
 //!    *room*; so collectives on different communicators never meet, whatever threads make them.
 //! 2. On one rank, one collective at a time is under way on a communicator ([`Comm::begin`]).
-//! 3. A room is given back when its communicator has been freed and no rank that lives has a handle
-//!    of it any more, be it the handle of a window.
+//! 3. A room is given back by the last rank that leaves it, of those who live. A rank leaves when it has
+//!    freed the communicator and has no handle of it any more, be it that of a window or of a request.
 //! 4. A communicator is made on all its members or on none.
 
 mod create;
@@ -65,11 +65,23 @@ pub type CommKeyval<T> = Keyval<Comm, T>;
 /// or length ([`Error::Mismatch`]), and when a rank of the job fails ([`Error::RankFailed`]).
 ///
 /// Memory: a communicator of two or more ranks has 8 KiB for each in the segment, from its
-/// creation until [`Comm::free`]; dropped without it, it keeps them until the job ends, because
-/// freeing is collective and a drop must never wait for other ranks.
+/// creation until all of them have called [`Comm::free`]; dropped without it, it keeps them until
+/// the job ends.
 #[derive(Clone)]
 pub struct Comm {
     inner: Arc<Inner>,
+    purpose: Purpose,
+}
+
+/// What a handle is for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    /// Calls, which are refused once the communicator has been freed.
+    Calls,
+    /// What was asked for before that, which goes on (MPI-4.1 §7.4.3).
+    Requests,
+    /// The persistent collective with that number, of which the same is true.
+    Collective(u32),
 }
 
 struct Inner {
@@ -93,11 +105,14 @@ struct Inner {
     windows: Word32,
     /// Those of another MPI that have not been freed: they meet there.
     meeting_windows: Word32,
-    /// Collectives made of messages that have been started on it.
+    /// Collectives made of messages that have been started on it, persistent ones aside.
     collectives: Word32,
+    /// Persistent ones that have been made.
+    persistent: Word32,
     /// Tags of partitioned messages that this rank has given out on it.
     partitions: Word32,
-    /// 1 once it has been freed: calls are refused, except those of windows that exist.
+    /// Nonzero once this rank has freed it: calls are refused, except those of windows and requests that
+    /// exist. 2 when that of the other MPI is freed too.
     freed: Word32,
     /// The job's own communicators are not the program's to free.
     permanent: bool,
@@ -142,6 +157,7 @@ impl Inner {
             windows: Word32::default(),
             meeting_windows: Word32::default(),
             collectives: Word32::default(),
+            persistent: Word32::default(),
             partitions: Word32::default(),
             freed: Word32::default(),
             permanent: false,
@@ -154,9 +170,17 @@ impl Inner {
     fn permanent(mut self, name: &str) -> Comm {
         self.permanent = true;
         self.name = RwLock::new(name.into());
-        Comm { inner: Arc::new(self) }
+        self.handle()
+    }
+
+    /// The first handle.
+    fn handle(self) -> Comm {
+        Comm { inner: Arc::new(self), purpose: Purpose::Calls }
     }
 }
+
+/// Of the numbers of collectives, which go round; the persistent ones have as many behind them.
+const NUMBERS: u32 = 1 << 22;
 
 impl Comm {
     pub(crate) fn world(context: Arc<Context>) -> Result<Comm> {
@@ -245,7 +269,23 @@ impl Comm {
 
     #[inline]
     pub(crate) fn is_freed(&self) -> bool {
-        self.inner.freed.load() != 0
+        self.inner.freed.load() != 0 && matches!(self.purpose, Purpose::Calls)
+    }
+
+    /// A handle for a request, by which it can be started and completed also when the communicator has
+    /// been freed (MPI-4.1 §7.4.3). Local; does not block.
+    pub fn for_requests(&self) -> Comm {
+        Comm { inner: self.inner.clone(), purpose: Purpose::Requests }
+    }
+
+    /// A handle for one persistent collective, which can be started by it again and again, each time
+    /// when the start before it is complete: in any order with what is started by other handles
+    /// (MPI-4.1 §6.13). Also when the communicator has been freed, as [`Comm::for_requests`].
+    ///
+    /// Collective, counted with the other calls of this function; does not block.
+    pub fn for_persistent_collective(&self) -> Comm {
+        let purpose = Purpose::Collective(self.inner.persistent.fetch_add(1));
+        Comm { inner: self.inner.clone(), purpose }
     }
 
     #[cold]
@@ -323,9 +363,13 @@ impl Comm {
         self.inner.windows.fetch_add(1)
     }
 
-    /// Counts a collective made of messages and returns its number, the same on all ranks.
+    /// The number of a collective made of messages that is started, the same on all ranks. A persistent
+    /// one keeps its own: its starts follow one another on each rank, and so do their messages.
     pub(crate) fn count_collective(&self) -> u32 {
-        self.inner.collectives.fetch_add(1)
+        match self.purpose {
+            Purpose::Collective(number) => NUMBERS + number % NUMBERS,
+            _ => self.inner.collectives.fetch_add(1) % NUMBERS,
+        }
     }
 
     /// Gives out so many tags for messages to this rank, and returns the first.

@@ -112,7 +112,8 @@ impl Comm {
                 self.find(call, &wanted, blocking, at, |state| state.unexpected.take(&wanted))?;
             Ok(found.map(|(envelope, message)| {
                 let status = self.found(&envelope, message.bytes);
-                (Message { comm: self.clone(), found: Some((envelope, message)) }, status)
+                let comm = self.for_requests();
+                (Message { comm, found: Some((envelope, message)) }, status)
             }))
         })
     }

@@ -1,11 +1,11 @@
 //! Requests of messages: a send or a receive under way.
 
-use super::Status;
 use super::mailbox::Mailbox;
 use super::matching::Envelope;
 use super::outgoing::damaged;
 use super::slots::{Outcome, Slot, Stage, Trouble};
 use super::wait::End;
+use super::{Channel, Status};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ impl MessageRequest {
     }
 
     pub(super) fn pending(comm: &Comm, slot: Slot) -> MessageRequest {
-        MessageRequest { comm: comm.clone(), held: Mutex::new(Held::Slot(slot)) }
+        MessageRequest { comm: comm.for_requests(), held: Mutex::new(Held::Slot(slot)) }
     }
 
     pub(super) fn held(&self) -> MutexGuard<'_, Held> {
@@ -159,6 +159,50 @@ fn spins_for(bytes: u64) -> u32 {
 }
 
 impl Comm {
+    /// `MPI_Comm_disconnect` (MPI-4.1 §11.10.4): as [`Comm::free`], when every long message that this rank
+    /// has sent on it has been fetched, also those whose requests it has dropped before they were complete.
+    ///
+    /// Blocks until then.
+    ///
+    /// # Errors
+    /// As [`Comm::free`]; [`Error::RankFailed`].
+    #[track_caller]
+    pub fn disconnect(self) -> Result<()> {
+        let [place, made] = self.message_context(Channel::Program);
+        let at = Location::caller();
+        self.within(Call::CommFree, || {
+            self.await_fetched(Call::CommFree, at, |of| of.context == [place, made])
+        })?;
+        self.free()
+    }
+
+    /// Waits until every long message of this rank has been fetched whose request has been dropped, on
+    /// any communicator: what is left to do for a rank that leaves the job (MPI-4.1 §11.2.4).
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`]
+    #[track_caller]
+    pub fn await_all_fetched(&self) -> Result<()> {
+        let at = Location::caller();
+        self.within(Call::Finalize, || self.await_fetched(Call::Finalize, at, |_| true))
+    }
+
+    fn await_fetched(
+        &self,
+        call: Call,
+        at: &'static Location<'static>,
+        fits: impl Fn(&Envelope) -> bool,
+    ) -> Result<()> {
+        let Some(mailbox) = Mailbox::existing(self.context()) else { return Ok(()) };
+        let own = self.context().rank;
+        // What this rank has sent itself it can only fetch itself.
+        let left = || mailbox.turn().slots.left_to_fetch(|to, of| to != own && fits(of));
+        while let Some(slot) = left() {
+            self.await_slot(call, slot, at)?;
+        }
+        Ok(())
+    }
+
     /// Handles what has arrived, until a request is done; whether it is, or never will be.
     fn look_for(&self, slot: Slot) -> Result<bool> {
         let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);

@@ -155,6 +155,18 @@ impl Slots {
         }
     }
 
+    /// A message that its receiver has yet to fetch, and whose outcome nobody will ask for, of those that
+    /// `fits`.
+    pub(super) fn left_to_fetch(&self, fits: impl Fn(u32, &Envelope) -> bool) -> Option<Slot> {
+        let index = self.entries.iter().position(|entry| match &entry.stage {
+            Some(Stage::Offered { to, envelope, payload: Some(_), .. }) => {
+                entry.forgotten && fits(*to, envelope)
+            }
+            _ => false,
+        })?;
+        Some(Slot { index: index as u32, generation: self.entries[index].generation })
+    }
+
     /// Nobody will ask for its outcome: it goes when it is done.
     pub(super) fn forget(&mut self, slot: Slot) {
         if self.is_done(slot) {

@@ -56,6 +56,11 @@ impl Win {
         })
     }
 
+    /// Whether no epoch is open on this rank that [`Win::free`] would be refused for. Local.
+    pub fn may_be_freed(&self) -> bool {
+        self.epochs.may_free().is_ok()
+    }
+
     /// Frees this rank's own blocks of the window (post slots, directory), and the window's if this is rank 0.
     fn give_back(&self, directory: Option<u64>) -> Result<()> {
         let slots = self.turn().pscw.table_block();

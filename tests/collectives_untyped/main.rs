@@ -12,6 +12,7 @@ mod many;
 mod matrices;
 mod moves;
 mod partitioned;
+mod persistent;
 mod reductions;
 mod refused;
 mod typed;

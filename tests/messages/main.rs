@@ -6,6 +6,7 @@
 mod support;
 
 mod failing;
+mod freed;
 mod long;
 mod matched;
 mod threads;

@@ -11,7 +11,7 @@ use std::ffi::c_int;
 /// `MPI_Barrier`
 pub fn start_barrier(comm: MPI_Comm) -> Outcome<Start> {
     let comm = comm.get()?.messages().clone();
-    Start::new(move || comm.start_barrier())
+    Start::new(comm, |comm| comm.start_barrier())
 }
 
 /// `MPI_Bcast`
@@ -30,9 +30,11 @@ pub fn start_bcast<C: Number>(
     match over {
         Over::One(comm) => {
             let root = among(&comm, root);
-            Start::new(move || comm.start_broadcast(buffer.write(), root))
+            Start::new(comm, move |comm| comm.start_broadcast(buffer.write(), root))
         }
-        Over::Two(bridge) => Start::new(move || bridge.start_broadcast(Some(buffer.write()), root)),
+        Over::Two(bridge) => {
+            Start::new(bridge, move |bridge| bridge.start_broadcast(Some(buffer.write()), root))
+        }
     }
 }
 
@@ -54,9 +56,9 @@ fn gather(
     parts: Option<Vec<Block>>,
     root: Root,
 ) -> Outcome<Start> {
-    Start::new(move || {
+    Start::new(over, move |over| {
         let (mine, parts) = (mine.as_ref().map(Block::read), parts.as_deref().map(write));
-        match &over {
+        match over {
             Over::One(comm) => comm.start_gather(mine, parts.as_deref(), among(comm, root)),
             Over::Two(bridge) => bridge.start_gather(mine, parts.as_deref(), root),
         }
@@ -107,9 +109,9 @@ fn scatter(
     mine: Option<Block>,
     root: Root,
 ) -> Outcome<Start> {
-    Start::new(move || {
+    Start::new(over, move |over| {
         let (mine, parts) = (mine.as_ref().map(Block::write), parts.as_deref().map(read));
-        match &over {
+        match over {
             Over::One(comm) => comm.start_scatter(parts.as_deref(), mine, among(comm, root)),
             Over::Two(bridge) => bridge.start_scatter(parts.as_deref(), mine, root),
         }
@@ -154,9 +156,9 @@ pub fn start_scatterv<C: Number, D: Number>(
 }
 
 fn allgather(over: Over, mine: Option<Block>, parts: Vec<Block>) -> Outcome<Start> {
-    Start::new(move || {
+    Start::new(over, move |over| {
         let mine = mine.as_ref().map(Block::read);
-        match &over {
+        match over {
             Over::One(comm) => comm.start_allgather(mine, &write(&parts)),
             Over::Two(bridge) => bridge.start_allgather(mine, &write(&parts)),
         }
@@ -204,10 +206,10 @@ fn alltoall(
     incoming: Vec<Block>,
 ) -> Outcome<Start> {
     let outgoing = (!over.is_in_place(sendbuf)?).then(outgoing).transpose()?;
-    Start::new(move || {
+    Start::new(over, move |over| {
         let outgoing = outgoing.as_deref().map(read);
         let (outgoing, incoming) = (outgoing.as_deref(), write(&incoming));
-        match &over {
+        match over {
             Over::One(comm) => comm.start_alltoall(outgoing, &incoming),
             Over::Two(bridge) => bridge.start_alltoall(outgoing, &incoming),
         }

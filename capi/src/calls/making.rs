@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::arguments::Ptr;
 use crate::attribute;
+use crate::belonging::leave_behind;
 use crate::comm::{Communicator, Inter};
 use crate::duplication::Duplication;
 use crate::failure::{Failure, Outcome};
@@ -160,23 +161,30 @@ fn resource(wishes: &Info, split_type: c_int) -> Outcome<Option<u32>> {
     })
 }
 
-/// `MPI_Comm_free`
-pub fn comm_free(comm: Ptr<MPI_Comm>) -> Outcome {
+/// Ends a communicator, which `end` does. An intercommunicator is two: with its attributes that of the
+/// local group.
+fn end(comm: Ptr<MPI_Comm>, end: impl Fn(Comm) -> onesided::Result<()>) -> Outcome {
     let handle = comm.get()?;
     let object = handle.get()?;
     if handle.is_predefined() {
         let why = "MPI_COMM_WORLD and MPI_COMM_SELF are not freed";
         return Err(Failure::new(MPI_ERR_COMM, why));
     }
-    attribute::about(handle, || object.comm.clone().free())?;
+    attribute::about(handle, || end(object.comm.clone()))?;
+    leave_behind(handle, object);
     let object = handle.remove()?;
     comm.set(Handle::NULL)?;
-    object.inter.map_or(Ok(()), |inter| Ok(inter.both.free()?))
+    object.inter.map_or(Ok(()), |inter| Ok(end(inter.both)?))
 }
 
-/// `MPI_Comm_disconnect`: nothing is pending when a communication's call has returned.
+/// `MPI_Comm_free`
+pub fn comm_free(comm: Ptr<MPI_Comm>) -> Outcome {
+    end(comm, Comm::free)
+}
+
+/// `MPI_Comm_disconnect`
 pub fn comm_disconnect(comm: Ptr<MPI_Comm>) -> Outcome {
-    comm_free(comm)
+    end(comm, Comm::disconnect)
 }
 
 /// `MPI_Get_hw_resource_info`: the resources that `MPI_COMM_TYPE_HW_GUIDED` knows, and whether

@@ -117,7 +117,7 @@ struct Kept {
 impl Kept {
     fn new(peer: Peer, buffer: Buffer) -> Kept {
         let Peer { handle, comm, rank, tag } = peer;
-        let (comm, datatype) = (comm.messages().clone(), buffer.datatype.clone());
+        let (comm, datatype) = (comm.messages().for_requests(), buffer.datatype.clone());
         Kept { handle, comm, rank, tag, start: buffer.start, count: buffer.count, datatype }
     }
 
@@ -185,7 +185,9 @@ pub fn recv<C: Number>(
     let peer = Peer::source(comm, source, tag)?;
     match peer.receive(Buffer::new(buf, count, datatype)?)?.wait() {
         Ok(received) => status::tell(status, &peer.comm.told(received)),
-        failed => status::conclude(status, status::received(Some(peer.comm), failed)),
+        failed => {
+            status::conclude(status, status::received(|status| peer.comm.told(status), failed))
+        }
     }
 }
 
@@ -241,7 +243,7 @@ pub fn sendrecv<C: Number>(
     let send = to.send_beside(&receive, out)?;
     let received = receive.wait();
     let sent = send.wait();
-    status::conclude(status, status::received(Some(from.comm), received))?;
+    status::conclude(status, status::received(|status| from.comm.told(status), received))?;
     Ok(sent.map(drop)?)
 }
 
@@ -264,7 +266,7 @@ pub fn sendrecv_replace<C: Number>(
     let send = to.send(SendMode::Buffered, buffer)?;
     let received = from.receive(buffer)?.wait();
     let sent = send.wait();
-    status::conclude(status, status::received(Some(from.comm), received))?;
+    status::conclude(status, status::received(|status| from.comm.told(status), received))?;
     Ok(sent.map(drop)?)
 }
 
@@ -390,10 +392,12 @@ fn receive_matched(message: Ptr<MPI_Message>, buffer: Buffer) -> Outcome<Request
     if buffer.datatype.range(buffer.count).is_none() {
         return Err(Failure::new(MPI_ERR_COUNT, "the buffer reaches farther than 2^63 - 1 bytes"));
     }
-    let (comm, found) = handle.remove()?.into_inner();
+    let (found, belonging) = handle.remove()?.into_inner();
     message.set(Handle::NULL)?;
     let into = buffer.start.origin_mut(buffer.count, buffer.datatype);
-    Ok(Request::new(Owner::Comm(comm), Work::Receive(found.start_receive(into)?)))
+    let received = found.start_receive(into);
+    let received = received.map_err(|error| Failure::from(error).of(belonging.owner()))?;
+    Ok(Request::new(belonging, Work::Receive(received)))
 }
 
 /// `MPI_Mrecv`

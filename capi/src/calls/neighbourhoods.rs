@@ -41,12 +41,13 @@ impl Neighbourhood {
             // first that is sent has to be the first that is received.
             order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         }
-        Start::new(move || {
-            let to = |k: &usize| (self.destinations[*k], outgoing[*k].read());
+        let Neighbourhood { comm, sources, destinations, .. } = self;
+        Start::new(comm, move |comm| {
+            let to = |k: &usize| (destinations[*k], outgoing[*k].read());
             let sent: Vec<_> = order.iter().map(to).collect();
-            let from = self.sources.iter().zip(&incoming);
+            let from = sources.iter().zip(&incoming);
             let received: Vec<_> = from.map(|(rank, block)| (*rank, block.write())).collect();
-            self.comm.start_neighbours(&sent, &received)
+            comm.start_neighbours(&sent, &received)
         })
     }
 }

@@ -53,9 +53,9 @@ pub fn start_reduce<C: Number>(
         _ => (over.own(sendbuf, count, datatype)?, None),
     };
     let combine = combine(op, datatype)?;
-    Start::new(move || {
+    Start::new(over, move |over| {
         let (mine, result) = (mine.as_ref().map(Block::read), result.as_ref().map(Block::write));
-        match &over {
+        match over {
             Over::One(comm) => comm.start_reduce(mine, result, combine.clone(), among(comm, root)),
             Over::Two(bridge) => bridge.start_reduce(mine, result, combine.clone(), root),
         }
@@ -73,9 +73,9 @@ pub fn start_allreduce<C: Number>(
 ) -> Outcome<Start> {
     let (over, combine) = (over(comm)?, combine(op, datatype)?);
     let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
-    Start::new(move || {
+    Start::new(over, move |over| {
         let (mine, result) = (mine.as_ref().map(Block::read), result.write());
-        match &over {
+        match over {
             Over::One(comm) => comm.start_allreduce(mine, result, combine.clone()),
             Over::Two(bridge) => bridge.start_allreduce(mine, result, combine.clone()),
         }
@@ -94,7 +94,7 @@ pub fn start_scan<C: Number>(
     let (comm, combine) = (comm.get()?.intra()?.clone(), combine(op, datatype)?);
     let over = Over::One(comm.clone());
     let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
-    Start::new(move || {
+    Start::new(comm, move |comm| {
         comm.start_scan(mine.as_ref().map(Block::read), result.write(), combine.clone())
     })
 }
@@ -111,7 +111,7 @@ pub fn start_exscan<C: Number>(
     let (comm, combine) = (comm.get()?.intra()?.clone(), combine(op, datatype)?);
     let over = Over::One(comm.clone());
     let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
-    Start::new(move || {
+    Start::new(comm, move |comm| {
         comm.start_exscan(mine.as_ref().map(Block::read), result.write(), combine.clone())
     })
 }
@@ -131,9 +131,9 @@ fn reduce_scatter(
     let result = Block::new(recvbuf, if mine.is_some() { own } else { total }, datatype)?;
     check_apart(sendbuf, recvbuf, &result)?;
     let combine = combine(op, datatype)?;
-    Start::new(move || {
+    Start::new(over, move |over| {
         let (mine, result) = (mine.as_ref().map(Block::read), result.write());
-        match &over {
+        match over {
             Over::One(comm) => comm.start_reduce_scatter(mine, result, &counts, combine.clone()),
             Over::Two(bridge) => {
                 bridge.start_reduce_scatter(mine, result, &counts, combine.clone())

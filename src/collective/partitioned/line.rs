@@ -81,7 +81,8 @@ impl Line {
         }
         let round = None;
         let state = Mutex::new(State { is_driven: false, stage: Stage::Met(Groups::NONE), round });
-        let mut line = Line { comm: comm.clone(), call, side, partitions, bytes, peer, tag, state };
+        let comm = comm.for_requests();
+        let mut line = Line { comm, call, side, partitions, bytes, peer, tag, state };
         if peer != Rank::NULL {
             let stage = line.meet()?;
             line.state.get_mut().unwrap_or_else(PoisonError::into_inner).stage = stage;

@@ -134,7 +134,8 @@ impl Partitioned {
     /// [`Error::Argument`] if there is no such partition, if it has been handed over before, if the send
     /// has not been started, or if it is no send.
     pub fn ready(&self, partitions: &[u32]) -> Result<()> {
-        self.0.inside(|line| {
+        let line = &self.0;
+        line.comm.within(line.call, || {
             line.ready(partitions)?;
             line.follow()
         })
@@ -148,7 +149,8 @@ impl Partitioned {
     /// # Errors
     /// [`Error::Argument`] if there is no such partition, or if it is no receive.
     pub fn has_arrived(&self, partition: u32) -> Result<bool> {
-        self.0.inside(|line| {
+        let line = &self.0;
+        line.comm.within(line.call, || {
             line.check_receive(partition)?;
             if !line.has_arrived(partition) {
                 line.comm.progress();
@@ -189,12 +191,6 @@ impl Partitioned {
 }
 
 impl Line {
-    /// Runs the body of a call that a communicator which has been freed is no obstacle to.
-    fn inside<R>(self: &Arc<Line>, body: impl FnOnce(&Arc<Line>) -> Result<R>) -> Result<R> {
-        let _call = self.comm.context().enter(self.call, 0);
-        self.comm.handled(body(self))
-    }
-
     /// Refuses what is not as it should be.
     fn check(&self, is_right: bool, problem: impl FnOnce() -> String) -> Result<()> {
         if is_right {
