@@ -49,6 +49,7 @@ programs! {
     hello
     init_thread
     intercollectives
+    intercomm_threads
     interpose
     large_counts
     leftovers

@@ -1,6 +1,9 @@
 //! Intercommunicators (MPI-4.1 §7.6). Two sides find each other by communicators that their members
 //! make (`MPI_Comm_create_group`): the leaders one of the two of them, in which each tells the other
-//! its group, and then all of both groups the one in which they stay.
+//! its group, and then all of both groups the one in which they stay. The former is made from the
+//! communicator of the leaders with the program's tag, the latter with a tag on which the leaders
+//! agree: so threads may make several at the same time with the same tag, each by communicators of its
+//! own.
 
 use super::sessions::asked;
 use crate::abi::*;
@@ -14,6 +17,7 @@ use crate::job;
 use onesided::{Comm, Group, Rank};
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
 
 /// Tags of the library's own, which no program can give.
 const OWN: u32 = 1 << 31;
@@ -30,51 +34,76 @@ fn group_of(world: &Comm, ranks: &[u32]) -> Outcome<Group> {
     Ok(world.group().incl(ranks)?)
 }
 
-/// What the members of one side know after their leaders have met: the other side, and whether the own
-/// one comes first.
+/// What the members of one side know after their leaders have met.
+struct Met {
+    remote: Group,
+    /// Whether the own side comes first.
+    first: bool,
+    /// What both sides go on with.
+    tag: u32,
+}
+
+/// Lets the leaders meet. `other_leader` gives that of the other side, as a rank of the job, and a
+/// communicator of both.
 fn meet(
     local: &Comm,
     leader: Rank,
     tag: u32,
-    other_leader: impl FnOnce() -> Outcome<u32>,
-) -> Outcome<(Group, bool)> {
+    other_leader: impl FnOnce() -> Outcome<(Comm, u32)>,
+) -> Outcome<Met> {
     let world = job::world()?;
-    // Whether it has gone well, whether the own side comes first, and the other side's ranks.
+    // Whether it has gone well, whether the own side comes first, a tag, and the other side's ranks.
     let mut known = vec![0];
     let mut failure = None;
     if local.rank() == leader.0 {
-        match other_leader().and_then(|other| exchange(&world, local, other, tag)) {
+        match other_leader().and_then(|(peers, other)| exchange(&peers, local, other, tag)) {
             Ok(told) => known = told,
             Err(error) => failure = Some(error),
         }
     }
     local.broadcast_vec(&mut known, leader)?;
     match known[..] {
-        [1, first, ref ranks @ ..] => Ok((group_of(&world, ranks)?, first != 0)),
+        [1, first, tag, ref ranks @ ..] => {
+            Ok(Met { remote: group_of(&world, ranks)?, first: first != 0, tag })
+        }
         _ => Err(failure.unwrap_or_else(|| {
             Failure::new(MPI_ERR_COMM, "the leaders of the two groups have not met")
         })),
     }
 }
 
-/// The leaders tell each other their groups.
-fn exchange(world: &Comm, local: &Comm, other: u32, tag: u32) -> Outcome<Vec<u32>> {
+/// A number that this rank has not given out for long.
+fn number() -> u32 {
+    static LAST: Mutex<u32> = Mutex::new(0);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    *last = last.wrapping_add(1);
+    *last
+}
+
+/// The leaders, of both of whom `peers` is a communicator, tell each other their groups.
+fn exchange(peers: &Comm, local: &Comm, other: u32, tag: u32) -> Outcome<Vec<u32>> {
+    let world = job::world()?;
     let own = world.rank();
     if own == other {
         return Err(Failure::new(MPI_ERR_COMM, "both groups have the same leader"));
     }
-    let pair = world.create_group(&group_of(world, &[own.min(other), own.max(other)])?, tag)?;
-    let told = pair.allgatherv(local.group().world_ranks());
+    let leads = own < other;
+    let pair = peers.create_group(&group_of(&world, &[own.min(other), own.max(other)])?, tag)?;
+    let said: Vec<u32> =
+        std::iter::once(number()).chain(local.group().world_ranks().to_vec()).collect();
+    let told = pair.allgatherv(&said);
     pair.free()?;
     let told = told?;
-    let mut known = vec![1, u32::from(own < other)];
-    known.extend(&told[usize::from(own < other)]);
+    // That of the first leader, with which it has given out no other one that is still in use.
+    let tag = OWN | (own.min(other) & 0xFFF) << 19 | told[0][0] & 0x7_FFFF;
+    let mut known = vec![1, u32::from(leads), tag];
+    known.extend(&told[usize::from(leads)][1..]);
     Ok(known)
 }
 
 /// The intercommunicator of a local group, in a communicator of its own, and a remote one.
-fn join(local: Comm, remote: Group, first: bool, tag: u32, handler: Held) -> Outcome<MPI_Comm> {
-    let own = local.group();
+fn join(local: Comm, met: Met, handler: Held) -> Outcome<MPI_Comm> {
+    let (own, Met { remote, first, tag }) = (local.group(), met);
     if !own.intersection(&remote).is_empty() {
         return Err(Failure::new(MPI_ERR_COMM, "the two groups have a member in common"));
     }
@@ -101,14 +130,14 @@ pub fn intercomm_create(
     };
     let tag = tag | OWN;
     // Significant at the leader alone.
-    let (remote, first) = meet(local, leader, tag, || {
-        let peers = peer_comm.get()?.peers();
-        let Rank(remote) = a_rank(remote_leader, peers.size())?;
-        Ok(peers.world_ranks()[remote as usize])
+    let met = meet(local, leader, tag, || {
+        let peers = peer_comm.get()?;
+        let Rank(remote) = a_rank(remote_leader, peers.peers().size())?;
+        Ok((peers.messages().clone(), peers.peers().world_ranks()[remote as usize]))
     })?;
     let own = local.split(Some(0), 0)?;
     let Some(own) = own else { return newintercomm.set(Handle::NULL) };
-    newintercomm.set(join(own, remote, first, tag, parent.errhandler.share())?)
+    newintercomm.set(join(own, met, parent.errhandler.share())?)
 }
 
 /// A rank that is one.
@@ -136,12 +165,12 @@ pub fn intercomm_create_from_groups(
         hints(info)?;
         let tag = tag_of(&stringtag.read()?);
         let local = job::world()?.create_group(group, tag)?;
-        let (remote, first) = meet(&local, leader, tag, || {
+        let met = meet(&local, leader, tag, || {
             let remote = remote_group.get()?;
             let Rank(rank) = a_rank(remote_leader, remote.size())?;
-            Ok(remote.world_ranks()[rank as usize])
+            Ok((job::world()?, remote.world_ranks()[rank as usize]))
         })?;
-        newintercomm.set(join(local, remote, first, tag, handler)?)
+        newintercomm.set(join(local, met, handler)?)
     })
 }
 
