@@ -166,19 +166,21 @@ fn datatypes_known_at_run_time_do_what_types_do() {
         for datatype in Datatype::ALL.into_iter().chain(untyped) {
             let (ones, mut back) = ([1u64, 2, 3, 4], [0u64; 4]);
             let count = 32 / datatype.size();
+            // The last word of a long double with an index is padding, which does not move.
+            let words = if datatype == Datatype::LongDoubleInt { 3 } else { 4 };
             // SAFETY: `ones` has 32 aligned bytes and outlives the calls.
             let from = unsafe { Origin::new(ones.as_ptr().cast(), count, datatype) };
             // SAFETY: as above, for `back`.
             let to = unsafe { OriginMut::new(back.as_mut_ptr().cast(), count, datatype) };
             win.put_untyped(from, target, 3).unwrap();
             win.get_untyped(to, target, 3).unwrap();
-            assert_eq!(ones, back, "{datatype:?}");
+            assert_eq!(ones[..words], back[..words], "{datatype:?}");
             win.accumulate_untyped(from, Op::Replace, target, 8).unwrap();
             back = [0; 4];
             // SAFETY: as above.
             let to = unsafe { OriginMut::new(back.as_mut_ptr().cast(), count, datatype) };
             win.get_accumulate_untyped(from, to, Op::NoOp, target, 8).unwrap();
-            assert_eq!(ones, back, "{datatype:?}");
+            assert_eq!(ones[..words], back[..words], "{datatype:?}");
             let undefined = if datatype.size() < 8 { Op::Maxloc } else { Op::Land };
             if !matches!(datatype, Datatype::I64 | Datatype::U64 | Datatype::I128) {
                 let refused = win.accumulate_untyped(from, undefined, target, 0).unwrap_err();

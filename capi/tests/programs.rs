@@ -55,6 +55,7 @@ programs! {
     leftovers
     ops
     packing
+    pairs
     partitioned
     persistent
     persistent_order

@@ -135,7 +135,7 @@ pub(super) type Scratch = Vec<u128>;
 /// aligned buffer; `None` for what reaches farther than can be said.
 pub(super) fn scratch(count: usize, datatype: &CommittedDatatype) -> Option<(Scratch, BufferMut)> {
     const UNIT: i64 = size_of::<u128>() as i64;
-    let range = datatype.range(count)?;
+    let range = datatype.with_padding().range(count)?;
     let before = range.start.div_euclid(UNIT) * UNIT;
     let mut memory = vec![0u128; range.end.checked_sub(before)?.max(0) as usize / 16 + 1];
     let start = memory.as_mut_ptr().cast::<u8>().wrapping_offset(-before as isize);

@@ -26,11 +26,15 @@ pub(super) struct Plan {
     /// One instance, if it is a single loop over a block.
     run: Option<Run<'static>>,
     size: u64,
+    /// The bytes of a slice of its elements; none if that has padding, which does not move.
+    slice: u64,
     extent: i64,
     /// As [`DerivedDatatype::elements`] and [`DerivedDatatype::uniform`], which operations ask for
     /// before anything else.
     elements: u64,
     uniform: Option<Datatype>,
+    /// Where these are pairs with padding, the same with the padding among its bytes.
+    with_padding: Option<CommittedDatatype>,
     /// Whether instances are one block from offset 0 on, and several lie side by side.
     plain: bool,
     /// First byte and end of the data of one instance; empty without data.
@@ -46,7 +50,9 @@ impl Plan {
         let items = datatype.items().clone();
         let start = datatype.true_lower_bound();
         let run = Run::of(&Item::whole(&items)).and_then(Run::kept);
-        let (size, extent) = (datatype.size(), datatype.extent());
+        let (size, extent, uniform) = (datatype.size(), datatype.extent(), datatype.uniform());
+        let has_padding = datatype.summary().padded_size != size;
+        let is_padded = has_padding && uniform.is_some();
         Plan {
             plain: start == 0
                 && run.is_some_and(|run| run.blocks == 1 && extent as u64 == run.bytes),
@@ -55,7 +61,9 @@ impl Plan {
             size,
             extent,
             elements: datatype.elements(),
-            uniform: datatype.uniform(),
+            slice: if has_padding { 0 } else { size },
+            uniform,
+            with_padding: is_padded.then(|| datatype.with_padding().commit()),
             bytes: start..start + datatype.true_extent(),
             overlap: OnceLock::new(),
             interleaved: Mutex::default(),
@@ -168,18 +176,33 @@ impl CommittedDatatype {
             return elements == 0;
         }
         match (self.plan.uniform, target.plan.uniform) {
-            (Some(own), Some(other)) => own == other,
+            (Some(own), Some(other)) if own == other => true,
             _ => {
                 let own = self.datatype.signature_of(elements);
-                own.is_some() && own == target.datatype.signature_of(elements)
+                let other = target.datatype.signature_of(elements);
+                own.zip(other).is_some_and(|(own, other)| own.agrees_with(&other))
             }
         }
+    }
+
+    /// The same as operations on elements see it: pairs with their padding.
+    #[inline]
+    pub(crate) fn with_padding(&self) -> &CommittedDatatype {
+        self.plan.with_padding.as_ref().unwrap_or(self)
     }
 
     /// How many basic elements `count` instances have; `None` if no `u64` holds it.
     #[inline]
     pub(crate) fn elements(&self, count: usize) -> Option<u64> {
         self.plan.elements.checked_mul(count as u64)
+    }
+
+    /// How many values of the [uniform](CommittedDatatype::uniform) datatype one instance has: of
+    /// pairs, half as many as basic elements.
+    #[inline]
+    pub(crate) fn values(&self) -> u64 {
+        let is_pair = self.plan.uniform.is_some_and(|datatype| datatype.pair().is_some());
+        self.plan.elements / if is_pair { 2 } else { 1 }
     }
 
     /// [`DerivedDatatype::uniform`]
@@ -201,11 +224,11 @@ impl CommittedDatatype {
         plan.plain && plan.size == bytes as u64 && plan.uniform == Some(datatype)
     }
 
-    /// The range of one instance, if it has that many bytes of entries (not none): what an
-    /// operation between it and a slice looks at.
+    /// The range of one instance, if a slice of its elements has that many bytes (not none), and all of
+    /// them move: what an operation between it and a slice looks at.
     #[inline]
     pub(crate) fn range_of_bytes(&self, bytes: u64) -> Option<&Range<i64>> {
-        (self.plan.size == bytes && bytes > 0).then_some(&self.plan.bytes)
+        (self.plan.slice == bytes && bytes > 0).then_some(&self.plan.bytes)
     }
 
     /// Whether [`CommittedDatatype::overlaps`] has said of one instance that it does not.

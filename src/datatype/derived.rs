@@ -33,8 +33,8 @@ const DEEPEST: u32 = 500;
 /// # Ok::<(), onesided::Error>(())
 /// ```
 ///
-/// An element of a pair type such as `MPI_DOUBLE_INT` counts with its padding here, as in
-/// [`Datatype::size`]: 16 bytes, where `MPI_Type_size` says 12.
+/// A pair type such as `MPI_DOUBLE_INT` is the struct that the standard says it is (MPI-4.1 §6.9.4): an
+/// `MPI_DOUBLE` and an `MPI_INT`, of 12 bytes and an extent of 16. Its padding does not move.
 #[derive(Clone)]
 pub struct DerivedDatatype {
     node: Arc<Node>,
@@ -47,7 +47,10 @@ struct Node {
     lowered: Option<DerivedDatatype>,
     summary: Summary,
     depth: u32,
-    items: OnceLock<Items>,
+    /// Whether the padding of pair types is among its bytes ([`DerivedDatatype::with_padding`]).
+    padded: bool,
+    /// Without and with the padding of pair types.
+    items: [OnceLock<Items>; 2],
     plan: OnceLock<Arc<Plan>>,
 }
 
@@ -76,9 +79,19 @@ impl DerivedDatatype {
         if depth > DEEPEST {
             return refuse(format!("the datatype would be nested deeper than {DEEPEST}"));
         }
-        let (items, plan) = (OnceLock::new(), OnceLock::new());
-        let node = Arc::new(Node { constructor, lowered, summary, depth, items, plan });
-        Ok(DerivedDatatype { node, name: None })
+        let (items, plan) = Default::default();
+        let node = Node { constructor, lowered, summary, depth, padded: false, items, plan };
+        Ok(DerivedDatatype { node: Arc::new(node), name: None })
+    }
+
+    /// The same with each element of a pair type as one piece, padding included, which is how
+    /// operations on elements see it.
+    pub(super) fn with_padding(&self) -> DerivedDatatype {
+        let (constructor, lowered) = (self.node.constructor.clone(), self.node.lowered.clone());
+        let (summary, depth) = (self.node.summary.with_padding(), self.node.depth);
+        let (items, plan) = Default::default();
+        let node = Node { constructor, lowered, summary, depth, padded: true, items, plan };
+        DerivedDatatype { node: Arc::new(node), name: self.name.clone() }
     }
 
     /// Compiles the datatype for use in operations (`MPI_Type_commit`, MPI-2.2 §4.1.9). Done once;
@@ -120,7 +133,7 @@ impl DerivedDatatype {
     }
 
     /// How many basic elements there are: the length of the type map (`MPI_Get_elements` of one
-    /// instance, MPI-2.2 §4.1.11).
+    /// instance, MPI-2.2 §4.1.11). A pair has two.
     pub fn elements(&self) -> u64 {
         self.node.summary.signature.elements
     }
@@ -177,6 +190,10 @@ impl DerivedDatatype {
         if let Some(lowered) = &self.node.lowered {
             return lowered.beginning(elements);
         }
+        if let Constructor::Predefined(datatype) = &self.node.constructor {
+            // The value of a pair, without its index.
+            return datatype.pair().map(|(value, _)| Signature::of(value));
+        }
         let Some(members) = self.node.constructor.members() else {
             // All blocks are of one element, so where they lie does not matter here.
             let element = self.node.constructor.elements().first()?;
@@ -197,9 +214,16 @@ impl DerivedDatatype {
 
     /// The loops of one instance.
     pub(super) fn items(&self) -> &Items {
-        self.node.items.get_or_init(|| match &self.node.lowered {
-            Some(lowered) => lowered.items().clone(),
-            None => plan::compile(&self.node.constructor),
+        self.items_of(self.node.padded)
+    }
+
+    /// The loops of one instance, with the padding of pair types or without.
+    pub(super) fn items_of(&self, padded: bool) -> &Items {
+        let summary = &self.node.summary;
+        let padded = padded && summary.padded_size != summary.size || self.node.padded;
+        self.node.items[usize::from(padded)].get_or_init(|| match &self.node.lowered {
+            Some(lowered) => lowered.items_of(padded).clone(),
+            None => plan::compile(&self.node.constructor, padded),
         })
     }
 }

@@ -5,6 +5,7 @@
 //! other irregular datatype is a list of at most as many items as its constructor has arguments, and
 //! a regular datatype of irregular ones is one item around their list, which is shared and not copied.
 
+use super::Datatype;
 use super::constructor::{Constructor, Regular};
 use super::cursor::Run;
 use crate::shm::Offsets;
@@ -153,31 +154,38 @@ impl Item {
     }
 }
 
-/// The loops of one instance of what the constructor makes; the array constructors are made of
-/// others.
-pub(super) fn compile(constructor: &Constructor) -> Items {
+/// The loops of one instance of what the constructor makes, with the padding of pair types or without;
+/// the array constructors are made of others.
+pub(super) fn compile(constructor: &Constructor, padded: bool) -> Items {
     let mut items = Vec::new();
     if let Some(Regular { count, length, stride, element }) = constructor.regular() {
-        let inner = element.items();
+        let inner = element.items_of(padded);
         if count > 0 && length > 0 && !inner.is_empty() {
             let block = Item::whole(inner).repeated(length, element.extent());
             items.push(block.repeated(count, stride as i64));
         }
     } else if let Some(irregular) = constructor.irregular() {
-        let (inner, extent) = (irregular.element.items(), irregular.element.extent());
+        let (inner, extent) = (irregular.element.items_of(padded), irregular.element.extent());
         for (at, length) in irregular.blocks() {
             place(&mut items, inner, extent, at as i64, length);
         }
     } else if let Some(members) = constructor.members() {
         for (at, length, element) in members {
-            place(&mut items, element.items(), element.extent(), at, length);
+            place(&mut items, element.items_of(padded), element.extent(), at, length);
         }
     } else {
         match constructor {
             Constructor::Dup(element) | Constructor::Resized { element, .. } => {
-                return element.items().clone();
+                return element.items_of(padded).clone();
             }
-            Constructor::Predefined(datatype) => items.push(Item::block(datatype.size() as u64)),
+            Constructor::Predefined(datatype) => match datatype.pair().filter(|_| !padded) {
+                Some((value, at)) => {
+                    append(&mut items, Item::block(value.size() as u64));
+                    let index = Item::block(Datatype::I32.size() as u64);
+                    append(&mut items, index.shifted(at as i64));
+                }
+                None => items.push(Item::block(datatype.size() as u64)),
+            },
             _ => unreachable!("arrays are compiled as what they are made of"),
         }
     }

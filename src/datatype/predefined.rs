@@ -129,6 +129,26 @@ impl Datatype {
         self.visit(Size)
     }
 
+    /// What a pair type is by the standard's definition, a struct of two numbers: the datatype of the
+    /// value, and where its index begins, an [`Datatype::I32`] (MPI-4.1 §6.9.4).
+    pub(crate) const fn pair(self) -> Option<(Datatype, usize)> {
+        match self {
+            Datatype::FloatInt => Some((Datatype::F32, 4)),
+            Datatype::DoubleInt => Some((Datatype::F64, 8)),
+            Datatype::LongInt => Some((Datatype::I64, 8)),
+            Datatype::TwoInt => Some((Datatype::I32, 4)),
+            Datatype::ShortInt => Some((Datatype::I16, 4)),
+            Datatype::LongDoubleInt => Some((Datatype::LongDouble, 16)),
+            _ => None,
+        }
+    }
+
+    /// Whether an element has bytes that belong to none of its numbers.
+    pub(crate) const fn is_padded(self) -> bool {
+        use Datatype::{DoubleInt, LongDoubleInt, LongInt, ShortInt};
+        matches!(self, DoubleInt | LongInt | ShortInt | LongDoubleInt)
+    }
+
     /// The name in the standard.
     pub fn name(self) -> &'static str {
         match self {
@@ -248,6 +268,9 @@ pub trait Located: Element {
     fn index(&self) -> i32;
     /// The same value with another index.
     fn with_index(self, index: i32) -> Self;
+    /// Value and index of `other`; what lies between and behind them stays.
+    #[doc(hidden)]
+    fn replaced(self, other: Self) -> Self;
 }
 
 /// Defines a pair type with the layout of the C struct, its padding made explicit.
@@ -290,6 +313,10 @@ macro_rules! pair {
             }
             fn with_index(mut self, index: i32) -> Self {
                 self.index = index;
+                self
+            }
+            fn replaced(mut self, other: Self) -> Self {
+                (self.value, self.index) = (other.value, other.index);
                 self
             }
         }

@@ -148,7 +148,7 @@ impl<T: Element> Shape<T> {
     /// How many elements it means.
     #[inline]
     pub fn len(&self) -> usize {
-        self.datatype.elements(1).unwrap_or(0) as usize
+        self.datatype.values() as usize
     }
 
     /// Whether it means none.
@@ -167,7 +167,8 @@ impl<T: Element> Shape<T> {
     /// # Errors
     /// As [`CommittedDatatype::pack`].
     pub fn gather<S: Pod>(&self, from: &[S], to: &mut [T]) -> Result<()> {
-        self.datatype.pack(1, bytemuck::cast_slice(from), 0, bytemuck::cast_slice_mut(to))
+        let whole = self.datatype.with_padding();
+        whole.pack(1, bytemuck::cast_slice(from), 0, bytemuck::cast_slice_mut(to))
     }
 
     /// Copies to the elements of `to` what lies in `from` one behind the other.
@@ -175,7 +176,8 @@ impl<T: Element> Shape<T> {
     /// # Errors
     /// As [`CommittedDatatype::pack`].
     pub fn scatter<S: Pod>(&self, from: &[T], to: &mut [S]) -> Result<()> {
-        self.datatype.unpack(1, bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to), 0)
+        let whole = self.datatype.with_padding();
+        whole.unpack(1, bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to), 0)
     }
 }
 

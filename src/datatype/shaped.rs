@@ -50,7 +50,8 @@ impl<T: Element> Shape<T> {
 
     /// Refuses a slice of `len` bytes that does not have the elements.
     fn check(&self, len: usize) -> Result<()> {
-        match self.datatype().range(1) {
+        // Operations on pairs read their padding too.
+        match self.datatype().with_padding().range(1) {
             Some(range) if range.is_empty() || range.start >= 0 && range.end <= len as i64 => {
                 Ok(())
             }
@@ -80,7 +81,7 @@ fn layout<T: Element>(
 fn elements<T: Element>(shape: Option<&CommittedDatatype>, bytes: usize) -> usize {
     match shape {
         // A shape over a slice, which has them or has them several times.
-        Some(datatype) => datatype.elements(1).unwrap_or(0) as usize,
+        Some(datatype) => datatype.values() as usize,
         None => bytes / size_of::<T>(),
     }
 }

@@ -9,12 +9,14 @@ const BASE: u64 = 0x0b5a_d4ec_eda1_ce2a;
 
 /// A type signature (MPI-2.2 §4.1): how many basic elements, of which datatypes, in which order.
 ///
-/// Sequences of one datatype are kept exactly. Mixed ones are kept as a polynomial digest, which
-/// can be joined and repeated without writing the sequence out; two different sequences of the
-/// same length have the same digest with a probability of about 2^-61 per element.
+/// A pair type counts as the two numbers that it is made of (MPI-4.1 §6.9.4), so it is the same as a
+/// struct of these. The sequence is kept as a polynomial digest, which can be joined and repeated
+/// without writing the sequence out; two different sequences of the same length have the same digest
+/// with a probability of about 2^-61 per element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
     pub(super) elements: u64,
+    /// Of the datatypes as the program has named them.
     pub(super) kind: Kind,
     digest: u64,
 }
@@ -34,7 +36,18 @@ impl Signature {
     pub(super) const EMPTY: Signature = Signature { elements: 0, kind: Kind::Empty, digest: 0 };
 
     pub(super) fn of(datatype: Datatype) -> Signature {
-        Signature { elements: 1, kind: Kind::One(datatype), digest: 1 + datatype as u64 }
+        let one = |datatype| Signature {
+            elements: 1,
+            kind: Kind::One(datatype),
+            digest: 1 + datatype as u64,
+        };
+        let pair = datatype.pair().and_then(|(value, _)| one(value).then(one(Datatype::I32)));
+        pair.map_or(one(datatype), |pair| Signature { kind: Kind::One(datatype), ..pair })
+    }
+
+    /// Whether it is the same sequence of numbers.
+    pub(super) fn agrees_with(&self, other: &Signature) -> bool {
+        (self.elements, self.digest) == (other.elements, other.digest)
     }
 
     /// This sequence, then `next`.

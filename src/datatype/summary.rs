@@ -21,11 +21,15 @@ pub(super) enum Bounded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) size: u64,
+    /// As `size`, with the padding of pair types.
+    pub(super) padded_size: u64,
     pub(super) lower: i64,
     pub(super) upper: i64,
     pub(super) bounded: Bounded,
     /// First byte and end of the basic elements; `None` if there are none.
     pub(super) data: Option<(i64, i64)>,
+    /// As `data`, with the padding of pair types.
+    pub(super) padded_data: Option<(i64, i64)>,
     /// The strictest alignment of a basic element.
     align: u64,
     pub(super) signature: Signature,
@@ -34,10 +38,12 @@ pub(super) struct Summary {
 impl Summary {
     pub(super) const EMPTY: Summary = Summary {
         size: 0,
+        padded_size: 0,
         lower: 0,
         upper: 0,
         bounded: Bounded::Not,
         data: None,
+        padded_data: None,
         align: 1,
         signature: Signature::EMPTY,
     };
@@ -82,14 +88,20 @@ impl Summary {
                 align_of::<E>() as u64
             }
         }
-        let size = datatype.size() as u64;
-        let upper = size as i64;
+        let index = Datatype::I32.size();
+        let (size, end) = match datatype.pair() {
+            Some((value, at)) => (value.size() + index, at + index),
+            None => (datatype.size(), datatype.size()),
+        };
+        let upper = datatype.size() as i64;
         Summary {
-            size,
+            size: size as u64,
+            padded_size: datatype.size() as u64,
             lower: 0,
             upper,
             bounded: Bounded::ByData,
-            data: Some((0, upper)),
+            data: Some((0, end as i64)),
+            padded_data: Some((0, upper)),
             align: datatype.visit(Align),
             signature: Signature::of(datatype),
         }
@@ -128,13 +140,16 @@ impl Summary {
             return Some(Summary::EMPTY);
         }
         let (lower, upper) = spread((self.lower, self.upper), first, last)?;
-        let data = match self.data {
-            Some(data) => Some(spread(data, first, last)?),
-            None => None,
+        let moved = |data: Option<(i64, i64)>| match data {
+            Some(data) => spread(data, first, last).map(Some),
+            None => Some(None),
         };
-        let size = self.size.checked_mul(copies).filter(|size| i64::try_from(*size).is_ok())?;
+        let (data, padded_data) = (moved(self.data)?, moved(self.padded_data)?);
+        let times =
+            |size: u64| size.checked_mul(copies).filter(|size| i64::try_from(*size).is_ok());
+        let (size, padded_size) = (times(self.size)?, times(self.padded_size)?);
         let signature = self.signature.repeated(copies)?;
-        Some(Summary { size, lower, upper, data, signature, ..*self })
+        Some(Summary { size, padded_size, lower, upper, data, padded_data, signature, ..*self })
     }
 
     /// This map, then `next`.
@@ -146,17 +161,19 @@ impl Summary {
         } else {
             (self.lower, self.upper)
         };
-        let data = match (self.data, next.data) {
-            (Some(a), Some(b)) => Some(hull(a, b)?),
-            (a, b) => a.or(b),
+        let joined = |a: Option<(i64, i64)>, b| match (a, b) {
+            (Some(a), Some(b)) => hull(a, b).map(Some),
+            (a, b) => Some(a.or(b)),
         };
-        let size = self.size.checked_add(next.size).filter(|size| i64::try_from(*size).is_ok())?;
+        let sum = |a: u64, b| a.checked_add(b).filter(|size| i64::try_from(*size).is_ok());
         Some(Summary {
-            size,
+            size: sum(self.size, next.size)?,
+            padded_size: sum(self.padded_size, next.padded_size)?,
             lower,
             upper,
             bounded: self.bounded.max(next.bounded),
-            data,
+            data: joined(self.data, next.data)?,
+            padded_data: joined(self.padded_data, next.padded_data)?,
             align: self.align.max(next.align),
             signature: self.signature.then(next.signature)?,
         })
@@ -172,6 +189,11 @@ impl Summary {
         let upper = i128::from(self.lower) + i128::from(extent);
         let (lower, upper) = both(self.lower.into(), upper)?;
         Some(Summary { lower, upper, ..self })
+    }
+
+    /// The same map with the padding of pair types among its bytes.
+    pub(super) fn with_padding(&self) -> Summary {
+        Summary { size: self.padded_size, data: self.padded_data, ..*self }
     }
 
     /// The same map with new markers.

@@ -6,7 +6,7 @@ use super::slots::Slot;
 use super::{Channel, SendMode, Status};
 use crate::call::Call;
 use crate::comm::Comm;
-use crate::datatype::Element;
+use crate::datatype::{CommittedDatatype, Element};
 use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
@@ -64,8 +64,9 @@ impl Status {
     /// `MPI_Get_count` (MPI-2.2 §3.2.5): how many elements the message has; `None` if its bytes are
     /// no number of them.
     pub fn count<T: Element>(&self) -> Option<usize> {
-        let (bytes, size) = (usize::try_from(self.bytes).ok()?, size_of::<T>());
-        bytes.is_multiple_of(size).then(|| bytes / size)
+        let datatype: &CommittedDatatype = T::DATATYPE.into();
+        let size = datatype.bytes(1).filter(|size| self.bytes.is_multiple_of(*size))?;
+        usize::try_from(self.bytes / size).ok()
     }
 }
 

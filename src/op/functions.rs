@@ -78,7 +78,8 @@ pub(crate) unsafe fn update_native<T: Element>(
     function: impl Fn(T, T) -> T,
     value: T,
 ) -> T {
-    if T::IS_INTEGER || matches!(op, Op::Replace | Op::NoOp) {
+    let whole = !T::DATATYPE.is_padded() && matches!(op, Op::Replace | Op::NoOp);
+    if T::IS_INTEGER || whole {
         // SAFETY: the caller's obligation.
         let old = unsafe { T::Carrier::fetch_op(at, op, must_cast(value)) };
         if let Some(old) = old {
@@ -255,11 +256,12 @@ where
 
 #[inline]
 pub(crate) fn located<T: Located>(op: Op) -> Option<&'static Operation<T>> {
-    /// MPI-2.2 §5.9.4: the better value wins; equal values keep the smaller index.
+    /// MPI-2.2 §5.9.4: the better value wins; equal values keep the smaller index. The padding of the
+    /// target is not part of its element, and stays.
     fn pick<T: Located>(a: T, b: T, a_is_better: bool, b_is_better: bool) -> T {
         match (a_is_better, b_is_better) {
             (true, _) => a,
-            (_, true) => b,
+            (_, true) => a.replaced(b),
             _ => a.with_index(a.index().min(b.index())),
         }
     }
@@ -270,6 +272,7 @@ pub(crate) fn located<T: Located>(op: Op) -> Option<&'static Operation<T>> {
         Op::Minloc => {
             by!(Op::Minloc, |a, b| pick(a, b, a.value() < b.value(), b.value() < a.value()))
         }
+        Op::Replace => by!(Op::Replace, T::replaced),
         _ => return any(op),
     })
 }

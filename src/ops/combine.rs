@@ -101,12 +101,28 @@ impl Combine<'_, '_> {
             return win.within(call, || win.null_target(call).map(|_| ()));
         }
         match self.datatype() {
-            Ok(Some(datatype)) => datatype.visit(&mut self),
+            Ok(Some(datatype)) => {
+                if datatype.is_padded() {
+                    self.take_padding();
+                }
+                datatype.visit(&mut self)
+            }
             Ok(None) => win.within(call, || {
                 // No element anywhere: what remains to be checked is the target.
                 win.target_around(call, target, self.disp, &self.layout.range()).map(|_| ())
             }),
             Err(error) => win.within(call, || Err(error)),
+        }
+    }
+
+    /// Takes pairs as values, with their padding, of which the target's stays as it is.
+    #[cold]
+    fn take_padding(&mut self) {
+        self.layout = self.layout.with_padding();
+        let origin = self.origin.as_mut().map(|origin| &mut origin.layout);
+        let result = self.result.as_mut().map(|result| &mut result.layout);
+        for layout in origin.into_iter().chain(result) {
+            *layout = layout.with_padding();
         }
     }
 

@@ -55,6 +55,18 @@ impl<'d> Layout<'d> {
         self.datatype.elements(self.count).unwrap_or(u64::MAX)
     }
 
+    /// Values of the one datatype that all elements have; pairs are one each.
+    #[inline]
+    pub(super) fn values(&self) -> u64 {
+        self.datatype.values().saturating_mul(self.count as u64)
+    }
+
+    /// The same as operations on elements see it: pairs with their padding.
+    #[inline]
+    pub(super) fn with_padding(&self) -> Layout<'d> {
+        Layout { datatype: self.datatype.with_padding(), ..*self }
+    }
+
     #[inline]
     pub(super) fn fits_into(&self, to: &Layout<'_>) -> bool {
         self.datatype.fits_into(self.count, to.datatype, to.count)

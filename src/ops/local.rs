@@ -66,7 +66,7 @@ impl Op {
     /// [`Error::Operation`] if the operation is not defined for it; [`Error::Count`] if one has more
     /// elements than the other. Nothing is changed then.
     pub fn reduce_local(self, input: Origin<'_>, inout: OriginMut<'_>) -> Result<()> {
-        let (found, needed) = (input.layout.elements(), inout.layout.elements());
+        let (found, needed) = (input.layout.values(), inout.layout.values());
         if found != needed || inout.layout.known_range().is_none() {
             let (found, needed) = (found as usize, needed as usize);
             return Err(Error::Count { at: PLACE, what: "input buffer", found, needed });
@@ -109,7 +109,8 @@ impl Visitor for Local<'_> {
             return Err(Error::Operation { at: PLACE, op, datatype });
         };
         let (from, to) = (self.input.start, self.inout.start);
-        zip_sides([self.input.layout.side(), self.inout.layout.side()], |strip| {
+        let layouts = [&self.input.layout, &self.inout.layout];
+        zip_sides(layouts.map(|layout| layout.with_padding().side()), |strip| {
             let n = strip.bytes / size_of::<E>();
             for block in 0..strip.blocks {
                 let [input, inout] = strip.lanes.each_ref().map(|lane| lane.block(block) as isize);

@@ -61,7 +61,7 @@ impl Win {
     #[inline]
     fn element_of(&self, call: Call, layout: &Layout<'_>) -> Result<Datatype> {
         match layout.datatype.uniform() {
-            Some(datatype) if layout.elements() == 1 => Ok(datatype),
+            Some(datatype) if layout.values() == 1 => Ok(datatype),
             _ => Err(self.no_element(call, layout, "it has to be one element")),
         }
     }

@@ -32,7 +32,8 @@ impl<'d> Origin<'d> {
     /// needed.
     ///
     /// # Safety
-    /// 1. The entries are valid for reads until the value returned is used for the last time.
+    /// 1. The entries, those of pair types with their padding, are valid for reads until the value
+    ///    returned is used for the last time.
     /// 2. Nobody writes them until then.
     pub unsafe fn new(
         start: *const u8,
@@ -93,8 +94,8 @@ impl<'d> OriginMut<'d> {
     /// As [`Origin::new`].
     ///
     /// # Safety
-    /// 1. The entries are valid for reads and writes, and initialised, until the value returned is
-    ///    used for the last time.
+    /// 1. The entries, those of pair types with their padding, are valid for reads and writes, and
+    ///    initialised, until the value returned is used for the last time.
     /// 2. Nobody else accesses them until then.
     pub unsafe fn new(
         start: *mut u8,
@@ -195,7 +196,7 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let layout = result.layout;
-        let (found, needed) = (origin.layout.elements(), layout.elements());
+        let (found, needed) = (origin.layout.values(), layout.values());
         let same = origin.layout.datatype.uniform() == layout.datatype.uniform();
         if op != Op::NoOp && same && found != needed {
             let (at, what) = (self.place(Call::GetAccumulate), "origin buffer");

@@ -265,7 +265,7 @@ pub fn type_create_darray<C: Number>(
         order_of(order)?,
         old.derived(),
     )?;
-    let times = derived.size().checked_div(old.sequence().packed).unwrap_or(0);
+    let times = derived.size().checked_div(old.sequence().size).unwrap_or(0);
     give(newtype, Ok(derived), old, times, made.datatype(oldtype)?)
 }
 

@@ -105,7 +105,7 @@ pub fn pack_size<C: Number>(
 ) -> Outcome {
     comm.get()?;
     usable(datatype)?;
-    size.set(size_of_all(incount, datatype.get()?.sequence().packed)?)
+    size.set(size_of_all(incount, datatype.get()?.sequence().size)?)
 }
 
 /// The datatype of a call about "external32", the only representation there is.

@@ -18,9 +18,9 @@ pub fn get_count<C: Number>(
     count: Ptr<C>,
 ) -> Outcome {
     let bytes = status.get_at(0)?.bytes();
-    let instances = match datatype.get()?.sequence().packed {
+    let instances = match datatype.get()?.sequence().size {
         0 => (bytes == 0).then_some(0),
-        packed => bytes.is_multiple_of(packed).then_some(bytes / packed),
+        size => bytes.is_multiple_of(size).then_some(bytes / size),
     };
     count.set(or_undefined(instances)?)
 }

@@ -8,9 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Sequence {
     parts: Parts,
-    /// Bytes when the library has packed them.
-    pub packed: u64,
-    /// As `MPI_Type_size` says.
+    /// As `MPI_Type_size` says: bytes when the library has packed them.
     pub size: u64,
     /// Bytes in "external32".
     pub external: u64,
@@ -30,13 +28,12 @@ enum Parts {
 impl Sequence {
     pub fn empty() -> Sequence {
         let parts = Parts::Joined([].into());
-        Sequence { parts, packed: 0, size: 0, external: 0, elements: 0, kinds: 0 }
+        Sequence { parts, size: 0, external: 0, elements: 0, kinds: 0 }
     }
 
     pub fn of(basic: &'static Basic) -> Sequence {
         Sequence {
             parts: Parts::Of(basic),
-            packed: basic.packed(),
             size: basic.size(),
             external: basic.external(),
             elements: basic.counted(),
@@ -59,7 +56,6 @@ impl Sequence {
         };
         Sequence {
             parts,
-            packed: self.packed.saturating_mul(times),
             size: self.size.saturating_mul(times),
             external: self.external.saturating_mul(times),
             elements: self.elements.saturating_mul(times),
@@ -71,7 +67,6 @@ impl Sequence {
     pub fn joined(all: Vec<Sequence>) -> Sequence {
         let mut joined = Sequence::empty();
         for part in &all {
-            joined.packed = joined.packed.saturating_add(part.packed);
             joined.size = joined.size.saturating_add(part.size);
             joined.external = joined.external.saturating_add(part.external);
             joined.elements = joined.elements.saturating_add(part.elements);
@@ -110,11 +105,11 @@ impl Sequence {
 
     /// How many elements so many packed bytes of instances are; `None` if they end inside of one.
     pub fn elements_of(&self, bytes: u64) -> Option<u64> {
-        let whole = match self.packed {
+        let whole = match self.size {
             0 => return (bytes == 0).then_some(0),
-            packed => (bytes / packed).checked_mul(self.elements)?,
+            size => (bytes / size).checked_mul(self.elements)?,
         };
-        let rest = self.elements_in(bytes % self.packed)?;
+        let rest = self.elements_in(bytes % self.size)?;
         whole.checked_add(rest)
     }
 
@@ -129,10 +124,10 @@ impl Sequence {
             Parts::Joined(all) => {
                 let (mut elements, mut left) = (0, bytes);
                 for one in all.iter() {
-                    if left < one.packed {
+                    if left < one.size {
                         return Some(elements + one.elements_in(left)?);
                     }
-                    (elements, left) = (elements + one.elements, left - one.packed);
+                    (elements, left) = (elements + one.elements, left - one.size);
                 }
                 (left == 0).then_some(elements)
             }
@@ -143,7 +138,7 @@ impl Sequence {
     pub fn bytes_of(&self, elements: u64) -> Option<u64> {
         let whole = match self.elements {
             0 => return (elements == 0).then_some(0),
-            all => (elements / all).checked_mul(self.packed)?,
+            all => (elements / all).checked_mul(self.size)?,
         };
         whole.checked_add(self.bytes_in(elements % self.elements)?)
     }
@@ -161,7 +156,7 @@ impl Sequence {
                     if left < one.elements {
                         return Some(bytes + one.bytes_in(left)?);
                     }
-                    (bytes, left) = (bytes + one.packed, left - one.elements);
+                    (bytes, left) = (bytes + one.size, left - one.elements);
                 }
                 (left == 0).then_some(bytes)
             }
@@ -182,10 +177,10 @@ mod tests {
     fn bytes_and_elements_belong_to_each_other() {
         let pair = Sequence::joined(vec![basic("MPI_INT"), basic("MPI_DOUBLE_INT").repeated(2)]);
         let whole = pair.repeated(3);
-        assert_eq!((whole.packed, whole.size, whole.external), (108, 84, 84));
-        // An int, a double, an int with padding, a double, an int with padding; and again.
-        let ends = [0, 4, 12, 20, 28, 36, 40, 48, 56, 64, 72];
-        for bytes in 0..=72 {
+        assert_eq!((whole.size, whole.external), (84, 84));
+        // An int, and twice a double and an int; and again.
+        let ends = [0, 4, 12, 16, 24, 28, 32, 40, 44, 52, 56];
+        for bytes in 0..=56 {
             let elements = ends.iter().position(|end| *end == bytes).map(|k| k as u64);
             assert_eq!(whole.elements_of(bytes), elements, "{bytes}");
         }

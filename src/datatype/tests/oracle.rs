@@ -51,17 +51,30 @@ impl Map {
         }
     }
 
+    /// The entries with a pair as the two numbers that it is made of.
+    pub fn numbers(&self) -> Vec<(Datatype, i64)> {
+        let numbers = |(datatype, at): &(Datatype, i64)| {
+            let index = |offset| (Datatype::I32, at + offset);
+            match datatype {
+                Datatype::DoubleInt => vec![(Datatype::F64, *at), index(8)],
+                Datatype::ShortInt => vec![(Datatype::I16, *at), index(4)],
+                _ => vec![(*datatype, *at)],
+            }
+        };
+        self.entries.iter().flat_map(numbers).collect()
+    }
+
     /// The offsets of all bytes of `count` instances, in order.
     pub fn bytes(&self, count: usize) -> Vec<i64> {
         let mut many = Map::default();
         many.put_block(self, 0, count);
         let entry = |(datatype, at): &(Datatype, i64)| *at..*at + datatype.size() as i64;
-        many.entries.iter().flat_map(entry).collect()
+        many.numbers().iter().flat_map(entry).collect()
     }
 
     /// The basic datatypes of `count` instances, in order.
     pub fn signature(&self, count: usize) -> Vec<Datatype> {
-        (0..count).flat_map(|_| self.entries.iter().map(|(datatype, _)| *datatype)).collect()
+        (0..count).flat_map(|_| self.numbers()).map(|(datatype, _)| datatype).collect()
     }
 }
 

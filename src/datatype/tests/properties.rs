@@ -93,7 +93,7 @@ proptest! {
         let true_range = range(&bytes);
         prop_assert_eq!(datatype.true_lower_bound(), true_range.start);
         prop_assert_eq!(datatype.true_extent(), true_range.end - true_range.start);
-        prop_assert_eq!(datatype.elements(), map.entries.len() as u64);
+        prop_assert_eq!(datatype.elements(), map.numbers().len() as u64);
         let first = map.entries.first().map(|entry| entry.0);
         let uniform = first.filter(|first| map.entries.iter().all(|entry| entry.0 == *first));
         prop_assert_eq!(datatype.uniform(), uniform);
