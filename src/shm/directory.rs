@@ -84,6 +84,16 @@ impl Region {
     fn end(&self) -> u64 {
         self.address + self.bytes
     }
+
+    /// Takes `next` into this one, if the two are side by side, in the segment too if they are there.
+    fn absorb(&mut self, next: Region) -> bool {
+        let behind = self.offset.map(|offset| offset.wrapping_add(self.bytes));
+        let is_next = next.address == self.end() && next.offset == behind;
+        if is_next {
+            self.bytes += next.bytes;
+        }
+        is_next
+    }
 }
 
 impl Entry {
@@ -136,7 +146,10 @@ impl DirectoryWords {
         Ok(orphan.filter(|block| *block != 0 && !owner_lives))
     }
 
-    /// The region that holds `bytes` bytes at `address`, and the guard that keeps it attached.
+    /// The region that holds `bytes` bytes at `address`, and the guard that keeps it attached: an
+    /// attached one, or as much as is needed of several side by side, which are one as far as
+    /// operations are concerned. (Not of private memory beside memory of the segment, which is
+    /// accessed in another way.)
     ///
     /// Blocks while the owner attaches or detaches.
     pub(crate) fn find(
@@ -149,12 +162,17 @@ impl DirectoryWords {
         let sharing = self.guard.share(READING, waiter)?;
         let entries = self.entries(segment)?;
         let behind = entries.partition_point(|entry| entry.address.load() <= address);
-        let Some(entry) = behind.checked_sub(1).and_then(|at| entries.get(at)) else {
+        let first = behind.checked_sub(1).and_then(|at| entries.get(at..));
+        let (Some([entry, others @ ..]), Some(end)) = (first, address.checked_add(bytes)) else {
             return Ok(None);
         };
-        let region = entry.region()?;
-        let end = address.checked_add(bytes).filter(|end| *end <= region.end());
-        Ok(end.map(|_| (region, sharing)))
+        let mut region = entry.region()?;
+        for other in others {
+            if end <= region.end() || !region.absorb(other.region()?) {
+                break;
+            }
+        }
+        Ok((end <= region.end()).then_some((region, sharing)))
     }
 
     /// Adds a region to the caller's own directory.
