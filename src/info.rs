@@ -45,11 +45,17 @@ impl Info {
             };
             return Err(Error::InfoValue { at: place(), problem });
         }
+        self.put(key, value);
+        Ok(())
+    }
+
+    /// [`Info::set`] for a binding that has looked at key and value as its language has them.
+    #[doc(hidden)]
+    pub fn put(&mut self, key: &str, value: &str) {
         match self.pairs.iter_mut().find(|(known, _)| known == key) {
             Some((_, old)) => *old = value.to_owned(),
             None => self.pairs.push((key.to_owned(), value.to_owned())),
         }
-        Ok(())
     }
 
     /// `MPI_Info_get_string`: the value of `key`, if it is set.
@@ -63,13 +69,17 @@ impl Info {
     /// [`Error::InfoNokey`] if the key is not set; [`Error::InfoKey`] if it cannot be.
     pub fn delete(&mut self, key: &str) -> Result<()> {
         check_key(key)?;
-        match self.pairs.iter().position(|(known, _)| known == key) {
-            Some(n) => {
-                self.pairs.remove(n);
-                Ok(())
-            }
+        match self.take(key) {
+            Some(_) => Ok(()),
             None => Err(Error::InfoNokey { at: place(), key: key.to_owned() }),
         }
+    }
+
+    /// [`Info::delete`], as [`Info::put`]; the value, if the key was set.
+    #[doc(hidden)]
+    pub fn take(&mut self, key: &str) -> Option<String> {
+        let n = self.pairs.iter().position(|(known, _)| known == key)?;
+        Some(self.pairs.remove(n).1)
     }
 
     /// `MPI_Info_get_nkeys`

@@ -14,6 +14,7 @@
 use crate::abi::{self, Aint, Count};
 use crate::datatype::NumberKind;
 use crate::failure::{Failure, Outcome};
+use crate::text;
 use onesided::engine::{Origin, OriginMut, Win};
 use onesided::{Comm, CommittedDatatype, WindowOptions};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -255,24 +256,31 @@ impl Address {
 }
 
 impl Text {
-    /// The text; what is no UTF-8 is replaced.
+    /// The text as the library takes it ([`text`]).
     pub fn read(self) -> Outcome<String> {
+        Ok(text::of_bytes(&self.bytes()?))
+    }
+
+    /// The bytes without the null character behind them.
+    pub fn bytes(self) -> Outcome<Vec<u8>> {
         if self.0.is_null() {
             return Err(null());
         }
         // SAFETY: promises 1 and 2.
-        Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
+        Ok(unsafe { CStr::from_ptr(self.0) }.to_bytes().to_vec())
     }
 }
 
 impl TextBuffer {
-    /// Writes as much of `text` as `room` bytes hold with a null character behind it; how many bytes
+    /// Writes as many bytes of `text` as `room` bytes hold with a null character behind them; how many
     /// that is without the null character.
     pub fn write(self, text: &str, room: usize) -> Outcome<c_int> {
-        let end = text.floor_char_boundary(room.saturating_sub(1));
+        let mut bytes = text::bytes_of(text);
+        bytes.truncate(room.saturating_sub(1));
+        let end = bytes.len();
         let place = Address(self.0.cast()).place::<u8>();
         if room != 0 {
-            place.set_all(text.bytes().take(end).chain([0]))?;
+            place.set_all(bytes.into_iter().chain([0]))?;
         }
         Ok(end as c_int)
     }
@@ -348,7 +356,7 @@ impl Display for Address {
 impl Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.read() {
-            Ok(text) => write!(f, "{text:?}"),
+            Ok(text) => f.write_str(&text::quoted(&text)),
             Err(_) => f.write_str("NULL"),
         }
     }

@@ -41,6 +41,7 @@ mod request;
 mod session;
 mod status;
 mod tool;
+mod text;
 mod topology;
 mod window;
 

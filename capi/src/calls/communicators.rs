@@ -7,6 +7,7 @@ use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
 use crate::info::{InfoObject, hints};
+use crate::text;
 use onesided::Comparison;
 use std::ffi::c_int;
 
@@ -63,10 +64,10 @@ fn compare(one: &Communicator, other: &Communicator) -> Comparison {
 }
 
 /// A name that C has room for.
-pub(super) fn name(text: Text) -> Outcome<String> {
-    let mut name = text.read()?;
-    name.truncate(name.floor_char_boundary(MPI_MAX_OBJECT_NAME as usize - 1));
-    Ok(name)
+pub(super) fn name(given: Text) -> Outcome<String> {
+    let mut name = given.bytes()?;
+    name.truncate(MPI_MAX_OBJECT_NAME as usize - 1);
+    Ok(text::of_bytes(&name))
 }
 
 /// `MPI_Comm_set_name`

@@ -1,5 +1,6 @@
 //! Datatypes: what they are asked, and how they are kept (MPI-4.1 §5.1).
 
+use super::communicators::name;
 use crate::abi::*;
 use crate::arguments::{Number, Ptr, Text, TextBuffer};
 use crate::attribute;
@@ -83,7 +84,7 @@ pub fn type_get_name(
 
 /// `MPI_Type_set_name`
 pub fn type_set_name(datatype: MPI_Datatype, type_name: Text) -> Outcome {
-    datatype.get()?.set_name(type_name.read()?);
+    datatype.get()?.set_name(name(type_name)?);
     Ok(())
 }
 

@@ -5,16 +5,19 @@ use crate::arguments::{Address, Ptr, Text, TextBuffer};
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
 use crate::info::{self, InfoObject};
-use onesided::{ErrorClass, Info};
+use crate::text;
+use onesided::Info;
 use std::ffi::c_int;
 
 /// Refuses what can be no key.
 fn checked(key: Text) -> Outcome<String> {
-    let key = key.read()?;
-    match Info::new().delete(&key) {
-        Err(error) if error.class() == ErrorClass::InfoKey => Err(error.into()),
-        _ => Ok(key),
-    }
+    let key = key.bytes()?;
+    let why = match key.len() {
+        0 => "an info key must not be empty".into(),
+        1..=Info::MAX_KEY => return Ok(text::of_bytes(&key)),
+        bytes => format!("the key has {bytes} bytes, more than {}", Info::MAX_KEY),
+    };
+    Err(Failure::new(MPI_ERR_INFO_KEY, why))
 }
 
 /// An info object that the program may change.
@@ -49,18 +52,26 @@ pub fn info_free(info: Ptr<MPI_Info>) -> Outcome {
 
 /// `MPI_Info_set`
 pub fn info_set(info: MPI_Info, key: Text, value: Text) -> Outcome {
-    let (info, value) = (changeable(info)?, value.read()?);
+    let (info, value) = (changeable(info)?, value.bytes()?);
     if value.len() >= MPI_MAX_INFO_VAL as usize {
         let why =
             format!("the value has {} bytes, more than {}", value.len(), MPI_MAX_INFO_VAL - 1);
         return Err(Failure::new(MPI_ERR_INFO_VALUE, why));
     }
-    Ok(info.pairs().set(&key.read()?, &value)?)
+    info.pairs().put(&checked(key)?, &text::of_bytes(&value));
+    Ok(())
 }
 
 /// `MPI_Info_delete`
 pub fn info_delete(info: MPI_Info, key: Text) -> Outcome {
-    Ok(changeable(info)?.pairs().delete(&key.read()?)?)
+    let (info, key) = (changeable(info)?, checked(key)?);
+    match info.pairs().take(&key) {
+        Some(_) => Ok(()),
+        None => {
+            let why = format!("the key {} is not set", text::quoted(&key));
+            Err(Failure::new(MPI_ERR_INFO_NOKEY, why))
+        }
+    }
 }
 
 /// `MPI_Info_get`, deprecated: `valuelen` does not count the null character.
@@ -76,8 +87,8 @@ pub fn info_get(
         return Err(Failure::new(MPI_ERR_ARG, format!("the length {valuelen} is negative")));
     };
     let found = info.pairs().get(&key).map(str::to_owned);
-    if let Some(text) = &found {
-        value.write(text, room + 1)?;
+    if let Some(found) = &found {
+        value.write(found, room + 1)?;
     }
     flag.set(found.is_some().into())
 }
@@ -93,9 +104,9 @@ pub fn info_get_string(
     let (info, key) = (info.get()?, checked(key)?);
     let room = usize::try_from(buflen.get()?).unwrap_or(0);
     let found = info.pairs().get(&key).map(str::to_owned);
-    if let Some(text) = &found {
-        value.write(text, room)?;
-        buflen.set(text.len() as c_int + 1)?;
+    if let Some(found) = &found {
+        value.write(found, room)?;
+        buflen.set(text::bytes_of(found).len() as c_int + 1)?;
     }
     flag.set(found.is_some().into())
 }
@@ -108,7 +119,7 @@ pub fn info_get_valuelen(
     flag: Ptr<c_int>,
 ) -> Outcome {
     let (info, key) = (info.get()?, checked(key)?);
-    let found = info.pairs().get(&key).map(str::len);
+    let found = info.pairs().get(&key).map(|value| text::bytes_of(value).len());
     if let Some(bytes) = found {
         valuelen.set(bytes as c_int)?;
     }
@@ -124,9 +135,9 @@ pub fn info_get_nkeys(info: MPI_Info, nkeys: Ptr<c_int>) -> Outcome {
 pub fn info_get_nthkey(info: MPI_Info, n: c_int, key: TextBuffer) -> Outcome {
     let pairs = info.get()?.pairs();
     let found = usize::try_from(n).ok().and_then(|n| pairs.nthkey(n));
-    let Some(text) = found else {
+    let Some(found) = found else {
         let why = format!("there is no key {n}; the object has {}", pairs.nkeys());
         return Err(Failure::new(MPI_ERR_ARG, why));
     };
-    key.write(text, MPI_MAX_INFO_KEY as usize).map(drop)
+    key.write(found, MPI_MAX_INFO_KEY as usize).map(drop)
 }
