@@ -151,6 +151,11 @@ impl<O> Attributes<O> {
         self.slots.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// Whether there is no attribute.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots().is_empty()
+    }
+
     /// Sets an attribute; one that exists is deleted first, and stays if its callback refuses.
     ///
     /// # Errors

@@ -148,13 +148,20 @@ fn attributes_may_be_deleted_before_the_window_is_freed() {
             window.set_attribute(&key, 1).unwrap();
             let told = window.delete_attributes();
             assert_eq!(told.is_err(), refuses);
-            let freed = window.free_after(told);
+            let agreed = window.agree_to_free(told);
             match refusing {
-                None => freed.unwrap(),
+                None => {
+                    assert!(!agreed.unwrap(), "nobody has attributes any more");
+                    window.free().unwrap();
+                }
                 Some(rank) => {
-                    let error = freed.unwrap_err();
+                    let error = agreed.unwrap_err();
                     let refusal = if refuses { ErrorClass::Other } else { ErrorClass::RmaSync };
                     assert_eq!(error.class(), refusal, "{error}, refused by {rank}");
+                    // The window is there, with the attribute that stays.
+                    assert_eq!(window.attribute(&key).is_some(), refuses);
+                    window.lock(LockType::Shared, Rank(0), LockAssert::NONE).unwrap();
+                    window.unlock(Rank(0)).unwrap();
                 }
             }
         }

@@ -30,8 +30,9 @@ pub struct Told {
 }
 
 impl Window {
-    /// A window with the error handler that the standard gives a new one.
-    pub fn new(win: Win) -> Outcome<Window> {
+    /// A window with the error handler that the standard gives a new one. `empty` is the base of a part
+    /// of no bytes, which only the program knows.
+    pub fn new(win: Win, empty: Address) -> Outcome<Window> {
         let own = Rank(win.comm().rank());
         let flavour = match win.flavour() {
             Flavour::Create => MPI_WIN_FLAVOR_CREATE,
@@ -39,9 +40,10 @@ impl Window {
             Flavour::Dynamic => MPI_WIN_FLAVOR_DYNAMIC,
             Flavour::Shared => MPI_WIN_FLAVOR_SHARED,
         };
+        let size = win.size(own)? as Aint;
         let told = Told {
-            base: Address::of(win.base()),
-            size: win.size(own)? as Aint,
+            base: if size == 0 { empty } else { Address::of(win.base()) },
+            size,
             disp_unit: win.disp_unit(own)? as c_int,
             flavour,
             model: MPI_WIN_UNIFIED,

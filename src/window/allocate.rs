@@ -91,7 +91,8 @@ impl Win {
     /// `MPI_Win_shared_query` (MPI-4.1 §12.2.3): size in bytes, displacement unit, and address in
     /// this process of the part of `rank`, or of the first rank whose part is not empty for
     /// [`Rank::NULL`]. Also for windows of `MPI_Win_allocate`, and for those of `MPI_Win_create`
-    /// whose parts all come from alloc_mem; a rank whose memory cannot be addressed has size 0.
+    /// whose parts all come from alloc_mem; a rank whose memory cannot be addressed has size 0. Of a part
+    /// of size 0 the address is null.
     ///
     /// Local; never blocks. Reading and writing through the address is for the caller to
     /// synchronise.
@@ -105,7 +106,8 @@ impl Win {
             Some(window) if rank == self.comm.rank() => window.own(),
             _ => part.span,
         };
-        Ok((span.len(), part.disp_unit, span.base()))
+        let base = if span.len() == 0 { std::ptr::null_mut() } else { span.base() };
+        Ok((span.len(), part.disp_unit, base))
     }
 
     /// The rank whose part [`Win::shared_query`] answers with.

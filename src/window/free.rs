@@ -20,35 +20,13 @@ impl Win {
     /// they free different windows, with the same consequence. [`Error::RankFailed`].
     #[track_caller]
     pub fn free(self) -> Result<()> {
-        let deleted = self.within(Call::WinFree, || Ok(self.delete_attributes()))?;
-        self.free_after(deleted)
-    }
-
-    /// The rest of [`Win::free`], for a caller that has deleted the attributes while it still had the
-    /// window ([`Win::delete_attributes`]): `deleted` is what came of it, which the other ranks are told.
-    ///
-    /// Collective, as [`Win::free`]; ranks may come by either.
-    ///
-    /// # Errors
-    /// As [`Win::free`].
-    #[track_caller]
-    pub fn free_after(self, deleted: Result<()>) -> Result<()> {
         let at = Location::caller();
         self.within(Call::WinFree, || {
-            let verdict = self.epochs.may_free();
             // Read before the others can be done: it stands in the block that rank 0 frees.
             let directory = self.own_directory_block();
             // Nobody is inside a call on this window once all have met here; only then does
             // anybody take memory away.
-            let mine = [self.shown_to_all(), u64::from(verdict.is_ok() && deleted.is_ok())];
-            let all = self.meet.begin_patiently(Call::WinFree, at)?.allgather(&mine)?;
-            self.check_same_window(Call::WinFree, &all)?;
-            verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
-            deleted?;
-            if let Some(rank) = all.chunks_exact(2).position(|theirs| theirs[1] == 0) {
-                let problem = format!("rank {rank} has an epoch open, or an attribute that stays");
-                return Err(self.wrong_epoch(Call::WinFree, problem));
-            }
+            self.meet_to_free(self.delete_attributes(), at)?;
             step(Step::FreeMet);
             self.give_back(directory)?;
             step(Step::FreeDone);
@@ -59,6 +37,40 @@ impl Win {
     /// Whether no epoch is open on this rank that [`Win::free`] would be refused for. Local.
     pub fn may_be_freed(&self) -> bool {
         self.epochs.may_free().is_ok()
+    }
+
+    /// Whether [`Win::free`] would be refused on any rank, for a caller that keeps the window then;
+    /// `deleted` is what has come of [`Win::delete_attributes`], if this rank has called it. Returns
+    /// whether any rank has attributes of the window.
+    ///
+    /// Collective; blocks until every rank has called it. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`Win::free`].
+    #[track_caller]
+    pub fn agree_to_free(&self, deleted: Result<()>) -> Result<bool> {
+        let at = Location::caller();
+        self.within(Call::WinFree, || self.meet_to_free(deleted, at))
+    }
+
+    /// The body of [`Win::agree_to_free`].
+    fn meet_to_free(&self, deleted: Result<()>, at: &'static Location<'static>) -> Result<bool> {
+        const MAY: u64 = 1;
+        const HAS_ATTRIBUTES: u64 = 2;
+        let verdict = self.epochs.may_free();
+        let may = if verdict.is_ok() && deleted.is_ok() { MAY } else { 0 };
+        let has_attributes = if self.attributes.is_empty() { 0 } else { HAS_ATTRIBUTES };
+        let mine = [self.shown_to_all(), may | has_attributes];
+        let all = self.meet.begin_patiently(Call::WinFree, at)?.allgather(&mine)?;
+        self.check_same_window(Call::WinFree, &all)?;
+        verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
+        deleted?;
+        let mut said = all.chunks_exact(2).map(|theirs| theirs[1]);
+        if let Some(rank) = said.clone().position(|said| said & MAY == 0) {
+            let problem = format!("rank {rank} has an epoch open, or an attribute that stays");
+            return Err(self.wrong_epoch(Call::WinFree, problem));
+        }
+        Ok(said.any(|said| said & HAS_ATTRIBUTES != 0))
     }
 
     /// Frees this rank's own blocks of the window (post slots, directory), and the window's if this is rank 0.

@@ -22,13 +22,19 @@ fn measures<C: Number>(size: Aint, disp_unit: C) -> (u64, u64) {
     (bytes, disp_unit.wide() as u64)
 }
 
-/// The outcome on this rank of a collective that makes a window, for a size of its own.
-fn made(size: Aint, win: onesided::Result<Win>, handle: Ptr<MPI_Win>) -> Outcome<&'static Window> {
+/// The outcome on this rank of a collective that makes a window, for a size of its own; `empty` is the
+/// base of a part of no bytes.
+fn made(
+    size: Aint,
+    win: onesided::Result<Win>,
+    empty: Address,
+    handle: Ptr<MPI_Win>,
+) -> Outcome<&'static Window> {
     let win = win.map_err(|error| match size < 0 {
         true => Failure::new(MPI_ERR_SIZE, format!("the size {size} is negative")),
         false => error.into(),
     })?;
-    let new = Handle::new(Window::new(win)?);
+    let new = Handle::new(Window::new(win, empty)?);
     handle.set(new)?;
     new.get()
 }
@@ -45,7 +51,7 @@ pub fn win_create<C: Number>(
     let comm = comm.get()?;
     let options = WindowOptions::new().info(&hints(info)?);
     let (bytes, unit) = measures(size, disp_unit);
-    made(size, base.expose(&options, comm.intra()?, bytes, unit), win).map(drop)
+    made(size, base.expose(&options, comm.intra()?, bytes, unit), base, win).map(drop)
 }
 
 /// `MPI_Win_allocate`
@@ -60,7 +66,8 @@ pub fn win_allocate<C: Number>(
     let comm = comm.get()?;
     let options = WindowOptions::new().info(&hints(info)?);
     let (bytes, unit) = measures(size, disp_unit);
-    let window = made(size, options.allocate_bytes(comm.intra()?, bytes, unit), win)?;
+    let allocated = options.allocate_bytes(comm.intra()?, bytes, unit);
+    let window = made(size, allocated, Address::NULL, win)?;
     baseptr.place().set(window.told.base)
 }
 
@@ -76,7 +83,8 @@ pub fn win_allocate_shared<C: Number>(
     let comm = comm.get()?;
     let options = WindowOptions::new().info(&hints(info)?);
     let (bytes, unit) = measures(size, disp_unit);
-    let window = made(size, options.allocate_shared_bytes(comm.intra()?, bytes, unit), win)?;
+    let allocated = options.allocate_shared_bytes(comm.intra()?, bytes, unit);
+    let window = made(size, allocated, Address::NULL, win)?;
     baseptr.place().set(window.told.base)
 }
 
@@ -100,7 +108,8 @@ pub fn win_shared_query<C: Number>(
 pub fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: Ptr<MPI_Win>) -> Outcome {
     let comm = comm.get()?;
     let options = WindowOptions::new().info(&hints(info)?);
-    made(0, options.create_dynamic_bytes(&comm.comm), win).map(drop)
+    let created = options.create_dynamic_bytes(&comm.comm);
+    made(0, created, Address::NULL, win).map(drop)
 }
 
 /// `MPI_Win_attach`
@@ -125,16 +134,18 @@ pub fn win_free(win: Ptr<MPI_Win>) -> Outcome {
     let handle = win.get()?;
     let window = handle.get()?;
     let owner = Owner::Freed { handler: window.handler(), handle: handle.value() };
-    let freed = attribute::about(handle, || {
-        // The functions of attributes still have the window.
-        let deleted = window.win.delete_attributes();
-        match handle.remove() {
-            Ok(window) => window.win.free_after(deleted).map(Ok),
-            Err(gone) => Ok(Err(gone)),
+    // A call that is refused changes nothing, and the functions of attributes still have the window.
+    let agreed = attribute::about(handle, || {
+        let have_attributes = window.win.agree_to_free(Ok(()))?;
+        match have_attributes {
+            true => window.win.agree_to_free(window.win.delete_attributes()).map(drop),
+            false => Ok(()),
         }
     });
+    agreed.map_err(|failure| failure.of(owner))?;
+    let freed = handle.remove()?.win.free();
     win.set(Handle::NULL)?;
-    freed.and_then(|freed| freed).map_err(|failure| failure.of(owner))
+    freed.map_err(|error| Failure::from(error).of(owner))
 }
 
 /// `MPI_Win_get_group`
