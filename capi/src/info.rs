@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::failure::Outcome;
 use crate::handle::{Object, Table};
+use crate::text;
 use onesided::Info;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,7 +33,7 @@ pub fn hints(info: MPI_Info) -> Outcome<Info> {
 /// What `MPI_INFO_ENV` says of how this process was started (MPI-4.1 §10.2.1, table 11.1).
 pub fn environment() -> Info {
     let mut info = Info::new();
-    let mut arguments = std::env::args_os().map(|one| one.to_string_lossy().into_owned());
+    let mut arguments = std::env::args_os().map(|one| text::of_bytes(one.as_encoded_bytes()));
     let command = arguments.next().unwrap_or_default();
     let folder = std::env::current_dir().unwrap_or_default();
     let pairs = [
@@ -41,7 +42,7 @@ pub fn environment() -> Info {
         ("maxprocs", onesided::launch::ranks_of_job().to_string()),
         ("host", crate::calls::host_name()),
         ("arch", std::env::consts::ARCH.into()),
-        ("wdir", folder.to_string_lossy().into_owned()),
+        ("wdir", text::of_bytes(folder.as_os_str().as_encoded_bytes())),
         ("thread_level", "MPI_THREAD_MULTIPLE".into()),
     ];
     for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {

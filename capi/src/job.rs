@@ -247,8 +247,9 @@ pub fn tell(text: &str) {
     let rank = world().map_or_else(|_| String::new(), |world| format!("rank {} ", world.rank()));
     let program = std::env::args_os().next().unwrap_or_default();
     let line = format!("onesided: {rank}({}): {text}\n", program.to_string_lossy());
+    let line = crate::text::bytes_of(&line);
     // A program may have closed its standard error.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let _ = std::io::stderr().write_all(&line);
 }
 
 /// Keeps an error that the program is told, for `MPI_Error_string`.
@@ -264,7 +265,7 @@ pub fn recall(code: c_int) -> Option<String> {
 /// Ends this process as failed, with a sentence; the launcher then ends the job.
 #[expect(clippy::disallowed_methods, reason = "a fatal error ends the rank, and so the job")]
 pub fn abort(text: &str, code: c_int) -> ! {
-    eprintln!("{text}");
+    let _ = std::io::stderr().write_all(&crate::text::bytes_of(&format!("{text}\n")));
     // It is no end of sessions.
     job().has_failed = true;
     // What the shell sees is one byte, and zero would be no failure.
