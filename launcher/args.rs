@@ -82,6 +82,11 @@ struct Line {
     /// Fails with code 125 if no rank joins the job (a program that does not use the library)
     #[arg(long)]
     require_join: bool,
+    /// Refuses calls of C programs that the standard does not allow, and that are otherwise accepted,
+    /// with one note: request-based operations in epochs of fence and start, and locks of windows
+    /// with no_locks
+    #[arg(long)]
+    strict: bool,
     /// What the shared segment is: memfd, a memory file without a name (posix where the system
     /// denies it); posix, a POSIX shared memory object whose name is gone before any rank runs;
     /// any other word, a new object of that name in /dev/shm, removed at the end
@@ -152,6 +157,7 @@ pub struct Options {
     pub ranks: u32,
     pub tag_output: bool,
     pub require_join: bool,
+    pub strict: bool,
     pub segment: SegmentKind,
     pub segment_size: Option<u64>,
     pub on_failure: OnFailure,
@@ -218,6 +224,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         ranks,
         tag_output: line.tag_output,
         require_join: line.require_join,
+        strict: line.strict,
         segment: line.segment,
         segment_size: line.segment_size,
         on_failure: line.on_failure,

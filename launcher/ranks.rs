@@ -14,7 +14,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getppid};
-use onesided::launch::{Job, let_inherit};
+use onesided::launch::{ENV_STRICT, Job, let_inherit};
 use rustix::io::{DupFlags, dup3};
 use rustix::process::{PidfdFlags, WaitOptions, WaitStatus, pidfd_open, waitpid};
 use rustix::thread::sched_setaffinity;
@@ -40,6 +40,7 @@ pub struct Rank {
 pub struct Start<'a> {
     pub job: &'a Job,
     pub command: &'a [OsString],
+    strict: bool,
     supervisor: Pid,
     mask: SigSet,
     files: Option<(rlim_t, rlim_t)>,
@@ -57,6 +58,7 @@ impl<'a> Start<'a> {
     pub fn new(
         job: &'a Job,
         command: &'a [OsString],
+        strict: bool,
         taken: &Taken,
         binding: Binding,
     ) -> io::Result<Start<'a>> {
@@ -70,7 +72,18 @@ impl<'a> Start<'a> {
         let reserved = Some(reserve(&refusals.1)?);
         let (supervisor, mask) = (Pid::this(), taken.before());
         let end = end_of_open();
-        Ok(Start { job, command, supervisor, mask, files, binding, reserved, refusals, end })
+        Ok(Start {
+            job,
+            command,
+            strict,
+            supervisor,
+            mask,
+            files,
+            binding,
+            reserved,
+            refusals,
+            end,
+        })
     }
 
     /// Starts one rank.
@@ -81,6 +94,7 @@ impl<'a> Start<'a> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         command.envs(self.job.environment(rank, self.supervisor.as_raw() as u32));
+        command.envs(self.strict.then_some((ENV_STRICT, "1")));
         command.envs(streams.terminal);
         command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
         let cannot = |error| Refusal::system("cannot prepare a rank", error);

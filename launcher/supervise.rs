@@ -82,7 +82,7 @@ pub fn run(
         .map_err(|error| Refusal::system("cannot prepare the job", error))?;
     let binding = Binding::new(options.bind_to)
         .map_err(|error| Refusal::system("cannot bind the ranks to processors", error))?;
-    let start = Start::new(&job, command, &taken, binding);
+    let start = Start::new(&job, command, options.strict, &taken, binding);
     supervisor.start(start.map_err(|error| Refusal::system("cannot prepare the ranks", error))?);
     loop {
         if let Err(error) = supervisor.wait(supervisor.timeout()) {

@@ -30,6 +30,8 @@ pub use observe::{
 pub const ENV_RANK: &str = "ONESIDED_RANK";
 /// Number of ranks of the job.
 pub const ENV_RANKS: &str = "ONESIDED_RANKS";
+/// Set where calls that other libraries accept, though the standard does not allow them, are refused.
+pub const ENV_STRICT: &str = "ONESIDED_STRICT";
 const ENV_LAUNCHER: &str = "ONESIDED_LAUNCHER";
 const ENV_SEGMENT: &str = "ONESIDED_SEGMENT_FD";
 const ENV_NOTICE: &str = "ONESIDED_NOTICE_FD";
@@ -196,6 +198,11 @@ pub(crate) struct Membership {
 #[allow(clippy::disallowed_methods, reason = "this is the room of environment variables")]
 fn variable(name: &str) -> Option<String> {
     if has_more_rights() { None } else { std::env::var(name).ok() }
+}
+
+/// Whether nothing is accepted that the standard does not allow (`rmarun --strict`).
+pub fn is_strict() -> bool {
+    variable(ENV_STRICT).is_some()
 }
 
 fn number<T: std::str::FromStr>(name: &str) -> Result<T> {

@@ -242,6 +242,12 @@ pub fn wake() -> Outcome {
     Ok(MPI_Comm::predefined(MPI_COMM_WORLD).get()?.comm.wake()?)
 }
 
+/// Whether calls that the standard does not allow, and others accept, are refused.
+pub fn is_strict() -> bool {
+    static STRICT: OnceLock<bool> = OnceLock::new();
+    *STRICT.get_or_init(onesided::launch::is_strict)
+}
+
 /// Tells the user something that the program need not notice, in one line with rank and program.
 pub fn tell(text: &str) {
     let rank = world().map_or_else(|_| String::new(), |world| format!("rank {} ", world.rank()));

@@ -40,8 +40,8 @@ mod raise;
 mod request;
 mod session;
 mod status;
-mod tool;
 mod text;
+mod tool;
 mod topology;
 mod window;
 

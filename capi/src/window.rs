@@ -5,6 +5,7 @@ use crate::arguments::Address;
 use crate::failure::Outcome;
 use crate::handle::{Object, Table};
 use crate::handler::{Handler, HandlerOf, Held};
+use crate::job;
 use onesided::engine::Win;
 use onesided::{Flavour, Rank};
 use std::ffi::c_int;
@@ -33,6 +34,9 @@ impl Window {
     /// A window with the error handler that the standard gives a new one. `empty` is the base of a part
     /// of no bytes, which only the program knows.
     pub fn new(win: Win, empty: Address) -> Outcome<Window> {
+        if !job::is_strict() {
+            win.accept_what_is_plain(job::tell);
+        }
         let own = Rank(win.comm().rank());
         let flavour = match win.flavour() {
             Flavour::Create => MPI_WIN_FLAVOR_CREATE,

@@ -185,6 +185,36 @@ fn errors_are_fatal_and_named() {
     }
 }
 
+/// What others accept is accepted with one note in the job, and refused where the user says so.
+#[test]
+fn plain_meanings_are_accepted_unless_told_otherwise() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled("ends/lenient");
+    for ranks in RANKS {
+        let output = under_rmarun(ranks, &program);
+        passed("lenient", ranks, &output);
+        let said = text(&output.stderr);
+        assert_eq!(said.matches("--strict").count(), 1, "{said}");
+        assert!(said.contains("lock_all only") && said.contains("accepted, because"), "{said}");
+    }
+    for (arguments, reason) in [(&[][..], "lock or lock_all only"), (&["locks"][..], "no_locks")] {
+        let mut command = Command::new("timeout");
+        command.args([LIMIT, installed("rmarun").get_program().to_str().expect("UTF-8")]);
+        let strict = command.args(["--strict", "-n", "2"]).arg(&program).args(arguments);
+        let output = strict.output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(50), "MPI_ERR_RMA_SYNC: {said}");
+        assert!(said.contains(reason) && !said.contains("accepted, because"), "{said}");
+    }
+    if let Some(mpich) = mpich() {
+        for ranks in RANKS {
+            passed("lenient under MPICH", ranks, &under_mpich(&mpich, ranks, &program));
+        }
+    }
+}
+
 /// What is not there says so once a rank, also where its error handler returns and nobody looks.
 #[test]
 fn a_missing_function_is_told_once() {

@@ -31,6 +31,8 @@ pub(super) struct Header {
     fingerprint: Word64,
     bytes: Word64,
     nonce: Word64,
+    /// 1 as soon as a rank has told the user what is accepted though it is wrong.
+    noted: Word64,
 }
 
 // SAFETY: each is `repr(C)` (1) and made of relaxed words alone (2).
@@ -204,6 +206,13 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    /// Whether nobody in the job has told the user yet that something is accepted though it is wrong;
+    /// the caller does now.
+    pub(crate) fn is_first_to_note(&self) -> bool {
+        let header = self.mapping.view::<Header>(0);
+        header.is_ok_and(|header| header.noted.compare_exchange(0, 1).is_ok())
+    }
+
     /// Creates, reserves and initialises the fixed part of a segment of `bytes` bytes.
     pub(crate) fn create(file: File, ranks: u32, bytes: u64, nonce: u64) -> Result<Segment> {
         let page = os::page_size();

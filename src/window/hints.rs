@@ -261,13 +261,19 @@ impl Win {
         self.no_locks.load() == 0
     }
 
-    /// Refuses a lock where `no_locks` is in force.
+    /// Refuses a lock where `no_locks` is in force, unless such a lock is accepted: then the hint is not
+    /// in force any more. The last check of a lock.
     #[inline]
     pub(super) fn check_locks(&self, call: Call) -> Result<()> {
         match self.has_locks() {
             true => Ok(()),
             false => {
                 let problem = "the window was made, or told, to have no locks (info no_locks)";
+                if self.is_accepted(&format!("{call}: {problem}")) {
+                    self.hints().flags &= !NO_LOCKS;
+                    self.no_locks.store(0);
+                    return Ok(());
+                }
                 Err(self.wrong_epoch(call, problem.into()))
             }
         }

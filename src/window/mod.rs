@@ -16,6 +16,7 @@ mod foreign;
 mod free;
 mod grant;
 mod hints;
+mod lenient;
 mod local;
 mod notify;
 mod options;
@@ -40,6 +41,7 @@ use crate::sync::{RankWords, WindowWords};
 use crate::universe::{Context, InCall, Said};
 use beyond::Beyond;
 use hints::Hints;
+use lenient::Leniency;
 use notify::Notifications;
 use options::Making;
 use plan::Plan;
@@ -88,6 +90,7 @@ pub struct Win {
     hints: Mutex<Hints>,
     /// 1 where the hint `no_locks` is in force.
     no_locks: Word32,
+    leniency: Leniency,
     attributes: Attributes<WindowIdentity>,
     handler: RwLock<ErrorHandler>,
 }
@@ -135,6 +138,7 @@ impl Win {
             fences: Word32::default(),
             turn: Favouring::new(Turn::default(), comm.context().stripes.take_part()),
             no_locks: hints.no_locks(),
+            leniency: Leniency::default(),
             hints: Mutex::new(hints),
             attributes: Attributes::default(),
             handler: RwLock::new(comm.error_handler()),

@@ -15,7 +15,9 @@ const HEAD: &str = "\
 Wrong calls, and how each is refused. Those with an error class are made on both ranks of a job by
 one test, `every_wrong_call_is_refused` of `tests/misuse/`: the error has that class, its sentence
 names call, window, rank and values, nothing has changed, and the job goes on working. The others
-do not compile, or need a process of their own. This page is made from the tables of that test:
+do not compile, or need a process of their own. In C two kinds are accepted, with one note in the job,
+unless `rmarun --strict` says otherwise: request-based operations in epochs of fence and start, and
+locks of windows with no_locks. This page is made from the tables of that test:
 
     MISUSE=overwrite cargo test --all-features --test misuse page
 
