@@ -175,6 +175,8 @@ fn datatypes_known_at_run_time_do_what_types_do() {
             win.put_untyped(from, target, 3).unwrap();
             win.get_untyped(to, target, 3).unwrap();
             assert_eq!(ones[..words], back[..words], "{datatype:?}");
+            // What pairs have between and behind their numbers stays as it is.
+            win.put(&[0u8; 32], target, 8).unwrap();
             win.accumulate_untyped(from, Op::Replace, target, 8).unwrap();
             back = [0; 4];
             // SAFETY: as above.

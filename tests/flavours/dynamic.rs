@@ -43,15 +43,19 @@ fn what_is_not_attached_is_out_of_range() {
         let other = 1 - world.rank();
         let (low, high) = (there[2 * other as usize], there[2 * other as usize + 1]);
         let all = window.lock_all(LockAssert::NONE).unwrap();
-        all.put(&[1], Rank(other), high - 8).unwrap();
+        // Two regions side by side are as good as one.
+        all.put(&[7, 8], Rank(other), high - 8).unwrap();
         for (elements, at) in
-            [(1, low - 8), (1, low - 1), (2, high - 8), (11, high), (1, high + 80)]
+            [(1, low - 8), (1, low - 1), (12, high - 8), (11, high), (1, high + 80)]
         {
             let outside = all.put(&[0; 20][..elements], Rank(other), at).unwrap_err();
             assert_eq!(outside.class(), ErrorClass::RmaRange, "{outside}");
         }
         all.unlock_all().unwrap();
         world.barrier().unwrap();
+        for (k, value) in [(19, 7), (20, 8)] {
+            assert_eq!(window.load_one(memory.as_ptr() as u64 + 8 * k).unwrap(), value);
+        }
         window.free().unwrap();
         let fixed = Window::<u64>::allocate(world, 1).unwrap();
         assert_eq!(fixed.attach(vec![1]).unwrap_err().class(), ErrorClass::RmaFlavor);

@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     MPI_Win win;
     MPI_Aint size;
     int unit, memory[4], *part, *other;
-    RULE("12.2.7");
+    RULE("MPI-4.1 12.2.7: the base is the program's own");
     OK(MPI_Win_create(memory, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     EQUAL(base_of(win) == memory || base_of(win) == NULL, 1);
     if (ours())
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     else
         EQUAL(base_of(win) == memory || base_of(win) == NULL, 1);
     OK(MPI_Win_free(&win));
-    RULE("12.2.3");
+    RULE("12.2-3; 12.2-4");
     /* Only the last rank has memory. */
     OK(MPI_Win_allocate_shared(rank_here == ranks - 1 ? 16 : 0, 4, MPI_INFO_NULL, MPI_COMM_WORLD,
                                &part, &win));

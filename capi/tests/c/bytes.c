@@ -82,19 +82,19 @@ int main(int argc, char **argv)
     char long_one[901];
     memset(long_one, 0xE9, 900);
     long_one[900] = 0;
-    RULE("names");
+    RULE("MPI-4.1 7.8: names");
     for (int i = 0; i < TEXTS; i++)
         names(texts[i], strlen(texts[i]));
     long_one[200] = 0;
     names(long_one, MPI_MAX_OBJECT_NAME - 1);
-    RULE("infos");
+    RULE("MPI-4.1 7.8: infos");
     for (int i = 0; i < TEXTS; i++)
         infos(texts[i], texts[TEXTS - 1 - i]);
     long_one[200] = (char)0xE9;
     infos("key", long_one);
     long_one[200] = 0;
     infos(long_one, "value");
-    RULE("errors");
+    RULE("MPI-4.1 7.8: errors");
     for (int i = 0; i < TEXTS; i++)
         errors(texts[i]);
     return end();

@@ -150,7 +150,7 @@ static void one_sided(MPI_Datatype name, MPI_Datatype made, void *in, const void
 #define REDUCES(type, gap_from, gap_to)                                                            \
     static void reduces_##type(MPI_Datatype name)                                                  \
     {                                                                                              \
-        RULE("reductions of " #type);                                                              \
+        RULE("MPI-4.1 6.9.4: reductions of " #type);                                                              \
         type mine[3], best[3], *part;                                                              \
         for (int i = 0; i < 3; i++)                                                                \
             mine[i].value = (rank_here + i) % ranks, mine[i].index = rank_here;                    \
@@ -203,7 +203,7 @@ REDUCES(two_int, 0, 0)
 /* Numbers side by side at the sender are pairs at the receiver, also where the last is half a pair. */
 static void halves(void)
 {
-    RULE("halves");
+    RULE("MPI-4.1 6.9.4: halves");
     struct {
         double a;
         int b;
@@ -251,7 +251,7 @@ static void halves(void)
 /* Pairs within datatypes of the program: of every second pair, and beside another number. */
 static void within(void)
 {
-    RULE("within others");
+    RULE("MPI-4.1 6.9.4: within others");
     MPI_Datatype every_second, beside;
     double_int out[4], in[4];
     int size;
@@ -310,7 +310,7 @@ static void within(void)
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
-    RULE("pairs");
+    RULE("MPI-4.1 6.9.4: pairs");
     MOVES(double_int, MPI_DOUBLE_INT, MPI_DOUBLE, 12, 12, 16);
     MOVES(long_int, MPI_LONG_INT, MPI_LONG, 12, 12, 16);
     MOVES(short_int, MPI_SHORT_INT, MPI_SHORT, 6, 2, 4);

@@ -31,7 +31,7 @@ static int refuse_type(MPI_Datatype type, int keyval, void *value, void *extra)
 /* A window in an epoch on one rank is refused on all, with its attributes. */
 static void windows(void)
 {
-    RULE("windows");
+    RULE("MPI-4.1 2.8: windows");
     int *part, key, value = 5, one = 1, found, *kept;
     MPI_Win win = window(4, &part), same;
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
@@ -52,7 +52,7 @@ static void windows(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank_here == 0)
         EQUAL(part[2], 1);
-    RULE("a function that refuses");
+    RULE("MPI-4.1 2.8: a function that refuses");
     refusals_left = rank_here == 0;
     FAILS(rank_here == 0 ? MPI_ERR_OTHER : MPI_ERR_RMA_SYNC, MPI_Win_free(&win));
     EQUAL(win == same, 1);
@@ -70,7 +70,7 @@ static void windows(void)
 /* The others: what is predefined, and what a function of an attribute keeps. */
 static void others(void)
 {
-    RULE("others");
+    RULE("MPI-4.1 2.8: others");
     MPI_Comm comm = MPI_COMM_WORLD, mine;
     MPI_Datatype type = MPI_INT, made;
     MPI_Op op = MPI_SUM;
