@@ -1,7 +1,7 @@
 //! Starts the suites under rmarun and collects what their ranks print.
 
 use crate::process::{self, Ended};
-use crate::report::{self, Row};
+use crate::report::{self, Row, Unit};
 use crate::suites::Suite;
 use crate::{Options, machine, targets};
 use std::process::{Command, ExitCode, Stdio};
@@ -95,20 +95,38 @@ pub fn job(mut command: Command, options: &Options) -> std::io::Result<Ended> {
 }
 
 /// Wall time of the smallest job, and of as many processes that do nothing.
+#[allow(clippy::disallowed_methods, reason = "sleeps between looks at the machine, not for a rank")]
 fn start_up(options: &Options) -> Vec<Row> {
-    let (all, rounds): (&[u32], _) = if options.quick { (&[8], 7) } else { (&[2, 8, 32], 21) };
+    let (all, rounds): (&[u32], _) = match &options.starts[..] {
+        [] if options.quick => (&[8], 7),
+        [] => (&[2, 8, 32], 21),
+        asked => (asked, options.rounds.unwrap_or(3)),
+    };
     let mut rows = Vec::new();
     for ranks in all {
-        let (mut jobs, mut bare) = (Vec::new(), Vec::new());
+        let (mut jobs, mut bare, mut memory) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
             let started = Instant::now();
-            let status = command(Suite::Startup, *ranks).status();
+            let before = machine::available();
+            let mut job = command(Suite::Startup, *ranks).spawn().expect("rmarun starts");
+            let mut least = before;
+            // To look at the memory all the time would hold up the job.
+            while !options.starts.is_empty() && job.try_wait().is_ok_and(|end| end.is_none()) {
+                least = machine::available().min(least);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let status = job.wait();
             jobs.push(started.elapsed().as_nanos() as f64);
+            memory.push((before - least) / f64::from(*ranks));
             assert!(status.is_ok_and(|status| status.success()), "the smallest job failed");
             bare.push(processes(*ranks));
         }
         rows.push(Row::new(START_LIMIT, "", *ranks, 0, bare));
         rows.push(Row::new(START, START_LIMIT, *ranks, 0, jobs));
+        if !options.starts.is_empty() {
+            let what = "memory that a rank takes of the machine";
+            rows.push(Row { unit: Unit::Bytes, ..Row::new(what, "", *ranks, 0, memory) });
+        }
     }
     rows
 }

@@ -76,6 +76,14 @@ pub fn share_of_memory() -> f64 {
     kib.unwrap_or(f64::NAN) * 1024.0
 }
 
+/// Bytes of the machine's memory that programs can still have.
+pub fn available() -> f64 {
+    let all = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = all.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
+    kib.unwrap_or(f64::NAN) * 1024.0
+}
+
 /// A foreign busy process on each processor, until dropped.
 pub struct BusyProcesses(Vec<Child>);
 

@@ -42,6 +42,9 @@ pub struct Options {
     /// Interleaved rounds of each measurement
     #[arg(long)]
     rounds: Option<u32>,
+    /// Times the start of jobs of so many ranks, and of each how much memory of the machine a rank takes
+    #[arg(long, value_name = "RANKS", value_delimiter = ',')]
+    starts: Vec<u32>,
     /// Exit code 1 if a required number falls short
     #[arg(long)]
     strict: bool,
