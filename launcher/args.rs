@@ -43,7 +43,9 @@ Deadlock:
   one waits for a rank that has left the job, standard error says who waits for whom, in which call,
   and in which line of the program; then the job ends. That is proven, not guessed: a rank that
   computes, polls or waits outside the library is not blocked, and one of several threads or under
-  a debugger never counts as blocked. To look at a job that runs: rmarun --status PID.
+  a debugger never counts as blocked. Where a rank handles signals of its own (SIGALRM, SIGUSR1, ...),
+  whose handlers might call the library, it is called suspected, after some seconds, and the job goes
+  on. To look at a job that runs: rmarun --status PID.
 
 When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
 on standard error says which rank it was, how it ended, and in which call. With

@@ -18,6 +18,11 @@
 //! processes have the segment mapped than there are ranks that sleep (a rank has forked); these are
 //! looked for before the first of the two readings, and none of them can come up while all sleep.
 //!
+//! The handler of a signal is one more that might: it runs in a thread that sleeps, may notify this rank,
+//! send to it, or complete its generalized request, and sleeps again when it has returned. So where a
+//! process handles a signal, other than those of [`NOT_AWAITED`], a deadlock is only suspected, much
+//! later, and the job goes on.
+//!
 //! A rank that has left the job does nothing any more. So a wait that needs it never ends either,
 //! whatever the others do: that is shown in the same way, for that rank alone.
 //!
@@ -25,6 +30,10 @@
 
 use crate::report::deadlock::{Deadlock, Waiting};
 use crate::tree;
+use nix::libc::{
+    SIGABRT, SIGBUS, SIGCONT, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGPIPE, SIGQUIT, SIGSEGV, SIGSYS,
+    SIGTERM, SIGTRAP, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGXCPU, SIGXFSZ, c_int,
+};
 use onesided::launch::{AwaitedKind, Sleep, Standing, View};
 use std::collections::HashSet;
 use std::fs;
@@ -34,6 +43,14 @@ use std::time::{Duration, Instant};
 
 /// Looks between two readings that prove something.
 const LOOKS: u32 = 2;
+/// Looks between two readings by which a deadlock is suspected that a signal might end: five seconds.
+const LOOKS_TO_SUSPECT: u32 = 50;
+/// Signals that programs handle, and that no wait counts on: faults of the thread itself, wishes that the
+/// program end or stop, news of its terminal and of pipes, and what the C library keeps for itself.
+const NOT_AWAITED: &[c_int] = &[
+    SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ, SIGHUP, SIGINT,
+    SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH, SIGPIPE, 32, 33,
+];
 /// How often the ranks are read in general.
 const READ_EVERY: Duration = Duration::from_millis(200);
 /// How often once a first reading may be the beginning of a proof. Ranks look ten times a
@@ -49,6 +66,8 @@ pub struct Detector {
     due: Instant,
     /// The first reading of ranks that all sleep.
     all: Vec<(u32, Sleep)>,
+    /// Handlers of signals might wake one of them.
+    all_by_handlers: bool,
     /// The first reading of ranks that sleep while others have left.
     some: Vec<(u32, Sleep)>,
     left: Vec<u32>,
@@ -64,6 +83,7 @@ impl Detector {
             is_open_to_others,
             due: Instant::now() + READ_EVERY,
             all,
+            all_by_handlers: false,
             some,
             left,
             reported,
@@ -91,7 +111,7 @@ impl Detector {
         };
         let is_new = |deadlock: &Deadlock| !sleeps(deadlock).all(|s| self.reported.contains(&s));
         let found = proven.filter(is_new);
-        if !self.all.is_empty() && self.reported.is_empty() {
+        if !self.all.is_empty() && !self.all_by_handlers && self.reported.is_empty() {
             self.due = Instant::now() + READ_AGAIN;
         }
         found
@@ -107,16 +127,22 @@ impl Detector {
             // Read before and after the processes were looked at: what was true of them then has
             // been true ever since.
             self.all.clear();
-            if self.only_ranks_can_wake(view, now)
+            if let Some(handlers) = self.beside_ranks(view, now)
                 && let Some(again) = Reading::of(view, |rank| now.is_alive(rank))
                 && same_sleeps(&now.asleep, &again.asleep)
             {
                 self.all = again.asleep;
+                self.all_by_handlers = handlers;
             }
             return None;
         }
-        let proven = self.all.iter().zip(&now.asleep).all(|(first, now)| has_looked(first, now));
-        proven.then(|| Deadlock::read(view, now.asleep.iter().copied(), &now.left))
+        let is_suspected = self.all_by_handlers;
+        let looks = if is_suspected { LOOKS_TO_SUSPECT } else { LOOKS };
+        let mut pairs = self.all.iter().zip(&now.asleep);
+        pairs.all(|(first, now)| has_looked(first, now, looks)).then(|| {
+            let found = Deadlock::read(view, now.asleep.iter().copied(), &now.left);
+            Deadlock { is_suspected, ..found }
+        })
     }
 
     fn some_wait_for_those_that_left(&mut self, view: View<'_>, now: &Reading) -> Option<Deadlock> {
@@ -133,12 +159,14 @@ impl Detector {
         }
         self.some = now.asleep.iter().map(first_of).collect();
         let proven = self.some.iter().zip(&now.asleep);
-        let proven = proven.filter(|(first, now)| has_looked(first, now)).map(|(_, now)| *now);
+        let proven =
+            proven.filter(|(first, now)| has_looked(first, now, LOOKS)).map(|(_, now)| *now);
         Deadlock::read(view, proven, &now.left).of_those_that_need_who_left()
     }
 
-    /// Whether nobody but the threads that sleep could change what they wait for.
-    fn only_ranks_can_wake(&self, view: View<'_>, now: &Reading) -> bool {
+    /// Whether handlers of signals could change what the ranks wait for; `None` if somebody else could,
+    /// beside the threads that sleep.
+    fn beside_ranks(&self, view: View<'_>, now: &Reading) -> Option<bool> {
         let is_value = |rank: u32| {
             let awaited = view.awaited(rank).ok().flatten();
             awaited.is_none_or(|awaited| awaited.kind == AwaitedKind::Value)
@@ -149,12 +177,15 @@ impl Detector {
         let vouched = now.asleep.iter().all(vouches);
         // As many as there are ranks that sleep, so it is they. What they call themselves may be
         // damaged, or be numbers of another namespace.
-        let have_mapped = have_mapped(self.segment);
-        let is_theirs = |have: &HashSet<u32>| have.len() == now.asleep.len();
-        !(self.is_open_to_others && now.asleep.iter().any(|(rank, _)| is_value(*rank)))
-            && have_mapped.is_some_and(|have| {
-                is_theirs(&have) && have.iter().all(|process| is_alone(*process, vouched))
-            })
+        let have = have_mapped(self.segment)?;
+        let outsiders =
+            self.is_open_to_others && now.asleep.iter().any(|(rank, _)| is_value(*rank));
+        if outsiders || have.len() != now.asleep.len() {
+            return None;
+        }
+        let handlers: Option<Vec<bool>> =
+            have.iter().map(|process| alone_but_for_handlers(*process, vouched)).collect();
+        Some(handlers?.contains(&true))
     }
 }
 
@@ -208,17 +239,19 @@ fn same_sleeps(first: &[(u32, Sleep)], now: &[(u32, Sleep)]) -> bool {
 }
 
 /// Whether a rank has looked between two readings of the same sleep.
-fn has_looked(first: &(u32, Sleep), now: &(u32, Sleep)) -> bool {
-    now.1.looks.saturating_sub(first.1.looks) >= LOOKS
+fn has_looked(first: &(u32, Sleep), now: &(u32, Sleep), looks: u32) -> bool {
+    now.1.looks.saturating_sub(first.1.looks) >= looks
 }
 
-/// Whether a process has one thread, or vouches for the others, and no debugger that could make it
-/// do something.
-fn is_alone(pid: u32, vouches: bool) -> bool {
-    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-    let is = |name: &str, value: &str| field(name).map(str::trim) == Some(value);
-    (vouches || is("Threads:", "1")) && is("TracerPid:", "0")
+/// Whether a process handles signals that a wait may count on; `None` if it has several threads and
+/// does not vouch for the others, or has a debugger that could make it do something.
+fn alone_but_for_handlers(pid: u32, vouches: bool) -> Option<bool> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let is_alone = (vouches || field("Threads:") == Some("1")) && field("TracerPid:") == Some("0");
+    let handled = u64::from_str_radix(field("SigCgt:")?, 16).ok()?;
+    let not_awaited = NOT_AWAITED.iter().fold(0, |mask, signal| mask | 1u64 << (signal - 1));
+    is_alone.then_some(handled & !not_awaited != 0)
 }
 
 /// The processes below this one that have the file behind the descriptor mapped; `None` if that
@@ -269,6 +302,7 @@ impl Deadlock {
             let (call, window) = (status.call, status.window);
             Some(Waiting { rank, sleep: sleep.number, call, window, awaited })
         });
-        Deadlock { waiting: waiting.collect(), left: left.to_vec(), ranks: view.ranks() }
+        let waiting = waiting.collect();
+        Deadlock { waiting, left: left.to_vec(), ranks: view.ranks(), is_suspected: false }
     }
 }

@@ -76,6 +76,7 @@ programs! {
     rules_threads
     self_threads
     sessions
+    signals
     statuses
     tool_interface
     topologies

@@ -15,7 +15,7 @@ pub struct Waiting {
     pub awaited: AwaitedRead,
 }
 
-/// Ranks that wait and will never be woken.
+/// Ranks that wait and will never be woken, unless it is only suspected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
     /// In ascending order.
@@ -24,6 +24,8 @@ pub struct Deadlock {
     pub left: Vec<u32>,
     /// Ranks of the job.
     pub ranks: u32,
+    /// The handler of a signal might still wake one.
+    pub is_suspected: bool,
 }
 
 /// Who has to do something, if nobody knows who.
@@ -70,7 +72,13 @@ impl Deadlock {
 
     /// What is wrong, and on a line each what the ranks wait for. `end`: what becomes of the job.
     pub fn lines(&self, end: &str) -> String {
-        let mut text = format!("deadlock: {}; {end}", self.heart());
+        let mut text = match self.is_suspected {
+            false => format!("deadlock: {}; {end}", self.heart()),
+            true => format!(
+                "deadlock suspected: {}; only the handler of a signal could wake one; {end}",
+                self.heart()
+            ),
+        };
         let mut same: Vec<(Vec<u32>, String, String)> = Vec::new();
         for rank in &self.waiting {
             let (place, what) = (rank.place(), self.sentence(rank));

@@ -18,7 +18,7 @@ fn post(peer: u32) -> AwaitedRead {
 
 fn deadlock(waiting: Vec<Waiting>, left: &[u32]) -> Deadlock {
     let ranks = (waiting.len() + left.len()) as u32;
-    Deadlock { waiting, left: left.to_vec(), ranks }
+    Deadlock { waiting, left: left.to_vec(), ranks, is_suspected: false }
 }
 
 #[test]

@@ -239,8 +239,8 @@ impl Supervisor<'_> {
         let is_alive = |rank: u32| ranks.get(rank as usize).is_some_and(|rank| rank.end.is_none());
         let Some(deadlock) = self.deadlocks.look(self.job.view(), is_alive) else { return };
         match self.options.deadlock {
-            OnDeadlock::End => self.end(Cause::Deadlock(deadlock)),
-            OnDeadlock::Report => {
+            OnDeadlock::End if !deadlock.is_suspected => self.end(Cause::Deadlock(deadlock)),
+            OnDeadlock::End | OnDeadlock::Report => {
                 // If a relay is writing just now, it is found again soon.
                 if self.output.say(&[&deadlock.lines(report::JOB_GOES_ON)]) {
                     self.deadlocks.told(&deadlock);

@@ -2,9 +2,13 @@
 
 use super::Shape;
 use super::programs::{ranks, send, window};
+use nix::libc::c_int;
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, fork};
+use onesided::engine::Win;
 use onesided::{LockAssert, LockType, PostAssert, Rank, StartAssert, Universe, Until};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
@@ -133,6 +137,35 @@ fn waits_for_an_outsider(universe: &Universe) {
     win.wait_until(0, Until::Ne, 0u64).map(drop).unwrap();
 }
 
+/// The window of the handler below.
+static WIN: OnceLock<Win> = OnceLock::new();
+
+extern "C" fn notifies(_: c_int) {
+    if let Some(win) = WIN.get() {
+        let _ = win.notify(Rank(win.comm().rank()), 0);
+    }
+}
+
+/// Every rank waits for what a handler of its own does, after so many seconds.
+#[allow(unsafe_code, reason = "installs the handler of a signal")]
+fn woken_by_a_handler_after(universe: &Universe, seconds: u32) {
+    let win = WIN.get_or_init(|| window(universe.world(), "mail"));
+    win.lock_all(LockAssert::NONE).unwrap();
+    // SAFETY: the rank has one thread; the handler runs while it waits, and notifies.
+    unsafe { signal(Signal::SIGALRM, SigHandler::Handler(notifies)) }.unwrap();
+    nix::unistd::alarm::set(seconds);
+    win.wait_notify(0, 1).unwrap(); // @handler
+    win.unlock_all().unwrap();
+}
+
+fn woken_by_a_handler(universe: &Universe) {
+    woken_by_a_handler_after(universe, 2);
+}
+
+fn suspected(universe: &Universe) {
+    woken_by_a_handler_after(universe, 14);
+}
+
 const fn shape(name: &'static str, ranks: u32, body: fn(&Universe)) -> Shape {
     Shape { name, ranks, options: &[], body, code: 0, says: &[] }
 }
@@ -145,6 +178,16 @@ pub const SHAPES: &[Shape] = &[
     shape("forked", 2, forked),
     shape("slow_ping_pong", 2, slow_ping_pong),
     shape("slow_locks", 3, slow_locks),
+    shape("woken_by_a_handler", 2, woken_by_a_handler),
+    Shape {
+        says: &[
+            "deadlock suspected: all 2 ranks wait, and none can be woken by another; \
+             only the handler of a signal could wake one; job goes on",
+            "ranks 0 and 1 in wait_notify on window 'mail' wait for 1 notification of counter 0, \
+             of which 0 have come (@handler)",
+        ],
+        ..shape("suspected", 2, suspected)
+    },
     Shape {
         options: &["--deadlock=report"],
         code: 142,
