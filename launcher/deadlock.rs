@@ -298,8 +298,8 @@ impl Deadlock {
     /// What the ranks say that are in these sleeps.
     fn read(view: View<'_>, asleep: impl Iterator<Item = (u32, Sleep)>, left: &[u32]) -> Deadlock {
         let waiting = asleep.filter_map(|(rank, sleep)| {
-            let (status, awaited) = (view.status(rank).ok()?, view.awaited(rank).ok()??);
-            let (call, window) = (status.call, status.window);
+            let awaited = view.awaited(rank).ok()??;
+            let (call, window) = view.call_of(&awaited);
             Some(Waiting { rank, sleep: sleep.number, call, window, awaited })
         });
         let waiting = waiting.collect();

@@ -3,11 +3,11 @@
 //! The segment is found through the launcher's descriptors in /proc, mapped read-only, and read;
 //! the job does not notice.
 
-use crate::report::deadlock::Deadlock;
+use crate::report::deadlock::{Deadlock, Waiting};
 use crate::report::standing::{self, Row};
 use crate::report::{self, Refusal};
 use nix::unistd::Uid;
-use onesided::launch::{Observed, View, is_of_another_version, monotonic};
+use onesided::launch::{Observed, RankStatus, View, is_of_another_version, monotonic};
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::RawFd;
@@ -96,7 +96,13 @@ fn rows(view: View<'_>) -> Vec<Row> {
                 .map(|waiting| waiting.awaited.place.clone())
                 .filter(|place| !place.is_empty()),
             nanoseconds: waiting.map(|waiting| now.saturating_sub(waiting.awaited.since)),
-            status,
+            // Another thread of the rank may be elsewhere, or outside.
+            status: match waiting {
+                Some(Waiting { call, window, .. }) => {
+                    RankStatus { call: *call, window: window.clone(), ..status }
+                }
+                None => status,
+            },
         })
     };
     (0..view.ranks()).filter_map(row).collect()

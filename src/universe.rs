@@ -285,7 +285,8 @@ impl Context {
         at: &'static Location<'static>,
         tell: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
-        let account = Some(Account { record: &self.slot.wait, at, tell });
+        let account =
+            Some(Account { record: &self.slot.wait, doing: self.slot.doing_word(), at, tell });
         Waiter { account, ..self.waiter_in(scope) }
     }
 

@@ -306,6 +306,23 @@ fn what_is_left_open_is_told() {
 }
 
 #[test]
+fn a_deadlock_names_the_collectives_and_who_is_missing() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let output = under_rmarun(2, &compiled("ends/collectives"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{said}");
+    for part in [
+        "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different collectives); ",
+        "rank 0 in broadcast waits for rank 1 to take part; rank 1 is in barrier\n",
+        "rank 1 in barrier waits for rank 0 to take part; rank 0 is in broadcast\n",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
 fn abort_ends_all_with_its_code() {
     if !has("cc") || !has("timeout") {
         return;

@@ -46,6 +46,7 @@ impl Deadlock {
             }
             // Only their number is known, not who it was; so all or nobody.
             AwaitedKind::Complete if awaited.come == 0 => awaited.others.clone(),
+            AwaitedKind::Collective => awaited.others.clone(),
             AwaitedKind::Lock | AwaitedKind::LockAll => awaited.holder.into_iter().collect(),
             _ => Vec::new(),
         }
@@ -54,8 +55,7 @@ impl Deadlock {
     /// Who has not arrived where others wait for them, if that is known for certain: some may have
     /// arrived without waiting there.
     fn missing(&self, awaited: &AwaitedRead) -> Option<Vec<u32>> {
-        let place = |awaited: &AwaitedRead| (awaited.kind, awaited.meeting, awaited.number);
-        let there = self.waiting.iter().filter(|rank| place(&rank.awaited) == place(awaited));
+        let there = self.waiting.iter().filter(|rank| met_at(&rank.awaited) == met_at(awaited));
         let there: HashSet<u32> = there.map(|rank| rank.rank).collect();
         let missing: Vec<u32> =
             awaited.others.iter().copied().filter(|rank| !there.contains(rank)).collect();
@@ -81,7 +81,12 @@ impl Deadlock {
         };
         let mut same: Vec<(Vec<u32>, String, String)> = Vec::new();
         for rank in &self.waiting {
-            let (place, what) = (rank.place(), self.sentence(rank));
+            // Nothing is said of a call that is not known.
+            let place = match rank.call {
+                Call::None => String::new(),
+                _ => format!("{} ", rank.place()),
+            };
+            let what = self.sentence(rank);
             match same.iter_mut().find(|(_, p, w)| (p, w) == (&place, &what)) {
                 Some((ranks, ..)) => ranks.push(rank.rank),
                 None => same.push((vec![rank.rank], place, what)),
@@ -89,7 +94,7 @@ impl Deadlock {
         }
         for (ranks, place, what) in same {
             let waits = if ranks.len() == 1 { "waits" } else { "wait" };
-            text += &format!("\n{} {place} {waits} for {what}", named(&ranks));
+            text += &format!("\n{} {place}{waits} for {what}", named(&ranks));
         }
         text
     }
@@ -113,9 +118,9 @@ impl Deadlock {
                 ),
                 [] => unreachable!("a cycle has a rank"),
             };
-            let arrives =
-                |w: &Waiting| !cycle.contains(&w.rank) || w.awaited.kind == AwaitedKind::Arrival;
-            let disagree = cycle.len() > 1 && self.waiting.iter().all(arrives);
+            let met = self.waiting.iter().filter(|w| cycle.contains(&w.rank));
+            let met: Option<HashSet<_>> = met.map(|w| met_at(&w.awaited)).collect();
+            let disagree = met.is_some_and(|met| met.len() > 1);
             return text + if disagree { " (in different collectives)" } else { "" };
         }
         let who_left = |waiting: &Waiting| {
@@ -153,14 +158,35 @@ impl Deadlock {
         let is_arrival = rank.awaited.kind == AwaitedKind::Arrival;
         let missing = if is_arrival { self.missing(&rank.awaited) } else { None };
         match (&needs[..], &left[..]) {
-            (_, []) => rank.what(missing.as_deref()),
-            ([only], _) if is_arrival => format!("{}, which has left the job", named(&[*only])),
+            (_, []) => rank.what(missing.as_deref()) + &self.elsewhere(rank),
+            ([only], _) if met_at(&rank.awaited).is_some() => {
+                format!("{}, which has left the job", named(&[*only]))
+            }
             ([_], _) => format!("{}, which has left the job", rank.what(None)),
             (_, some) => {
                 format!("{}, of which {} left the job", rank.what(missing.as_deref()), have(some))
             }
         }
     }
+
+    /// Of a rank in a collective, where those are that it waits for, if they wait in something else.
+    fn elsewhere(&self, rank: &Waiting) -> String {
+        if rank.awaited.kind != AwaitedKind::Collective {
+            return String::new();
+        }
+        let is_elsewhere = |other: &&Waiting| {
+            rank.awaited.others.contains(&other.rank)
+                && met_at(&other.awaited) != met_at(&rank.awaited)
+        };
+        let others = self.waiting.iter().filter(is_elsewhere).take(WRITTEN_OUT);
+        others.map(|other| format!("; rank {} is {}", other.rank, other.place())).collect()
+    }
+}
+
+/// Where a rank meets others: the same for those in the same call of the same collective.
+fn met_at(awaited: &AwaitedRead) -> Option<(AwaitedKind, u64, u64)> {
+    let meets = matches!(awaited.kind, AwaitedKind::Arrival | AwaitedKind::Collective);
+    meets.then_some((awaited.kind, awaited.meeting, awaited.number))
 }
 
 impl Waiting {
@@ -219,19 +245,21 @@ impl Waiting {
                 Call::QueuePop => "an item".to_owned(),
                 _ => format!("a write to displacement {number} of the part of {}", rank(peer)),
             },
-            AwaitedKind::Message | AwaitedKind::Receipt | AwaitedKind::Messages => self.message(),
             AwaitedKind::Exclusion => format!("{ANOTHER} that is changing what the library shares"),
             AwaitedKind::Unknown => ANOTHER.to_owned(),
+            _ => self.message(),
         }
     }
 
-    /// The message that it waits for, or whose receipt.
+    /// The message that it waits for, or whose receipt, or what is made of messages.
     fn message(&self) -> String {
-        let AwaitedRead { kind, peer, number, .. } = &self.awaited;
+        let AwaitedRead { kind, peer, number, others, .. } = &self.awaited;
         let rank = peer.map_or("any rank".to_owned(), |peer| format!("rank {peer}"));
         match kind {
             AwaitedKind::Message => format!("a message from {rank}{}", tagged(*number)),
             AwaitedKind::Receipt => format!("{rank} to receive its message{}", tagged(*number)),
+            AwaitedKind::Collective if others.is_empty() => "other ranks to take part".to_owned(),
+            AwaitedKind::Collective => format!("{} to take part", named(others)),
             _ => "one of several messages".to_owned(),
         }
     }

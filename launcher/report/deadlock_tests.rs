@@ -84,6 +84,33 @@ fn those_that_have_not_arrived_are_named_only_if_they_are_known() {
 }
 
 #[test]
+fn ranks_in_different_collectives_say_where_the_others_are() {
+    let takes_part = |other, number| AwaitedRead {
+        kind: AwaitedKind::Collective,
+        others: vec![other],
+        number,
+        ..AwaitedRead::default()
+    };
+    let waits = vec![
+        waiting(0, Call::Broadcast, takes_part(1, 257)),
+        waiting(1, Call::Barrier, takes_part(0, 258)),
+    ];
+    assert_eq!(
+        deadlock(waits, &[]).lines("job ended"),
+        "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different collectives); job \
+         ended\n\
+         rank 0 in broadcast waits for rank 1 to take part; rank 1 is in barrier (src/main.rs:10)\n\
+         rank 1 in barrier waits for rank 0 to take part; rank 0 is in broadcast (src/main.rs:11)"
+    );
+    let same = vec![waiting(0, Call::Broadcast, takes_part(1, 257))];
+    let gone = deadlock(same, &[1]).lines("job ended");
+    assert!(
+        gone.contains("\nrank 0 in broadcast waits for rank 1, which has left the job"),
+        "{gone}"
+    );
+}
+
+#[test]
 fn equal_lines_are_one() {
     let all = [0, 1, 2];
     let waits = [0, 1].map(|rank| Waiting {

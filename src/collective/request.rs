@@ -3,6 +3,7 @@
 use super::schedule::Schedule;
 use crate::error::{Error, Result};
 use crate::message::Driven;
+use crate::prim::WaitRecord;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -68,7 +69,8 @@ impl<B: Any> CollectiveRequest<B> {
     pub fn wait(&self) -> Result<B> {
         let (schedule, at) = (&*self.schedule, Location::caller());
         if !schedule.is_done() {
-            let waited = schedule.comm.drive_until(schedule.call, at, || schedule.is_done());
+            let tell = |record: &WaitRecord| schedule.tell(record);
+            let waited = schedule.comm.drive_until(schedule.call, at, &tell, || schedule.is_done());
             schedule.comm.handled(waited)?;
         }
         self.outcome().unwrap_or_else(|| {

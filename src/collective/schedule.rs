@@ -6,7 +6,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::message::{Channel, Driven, MessageRequest};
-use crate::prim::Word32;
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -48,10 +48,18 @@ pub(super) struct Schedule {
     progress: Mutex<Progress>,
 }
 
+/// A message under way.
+struct UnderWay {
+    request: MessageRequest,
+    /// Where it goes to or comes from.
+    peer: Rank,
+    /// Its length, if it is received.
+    expected: Option<u64>,
+}
+
 struct Progress {
     steps: std::vec::IntoIter<Step>,
-    /// With the length of the message and its sender, if it is received.
-    under_way: Vec<(MessageRequest, Option<(Rank, u64)>)>,
+    under_way: Vec<UnderWay>,
     combine: Option<Combine>,
     kept: Kept,
     /// The first error; the steps go on, because other ranks wait for them.
@@ -90,6 +98,25 @@ impl Schedule {
 
     pub(super) fn is_done(&self) -> bool {
         self.done.load() != 0
+    }
+
+    /// Says which ranks it waits for.
+    #[cold]
+    pub(super) fn tell(&self, record: &WaitRecord) {
+        let world = self.comm.world_ranks();
+        let missing = |progress: MutexGuard<'_, Progress>| -> Vec<u32> {
+            let messages = progress.under_way.iter().filter(|message| !message.request.is_done());
+            messages.filter_map(|message| world.get(message.peer.0 as usize).copied()).collect()
+        };
+        // Nobody is known while another thread takes it further.
+        let others = self.progress.try_lock().map(missing).unwrap_or_default();
+        record.say(&Awaited {
+            kind: AwaitedKind::Collective,
+            others: &others,
+            number: self.tag as u64,
+            meeting: self.comm.place_of_room(),
+            ..Awaited::default()
+        });
     }
 
     /// The outcome of a collective that is complete, and what its caller gets.
@@ -150,13 +177,13 @@ impl Progress {
 
     /// Whether all messages under way are complete; they are then under way no more.
     fn arrived(&mut self, schedule: &Schedule) -> bool {
-        if !self.under_way.iter().all(|(request, _)| request.is_done()) {
+        if !self.under_way.iter().all(|message| message.request.is_done()) {
             return false;
         }
-        for (request, expected) in std::mem::take(&mut self.under_way) {
+        for UnderWay { request, peer, expected } in std::mem::take(&mut self.under_way) {
             let checked = request.outcome(schedule.call).and_then(|status| match expected {
-                Some((from, needed)) if status.bytes != needed => {
-                    Err(schedule.too_short(from, status.bytes, needed))
+                Some(needed) if status.bytes != needed => {
+                    Err(schedule.too_short(peer, status.bytes, needed))
                 }
                 _ => Ok(()),
             });
@@ -172,13 +199,13 @@ impl Progress {
             Step::Send(to, from) => {
                 let request =
                     comm.post_send(*call, Channel::Collective, &from.origin(), to, *tag)?;
-                self.under_way.push((request, None));
+                self.under_way.push(UnderWay { request, peer: to, expected: None });
             }
             Step::Receive(from, mut into) => {
                 let needed = into.bytes().unwrap_or(u64::MAX);
                 let request =
                     comm.post_receive(*call, Channel::Collective, &into.origin_mut(), from, *tag)?;
-                self.under_way.push((request, Some((from, needed))));
+                self.under_way.push(UnderWay { request, peer: from, expected: Some(needed) });
             }
             Step::Copy(from, mut to) => to.copy_from(&from),
             Step::Combine(lower, mut upper) => {

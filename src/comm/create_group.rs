@@ -37,7 +37,7 @@ pub(super) struct Key {
 
 impl Key {
     fn tagged(comm: &Comm, tag: u32) -> Key {
-        Key { parent: comm.inner.room.as_ref().map_or(0, |room| room.block), tag }
+        Key { parent: comm.place_of_room(), tag }
     }
 
     /// That of the communicator of those who live. No block is at an odd offset.

@@ -329,6 +329,11 @@ impl Comm {
         Waiter { duties, ..context.telling_waiter(&self.inner.scope, at, tell) }
     }
 
+    /// Where its room is in the segment, the same for all its ranks; zero if it needs none.
+    pub(crate) fn place_of_room(&self) -> u64 {
+        self.inner.room.as_ref().map_or(0, |room| room.block)
+    }
+
     /// The error of such a wait that ended because one of them failed.
     #[cold]
     pub(crate) fn rank_failed(&self, _: JobFailed, at: Place) -> Error {

@@ -3,7 +3,7 @@
 
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::shm::{File, RankSlot, Segment, WindowHeader};
+use crate::shm::{CallWord, File, RankSlot, Segment, WindowHeader};
 use std::os::fd::RawFd;
 
 pub use crate::prim::{Awaited, AwaitedKind, AwaitedRead, Sleep};
@@ -76,11 +76,22 @@ impl<'a> View<'a> {
             joined: slot.joined.is_set(),
             finished: slot.finished.is_set(),
             call,
-            window: match window {
-                0 => None,
-                at => self.segment.mapping().view::<WindowHeader>(at).ok().map(|w| w.name()),
-            },
+            window: self.name_of(window),
         })
+    }
+
+    /// The name of the window whose block is at `window`.
+    fn name_of(&self, window: u64) -> Option<String> {
+        match window {
+            0 => None,
+            at => self.segment.mapping().view::<WindowHeader>(at).ok().map(|w| w.name()),
+        }
+    }
+
+    /// The call that a rank waits in, and the name of the window that it is on.
+    pub fn call_of(&self, awaited: &AwaitedRead) -> (Call, Option<String>) {
+        let (call, window) = CallWord::read(awaited.doing);
+        (call, self.name_of(window))
     }
 
     /// What a rank waits for, if it sleeps now.

@@ -14,7 +14,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
-use crate::prim::{Awaited, AwaitedKind, Word32};
+use crate::prim::{WaitRecord, Word32};
 use crate::shm::is_forked;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -167,11 +167,12 @@ impl Comm {
     }
 
     /// Waits until `done`, and drives meanwhile what is under way, in a call that the program has made
-    /// at `at`. `done` says so sooner or later when a rank of the communicator has failed.
+    /// at `at`; asleep, it says by `tell` what it waits for. `done` says so sooner or later when a rank of the communicator has failed.
     pub(crate) fn drive_until(
         &self,
         call: Call,
         at: &'static Location<'static>,
+        tell: &dyn Fn(&WaitRecord),
         done: impl Fn() -> bool,
     ) -> Result<()> {
         if is_forked() {
@@ -179,14 +180,13 @@ impl Comm {
         }
         let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
         let _call = context.enter(call, 0);
-        let wanted = Awaited { kind: AwaitedKind::Messages, ..Awaited::default() };
         loop {
             let seen = mailbox.own.bell().load();
             mailbox.look(context, |_| false)?;
             if done() {
                 return Ok(());
             }
-            if let End::Failed(_) = mailbox.await_ring(self, at, &wanted, seen)?
+            if let End::Failed(_) = mailbox.await_ring(self, at, tell, seen)?
                 && !done()
             {
                 // Another thread drives it, and rings when it is done.

@@ -39,6 +39,7 @@ pub use owned::Pending;
 pub use probe::Message;
 pub use request::MessageRequest;
 pub use typed::{Source, Tag};
+pub(crate) use wait::say_messages;
 
 /// Which of a communicator's messages: they never meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,13 @@
 use super::mailbox::{Arrived, Mailbox};
 use super::matching::Envelope;
 use super::slots::{Slot, Stage};
-use super::wait::End;
+use super::wait::{End, say_messages};
 use super::{Channel, MessageRequest, Status};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::ops::{Incoming, OriginMut};
-use crate::prim::{Awaited, AwaitedKind};
 use std::panic::Location;
 
 impl Comm {
@@ -136,14 +135,13 @@ impl Comm {
         let (call, at) = (Call::MessageWait, Location::caller());
         self.within(call, || {
             let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
-            let wanted = Awaited { kind: AwaitedKind::Messages, ..Awaited::default() };
             loop {
                 let seen = mailbox.own.bell().load();
                 mailbox.look(context, |_| false)?;
                 if done() {
                     return Ok(());
                 }
-                match mailbox.await_ring(self, at, &wanted, seen)? {
+                match mailbox.await_ring(self, at, &say_messages, seen)? {
                     End::Done => {}
                     End::Failed(_) if done() => return Ok(()),
                     End::Failed(failed) => return Err(self.rank_failed(failed, self.place(call))),

@@ -5,7 +5,7 @@ use super::outgoing::{Head, Kind};
 use super::slots::{Outcome, Stage, Trouble};
 use crate::comm::Comm;
 use crate::error::Result;
-use crate::prim::{Awaited, JobFailed, WaitRecord, Waiter};
+use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord, Waiter};
 use crate::shm::{AllocError, is_gone};
 use crate::universe::Context;
 use std::panic::Location;
@@ -16,6 +16,11 @@ pub(super) enum End {
     Done,
     /// A rank of the communicator has failed first.
     Failed(JobFailed),
+}
+
+/// Says that the rank waits for one of several messages.
+pub(crate) fn say_messages(record: &WaitRecord) {
+    record.say(&Awaited { kind: AwaitedKind::Messages, ..Awaited::default() });
 }
 
 impl Mailbox {
@@ -101,6 +106,7 @@ impl Mailbox {
         enough: impl Fn(&State) -> bool + Copy,
     ) -> Result<End> {
         let context = comm.context();
+        let tell = |record: &WaitRecord| record.say(wanted);
         loop {
             if self.spin(comm, spins, enough)? {
                 return Ok(End::Done);
@@ -109,24 +115,24 @@ impl Mailbox {
             if self.look(context, enough)? {
                 return Ok(End::Done);
             }
-            if let End::Failed(failed) = self.await_ring(comm, at, wanted, seen)? {
+            if let End::Failed(failed) = self.await_ring(comm, at, &tell, seen)? {
                 return Ok(if enough(&self.turn()) { End::Done } else { End::Failed(failed) });
             }
         }
     }
 
     /// Waits until the bell is not what it was, or a rank of the communicator has failed; everything
-    /// that had been sent by then has been handled in that case.
+    /// that had been sent by then has been handled in that case. Asleep, the rank says by `tell` what it
+    /// waits for.
     pub(super) fn await_ring(
         &self,
         comm: &Comm,
         at: &'static Location<'static>,
-        wanted: &Awaited<'_>,
+        tell: &dyn Fn(&WaitRecord),
         seen: u32,
     ) -> Result<End> {
-        let tell = |record: &WaitRecord| record.say(wanted);
         // What it owes is what it looks for.
-        let waiter = Waiter { duties: None, ..comm.telling_waiter(at, &tell) };
+        let waiter = Waiter { duties: None, ..comm.telling_waiter(at, tell) };
         let waited = waiter.until(self.own.bell(), |rung| rung != seen);
         let Err(failed) = waited else { return Ok(End::Done) };
         // Whoever has failed may have done so between a message and its ring.

@@ -13,7 +13,7 @@ use core::panic::Location;
 use std::sync::OnceLock;
 
 /// What a rank waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum AwaitedKind {
     /// It has not said.
@@ -45,10 +45,12 @@ pub enum AwaitedKind {
     Receipt,
     /// One of several messages is sent or received.
     Messages,
+    /// All of `others` take their part in the collective `number` of the communicator at `meeting`.
+    Collective,
 }
 
 impl AwaitedKind {
-    const ALL: [AwaitedKind; 13] = [
+    const ALL: [AwaitedKind; 14] = [
         AwaitedKind::Unknown,
         AwaitedKind::Arrival,
         AwaitedKind::Post,
@@ -62,6 +64,7 @@ impl AwaitedKind {
         AwaitedKind::Message,
         AwaitedKind::Receipt,
         AwaitedKind::Messages,
+        AwaitedKind::Collective,
     ];
 }
 
@@ -114,6 +117,8 @@ pub struct AwaitedRead {
     pub since: u64,
     /// File and line of the call; empty where they are not known.
     pub place: String,
+    /// The call and its window, as the rank's slot has them (`shm/slot.rs`).
+    pub doing: u64,
 }
 
 /// One sleep of a rank.
@@ -239,6 +244,7 @@ pub struct WaitRecord {
     /// A [`Sleep`], in one word, so that it is never read half.
     sleep: Word64,
     since: Word64,
+    doing: Word64,
     number: Word64,
     meeting: Word64,
     kind: Word32,
@@ -306,6 +312,7 @@ impl WaitRecord {
             meeting: self.meeting.load(),
             since: self.since.load(),
             place: if name.is_empty() { String::new() } else { place() },
+            doing: self.doing.load(),
         }
     }
 }
@@ -315,6 +322,8 @@ impl WaitRecord {
 pub struct Account<'a> {
     /// Where to say it.
     pub record: &'a WaitRecord,
+    /// The call that waits, and its window: another thread of the rank may be in another call.
+    pub doing: u64,
     /// The program's line that made the call.
     pub at: &'static Location<'static>,
     /// Says it, by [`WaitRecord::say`]; also again, because what is in the way changes.
@@ -335,8 +344,9 @@ impl<'a> Asleep<'a> {
     }
 
     fn say_all(&mut self) {
-        let Account { record, at, tell } = self.account;
+        let Account { record, doing, at, tell } = self.account;
         record.since.store(monotonic());
+        record.doing.store(doing);
         record.say_where(at);
         tell(record);
         // The next odd number.

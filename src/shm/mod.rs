@@ -53,7 +53,7 @@ pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use record::{Recording, Write, WriteRecords};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
 pub(crate) use segment::{Advice, Mapping, OTHER_VERSION, Placed, PlacedSlice, Segment};
-pub(crate) use slot::{RankSlot, WindowHeader};
+pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};
 pub(crate) use strip::{copy_strip, copy_strip_past};
 pub(crate) use stripes::{Announced, Stripes};

@@ -34,6 +34,12 @@ impl RankSlot {
     pub(crate) fn doing(&self) -> (Call, u64) {
         self.doing.get()
     }
+
+    /// The same, to be read by [`CallWord::read`].
+    #[inline]
+    pub(crate) fn doing_word(&self) -> u64 {
+        self.doing.0.load()
+    }
 }
 
 /// Something that happens once. Seven bits that flip do not change whether it has.
@@ -88,7 +94,11 @@ impl CallWord {
 
     /// The call, and the block of its window or zero.
     pub(crate) fn get(&self) -> (Call, u64) {
-        let word = self.0.load();
+        CallWord::read(self.0.load())
+    }
+
+    /// As [`CallWord::get`], of a word that was read before.
+    pub(crate) fn read(word: u64) -> (Call, u64) {
         let call = Call::from_word((word & ((1 << Self::CALL_BITS) - 1)) as u32);
         (call.unwrap_or(Call::None), word >> Self::CALL_BITS)
     }

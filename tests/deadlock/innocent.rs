@@ -8,7 +8,7 @@ use nix::unistd::{ForkResult, fork};
 use onesided::engine::Win;
 use onesided::{LockAssert, LockType, PostAssert, Rank, StartAssert, Universe, Until};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
@@ -138,10 +138,10 @@ fn waits_for_an_outsider(universe: &Universe) {
 }
 
 /// The window of the handler below.
-static WIN: OnceLock<Win> = OnceLock::new();
+static WIN: Mutex<Option<Arc<Win>>> = Mutex::new(None);
 
 extern "C" fn notifies(_: c_int) {
-    if let Some(win) = WIN.get() {
+    if let Some(win) = &*WIN.lock().unwrap() {
         let _ = win.notify(Rank(win.comm().rank()), 0);
     }
 }
@@ -149,13 +149,15 @@ extern "C" fn notifies(_: c_int) {
 /// Every rank waits for what a handler of its own does, after so many seconds.
 #[allow(unsafe_code, reason = "installs the handler of a signal")]
 fn woken_by_a_handler_after(universe: &Universe, seconds: u32) {
-    let win = WIN.get_or_init(|| window(universe.world(), "mail"));
+    let win = Arc::new(window(universe.world(), "mail"));
+    *WIN.lock().unwrap() = Some(win.clone());
     win.lock_all(LockAssert::NONE).unwrap();
     // SAFETY: the rank has one thread; the handler runs while it waits, and notifies.
     unsafe { signal(Signal::SIGALRM, SigHandler::Handler(notifies)) }.unwrap();
     nix::unistd::alarm::set(seconds);
     win.wait_notify(0, 1).unwrap(); // @handler
     win.unlock_all().unwrap();
+    *WIN.lock().unwrap() = None;
 }
 
 fn woken_by_a_handler(universe: &Universe) {

@@ -20,7 +20,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::message::Status;
+use crate::message::{Status, say_messages};
 use crate::ops::{Origin, OriginMut};
 use line::{Line, Side};
 use std::fmt;
@@ -183,7 +183,7 @@ impl Partitioned {
     pub fn wait(&self) -> Result<Status> {
         let (line, at) = (&*self.0, Location::caller());
         if !line.is_complete() {
-            let waited = line.comm.drive_until(line.call, at, || line.is_complete());
+            let waited = line.comm.drive_until(line.call, at, &say_messages, || line.is_complete());
             line.comm.handled(waited)?;
         }
         line.comm.handled(line.take())
