@@ -129,7 +129,9 @@ fn there(function: &Function, call: &str, at_once: Option<String>) -> String {
     let returns = rust(&function.returns);
     let call = called(call, &named().collect::<Vec<_>>());
     let given = |call, place: &Parameter| format!("{}.given().and_then(|()| {call})", place.name);
-    let call = named().filter(|one| makes(one)).fold(call, given);
+    // Those of the tool interface need not be there (MPI-4.1 §15.3).
+    let looks = |one: &&Parameter| !name.starts_with("T_") && makes(one);
+    let call = named().filter(looks).fold(call, given);
     let body = if function.returns != "int" || name.ends_with("_toint") {
         call
     } else {

@@ -11,7 +11,7 @@ enum { BYTES = 8 << 20, LAST = 40 };
 static void executed_programs_have_none(void)
 {
     char line[4096];
-    RULE("executed");
+    RULE("MPI-4.1 2.9.1: executed");
     FILE *list = popen("for f in /proc/$$/fd/*; do readlink $f; done; true", "r");
     CHECK(list != NULL);
     while (fgets(line, sizeof line, list))
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     executed_programs_have_none();
     int file = take_numbers();
-    RULE("closed");
+    RULE("MPI-4.1 2.9.1: closed");
     for (int round = 0; round < 4; round++) {
         int *part, count = 1 << (6 + 5 * round);
         MPI_Win win = window(count, &part);

@@ -147,13 +147,13 @@ static void one_at_a_time(void)
     MPI_Request send;
     for (int k = 0; k < RECEIVES; k++) {
         MPI_Status status = fresh(), of_send = fresh();
-        RULE("one message");
+        RULE("MPI-4.1 3.2.5: one message");
         begin_send(3, &send);
         OK(receives[k](into, 8, &status));
         check(&status, before(), TAG, 3, UNTOUCHED);
         OK(MPI_Wait(&send, &of_send));
         CHECK(is_untouched(of_send.MPI_ERROR));
-        RULE("a truncated message");
+        RULE("MPI-4.1 3.2.5: a truncated message");
         begin_send(8, &send);
         status = fresh();
         FAILS(MPI_ERR_TRUNCATE, receives[k](into, 2, &status));
@@ -169,7 +169,7 @@ static void sends(void)
 {
     int into[8], done = 0, place;
     MPI_Request send;
-    RULE("the status of a send");
+    RULE("MPI-4.1 3.2.5: the status of a send");
     for (int way = 0; way < 4; way++) {
         MPI_Status status = fresh();
         begin_send(2, &send);
@@ -195,7 +195,7 @@ static void probes(void)
     MPI_Status status = fresh();
     MPI_Message message;
     MPI_Request send;
-    RULE("probes");
+    RULE("MPI-4.1 3.8.1: probes");
     begin_send(5, &send);
     OK(MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
     check(&status, before(), TAG, 5, UNTOUCHED);
@@ -243,13 +243,13 @@ static void several(void)
     for (int way = 0; way < 4; way++) {
         MPI_Request requests[3];
         MPI_Status statuses[3] = {fresh(), fresh(), fresh()};
-        RULE("several, of which none fails");
+        RULE("MPI-4.1 3.7.5: several, of which none fails");
         requests[0] = posted(into[0], 8);
         begin_send(3, &requests[1]);
         OK(end_all(way, 2, requests, statuses));
         check(&statuses[0], before(), TAG, 3, UNTOUCHED);
         CHECK(is_untouched(statuses[1].MPI_ERROR));
-        RULE("several, of which one fails");
+        RULE("MPI-4.1 3.7.5: several, of which one fails");
         MPI_Request sends[3];
         for (int k = 0; k < 3; k++)
             OK(MPI_Isend(out, 2 + k, MPI_INT, behind(), k, MPI_COMM_WORLD, &sends[k]));
@@ -284,7 +284,7 @@ static void empty(void)
 {
     int done, place, into[8];
     MPI_Request inactive;
-    RULE("empty statuses");
+    RULE("MPI-4.1 3.7.3: empty statuses");
     OK(MPI_Recv_init(into, 8, MPI_INT, before(), TAG, MPI_COMM_WORLD, &inactive));
     for (int k = 0; k < 2; k++) {
         MPI_Request requests[2] = {MPI_REQUEST_NULL, k ? inactive : MPI_REQUEST_NULL};
@@ -331,7 +331,7 @@ static void nobody(void)
     MPI_Request request;
     MPI_Message message;
     MPI_Status status = fresh();
-    RULE("MPI_PROC_NULL");
+    RULE("MPI-4.1 3.10: MPI_PROC_NULL");
     OK(MPI_Recv(into, 8, MPI_INT, MPI_PROC_NULL, TAG, MPI_COMM_WORLD, &status));
     check(&status, MPI_PROC_NULL, MPI_ANY_TAG, 0, UNTOUCHED);
     status = fresh();
@@ -367,7 +367,7 @@ static void cancelled(void)
     int into[8], is_cancelled = 0;
     MPI_Request request = posted(into, 8);
     MPI_Status status = fresh();
-    RULE("a cancelled receive");
+    RULE("MPI-4.1 3.8.4: a cancelled receive");
     OK(MPI_Cancel(&request));
     OK(MPI_Wait(&request, &status));
     OK(MPI_Test_cancelled(&status, &is_cancelled));
@@ -382,7 +382,7 @@ static void looked_at(void)
     int into[8], done = 0, class;
     MPI_Request send, request;
     MPI_Status status = fresh();
-    RULE("MPI_Request_get_status");
+    RULE("MPI-4.1 3.7.6: MPI_Request_get_status");
     begin_send(3, &send);
     request = posted(into, 8);
     for (int k = 0; k < 2 || !done; k++)
@@ -423,7 +423,7 @@ static void between_groups(void)
     MPI_Message message;
     MPI_Status status = fresh();
     int into, place, size;
-    RULE("an intercommunicator");
+    RULE("MPI-4.1 3.2.5: an intercommunicator");
     if (ranks < 2)
         return;
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank_here % 2, 0, &half));

@@ -11,7 +11,7 @@ static void counts(void)
 {
     const MPI_Count many = (MPI_Count)1 << 62;
     MPI_Request request;
-    RULE("counts of more than an address space holds");
+    RULE("MPI-4.1 9.4: counts of more than an address space holds");
     FAILS(MPI_ERR_COUNT, MPI_Send_c(mine, many, MPI_INT, rank_here, 1, MPI_COMM_WORLD));
     FAILS(MPI_ERR_COUNT, MPI_Irecv_c(mine, many, MPI_INT, rank_here, 1, MPI_COMM_WORLD, &request));
     FAILS(MPI_ERR_COUNT, MPI_Bcast_c(mine, many, MPI_INT, 0, MPI_COMM_SELF));
@@ -28,7 +28,7 @@ static void datatypes(void)
     int lengths[] = {1, 1};
     MPI_Aint places[] = {0, 4};
     MPI_Datatype of[] = {MPI_INT, MPI_CHAR};
-    RULE("the same predefined datatype on every side");
+    RULE("MPI-4.1 12.3.4: the same predefined datatype on every side");
     FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 1, MPI_INT, 0, 0, 4, MPI_BYTE, MPI_SUM, win));
     FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 4, MPI_BYTE, 0, 0, 1, MPI_INT, MPI_SUM, win));
     FAILS(MPI_ERR_TYPE, MPI_Get_accumulate(mine, 1, MPI_INT, back, 4, MPI_BYTE, 0, 0, 1, MPI_INT,
@@ -41,7 +41,7 @@ static void datatypes(void)
     OK(MPI_Type_commit(&mixed));
     FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 1, mixed, 0, 0, 1, mixed, MPI_SUM, win));
     OK(MPI_Type_free(&mixed));
-    RULE("operations on one element take predefined datatypes");
+    RULE("MPI-4.1 12.3.4: operations on one element take predefined datatypes");
     OK(MPI_Type_dup(MPI_INT, &like_int));
     OK(MPI_Type_contiguous(1, MPI_INT, &pair));
     OK(MPI_Type_commit(&pair));
@@ -58,7 +58,7 @@ static void operations(void)
 {
     char letter = 'a', other = 'b';
     MPI_Request request;
-    RULE("operations that are not defined");
+    RULE("MPI-4.1 6.9.2: operations that are not defined");
     FAILS(MPI_ERR_OP, MPI_Accumulate(mine, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win));
     FAILS(MPI_ERR_OP, MPI_Accumulate(mine, 2, MPI_INT, 0, 0, 2, MPI_INT, MPI_NO_OP, win));
     FAILS(MPI_ERR_OP,
@@ -68,7 +68,7 @@ static void operations(void)
     FAILS(MPI_ERR_OP, MPI_Reduce_local(&letter, &other, 1, MPI_CHAR, MPI_SUM));
     FAILS(MPI_ERR_OP, MPI_Reduce(&letter, &other, 1, MPI_CHAR, MPI_SUM, 0, MPI_COMM_SELF));
     OK(MPI_Accumulate(&letter, 0, MPI_CHAR, 0, 0, 0, MPI_CHAR, MPI_REPLACE, win));
-    RULE("an accumulate without elements");
+    RULE("MPI-4.1 12.3.4: an accumulate without elements");
     FAILS(MPI_ERR_OP, MPI_Accumulate(mine, 0, MPI_INT, 0, 0, 0, MPI_INT, MPI_OP_NULL, win));
     FAILS(MPI_ERR_OP, MPI_Accumulate(mine, 0, MPI_INT, 0, 0, 0, MPI_INT, MPI_NO_OP, win));
     FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 0, MPI_INT, 0, 0, 0, MPI_DATATYPE_NULL, MPI_SUM, win));
@@ -106,7 +106,7 @@ static void leaks(void)
     MPI_Message message;
     MPI_Status status;
     int requests = next_request(), windows = next_window(), found;
-    RULE("a refused call makes nothing");
+    RULE("MPI-4.1 9.4: a refused call makes nothing");
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank_here, 0, win));
     FAILS(MPI_ERR_ARG, MPI_Rput(mine, 1, MPI_INT, rank_here, 0, 1, MPI_INT, win, NULL));
     FAILS(MPI_ERR_ARG, MPI_Rget(back, 1, MPI_INT, rank_here, 0, 1, MPI_INT, win, NULL));
@@ -128,7 +128,7 @@ static void leaks(void)
     FAILS(MPI_ERR_ARG, MPI_Comm_dup(MPI_COMM_SELF, NULL));
     FAILS(MPI_ERR_ARG, MPI_Type_contiguous(2, MPI_INT, NULL));
     FAILS(MPI_ERR_ARG, MPI_Alloc_mem(8, MPI_INFO_NULL, NULL));
-    RULE("a refused call loses no message");
+    RULE("MPI-4.1 9.4: a refused call loses no message");
     OK(MPI_Send(mine, 1, MPI_INT, 0, 4, MPI_COMM_SELF));
     FAILS(MPI_ERR_ARG, MPI_Improbe(0, 4, MPI_COMM_SELF, NULL, &message, &status));
     FAILS(MPI_ERR_ARG, MPI_Mprobe(0, 4, MPI_COMM_SELF, NULL, &status));
