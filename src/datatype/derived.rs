@@ -241,26 +241,31 @@ impl From<&DerivedDatatype> for DerivedDatatype {
     }
 }
 
-/// The name if there is one, else the constructor, cut off after some hundred characters.
+/// The name if there is one; otherwise the constructor, cut off after some hundred characters. Of a
+/// datatype that it is made of in turn, without a name, it has the size alone.
 impl fmt::Debug for DerivedDatatype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => f.write_str(&Brief::of(&self.node.constructor)),
+        let is_part = f.precision() == Some(Brief::PART);
+        match (self.name(), &self.node.constructor) {
+            (Some(name), _) => f.write_str(name),
+            (None, Constructor::Predefined(datatype)) => write!(f, "{datatype:?}"),
+            (None, _) if is_part => write!(f, "a datatype of {} bytes", self.size()),
+            (None, constructor) => f.write_str(&Brief::of(constructor)),
         }
     }
 }
 
-/// The beginning of a text: a datatype may have a million displacements, or share its parts in
-/// ways that take for ever to write out.
+/// The beginning of a text: a datatype may have a million displacements.
 struct Brief(String);
 
 impl Brief {
     const LONGEST: usize = 300;
+    /// The precision by which the parts of a constructor see that they are parts.
+    const PART: usize = 0;
 
     fn of(value: &Constructor) -> String {
         let mut brief = Brief(String::new());
-        match write!(brief, "{value:?}") {
+        match write!(brief, "{value:.part$?}", part = Brief::PART) {
             Ok(()) => brief.0,
             Err(_) => brief.0 + "...",
         }
