@@ -12,6 +12,7 @@ use nix::unistd::{SysconfVar, sysconf};
 use rustix::io::Errno;
 use rustix::thread::futex;
 use rustix::time::ClockId;
+use std::io::Read;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -549,7 +550,10 @@ fn is_calm() -> bool {
         let online = sysconf(SysconfVar::_NPROCESSORS_ONLN);
         online.ok().flatten().map_or(1, |online| online as u64)
     });
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let running = load.split([' ', '/']).nth(3).and_then(|count| count.parse::<u64>().ok());
+    let mut text = [0; 64];
+    let read = std::fs::File::open("/proc/loadavg").and_then(|mut file| file.read(&mut text));
+    let text = &text[..read.unwrap_or(0)];
+    let running = text.split(|byte| b" /".contains(byte)).nth(3);
+    let running = running.and_then(|count| str::from_utf8(count).ok()?.parse::<u64>().ok());
     running.is_some_and(|running| running <= processors)
 }

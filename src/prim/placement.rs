@@ -134,9 +134,10 @@ impl Placement {
     fn move_away(&self) {
         let Ok(allowed) = sched_getaffinity(None) else { return };
         let mut free = allowed;
-        self.others()
-            .filter_map(|word| word.checked_sub(1))
-            .for_each(|cpu| free.unset(cpu as usize));
+        let processors =
+            self.others().filter_map(|word| word.checked_sub(1)).map(|cpu| cpu as usize);
+        // What is no processor has been written over.
+        processors.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| free.unset(cpu));
         if free.count() == 0 {
             return;
         }

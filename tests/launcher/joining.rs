@@ -78,6 +78,8 @@ fn leave_without_a_word() {
 #[ignore = "a rank"]
 fn overwrite_the_segment() {
     let Some(universe) = universe() else { return };
+    // All have joined by then.
+    universe.world().barrier().unwrap();
     if universe.world().rank() != 0 {
         universe.world().barrier().unwrap();
     }

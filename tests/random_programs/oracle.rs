@@ -6,8 +6,8 @@
 
 use crate::program::{Act, Part, Phase, Program, Use};
 use crate::race::{Step, outcomes};
-use crate::value::{is_exact, is_integer, size};
-use onesided::Op;
+use crate::value::{is_exact, is_integer, padding, size};
+use onesided::{Datatype, Op};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -58,13 +58,30 @@ impl Bytes {
         Bytes { bytes: vec![0; len as usize], known: vec![true; len as usize] }
     }
 
-    fn are_known(&self, at: &Range<usize>) -> bool {
-        self.known[at.clone()].iter().all(|known| *known)
+    /// Whether the numbers of an element are.
+    fn are_known(&self, at: &Range<usize>, datatype: Datatype) -> bool {
+        let padding = padding(datatype);
+        let bytes = self.known[at.clone()].iter().enumerate();
+        bytes.filter(|(byte, _)| !padding.contains(byte)).all(|(_, known)| *known)
     }
 
-    fn set(&mut self, at: Range<usize>, value: &[u8], known: bool) {
+    /// An element, with padding of zeros.
+    fn element(&self, at: &Range<usize>, datatype: Datatype) -> Vec<u8> {
+        let mut bytes = self.bytes[at.clone()].to_vec();
+        bytes[padding(datatype)].fill(0);
+        bytes
+    }
+
+    fn set(&mut self, at: Range<usize>, datatype: Datatype, value: &[u8], known: bool) {
         self.bytes[at.clone()].copy_from_slice(value);
-        self.known[at].fill(known);
+        self.known[at.clone()].fill(known);
+        self.known[at][padding(datatype)].fill(false);
+    }
+
+    /// Whether these bytes can be what the part holds.
+    pub fn are(&self, bytes: &[u8]) -> bool {
+        let held = self.bytes.iter().zip(&self.known);
+        held.zip(bytes).all(|((byte, known), found)| !known || byte == found)
     }
 }
 
@@ -156,11 +173,14 @@ impl Model {
                 continue;
             }
             if act.fetches() {
-                let bytes = part.bytes[at.clone()].iter().zip(&part.known[at.clone()]);
-                fetched.extend(bytes.map(|(byte, known)| known.then_some(*byte)));
+                let padding = padding(act.datatype);
+                let bytes = part.bytes[at.clone()].iter().zip(&part.known[at.clone()]).enumerate();
+                fetched.extend(bytes.map(|(byte, (value, known))| {
+                    (*known && !padding.contains(&byte)).then_some(*value)
+                }));
             }
             match act.used() {
-                Use::Write => part.set(at.clone(), &origin[element * size..][..size], true),
+                Use::Write => part.set(at, act.datatype, &origin[element * size..][..size], true),
                 Use::Update => part.update(at, &Step::new(act, element), act)?,
                 _ => {}
             }
@@ -172,7 +192,7 @@ impl Model {
 impl Bytes {
     /// An update without rivals.
     fn update(&mut self, at: Range<usize>, step: &Step, act: &Act) -> Result<(), &'static str> {
-        let (known, old) = (self.are_known(&at), self.bytes[at.clone()].to_vec());
+        let (known, old) = (self.are_known(&at, act.datatype), self.element(&at, act.datatype));
         let moves = matches!(step.op, None | Some(Op::Replace | Op::NoOp));
         if !known && !moves && !is_integer(act.datatype) {
             return Err("arithmetic with numbers that are not known");
@@ -182,7 +202,7 @@ impl Bytes {
         }
         let value = step.after(act.datatype, &old);
         // What was partly known before NO_OP is all unknown after it: nothing is lost by that.
-        self.set(at, &value, known || step.op == Some(Op::Replace));
+        self.set(at, act.datatype, &value, known || step.op == Some(Op::Replace));
         Ok(())
     }
 
@@ -197,7 +217,7 @@ impl Bytes {
         let size = size(datatype);
         let at = start..start + size;
         let all_fetch = updates.iter().all(|update| update.act.fetches());
-        if !self.are_known(&at) && (!all_fetch || !is_integer(datatype)) {
+        if !self.are_known(&at, datatype) && (!all_fetch || !is_integer(datatype)) {
             return Err("a race for bytes that are not known".into());
         }
         let mut ranks: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
@@ -205,16 +225,20 @@ impl Bytes {
             let mut step = Step::new(update.act, update.element);
             if let Some(given) = given.filter(|_| update.act.fetches()) {
                 let result = &given[update.rank as usize][update.number];
-                step.found = result.get(update.element * size..).map(|r| r[..size].to_vec());
+                step.found = result.get(update.element * size..).map(|result| {
+                    let mut found = result[..size].to_vec();
+                    found[padding(datatype)].fill(0);
+                    found
+                });
             }
             ranks.entry(update.rank).or_default().push(step);
         }
         let ranks: Vec<Vec<Step>> = ranks.into_values().collect();
-        let ends = outcomes(datatype, &self.bytes[at.clone()], &ranks)?;
+        let ends = outcomes(datatype, &self.element(&at, datatype), &ranks)?;
         match (ends.first(), ends.len()) {
             (Some(end), 1) => {
-                let known = self.are_known(&at);
-                self.set(at, end, known);
+                let known = self.are_known(&at, datatype);
+                self.set(at, datatype, end, known);
                 Ok(())
             }
             (Some(_), _) if given.is_none() && all_fetch => {

@@ -5,6 +5,7 @@
 use crate::choices::Choices;
 use onesided::{Complex, Datatype, Op};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// The size of an element.
 pub fn size(datatype: Datatype) -> usize {
@@ -15,6 +16,16 @@ pub fn size(datatype: Datatype) -> usize {
         I32 | U32 | F32 => 4,
         C64 | DoubleInt | LongInt => 16,
         _ => 8,
+    }
+}
+
+/// The bytes of an element that are neither of a pair's numbers: they move or stay, as the library likes.
+pub fn padding(datatype: Datatype) -> Range<usize> {
+    use Datatype::*;
+    match datatype {
+        ShortInt => 2..4,
+        DoubleInt | LongInt => 12..16,
+        _ => 0..0,
     }
 }
 
