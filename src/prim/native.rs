@@ -519,7 +519,7 @@ impl Patience {
         self.distrust_until.store(now + distrust, Relaxed);
         // What the kernel has said has just been wrong: it is not asked while the distrust lasts.
         let forgiven = self.forgiven.swap(0, Relaxed);
-        let was_wrong = forgiven != 0 && now - forgiven < least;
+        let was_wrong = forgiven != 0 && now.saturating_sub(forgiven) < least;
         self.ask_at.store(if was_wrong { now + distrust } else { now }, Relaxed);
     }
 

@@ -87,7 +87,7 @@ impl Placement {
         let here = sched_getcpu();
         self.settle_at(here);
         let is_shared = || self.others().any(|word| word == here as u32 + 1);
-        // In a job of thousands it is not even asked who the others are.
+        // In a job of thousands the others are not even read.
         if self.is_enough_for_all() && is_shared() && self.may_move() {
             self.move_away();
         }
@@ -125,12 +125,12 @@ impl Placement {
     fn may_move(&self) -> bool {
         let now = self.since.elapsed().as_nanos() as u64;
         let moved = self.moved.load();
-        let rested = moved == 0 || now - moved >= REST.as_nanos() as u64;
+        let rested = moved == 0 || now.saturating_sub(moved) >= REST.as_nanos() as u64;
         rested && self.moved.compare_exchange(moved, now.max(1)).is_ok()
     }
 
-    /// Runs on one of the processors that this thread may use and no other rank is on, if there is one. What it may use
-    /// is the same again afterwards; a change that somebody else makes in between is lost.
+    /// Runs on one of the processors that this thread may use and no other rank is on, if there is one. What
+    /// it may use is the same again afterwards; a change that somebody else makes in between is lost.
     fn move_away(&self) {
         let Ok(allowed) = sched_getaffinity(None) else { return };
         let mut free = allowed;
