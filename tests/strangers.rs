@@ -33,7 +33,10 @@ impl Programs {
         let own = std::env::current_exe().expect("the test's own path");
         let launcher = Path::new(env!("CARGO_BIN_EXE_rmarun"));
         for (from, to) in [(launcher, "rmarun"), (&own, "attack")] {
-            fs::copy(from, folder.join(to)).expect("a copy");
+            // By another process: what another test starts meanwhile would keep a copy of this one's
+            // open for writing, and such a file cannot be executed.
+            let copied = Command::new("cp").arg(from).arg(folder.join(to)).status();
+            assert!(copied.expect("cp").success());
         }
         for path in [folder.clone(), folder.join("rmarun"), folder.join("attack")] {
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("its mode");

@@ -187,7 +187,7 @@ fn buffers_must_have_the_entries() {
 #[test]
 fn a_datatype_made_of_others_is_shown_in_one_short_line() {
     let vector = DerivedDatatype::vector(2, 1, 3, Datatype::F64).unwrap();
-    let text = "Vector { count: 2, block_length: 1, stride: 3, element: F64 }";
+    let text = "Vector { count: 2, block_length: 1, stride: 3, element: MPI_DOUBLE }";
     assert_eq!(format!("{vector:?}"), text);
     let nested = DerivedDatatype::contiguous(4, vector).unwrap();
     assert_eq!(format!("{nested:?}"), "Contiguous { count: 4, element: a datatype of 16 bytes }");
