@@ -4,7 +4,7 @@
 //! were given the oracle takes over the value that an order explains, or says that none does;
 //! without (when legality is decided) it works on with bytes that are not known.
 
-use crate::program::{Act, Part, Phase, Program, Use};
+use crate::program::{Act, Kind, Part, Phase, Program, Use};
 use crate::race::{Step, outcomes};
 use crate::value::{is_exact, is_integer, padding, size};
 use onesided::{Datatype, Op};
@@ -72,16 +72,12 @@ impl Bytes {
         bytes
     }
 
-    fn set(&mut self, at: Range<usize>, datatype: Datatype, value: &[u8], known: bool) {
-        self.bytes[at.clone()].copy_from_slice(value);
-        self.known[at.clone()].fill(known);
-        self.known[at][padding(datatype)].fill(false);
-    }
-
-    /// Whether these bytes can be what the part holds.
-    pub fn are(&self, bytes: &[u8]) -> bool {
-        let held = self.bytes.iter().zip(&self.known);
-        held.zip(bytes).all(|((byte, known), found)| !known || byte == found)
+    /// Writes an element; its `padding` stays what it is.
+    fn set(&mut self, at: Range<usize>, padding: Range<usize>, value: &[u8], known: bool) {
+        for byte in (0..value.len()).filter(|byte| !padding.contains(byte)) {
+            self.bytes[at.start + byte] = value[byte];
+            self.known[at.start + byte] = known;
+        }
     }
 }
 
@@ -180,7 +176,12 @@ impl Model {
                 }));
             }
             match act.used() {
-                Use::Write => part.set(at, act.datatype, &origin[element * size..][..size], true),
+                Use::Write => {
+                    // A store of the owner's is one of all bytes.
+                    let is_store = act.kind != Kind::Put;
+                    let stays = if is_store { 0..0 } else { padding(act.datatype) };
+                    part.set(at, stays, &origin[element * size..][..size], true);
+                }
                 Use::Update => part.update(at, &Step::new(act, element), act)?,
                 _ => {}
             }
@@ -202,7 +203,7 @@ impl Bytes {
         }
         let value = step.after(act.datatype, &old);
         // What was partly known before NO_OP is all unknown after it: nothing is lost by that.
-        self.set(at, act.datatype, &value, known || step.op == Some(Op::Replace));
+        self.set(at, padding(act.datatype), &value, known || step.op == Some(Op::Replace));
         Ok(())
     }
 
@@ -238,7 +239,7 @@ impl Bytes {
         match (ends.first(), ends.len()) {
             (Some(end), 1) => {
                 let known = self.are_known(&at, datatype);
-                self.set(at, datatype, end, known);
+                self.set(at, padding(datatype), end, known);
                 Ok(())
             }
             (Some(_), _) if given.is_none() && all_fetch => {

@@ -19,7 +19,8 @@ pub fn size(datatype: Datatype) -> usize {
     }
 }
 
-/// The bytes of an element that are neither of a pair's numbers: they move or stay, as the library likes.
+/// The bytes of an element that are neither of a pair's numbers. At the target of an operation they stay; in
+/// a result they may be written.
 pub fn padding(datatype: Datatype) -> Range<usize> {
     use Datatype::*;
     match datatype {
