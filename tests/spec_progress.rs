@@ -1,5 +1,5 @@
-//! Progress: MPI-2.2 §11.7.2 with Figures 11.6 and 11.8. (Figure 11.7 shows a deadlock; there is
-//! nothing to test before the library can tell one, which is issue 4.)
+//! Progress: MPI-2.2 §11.7.2 with Figures 11.6 and 11.8. (Figure 11.7 shows a deadlock:
+//! tests/deadlock has such programs.)
 #![cfg(feature = "test-hooks")]
 
 mod spec_support;

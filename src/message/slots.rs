@@ -155,7 +155,7 @@ impl Slots {
         }
     }
 
-    /// A message that its receiver has yet to fetch, and whose outcome nobody will ask for, of those that
+    /// A message that its receiver has not fetched, and whose request has been dropped, of those that
     /// `fits`.
     pub(super) fn left_to_fetch(&self, fits: impl Fn(u32, &Envelope) -> bool) -> Option<Slot> {
         let index = self.entries.iter().position(|entry| match &entry.stage {

@@ -42,7 +42,7 @@ pub use membarrier::take_part;
 pub use order::in_program_order;
 pub use park::ParkWord;
 #[cfg(not(loom))]
-pub use placement::{Placement, PlacementOfJob, PlacementWords};
+pub use placement::{JobPlacement, Placement, PlacementWords};
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Duties, Failure, JobFailed, Waiter};
 

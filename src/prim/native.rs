@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Longest uninterrupted sleep where the kernel cannot wait for two words: how late a rank then learns
-/// of a failure. (Else a sleeper is woken by whoever changes its word, and by the alarm of the job.)
+/// of a failure. (Otherwise a change of its word wakes a sleeper, or the alarm of the job.)
 const SLEEP_BOUND: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How long a sleep hears no alarm: on its word alone.
 const DEAF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
@@ -524,8 +524,8 @@ impl Patience {
     }
 
     /// Whether a wait that distrusts yields no longer has to, because every rank can have a core and no
-    /// more processes want to run than there are processors: whoever was in the way has gone. Known
-    /// without a yield, which would cost a time slice if that were wrong.
+    /// more processes want to run than there are processors: what was in the way has gone. The kernel says so
+    /// without a yield, which would cost a time slice if it were wrong.
     fn trusts_again(&self, tier: &mut Tier) -> bool {
         let now = self.now();
         if tier.spins == 0 || now < self.ask_at.load(Relaxed) {

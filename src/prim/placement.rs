@@ -27,7 +27,7 @@ pub struct PlacementWords {
 }
 
 /// The words of a job: those in common, and for each rank the processor that it was on last, plus one.
-pub trait PlacementOfJob: Send + Sync {
+pub trait JobPlacement: Send + Sync {
     /// What the ranks have in common.
     fn common(&self) -> &PlacementWords;
     /// One word a rank; zero before it has joined, and while it moves.
@@ -37,7 +37,7 @@ pub trait PlacementOfJob: Send + Sync {
 /// A rank's place among those of its job.
 pub struct Placement {
     rank: usize,
-    words: Box<dyn PlacementOfJob>,
+    words: Box<dyn JobPlacement>,
     /// The most processors that a control group lets this process use at a time.
     quota: usize,
     since: Instant,
@@ -47,7 +47,7 @@ pub struct Placement {
 
 impl Placement {
     /// Says which processors this process may run on, and leaves the one that it is on if another rank is there.
-    pub fn join(rank: u32, words: Box<dyn PlacementOfJob>) -> Placement {
+    pub fn join(rank: u32, words: Box<dyn JobPlacement>) -> Placement {
         let available = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let own = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
         let quota = if available < own.count() as usize { available } else { CpuSet::MAX_CPU };
@@ -170,7 +170,7 @@ mod tests {
 
     struct Words(PlacementWords, Vec<Word32>);
 
-    impl PlacementOfJob for std::sync::Arc<Words> {
+    impl JobPlacement for std::sync::Arc<Words> {
         fn common(&self) -> &PlacementWords {
             &self.0
         }

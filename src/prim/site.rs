@@ -143,7 +143,7 @@ pub enum ProcSync {
     CollectivePass,
 }
 
-/// PlacementOfJob between two steps of a call where nothing is ordered and nobody is met: test builds let
+/// Places between two steps of a call where nothing is ordered and nobody is met: test builds let
 /// a rank die there (`launch/fault.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(dead_code, reason = "most are passed above `sync`, which the models do not compile")]

@@ -2,7 +2,7 @@
 
 use super::segment::{Placed, PlacedSlice, Segment};
 use crate::error::Result;
-use crate::prim::{PlacementOfJob, PlacementWords, Word32};
+use crate::prim::{JobPlacement, PlacementWords, Word32};
 use std::sync::Arc;
 
 /// The words of a job, kept together with the mapping they lie in.
@@ -22,7 +22,7 @@ impl SegmentPlacement {
     }
 }
 
-impl PlacementOfJob for SegmentPlacement {
+impl JobPlacement for SegmentPlacement {
     fn common(&self) -> &PlacementWords {
         &self.common
     }

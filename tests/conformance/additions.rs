@@ -88,7 +88,7 @@ pub const INFO: Section = Section {
 };
 
 pub const NOTIFIED: Section = Section {
-    edition: "issue 3",
+    edition: "extension",
     clause: "notified",
     title: "Notified access",
     rules: &[

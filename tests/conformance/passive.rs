@@ -1,4 +1,4 @@
-//! MPI-4: lock_all (the text of the seeds), and flush and win_sync (MPI-4.1 §12.5.4).
+//! MPI-4: lock_all, and flush and win_sync (MPI-4.1 §12.5.4).
 
 use super::rule::{Section, rule, unseen};
 
