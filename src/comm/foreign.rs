@@ -60,7 +60,7 @@ impl Comm {
     }
 
     /// What the other MPI has said, as an error of `call`.
-    pub(super) fn refused(&self, call: Call, refusal: foreign::Refusal) -> Error {
+    pub(super) fn refused(&self, call: Call, refusal: foreign::ForeignError) -> Error {
         refusal.at(self.place(call))
     }
 }

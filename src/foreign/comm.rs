@@ -3,7 +3,7 @@
 
 use super::abi::{self, Handle};
 use super::library::{checked, functions};
-use super::{Outcome, Refusal};
+use super::{ForeignError, Outcome};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
@@ -160,9 +160,9 @@ impl Comm {
     }
 }
 
-impl Refusal {
+impl ForeignError {
     /// What another rank was refused, which only that rank knows.
-    pub(super) fn elsewhere() -> Refusal {
-        Refusal { class: 16, said: "another rank was refused, and says why".into() }
+    pub(super) fn elsewhere() -> ForeignError {
+        ForeignError { class: 16, said: "another rank was refused, and says why".into() }
     }
 }

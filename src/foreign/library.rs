@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "loads a library and calls its functions")]
 
 use super::abi::{self, Handle};
-use super::{Comm, Outcome, Refusal};
+use super::{Comm, ForeignError, Outcome};
 use crate::shm::is_forked;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
@@ -99,7 +99,7 @@ pub(super) fn checked(code: c_int) -> Outcome<()> {
 }
 
 #[cold]
-fn refusal(functions: &Functions, code: c_int) -> Refusal {
+fn refusal(functions: &Functions, code: c_int) -> ForeignError {
     let (mut class, mut length) = (0, 0);
     let mut text = [0u8; abi::MAX_ERROR_STRING];
     // SAFETY: a place for an int.
@@ -107,7 +107,7 @@ fn refusal(functions: &Functions, code: c_int) -> Refusal {
     // SAFETY: the longest string of the ABI fits; a place for an int.
     unsafe { (functions.error_string)(code, text.as_mut_ptr().cast(), &raw mut length) };
     let said = text.get(..length.max(0) as usize).unwrap_or(&text);
-    Refusal { class, said: String::from_utf8_lossy(said).into_owned() }
+    ForeignError { class, said: String::from_utf8_lossy(said).into_owned() }
 }
 
 /// `MPI_Init_thread` of the library that is found by `name`: the world that this process is in. What
@@ -193,7 +193,7 @@ fn watch_exit() -> std::result::Result<(), String> {
 
 /// Ends the job, because memory of this process is still in the other MPI's hands.
 #[cold]
-pub(super) fn give_up(why: &Refusal) -> ! {
+pub(super) fn give_up(why: &ForeignError) -> ! {
     eprintln!("onesided: the MPI underneath cannot complete an operation: {}", why.said);
     // SAFETY: a predefined handle.
     unsafe { (functions().abort)(abi::COMM_WORLD, 1) };

@@ -29,17 +29,17 @@ pub(crate) use window::{Lock, Part, Window};
 
 /// What the other MPI has said instead of doing it.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct ForeignError {
     /// The number of its error class.
     class: i32,
     said: String,
 }
 
-impl Refusal {
+impl ForeignError {
     #[cold]
     pub(crate) fn at(self, at: Place) -> Error {
         Error::of_foreign(at, self.class, &self.said)
     }
 }
 
-pub(crate) type Outcome<T> = std::result::Result<T, Refusal>;
+pub(crate) type Outcome<T> = std::result::Result<T, ForeignError>;

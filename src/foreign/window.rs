@@ -3,7 +3,7 @@
 
 use super::abi::{self, Handle};
 use super::library::{checked, functions, give_up};
-use super::{Comm, Outcome, Refusal};
+use super::{Comm, ForeignError, Outcome};
 use crate::datatype::{Element, Integer};
 use crate::op::Op;
 use crate::shm::Span;
@@ -65,7 +65,7 @@ impl Window {
         let made = Window::made(comm, part);
         if !comm.all_agree(made.is_ok())? {
             // What there is of it stays until the job ends: freeing it takes all ranks.
-            return Err(made.err().unwrap_or_else(Refusal::elsewhere));
+            return Err(made.err().unwrap_or_else(ForeignError::elsewhere));
         }
         let mut window = made?;
         let mine = window.before[comm.rank as usize].to_ne_bytes();
@@ -93,7 +93,7 @@ impl Window {
         let (locks, _) = allocate(&comm, size_of::<u64>() as u64)?;
         if !is_unified(data)? {
             let said = "its windows are not in the unified memory model".into();
-            return Err(Refusal { class: 55, said });
+            return Err(ForeignError { class: 55, said });
         }
         // SAFETY: a live window; nobody ever locks any part of it otherwise.
         checked(unsafe { (functions().lock_all)(abi::MODE_NOCHECK, data) })?;
@@ -359,7 +359,7 @@ impl Window {
 fn allocate(comm: &Comm, bytes: u64) -> Outcome<(Handle, *mut u8)> {
     let (mut base, mut window) = (null_mut::<u8>(), abi::WIN_NULL);
     let Ok(size) = isize::try_from(bytes) else {
-        return Err(Refusal { class: 52, said: format!("{bytes} bytes are too many") });
+        return Err(ForeignError { class: 52, said: format!("{bytes} bytes are too many") });
     };
     let place = from_mut(&mut base).cast();
     // SAFETY: a live communicator; places for an address and a handle.

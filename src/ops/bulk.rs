@@ -21,10 +21,11 @@ pub(super) const MANY: usize = if cfg!(feature = "test-hooks") { 24 } else { 102
 const BLOCK: usize = 512;
 
 impl Win {
-    /// Says that this rank is in `call`, and announces that this thread updates elements at `at` by
-    /// instructions. `None` if many are updated around them: another way of the call is then next.
+    /// Says that this rank is in `call`, an operation that has passed its checks, and announces that this
+    /// thread updates elements at `at` by instructions. `None` if many are updated around them: another way of the call is then next.
     #[inline(always)]
     pub(super) fn announce(&self, call: Call, at: *const u8) -> Option<(Said<'_>, Announced<'_>)> {
+        self.note_operation();
         let context = self.context();
         let said = context.say(call, self.block);
         Some((said, context.stripes.announce(at)?))

@@ -46,9 +46,9 @@ pub(super) fn are_apart(a: *const u8, b: *const u8, bytes: usize) -> bool {
 const SHORT: usize = 64;
 
 impl Win {
-    /// The hot path of every operation: the target bytes, if they are mapped, the epoch reaches
-    /// them with nothing to be noted, and the `bytes` bytes at `origin` do not overlap them. Where
-    /// it has none, [`Win::target`] finds out why.
+    /// The hot path of put and get: the target bytes, if they are mapped, the epoch reaches them,
+    /// and the `bytes` bytes at `origin` do not overlap them. Notes the operation then. Where it
+    /// has none, [`Win::target`] finds out why.
     #[inline(always)]
     pub(super) fn mapped(
         &self,
@@ -57,8 +57,11 @@ impl Win {
         bytes: usize,
         origin: *const u8,
     ) -> Option<*mut u8> {
-        let at = self.reach_at_once(target)?.at(disp, bytes as u64)?;
-        are_apart(origin, at, bytes).then_some(at)
+        let at = self.reach(target)?.at(disp, bytes as u64)?;
+        are_apart(origin, at, bytes).then(|| {
+            self.note_operation();
+            at
+        })
     }
 
     /// The address of one element of a target as a carrier, if it is mapped, nothing is wrong, and
@@ -74,7 +77,7 @@ impl Win {
             return None;
         }
         let size = size_of::<T>();
-        let at = self.reach_at_once(target)?.at(disp, size as u64)?;
+        let at = self.reach(target)?.at(disp, size as u64)?;
         let is_apart = |buffer: &T| {
             let buffer = std::ptr::from_ref(buffer).cast();
             match align_of::<T>() == size {
@@ -103,7 +106,7 @@ impl Win {
             return None;
         }
         let bytes = elements * size_of::<T>();
-        let at = self.reach_at_once(target)?.at(disp, bytes as u64)?;
+        let at = self.reach(target)?.at(disp, bytes as u64)?;
         let is_whole =
             (at as usize).is_multiple_of(size_of::<T>()) && bytes <= self.rest_of_stripe(at);
         let is_apart = |buffer: *const T| are_apart(buffer.cast(), at, bytes);

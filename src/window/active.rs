@@ -1,11 +1,12 @@
 //! Active target synchronisation: fence, post, start, complete, wait, test (MPI-2.2 §11.4).
 
 use super::posts::Pscw;
+use super::refusal::Refusal;
 use super::turn::{ACCESS, BOTH, EXPOSURE, Turn};
 use super::{FenceAssert, PostAssert, StartAssert, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::group::Group;
+use crate::group::{Group, Rank};
 use crate::prim::{Awaited, AwaitedKind, WaitRecord};
 use crate::shm::is_apart;
 use crate::sync::{self, FenceKind, Side};
@@ -59,7 +60,7 @@ impl Win {
 
     #[inline(always)]
     pub(super) fn check_fence(&self, assert: FenceAssert) -> Result<()> {
-        self.epochs.may_fence().map_err(|problem| self.wrong_epoch(Call::Fence, problem))?;
+        self.allowed(Call::Fence, Rank::NULL, self.epochs.may_fence())?;
         if assert.has(FenceAssert::NOPRECEDE) && self.epochs.is_used() {
             return Err(Error::Assertion {
                 at: self.place(Call::Fence),
@@ -117,13 +118,12 @@ impl Win {
 
     fn post_in_turn(&self, origins: &Group, assert: PostAssert, turn: &mut Turn) -> Result<()> {
         let own = self.comm.rank();
-        self.check_turn(turn, Call::Post, EXPOSURE)?;
-        self.epochs.may_post(own).map_err(|problem| self.wrong_epoch(Call::Post, problem))?;
+        self.allowed(Call::Post, Rank::NULL, turn.may_wait(EXPOSURE))?;
+        self.allowed(Call::Post, Rank::NULL, self.epochs.may_post(own))?;
         let lock = &self.words_of(own).lock;
         let is_locked = lock.is_held(Side::Left) || lock.is_held(Side::RightExclusive);
         if is_locked || self.words.lock_all.is_held(Side::Left) {
-            let problem = "post is not allowed while another rank has locked this rank's part";
-            return Err(self.wrong_epoch(Call::Post, problem.into()));
+            return Err(self.refused(Call::Post, Rank::NULL, Refusal::PartLocked));
         }
         let tells = !assert.has(PostAssert::NOCHECK);
         let (origins, slots) = turn.pscw.set_origins(self, origins, tells)?;
@@ -152,8 +152,7 @@ impl Win {
         self.within_any(Call::Start, || {
             let (mut targets, waiting) = {
                 let mut turn = self.turn();
-                let may = self.epochs.may_start();
-                may.map_err(|problem| self.wrong_epoch(Call::Start, problem))?;
+                self.allowed(Call::Start, Rank::NULL, self.epochs.may_start())?;
                 let waiting = self.begin_waiting(&mut turn, Call::Start, ACCESS)?;
                 (turn.pscw.targets.take().unwrap_or_default(), waiting)
             };
@@ -190,8 +189,7 @@ impl Win {
         }
         self.within_any(Call::Complete, || {
             let turn = self.turn();
-            let may = self.epochs.may_complete();
-            may.map_err(|problem| self.wrong_epoch(Call::Complete, problem))?;
+            self.allowed(Call::Complete, Rank::NULL, self.epochs.may_complete())?;
             let targets = turn.pscw.targets();
             self.epochs.completed(targets);
             sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
@@ -259,7 +257,7 @@ impl Win {
         }
         self.within_any(Call::Test, || {
             let mut turn = self.turn();
-            self.check_turn(&turn, Call::Test, EXPOSURE)?;
+            self.allowed(Call::Test, Rank::NULL, turn.may_wait(EXPOSURE))?;
             let origins = self.origins_to_await(Call::Test)?;
             let words = &self.words_of(self.comm.rank()).pscw;
             let done = sync::test(words, origins, &mut turn.pscw.completes_seen);
@@ -277,6 +275,6 @@ impl Win {
     }
 
     pub(super) fn origins_to_await(&self, call: Call) -> Result<u32> {
-        self.epochs.may_wait(call.name()).map_err(|problem| self.wrong_epoch(call, problem))
+        self.allowed(call, Rank::NULL, self.epochs.may_wait())
     }
 }

@@ -5,7 +5,6 @@
 //! step (`passive.rs`), which knows all cases, and why a call is refused.
 
 use super::grant::{Access, Grant};
-use super::state::Epochs;
 use super::turn::{ACCESS, BOTH, Turn};
 use super::{LockType, Win};
 use crate::call::Call;
@@ -20,10 +19,10 @@ impl Win {
         self.at_once(Call::Lock, |turn| {
             let Some(words) = self.ranks.get(target.0 as usize) else { return false };
             let own = self.comm.rank();
-            let is_legal = turn.nobody_waits(ACCESS)
-                && self.has_locks()
-                && self.epochs.open_lock(target.0, own)
-                && words.open.exposure.load() == 0;
+            let is_legal = turn.may_wait(ACCESS).is_ok()
+                && self.epochs.may_lock(target.0, own).is_ok()
+                && words.open.exposure.load() == 0
+                && self.may_have_locks(Call::Lock).is_ok();
             if !is_legal {
                 return false;
             }
@@ -58,8 +57,9 @@ impl Win {
     #[inline]
     pub fn lock_all_at_once(&self) -> bool {
         self.at_once(Call::LockAll, |turn| {
-            let is_legal =
-                turn.nobody_waits(BOTH) && self.has_locks() && self.epochs.open_lock_all();
+            let is_legal = turn.may_wait(BOTH).is_ok()
+                && self.epochs.may_lock_all().is_ok()
+                && self.may_have_locks(Call::LockAll).is_ok();
             let locked = is_legal && sync::try_lock_all(&self.words.lock_all);
             if locked {
                 self.leave_fence();
@@ -86,7 +86,8 @@ impl Win {
     /// [`Win::flush`] in lock_all: whether it is done.
     #[inline(always)]
     pub fn flush_at_once(&self, target: Rank) -> bool {
-        let is_reached = (target.0 as usize) < self.parts.len() && self.epochs.is_all_locked();
+        let is_reached =
+            (target.0 as usize) < self.parts.len() && self.epochs.may_flush(target.0).is_ok();
         if is_reached {
             self.flush_reached(target);
         }
@@ -103,21 +104,5 @@ impl Win {
         let done = self.turn.in_favour(body) == Some(true);
         said.end();
         done
-    }
-}
-
-impl Epochs {
-    /// Whether [`Epochs::may_lock`] has nothing against it; `target` is a rank of the window.
-    #[inline(always)]
-    fn open_lock(&self, target: u32, own: u32) -> bool {
-        (self.is_idle() || self.access() == Access::Locked)
-            && self.grant(target) == Grant::None
-            && (target != own || !self.is_exposed())
-    }
-
-    /// Whether [`Epochs::may_lock_all`] has nothing against it.
-    #[inline(always)]
-    fn open_lock_all(&self) -> bool {
-        self.is_idle() && !self.is_exposed()
     }
 }

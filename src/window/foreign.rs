@@ -4,6 +4,7 @@
 use super::beyond::Beyond;
 use super::options::Making;
 use super::plan::{Follows, Plan, Wish};
+use super::refusal::Refusal;
 use super::turn::{ACCESS, BOTH, EXPOSURE};
 use super::{
     FenceAssert, Flavour, LockAssert, LockType, Part, PostAssert, Reached, StartAssert, Via, Win,
@@ -12,7 +13,7 @@ use super::{
 use crate::call::Call;
 use crate::comm::Collective;
 use crate::comm::outcome::{Outcome, Told};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::foreign::{self, Lock, Window};
 use crate::group::{Group, Rank};
 use crate::shm::{Span, is_forked};
@@ -111,7 +112,7 @@ impl Win {
         by: impl FnOnce(&Window) -> Result<R>,
     ) -> Option<Result<R>> {
         if is_forked() {
-            return Some(self.handled(Err(Error::Forked { at: self.place(call) })));
+            return Some(self.handled(Err(self.refused(call, Rank::NULL, Refusal::Forked))));
         }
         self.foreign().map(|window| self.within_any(call, || by(window)))
     }
@@ -132,9 +133,8 @@ impl Win {
 
     pub(super) fn post_by(&self, window: &Window, group: &Group, assert: PostAssert) -> Result<()> {
         let mut turn = self.turn();
-        self.check_turn(&turn, Call::Post, EXPOSURE)?;
-        let may = self.epochs.may_post(self.comm.rank());
-        may.map_err(|problem| self.wrong_epoch(Call::Post, problem))?;
+        self.allowed(Call::Post, Rank::NULL, turn.may_wait(EXPOSURE))?;
+        self.allowed(Call::Post, Rank::NULL, self.epochs.may_post(self.comm.rank()))?;
         // The slots for it are of no use to ranks that do not share them.
         let (origins, _) = turn.pscw.set_origins(self, group, false)?;
         let told = if assert.has(PostAssert::NOCHECK) { &[] } else { origins };
@@ -152,8 +152,7 @@ impl Win {
     ) -> Result<()> {
         let (mut targets, waiting) = {
             let mut turn = self.turn();
-            let may = self.epochs.may_start();
-            may.map_err(|problem| self.wrong_epoch(Call::Start, problem))?;
+            self.allowed(Call::Start, Rank::NULL, self.epochs.may_start())?;
             let waiting = self.begin_waiting(&mut turn, Call::Start, ACCESS)?;
             (turn.pscw.targets.take().unwrap_or_default(), waiting)
         };
@@ -174,8 +173,7 @@ impl Win {
 
     pub(super) fn complete_by(&self, window: &Window) -> Result<()> {
         let turn = self.turn();
-        let may = self.epochs.may_complete();
-        may.map_err(|problem| self.wrong_epoch(Call::Complete, problem))?;
+        self.allowed(Call::Complete, Rank::NULL, self.epochs.may_complete())?;
         let targets = turn.pscw.targets();
         self.epochs.completed(targets);
         self.told(Call::Complete, window.complete(targets))
@@ -199,7 +197,7 @@ impl Win {
 
     pub(super) fn test_by(&self, window: &Window) -> Result<bool> {
         let turn = self.turn();
-        self.check_turn(&turn, Call::Test, EXPOSURE)?;
+        self.allowed(Call::Test, Rank::NULL, turn.may_wait(EXPOSURE))?;
         self.origins_to_await(Call::Test)?;
         let done = self.told(Call::Test, window.test(turn.pscw.origins_here()))?;
         if done {
@@ -217,7 +215,7 @@ impl Win {
     ) -> Result<()> {
         {
             let turn = self.turn();
-            self.check_turn(&turn, Call::Lock, ACCESS)?;
+            self.allowed(Call::Lock, Rank::NULL, turn.may_wait(ACCESS))?;
             self.check_lock(target)?;
             self.leave_fence();
             self.epochs.awaits_lock(target.0);
@@ -241,8 +239,7 @@ impl Win {
     pub(super) fn unlock_by(&self, window: &Window, target: Rank) -> Result<()> {
         let _turn = self.turn();
         self.check_rank(Call::Unlock, target)?;
-        let may = self.epochs.may_unlock(target.0);
-        let (_, nocheck) = may.map_err(|problem| self.wrong_epoch(Call::Unlock, problem))?;
+        let (_, nocheck) = self.allowed(Call::Unlock, target, self.epochs.may_unlock(target.0))?;
         self.epochs.unlocked(target.0);
         if nocheck { Ok(()) } else { self.told(Call::Unlock, window.unlock(target.0)) }
     }
@@ -250,9 +247,8 @@ impl Win {
     pub(super) fn lock_all_by(&self, window: &Window, assert: LockAssert) -> Result<()> {
         let waiting = {
             let mut turn = self.turn();
-            self.check_locks(Call::LockAll)?;
-            let may = self.epochs.may_lock_all();
-            may.map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
+            self.allowed(Call::LockAll, Rank::NULL, self.may_have_locks(Call::LockAll))?;
+            self.allowed(Call::LockAll, Rank::NULL, self.epochs.may_lock_all())?;
             self.begin_waiting(&mut turn, Call::LockAll, BOTH)?
         };
         if !assert.is_nocheck() {
@@ -265,8 +261,7 @@ impl Win {
 
     pub(super) fn unlock_all_by(&self, window: &Window) -> Result<()> {
         let _turn = self.turn();
-        let may = self.epochs.may_unlock_all();
-        let nocheck = may.map_err(|problem| self.wrong_epoch(Call::UnlockAll, problem))?;
+        let nocheck = self.allowed(Call::UnlockAll, Rank::NULL, self.epochs.may_unlock_all())?;
         self.epochs.unlocked_all();
         if nocheck { Ok(()) } else { self.told(Call::UnlockAll, window.unlock_all()) }
     }

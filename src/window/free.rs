@@ -3,6 +3,7 @@
 use super::Win;
 use crate::call::Call;
 use crate::error::{Error, Result};
+use crate::group::Rank;
 use crate::prim::{JobFailed, Step, step};
 use crate::shm::AllocError;
 use std::panic::Location;
@@ -63,7 +64,7 @@ impl Win {
         let mine = [self.shown_to_all(), may | has_attributes];
         let all = self.meet.begin_patiently(Call::WinFree, at)?.allgather(&mine)?;
         self.check_same_window(Call::WinFree, &all)?;
-        verdict.map_err(|problem| self.wrong_epoch(Call::WinFree, problem))?;
+        self.allowed(Call::WinFree, Rank::NULL, verdict)?;
         deleted?;
         let mut said = all.chunks_exact(2).map(|theirs| theirs[1]);
         if let Some(rank) = said.clone().position(|said| said & MAY == 0) {

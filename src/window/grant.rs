@@ -8,13 +8,8 @@ pub(crate) enum Access {
     None,
     Started,
     Locked,
-    /// `used`: an operation was issued since the last fence.
-    Fence {
-        used: bool,
-    },
-    LockedAll {
-        nocheck: bool,
-    },
+    Fence,
+    LockedAll { nocheck: bool },
 }
 
 /// What this rank may do with one target.
@@ -31,8 +26,8 @@ pub(crate) enum Grant {
 }
 
 impl Access {
-    /// From this word on an operation on any rank passes, and nothing is to be noted of it.
-    pub(super) const OPEN: u32 = Access::Fence { used: true }.word();
+    /// From this word on an operation on any rank is allowed.
+    pub(super) const OPEN: u32 = Access::Fence.word();
     /// From this word on lock_all is held.
     pub(super) const ALL: u32 = Access::LockedAll { nocheck: false }.word();
 
@@ -41,8 +36,8 @@ impl Access {
             Access::None => 0,
             Access::Started => 1,
             Access::Locked => 2,
-            Access::Fence { used } => 3 + used as u32,
-            Access::LockedAll { nocheck } => 5 + nocheck as u32,
+            Access::Fence => 3,
+            Access::LockedAll { nocheck } => 4 + nocheck as u32,
         }
     }
 
@@ -52,8 +47,8 @@ impl Access {
             0 => Access::None,
             1 => Access::Started,
             2 => Access::Locked,
-            3 | 4 => Access::Fence { used: word == 4 },
-            _ => Access::LockedAll { nocheck: word == 6 },
+            3 => Access::Fence,
+            _ => Access::LockedAll { nocheck: word == 5 },
         }
     }
 
@@ -61,16 +56,6 @@ impl Access {
     #[inline(always)]
     pub(super) fn is_by_target(word: u32) -> bool {
         (Access::Started.word()..=Access::Locked.word()).contains(&word)
-    }
-
-    pub(super) fn phrase(self) -> &'static str {
-        match self {
-            Access::None => "no epoch is open",
-            Access::Fence { .. } => "a fence epoch is open",
-            Access::Started => "an access epoch opened by start is open",
-            Access::Locked => "a lock is held",
-            Access::LockedAll { .. } => "lock_all is held",
-        }
     }
 }
 

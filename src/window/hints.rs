@@ -17,6 +17,7 @@
 
 use super::Win;
 use super::plan::Wish;
+use super::refusal::{Check, Refusal};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
@@ -257,26 +258,30 @@ impl Win {
 
     /// Whether `no_locks` is not in force.
     #[inline]
-    pub(super) fn has_locks(&self) -> bool {
+    fn has_locks(&self) -> bool {
         self.no_locks.load() == 0
     }
 
-    /// Refuses a lock where `no_locks` is in force, unless such a lock is accepted: then the hint is not
-    /// in force any more. The last check of a lock.
+    /// Whether `call`, a lock, is allowed although `no_locks` may be in force: where such a lock is
+    /// accepted, the hint is not in force any more. The last check of a lock.
     #[inline]
-    pub(super) fn check_locks(&self, call: Call) -> Result<()> {
-        match self.has_locks() {
-            true => Ok(()),
-            false => {
-                let problem = "the window was made, or told, to have no locks (info no_locks)";
-                if self.is_accepted(&format!("{call}: {problem}")) {
-                    self.hints().flags &= !NO_LOCKS;
-                    self.no_locks.store(0);
-                    return Ok(());
-                }
-                Err(self.wrong_epoch(call, problem.into()))
-            }
+    pub(super) fn may_have_locks(&self, call: Call) -> Check {
+        if self.has_locks() || self.takes_no_locks_back(call) {
+            Ok(())
+        } else {
+            Err(Refusal::NoLocks)
         }
+    }
+
+    #[cold]
+    fn takes_no_locks_back(&self, call: Call) -> bool {
+        let is_accepted =
+            self.is_accepted(&format!("{call}: {}", Refusal::NoLocks.sentence(call, 0)));
+        if is_accepted {
+            self.hints().flags &= !NO_LOCKS;
+            self.no_locks.store(0);
+        }
+        is_accepted
     }
 }
 

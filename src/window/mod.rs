@@ -24,6 +24,7 @@ mod passive;
 mod plan;
 mod posts;
 mod recover;
+mod refusal;
 mod state;
 mod torn;
 mod turn;
@@ -45,6 +46,7 @@ use lenient::Leniency;
 use notify::Notifications;
 use options::Making;
 use plan::Plan;
+use refusal::{Check, Refusal};
 use state::Epochs;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
@@ -200,16 +202,10 @@ impl Win {
         &self.parts[rank as usize]
     }
 
-    /// The part of `rank` if an operation on it is allowed now, and nothing has to be noted of it
-    /// ([`Win::note_operation`]): the hot path.
+    /// The part of `rank` if an operation on it is allowed now: the hot path. Where not,
+    /// [`Win::check_rank`] and [`Win::check_operation`] say why. An operation that passes all its
+    /// checks calls [`Win::note_operation`].
     #[inline(always)]
-    pub(crate) fn reach_at_once(&self, rank: Rank) -> Option<&Part> {
-        self.parts.get(rank.0 as usize).filter(|_| self.epochs.passes(rank.0))
-    }
-
-    /// The part of `rank` if an operation on it is allowed now. Where not, [`Win::check_rank`] and
-    /// [`Win::check_operation`] say why.
-    #[inline]
     pub(crate) fn reach(&self, rank: Rank) -> Option<&Part> {
         self.parts.get(rank.0 as usize).filter(|_| self.epochs.reaches(rank.0))
     }
@@ -251,7 +247,7 @@ impl Win {
     #[inline]
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
         if is_forked() {
-            return self.handled(Err(Error::Forked { at: self.place(call) }));
+            return self.handled(Err(self.refused(call, Rank::NULL, Refusal::Forked)));
         }
         self.within_any(call, body)
     }
@@ -289,38 +285,34 @@ impl Win {
     }
 
     #[cold]
-    pub(crate) fn wrong_epoch(&self, call: Call, problem: String) -> Error {
-        Error::Epoch { at: self.place(call), problem }
-    }
-
-    #[cold]
     pub(crate) fn job_failed(&self, failed: JobFailed, call: Call) -> Error {
         self.meet.rank_failed(failed, self.place(call))
     }
 
     #[inline]
     pub(crate) fn check_rank(&self, call: Call, rank: Rank) -> Result<()> {
-        if rank.0 < self.comm.size() { Ok(()) } else { Err(self.no_such_rank(call, rank)) }
+        self.allowed(call, rank, self.may_name(rank))
     }
 
-    #[cold]
-    fn no_such_rank(&self, call: Call, rank: Rank) -> Error {
-        Error::TargetRank { at: self.place(call), target: rank.0, ranks: self.comm.size() }
+    /// Whether it is a rank of the window.
+    #[inline(always)]
+    fn may_name(&self, rank: Rank) -> Check {
+        if rank.0 < self.comm.size() { Ok(()) } else { Err(Refusal::NoSuchRank) }
     }
 
     /// Whether this rank may issue an operation on `target` now.
     pub(crate) fn check_operation(&self, call: Call, target: u32) -> Result<()> {
-        self.epochs.may_operate(target).map_err(|problem| self.wrong_epoch(call, problem))
+        self.allowed(call, Rank(target), self.epochs.may_operate(target))
     }
 
     /// Notes that an operation has passed every check.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_operation(&self) {
         self.epochs.operated();
     }
 
     /// Whether this rank is in any access epoch, which an operation on no target needs too.
     pub(crate) fn check_any_access(&self, call: Call) -> Result<()> {
-        self.epochs.may_operate_on_none().map_err(|problem| self.wrong_epoch(call, problem))
+        self.allowed(call, Rank::NULL, self.epochs.may_operate_on_none())
     }
 }

@@ -1,6 +1,7 @@
 //! Passive target synchronisation: locks, flush, win_sync (MPI-2.2 §11.4.3, MPI-4.1 §12.5).
 
 use super::grant::Access;
+use super::refusal::Refusal;
 use super::turn::{ACCESS, BOTH};
 use super::{Flavour, LockAssert, LockType, Win};
 use crate::call::Call;
@@ -43,7 +44,7 @@ impl Win {
         self.within_any(Call::Lock, || {
             let queueing = {
                 let turn = self.turn();
-                self.check_turn(&turn, Call::Lock, ACCESS)?;
+                self.allowed(Call::Lock, target, turn.may_wait(ACCESS))?;
                 self.check_lock(target)?;
                 self.leave_fence();
                 let queueing = self.epochs.queueing();
@@ -66,13 +67,11 @@ impl Win {
 
     pub(super) fn check_lock(&self, target: Rank) -> Result<()> {
         self.check_rank(Call::Lock, target)?;
-        let may = self.epochs.may_lock(target.0, self.comm.rank());
-        may.map_err(|problem| self.wrong_epoch(Call::Lock, problem))?;
+        self.allowed(Call::Lock, target, self.epochs.may_lock(target.0, self.comm.rank()))?;
         if self.words_of(target.0).open.exposure.load() != 0 {
-            let problem = format!("rank {} has exposed its part by post", target.0);
-            return Err(self.wrong_epoch(Call::Lock, problem));
+            return Err(self.refused(Call::Lock, target, Refusal::TargetExposed));
         }
-        self.check_locks(Call::Lock)
+        self.allowed(Call::Lock, Rank::NULL, self.may_have_locks(Call::Lock))
     }
 
     /// Locks if it need not wait.
@@ -149,8 +148,8 @@ impl Win {
         self.within_any(Call::Unlock, || {
             let _turn = self.turn();
             self.check_rank(Call::Unlock, target)?;
-            let may = self.epochs.may_unlock(target.0);
-            let (held, nocheck) = may.map_err(|problem| self.wrong_epoch(Call::Unlock, problem))?;
+            let (held, nocheck) =
+                self.allowed(Call::Unlock, target, self.epochs.may_unlock(target.0))?;
             if nocheck {
                 sync::unlock_nocheck();
             } else {
@@ -190,10 +189,9 @@ impl Win {
         self.within_any(Call::LockAll, || {
             let waiting = {
                 let mut turn = self.turn();
-                let may = self.epochs.may_lock_all();
-                may.map_err(|problem| self.wrong_epoch(Call::LockAll, problem))?;
-                self.check_turn(&turn, Call::LockAll, BOTH)?;
-                self.check_locks(Call::LockAll)?;
+                self.allowed(Call::LockAll, Rank::NULL, self.epochs.may_lock_all())?;
+                self.allowed(Call::LockAll, Rank::NULL, turn.may_wait(BOTH))?;
+                self.allowed(Call::LockAll, Rank::NULL, self.may_have_locks(Call::LockAll))?;
                 if self.try_lock_all(assert) {
                     self.leave_fence();
                     self.epochs.locked_all(assert.is_nocheck());
@@ -241,8 +239,8 @@ impl Win {
         }
         self.within_any(Call::UnlockAll, || {
             let _turn = self.turn();
-            let may = self.epochs.may_unlock_all();
-            let nocheck = may.map_err(|problem| self.wrong_epoch(Call::UnlockAll, problem))?;
+            let nocheck =
+                self.allowed(Call::UnlockAll, Rank::NULL, self.epochs.may_unlock_all())?;
             match nocheck {
                 true => sync::unlock_all_nocheck(),
                 false => sync::unlock_all(&self.words.lock_all),
@@ -260,15 +258,17 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`].
     #[inline(always)]
     pub fn flush(&self, target: Rank) -> Result<()> {
-        if self.flush_at_once(target) {
+        if (target.0 as usize) < self.parts.len() && self.epochs.may_flush(target.0).is_ok() {
+            self.flush_reached(target);
             return Ok(());
         }
-        self.flush_checked(target)
+        self.flush_refused(target)
     }
 
-    /// [`Win::flush`] outside lock_all, or to no rank of the window.
+    /// [`Win::flush`] of a target that this rank has not locked, if it is one.
+    #[cold]
     #[inline(never)]
-    fn flush_checked(&self, target: Rank) -> Result<()> {
+    fn flush_refused(&self, target: Rank) -> Result<()> {
         self.handled(self.check_flush(Call::Flush, target))?;
         self.flush_reached(target);
         Ok(())
@@ -347,7 +347,7 @@ impl Win {
             return self.check_flush_all(call);
         }
         self.check_rank(call, target)?;
-        self.epochs.may_flush(target.0).map_err(|problem| self.wrong_epoch(call, problem))
+        self.allowed(call, target, self.epochs.may_flush(target.0))
     }
 
     /// Refuses a request-based operation in an epoch of active target synchronisation. What else
@@ -355,7 +355,7 @@ impl Win {
     pub(crate) fn check_passive(&self, call: Call) -> Result<()> {
         match self.epochs.access() {
             Access::None | Access::LockedAll { .. } | Access::Locked => Ok(()),
-            Access::Fence { .. } | Access::Started => {
+            Access::Fence | Access::Started => {
                 let problem = format!("{call} is allowed in an epoch of lock or lock_all only");
                 if self.is_accepted(&problem) {
                     return Ok(());
@@ -366,7 +366,7 @@ impl Win {
     }
 
     fn check_flush_all(&self, call: Call) -> Result<()> {
-        self.epochs.may_flush_all(call.name()).map_err(|problem| self.wrong_epoch(call, problem))
+        self.allowed(call, Rank::NULL, self.epochs.may_flush_all())
     }
 
     /// Whether some rank has a fence epoch open, and which: it may then put at any time without

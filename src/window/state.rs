@@ -11,22 +11,22 @@
 //! | `Locked` | lock | operations and flush on locked targets, further locks, unlock |
 //! | `LockedAll` | lock_all | operations and flush on any target, unlock_all |
 //!
-//! On the exposure side it is exposed (from post to wait) or not. Each check returns the problem
-//! as a sentence; a refused call has changed nothing.
+//! On the exposure side it is exposed (from post to wait) or not. Each check returns a [`Refusal`]
+//! where the call is not legal; a refused call has changed nothing.
 
 use super::grant::{Access, Grant};
+use super::refusal::{Check, Refusal};
 use crate::prim::Word32;
 use crate::sync::{Held, Queueing};
-
-type Check = Result<(), String>;
 
 /// This rank's epochs on one window.
 ///
 /// Words, because any thread of the rank may issue operations while one synchronises. Who writes
-/// them holds the window's turn (`Win::turn`); operations change `access` alone, and there only
-/// whether the fence epoch that is open has been used.
+/// them holds the window's turn (`Win::turn`); operations write `used` alone.
 pub(crate) struct Epochs {
     access: Word32,
+    /// 1 if an operation was issued since the last fence.
+    used: Word32,
     grants: Box<[Word32]>,
     locks: Word32,
     /// The number of origins of the open exposure epoch plus one; zero for "none is open".
@@ -37,6 +37,7 @@ impl Epochs {
     pub(crate) fn new(ranks: u32) -> Epochs {
         Epochs {
             access: Word32::default(),
+            used: Word32::default(),
             grants: (0..ranks).map(|_| Word32::default()).collect(),
             locks: Word32::default(),
             exposed_to: Word32::default(),
@@ -68,139 +69,138 @@ impl Epochs {
         self.exposed_to.load() != 0
     }
 
-    /// Whether an operation was issued since the last fence.
+    /// Whether a fence epoch is open in which an operation was issued.
+    #[inline]
     pub(crate) fn is_used(&self) -> bool {
-        self.access() == Access::Fence { used: true }
+        self.access() == Access::Fence && self.used.load() != 0
     }
 
-    fn problem(&self, call: &str) -> Check {
-        let state = self.access().phrase();
-        let used = if self.is_used() { " and operations were issued in it" } else { "" };
-        Err(format!("{call} is not allowed while {state}{used}"))
+    /// Why a call is refused that the access side does not admit.
+    fn refusal(&self) -> Refusal {
+        if self.is_used() { Refusal::InUsedFence } else { Refusal::in_state(self.access()) }
     }
 
     /// Whether an access epoch of another kind may be opened: a fence epoch in which nothing was
     /// issued turns out to have been none (MPI-2.2 §11.4.1).
     #[inline]
-    pub(super) fn is_idle(&self) -> bool {
-        matches!(self.access(), Access::None | Access::Fence { used: false })
-    }
-
-    fn may_begin(&self, call: &str) -> Check {
-        if self.is_idle() { Ok(()) } else { self.problem(call) }
-    }
-
-    fn may_be_hidden(&self, call: &str) -> Check {
-        match self.is_exposed() {
-            false => Ok(()),
-            true => Err(format!("{call} is not allowed between post and wait")),
+    fn is_idle(&self) -> bool {
+        match self.access() {
+            Access::None => true,
+            Access::Fence => self.used.load() == 0,
+            _ => false,
         }
+    }
+
+    #[inline]
+    fn may_begin(&self) -> Check {
+        if self.is_idle() { Ok(()) } else { Err(self.refusal()) }
+    }
+
+    #[inline]
+    fn may_be_hidden(&self, otherwise: Refusal) -> Check {
+        if self.is_exposed() { Err(otherwise) } else { Ok(()) }
     }
 
     // The table, call by call.
 
+    #[inline]
     pub(crate) fn may_fence(&self) -> Check {
-        if !matches!(self.access(), Access::None | Access::Fence { .. }) {
-            return self.problem("fence");
+        if !matches!(self.access(), Access::None | Access::Fence) {
+            return Err(self.refusal());
         }
-        self.may_be_hidden("fence")
+        self.may_be_hidden(Refusal::Exposed)
     }
 
     pub(crate) fn may_start(&self) -> Check {
-        self.may_begin("start")
+        self.may_begin()
     }
 
     pub(crate) fn may_complete(&self) -> Check {
-        if self.access() == Access::Started { Ok(()) } else { self.problem("complete") }
+        if self.access() == Access::Started { Ok(()) } else { Err(self.refusal()) }
     }
 
     pub(crate) fn may_post(&self, own: u32) -> Check {
-        self.may_be_hidden("post")?;
+        self.may_be_hidden(Refusal::Exposed)?;
         if self.is_used() {
-            return self.problem("post");
+            return Err(Refusal::InUsedFence);
         }
         match (self.access(), self.grant(own)) {
             (Access::LockedAll { .. }, _) | (_, Grant::Locked { .. } | Grant::Awaited) => {
-                Err("post is not allowed while this rank's own part is locked".into())
+                Err(Refusal::OwnPartLocked)
             }
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn may_wait(&self, call: &str) -> Result<u32, String> {
-        let origins = self.exposed_to.load().checked_sub(1);
-        origins.ok_or_else(|| format!("{call} needs a post before it"))
+    /// The number of origins to wait for.
+    pub(crate) fn may_wait(&self) -> Check<u32> {
+        self.exposed_to.load().checked_sub(1).ok_or(Refusal::NotExposed)
     }
 
+    #[inline]
     pub(crate) fn may_lock(&self, target: u32, own: u32) -> Check {
-        if !self.is_idle() && self.access() != Access::Locked {
-            return self.problem("lock");
+        if self.access() != Access::Locked {
+            self.may_begin()?;
         }
-        let waits = "another thread of this rank waits for a lock of rank";
         match self.grant(target) {
-            Grant::Locked { .. } => Err(format!("this rank already holds a lock of rank {target}")),
-            Grant::Awaited => Err(format!("{waits} {target}")),
-            _ if target == own => self.may_be_hidden("lock of the own part"),
+            Grant::Locked { .. } => Err(Refusal::Locked),
+            Grant::Awaited => Err(Refusal::LockAwaited),
+            _ if target == own => self.may_be_hidden(Refusal::OwnPartExposed),
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn may_unlock(&self, target: u32) -> Result<(Held, bool), String> {
+    /// How the lock is held, and whether by NOCHECK.
+    #[inline]
+    pub(crate) fn may_unlock(&self, target: u32) -> Check<(Held, bool)> {
         match self.grant(target) {
             Grant::Locked { held, nocheck } => Ok((held, nocheck)),
-            _ => Err(format!("this rank holds no lock of rank {target}")),
+            _ => Err(Refusal::NotLocked),
         }
     }
 
+    #[inline]
     pub(crate) fn may_lock_all(&self) -> Check {
-        self.may_begin("lock_all")?;
-        self.may_be_hidden("lock_all")
+        self.may_begin()?;
+        self.may_be_hidden(Refusal::Exposed)
     }
 
-    pub(crate) fn may_unlock_all(&self) -> Result<bool, String> {
+    /// Whether lock_all is held by NOCHECK.
+    #[inline]
+    pub(crate) fn may_unlock_all(&self) -> Check<bool> {
         match self.access() {
             Access::LockedAll { nocheck } => Ok(nocheck),
-            _ => Err("this rank does not hold lock_all".into()),
+            _ => Err(Refusal::NotAllLocked),
         }
     }
 
+    #[inline(always)]
     pub(crate) fn may_flush(&self, target: u32) -> Check {
+        if self.access.load() >= Access::ALL { Ok(()) } else { self.may_flush_locked(target) }
+    }
+
+    #[inline(never)]
+    fn may_flush_locked(&self, target: u32) -> Check {
         match (self.access(), self.grant(target)) {
             (Access::LockedAll { .. }, _) | (Access::Locked, Grant::Locked { .. }) => Ok(()),
-            (Access::Locked, _) => Err(format!("this rank holds no lock of rank {target}")),
-            _ => self.problem("flush"),
+            (Access::Locked, _) => Err(Refusal::NotLocked),
+            _ => Err(self.refusal()),
         }
     }
 
-    pub(crate) fn may_flush_all(&self, call: &str) -> Check {
+    #[inline]
+    pub(crate) fn may_flush_all(&self) -> Check {
         match self.access() {
             Access::LockedAll { .. } | Access::Locked => Ok(()),
-            _ => self.problem(call),
+            _ => Err(self.refusal()),
         }
     }
 
-    /// Whether lock_all is held: the hot path of a flush.
+    /// Whether [`Epochs::may_operate`] has nothing against it: the hot path of every operation.
     #[inline(always)]
-    pub(crate) fn is_all_locked(&self) -> bool {
-        self.access.load() >= Access::ALL
-    }
-
-    /// Whether an operation on `target`, a rank of the window, is allowed, and nothing has to be
-    /// noted of it: the hot path. The first one of a fence epoch goes by [`Epochs::reaches`].
-    #[inline(always)]
-    pub(crate) fn passes(&self, target: u32) -> bool {
+    pub(crate) fn reaches(&self, target: u32) -> bool {
         let access = self.access.load();
         access >= Access::OPEN || Access::is_by_target(access) && self.is_granted(target)
-    }
-
-    /// Whether an operation on `target`, a rank of the window, is allowed.
-    #[inline]
-    pub(crate) fn reaches(&self, target: u32) -> bool {
-        match self.access() {
-            Access::None => false,
-            Access::Started | Access::Locked => self.is_granted(target),
-            Access::Fence { .. } | Access::LockedAll { .. } => true,
-        }
     }
 
     #[inline(always)]
@@ -208,47 +208,45 @@ impl Epochs {
         self.grants.get(target as usize).is_some_and(|grant| grant.load() > Grant::AWAITED)
     }
 
-    /// As [`Epochs::reaches`], with the problem where it is not.
+    /// Whether an operation on `target`, a rank of the window, is allowed.
+    #[inline(always)]
     pub(crate) fn may_operate(&self, target: u32) -> Check {
-        if self.reaches(target) { Ok(()) } else { self.no_access(target) }
+        if self.reaches(target) { Ok(()) } else { Err(self.no_access()) }
     }
 
     /// An operation on MPI_PROC_NULL needs an access epoch like any other.
     pub(crate) fn may_operate_on_none(&self) -> Check {
         match self.access() {
-            Access::None => self.no_access(0),
+            Access::None => Err(Refusal::NoAccess),
             _ => Ok(()),
         }
     }
 
     #[cold]
-    fn no_access(&self, target: u32) -> Check {
-        Err(match self.access() {
-            Access::Started => format!("rank {target} is not in the group given to start"),
-            Access::Locked => format!("this rank holds no lock of rank {target}"),
-            _ => "no access epoch is open; open one by fence, start, lock or lock_all".into(),
-        })
+    fn no_access(&self) -> Refusal {
+        match self.access() {
+            Access::Started => Refusal::NotStarted,
+            Access::Locked => Refusal::NotLocked,
+            _ => Refusal::NoAccess,
+        }
     }
 
     pub(crate) fn may_free(&self) -> Check {
-        self.may_begin("free")?;
-        self.may_be_hidden("free")
+        self.may_begin()?;
+        self.may_be_hidden(Refusal::Exposed)
     }
 
     // The transitions.
 
-    /// An operation has passed every check; it counts in a fence epoch.
-    #[inline]
+    /// An operation has passed every check: it counts, if a fence epoch is open.
+    #[inline(always)]
     pub(crate) fn operated(&self) {
-        let [unused, used] = [false, true].map(|used| Access::Fence { used }.word());
-        if self.access.load() == unused {
-            // Where another thread has closed the epoch meanwhile, there is nothing to note.
-            let _ = self.access.compare_exchange(unused, used);
-        }
+        self.used.store(1);
     }
 
     pub(crate) fn fenced(&self, opens: bool) {
-        self.set_access(if opens { Access::Fence { used: false } } else { Access::None });
+        self.used.store(0);
+        self.set_access(if opens { Access::Fence } else { Access::None });
     }
 
     pub(crate) fn started(&self, targets: &[u32]) {

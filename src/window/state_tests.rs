@@ -13,7 +13,7 @@ fn in_state(access: Access) -> Epochs {
     let epochs = Epochs::new(3);
     match access {
         Access::None => {}
-        Access::Fence { .. } => epochs.fenced(true),
+        Access::Fence => epochs.fenced(true),
         Access::Started => epochs.started(&[1]),
         Access::Locked => lock(&epochs, 1),
         Access::LockedAll { nocheck } => epochs.locked_all(nocheck),
@@ -27,7 +27,7 @@ fn the_table_of_states_and_calls() {
     // flush(2) put(1) put(2) free.
     let rows = [
         (Access::None, "fs.lL..a....f"),
-        (Access::Fence { used: false }, "fs.lL..a..pPf"),
+        (Access::Fence, "fs.lL..a..pPf"),
         (Access::Started, "..c.......p.."),
         (Access::Locked, "....Lu..x.p.."),
         (Access::LockedAll { nocheck: false }, ".......AxXpP."),
@@ -56,7 +56,7 @@ fn the_table_of_states_and_calls() {
 
 #[test]
 fn a_fence_epoch_with_operations_admits_nothing_but_a_fence() {
-    let epochs = in_state(Access::Fence { used: false });
+    let epochs = in_state(Access::Fence);
     epochs.may_operate(2).unwrap();
     assert!(epochs.may_start().is_ok(), "it may still be refused");
     epochs.operated();
@@ -72,14 +72,14 @@ fn exposure_and_access_are_independent_but_for_locks_and_fences() {
     let epochs = in_state(Access::Started);
     epochs.may_post(0).unwrap();
     epochs.posted(2);
-    assert_eq!(epochs.may_wait("wait"), Ok(2));
+    assert_eq!(epochs.may_wait(), Ok(2));
     assert!(epochs.may_post(0).is_err());
     epochs.completed(&[1]);
     assert!(epochs.may_operate(1).is_err() && epochs.may_complete().is_err());
     assert!(epochs.may_fence().is_err() && epochs.may_free().is_err());
     assert!(epochs.may_lock(0, 0).is_err() && epochs.may_lock(1, 0).is_ok());
     epochs.waited();
-    assert!(epochs.may_fence().is_ok() && epochs.may_wait("wait").is_err());
+    assert!(epochs.may_fence().is_ok() && epochs.may_wait().is_err());
     lock(&epochs, 0);
     assert!(epochs.may_post(0).is_err());
 }

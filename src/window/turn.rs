@@ -8,8 +8,10 @@
 
 use super::Win;
 use super::posts::Pscw;
+use super::refusal::{Check, Refusal};
 use crate::call::Call;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::group::Rank;
 use crate::shm::InTurn;
 use crate::sync::Round;
 
@@ -44,21 +46,6 @@ impl Win {
         self.turn.turn()
     }
 
-    /// Refuses `call` while another thread of this rank waits on one of the sides.
-    #[inline]
-    pub(super) fn check_turn(&self, turn: &Turn, call: Call, sides: Sides) -> Result<()> {
-        match sides.iter().find_map(|side| turn.waiting[*side]) {
-            None => Ok(()),
-            Some(other) => Err(self.not_in_turn(call, other)),
-        }
-    }
-
-    #[cold]
-    fn not_in_turn(&self, call: Call, other: Call) -> Error {
-        let problem = format!("another thread of this rank is in {other} on the window");
-        self.wrong_epoch(call, problem)
-    }
-
     /// Claims the sides for `call`, which is going to wait.
     #[inline]
     pub(super) fn begin_waiting(
@@ -67,7 +54,7 @@ impl Win {
         call: Call,
         sides: Sides,
     ) -> Result<Waiting<'_>> {
-        self.check_turn(turn, call, sides)?;
+        self.allowed(call, Rank::NULL, turn.may_wait(sides))?;
         sides.iter().for_each(|side| turn.waiting[*side] = Some(call));
         Ok(Waiting { win: self, sides })
     }
@@ -78,10 +65,13 @@ impl Turn {
         sides.iter().for_each(|side| self.waiting[*side] = None);
     }
 
-    /// Whether no call waits on one of the sides.
+    /// Whether no other thread of this rank waits on one of the sides.
     #[inline(always)]
-    pub(super) fn nobody_waits(&self, sides: Sides) -> bool {
-        sides.iter().all(|side| self.waiting[*side].is_none())
+    pub(super) fn may_wait(&self, sides: Sides) -> Check {
+        match sides.iter().find_map(|side| self.waiting[*side]) {
+            None => Ok(()),
+            Some(other) => Err(Refusal::Busy(other)),
+        }
     }
 }
 
