@@ -1,9 +1,8 @@
-//! MPI-style one-sided communication (RMA) for the processes of one machine.
+//! One-sided communication of MPI (RMA) for the processes of one machine.
 //!
-//! `rmarun -n 8 ./app` starts eight processes that map one shared-memory segment. Each exposes
-//! [windows](Window) of it; any rank puts, gets and accumulates into the window of another, and
-//! synchronises by fence, by post-start-complete-wait, or by locks. No rank has to help another
-//! rank's operation along.
+//! `rmarun -n 8 ./app` starts eight processes, called ranks, that share one memory segment. A rank
+//! exposes a [window](Window) of memory; any rank puts, gets and accumulates there, without help
+//! from the owner. Ranks synchronise by fence, by post-start-complete-wait or by locks.
 //!
 //! ```no_run
 //! use onesided::{Access, FenceAssert, Op, Rank, Universe, Window};
@@ -25,43 +24,80 @@
 //! }
 //! ```
 //!
-//! # Two faces
+//! # Two APIs
 //!
-//! * The **typed face** is what programs use: [`Window<T>`](Window), and an epoch as a guard whose
+//! * The **typed API** is what programs use: [`Window<T>`](Window), and an epoch as a guard whose
 //!   methods are the operations. Most of what MPI forbids does not compile.
-//! * The **engine** ([`engine::Win`]) is untyped and shaped like MPI's calls. It checks the same
-//!   rules at run time. Libraries and language bindings use it.
+//! * The **untyped API** ([`engine::Win`]) is shaped like MPI's calls. It checks the same rules at
+//!   run time. Libraries and language bindings use it.
+//!
+//! # Epochs are guards
+//!
+//! | guard | opened by | reaches | ends by |
+//! | --- | --- | --- | --- |
+//! | [`FenceEpoch`] | [`Window::fence`] | every rank | `fence` (the next one), `step`, or `close` |
+//! | [`AccessEpoch`] | [`AccessSide::start`] | the group's ranks | `complete` |
+//! | [`ExposureEpoch`] | [`ExposureSide::post`] | – | `wait`, or `test` when true |
+//! | [`LockEpoch`] | [`Window::lock`] | one rank | `unlock` |
+//! | [`LockAllEpoch`] | [`Window::lock_all`] | every rank | `unlock_all` |
+//! | [`LocalEpoch`] | [`Window::lock_local`] | this rank's part, as a slice | `unlock` |
+//!
+//! The types promise:
+//!
+//! 1. An operation outside an epoch does not compile: operations are methods of guards.
+//! 2. An origin buffer stays borrowed until its epoch (or batch) ends.
+//! 3. Two access epochs on one window do not compile, except locks of several targets, which the
+//!    standard allows. Two locks of one target are an error at run time.
+//! 4. `&mut [T]` of window memory exists only while the library keeps every other rank out.
+//!
+//! Dropping a guard ends its epoch where that needs no other rank: unlock, unlock_all, complete.
+//! Dropping a [`FenceEpoch`] or an [`ExposureEpoch`] leaves the epoch open, because ending it
+//! waits for other ranks. While a thread panics, no guard ends its epoch: the rank is about to
+//! fail, and the launcher ends the job. A program that catches the panic keeps its locks.
+//!
+//! Under a lock, operations with `_flush` in their name return their result, complete:
+//!
+//! ```no_run
+//! # use onesided::{LockAssert, Op, Rank, Universe, Window};
+//! # fn draw(universe: &Universe) -> onesided::Result<u64> {
+//! # let world = universe.world();
+//! let mut tickets = Window::<u64>::allocate(world, 1)?;
+//! let epoch = tickets.lock_all(LockAssert::NONE)?;
+//! let ticket = epoch.fetch_and_op_flush(1, Op::Sum, Rank(0), 0)?; // atomic; complete on return
+//! epoch.unlock_all()?;
+//! # tickets.free()?;
+//! # Ok(ticket)
+//! # }
+//! ```
 //!
 //! # Messages
 //!
 //! Ranks of a communicator also send each other messages, matched by source and tag:
 //! [`Comm::send`], [`Comm::recv`], [`Comm::sendrecv`], [`Comm::isend`], [`Comm::irecv`],
-//! [`Comm::probe`]. They share nothing with windows: an operation on a window is not ordered by a
-//! message unless it is complete before the send, and a receive orders nothing but what its sender
-//! had completed.
+//! [`Comm::probe`]. A message orders only what its sender had completed before: complete an
+//! operation on a window before the send that announces it.
 //!
 //! # Words
 //!
-//! The standard's: *origin* (who calls), *target* (whose memory), *rank*, *window*, *displacement*
-//! in *displacement units*, *access epoch*, *exposure epoch*, *assertion*, *flush*, *group*,
-//! *communicator*. Clauses are cited with their edition. Of every call its documentation says
-//! whether it is collective (every rank of the communicator must call it) or local, and whether
-//! it can block.
+//! The standard's: *origin* (the caller), *target* (the owner of the memory), *rank*, *window*,
+//! *displacement* in *displacement units*, *access epoch*, *exposure epoch*, *assertion*, *flush*,
+//! *group*, *communicator*. Clauses are cited with their edition. Every call documents whether it
+//! is collective (every rank of the communicator must call it) or local, and whether it can block.
 //!
 //! # Errors
 //!
-//! A call that is refused for its arguments or its epoch has changed nothing. Errors name call,
-//! window, ranks and values; [`Error::class`] gives MPI's class. When a rank dies, the launcher ends the job.
+//! A call that returns an error for its arguments or its epoch has changed nothing. Errors name
+//! the call, the window, the ranks and the values; [`Error::class`] returns MPI's class. When a
+//! rank dies, the launcher ends the job.
 //!
 //! # Threads
 //!
 //! Handles are `Send` and `Sync`. Any thread of a rank may issue operations and flushes at any
-//! time, also while another thread of the rank is in a fence or a flush (New RMA Design, "RMA +
-//! Threads"); no operation takes a lock that keeps other threads out. Several threads may wait for
-//! locks of different targets. While one waits in fence, start, wait or lock_all, another call that
-//! would wait on the same side of the window is refused with class `MPI_ERR_RMA_SYNC`; a second
-//! collective on a communicator, with class `MPI_ERR_COMM`. Guards make most of that impossible to
-//! write.
+//! time, also while another thread of the rank is in a fence or a flush; no operation takes a lock
+//! that blocks other threads. Several threads may wait for locks of different targets. While one
+//! thread waits in fence, start, wait or lock_all, another call that would wait on the same side of
+//! the window returns an error of class `MPI_ERR_RMA_SYNC`; a second collective on a communicator,
+//! one of class `MPI_ERR_COMM`. Guards make most of that impossible to write.
 
 mod attribute;
 mod call;
@@ -115,10 +151,10 @@ pub use window::{
     WinKeyval, WindowIdentity, WindowOptions,
 };
 
-/// The engine: untyped windows, with MPI's calls and every check at run time.
+/// The untyped API: windows of bytes, with MPI's calls and every check at run time.
 ///
-/// A window is made by [`WindowOptions::allocate_bytes`]. The typed face never lends its engine
-/// out, because the engine could end an epoch that a guard believes to be open.
+/// [`WindowOptions::allocate_bytes`] creates a window. A typed window gives no access to its
+/// untyped one, because that could end an epoch whose guard still exists.
 pub mod engine {
     pub use crate::attribute::Attributes;
     pub use crate::collective::{Bridge, CollectiveRequest, Combine, Partitioned, Root};
@@ -132,7 +168,7 @@ pub mod assertions {
     pub use crate::window::{FenceAssert, LockAssert, PostAssert, StartAssert};
 }
 
-/// Test builds only: what the calling rank synchronises, and how to hold it up there.
+/// Test builds only: records where the calling rank synchronises, and delays it there.
 #[cfg(feature = "test-hooks")]
 pub mod hooks {
     pub use crate::launch::fault::arm as arm_fault;

@@ -347,7 +347,7 @@ fn every_source_is_a_test() {
     assert_eq!(sources, PROGRAMS);
 }
 
-/// What no C program here shows of docs/conformance.md, and why: by the beginnings of the rules' numbers.
+/// What no C program here shows of docs/reference/conformance.md, and why: by the beginnings of the rules' numbers.
 const SHOWN_ELSEWHERE: [(&str, &str); 5] = [
     ("11.3-3", "binds the program, and C has no borrows that show a breach"),
     ("11.6-RMA_SHARED", "takes a kernel that keeps memory from other processes"),
@@ -359,7 +359,7 @@ const SHOWN_ELSEWHERE: [(&str, &str); 5] = [
 /// Every rule of the Rust interface's conformance page is checked through C too.
 #[test]
 fn every_rule_has_a_check() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/conformance.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/conformance.md");
     let page = fs::read_to_string(page).unwrap();
     let rules: Vec<&str> = page
         .lines()

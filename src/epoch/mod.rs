@@ -1,26 +1,6 @@
-//! The typed face: windows of elements, and epochs as guards.
+//! The typed API: windows of elements, and epochs as guards.
 //!
-//! | guard | opened by | reaches | ends by |
-//! | --- | --- | --- | --- |
-//! | [`FenceEpoch`] | [`Window::fence`] | every rank | `fence` (the next one), `step`, or `close` |
-//! | [`AccessEpoch`] | [`AccessSide::start`] | the group's ranks | `complete` |
-//! | [`ExposureEpoch`] | [`ExposureSide::post`] | – | `wait`, or `test` when true |
-//! | [`LockEpoch`] | [`Window::lock`] | one rank | `unlock` |
-//! | [`LockAllEpoch`] | [`Window::lock_all`] | every rank | `unlock_all` |
-//! | [`LocalEpoch`] | [`Window::lock_local`] | this rank's part, as a slice | `unlock` |
-//!
-//! What the types promise:
-//!
-//! 1. No operation outside an epoch compiles: operations are methods of guards.
-//! 2. An origin buffer stays borrowed until its epoch (or batch) ends.
-//! 3. Two access epochs on one window do not compile, except locks of several targets, which the
-//!    standard allows; two locks of one target are an error at run time.
-//! 4. `&mut [T]` of window memory exists only while the library keeps every other rank out.
-//!
-//! Dropping a guard ends its epoch where that needs no other rank: unlock, unlock_all, complete.
-//! Dropping a [`FenceEpoch`] or an [`ExposureEpoch`] leaves the epoch open, because ending it
-//! waits for others. While panicking no guard ends its epoch: the rank is about to fail, and the
-//! launcher ends the job; a program that catches the panic keeps what it had locked.
+//! The crate's front page (`lib.rs`) has the table of guards and the four promises of their types.
 
 mod access;
 mod batch;

@@ -13,7 +13,7 @@ use crate::ops::{Origin, Outgoing};
 use crate::shm::is_forked;
 
 /// Messages of up to so many bytes are copied into their records. Longer ones are copied once
-/// instead of twice, for a system call and an answer (docs/measurements.md).
+/// instead of twice, for a system call and an answer (docs/performance.md).
 pub(super) const EAGER: u64 = 8 * 1024;
 
 /// A message that is to be sent.

@@ -14,7 +14,7 @@ use crate::window::{Via, Win};
 use std::ops::Range;
 
 /// From how many elements on an accumulate has more from a vectorised loop than it loses by the
-/// barrier of all ranks (docs/measurements.md). Test builds have it low, so that every random
+/// barrier of all ranks (docs/performance.md). Test builds have it low, so that every random
 /// program gets there.
 pub(super) const MANY: usize = if cfg!(feature = "test-hooks") { 24 } else { 1024 };
 /// Elements whose values before are fetched, and are still in the cache when they are updated.

@@ -45,7 +45,7 @@ const DEAREST_WAKE_UP: Duration = Duration::from_micros(500);
 const YIELDS: u32 = 64;
 /// A yield that takes longer has run somebody else's time slice: a foreign busy process, or a
 /// rank that computes. Sleeping is then the faster wait, because the kernel prefers a woken
-/// sleeper to a busy process (docs/measurements.md).
+/// sleeper to a busy process (docs/performance.md).
 const SLOW_YIELD: Duration = Duration::from_micros(250);
 /// What each rank on the same core may add to that: each may run in between, and yield in turn.
 const YIELD_IN_TURN: Duration = Duration::from_micros(32);

@@ -62,7 +62,7 @@ impl WindowOptions {
     /// `onesided_huge_pages`, `onesided_populate` and `onesided_numa_node`. Others are ignored, and
     /// so are values that mean nothing; [`Window::info`](crate::Window::info) tells what is in
     /// force. Of `mpi_minimum_memory_alignment` no operation gets faster: parts are aligned to 128
-    /// bytes without it, which is all that operations care for (`docs/measurements.md`).
+    /// bytes without it, which is all that operations care for (`docs/performance.md`).
     pub fn info(mut self, info: &Info) -> Self {
         self.hints.read(info);
         self

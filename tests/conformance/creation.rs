@@ -88,7 +88,7 @@ const RULES: &[Rule] = &[
     unseen(
         "12",
         "implementors should document any performance impact of window alignment",
-        "docs/measurements.md does",
+        "docs/performance.md does",
     ),
     rule(
         "13",

@@ -3,7 +3,7 @@
 //!
 //! A file per section holds its rules in the order of the text (`SECTION`), and those tests that
 //! are nowhere else; the other rules name a test of `tests/spec_*.rs` and its neighbours. From the
-//! lists `page.rs` makes docs/conformance.md, and fails when the page is stale, when a test that is
+//! lists `page.rs` makes docs/reference/conformance.md, and fails when the page is stale, when a test that is
 //! named does not exist, and when a rule has neither test nor reason.
 #![cfg(feature = "test-hooks")]
 

@@ -1,4 +1,4 @@
-//! docs/conformance.md, made from the lists, and what must be true of them.
+//! docs/reference/conformance.md, made from the lists, and what must be true of them.
 //!
 //! `CONFORMANCE=overwrite cargo test --all-features --test conformance page` writes the page anew;
 //! review it.
@@ -38,14 +38,17 @@ const SECTIONS: &[&Section] = &[
 const HEAD: &str = "\
 # Conformance
 
-Which test shows which rule. The rules are the normative sentences of the RMA chapter, numbered in
-the order of the text (or as the text numbers them); `tests/conformance/` holds the list. This page
-is made from it:
+Every normative sentence of the standard's chapter on one-sided communication, and the tests that show that the
+library obeys it. A row has the number of the rule, its clause with the edition, a paraphrase, and its tests. The
+rules are numbered in the order of the text, or as the text numbers them. A rule without a test has the reason: it
+binds the program, or it promises nothing that could fail. `capi/tests` checks the same rules through C.
+
+The lists are in `tests/conformance/`, and this page is generated from them:
 
     CONFORMANCE=overwrite cargo test --all-features --test conformance page
 
-and the same test without the variable fails when the page is stale or names a test that is not
-there, or when a rule has neither a test nor a reason.
+Without the variable the same test fails if the page is stale, if a test that it names does not exist, or if a rule
+has neither a test nor a reason.
 ";
 
 fn root() -> &'static Path {
@@ -94,7 +97,7 @@ fn row(section: &Section, rule: &Rule) -> String {
         Shown::By(tests) => {
             let link = |test: &&str| {
                 let (file, function) = place(test);
-                format!("[{function}](../{file})")
+                format!("[{function}](../../{file})")
             };
             tests.iter().map(link).collect::<Vec<_>>().join("<br>")
         }
@@ -127,16 +130,20 @@ fn page() -> String {
 
 #[test]
 fn the_page_is_up_to_date() {
-    let file = root().join("docs/conformance.md");
+    let file = root().join("docs/reference/conformance.md");
     if std::env::var("CONFORMANCE").is_ok_and(|wish| wish == "overwrite") {
         fs::write(&file, page()).unwrap();
     }
     let found = fs::read_to_string(&file).unwrap_or_default();
     for (line, made) in page().lines().enumerate() {
         let there = found.lines().nth(line);
-        assert_eq!(there, Some(made), "docs/conformance.md, line {}, is stale", line + 1);
+        assert_eq!(there, Some(made), "docs/reference/conformance.md, line {}, is stale", line + 1);
     }
-    assert_eq!(found.lines().count(), page().lines().count(), "docs/conformance.md is stale");
+    assert_eq!(
+        found.lines().count(),
+        page().lines().count(),
+        "docs/reference/conformance.md is stale"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a campaign has found, as the part of `docs/faults.md` that it stands in.
+//! What a campaign has found, as the part of `docs/reference/faults.md` that it stands in.
 
 use crate::table::Table;
 use std::fs;

@@ -277,7 +277,7 @@ fn one_case() {
 
 #[test]
 fn the_docs_name_every_site() {
-    let docs = include_str!("../../docs/faults.md");
+    let docs = include_str!("../../docs/reference/faults.md");
     let (rows, _) = docs.split_once("## What was found").expect("the results follow the rows");
     for site in names() {
         assert!(rows.contains(&format!("`{site}`")), "{site}");

@@ -2,7 +2,7 @@
 //!
 //! Every row of the tables is made in a real job of two ranks (`every_wrong_call_is_refused`): the
 //! error has the class of the table, its sentence names call, window, rank and values, nothing has
-//! changed, and the job goes on working. From the tables `page.rs` makes docs/misuse.md, and fails
+//! changed, and the job goes on working. From the tables `page.rs` makes docs/reference/misuse.md, and fails
 //! when the page is stale. Calls that the compiler refuses are rows too, with their case of
 //! tests/compile_fail.
 #![allow(unsafe_code, reason = "wrong calls of the engine's untyped face")]

@@ -1,4 +1,4 @@
-//! docs/misuse.md, made from the tables, and what must be true of them.
+//! docs/reference/misuse.md, made from the tables, and what must be true of them.
 //!
 //! `MISUSE=overwrite cargo test --all-features --test misuse page` writes the page anew; review it.
 #![allow(clippy::disallowed_methods, reason = "reads the variable that asks to write the page")]
@@ -12,16 +12,17 @@ use std::path::Path;
 const HEAD: &str = "\
 # Misuse
 
-Wrong calls, and how each is refused. Those with an error class are made on both ranks of a job by
-one test, `every_wrong_call_is_refused` of `tests/misuse/`: the error has that class, its sentence
-names call, window, rank and values, nothing has changed, and the job goes on working. The others
-do not compile, or need a process of their own. In C two kinds are accepted, with one note in the job,
-unless `rmarun --strict` says otherwise: request-based operations in epochs of fence and start, and
-locks of windows with no_locks. This page is made from the tables of that test:
+Wrong calls, and the answer to each. Where the answer is an error class, one test makes the call on both ranks of a
+job (`every_wrong_call_is_refused` in `tests/misuse/`): the error has that class, its sentence names call, window,
+rank and values, nothing has changed, and the job goes on working. The other calls do not compile, or their test
+needs a process of its own. In C two kinds of calls are accepted, with one note in the job, unless `rmarun --strict`
+is given: request-based operations in epochs of fence and start, and locks of windows with no_locks.
+
+The tables are in `tests/misuse/`, and this page is generated from them:
 
     MISUSE=overwrite cargo test --all-features --test misuse page
 
-and the same test without the variable fails when the page is stale.
+Without the variable the same test fails if the page is stale.
 ";
 
 fn root() -> &'static Path {
@@ -39,17 +40,17 @@ fn file_of(test: &str) -> String {
 }
 
 fn line(row: &Row) -> String {
-    let here = "[every_wrong_call_is_refused](../tests/misuse/main.rs)";
+    let here = "[every_wrong_call_is_refused](../../tests/misuse/main.rs)";
     let (answer, test) = match &row.refused {
         Refused::OnWindow(wrong) => (format!("{:?}", wrong.class), here.to_owned()),
         Refused::InJob(wrong) => (format!("{:?}", wrong.class), here.to_owned()),
         Refused::ByCompiler(case) => {
-            let file = format!("../tests/compile_fail/fail/{case}.rs");
+            let file = format!("../../tests/compile_fail/fail/{case}.rs");
             ("does not compile".to_owned(), format!("[{case}]({file})"))
         }
         Refused::Elsewhere(class, test) => {
             let (_, function) = test.rsplit_once("::").expect("file::function");
-            (format!("{class:?}"), format!("[{function}](../{})", file_of(test)))
+            (format!("{class:?}"), format!("[{function}](../../{})", file_of(test)))
         }
     };
     format!("| {} | {answer} | {test} |\n", row.wrong)
@@ -72,16 +73,16 @@ fn page() -> String {
 
 #[test]
 fn the_page_is_up_to_date() {
-    let file = root().join("docs/misuse.md");
+    let file = root().join("docs/reference/misuse.md");
     if std::env::var("MISUSE").is_ok_and(|wish| wish == "overwrite") {
         fs::write(&file, page()).expect("the page can be written");
     }
     let found = fs::read_to_string(&file).unwrap_or_default();
     for (number, made) in page().lines().enumerate() {
         let there = found.lines().nth(number);
-        assert_eq!(there, Some(made), "docs/misuse.md, line {}, is stale", number + 1);
+        assert_eq!(there, Some(made), "docs/reference/misuse.md, line {}, is stale", number + 1);
     }
-    assert_eq!(found.lines().count(), page().lines().count(), "docs/misuse.md is stale");
+    assert_eq!(found.lines().count(), page().lines().count(), "docs/reference/misuse.md is stale");
 }
 
 #[test]

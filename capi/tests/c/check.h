@@ -15,7 +15,7 @@ static int rank_here, ranks;
 static long checks_passed;
 static const char *rule_here = "";
 
-/* The rule that the checks below it are about, by its number in docs/conformance.md. */
+/* The rule that the checks below it are about, by its number in docs/reference/conformance.md. */
 #define RULE(number) (rule_here = (number))
 
 #define FAILED(...)                                                                               \

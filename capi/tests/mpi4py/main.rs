@@ -5,7 +5,7 @@
 //! cargo test --release -p onesided-capi --test mpi4py -- --ignored --nocapture
 //! ```
 //!
-//! What fails has to stand in `docs/mpi4py.md`, which `ONESIDED_TEST_WRITE=1` writes anew.
+//! What fails has to stand in `docs/reference/mpi4py.md`, which `ONESIDED_TEST_WRITE=1` writes anew.
 #![allow(clippy::disallowed_methods, reason = "reads whether the table is to be written")]
 
 #[path = "../support/mod.rs"]
@@ -95,9 +95,9 @@ fn what_fails_is_in_the_table() {
         }
     }
     let table = table::markdown(&results);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/mpi4py.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/mpi4py.md");
     if std::env::var_os("ONESIDED_TEST_WRITE").is_some() {
-        std::fs::write(&path, &table).expect("docs/mpi4py.md can be written");
+        std::fs::write(&path, &table).expect("docs/reference/mpi4py.md can be written");
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     let unknown: Vec<_> = results
@@ -105,7 +105,10 @@ fn what_fails_is_in_the_table() {
         .flat_map(|(_, file, ranks, outcome)| outcome.failed.iter().map(move |f| (file, ranks, f)))
         .filter(|(file, _, failed)| !known.contains(&format!("`{file}`: {failed}")))
         .collect();
-    assert!(unknown.is_empty(), "these fail, and docs/mpi4py.md does not say so: {unknown:#?}");
+    assert!(
+        unknown.is_empty(),
+        "these fail, and docs/reference/mpi4py.md does not say so: {unknown:#?}"
+    );
 }
 
 /// Runs one file of tests.

@@ -1,4 +1,4 @@
-//! The table of `docs/mpi4py.md`.
+//! The table of `docs/reference/mpi4py.md`.
 
 use crate::outcome::Outcome;
 use crate::{MPI4PY, RANKS};
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Why, for what the list below names.
-const REASONS: &str = "What needs a file that is open; the library opens none.\n\n";
+const REASONS: &str = "Tests that need an open file; the library opens none.\n\n";
 
 type Results = [(&'static str, &'static str, u32, Outcome)];
 
@@ -15,11 +15,14 @@ pub fn markdown(results: &Results) -> String {
     let (run, skipped, failed) = sums(results);
     let mut text = format!(
         "# mpi4py's own tests\n\n\
-         mpi4py {MPI4PY}, built from source against `mpi.h` and `libmpi_abi.so.1` of this library; its own\n\
-         files of tests, under `rmarun -n` 1, 2, 3 and 5. Written by\n\n    \
+         mpi4py {MPI4PY}, built from source against `mpi.h` and `libmpi_abi.so.1` of this library, runs its own files of\n\
+         tests under `rmarun -n` 1, 2, 3 and 5. A cell has the tests that passed, were skipped by mpi4py itself, and\n\
+         failed. Below the table stands what fails, and why. The wheel of mpi4py on PyPI loads MPICH or Open MPI only, so\n\
+         build it from source, with `rmacc` installed (`capi/README.md`):\n\n    \
+         MPI4PY_BUILD_MPICC=rmacc pip install --no-binary mpi4py mpi4py\n\n\
+         A test writes this page, and without the variable it fails if a test fails that the page does not name:\n\n    \
          ONESIDED_TEST_WRITE=1 cargo test --release -p onesided-capi --test mpi4py -- --ignored --nocapture\n\n\
-         A cell says how many tests passed, were skipped by mpi4py itself, and failed. Together: {} passed,\n\
-         {skipped} skipped, {failed} failed.\n\n",
+         Together: {} passed, {skipped} skipped, {failed} failed.\n\n",
         run.saturating_sub(skipped + failed)
     );
     text += "| about | file | 1 rank | 2 ranks | 3 ranks | 5 ranks |\n";
