@@ -1,11 +1,12 @@
-//! What a rank says of a wait while it sleeps: for the launcher, which finds deadlocks by it, and
-//! for whoever asks the launcher how the ranks are.
+//! The record that a sleeping rank keeps of its wait. The launcher finds deadlocks by it and prints
+//! it for `rmarun --status`.
 //!
-//! Written on the way to sleep and every tenth of a second while asleep (less often in a job of more
-//! than 256 ranks), never on a path that does not sleep. All words are relaxed and none is waited on. The launcher needs no order between
-//! them: what it proves, it proves from [`WaitRecord::sleep`] alone, one word, read twice with
-//! complete looks of the sleeper in between (`launcher/deadlock.rs`); the rest is for its sentences,
-//! and has not changed for some tenths of a second when it is read.
+//! It is written before a rank sleeps and every tenth of a second while it sleeps (less often in a
+//! job of more than 256 ranks), never on a path that does not sleep. All words are relaxed, and no
+//! rank waits on them. The launcher needs no order between them: its proof uses
+//! [`WaitRecord::sleep`] alone, one word, read twice with complete looks of the sleeper in between
+//! (`launcher/deadlock.rs`). The rest is for its messages, and has been stable for some tenths of a
+//! second when it is read.
 
 use super::machine::monotonic;
 use super::{Word32, Word64};
@@ -16,36 +17,36 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum AwaitedKind {
-    /// It has not said.
+    /// Not recorded.
     #[default]
     Unknown = 0,
-    /// All of `others` arrive at `meeting` for the time `number`; `come` of `awaited` have.
+    /// All of `others` arrive at `meeting` for the `number`th time; `come` of `awaited` have.
     Arrival,
     /// `peer` posts.
     Post,
     /// All of `others` complete; `come` of `awaited` have.
     Complete,
-    /// The lock of `peer` is free; `holder` has it exclusively, if somebody has.
+    /// The lock of `peer` becomes free; `holder` holds it exclusively, if any rank does.
     Lock,
-    /// As `Lock`, but it is held by the lock_all epochs of others.
+    /// The lock of `peer` becomes free, which the lock_all epochs of other ranks hold.
     LockAllEnds,
-    /// No part of the window is locked exclusively; `holder` has such a lock.
+    /// No part of the window is locked exclusively; `holder` holds such a lock.
     LockAll,
-    /// Notifications of counter `number`; `come` of `awaited` have come.
+    /// Notifications of counter `number`; `come` of `awaited` have arrived.
     Notification,
     /// A write to displacement `number` of the part of `peer`.
     Value,
-    /// The library's own exclusion around the allocator, the registry of communicators or what a rank
-    /// has attached.
+    /// The library's own exclusion around the allocator, the registry of communicators or a rank's
+    /// attached memory.
     Exclusion,
-    /// `peer`, or if there is none any of `others`, sends a message, with tag `number` unless that
-    /// is [`Awaited::ANY`].
+    /// `peer`, or any of `others` if there is none, sends a message; with tag `number` unless that is
+    /// [`Awaited::ANY`].
     Message,
-    /// `peer` receives a message, which has tag `number`.
+    /// `peer` receives a message with tag `number`.
     Receipt,
     /// One of several messages is sent or received.
     Messages,
-    /// All of `others` take their part in the collective `number` of the communicator at `meeting`.
+    /// All of `others` take part in the collective `number` of the communicator at `meeting`.
     Collective,
 }
 
@@ -68,33 +69,33 @@ impl AwaitedKind {
     ];
 }
 
-/// What a rank waits for, in particular. Ranks are those of the world.
+/// What a rank waits for, with its values. Ranks are those of the world.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Awaited<'a> {
     /// What the other fields mean.
     pub kind: AwaitedKind,
-    /// The one rank that it is about.
+    /// The awaited rank, if it is one.
     pub peer: Option<u32>,
-    /// Who holds what is wanted.
+    /// The holder of the awaited lock.
     pub holder: Option<u32>,
-    /// Those that it is about, with or without the rank itself.
+    /// The awaited ranks, with or without the rank itself.
     pub others: &'a [u32],
-    /// How much has come.
+    /// How many have arrived.
     pub come: u32,
-    /// How much has to come.
+    /// How many have to arrive.
     pub awaited: u32,
-    /// A number that the kind gives a meaning to.
+    /// A number with a meaning for each kind.
     pub number: u64,
-    /// Where in the segment the ranks meet: the same for those that wait for one another.
+    /// The offset in the segment at which ranks synchronise: the same for all that wait there.
     pub meeting: u64,
 }
 
 impl Awaited<'_> {
-    /// As `number`, any tag.
+    /// The value of `number` for any tag.
     pub const ANY: u64 = u64::MAX;
 }
 
-/// What was read of an [`Awaited`].
+/// An [`Awaited`] as the launcher reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AwaitedRead {
     /// See [`Awaited`].
@@ -103,7 +104,7 @@ pub struct AwaitedRead {
     pub peer: Option<u32>,
     /// See [`Awaited`].
     pub holder: Option<u32>,
-    /// See [`Awaited`]; in ascending order. None where there was no room for all.
+    /// See [`Awaited`]; in ascending order. Empty if they did not fit.
     pub others: Vec<u32>,
     /// See [`Awaited`].
     pub come: u32,
@@ -115,9 +116,9 @@ pub struct AwaitedRead {
     pub meeting: u64,
     /// When the wait began to sleep, in nanoseconds of CLOCK_MONOTONIC.
     pub since: u64,
-    /// File and line of the call; empty where they are not known.
+    /// File and line of the call; empty if unknown.
     pub place: String,
-    /// The call and its window, as the rank's slot has them (`shm/slot.rs`).
+    /// The call and its window, in the format of the rank's slot (`shm/slot.rs`).
     pub doing: u64,
 }
 
@@ -126,8 +127,8 @@ pub struct AwaitedRead {
 pub struct Sleep {
     /// Odd while asleep; every sleep has another.
     pub number: u32,
-    /// How often the sleeper has looked again, found that it has to go on waiting, and that there is
-    /// nothing it could do about it.
+    /// How many complete looks have failed: the sleeper has checked its word and its progress work,
+    /// and found nothing to do.
     pub looks: u32,
 }
 
@@ -140,30 +141,30 @@ impl Sleep {
         Sleep { number: (word >> 32) as u32, looks: word as u32 }
     }
 
-    /// Whether it lasts.
+    /// Whether the rank still sleeps.
     pub fn lasts(self) -> bool {
         self.number & 1 == 1
     }
 }
 
-/// Bytes kept of the name of a source file.
+/// Bytes recorded of the name of a source file.
 const FILE_BYTES: usize = 128;
-/// Words in which a set of ranks is kept: of each rank of a job, and so not one bit for each other rank
-/// of the largest job.
+/// Words of a set of ranks. Every rank has such a set, so it cannot have a bit for each rank of the
+/// largest job.
 const SET_WORDS: usize = 16;
 
-/// The lines that call are not the program's.
+/// Set if the callers' lines belong to a binding, not to the program.
 static HIDDEN: OnceLock<()> = OnceLock::new();
 
-/// Lets this process say from now on that the lines of its calls are not known: those that call are a
-/// binding's for another language.
+/// Hides the lines of this process's calls from now on, because the callers belong to a binding for
+/// another language.
 #[allow(dead_code, reason = "no model has a binding")]
 pub fn hide_lines() {
     let _ = HIDDEN.set(());
 }
 
-/// A set of ranks: one bit for each of 1,024 in a row or, where they are further apart, up to 32 runs of
-/// them; of a set that is neither, nothing. Zero bytes are the empty set.
+/// A set of ranks: one bit for each of 1,024 consecutive ranks or, for a wider range, up to 32 runs.
+/// A set that fits neither form is stored as empty. Zero bytes are the empty set.
 #[repr(C)]
 #[derive(Default)]
 struct SetWords {
@@ -197,7 +198,7 @@ impl SetWords {
         self.words.iter().zip(words).for_each(|(word, bits)| word.store(bits));
     }
 
-    /// Two runs to a word, each its first rank and the one behind its last; `None` if they are too many.
+    /// Two runs per word, each with its first rank and the one after its last; `None` if too many.
     fn runs(all: &[u64]) -> Option<[u64; SET_WORDS]> {
         let has =
             |rank: u32| all.get((rank / 64) as usize).is_some_and(|w| w >> (rank % 64) & 1 == 1);
@@ -237,11 +238,11 @@ impl SetWords {
     }
 }
 
-/// What one rank says of the wait it sleeps in. Zero bytes are its initial state: awake.
+/// The record of the wait in which one rank sleeps. Zero bytes are its initial state: awake.
 #[repr(C)]
 #[derive(Default)]
 pub struct WaitRecord {
-    /// A [`Sleep`], in one word, so that it is never read half.
+    /// A [`Sleep`] in one word, so that a reader never sees half of it.
     sleep: Word64,
     since: Word64,
     doing: Word64,
@@ -258,15 +259,15 @@ pub struct WaitRecord {
 }
 
 impl WaitRecord {
-    /// Ranks from here on are left out of what is said.
+    /// Ranks from this one on are not recorded.
     pub const MOST_RANKS: u32 = 4096;
 
-    /// Whether, and for how many looks, the rank has slept.
+    /// The present sleep and its failed looks.
     pub fn sleep(&self) -> Sleep {
         Sleep::from_word(self.sleep.load())
     }
 
-    /// Says what the rank waits for.
+    /// Records what the rank waits for.
     pub fn say(&self, awaited: &Awaited<'_>) {
         let named = |rank: Option<u32>| rank.map_or(0, |rank| rank + 1);
         self.kind.store(awaited.kind as u32);
@@ -284,7 +285,7 @@ impl WaitRecord {
             None => (at.file(), at.line()),
             Some(()) => ("", 0),
         };
-        // Its end says more than its beginning.
+        // The end of the path is the informative part.
         let from = name.ceil_char_boundary(name.len().saturating_sub(FILE_BYTES));
         let mut bytes = [0u8; FILE_BYTES];
         bytes[..name.len() - from].copy_from_slice(&name.as_bytes()[from..]);
@@ -294,7 +295,7 @@ impl WaitRecord {
         self.line.store(line);
     }
 
-    /// What the rank has said last.
+    /// The latest record.
     pub fn read(&self) -> AwaitedRead {
         let named = |word: &Word32| word.load().checked_sub(1);
         let kind = AwaitedKind::ALL.get(self.kind.load() as usize).copied().unwrap_or_default();
@@ -317,16 +318,16 @@ impl WaitRecord {
     }
 }
 
-/// How a call that may sleep says what it waits for.
+/// How a call that may sleep records what it waits for.
 #[derive(Clone, Copy)]
 pub struct Account<'a> {
-    /// Where to say it.
+    /// The record to write.
     pub record: &'a WaitRecord,
     /// The call that waits, and its window: another thread of the rank may be in another call.
     pub doing: u64,
     /// The program's line that made the call.
     pub at: &'static Location<'static>,
-    /// Says it, by [`WaitRecord::say`]; also again, because what is in the way changes.
+    /// Writes it by [`WaitRecord::say`]; called again while asleep, because the obstacle may change.
     pub tell: &'a dyn Fn(&WaitRecord),
 }
 
@@ -354,17 +355,18 @@ impl<'a> Asleep<'a> {
         record.sleep.store(self.sleep.word());
     }
 
-    /// The wait has looked, slept and looked for something to do; `changed`: it has found it.
+    /// The wait has completed one look: checked, slept, and done progress work. `changed`: there was
+    /// some.
     pub(super) fn looked(&mut self, changed: bool) {
         let Account { record, tell, .. } = self.account;
         if record.sleep().number != self.sleep.number {
-            // Another thread of the rank has said something here; now this one does again. (Ranks
-            // of several threads are never taken for blocked.)
+            // Another thread of the rank has written the record; this one writes it again. (Ranks
+            // with several threads never count as blocked.)
             return self.say_all();
         }
         tell(record);
         match changed {
-            // As if another wait had begun: what was seen before is no evidence any more.
+            // Counts as a new wait: earlier observations are no evidence any more.
             true => self.sleep.number = self.sleep.number.wrapping_add(2),
             false => self.sleep.looks = self.sleep.looks.saturating_add(1),
         }
@@ -385,7 +387,7 @@ mod tests {
 
     fn kept(ranks: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let words = SetWords::default();
-        // What was said before leaves nothing behind.
+        // The set before leaves nothing behind.
         words.say(&[5, 700, 4000]);
         words.say(&ranks.into_iter().collect::<Vec<_>>());
         words.read()

@@ -1,18 +1,17 @@
-//! The word that ends waits when a rank has failed, and the alarm that wakes those who sleep.
+//! The word that ends waits when a rank has failed, and the alarm that wakes sleeping ranks.
 //!
-//! Every sleep is on two words: the one that is waited for, and the alarm of the job.
+//! Every sleep is on two words: the awaited word and the alarm of the job.
 //!
 //! ```text
 //!   waiter                                launcher
-//!     heard = alarm                         says that the rank has failed
+//!     heard = alarm                         records that the rank has failed
 //!     mem_sync(ParkWaiter)                  mem_sync(Alarm)
 //!     failed? -> the wait is over           alarm += 1, futex wake
 //!     futex wait for alarm != heard
 //! ```
 //!
-//! Either the waiter sees the failure, or its sleep ends. The waker is always the launcher, which
-//! has nothing else to do, so it asks no count of sleepers, which a rank could not write anyway:
-//! the page is read-only to ranks.
+//! Either the waiter sees the failure, or its sleep ends. Only the launcher rings the alarm. It reads
+//! no count of sleepers, because ranks could not write one: the page is read-only to them.
 
 use super::{Fault, Site, Word32, machine::FutexWord, mem_sync, planted};
 
@@ -36,7 +35,7 @@ impl FailedWord {
         self.cause.load()
     }
 
-    /// Says that a rank has failed, and wakes every sleeper. The first cause stays.
+    /// Records that a rank has failed, and wakes every sleeper. The first cause stays.
     pub fn set(&self, cause: u32) {
         let _ = self.cause.compare_exchange(0, cause);
         self.sound();
@@ -44,20 +43,21 @@ impl FailedWord {
 
     /// Wakes every sleeper of the job, so that it looks again.
     pub fn sound(&self) {
-        // Publishes the failure before the alarm: who has heard it sees why. Pairs with ParkWaiter
-        // in `park.rs`. Fails without it: models/robust.rs, by loom_tests/tests/mutants.rs.
+        // Publishes the failure before the alarm: a rank that sees the alarm sees its cause. Pairs
+        // with ParkWaiter in `park.rs`. Fails without it: models/robust.rs, by
+        // loom_tests/tests/mutants.rs.
         mem_sync(Site::Alarm);
         if !planted(Fault::AlarmForgotten) {
             self.alarm.sound();
         }
     }
 
-    /// What a sleep that begins now must compare the alarm with.
+    /// The value of the alarm with which a sleep that begins now must compare.
     pub(super) fn heard(&self) -> u32 {
         self.alarm.word().load()
     }
 
-    /// The word to sleep on besides.
+    /// The second word of every sleep.
     pub(super) fn alarm(&self) -> &FutexWord {
         &self.alarm
     }

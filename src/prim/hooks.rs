@@ -45,7 +45,7 @@ mod recorder {
 
     /// Records the event, runs the first delay registered for it, once, and springs the trap.
     pub fn before(event: Event) {
-        // A thread that ends may pass sites while what belongs to it is dropped, a delay among that.
+        // A thread that ends may pass sites while its locals, delays among them, are dropped.
         let _ = EVENTS.try_with(|events| {
             if let Some(events) = &mut *events.borrow_mut() {
                 events.push(event);

@@ -1,8 +1,8 @@
 //! The barrier of all ranks: membarrier(2), expedited, between processes that have registered.
 //!
-//! The kernel interrupts every processor that runs such a process, and executes a full barrier
-//! there; one that runs none has executed one when it switched. So a compiler barrier in a rank and
-//! this call in another are as good as a full barrier in both (membarrier(2), NOTES).
+//! The kernel executes a full barrier on every processor that runs such a process, by an interrupt.
+//! A processor that runs none has executed one at the context switch. So a compiler barrier in one
+//! rank and this call in another are as good as a full barrier in both (membarrier(2), NOTES).
 #![allow(unsafe_code, reason = "no crate of ours names the system call")]
 
 use nix::libc::{SYS_membarrier, c_long, syscall};
@@ -17,12 +17,12 @@ fn succeeds(command: c_long) -> bool {
     unsafe { syscall(SYS_membarrier, command, 0 as c_long, 0 as c_long) == 0 }
 }
 
-/// Lets this process take part in the barriers of all ranks from now on; whether it does.
+/// Registers this process for the barriers of all ranks; returns whether that succeeded.
 pub fn take_part() -> bool {
     succeeds(REGISTER_GLOBAL_EXPEDITED)
 }
 
-/// One such barrier; whether there was one.
+/// Executes one such barrier; returns whether that succeeded.
 pub(super) fn of_all() -> bool {
     succeeds(GLOBAL_EXPEDITED)
 }

@@ -1,4 +1,4 @@
-//! Layer 0: the machine, or loom's model of it.
+//! The machine, or loom's model of it.
 //!
 //! Everything above is written once and compiled twice: natively over words of the shared
 //! segment, and in `loom_tests/` (where `cfg(loom)` is set) over loom's words. This module is
@@ -9,8 +9,8 @@
 //!    alone (New RMA Design, "RMA + Shared Memory"), so each fence can be shown to be needed.
 //! 2. All-zero bytes are the initial state of every word, so a fresh page of the segment needs
 //!    no construction.
-//! 3. A word that any rank waits on is a [`ParkWord`], and the only waiting loop is
-//!    [`Waiter::until`]; [`Waiter::contend`] is over soon, whatever happens.
+//! 3. A word on which a rank waits is a [`ParkWord`], and the only waiting loop is
+//!    [`Waiter::until`]; [`Waiter::contend`] ends after a bounded time.
 
 mod account;
 mod failed;
@@ -46,29 +46,28 @@ pub use placement::{JobPlacement, Placement, PlacementWords};
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Duties, Failure, JobFailed, Waiter};
 
-/// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with the place it stands at.
+/// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with its place.
 ///
-/// Nothing else in the tree issues a fence. In the models it is an acquire-release fence (a
-/// sequentially consistent one where the full barrier itself is under test), and any one site
-/// can be switched off to show that it is necessary.
+/// Nothing else in the tree issues a fence. In the models it is an acquire-release fence, or a
+/// sequentially consistent one where the full barrier itself is under test. Each site can be
+/// switched off there, to show that it is necessary.
 #[inline(always)]
 pub fn mem_sync(site: Site) {
     hooks::before(hooks::Event::MemSync(site));
     machine::mem_sync(site);
 }
 
-/// [`mem_sync`] next to a read-modify-write of this rank. Where such an instruction is a full barrier
-/// itself, as on x86-64, it costs nothing more: what stands between the two, looks and stores of the
-/// same protocol, is then ordered against the other side as by an acquire-release fence only.
+/// [`mem_sync`] next to a read-modify-write of this rank. Where that instruction is a full barrier,
+/// as on x86-64, this one is free. Loads and stores of the same protocol between the two are then
+/// ordered against the other side by an acquire-release fence only.
 #[inline(always)]
 pub fn mem_sync_beside(site: Site) {
     hooks::before(hooks::Event::MemSync(site));
     machine::mem_sync_beside(site);
 }
 
-/// A MEM_SYNC of this rank and, wherever it is in its program, of every other rank that takes part
-/// (`take_part`): what each has done before it is published to those who do something after it.
-/// `false` if the machine denies it; it is then one of this rank alone.
+/// A MEM_SYNC of this rank and of every other rank that takes part (`take_part`), wherever that is in
+/// its program. Returns `false` if the machine denies it; it is then one of this rank alone.
 #[cold]
 pub fn mem_sync_of_all(site: Site) -> bool {
     hooks::before(hooks::Event::MemSync(site));
@@ -81,7 +80,7 @@ pub fn proc_sync(what: ProcSync) {
     hooks::before(hooks::Event::ProcSync(what));
 }
 
-/// Marks a place between two steps of a call, where a test may let the rank fail; no code natively.
+/// Marks a place between two steps of a call, where a test may make the rank fail; no code natively.
 #[inline(always)]
 #[cfg_attr(loom, allow(dead_code, reason = "called above what the models compile"))]
 pub fn step(what: Step) {

@@ -1,11 +1,11 @@
 //! loom's model of the machine, and the table of mutants.
 //!
-//! * A futex is a mutex ("bucket") and a condition variable: compare-and-block is one step, a
+//! * A futex is a mutex ("bucket") and a condition variable: compare-and-block is one step, and a
 //!   forgotten wake-up is a deadlock that loom reports.
-//! * A sleep lasts until its word or the alarm changes: the bound that it has natively is not
-//!   modelled, so nothing may lean on it.
-//! * A rank that polls explores `polls` failed looks and then goes on without branching
-//!   : the technique prunes, it does not prove; the mutants check it.
+//! * A sleep lasts until its word or the alarm changes. Its native bound is not modelled, so no
+//!   protocol may rely on it.
+//! * A rank that polls explores `polls` failed looks and then continues without branching. This
+//!   prunes and proves nothing; the mutants check it.
 #![allow(clippy::disallowed_types, reason = "this is their room")]
 
 use super::{Fault, Site, wait::Step};
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// One mutant, or none: what the model build does differently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mutant {
-    /// A MEM_SYNC that is left out, on one rank or on all.
+    /// An omitted MEM_SYNC, on one rank or on all.
     pub site_off: Option<(Site, Option<usize>)>,
     /// An algorithm fault.
     pub fault: Option<Fault>,
@@ -32,13 +32,13 @@ pub struct Mutant {
 pub struct Setting {
     /// The mutant under test.
     pub mutant: Mutant,
-    /// Waiters sleep at once instead of polling.
+    /// Waiters sleep without polling first.
     pub park: bool,
-    /// Failed polls explored before a waiter goes on without branching.
+    /// Failed polls explored before a waiter continues without branching.
     pub polls: usize,
-    /// MEM_SYNC is the full barrier (for models in which that is what is shown).
+    /// MEM_SYNC is the full barrier (for models that show the need for one).
     pub full_barrier: bool,
-    /// How often a rank contends for a lock that is held before it queues.
+    /// How often a rank contends for a held lock before it queues.
     pub contends: u32,
 }
 
@@ -64,17 +64,17 @@ loom::thread_local! {
     static RANK: Cell<usize> = Cell::new(0);
 }
 
-/// Sets how every model of this OS thread runs from now on.
+/// Sets how the models of this OS thread run from now on.
 pub fn set(setting: Setting) {
     SETTING.set(setting);
 }
 
-/// Forgets the futexes of the execution before; call at the start of every execution.
+/// Drops the futexes of the execution before; called at the start of every execution.
 pub fn begin_execution() {
     FUTEXES.with_borrow_mut(Vec::clear);
 }
 
-/// Says which rank the calling model thread is, for mutants that concern one rank.
+/// Sets the rank of the calling model thread, for mutants that concern one rank.
 pub fn i_am(rank: usize) {
     RANK.with(|r| r.set(rank));
 }
@@ -96,11 +96,11 @@ pub(super) fn mem_sync(site: Site) {
     }
     let parking = matches!(site, Site::ParkWaiter | Site::ParkWaker);
     if (parking || site == Site::Alarm) && !setting.park {
-        // Nobody sleeps, and no window data may lean on the fences of parking.
+        // No rank sleeps, and no window data may rely on the fences of parking.
         return;
     }
-    // Those that stand between a store and a load of another word. loom orders everything around
-    // two full barriers, so the sites beside them must be no more than they have to be.
+    // The sites between a store and a load of another word. loom orders everything around two full
+    // barriers, so the other sites must not be stronger than necessary.
     let between = matches!(
         site,
         Site::StripeAlone | Site::StripeAnnounce | Site::StripeWithdrawn | Site::StripeBarrier
@@ -110,7 +110,7 @@ pub(super) fn mem_sync(site: Site) {
     fence(if full { SeqCst } else { AcqRel });
 }
 
-/// A model's read-modify-writes order nothing but themselves.
+/// In a model a read-modify-write is no barrier.
 pub(super) fn mem_sync_beside(site: Site) {
     mem_sync(site);
 }
@@ -126,8 +126,7 @@ pub fn monotonic() -> u64 {
     0
 }
 
-/// Whether loom has ended this execution by a panic: what is released on the way out must not
-/// ask it for another step.
+/// Whether loom has ended this execution by a panic: destructors must not take another step.
 fn execution_is_over() -> bool {
     std::thread::panicking()
 }
@@ -168,9 +167,8 @@ impl Word32 {
 
 #[allow(missing_docs, reason = "documented on the native twin")]
 impl Word64 {
-    /// Always the first look of a compare-and-swap loop, or a snapshot: a guess. A stale guess
-    /// costs one more turn of the loop, which then knows the value, so loom need not branch on
-    /// what was guessed, nor on when.
+    /// Always the first load of a compare-and-swap loop, or a snapshot: a guess. A stale guess costs
+    /// one more iteration, which then knows the value. So loom need not branch on it.
     pub fn load(&self) -> u64 {
         if execution_is_over() {
             return 0;
@@ -228,7 +226,7 @@ impl FutexWord {
         self.wait(expected, alarm, heard, (true, Duration::ZERO));
     }
 
-    /// The fault "sleeps without a last look": the kernel compares with whatever is there.
+    /// The fault "sleeps without a last look": the kernel compares with the present value.
     pub(super) fn wait_blindly(&self) {
         let held = self.bucket.lock.lock().unwrap();
         drop(self.bucket.sleepers.wait(held).unwrap());
@@ -243,7 +241,7 @@ impl FutexWord {
         }
     }
 
-    /// Everybody sleeps on the one alarm of the model besides, so all of them wake.
+    /// Every rank also sleeps on the one alarm of the model, so all of them wake.
     pub(super) fn sound(&self) {
         self.word.fetch_add(1);
         for bucket in FUTEXES.with_borrow(Clone::clone) {
@@ -253,7 +251,7 @@ impl FutexWord {
     }
 }
 
-/// See the native twin: it is over when it has been lost as often as the setting says.
+/// See the native twin: it ends after as many lost attempts as the setting has.
 pub struct Contention;
 
 #[allow(missing_docs, reason = "documented on the native twin")]
@@ -266,7 +264,7 @@ impl Contention {
     }
 }
 
-/// See the native twin: here it polls, or sleeps at once, as the setting says.
+/// See the native twin: here it polls or sleeps, as the setting has it.
 #[derive(Default)]
 pub struct Patience;
 
@@ -291,10 +289,10 @@ impl Patience {
         Step::Again
     }
 
-    /// No rank of a model runs anywhere.
+    /// A model has no processors.
     pub(super) fn settle(&self) {}
 
-    /// Time passes for those who poll; a sleep of the model lasts until somebody ends it.
+    /// Time passes for ranks that poll; a sleep of the model lasts until another rank ends it.
     pub(super) fn is_overdue(&self, tier: &mut Tier) -> bool {
         !SETTING.get().park && tier.0 > SETTING.get().polls
     }

@@ -16,51 +16,51 @@ use std::io::Read;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Longest uninterrupted sleep where the kernel cannot wait for two words: how late a rank then learns
-/// of a failure. (Otherwise a change of its word wakes a sleeper, or the alarm of the job.)
+/// Longest uninterrupted sleep where the kernel cannot wait for two words, and so the delay with which
+/// a rank then learns of a failure. (Otherwise its word or the alarm of the job wakes a sleeper.)
 const SLEEP_BOUND: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// How long a sleep hears no alarm: on its word alone.
+/// How long a sleep waits on its word alone, without the alarm.
 const DEAF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-/// How long a rank sleeps that has to look meanwhile what it owes others.
+/// How long a rank sleeps that has progress work to look for.
 const BRIEF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-/// How long a wait sleeps before it looks for another way on (a lock's fairness gives way), in a job of
-/// up to [`LOOKERS`] ranks.
+/// How long a wait sleeps before it is overdue (a lock's fairness then gives way), in a job of up to
+/// [`LOOKERS`] ranks.
 const OVERDUE: Duration = Duration::from_millis(100);
-/// Ranks that look each so often cost a few hundredths of a processor. In a larger job each looks less
-/// often, so that ranks which sleep hold up nobody who starts or computes.
+/// With this many ranks, the looks of sleeping ranks cost a few hundredths of a processor. In a larger
+/// job each rank looks less often, so that sleeping ranks do not slow down the others.
 const LOOKERS: usize = 256;
 /// Looks at the word between two yields when every rank can have a core (about 12 µs of `pause`).
 const SPINS: u32 = 300;
-/// How long a rank stays awake at least when every rank can have a core: who is awake on another core
-/// has little to gain from a wake-up, and who wakes it pays as much.
+/// How long a rank stays awake at least when every rank can have a core: a wake-up would cost its
+/// sender as much as it saves.
 const AWAKE: Duration = Duration::from_millis(1);
-/// So many times as long as a wake-up costs its sender, if that is more. While one rank is in that call
-/// the other passes, and may wait for it next: if it slept before the call is over, the two would wake
-/// each other in turn, for as long as they go on.
+/// The multiple of a wake-up's cost that a rank stays awake, if that is longer. While one rank is in
+/// the system call the other continues and may wait for it next. If it slept before the call returns,
+/// the two would wake each other in turn for ever.
 const WAKE_UPS: u32 = 8;
-/// What counts of a wake-up at most. One that takes longer has been interrupted.
+/// The highest cost of a wake-up that counts. A longer one has been interrupted.
 const DEAREST_WAKE_UP: Duration = Duration::from_micros(500);
-/// Yields before sleeping when there are more ranks than cores. Eight ranks on two cores pass a barrier
-/// within a handful.
+/// Yields before sleeping when there are more ranks than cores. Eight ranks on two cores pass a
+/// barrier within a handful of yields.
 const YIELDS: u32 = 64;
-/// A yield that takes longer has run somebody else's time slice: a foreign busy process, or a
-/// rank that computes. Sleeping is then the faster wait, because the kernel prefers a woken
-/// sleeper to a busy process (docs/performance.md).
+/// A yield that takes longer has run the time slice of a busy process or a computing rank. Sleeping is
+/// then the faster wait, because the kernel prefers a woken sleeper to a busy process
+/// (docs/performance.md).
 const SLOW_YIELD: Duration = Duration::from_micros(250);
-/// What each rank on the same core may add to that: each may run in between, and yield in turn.
+/// What each rank on the same core may add to that: each may run in between and yield in turn.
 const YIELD_IN_TURN: Duration = Duration::from_micros(32);
-/// Less than a time slice.
+/// The upper limit, below a time slice.
 const SLOWEST_YIELD: Duration = Duration::from_millis(2);
-/// How long to go straight to sleep after a slow yield, before yielding is tried again: so long
-/// at first; twice as long as the last time if yielding is slow again before it has been trusted
-/// for a third of that, else half as long. A trial beside a busy process costs all ranks its time
-/// slice, so trials become rare there; a single disturbance, such as the start of the job, costs
-/// little, and is soon forgotten.
+/// How long waits sleep without yielding after a slow yield: the first value. It doubles if yielding
+/// is slow again within a third of that time, and halves otherwise. A trial beside a busy process
+/// costs all ranks its time slice, so trials become rare there. A single disturbance, such as the
+/// start of the job, costs little.
 const DISTRUST: Duration = Duration::from_millis(10);
-/// The most that it grows to: how late a job with more ranks than cores learns that a busy process has gone.
+/// The largest value: the delay with which a job with more ranks than cores learns that a busy process
+/// has ended.
 const LONGEST_DISTRUST: Duration = Duration::from_millis(800);
-/// How often a rank that distrusts yields asks the kernel whether anybody is left who wants its core,
-/// when every rank can have a core.
+/// How often a rank that distrusts yields asks the kernel whether another process wants its core, when
+/// every rank can have a core.
 const ASKS: Duration = Duration::from_micros(500);
 
 /// A relaxed 32-bit word of the segment.
@@ -74,9 +74,9 @@ pub struct Word32(AtomicU32);
 pub struct Word64(AtomicU64);
 
 impl Word32 {
-    /// Says that this rank is going to update the word: the processor fetches its line for writing
-    /// meanwhile, which it does else while the update holds up everything behind it. Orders nothing;
-    /// a processor that does not know the instruction skips it (Intel SDM 2B, PREFETCHW).
+    /// Prefetches the word's cache line for writing, so that the read-modify-write that follows does
+    /// not stall on it. Orders nothing; a processor without the instruction skips it (Intel SDM 2B,
+    /// PREFETCHW).
     #[inline(always)]
     pub fn expect_update(&self) {
         #[cfg(target_arch = "x86_64")]
@@ -96,17 +96,17 @@ impl Word32 {
     pub fn store(&self, value: u32) {
         self.0.store(value, Relaxed)
     }
-    /// Replaces the word and returns what it was.
+    /// Replaces the word and returns the value before.
     #[inline(always)]
     pub fn swap(&self, value: u32) -> u32 {
         self.0.swap(value, Relaxed)
     }
-    /// Adds, wrapping, and returns what it was.
+    /// Adds, wrapping, and returns the value before.
     #[inline(always)]
     pub fn fetch_add(&self, n: u32) -> u32 {
         self.0.fetch_add(n, Relaxed)
     }
-    /// Subtracts, wrapping, and returns what it was.
+    /// Subtracts, wrapping, and returns the value before.
     #[inline(always)]
     pub fn fetch_sub(&self, n: u32) -> u32 {
         self.0.fetch_sub(n, Relaxed)
@@ -147,8 +147,8 @@ impl FutexWord {
         &self.0
     }
 
-    /// Blocks while the word is `expected` and `alarm` is `heard`; returns early on a signal or
-    /// after `most`. `first`: the wait has not slept so long before.
+    /// Blocks while the word is `expected` and `alarm` is `heard`. Returns early on a signal or after
+    /// `most`. `first`: it is the first such sleep of the wait.
     pub(super) fn wait(
         &self,
         expected: u32,
@@ -166,12 +166,12 @@ impl FutexWord {
             futex::waitv(&words, futex::WaitvFlags::empty(), Some(&until), ClockId::Monotonic);
         if slept.is_err_and(|errno| !matches!(errno, Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT))
         {
-            // Older than Linux 5.16, or denied. Should this fail as well, the wait is one that polls.
+            // Older than Linux 5.16, or denied. If this fails as well, the wait polls.
             let _ = self.wait_alone(expected, &SLEEP_BOUND);
         }
     }
 
-    /// As [`FutexWord::wait`], so shortly that no alarm need be heard.
+    /// [`FutexWord::wait`] for so short a time that it needs no alarm.
     pub(super) fn wait_briefly(&self, expected: u32, _: &FutexWord, _: u32) {
         let _ = self.wait_alone(expected, &BRIEF);
     }
@@ -207,22 +207,22 @@ impl FutexWord {
         if futex::wake(&self.0.0, futex::Flags::empty(), count).is_ok_and(|woken| woken > 0) {
             let cost = began.elapsed().min(DEAREST_WAKE_UP).as_nanos() as u32;
             let before = WAKING.load(Relaxed);
-            // Of threads that wake at the same time, one is forgotten.
+            // Of threads that wake at the same time, one value may be lost.
             WAKING.store(if before == 0 { cost } else { before - before / 4 + cost / 4 }, Relaxed);
         }
     }
 }
 
-/// What it has cost this process to wake others lately, in nanoseconds; zero before the first time.
+/// What a wake-up has lately cost this process, in nanoseconds; zero before the first one.
 static WAKING: AtomicU32 = AtomicU32::new(0);
 
 #[inline(always)]
 pub(super) fn mem_sync(site: Site) {
     match site {
-        // `sleepers += 1` and every change of a parked-on word stand immediately before these two.
+        // `sleepers += 1` and every change of an awaited word stand immediately before these two.
         Site::ParkWaiter | Site::ParkWaker => mem_sync_beside(site),
-        // Stand behind the load that ends a wait, and keep what comes after it there: x86-64 moves
-        // neither loads nor stores before an earlier load (Intel SDM 3A, 9.2.2).
+        // These follow the load that ends a wait, and order later accesses after it. x86-64 moves no
+        // load or store before an earlier load (Intel SDM 3A, 9.2.2).
         Site::FencePost
         | Site::CollectivePost
         | Site::StartPost
@@ -232,10 +232,10 @@ pub(super) fn mem_sync(site: Site) {
         {
             compiler_fence(SeqCst)
         }
-        // Of the two that announce a lane, StripeBarrier is the other half: it is a full barrier
-        // in this rank too (`membarrier`). The next four order loads, or stores behind loads, which
-        // x86-64 does by itself (Intel SDM 3A, 9.2.2); of the last two, the first stands behind a
-        // locked instruction and the other before one.
+        // StripeAnnounce and StripeWithdrawn pair with StripeBarrier, which is a full barrier in this
+        // rank too (`membarrier`). The next four order loads, or stores after loads, which x86-64
+        // does by itself (Intel SDM 3A, 9.2.2). Of the last two, the first follows a locked
+        // instruction and the other precedes one.
         Site::StripeAnnounce
         | Site::StripeWithdrawn
         | Site::StripeLook
@@ -248,8 +248,8 @@ pub(super) fn mem_sync(site: Site) {
         {
             compiler_fence(SeqCst)
         }
-        // Order stores among themselves, loads among themselves, or a store behind a load, which
-        // x86-64 does by itself (Intel SDM 3A, 9.2.2); a locked instruction follows MessageRing and
+        // These order stores among themselves, loads among themselves, or a store after a load, which
+        // x86-64 does by itself (Intel SDM 3A, 9.2.2). A locked instruction follows MessageRing and
         // MessageList.
         Site::MessagePre
         | Site::MessageRing
@@ -270,15 +270,15 @@ pub(super) fn mem_sync(site: Site) {
 pub(super) fn mem_sync_beside(_: Site) {
     if cfg!(target_arch = "x86_64") {
         // A locked instruction is a full barrier (Intel SDM 3A, 9.2.3.9 "loads and stores are not
-        // reordered with locked instructions"). This keeps the compiler from moving anything
-        // across.
+        // reordered with locked instructions"). This one stops the compiler from moving accesses
+        // across it.
         compiler_fence(SeqCst);
     } else {
         fence(SeqCst);
     }
 }
 
-/// The kernel's barrier of all ranks, or at least one of this rank.
+/// The kernel's barrier of all ranks or, if that fails, one of this rank.
 pub(super) fn mem_sync_of_all(site: Site) -> bool {
     mem_sync(site);
     let done = membarrier::of_all();
@@ -286,7 +286,7 @@ pub(super) fn mem_sync_of_all(site: Site) -> bool {
     done
 }
 
-/// The time on CLOCK_MONOTONIC after so much more.
+/// The time on CLOCK_MONOTONIC after `bound`.
 fn after(bound: Duration) -> futex::Timespec {
     let now = rustix::time::clock_gettime(ClockId::Monotonic);
     let nanoseconds = now.tv_nsec + i64::from(bound.subsec_nanos());
@@ -309,8 +309,8 @@ pub const fn planted(_: Fault) -> bool {
     false
 }
 
-/// How long a rank contends for a lock before it queues. Each rank that queues costs a wake-up, so
-/// those who take turns in less time than this hardly pay for the order.
+/// How long a rank contends for a lock before it queues. Each queued rank costs a wake-up, so ranks
+/// whose critical sections are shorter than this rarely pay for the order.
 const CONTENDS: Duration = Duration::from_millis(1);
 
 /// A rank that contends for a lock.
@@ -322,7 +322,7 @@ impl Contention {
         Contention(Instant::now())
     }
 
-    /// Whether it has lasted long enough, when it has been lost so many times.
+    /// Whether it has lasted long enough; `_lost` is the number of failed attempts.
     pub fn is_over(&self, _lost: u32) -> bool {
         self.0.elapsed() >= CONTENDS
     }
@@ -333,18 +333,18 @@ pub struct Patience {
     /// Looks between yields; none where ranks share cores.
     spins: AtomicU32,
     slow_yield: Duration,
-    /// How long a wait sleeps before it looks for another way on.
+    /// How long a wait sleeps before it is overdue.
     overdue: Duration,
     since: Instant,
     /// Until when (nanoseconds after `since`) yielding is distrusted.
     distrust_until: AtomicU64,
-    /// For how long (nanoseconds) it was distrusted the last time.
+    /// For how long (nanoseconds) it was last distrusted.
     distrust: AtomicU64,
-    /// From when on (nanoseconds after `since`) the kernel may be asked whether the distrust still holds.
+    /// From when (nanoseconds after `since`) the kernel may be asked whether the distrust still holds.
     ask_at: AtomicU64,
-    /// When (nanoseconds after `since`) it has ended because the kernel said so; zero if it never has.
+    /// When (nanoseconds after `since`) the kernel's answer ended it; zero if it never has.
     forgiven: AtomicU64,
-    /// Where this rank and the others run, if that is known.
+    /// The processors of this rank and the others, if known.
     placement: Option<Placement>,
 }
 
@@ -358,7 +358,7 @@ pub struct Tier {
     yielded: Option<Instant>,
     /// When the wait yielded first.
     awake_since: Option<Instant>,
-    /// When the wait began to sleep, or was overdue the last time.
+    /// When the wait began to sleep, or was last overdue.
     sleeping_since: Option<Instant>,
     /// It has been overdue.
     has_looked: bool,
@@ -384,7 +384,7 @@ impl Patience {
         }
     }
 
-    /// For a rank of a job that says where its ranks run.
+    /// For a rank of a job whose placement is known.
     pub fn at(placement: Placement) -> Self {
         let (ranks, cores) = (placement.ranks(), placement.processors());
         Patience { placement: Some(placement), ..Patience::new(ranks, cores) }
@@ -428,7 +428,7 @@ impl Patience {
             return Step::Sleep;
         }
         if tier.spins > 0 {
-            // Spins again before it yields again, so that only the yield is timed.
+            // Spins before the next yield, so that only the yield is timed.
             (tier.looks, tier.yielded) = (0, None);
         }
         let before = tier.yielded.unwrap_or_else(Instant::now);
@@ -465,7 +465,7 @@ impl Patience {
         AWAKE.max(waking.min(DEAREST_WAKE_UP) * WAKE_UPS)
     }
 
-    /// Looks between yields. Ranks that join later may bring processors of their own.
+    /// Looks between yields. Ranks that join later may add processors.
     fn spins_now(&self) -> u32 {
         let Some(placement) = &self.placement else { return self.spins.load(Relaxed) };
         let spins = if placement.is_enough_for_all() { SPINS } else { 0 };
@@ -473,14 +473,15 @@ impl Patience {
         spins
     }
 
-    /// As [`Placement::settle`]: before a rank yields or sleeps, and behind a sleep, where the kernel has put it.
+    /// Calls [`Placement::settle`]: before a rank yields or sleeps, and after a sleep, when the kernel
+    /// may have moved it.
     pub(super) fn settle(&self) {
         if let Some(placement) = &self.placement {
             placement.settle();
         }
     }
 
-    /// Tells the others what it has cost to wake them.
+    /// Publishes the cost of a wake-up.
     fn say_waking(&self) {
         if let Some(placement) = &self.placement {
             let waking = WAKING.load(Relaxed);
@@ -490,7 +491,7 @@ impl Patience {
         }
     }
 
-    /// Whether the wait has slept long enough to look for another way on.
+    /// Whether the wait has slept long enough to be overdue.
     pub(super) fn is_overdue(&self, tier: &mut Tier) -> bool {
         let overdue = tier.sleeping_since.is_some_and(|since| since.elapsed() >= self.overdue);
         if overdue {
@@ -504,7 +505,7 @@ impl Patience {
         self.since.elapsed().as_nanos() as u64
     }
 
-    /// How the wait sleeps next, as [`FutexWord::wait`] takes it.
+    /// The arguments of [`FutexWord::wait`] for the next sleep of the wait.
     pub(super) fn sleep(&self, tier: &Tier) -> (bool, Duration) {
         (!tier.has_looked, self.overdue)
     }
@@ -517,15 +518,15 @@ impl Patience {
         let distrust = if trusted_for < last / 3 { last * 2 } else { last / 2 }.clamp(least, most);
         self.distrust.store(distrust, Relaxed);
         self.distrust_until.store(now + distrust, Relaxed);
-        // What the kernel has said has just been wrong: it is not asked while the distrust lasts.
+        // The kernel's answer has just been wrong: it is not asked while the distrust lasts.
         let forgiven = self.forgiven.swap(0, Relaxed);
         let was_wrong = forgiven != 0 && now.saturating_sub(forgiven) < least;
         self.ask_at.store(if was_wrong { now + distrust } else { now }, Relaxed);
     }
 
-    /// Whether a wait that distrusts yields no longer has to, because every rank can have a core and no
-    /// more processes want to run than there are processors: what was in the way has gone. The kernel says so
-    /// without a yield, which would cost a time slice if it were wrong.
+    /// Whether the distrust of yields can end: every rank can have a core, and no more processes want
+    /// to run than there are processors. The kernel answers that without a yield, which might cost a
+    /// time slice.
     fn trusts_again(&self, tier: &mut Tier) -> bool {
         let now = self.now();
         if tier.spins == 0 || now < self.ask_at.load(Relaxed) {
@@ -542,8 +543,8 @@ impl Patience {
     }
 }
 
-/// Whether no more processes want to run on this machine than it has processors; false where the kernel does
-/// not say (proc(5), /proc/loadavg).
+/// Whether no more processes want to run on this machine than it has processors; false if unknown
+/// (proc(5), /proc/loadavg).
 fn is_calm() -> bool {
     static PROCESSORS: OnceLock<u64> = OnceLock::new();
     let processors = *PROCESSORS.get_or_init(|| {

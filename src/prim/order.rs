@@ -1,16 +1,15 @@
-//! The order in which one thread stores, for whoever reads what it leaves when it is killed.
+//! The order of one thread's stores, for a reader of what it leaves when it is killed.
 //!
-//! A process is killed between two instructions of each of its threads: all stores before that place
-//! have been done, or are still done while the kernel ends the process, and none behind it, whatever
-//! the processor has reordered in between. So the order of the instructions is all that there is to
-//! keep; no instruction is needed for it, and this is no fence between ranks.
+//! A process is killed between two instructions of each of its threads. All stores before that place
+//! take effect, at the latest while the kernel ends the process, and none after it, however the
+//! processor has reordered them. So only the order of the instructions matters: this is a compiler
+//! barrier, not a fence between ranks.
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
-/// Stores before it come before stores after it, in the instructions of the program.
+/// Orders stores before it and stores after it in the instructions of the program.
 ///
-/// No model fails without it: it is about what the compiler does, and nothing of that can be seen by
-/// other threads that live.
+/// No model fails without it: it concerns the compiler only, and no living thread can observe it.
 #[inline(always)]
 #[cfg_attr(loom, allow(dead_code, reason = "called above what the models compile"))]
 pub fn in_program_order() {

@@ -1,4 +1,4 @@
-//! A word that a rank can wait on: the only kind of word in the segment that anybody sleeps on.
+//! A word on which a rank can wait: the only kind of word in the segment on which ranks sleep.
 //!
 //! Sleeping and waking (the classic event count):
 //!
@@ -9,16 +9,16 @@
 //!     value as before? -> futex wait        sleepers != 0? -> futex wake
 //! ```
 //!
-//! Both fences must be full barriers: either the waiter sees the new value, or the waker sees
-//! the sleeper (store buffering). `loom_tests/tests/parking.rs` loses a wake-up, reported as a
-//! deadlock, without either.
+//! Both fences must be full barriers (store buffering): either the waiter sees the new value, or the
+//! waker sees the sleeper. Without either, `loom_tests/tests/parking.rs` loses a wake-up and reports
+//! a deadlock.
 
 use super::{FailedWord, Fault, Site, Word32, machine::FutexWord, mem_sync, planted};
 use std::time::Duration;
 
 /// A 32-bit value and the number of waiters asleep on it. Zero bytes are its initial state.
 ///
-/// Another process may change the value at any time by the methods below, and by nothing else.
+/// Another process may change the value at any time, by the methods below only.
 #[repr(C)]
 #[derive(Default)]
 pub struct ParkWord {
@@ -27,13 +27,13 @@ pub struct ParkWord {
 }
 
 impl ParkWord {
-    /// The value now (relaxed: what it tells about other memory, only a `mem_sync` can say).
+    /// The present value (relaxed: only a `mem_sync` orders other memory with it).
     #[inline]
     pub fn load(&self) -> u32 {
         self.value.word().load()
     }
 
-    /// As [`Word32::expect_update`].
+    /// [`Word32::expect_update`] for the value.
     #[inline(always)]
     pub fn expect_update(&self) {
         self.value.word().expect_update();
@@ -56,12 +56,12 @@ impl ParkWord {
     /// Sets the value and wakes every sleeper. Only for words with a single writer.
     #[inline]
     pub fn store_and_wake(&self, value: u32) {
-        // A swap, not a store: `ParkWaker` may then lean on the locked instruction before it.
+        // A swap, not a store: `ParkWaker` may then rely on the locked instruction before it.
         self.value.word().swap(value);
         self.wake_all();
     }
 
-    /// Replaces `current` by `new` and wakes every sleeper; `Err` holds what was there instead.
+    /// Replaces `current` by `new` and wakes every sleeper; `Err` holds the value found instead.
     pub fn replace_and_wake(&self, current: u32, new: u32) -> Result<(), u32> {
         self.value.word().compare_exchange(current, new)?;
         self.wake_all();
@@ -79,9 +79,9 @@ impl ParkWord {
         }
     }
 
-    /// Wakes up to so many sleepers of each word, unless some that were woken so have yet to say so
-    /// ([`ParkWord::heed`]). Only for words that nothing else changes; without sleepers it costs a
-    /// load each. Stands immediately behind the read-modify-write that the sleepers wait for.
+    /// Wakes up to the given number of sleepers of each word, unless an earlier nudge was not heeded
+    /// yet ([`ParkWord::heed`]). Only for words that change in no other way. Without sleepers it costs
+    /// one load each. Called immediately after the read-modify-write that the sleepers wait for.
     #[inline]
     pub fn nudge(words: [(&ParkWord, u32); 2]) {
         // Publishes that change before `sleepers` is read. Pairs with ParkWaiter in `sleep_unless`.
@@ -103,25 +103,25 @@ impl ParkWord {
         }
     }
 
-    /// Whether somebody has been woken by a nudge who has not said so.
+    /// Whether a rank has been woken by a nudge and has not heeded it yet.
     pub fn is_nudged(value: u32) -> bool {
         value & 1 == 1
     }
 
-    /// Says that a nudge has woken somebody: the next one wakes again. Before a look at what the
-    /// sleepers wait for.
+    /// Records that a nudge has woken a rank, so that the next one wakes again. Called before a look at
+    /// the awaited state.
     pub fn heed(&self) {
         let value = self.load();
         if Self::is_nudged(value) {
-            // If it fails, another has said so.
+            // If it fails, another rank has recorded it.
             let _ = self.value.word().compare_exchange(value, value.wrapping_add(1));
         }
     }
 
     /// Sleeps until the value changes from what it is now, unless `awake(value)` already holds.
     ///
-    /// `sleep`: how, as the machine takes it; `None` for a millisecond at most. May return early (a
-    /// signal, a spurious wake-up, the bound on sleeping, a failure that `failed` tells of): callers loop.
+    /// `sleep` are the machine's arguments; `None` sleeps for a millisecond at most. May return early (a
+    /// signal, a spurious wake-up, the bound on sleeping, a failure in `failed`): callers loop.
     pub(super) fn sleep_unless(
         &self,
         failed: &FailedWord,
@@ -132,8 +132,9 @@ impl ParkWord {
         if !planted(Fault::SleepUnannounced) {
             self.sleepers.fetch_add(1);
         }
-        // Publishes the sleeper before the last look at `value`; pairs with ParkWaker in
-        // `wake_all`. Observes the failures that `heard` tells of; pairs with Alarm. Fails without it: models/parking.rs, by loom_tests/tests/mutants.rs.
+        // Publishes the sleeper before the last look at `value`; pairs with ParkWaker in `wake_all`.
+        // Observes the failures before `heard`; pairs with Alarm. Fails without it:
+        // models/parking.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::ParkWaiter);
         let now = self.load();
         if planted(Fault::SleepWithoutCheck) {

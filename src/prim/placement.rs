@@ -1,59 +1,59 @@
-//! Where the ranks of a job run: the processors that they may use, the one that each was on last, and how a
-//! rank leaves one that another rank of the job is on.
+//! The processors of a job's ranks: which they may use, which each used last, and how a rank leaves
+//! a processor that it shares.
 //!
-//! The kernel puts a woken process beside its waker, and two processes that spin and yield in turn stay on
-//! one processor for tens of milliseconds while another is idle. So a rank that waits looks whether it
-//! shares its processor, and moves to one where no rank of the job is. It is bound to none: the kernel
-//! may move it again, and what the user has allowed it stays allowed.
+//! The kernel puts a woken process beside its waker. Two processes that spin and yield in turn then
+//! share one processor for tens of milliseconds while another is idle. So a rank that waits checks
+//! whether it shares its processor, and moves to one without a rank of the job. It is not bound
+//! there: the kernel may move it again, and its affinity stays what the user has set.
 //!
-//! All words are relaxed and nothing is ordered by them. One that is out of date (a rank that the kernel has
-//! moved while it computes) costs a move that was not needed, or one that comes later.
+//! All words are relaxed and order nothing. A stale one (the kernel has moved a rank that computes)
+//! costs an unnecessary move, or a late one.
 
 use super::{Word32, Word64};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::time::{Duration, Instant};
 
-/// A rank moves no more often: what moves it again and again is not settled by moving.
+/// The shortest time between two moves of a rank. What makes it move more often is not cured by moving.
 const REST: Duration = Duration::from_millis(1);
 
-/// What the ranks of a job have in common.
+/// The words that the ranks of a job share.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct PlacementWords {
     /// A bit for each processor that any rank may run on.
     allowed: [Word64; CpuSet::MAX_CPU / 64],
-    /// What it has cost a rank to wake another lately, in nanoseconds.
+    /// What a wake-up has lately cost a rank, in nanoseconds.
     waking: Word32,
 }
 
-/// The words of a job: those in common, and for each rank the processor that it was on last, plus one.
+/// The words of a job: the shared ones, and for each rank its last processor plus one.
 pub trait JobPlacement: Send + Sync {
-    /// What the ranks have in common.
+    /// The shared words.
     fn common(&self) -> &PlacementWords;
     /// One word a rank; zero before it has joined, and while it moves.
     fn ranks(&self) -> &[Word32];
 }
 
-/// A rank's place among those of its job.
+/// The placement of a rank in its job.
 pub struct Placement {
     rank: usize,
     words: Box<dyn JobPlacement>,
-    /// The most processors that a control group lets this process use at a time.
+    /// The limit of a control group on the processors of this process.
     quota: usize,
     since: Instant,
-    /// Nanoseconds after `since` at which it has moved last.
+    /// When it last moved, in nanoseconds after `since`.
     moved: Word64,
 }
 
 impl Placement {
-    /// Says which processors this process may run on, and leaves the one that it is on if another rank is there.
+    /// Publishes the processors of this process, and leaves the present one if another rank is there.
     pub fn join(rank: u32, words: Box<dyn JobPlacement>) -> Placement {
         let available = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let own = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
         let quota = if available < own.count() as usize { available } else { CpuSet::MAX_CPU };
         let allowed = &words.common().allowed;
         if own.count() == 0 {
-            // More processors than a set has room for: as many as it may use count.
+            // More processors than fit into a set: only their number counts.
             (0..available.min(CpuSet::MAX_CPU)).for_each(|cpu| insert(allowed, cpu));
         }
         (0..CpuSet::MAX_CPU).filter(|cpu| own.is_set(*cpu)).for_each(|cpu| insert(allowed, cpu));
@@ -80,25 +80,25 @@ impl Placement {
         self.ranks() <= self.processors()
     }
 
-    /// Says where this rank runs. If another has said the same last, and each can have a processor of its
-    /// own, moves to one where no rank is. Who sleeps keeps its processor: two that wake each other in turn
-    /// are never awake at the same time where they share one.
+    /// Publishes the processor of this rank. If another rank has published the same one, and each can
+    /// have its own, moves to one without a rank. A sleeping rank keeps its processor, because two
+    /// ranks that share one and wake each other in turn are never awake together.
     pub fn settle(&self) {
         let here = sched_getcpu();
         self.settle_at(here);
         let is_shared = || self.others().any(|word| word == here as u32 + 1);
-        // In a job of thousands the others are not even read.
+        // In a job of thousands the other words are not even read.
         if self.is_enough_for_all() && is_shared() && self.may_move() {
             self.move_away();
         }
     }
 
-    /// What it costs a rank of this job to wake another: the latest that any has said.
+    /// The cost of a wake-up in this job: the latest published one.
     pub fn waking(&self) -> Duration {
         Duration::from_nanos(self.words.common().waking.load().into())
     }
 
-    /// Says what it costs this rank.
+    /// Publishes the cost of a wake-up of this rank.
     pub fn say_waking(&self, cost: Duration) {
         let cost = u32::try_from(cost.as_nanos()).unwrap_or(u32::MAX);
         if self.words.common().waking.load() != cost {
@@ -129,30 +129,30 @@ impl Placement {
         rested && self.moved.compare_exchange(moved, now.max(1)).is_ok()
     }
 
-    /// Runs on one of the processors that this thread may use and no other rank is on, if there is one. What
-    /// it may use is the same again afterwards; a change that somebody else makes in between is lost.
+    /// Moves to an allowed processor without another rank, if there is one. The affinity is restored
+    /// afterwards; a change by another process in between is lost.
     fn move_away(&self) {
         let Ok(allowed) = sched_getaffinity(None) else { return };
         let mut free = allowed;
         let processors =
             self.others().filter_map(|word| word.checked_sub(1)).map(|cpu| cpu as usize);
-        // What is no processor has been written over.
+        // An impossible number means that the word was overwritten.
         processors.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| free.unset(cpu));
         if free.count() == 0 {
             return;
         }
-        // Another rank that is here sees that this one goes, and stays.
+        // Another rank on this processor sees that this one leaves, and stays.
         self.own().store(0);
         let has_moved = sched_setaffinity(None, &free).is_ok();
         self.settle_at(sched_getcpu());
         if has_moved {
-            // Fails only where a control group has lost processors meanwhile: the kernel then chooses.
+            // Fails only if a control group has lost processors meanwhile; the kernel then chooses.
             let _ = sched_setaffinity(None, &allowed);
         }
     }
 }
 
-/// Sets a bit that other ranks may be setting neighbours of.
+/// Sets a bit while other ranks may set others of the same word.
 fn insert(allowed: &[Word64], processor: usize) {
     let (word, bit) = (&allowed[processor / 64], 1 << (processor % 64));
     let mut now = word.load();

@@ -27,11 +27,11 @@ pub enum Site {
     UnlockAllPre,
     /// `flush`: accesses before it precede any later PROC_SYNC, and it is a full barrier.
     Flush,
-    /// `flush_all`, as `flush` for every target.
+    /// `flush_all`: `flush` for every target.
     FlushAll,
     /// `flush_local`: operations are eager, so it orders exactly what `flush` orders.
     FlushLocal,
-    /// `flush_local_all`, as `flush_local` for every target.
+    /// `flush_local_all`: `flush_local` for every target.
     FlushLocalAll,
     /// `win_sync`.
     WinSync,
@@ -47,9 +47,9 @@ pub enum Site {
     HeapPost,
     /// Allocator of the segment, before its lock is released.
     HeapPre,
-    /// The launcher, before it says that a rank has failed: what that rank has written.
+    /// The launcher, before it records a failure: publishes what the failed rank has written.
     NoticePre,
-    /// The launcher, between what it says of a failure and the alarm that wakes the sleepers.
+    /// The launcher, between the record of a failure and the alarm that wakes the sleepers.
     Alarm,
     /// Search of a dynamic window's directory, after the grant: the entries can be read.
     LookPost,
@@ -62,13 +62,13 @@ pub enum Site {
     /// Carry: between "saw that the last holder left" on the state word of a lock
     /// and "admitted the waiters" on its gate.
     LockCarry,
-    /// Between clearing fresh post slots and telling the origins where they are.
+    /// Between clearing new post slots and publishing their offset.
     TablePre,
-    /// Carry: between "saw the table of post slots" and the first look into it.
+    /// Carry: between reading the offset of the post slots and the first look at one.
     TableCarry,
-    /// `notify`, before the counter grows: exposes the operations that it counts.
+    /// `notify`, before the counter grows: exposes the counted operations.
     NotifyPre,
-    /// `wait_notify` and a successful `test_notify`: the operations that were counted can be read.
+    /// `wait_notify` and a successful `test_notify`: the counted operations can be read.
     NotifyPost,
     /// `wait_until`: between "I watch" and the look at the memory; and after each ring of the bell.
     WatchWaiter,
@@ -76,25 +76,25 @@ pub enum Site {
     WatchPost,
     /// Stripes, before a rank's first announcement: it takes no part in the barriers of all ranks.
     StripeAlone,
-    /// Stripes: between "I update one element" and the look whether anybody updates many.
+    /// Stripes: between the announcement of a single update and the look for a holder.
     StripeAnnounce,
-    /// Stripes: between that look and the update of one element.
+    /// Stripes: between that look and the single update.
     StripeLook,
-    /// Stripes: between the update of one element and "I have".
+    /// Stripes: between the single update and its withdrawal.
     StripeWithdraw,
-    /// Stripes: between "I have updated one element" and the look whether anybody waits for that.
+    /// Stripes: between the withdrawal and the look for a waiting holder.
     StripeWithdrawn,
-    /// Stripes: between "I update many elements" and the look who updates one; of all ranks.
+    /// Stripes: between becoming the holder and the look for announcements; of all ranks.
     StripeBarrier,
-    /// Stripes: between a ring of the bell and the look who updates one element.
+    /// Stripes: between a ring of the bell and the look for announcements.
     StripeRung,
-    /// Stripes: between the look that found nobody and the update of many elements.
+    /// Stripes: between the look that found no announcement and the bulk update.
     StripeDrained,
-    /// Exclusion of a stripe, after the grant to a rank that updates one element.
+    /// Lock of a stripe, after the grant to a rank that updates one element.
     StripePost,
-    /// Exclusion of a stripe, before the release.
+    /// Lock of a stripe, before the release.
     StripePre,
-    /// Messages, between a record and the state that lets it be found.
+    /// Messages, between writing a record and its state.
     MessagePre,
     /// Messages, between that state and the receiver's bell.
     MessageRing,
@@ -106,15 +106,15 @@ pub enum Site {
     MessageList,
     /// Messages: between the number of a queue and its words.
     MessageFind,
-    /// Messages: between the reading of a chunk and the word that gives it back.
+    /// Messages: between reading a chunk and the word that returns it.
     MessageLeave,
-    /// Messages: between "I have taken an offer back" and what the program does with its memory.
+    /// Messages: between the withdrawal of a rendezvous buffer and the program's next writes to it.
     MessageWithdrawn,
-    /// Messages: between the reading of what was offered and the look whether it was taken back.
+    /// Messages: between reading a rendezvous buffer and the look whether it was withdrawn.
     MessageTaken,
     /// Parking: between "I am about to sleep" and the last look at the word.
     ParkWaiter,
-    /// Parking: between the change of the word and "does anybody sleep?".
+    /// Parking: between the change of the word and the look for sleepers.
     ParkWaker,
 }
 
@@ -139,54 +139,54 @@ pub enum ProcSync {
     LockReleased,
     /// A collective of a communicator was entered.
     CollectiveArrive,
-    /// A collective of a communicator may go on.
+    /// A collective of a communicator may continue.
     CollectivePass,
 }
 
-/// Places between two steps of a call where nothing is ordered and nobody is met: test builds let
-/// a rank die there (`launch/fault.rs`).
+/// Places between two steps of a call without any synchronisation, where test builds let a rank die
+/// (`launch/fault.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(dead_code, reason = "most are passed above `sync`, which the models do not compile")]
 pub enum Step {
     /// The process has found its job and not touched it.
     BeforeJoin,
-    /// The segment is mapped; the rank has not said so.
+    /// The segment is mapped; the rank has not recorded that.
     Mapped,
-    /// The rank has said that it has joined.
+    /// The rank has recorded that it has joined.
     Joined,
-    /// All handles are gone; the rank has not said that it has finished.
+    /// All handles are dropped; the rank has not recorded that it has finished.
     Finishing,
-    /// The rank has said that it has finished.
+    /// The rank has recorded that it has finished.
     Finished,
     /// Allocator: a free block has been found; its memory is not reserved.
     HeapFound,
     /// Allocator: the block is off its list, and not marked.
     HeapUnlisted,
-    /// Allocator: what remains of the block is a block of its own, and on no list.
+    /// Allocator: the rest of the block is a block of its own, and on no list.
     HeapSplit,
     /// Allocator: the neighbours of a block that is freed are off their lists.
     HeapMerging,
-    /// Allocator: a block is free again; its pages are not given back.
+    /// Allocator: a block is free again; its pages are not released yet.
     HeapListed,
-    /// Registry of communicators: this rank has written down that it has come; it is not counted.
+    /// Registry of communicators: this rank has recorded its arrival; it is not counted yet.
     RoomMarked,
-    /// Registry of communicators: nobody finds the room any more; this rank is not counted, or has not
-    /// decided that not all will come.
+    /// Registry of communicators: the record is closed; this rank is not counted yet, or has not decided
+    /// yet that some member will not arrive.
     RoomClosed,
     /// Creation of a window: rank 0 has its block, and it is not cleared.
     WindowTaken,
-    /// Creation of a window: rank 0 has its block, and has told nobody.
+    /// Creation of a window: rank 0 has its block, and has not announced it.
     WindowNamed,
     /// Creation of a window: this rank knows the block.
     WindowTold,
-    /// Creation of a large window: this rank has reserved its part, or has not been able to, and has
-    /// told nobody.
+    /// Creation of a large window: this rank has tried to reserve its part, and has not announced the
+    /// outcome.
     WindowTouched,
-    /// Release of a window: all have met; nothing is given back.
+    /// Release of a window: all ranks have synchronised; nothing is freed.
     FreeMet,
-    /// Release of a window: this rank has given back all that it had to.
+    /// Release of a window: this rank has freed its share.
     FreeDone,
-    /// Halfway through a large put, or a large store to the own part or to a shared one.
+    /// Halfway through a large put, or a large store to the rank's own part or a shared one.
     MidPut,
     /// Halfway through a large get.
     MidGet,
@@ -203,31 +203,31 @@ pub enum Fault {
     BarrierReset,
     /// A rank leaves the barrier one arrival early.
     BarrierEarly,
-    /// Nobody takes the place of a rank that failed in a robust exclusion.
+    /// No rank takes over from one that failed in a robust exclusion.
     OrphanForever,
-    /// Everybody who sees that a rank failed in a robust exclusion takes its place.
+    /// Every rank that sees a failure in a robust exclusion takes over.
     OrphanTakenTwice,
-    /// A barrier that waits for a failed rank is given up by each rank for itself.
+    /// Each rank for itself cancels a barrier that waits for a failed rank.
     GivesUpAlone,
-    /// A barrier that is given up keeps the arrivals that it has counted.
+    /// A cancelled barrier keeps its counted arrivals.
     GivenUpStillCounts,
-    /// A member that waits for one that has failed gives up for itself.
+    /// A member that waits for a failed one decides for itself.
     GatherDecidesAlone,
-    /// A gathering that is given up stays open for members that have yet to come.
+    /// A cancelled gathering stays open for members that have not arrived.
     GatherLeftOpen,
-    /// The last member to come is counted before nobody else can come.
+    /// The last member to arrive is counted before the gathering is closed.
     GatherClosedLate,
-    /// Nobody says that it has left a gathering that is given up.
+    /// No member records that it has left a cancelled gathering.
     GatherNotLeft,
-    /// A rank arrives at a fence although one that it did not wait in is not complete.
+    /// A rank arrives at a fence although an earlier one, in which it did not wait, is not complete.
     RunsAhead,
-    /// A fence does not say what it opens and closes.
+    /// A fence does not announce the epochs that it opens and closes.
     Unannounced,
-    /// A fence says it behind the MEM_SYNC that publishes it.
+    /// A fence announces them after the MEM_SYNC that publishes them.
     AnnouncedUnpublished,
-    /// What a fence announces is taken to hold before this rank has passed that fence.
+    /// An announcement counts before this rank has passed the announcing fence.
     AnnouncedUncounted,
-    /// Who has not waited in a fence does not wait for it before it looks at what others announced.
+    /// A rank that has not waited in a fence reads announcements without waiting for it.
     LatestFenceNotAwaited,
     /// One post slot shared by all targets of an origin (a bare count of posts).
     PostSlotShared,
@@ -235,7 +235,7 @@ pub enum Fault {
     PostStale,
     /// `wait` resets the completion counter instead of letting it grow.
     CompletedReset,
-    /// A NOCHECK start counts the post it did not wait for.
+    /// A NOCHECK start counts a post for which it did not wait.
     NocheckCounts,
     /// The table of post slots is published before it is cleared.
     TableEarly,
@@ -243,23 +243,23 @@ pub enum Fault {
     ReaderIgnoresWriter,
     /// An exclusive locker does not look at the shared side.
     WriterIgnoresReaders,
-    /// The last holder leaves without admitting those who wait.
+    /// The last holder leaves without admitting waiters.
     GrantForgotten,
-    /// A lock becomes free, and those who contend for it are not told.
+    /// A lock becomes free without a nudge for contending ranks.
     NudgeForgotten,
-    /// Two exclusive waiters are admitted at once.
+    /// Two exclusive waiters are admitted together.
     GrantTwo,
-    /// A rank that already holds a lock queues behind waiters it blocks itself.
+    /// A rank that already holds a lock queues behind waiters that it blocks.
     NestedQueues,
-    /// An overdue waiter stays behind ranks that only wait themselves.
+    /// An overdue waiter stays behind mere waiters.
     FairForever,
-    /// An overdue waiter goes in although a holder is in its way.
+    /// An overdue waiter enters although a holder is in its way.
     HoldersPassed,
     /// An exclusive locker does not respect `lock_all`.
     LockAllIgnored,
-    /// An exclusive locker enters its target before the window-wide room.
+    /// An exclusive locker takes its target's lock before the window's.
     TargetFirst,
-    /// An exclusive locker whose wait for its target fails stays in the window-wide room.
+    /// An exclusive locker whose wait for its target fails keeps the window's lock.
     RoomKept,
     /// A waiter sleeps without announcing itself.
     SleepUnannounced,
@@ -269,23 +269,23 @@ pub enum Fault {
     WakeForgotten,
     /// A change of the word wakes one sleeper instead of all.
     WakeOne,
-    /// A failure wakes nobody who sleeps.
+    /// A failure wakes no sleeper.
     AlarmForgotten,
-    /// A wait does not look whether the job has failed.
+    /// A wait does not check whether the job has failed.
     FailureIgnored,
     /// A watcher announces itself after its look, and does not look again.
     WatchLooksFirst,
     /// A watcher reads its bell after the look.
     BellLate,
-    /// A watcher that is done forgets that there are others.
+    /// A watcher that is done clears the count of all watchers.
     WatchersForgotten,
     /// The bell is rung before the MEM_SYNC that completes the stores.
     RingEarly,
     /// An operation is counted before its data is stored.
     NotifyEarly,
-    /// A notification that was consumed is not remembered.
+    /// A consumed notification is not remembered.
     NotifiedTwice,
-    /// A mutex is left without waiting for a successor that is about to say who it is.
+    /// A mutex is left without waiting for the name of a successor.
     McsAbandons,
     /// A mutex is granted without observing what its last holder published.
     McsUnobserved,
@@ -299,34 +299,34 @@ pub enum Fault {
     QueueEarly,
     /// A slot of a queue is used without observing what the other side published.
     QueueUnobserved,
-    /// A slot of a queue is passed on without publishing what was done to it.
+    /// A slot of a queue is passed on without publishing its item.
     QueueUnpublished,
-    /// A slot of a queue is passed on and nobody is told.
+    /// A slot of a queue is passed on without a ring of the bell.
     QueueUnrung,
     /// A stripe of a counter is read and written instead of added to.
     CountSplit,
     /// The word of an exact counter is read and written instead of added to.
     TicketSplit,
-    /// Who updates one element looks for a holder before it announces itself.
+    /// A single update looks for a holder before its announcement.
     StripeLooksFirst,
-    /// Who has updated one element does not look whether a holder waits for that.
+    /// A single update does not ring for a waiting holder.
     StripeUnrung,
-    /// Who updates many elements does not enter the exclusion of their stripes.
+    /// A bulk update does not take the locks of its stripes.
     StripeNotEntered,
-    /// Who updates many elements does not wait for those who update one.
+    /// A bulk update does not wait for announced single updates.
     StripeNotDrained,
-    /// Who updates many elements waits for a dead rank that was updating one.
+    /// A bulk update waits for the announcement of a dead rank.
     StripeDeadAnnounced,
     /// A record of a message can be found before it is written.
     MessageEarly,
     /// The record behind one that is published is not cleared.
     MessageUncleared,
-    /// A message is published and its receiver is not told.
+    /// A message is published without a ring of the receiver's bell.
     MessageUnrung,
-    /// A receiver takes the bell to have been rung once more than it has seen.
+    /// A receiver counts one ring of the bell more than it has seen.
     MessageBellLate,
     /// A sender puts its queue into the list without those that are in it.
     MessageListCut,
-    /// A sender uses a chunk that the receiver still reads.
+    /// A sender reuses a chunk that the receiver still reads.
     MessageReusedEarly,
 }

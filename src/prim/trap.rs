@@ -1,4 +1,4 @@
-//! One trap for the process: what happens when an event comes the nth time, on whatever thread.
+//! One trap for the process: an action when an event happens for the nth time, on any thread.
 
 use super::super::{ProcSync, Site, Step};
 use super::Event;
@@ -51,24 +51,24 @@ pub fn named(name: &str) -> Option<Event> {
 
 struct Trap {
     at: Event,
-    /// How often the event has yet to come.
+    /// How many more times the event must happen.
     left: Mutex<u64>,
     action: Box<dyn Fn() + Send + Sync>,
 }
 
 static TRAP: OnceLock<Trap> = OnceLock::new();
 
-/// Lets `action` happen immediately before `at` the `nth` time, from now on. The first trap stays.
+/// Runs `action` immediately before `at` happens for the `nth` time from now on. The first trap stays.
 pub fn set_trap(at: Event, nth: u64, action: impl Fn() + Send + Sync + 'static) {
     let trap = Trap { at, left: Mutex::new(nth), action: Box::new(action) };
-    // A process joins once, and that is who sets it.
+    // A process joins once, and joining sets the trap.
     let _ = TRAP.set(trap);
 }
 
 /// To be called immediately before each event.
 pub(super) fn spring(event: Event) {
     let Some(trap) = TRAP.get().filter(|trap| trap.at == event) else { return };
-    // Not held during the action, which may be a panic, or pass other events.
+    // Not held during the action, which may panic or pass other events.
     let now = {
         let mut left = trap.left.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let now = *left == 1;

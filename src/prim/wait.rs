@@ -1,19 +1,20 @@
 //! The one waiting policy, and the only loops in the library that wait for another rank.
 //!
-//! Where each rank can have a core: spin, with a yield now and then, for a millisecond; elsewhere yield
-//! a few times. Then sleep on the word's shared futex. How long each tier lasts is [`Patience`]'s
-//! business, which knows the machine; this file knows the loop. Every wait ends when the job has failed.
+//! Where each rank can have a core, a wait spins for a millisecond, with a yield now and then;
+//! otherwise it yields a few times. Then it sleeps on the word's shared futex. [`Patience`] knows the
+//! machine and decides how long each tier lasts; this file has the loop. Every wait ends when the job
+//! has failed.
 
 use super::account::Asleep;
 use super::{Account, Contention, FailedWord, Fault, ParkWord, Patience, planted};
 
-/// What ends a wait that may never be satisfied any more.
+/// The condition that ends a wait which may never be satisfied any more.
 pub trait Failure {
     /// Whether the wait is over; once true, it stays so.
     fn is_set(&self) -> bool;
-    /// Whether that rank of the job has failed, whoever waits for it.
+    /// Whether that rank of the job has failed.
     fn has_failed(&self, rank: u32) -> bool;
-    /// The word whose alarm wakes whoever sleeps when either of the two may have become true.
+    /// The word whose alarm wakes sleepers when either of the two may have become true.
     fn word(&self) -> &FailedWord;
 }
 
@@ -29,11 +30,11 @@ impl Failure for FailedWord {
     }
 }
 
-/// What a rank owes others while it waits for something else.
+/// Progress on requests of this rank while it waits for something else.
 pub trait Duties {
-    /// The word that changes when there may be something to do, if it owes anything.
+    /// The word that changes when there may be work; `None` without outstanding requests.
     fn bell(&self) -> Option<&ParkWord>;
-    /// Does what there is to do, without waiting for anybody; whether there was anything.
+    /// Does the work that is ready, without waiting; returns whether there was any.
     fn work(&self) -> bool;
 }
 
@@ -44,25 +45,25 @@ pub struct JobFailed;
 /// How this process waits: its patience, and the word that ends every wait.
 #[derive(Clone, Copy)]
 pub struct Waiter<'a> {
-    /// Whose process it is, in the job.
+    /// The rank of this process in the job.
     pub rank: u32,
-    /// Set by the launcher when a rank has failed that somebody waits for.
+    /// Set by the launcher when an awaited rank has failed.
     pub failed: &'a dyn Failure,
-    /// Which tier to wait in, learnt from earlier waits of this process.
+    /// Chooses the tier, from earlier waits of this process.
     pub patience: &'a Patience,
-    /// How to say what is waited for, once the wait sleeps. Without it the rank counts as awake.
+    /// How to record what is waited for once the wait sleeps. Without it the rank counts as awake.
     pub account: Option<Account<'a>>,
-    /// What to do for others meanwhile. Its bell wakes nobody here: a wait with duties sleeps
-    /// briefly, and looks.
+    /// Progress work to do meanwhile. Its bell does not end this sleep: a wait with such work sleeps
+    /// briefly and looks.
     pub duties: Option<&'a dyn Duties>,
 }
 
 /// What to do before looking at the word again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Something short of sleeping has been done; look again.
+    /// The wait has spun or yielded; look again.
     Again,
-    /// The same, in no time: no failure need be looked for yet.
+    /// The wait has spun, for so short a time that it need not check for failures yet.
     #[cfg_attr(loom, allow(dead_code, reason = "a model looks for a failure at each look"))]
     Spun,
     /// Sleep on the word.
@@ -78,9 +79,8 @@ impl Waiter<'_> {
         self.until_or(word, ready, || false)
     }
 
-    /// As [`Waiter::until`]; calls `overdue` whenever another tenth of a second has passed (longer in
-    /// a large job),
-    /// which says whether it has changed anything.
+    /// [`Waiter::until`] that also calls `overdue` after each tenth of a second (longer in a large
+    /// job). `overdue` returns whether it has changed anything.
     #[inline]
     pub fn until_or(
         &self,
@@ -92,9 +92,9 @@ impl Waiter<'_> {
         if ready(value) { Ok(value) } else { self.until_slowly(word, ready, overdue) }
     }
 
-    /// Asks whether there is anything, once, and again for so many times as long as a wait spins before
-    /// it does anything slower; whether there is. For who can see what it waits for in more
-    /// places than the word that it sleeps on.
+    /// Polls a condition once, and then for a number of times as long as a wait spins; returns whether it
+    /// holds. For callers that can see the awaited state in more places than the word on which they
+    /// sleep.
     #[inline]
     pub fn spin(&self, times: u32, mut is_there: impl FnMut() -> bool) -> bool {
         if is_there() {
@@ -111,8 +111,8 @@ impl Waiter<'_> {
         false
     }
 
-    /// Tries again and again, awake, for as long as a rank contends for a lock; whether it has got
-    /// what it tried for. Gives up at once where only sleeping makes sense, or the job has failed.
+    /// Retries `attempt`, awake, for as long as a rank contends for a lock; returns whether it
+    /// succeeded. Stops at once where only sleeping makes sense, or if the job has failed.
     #[cold]
     pub fn contend<E>(&self, mut attempt: impl FnMut() -> Result<bool, E>) -> Result<bool, E> {
         let contention = Contention::begin();
@@ -149,7 +149,7 @@ impl Waiter<'_> {
             if ready(value) {
                 return Ok(value);
             }
-            // Who spins looks for a failure at the beginning and at the end, microseconds later.
+            // A spinning wait checks for failures at the beginning and at the end, microseconds later.
             let looks = step != Step::Spun && !planted(Fault::FailureIgnored);
             if looks && self.failed.is_set() {
                 return Err(JobFailed);
@@ -171,7 +171,7 @@ impl Waiter<'_> {
             }
             if self.patience.is_overdue(&mut tier) {
                 let changed = overdue() | std::mem::take(&mut worked);
-                // Behind a look, a sleep and the overdue action: a complete round of this wait.
+                // After a look, a sleep and the overdue action: a complete look of this wait.
                 if let Some(asleep) = &mut asleep {
                     asleep.looked(changed);
                 }

@@ -1,11 +1,15 @@
 //! The barrier under `fence` and under the collectives of a communicator.
 //!
-//! One monotone word counts arrivals (in steps that no flipped bit looks like); a rank passes its k-th barrier once `k * ranks` arrivals
-//! have been counted. Every arrival is a read-modify-write of that word, so a rank that passes
-//! reads from the release sequence of every other rank's arrival (README, invariant 2).
+//! One monotone word counts arrivals. A rank passes its k-th barrier once `k * ranks` arrivals have
+//! been counted. Every arrival is a read-modify-write of that word, so a rank that passes reads
+//! from the release sequence of every other rank's arrival (README, invariant 2).
 //!
-//! When a rank has failed, the round that it did not arrive at is given up, by whichever waiter is
-//! first; a round is passed by all ranks that live, or by none (models/agreement.rs).
+//! An arrival for a later barrier is never counted before the present one is complete: a rank that
+//! did not wait in the present one (NOPRECEDE with NOSUCCEED) waits for it before it arrives at the
+//! next. This holds also if ranks disagree about their assertions.
+//!
+//! When a rank fails, the first waiter that notices it cancels the round at which that rank is
+//! missing. All surviving ranks pass a round, or none does (models/agreement.rs).
 
 use super::{Line, MAX_RANKS};
 use crate::prim::{
@@ -20,9 +24,9 @@ pub struct BarrierWords {
     arrived: Line<ParkWord>,
 }
 
-/// What an arrival adds to the word. Not one: a bit that flips would then be some arrivals more, and
-/// a rank would pass too early. By this number any one or two bits that flip are at least 100,000
-/// arrivals, which nobody takes for a count: the barrier is passed by none, and found deadlocked.
+/// What an arrival adds to the word. Not one, because a flipped bit would then look like more
+/// arrivals, and a rank would pass too early. With this number one or two flipped bits look like
+/// 100,000 arrivals or more, which is no valid count: no rank passes, and a deadlock is reported.
 const STEP: u32 = 0x4869_75fb;
 /// The inverse of [`STEP`], modulo 2³².
 const PER_STEP: u32 = 0x54b3_4d33;
@@ -33,18 +37,18 @@ fn count(word: u32) -> u32 {
     word.wrapping_mul(PER_STEP)
 }
 
-/// This rank's side of a barrier: how many arrivals complete the latest one it arrived at.
+/// This rank's side of a barrier: the count that completes the latest one at which it arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     target: u32,
-    /// Whether this rank knows that the round has been given up.
+    /// Whether this rank knows that the round is cancelled.
     lost: bool,
-    /// Whether this rank has arrived at it without having seen that it is complete.
+    /// Whether this rank has arrived without having seen that the round is complete.
     open: bool,
 }
 
 impl Round {
-    /// Tells the barriers on the same words apart.
+    /// Distinguishes the barriers on the same words.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn number(self) -> u32 {
         self.target
@@ -56,49 +60,48 @@ impl Round {
 pub enum FenceKind {
     /// Passes only after all ranks have arrived.
     Barrier,
-    /// NOPRECEDE and NOSUCCEED together: it ends nothing and starts nothing, so it announces
-    /// its arrival and does not wait for the others' (MPI-2.2 §11.4.1: "does not necessarily act
-    /// as a barrier").
+    /// NOPRECEDE with NOSUCCEED: the fence ends and starts no epoch, so it announces its arrival
+    /// and does not wait (MPI-2.2 §11.4.1: "does not necessarily act as a barrier").
     ArriveOnly,
 }
 
-/// How far the count is taken back when a round is given up: out of the reach of any arrivals.
+/// What is subtracted from the count when a round is cancelled: more than any number of arrivals.
 const GIVEN_UP: u32 = 1 << 30;
-/// More than a count can differ from a rank's round: nobody is two barriers ahead of another.
+/// More than a count can differ from a rank's round: no rank is two barriers ahead of another.
 const FAR: i32 = 2 * MAX_RANKS as i32;
 
 impl Round {
-    /// How many arrivals are counted beyond those that complete this round; `None` if that cannot
-    /// be.
+    /// How many arrivals are counted beyond those that complete this round; `None` for an
+    /// impossible count.
     fn ahead(self, arrived: u32) -> Option<i32> {
         let ahead = arrived.wrapping_sub(self.target) as i32;
         (-FAR..FAR).contains(&ahead).then_some(ahead)
     }
 
-    /// Whether a count of `arrived` completes this round; `None` if that is still open.
+    /// Whether a count of `arrived` completes or cancels this round; `None` while it is open.
     fn outcome(self, arrived: u32) -> Option<Result<(), JobFailed>> {
         if let Some(ahead) = self.ahead(arrived) {
             return (ahead >= 0).then_some(Ok(()));
         }
-        // An earlier round than the one given up was complete before.
+        // A round before the cancelled one was complete.
         let ahead = self.ahead(arrived.wrapping_add(GIVEN_UP))?;
         Some(if ahead >= 0 { Ok(()) } else { Err(JobFailed) })
     }
 
-    /// Whether a round has been given up, this or the next.
+    /// Whether this round or the next is cancelled.
     fn is_given_up(self, arrived: u32) -> bool {
         self.ahead(arrived.wrapping_add(GIVEN_UP)).is_some()
     }
 }
 
 impl BarrierWords {
-    /// Whether the barrier has been given up for good, as a rank sees it that is in `round`.
+    /// Whether the barrier is cancelled for good, as seen by a rank in `round`.
     #[allow(dead_code, reason = "the models stage nothing before they arrive")]
     pub fn is_given_up(&self, round: Round) -> bool {
         round.lost || round.is_given_up(self.count())
     }
 
-    /// Says that this rank is about to arrive.
+    /// A hint that this rank is about to arrive.
     #[inline(always)]
     #[allow(dead_code, reason = "a hint, which the models have no use for")]
     pub fn expect_arrival(&self) {
@@ -109,11 +112,11 @@ impl BarrierWords {
         count(self.arrived.0.load())
     }
 
-    /// Arrives at the next round; whether that has completed it.
+    /// Arrives at the next round; returns whether that has completed it.
     #[inline]
     fn arrive(&self, ranks: u32, round: &mut Round) -> Result<bool, JobFailed> {
         if round.lost {
-            // It arrives no more, and so at most once behind the end.
+            // It does not arrive again, so at most one arrival follows the cancellation.
             return Err(JobFailed);
         }
         round.target = round.target.wrapping_add(ranks);
@@ -133,7 +136,7 @@ impl BarrierWords {
         Ok(is_last)
     }
 
-    /// Which barrier a rank waits in that came to it in round `before`, and how many have arrived.
+    /// The barrier in which a rank waits that entered it in round `before`, and its arrivals.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn arrivals(&self, before: Round, ranks: u32) -> (Round, u32) {
         let ahead = self.count().wrapping_sub(before.target) as i32;
@@ -141,11 +144,11 @@ impl BarrierWords {
             let target = before.target.wrapping_add(ranks);
             return (Round { target, ..before }, ahead as u32);
         }
-        // It waits for those that have yet to reach the barrier before.
+        // It waits for the ranks that have not arrived at the barrier before.
         (before, ahead.saturating_add_unsigned(ranks).max(0) as u32)
     }
 
-    /// [`BarrierWords::pass`], remembering if there is nothing to pass any more.
+    /// [`BarrierWords::pass`], which records a cancellation in `round`.
     fn pass_or_lose(
         &self,
         ranks: u32,
@@ -169,9 +172,9 @@ impl BarrierWords {
         }
     }
 
-    /// Gives the round up for all ranks, unless it has become complete: either every rank passes it
-    /// or none does. What has arrived at it counts no more, so that ranks which have not seen that
-    /// it is given up, and still arrive, cannot complete it.
+    /// Cancels the round for all ranks, unless it has become complete: every rank passes it or none
+    /// does. The arrivals so far are removed from the count, so that a rank that arrives without
+    /// having seen the cancellation cannot complete it.
     #[cold]
     fn give_up(&self, ranks: u32, round: Round) -> Result<(), JobFailed> {
         if planted(Fault::GivesUpAlone) {
@@ -197,9 +200,9 @@ impl BarrierWords {
 
 /// `MPI_Win_fence` on the words of its window (MPI-2.2 §11.4.1).
 ///
-/// `announce` says to others what this fence changes for this rank (`open_epochs.rs`): it is called when
-/// all have arrived at the fence before, and is published with the accesses of the epoch that ends. `ring`
-/// tells those who watch memory; it is called behind the arrival, and before anything is waited for.
+/// `announce` publishes the epoch that this fence opens or closes (`open_epochs.rs`). It is called
+/// when all ranks have arrived at the fence before, and becomes visible with the accesses of the
+/// epoch that ends. `ring` wakes watchers; it is called after the arrival and before any wait.
 ///
 /// Collective; blocks until all `ranks` have arrived, except as [`FenceKind::ArriveOnly`].
 pub fn fence(
@@ -211,8 +214,8 @@ pub fn fence(
     ring: impl FnOnce(),
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
-    // Nobody is more than one fence ahead, so an arrival is never counted for a later fence than
-    // the one it was made for. Only an `ArriveOnly` fence may be one that others have yet to reach.
+    // No rank is more than one fence ahead, so an arrival is never counted for a later fence than
+    // its own. Only after an `ArriveOnly` fence may other ranks not have arrived yet.
     if round.open && !planted(Fault::RunsAhead) {
         words.pass_or_lose(ranks, round, waiter)?;
     }
@@ -220,10 +223,10 @@ pub fn fence(
     if is_published {
         announce();
     }
-    // Publishes this rank's accesses of the epoch that ends, and what it announces; pairs with FencePost
-    // of every other rank through `arrived`. Also the full barrier before `ring` (`watch.rs`), which is why that
-    // stands behind the arrival, a read-modify-write. Fails without it: models/fence.rs, and as
-    // less: models/watch.rs, by loom_tests/tests/mutants.rs.
+    // Publishes this rank's accesses of the epoch that ends, and its announcement; pairs with
+    // FencePost of every other rank through `arrived`. It is also the full barrier before `ring`
+    // (`watch.rs`); so `ring` follows the arrival, a read-modify-write. Fails without it:
+    // models/fence.rs; as a weaker barrier: models/watch.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::FencePre);
     if planted(Fault::AnnouncedUnpublished) {
         announce();
@@ -235,14 +238,14 @@ pub fn fence(
         words.pass_or_lose(ranks, round, waiter)?;
     }
     proc_sync(ProcSync::FencePass);
-    // Observes what every other rank published before it arrived; pairs with their FencePre.
+    // Observes what every other rank published before its arrival; pairs with their FencePre.
     // Fails without it: models/fence.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::FencePost);
     Ok(())
 }
 
-/// Waits until every rank has arrived at the latest fence that this rank arrived at; only an
-/// [`FenceKind::ArriveOnly`] fence leaves something to wait for.
+/// Waits until every rank has arrived at this rank's latest fence. Only after a
+/// [`FenceKind::ArriveOnly`] fence can this take time.
 pub fn passed(
     words: &BarrierWords,
     ranks: u32,
@@ -255,8 +258,8 @@ pub fn passed(
     words.pass(ranks, round, waiter)
 }
 
-/// The barrier of a communicator, which also orders memory: what any rank wrote before it is
-/// seen by every rank after it. Collective; blocks until all `ranks` have arrived.
+/// The barrier of a communicator. It also orders memory: every rank sees after it what any rank
+/// wrote before it. Collective; blocks until all `ranks` have arrived.
 pub fn collective(
     words: &BarrierWords,
     ranks: u32,

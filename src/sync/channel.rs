@@ -10,24 +10,24 @@
 //!     bell += 1, wake
 //! ```
 //!
-//! A queue is a list of chunks, each full of records; the last record of a chunk leads to the next
-//! one. Only the sender writes records, only the receiver counts the chunks that it has left behind
-//! ([`QueueWords::leave`]), and those the sender may use again ([`QueueWords::left`]). So a queue
-//! grows without limit, nobody waits for room in it, and a rank that fails leaves only its own
-//! queues unfinished.
+//! A queue is a list of chunks of records; the last record of a chunk links to the next chunk. Only
+//! the sender writes records. Only the receiver counts the chunks that it has read to the end
+//! ([`QueueWords::leave`]), and those the sender may reuse ([`QueueWords::left`]). So a queue grows
+//! without limit, no sender waits for space, and a rank that fails leaves only its own queues
+//! unfinished.
 //!
-//! The queues that lead to a rank are a list too, which only grows: each sender puts its own in
-//! front, by the one compare-and-swap of the protocol. What follows it in the list was put there by
-//! others, whose own exchanges of the same word the newest one continues.
+//! The queues to one receiver form a list that only grows. Each sender pushes its own queue to the
+//! front, by the only compare-and-swap of the protocol. The compare-and-swaps of all senders on the
+//! same word form one release sequence, so the newest makes the older queues visible too.
 //!
-//! The bell is rung for every message, so none of these barriers has to be full: either the receiver
-//! has read the bell behind the ring, and then finds the record, or the bell will differ from what
-//! it has read.
+//! The bell rings for every message, so none of these barriers has to be full: either the receiver
+//! has read the bell after the ring, and then finds the record, or the bell will differ from the
+//! value that it has read.
 
 use super::Line;
 use crate::prim::{Fault, ParkWord, Site, Word32, Word64, mem_sync, planted};
 
-/// Where one rank hears of messages. Zero bytes are its initial state.
+/// The words by which one rank learns of messages. Zero bytes are their initial state.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct MailWords {
@@ -35,18 +35,18 @@ pub struct MailWords {
     bell: Line<ParkWord>,
     /// The number of the queue to this rank that was made last, or zero.
     latest: Word32,
-    /// 1 once this rank has given up a message whose bytes were to be taken from its own memory.
+    /// 1 once this rank has withdrawn a message that the receiver would read from its own memory.
     withdrew: Word32,
 }
 
 impl MailWords {
-    /// What a receiver waits on, until it is not what [`MailWords::look`] has returned.
+    /// The word on which a receiver waits until it differs from the result of [`MailWords::look`].
     pub fn bell(&self) -> &ParkWord {
         &self.bell.0
     }
 
-    /// Begins a look of the receiver: every message for which the bell has been rung as often as it
-    /// says is found from now on.
+    /// Begins a look of the receiver and returns the bell: every message counted by it is found from
+    /// now on.
     pub fn look(&self) -> u32 {
         let seen = self.bell.0.load();
         // Observes the records that were rung for; pairs with MessageRing. Fails without it:
@@ -55,7 +55,7 @@ impl MailWords {
         if planted(Fault::MessageBellLate) { self.bell.0.load().wrapping_add(1) } else { seen }
     }
 
-    /// Tells the receiver that there is something to find. Never blocks.
+    /// Wakes the receiver for a new record. Never blocks.
     pub fn ring(&self) {
         // Publishes the record's state before the bell; pairs with MessageLook. Fails without it:
         // models/channel.rs, by loom_tests/tests/mutants.rs.
@@ -65,8 +65,8 @@ impl MailWords {
         }
     }
 
-    /// The number of the queue that was made last, if it is not `known`, whose words can then be
-    /// read; zero for none.
+    /// The number of the newest queue, zero for none, if it is not `known`. Its words can then be
+    /// read.
     pub fn newest(&self, known: u32) -> Option<u32> {
         let latest = self.latest.load();
         if latest == known {
@@ -78,7 +78,7 @@ impl MailWords {
         Some(latest)
     }
 
-    /// The sender: puts its queue, which has that number, in front of the list.
+    /// The sender: pushes its queue, with that number, to the front of the list.
     pub fn enlist(&self, queue: &QueueWords, number: u32) {
         loop {
             let next = self.latest.load();
@@ -92,19 +92,20 @@ impl MailWords {
         }
     }
 
-    /// This rank takes bytes that it has offered back; what others read from now on is not those.
+    /// Withdraws the rendezvous buffers of this rank: a receiver discards what it reads from them
+    /// from now on.
     #[allow(dead_code, reason = "nothing is offered in the models")]
     pub fn withdraw(&self) {
         self.withdrew.store(1);
-        // Publishes the word before what the program writes to its memory next. Pairs with
+        // Publishes the word before the program's next writes to its memory. Pairs with
         // MessageTaken.
         mem_sync(Site::MessageWithdrawn);
     }
 
-    /// Whether the bytes that were read of this rank's memory may not be those that it had offered.
+    /// Whether this rank has withdrawn its buffers, so bytes read from them must be discarded.
     #[allow(dead_code, reason = "nothing is offered in the models")]
     pub fn has_withdrawn(&self) -> bool {
-        // Keeps the bytes' reading before the word's. Pairs with MessageWithdrawn.
+        // Orders the reads of the bytes before that of the word. Pairs with MessageWithdrawn.
         mem_sync(Site::MessageTaken);
         self.withdrew.load() != 0
     }
@@ -118,7 +119,7 @@ pub struct QueueWords {
     pub sender: Word32,
     /// The number of the next queue to the same receiver, or zero.
     next: Word32,
-    /// Where its first chunk is, and the bytes of that.
+    /// The offset of its first chunk, and the size of that in bytes.
     pub chunk: [Word64; 2],
     /// Chunks that the receiver has read to their ends, modulo 2³².
     left: Line<Word32>,
@@ -130,36 +131,36 @@ impl QueueWords {
         self.next.load()
     }
 
-    /// The receiver: has left so many chunks behind.
+    /// The receiver: records that it has read `chunks` chunks to their ends.
     pub fn leave(&self, chunks: u32) {
-        // Keeps the reading of the chunk before the word; pairs with the MessagePre of the link to
-        // the chunk, when it is used again. Fails without it: models/channel.rs, by
+        // Orders the reads of the chunk before the word; pairs with the MessagePre of the link to
+        // the chunk when it is reused. Fails without it: models/channel.rs, by
         // loom_tests/tests/mutants.rs.
         mem_sync(Site::MessageLeave);
         self.left.0.store(chunks);
     }
 
-    /// The sender: how many chunks it may use again, once it has published the link to them: what
-    /// orders that link behind everything before it orders this look before what is written then.
+    /// The sender: how many chunks it may reuse once it has published the link to them. The barrier
+    /// before that link also orders this load before the writes to the reused chunk.
     pub fn left(&self) -> u32 {
         let left = self.left.0.load();
         if planted(Fault::MessageReusedEarly) { left.wrapping_add(1) } else { left }
     }
 }
 
-/// What makes a record one: zero until it is.
+/// The state word of a record: zero until the record is published.
 #[repr(transparent)]
 #[derive(Default)]
 pub struct RecordState(Word32);
 
 impl RecordState {
-    /// The sender: nothing is here yet. Before anything that the receiver would come here by.
+    /// The sender: marks the record as empty, before the receiver can reach it.
     pub fn clear(&self) {
         self.0.store(0);
     }
 
-    /// The sender: lets `fill` write the record, and lets it be found, as what `kind` says (not
-    /// zero). The record behind it in the chunk, if it has one, is cleared first.
+    /// The sender: `fill` writes the record, which is then published with `kind` (not zero). The
+    /// record behind it in the chunk, if any, is cleared first.
     pub fn publish(&self, behind: Option<&RecordState>, kind: u32, fill: impl FnOnce()) {
         if let Some(behind) = behind
             && !planted(Fault::MessageUncleared)
@@ -170,13 +171,13 @@ impl RecordState {
             self.0.store(kind);
         }
         fill();
-        // Publishes the record, and that there is none behind it; pairs with MessagePost. Fails
-        // without it: models/channel.rs, by loom_tests/tests/mutants.rs.
+        // Publishes the record, and the empty state of the one behind it; pairs with MessagePost.
+        // Fails without it: models/channel.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::MessagePre);
         self.0.store(kind);
     }
 
-    /// The receiver: what the record is, which can then be read; zero as long as there is none.
+    /// The receiver: the record's kind, after which the record can be read; zero while there is none.
     pub fn found(&self) -> u32 {
         let kind = self.0.load();
         if kind != 0 {

@@ -1,14 +1,13 @@
 //! Counters over window operations: one that is cheap to add to, one that is exact.
 //!
-//! None of these operations orders memory. A count that somebody adds before a synchronisation
-//! (its MEM_SYNC before PROC_SYNC: a fence, a flush and a message) is seen by whoever comes after
-//! it: that is all that the models lean on.
+//! None of these operations orders memory. A rank that passes a synchronisation (a fence; a flush
+//! and a message) sees the counts added before it. The models rely on nothing more.
 
 use super::cells::{Cell, Cells};
 use crate::prim::{Fault, planted};
 
-/// A counter that every rank adds to in its own part: no line travels between processors until
-/// somebody reads the sum. Zero words are its initial state.
+/// A counter to which every rank adds in its own part: no line travels between processors until a
+/// rank reads the sum. Zero words are its initial state.
 #[derive(Clone, Copy, Debug)]
 pub struct Striped {
     /// Index, in every rank's part, of that rank's word.
@@ -30,16 +29,16 @@ impl Striped {
 
     /// The sum of all stripes, modulo 2⁶⁴. Never blocks.
     ///
-    /// Of what is added meanwhile some may be counted and some not, in any order: the sum is exact
-    /// when nobody adds, and for one reader it never goes back while nobody subtracts.
+    /// Additions during the call may be counted or not, in any order. The sum is exact when no rank
+    /// adds; for one reader it never decreases while no rank subtracts.
     pub fn read<C: Cells>(&self, cells: &C) -> Result<u64, C::Error> {
         let stripe = |rank| cells.fetch(Cell { rank, index: self.stripe });
         (0..self.ranks).try_fold(0, |sum: u64, rank| Ok(sum.wrapping_add(stripe(rank)?)))
     }
 }
 
-/// Adds `n`, modulo 2⁶⁴, to the one word of an exact counter, and returns what it was: no two ranks
-/// get the same tickets. Never blocks.
+/// Adds `n`, modulo 2⁶⁴, to the one word of an exact counter, and returns the value before: no two
+/// ranks get the same tickets. Never blocks.
 pub fn take_tickets<C: Cells>(cells: &C, at: Cell, n: u64) -> Result<u64, C::Error> {
     if planted(Fault::TicketSplit) {
         let now = cells.fetch(at)?;

@@ -1,5 +1,5 @@
-//! Mutual exclusion inside a window: accumulates that no single instruction can do, and changes of
-//! what a rank has attached. The exclusive side of the one lock there is.
+//! Mutual exclusion inside a window: for accumulates that need more than one instruction, and for
+//! attaching and detaching memory. It uses the exclusive side of [`LockWords`].
 
 use super::lock::LockWords;
 use super::lock_state::{Queueing, Side};
@@ -34,8 +34,8 @@ impl Exclusion {
 }
 
 impl Exclusion {
-    /// Keeps ranks out of [`Exclusion::run`] until the value returned is dropped; others may share
-    /// it meanwhile. Blocks while a rank is inside.
+    /// Excludes ranks from [`Exclusion::run`] until the returned value is dropped. Several ranks may
+    /// share it. Blocks while a rank is in `run`.
     ///
     /// `sites` are the MEM_SYNCs after the grant and before the release.
     pub fn share(
@@ -67,7 +67,7 @@ impl Drop for Sharing<'_> {
     }
 }
 
-/// Releases on drop, so that a panic in `f` leaves the exclusion usable.
+/// Releases on drop, so the exclusion stays usable after a panic in `f`.
 struct Inside<'a> {
     lock: &'a LockWords,
     before_release: Site,

@@ -1,14 +1,15 @@
-//! Ranks that come one by one to a place that they find by themselves, and go on when all have come:
-//! all who live, or none. For communicators that their members make without the other ranks.
+//! A gathering: its members arrive one by one at a record that they find by themselves, and
+//! continue when all have arrived. All surviving members continue, or none does. For communicators
+//! that their members create without the other ranks (`create_group`, `shrink`).
 //!
-//! How many have come is counted, and decided upon, inside an exclusion that outlives its holder. A rank
-//! that fails inside leaves its step half done; each step is such that the next rank inside can go on
-//! from there (models/gather.rs).
+//! Arrivals are counted, and the outcome is decided, under a [`RobustExclusion`]. A rank that fails
+//! inside leaves its step half done; the next rank inside can resume from any step
+//! (models/gather.rs).
 
 use super::RobustExclusion;
 use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, planted};
 
-/// The members that have come, as a number. Zero bytes are its initial state.
+/// The number of members that have arrived. Zero bytes are its initial state.
 #[repr(C)]
 #[derive(Default)]
 pub struct Gathering {
@@ -16,50 +17,50 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// How many have come: a snapshot.
+    /// How many members have arrived: a snapshot.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn come(&self) -> u32 {
         self.come.load()
     }
 }
 
-/// How a rank finds the gathering that it belongs to.
+/// How a rank finds its gathering.
 pub trait Place {
-    /// Which gathering it is.
+    /// Identifies a gathering.
     type At: Copy;
     /// Why there is none.
     type Error;
 
-    /// Inside: finds the open gathering of these members, or opens one, and writes down that this rank
-    /// has come. Says whether all have.
+    /// Inside: finds or opens the gathering of these members and records that this rank has arrived.
+    /// Returns whether all have.
     fn come(&self) -> Result<(Self::At, bool), Self::Error>;
 
-    /// Inside: nobody finds that gathering any more. It may have been closed before, by a rank that has
-    /// failed since.
+    /// Inside: removes the gathering from those that can be found. A rank that has failed since may
+    /// have done so already.
     fn close(&self, at: Self::At) -> Result<(), Self::Error>;
 
-    /// Inside: this rank looks at a gathering no more that not all have come to, and that is closed. Who
-    /// is the last of those that have come to it and live may give its memory back.
+    /// Inside: this rank leaves an incomplete, closed gathering. The last surviving member that had
+    /// arrived may free its memory.
     fn leave(&self, at: Self::At) -> Result<(), Self::Error>;
 
-    /// Where its members are counted.
+    /// The count of its members.
     fn words(&self, at: Self::At) -> Result<&Gathering, Self::Error>;
 
-    /// Outside: runs `wait` with a waiter that the failure of any member ends.
+    /// Outside: runs `wait` with a waiter that ends when any member fails.
     fn wait(
         &self,
         at: Self::At,
         wait: &dyn Fn(&Waiter<'_>) -> Result<(), JobFailed>,
     ) -> Result<(), JobFailed>;
 
-    /// The error of a gathering that not all have come to.
+    /// The error of an incomplete gathering.
     fn failed(&self, failed: JobFailed) -> Self::Error;
 }
 
-/// Comes to a gathering of `members` ranks, and returns which it is when all have come.
+/// Arrives at a gathering of `members` ranks, and returns it when all have arrived.
 ///
-/// Blocks until then, or until one of them has failed: then either every member that lives goes on, or
-/// every one gets the error. What members have written before they came is seen by all who go on.
+/// Blocks until then or until a member has failed. Then either every surviving member continues, or
+/// every one gets the error. Members that continue see what others wrote before they arrived.
 /// `sites` are those of the exclusion, which `waiter` waits for.
 pub fn gather<P: Place>(
     exclusion: &RobustExclusion,
@@ -73,8 +74,8 @@ pub fn gather<P: Place>(
     let words = place.words(at)?;
     let all_come =
         |waiter: &Waiter<'_>| waiter.until(&words.come, |come| come >= members).map(drop);
-    // Whether they have come, or one of them never will, is decided below: who has failed may have
-    // come, and others may be on their way.
+    // The outcome is decided below: a failed member may have arrived before, and others may be about
+    // to arrive.
     let waited = place.wait(at, &all_come);
     if planted(Fault::GatherDecidesAlone)
         && let Err(failed) = waited
@@ -96,7 +97,7 @@ fn arrive<P: Place>(place: &P) -> Result<P::At, P::Error> {
         words.come.add_and_wake(1);
     }
     if is_last {
-        // Before they can go on: who fails behind the count has left nothing open.
+        // Before the members can continue: a rank that fails after the count leaves nothing open.
         place.close(at)?;
     }
     if !planted(Fault::GatherClosedLate) {
@@ -105,8 +106,8 @@ fn arrive<P: Place>(place: &P) -> Result<P::At, P::Error> {
     Ok(at)
 }
 
-/// Inside: whether all have come. If not, nobody else comes to this one any more: the first member that
-/// does not want to wait decides for all.
+/// Inside: returns whether all have arrived. If not, it closes the gathering: the first member that
+/// stops waiting decides for all.
 fn settle<P: Place>(place: &P, at: P::At, members: u32) -> Result<bool, P::Error> {
     let all = place.words(at)?.come.load() == members;
     if !all {

@@ -1,7 +1,7 @@
-//! A two-sided lock: fair, sleeping, owned, held without any help from the target.
+//! A two-sided lock: fair, with sleeping waiters, and without any help from the target.
 //!
-//! Holders of one side keep holders of the other out. The `Left` side is always shared with
-//! itself; the `Right` side is exclusive or shared, as the caller says:
+//! Holders of one side exclude holders of the other. The `Left` side is always shared with itself;
+//! the caller decides whether the `Right` side is exclusive or shared:
 //!
 //! | use | left | right |
 //! | --- | --- | --- |
@@ -9,17 +9,24 @@
 //! | the window's `lock_all` | `lock_all` holders | exclusive lockers of any target |
 //! | mutual exclusion (accumulate, allocator) | – | one holder |
 //!
-//! A rank that finds the lock held contends for it first: it waits until the lock is free and takes
-//! it if it is the first to try, whoever has waited longer. So a lock that is wanted all the time is
-//! not handed from sleeper to sleeper, which would cost a wake-up each time. A rank that had no luck
-//! for a while queues, and those who queue are served in order, by whoever leaves; until then
-//! nobody passes them. (How long is [`Contention`]'s business; what is in the state word, and who is
-//! let in, that of `lock_state.rs`.)
+//! 1. **Contending.** A rank that finds the lock held first contends for about a millisecond
+//!    ([`Contention`]): when the lock becomes free, the first rank to try gets it. So a lock in
+//!    constant use is not handed from sleeper to sleeper, which would cost a wake-up each time.
+//! 2. **Queueing.** After that it queues. The last holder to leave admits waiters: those of the
+//!    other side first, all of them where that side is shared, one where it is exclusive, in the
+//!    order of arrival. Queued ranks are not overtaken. A waiter continues when its side's gate,
+//!    which counts admissions, has passed its ticket. A queue has 255 places; further ranks wait
+//!    for a place, in no order. (`lock_state.rs` has the state word and the rules of admission.)
+//! 3. **Bounded fairness.** A waiter that has slept for a tenth of a second (longer in a job of more
+//!    than 256 ranks) and finds only waiters in its way, no holder, admits its own side. So a
+//!    program in which no conflicting lock is held makes progress (MPI-2.2 §11.7.2), whatever its
+//!    ranks wait for outside the lock.
+//! 4. **Nested locks.** A rank that already holds a lock of the window never queues behind mere
+//!    waiters, because they may be waiting for that lock. It waits for conflicting holders only.
+//!    Exclusive lockers of one target keep their order among themselves.
 //!
-//! A waiter may go on when its side's gate, which counts admissions, has passed its ticket.
-//! A waiter that is overdue and finds no holder in its way, only waiters, admits its own side.
-//! Whoever admits has put the admitted inside by the same compare-and-swap, so nobody can slip in
-//! between, and a later rank can never see the lock free while an admitted one is on its way.
+//! The compare-and-swap that admits a waiter also counts it as a holder. So no rank can enter in
+//! between, and none sees the lock free while an admitted waiter has not continued yet.
 
 use super::Line;
 use super::lock_state::{MOST_INSIDE, Queueing, Side, State, has_passed};
@@ -27,7 +34,7 @@ use crate::prim::{
     Contention, Fault, JobFailed, ParkWord, Site, Waiter, Word32, Word64, mem_sync, planted,
 };
 
-/// The words of one lock: state and owner on one line, what waiters watch on another.
+/// The words of one lock: state and owner on one line, the words of the waiters on another.
 #[repr(C)]
 #[derive(Default)]
 pub struct LockWords {
@@ -35,13 +42,13 @@ pub struct LockWords {
     watched: Line<Watched>,
 }
 
-/// What those sleep on who want a lock; one word for each side.
+/// The words on which waiters sleep, one for each side.
 #[repr(C)]
 #[derive(Default)]
 struct Watched {
-    /// How many have been let in of those who queue.
+    /// How many queued ranks have been admitted.
     gates: [ParkWord; 2],
-    /// Nudged when the lock is free, for those who contend.
+    /// Nudged when the lock is free, for contending ranks.
     free: [ParkWord; 2],
 }
 
@@ -53,7 +60,7 @@ struct StateWords {
 }
 
 impl LockWords {
-    /// Enters `side`; blocks while the other side, or an exclusive holder, is in the way.
+    /// Enters `side`. Blocks while a rank of the other side or an exclusive holder is in the way.
     #[inline]
     pub fn enter(
         &self,
@@ -67,7 +74,7 @@ impl LockWords {
         }
     }
 
-    /// Enters if nobody is in the way, by one compare-and-swap.
+    /// Enters by one compare-and-swap if no rank is in the way.
     #[inline]
     pub fn try_enter(&self, side: Side, queueing: Queueing) -> bool {
         let mut state = self.state();
@@ -90,7 +97,7 @@ impl LockWords {
         let contention = Contention::begin();
         let free = &self.watched.0.free[side.index() as usize];
         for lost in 0.. {
-            // Behind ranks that only wait, it queues at once.
+            // Behind ranks that only wait, it queues immediately.
             let is_over = || !self.state().is_held_against(side) || contention.is_over(lost);
             if is_over() {
                 break;
@@ -104,14 +111,14 @@ impl LockWords {
         self.queue(side, queueing, waiter)
     }
 
-    /// Enters in the order of arrival, behind all who queue already.
+    /// Enters in the order of arrival, behind the ranks that queue already.
     fn queue(&self, side: Side, queueing: Queueing, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
         let index = side.index();
         let mut state = self.state();
         loop {
             let open = state.is_open(side, queueing);
             if !open && waiter.failed.is_set() {
-                // Nobody queues any more, so a rank leaves at most one abandoned place behind.
+                // The job has failed: a rank abandons at most one place in the queue.
                 return Err(JobFailed);
             }
             if !open && !state.has_place(side) {
@@ -135,7 +142,7 @@ impl LockWords {
         State(self.state.0.state.load())
     }
 
-    /// Replaces one state by another; `Err` is the state there was instead.
+    /// Replaces one state by another; `Err` is the state found instead.
     #[inline]
     fn exchange(&self, from: State, to: State) -> Result<(), State> {
         self.state.0.state.compare_exchange(from.0, to.0).map(drop).map_err(State)
@@ -145,18 +152,17 @@ impl LockWords {
         &self.watched.0.gates[side as usize]
     }
 
-    /// Waits until one more can queue, and returns the state. Whoever admits waiters opens the gate
-    /// and so wakes those outside the queue too.
+    /// Waits for a place in the queue, and returns the state. Admissions open the gate, which also
+    /// wakes the ranks outside the queue.
     #[cold]
     fn await_place(&self, side: Side, waiter: &Waiter<'_>) -> Result<State, JobFailed> {
         waiter.until(self.gate(side.index()), |_| self.state().has_place(side))?;
         Ok(self.state())
     }
 
-    /// Admits the waiters of `side` if no holder is in their way, but only ranks that wait
-    /// themselves: being fair to those must not keep anybody for ever from a lock that nobody
-    /// holds against it (MPI-2.2 §11.7.2). Called by a waiter that is overdue; says whether anybody
-    /// was admitted.
+    /// Admits the waiters of `side` if only waiters are in their way, no holder: fairness must not
+    /// keep a rank for ever from a lock that is not held against it (MPI-2.2 §11.7.2). Called by a
+    /// waiter that is overdue; returns whether a rank was admitted.
     fn admit_unopposed(&self, side: Side) -> bool {
         let index = side.index();
         let exclusive = side == Side::RightExclusive;
@@ -180,20 +186,20 @@ impl LockWords {
         }
     }
 
-    /// Tells `n` waiters of a side that they have been put inside.
+    /// Wakes the `n` waiters of a side that have been admitted.
     fn open_gate(&self, side: u32, n: u32) {
-        // Carry: the exchange before read from the exchanges of holders that left earlier; what
-        // they published must reach those who read only the gate. Pairs with the UnlockPre of
-        // earlier holders and the LockPost of the admitted.
+        // Carry: the exchange before this read from the exchanges of earlier holders. What they
+        // published must reach ranks that read only the gate. Pairs with the UnlockPre of earlier
+        // holders and the LockPost of the admitted.
         // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs, three ranks.
         mem_sync(Site::LockCarry);
         self.gate(side).add_and_wake(n);
     }
 
-    /// Leaves `side`; the last holder admits those who queue, or else nudges those who contend. Never
-    /// blocks.
+    /// Leaves `side`. The last holder admits queued ranks or, if there are none, nudges contending
+    /// ones. Never blocks.
     ///
-    /// `right_is_exclusive` says how the right side of this lock is used, whoever leaves.
+    /// `right_is_exclusive` is how the right side of this lock is used, whichever side leaves.
     #[inline]
     pub fn leave(&self, side: Side, right_is_exclusive: bool) {
         let state = self.state();
@@ -206,7 +212,7 @@ impl LockWords {
         }
     }
 
-    /// [`LockWords::leave`] where ranks queue, or come and go at the same time.
+    /// Slow path of [`LockWords::leave`]: ranks queue, or enter and leave at the same time.
     #[inline(never)]
     fn leave_among_others(&self, side: Side, right_is_exclusive: bool) {
         let index = side.index();
@@ -230,7 +236,7 @@ impl LockWords {
         }
     }
 
-    /// Tells those who contend that the lock is free; where only one of them can have it, one.
+    /// Wakes contending ranks because the lock is free: one of them where only one can have it.
     #[inline]
     fn nudge(&self, right_is_exclusive: bool) {
         if planted(Fault::NudgeForgotten) {
@@ -241,19 +247,19 @@ impl LockWords {
         ParkWord::nudge([(left, u32::MAX), (right, of_right)]);
     }
 
-    /// Records which rank holds the right side, for reports about a rank that died holding it.
+    /// Records the holder of the right side, for reports about a rank that died as the holder.
     #[inline]
     pub fn set_owner(&self, rank: u32) {
         self.state.0.owner.store(rank + 1);
     }
 
-    /// Forgets the owner, before it leaves.
+    /// Clears the owner, before it leaves.
     #[inline]
     pub fn clear_owner(&self) {
         self.state.0.owner.store(0);
     }
 
-    /// The rank that holds the right side exclusively, as far as it has said so.
+    /// The rank that has recorded itself as the exclusive holder of the right side.
     pub fn owner(&self) -> Option<u32> {
         self.state.0.owner.load().checked_sub(1)
     }

@@ -1,13 +1,13 @@
-//! The state word of a lock: who is inside, who waits, and who is let in.
+//! The state word of a lock: holders, waiters, and the rules of admission.
 //!
 //! Per side: holders inside (14 bits), waiters in the queue (9 bits), waiters ever admitted, modulo
 //! 2⁹ (9 bits). Transitions, each one compare-and-swap:
 //!
 //! ```text
-//!   enter, nobody in the way     inside += 1
+//!   enter, no rank in the way    inside += 1
 //!   queue                        ticket = admitted + waiting; waiting += 1; wait on the gate
 //!   leave, not the last          inside -= 1
-//!   leave, the last              inside -= 1; admit the other side's waiters, else one's own
+//!   leave, the last              inside -= 1; admit waiters: the other side's, or its own
 //! ```
 
 use crate::prim::{Fault, planted};
@@ -25,13 +25,12 @@ const ADMITTED_MASK: u64 = (1 << ADMITTED_BITS) - 1;
 const WAITING_SHIFT: u32 = INSIDE_BITS;
 const ADMITTED_SHIFT: u32 = INSIDE_BITS + WAITING_BITS;
 
-/// Most holders of one side. In the window's room of exclusive lockers there are at once the
-/// holders, one per target, and those who wait for a target, one per rank.
+/// Most holders of one side. The exclusive side of the window's lock is held at the same time by
+/// the holders, one per target, and by the ranks that wait for a target, one per rank.
 pub(super) const MOST_INSIDE: u32 = 2 * MAX_RANKS;
 
-/// Most that queue on one side at a time. All holders have to have a place inside, because each may need
-/// another one before it leaves; who waits needs none, and so waits outside for a place in the queue
-/// where that is full. The order of arrival holds in the queue alone.
+/// Most ranks that queue on one side at a time. Where the queue is full, a rank waits outside for a
+/// place; the order of arrival holds in the queue alone.
 const MOST_WAITING: u32 = 255;
 
 const _: () = {
@@ -47,19 +46,19 @@ const _: () = {
 pub enum Side {
     /// Shared with itself.
     Left,
-    /// Kept apart from `Left`; one holder at a time.
+    /// Excludes `Left`; one holder at a time.
     RightExclusive,
-    /// Kept apart from `Left`; shared with itself.
+    /// Excludes `Left`; shared with itself.
     RightShared,
 }
 
 /// Whether an entering rank queues behind ranks of the other side that only wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// Fair: behind everybody who came before.
+    /// Fair: behind every rank that came before.
     Fair,
-    /// Behind holders only: for a rank that already holds a lock of the window, because those
-    /// who wait may be waiting for it (README, invariant 7).
+    /// Behind holders only: for a rank that already holds a lock of the window, because waiters
+    /// may be waiting for that lock (README, invariant 7).
     HoldersOnly,
 }
 
@@ -109,7 +108,7 @@ impl State {
         State(moved | (admitted << (shift + ADMITTED_SHIFT)))
     }
 
-    /// Whether `side` may enter at once.
+    /// Whether `side` may enter now.
     #[inline]
     pub(super) fn is_open(self, side: Side, queueing: Queueing) -> bool {
         let other = side.other();
@@ -125,13 +124,13 @@ impl State {
         (blind || !behind_other) && !behind_own && room
     }
 
-    /// Whether a holder keeps `side` out, and not only ranks that wait.
+    /// Whether a holder, not only waiters, excludes `side`.
     pub(super) fn is_held_against(self, side: Side) -> bool {
         let exclusive = side == Side::RightExclusive;
         self.inside(side.other()) != 0 || exclusive && self.inside(side.index()) != 0
     }
 
-    /// Whether one more can queue. Who cannot waits outside the queue until somebody is admitted.
+    /// Whether the queue has a place for one more rank.
     pub(super) fn has_place(self, side: Side) -> bool {
         self.waiting(side.index()) < MOST_WAITING
     }
@@ -142,7 +141,7 @@ impl State {
         self.waiting(0) != 0 || self.waiting(1) != 0
     }
 
-    /// Whom the last holder of `side` admits: a side, and how many.
+    /// The waiters that the last holder of `side` admits: their side and number.
     pub(super) fn next(self, side: Side, right_is_exclusive: bool) -> Option<(u32, u32)> {
         let (own, other) = (side.index(), side.other());
         let turn = if self.waiting(other) != 0 { other } else { own };

@@ -1,5 +1,5 @@
-//! A mutex over window operations: the queue lock of Mellor-Crummey and Scott (1991), for those who
-//! have contended for it for a while in vain. Each rank that queues costs a wake-up.
+//! A mutex over window operations: the queue lock of Mellor-Crummey and Scott (1991), after a rank
+//! has contended for it without success. Each rank that queues costs a wake-up.
 //!
 //! The home rank has one word, `tail`: the last rank in the queue plus one, or zero while the
 //! mutex is free. Every rank has two words in its own part: `next`, its successor plus one, and
@@ -21,9 +21,9 @@
 //! What each MEM_SYNC is for:
 //! 1. publishes the holder's accesses, for (2) of the next holder through `tail`, or for (4) of
 //!    the successor through `granted`;
-//! 2. observes what the last holder published; and keeps the link that follows behind the
-//!    holder's own `next = 0`, which its (5) put before its arrival at `tail`;
-//! 3. rings for a holder that leaves and waits to learn who follows it;
+//! 2. observes what the last holder published; and orders the link that follows after the holder's
+//!    own `next = 0`, which its (5) ordered before its arrival at `tail`;
+//! 3. rings for a holder that leaves and waits for its successor's name;
 //! 4. the wait's own MEM_SYNC observes what the predecessor published;
 //! 5. rings for the successor; its wait must not depend on anything that the holder does later.
 
@@ -32,7 +32,7 @@ use crate::prim::{Fault, planted};
 
 /// One rank's view of a mutex. Zero words are its initial state: free.
 ///
-/// A rank has one place in the queue: it does not lock a second time before it has unlocked.
+/// A rank has one node in the queue: it does not lock a second time before it has unlocked.
 #[derive(Clone, Copy, Debug)]
 pub struct Mcs {
     /// The word at the home rank.
@@ -59,11 +59,10 @@ impl Mcs {
 
     /// Locks. Blocks while another rank holds the mutex.
     ///
-    /// A rank contends first: it takes the mutex if that becomes free meanwhile, whoever has asked
-    /// before. Those who queue then are served in the order of arrival, and nobody passes them.
+    /// A rank contends first: it takes the mutex if it is the first to try when that becomes free.
+    /// Then it queues. Queued ranks are served in the order of arrival and are not overtaken.
     ///
-    /// A wait that ends with an error leaves the rank in the queue for ever: only a job that has
-    /// failed ends it.
+    /// A wait ends with an error only in a failed job; the rank then stays in the queue for ever.
     pub fn lock<C: Cells>(&self, cells: &C) -> Result<(), C::Error> {
         let attempt = || Ok(cells.fetch(self.tail)? == 0 && self.try_lock(cells)?);
         if self.try_lock(cells)? || cells.contend(attempt)? {
@@ -81,7 +80,7 @@ impl Mcs {
         cells.wait_until(self.granted(self.me), |now| now != grants).map(drop)
     }
 
-    /// Locks if nobody holds the mutex; `false` if somebody does. Never blocks.
+    /// Locks if no rank holds the mutex; returns `false` otherwise. Never blocks.
     pub fn try_lock<C: Cells>(&self, cells: &C) -> Result<bool, C::Error> {
         if cells.compare_and_swap(self.tail, 0, self.name())? != 0 {
             return Ok(false);
@@ -91,8 +90,8 @@ impl Mcs {
         Ok(true)
     }
 
-    /// Hands the mutex to the rank that has waited longest, if any. Blocks only while that rank
-    /// has yet to say who it is, which it does next.
+    /// Hands the mutex to the rank that has queued longest, if any. Blocks only until that rank has
+    /// written its name, which is its next step.
     pub fn unlock<C: Cells>(&self, cells: &C) -> Result<(), C::Error> {
         // (1). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
         flush(cells, self.tail.rank, planted(Fault::McsUnpublished))?;
@@ -110,7 +109,7 @@ impl Mcs {
         flush(cells, next, planted(Fault::McsGrantUnrung))
     }
 
-    /// Frees the mutex if nobody has come, and returns who has.
+    /// Frees the mutex if no rank queues; otherwise returns the next one.
     fn leave<C: Cells>(&self, cells: &C) -> Result<Option<u32>, C::Error> {
         if cells.compare_and_swap(self.tail, self.name(), 0)? == self.name() {
             return Ok(None);

@@ -35,7 +35,7 @@ pub use pscw::{PostSlot, PostTable, PscwWords, complete, post, start_one, starte
 pub use robust::{Found, RobustExclusion};
 pub use watch::{Bell, Watchers};
 
-/// One 64-byte cache line, so that what one rank waits on shares its line with nothing else.
+/// One 64-byte cache line: a word on which a rank waits shares its line with no other word.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct Line<T>(pub T);
@@ -54,22 +54,23 @@ pub struct WindowWords {
 
 /// The synchronisation words of one window that belong to one of its ranks as a target: 384 bytes.
 ///
-/// The last three share a line: the table is written once, and the others wait for nobody's
-/// traffic but this rank's own (`shm/layout.rs` asserts where the lines are).
+/// Lock, accumulates and completes have lines of their own. The last three share one: the table is
+/// written once, the open epochs seldom, and only this rank waits on the bell (`shm/layout.rs`
+/// asserts the lines).
 #[repr(C)]
 #[derive(Default)]
 pub struct RankWords {
     /// Shared and exclusive locks of this target.
     pub lock: CachePadded<LockWords>,
-    /// Accumulates on this target that no single instruction can do.
+    /// Accumulates on this target that need more than one instruction.
     pub accumulate: Exclusion,
     /// Post/start and complete/wait of this target.
     pub pscw: PscwWords,
     /// Where this target's post slots are.
     pub table: PostTable,
-    /// What epochs this rank has open, for the checks of others.
+    /// The epochs that this rank has open, for the checks of other ranks.
     pub open: OpenEpochs,
-    /// Rung by whoever may have changed this rank's part while somebody watches it.
+    /// Rung after a possible change of this rank's part while a rank watches it.
     pub bell: Bell,
 }
 

@@ -8,20 +8,20 @@
 //! ```
 //!
 //! A counter counts all notifications since the window's creation, modulo 2³², and is never reset.
-//! The target remembers in `seen` how many it has consumed: each is consumed once, and at most
-//! 2³¹ - 1 may be outstanding. A notification says that one operation is complete; from whom it
-//! came, only a counter of its own can tell.
+//! The target keeps in `seen` how many it has consumed: each is consumed once, and at most 2³¹ - 1
+//! may be outstanding. A notification means that one operation is complete. To know its origin, use
+//! one counter for each origin.
 
 use super::Line;
 use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, mem_sync, planted};
 
-/// One counter of one target. It has a line to itself, because its target may spin on it while
-/// others are notified; 64 bytes, in windows that ask for counters only.
+/// One counter of one target: 64 bytes, in windows that ask for counters. It has a line of its own,
+/// because its target may spin on it while other counters change.
 pub type NotifyCounter = Line<ParkWord>;
 
-/// Counts `times` operations of this origin on the counter's rank, all of them before it.
+/// Counts `times` earlier operations of this origin on the counter's rank.
 ///
-/// Complete at the target when it is counted, without any flush. Never blocks.
+/// They are complete at the target when they are counted, without a flush. Never blocks.
 pub fn notify(counter: &NotifyCounter, times: u32) {
     // Publishes this origin's operations; pairs with NotifyPost of the target through `counter`.
     // Fails without it: models/notify.rs, by loom_tests/tests/mutants.rs.
@@ -29,7 +29,7 @@ pub fn notify(counter: &NotifyCounter, times: u32) {
     counter.0.add_and_wake(times);
 }
 
-/// Waits until `count` notifications have come that were not consumed, and consumes them.
+/// Waits for `count` notifications that were not consumed, and consumes them.
 ///
 /// `count` is less than 2³¹. Blocks until the last of them.
 pub fn wait(
@@ -44,7 +44,7 @@ pub fn wait(
     Ok(())
 }
 
-/// As [`wait`], but returns `false` instead of blocking, without any effect.
+/// [`wait`] that returns `false`, without any effect, instead of blocking.
 pub fn test(counter: &NotifyCounter, seen: &mut u32, count: u32) -> bool {
     let awaited = seen.wrapping_add(count);
     if !has_come(counter.0.load(), awaited) {
@@ -54,8 +54,8 @@ pub fn test(counter: &NotifyCounter, seen: &mut u32, count: u32) -> bool {
     true
 }
 
-/// How many notifications have come that were not consumed. Only consuming them lets the target
-/// read what they tell of.
+/// How many notifications were not consumed. The target may read the data that they announce only
+/// after it has consumed them.
 pub fn outstanding(counter: &NotifyCounter, seen: u32) -> u32 {
     counter.0.load().wrapping_sub(seen)
 }

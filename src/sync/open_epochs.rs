@@ -1,16 +1,17 @@
-//! What a rank says of the epochs that it has open itself, for the checks of the other ranks.
+//! The epochs that a rank has open, published for the checks of the other ranks.
 //!
-//! What a fence opens and closes is announced with the number of that fence, before FencePre. Who has
-//! passed the fence sees it, by the fence's own MEM_SYNCs; who sees it earlier knows by the number
-//! that it does not hold yet, because this rank waits in the fence (models/fence.rs, "lent").
+//! A fence announces the epoch that it opens or closes, with the number of the fence, before
+//! FencePre. A rank that has passed the fence sees the announcement by the fence's own MEM_SYNCs. A
+//! rank that sees it earlier knows by the number that it does not hold yet, because the announcing
+//! rank still waits in the fence (models/fence.rs, "lent").
 
 use crate::prim::{Fault, Word32, planted};
 
-/// What a rank says of its own epochs; each word is zero for "none" and written by that rank alone.
+/// A rank's own epochs; each word is zero for "none" and written by that rank alone.
 #[repr(C)]
 #[derive(Default)]
 pub struct OpenEpochs {
-    /// Whether it has a fence epoch open ([`OPEN`]), and, above that bit, since which fence that is so.
+    /// Whether it has a fence epoch open ([`OPEN`]) and, above that bit, since which fence.
     fence: Word32,
     /// It is between post and wait.
     pub exposure: Word32,
@@ -18,40 +19,41 @@ pub struct OpenEpochs {
 
 /// A fence epoch is open.
 const OPEN: u32 = 1;
-/// A number of a fence that is further back is renewed, before it is too old to be compared.
+/// The age at which a fence's number is renewed, before it is too old to be compared.
 const OLD: u32 = 1 << 30;
 
 impl OpenEpochs {
-    /// Announces whether this rank has a fence epoch open behind its fence `number`, counted from 1, modulo
-    /// 2³¹. All ranks count alike, because a fence is collective. Called when all ranks have arrived at the fence before.
+    /// Announces whether this rank has a fence epoch open after its fence `number`, counted from 1,
+    /// modulo 2³¹. All ranks count alike, because a fence is collective. Called when all ranks have
+    /// arrived at the fence before.
     #[inline(always)]
     pub fn fenced(&self, number: u32, opens: bool) {
         let (said, at) = (self.fence.load(), number << 1);
         if said & OPEN != u32::from(opens) {
             self.fence.store(at | u32::from(opens));
         } else if at.wrapping_sub(said) >= OLD {
-            // Since the fence before: nobody is further back.
+            // Since the fence before: no rank is further back.
             self.fence.store(at.wrapping_sub(2) | u32::from(opens));
         }
     }
 
-    /// Ends a fence epoch in which nothing has been done.
+    /// Ends a fence epoch without operations.
     #[inline]
     pub fn leave_fence(&self) {
         let said = self.fence.load();
-        // Others read the line: who has nothing to say leaves it to them.
+        // Other ranks read the line: it is written only for a change.
         if said & OPEN != 0 {
             self.fence.store(said & !OPEN);
         }
     }
 
-    /// Whether the rank of these words has a fence epoch open, for one that has passed its fence
-    /// `number` and that arrives at none meanwhile. Called behind a MEM_SYNC.
+    /// Whether the rank of these words has a fence epoch open. The caller has passed its fence
+    /// `number`, arrives at no other meanwhile, and has executed a MEM_SYNC.
     pub fn is_in_fence_epoch(&self, number: u32) -> bool {
         let said = self.fence.load();
         let is_behind = ((number << 1).wrapping_sub(said & !OPEN) as i32) >= 0;
         let is_open = said & OPEN != 0;
-        // Before the fence that it waits in, it was as that fence does not leave it.
+        // The rank waits in a later fence, which changes the state: the present one is the opposite.
         if is_behind || planted(Fault::AnnouncedUncounted) { is_open } else { !is_open }
     }
 }

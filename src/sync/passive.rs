@@ -33,8 +33,8 @@ pub fn lock(
             if target_first {
                 target.enter(Side::RightExclusive, queueing, waiter)?;
             }
-            // The room of exclusive lockers first, so that no target is held while waiting for
-            // a `lock_all` holder (README, invariant 8).
+            // The window's lock first, so that no target is held while waiting for a `lock_all`
+            // holder (README, invariant 8).
             if !planted(Fault::LockAllIgnored) {
                 window.enter(Side::RightShared, queueing, waiter)?;
             }
@@ -77,7 +77,7 @@ pub fn try_lock(
     entered
 }
 
-/// The lock has been entered.
+/// The end of every successful lock.
 #[inline]
 fn granted(target: &LockWords, held: Held, origin: u32) {
     proc_sync(ProcSync::LockGranted);
@@ -92,7 +92,7 @@ fn granted(target: &LockWords, held: Held, origin: u32) {
 
 /// `MPI_Win_lock` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
 pub fn lock_nocheck() {
-    // Observes what the holders published whom the caller knows to have left; pairs with their
+    // Observes what the holders published that the caller knows to have left; pairs with their
     // UnlockPre. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::LockPost);
 }
@@ -174,25 +174,24 @@ pub fn unlock_all_nocheck() {
     mem_sync(Site::UnlockAllPre);
 }
 
-/// `MPI_Win_flush`: operations are eager, so completing them at the target is ordering them
-/// before whatever this rank does next. A full barrier: of two ranks that put, flush and get
-/// crosswise, at least one sees the other's put. Never blocks.
+/// `MPI_Win_flush`: operations are eager, so it only orders them before the rank's next accesses. A
+/// full barrier: of two ranks that put, flush and get crosswise, at least one sees the other's put.
+/// Never blocks.
 #[inline(always)]
 pub fn flush() {
-    // Fails without it, or as less than a full barrier: models/flush.rs, run by loom_tests/tests/mutants.rs.
+    // Fails without it, or as a weaker barrier: models/flush.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::Flush);
 }
 
-/// As [`flush`], right behind an update of an element by a read-modify-write of this rank: behind
-/// nothing else that others wait for.
+/// [`flush`] directly after an update of an element by a read-modify-write of this rank.
 #[inline(always)]
 pub fn flush_beside() {
-    // As in `flush`. The announcement of the update (`stripes.rs`), which stands between the two, has
-    // barriers of its own.
+    // See `flush`. Between the two stands the withdrawal of the update's announcement
+    // (`stripes.rs`), which has barriers of its own.
     mem_sync_beside(Site::Flush);
 }
 
-/// `MPI_Win_flush_all`: as [`flush`], for every target.
+/// `MPI_Win_flush_all`: [`flush`] for every target.
 #[inline(always)]
 pub fn flush_all() {
     // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.
@@ -207,15 +206,15 @@ pub fn flush_local() {
     mem_sync(Site::FlushLocal);
 }
 
-/// `MPI_Win_flush_local_all`: as [`flush_local`], for every target.
+/// `MPI_Win_flush_local_all`: [`flush_local`] for every target.
 #[inline(always)]
 pub fn flush_local_all() {
     // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::FlushLocalAll);
 }
 
-/// `MPI_Win_sync`: orders this rank's local loads and stores against its later synchronisation
-/// and against what it has seen before. Never blocks.
+/// `MPI_Win_sync`: orders this rank's local loads and stores against its synchronisation before and
+/// after. Never blocks.
 #[inline(always)]
 pub fn win_sync() {
     // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.

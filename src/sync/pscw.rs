@@ -1,11 +1,12 @@
 //! Post, start, complete, wait, test (MPI-2.2 §11.4.2).
 //!
-//! * A post is one increment of the slot of the pair (target, origin); the origin remembers how
-//!   many posts of each target it has consumed, so a post for another epoch, or by another
-//!   target, is never mistaken for the awaited one.
-//! * The slots of a target are `ranks` padded words, allocated by the target at its first post;
-//!   until then its [`PostTable`] is zero and an origin waits on that.
-//! * Completes are counted per target (README, invariant 4).
+//! * A post is one increment of the slot of the pair (target, origin). The origin remembers how many
+//!   posts of each target it has consumed. So a post for another epoch or by another target is
+//!   never mistaken for the awaited one.
+//! * The slots of a target are `ranks` padded words, allocated by the target at its first post.
+//!   Until then its [`PostTable`] is zero, and origins wait on that.
+//! * Completes are one count per target. That is enough: an origin completes only after it has seen
+//!   the post, so no complete of a later epoch can arrive before the present `wait` has returned.
 
 use super::Line;
 use crate::prim::{
@@ -20,29 +21,28 @@ pub type PostSlot = CachePadded<ParkWord>;
 #[repr(C)]
 #[derive(Default)]
 pub struct PscwWords {
-    /// How often an origin has completed an epoch on this target, modulo 2³².
+    /// How many epochs origins have completed on this target, modulo 2³².
     completed: Line<ParkWord>,
 }
 
 impl PscwWords {
-    /// Says that this rank is going to complete an epoch on the target.
+    /// A hint that this rank is about to complete an epoch on the target.
     #[inline(always)]
     #[allow(dead_code, reason = "a hint, which the models have no use for")]
     pub fn expect_complete(&self) {
         self.completed.0.expect_update();
     }
 
-    /// How many origins have completed of those that this target, which has consumed `seen`
-    /// completes, waits for.
+    /// How many of the awaited origins have completed; this target has consumed `seen` completes.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn come(&self, seen: u32) -> u32 {
         self.completed.0.load().wrapping_sub(seen)
     }
 }
 
-/// Where the post slots of one target are: zero until they exist, then fixed.
+/// The offset of one target's post slots: zero until they exist, then fixed.
 ///
-/// Origins wait on it until the target's first post, and read it once each.
+/// Each origin waits on it until the target's first post, and reads it once.
 #[repr(C)]
 #[derive(Default)]
 pub struct PostTable {
@@ -50,12 +50,12 @@ pub struct PostTable {
 }
 
 impl PostTable {
-    /// The table as this target itself published it, or left it when it failed; zero before.
+    /// The offset as this target published it; zero before.
     pub fn own(&self) -> u32 {
         self.at.load()
     }
 
-    /// Clears fresh slots and tells every origin where they are. Once per target and window.
+    /// Clears new slots and publishes their offset. Once per target and window.
     pub fn publish(&self, at: u32, slots: &[PostSlot]) {
         if planted(Fault::TableEarly) {
             self.at.store_and_wake(at);
@@ -69,7 +69,7 @@ impl PostTable {
         self.at.store_and_wake(at);
     }
 
-    /// Waits until the target has slots, and says where. Blocks until the target's first post.
+    /// Waits until the target has slots, and returns their offset. Blocks until its first post.
     pub fn find(&self, waiter: &Waiter<'_>) -> Result<u32, JobFailed> {
         let at = waiter.until(&self.at, |at| at != 0)?;
         // Observes the cleared slots; pairs with TablePre in `publish`.
@@ -112,7 +112,7 @@ pub fn started() {
     mem_sync(Site::StartPost);
 }
 
-/// `MPI_Win_complete`: tells each target that this origin's accesses are over. Never blocks.
+/// `MPI_Win_complete`: ends this origin's epoch at each target. Never blocks.
 pub fn complete<'a>(targets: impl Iterator<Item = &'a PscwWords>) {
     let mut targets = targets.peekable();
     // Publishes this origin's accesses; pairs with WaitPost of each target through `completed`.
@@ -124,7 +124,7 @@ pub fn complete<'a>(targets: impl Iterator<Item = &'a PscwWords>) {
     }
 }
 
-/// The MEM_SYNC before the increments of others' words, or of a call that `tells` nobody.
+/// The MEM_SYNC before increments of other ranks' words; `tells`: whether there are any.
 #[inline(always)]
 fn mem_sync_before(site: Site, tells: bool) {
     if tells { mem_sync_beside(site) } else { mem_sync(site) }
@@ -134,7 +134,7 @@ fn all_complete(completed: u32, awaited: u32) -> bool {
     (completed.wrapping_sub(awaited) as i32) >= 0
 }
 
-/// `MPI_Win_wait` for `origins` completes, of which this target has consumed `seen` before.
+/// `MPI_Win_wait` for `origins` completes after the `seen` that this target has consumed.
 ///
 /// Blocks until the last of them.
 pub fn wait(
@@ -155,7 +155,7 @@ pub fn wait(
     Ok(())
 }
 
-/// `MPI_Win_test`: as [`wait`], but returns `false` instead of blocking, without any effect.
+/// `MPI_Win_test`: [`wait`] that returns `false`, without any effect, instead of blocking.
 pub fn test(words: &PscwWords, origins: u32, seen: &mut u32) -> bool {
     let awaited = seen.wrapping_add(origins);
     if !all_complete(words.completed.0.load(), awaited) {

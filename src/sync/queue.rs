@@ -24,18 +24,18 @@
 //! ```
 //!
 //! What each MEM_SYNC is for:
-//! 1. observes the item, or that the item before it was read; and lets whoever looked at a slot
-//!    that is already ahead see how far `tail` (`head`) is, so that the next turn succeeds;
+//! 1. observes the item, or that the item before it was read; and lets a rank that looked at a slot
+//!    already ahead see the present `tail` (`head`), so that its next attempt succeeds;
 //! 2. publishes the item, or that it was read, for (1) of the other side through the state;
-//! 3. rings for those who wait on the slot, at the home rank.
+//! 3. rings for the ranks that wait on the slot, at the home rank.
 
 use super::cells::{Cell, Cells, flush};
 use crate::prim::{Fault, planted};
 
 /// One rank's view of a queue. Zero words are its initial state: empty.
 ///
-/// What puts or gets an item must not fail for its arguments: the slot is claimed by then, and an
-/// error leaves it claimed for ever.
+/// The functions that put or get an item must not fail for their arguments: the slot is claimed by
+/// then, and an error leaves it claimed for ever.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     /// The first of its words, at the home rank.
@@ -51,7 +51,7 @@ enum Side {
     Consumer = 1,
 }
 
-/// What came of claiming a position.
+/// The outcome of claiming a position.
 enum Claim {
     /// The slot, and its state, which the claimer moves on when it is done with the slot.
     Mine { slot: u64, state: u64 },
@@ -95,7 +95,7 @@ impl Queue {
         }
     }
 
-    /// As [`Queue::try_push`], but blocks while the queue is full.
+    /// [`Queue::try_push`] that blocks while the queue is full.
     pub fn push<C: Cells>(
         &self,
         cells: &C,
@@ -105,7 +105,7 @@ impl Queue {
         self.with_slot(cells, slot, state, put)
     }
 
-    /// As [`Queue::try_pop`], but blocks while the queue is empty.
+    /// [`Queue::try_pop`] that blocks while the queue is empty.
     pub fn pop<C: Cells, R>(
         &self,
         cells: &C,
@@ -144,8 +144,8 @@ impl Queue {
                 return Ok(Claim::Mine { slot, state });
             }
             if state > wanted && cells.fetch(self.claimed(side))? == at {
-                // By (1) somebody has moved on from here, unless the words are damaged: that
-                // must not keep a processor busy for ever.
+                // By (1) another rank has advanced the position, unless the words are damaged. A
+                // damaged word must not cause an endless loop.
                 return Ok(Claim::InTheWay { slot, state });
             }
         }

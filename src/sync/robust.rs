@@ -1,13 +1,13 @@
-//! Mutual exclusion that outlives its holder: for what every rank of a job needs as long as the job
-//! goes on, the allocator, the registry of communicators, and the stripes of the memory.
+//! Mutual exclusion that survives its holder: for the allocator, the registry of communicators and
+//! the stripes of the memory, which every rank needs as long as the job lives.
 //!
-//! The word holds who is inside. Where that rank has failed, the next one takes its place, and is
-//! told so, because what the dead rank was changing may be half changed. Not fair: what is done
-//! inside is short, and a rank that waits is waiting for one that is at work or dead.
+//! The word names the holder. If that rank fails, the next one takes over and learns it
+//! ([`Found::Orphaned`]), because the guarded data may be half changed. It is not fair: critical
+//! sections are short, so a holder is either running or dead.
 
 use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, mem_sync_beside, planted};
 
-/// An exclusion between the ranks of a job. Zero bytes are its initial state: nobody is inside.
+/// An exclusion between the ranks of a job. Zero bytes are its initial state: no rank is inside.
 #[repr(C)]
 #[derive(Default)]
 pub struct RobustExclusion {
@@ -15,7 +15,7 @@ pub struct RobustExclusion {
     holder: ParkWord,
 }
 
-/// In what state a rank finds what the exclusion guards.
+/// The state of the guarded data when a rank enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// As the last rank inside left it.
@@ -25,7 +25,7 @@ pub enum Found {
 }
 
 impl RobustExclusion {
-    /// Runs `f` while no other rank of the job is inside. Blocks while one is that lives.
+    /// Runs `f` while no other rank of the job is inside. Blocks while a living rank is.
     ///
     /// `sites` are the MEM_SYNCs after the grant and before the release.
     pub fn run<R>(
@@ -35,8 +35,8 @@ impl RobustExclusion {
         f: impl FnOnce(Found) -> R,
     ) -> Result<R, JobFailed> {
         let (found, inside) = self.enter(waiter, sites.1)?;
-        // Observes what earlier ranks inside wrote: pairs with `before_release` of each of them, and
-        // with NoticePre for one that failed. Fails without it: models/robust.rs, by
+        // Observes what earlier holders wrote: pairs with `before_release` of each of them, and with
+        // NoticePre for one that failed. Fails without it: models/robust.rs, by
         // loom_tests/tests/mutants.rs.
         mem_sync_beside(sites.0);
         let result = f(found);
@@ -50,7 +50,7 @@ impl RobustExclusion {
         self.holder.load()
     }
 
-    /// Enters, until what is returned is dropped; the MEM_SYNC after the grant is the caller's.
+    /// Enters, until the returned value is dropped. The caller executes the MEM_SYNC after the grant.
     pub(super) fn enter(
         &self,
         waiter: &Waiter<'_>,
@@ -86,7 +86,7 @@ pub(super) struct Inside<'a> {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        // A rank that panics inside has not finished what it was changing: it fails, as the holder.
+        // A rank that panics inside has not finished its change: it stays the holder and fails.
         if std::thread::panicking() {
             return;
         }

@@ -1,5 +1,5 @@
-//! The protocols over window operations on the real machine, by threads that stand for ranks: what
-//! the models show step by step must also hold for thousands of turns, with real sleeps.
+//! Runs the protocols over window operations on the real machine, with threads as ranks: what the
+//! models show step by step must also hold in thousands of iterations with real sleeps.
 
 use super::cells::{Cell, Cells};
 use super::notify::{self, NotifyCounter};

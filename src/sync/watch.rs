@@ -1,7 +1,7 @@
 //! Waiting until the memory of a window satisfies a condition (`wait_until`).
 //!
-//! The memory itself is changed by plain stores, so it cannot wake anybody. What can is the
-//! synchronisation that completes those stores at the target, which its origin calls anyway:
+//! Plain stores change the memory, and they wake no rank. So the synchronisation call that completes
+//! them at the target rings a bell:
 //!
 //! ```text
 //!   watcher                                writer
@@ -12,34 +12,34 @@
 //!     wait until bell != seen, and again
 //! ```
 //!
-//! Both barriers must be full: either the watcher's look finds the store, or the writer finds the
-//! watcher (store buffering), and then the bell has changed since `seen` or will change. A writer
-//! pays one load of a line that nobody writes while nobody watches.
+//! Both barriers must be full (store buffering): either the watcher's look finds the store, or the
+//! writer finds the watcher, and then the bell has changed since `seen` or will change. While there
+//! is no watcher, a writer pays one load of a line that is not written.
 //!
-//! The writer's full barrier is the MEM_SYNC that its call has in any case. `ring` comes after it
-//! and, where the call blocks (fence), before it blocks: the target may be the one that watches.
-//! A store that no synchronisation follows may stay unnoticed; so may one that is followed by
-//! `flush_local` only, which completes nothing at the target, or that goes through another window
-//! over the same memory, whose ranks do not look at this window's watchers.
+//! The writer's full barrier is the MEM_SYNC of its call. `ring` follows it and, where the call
+//! blocks (fence), precedes the wait, because the target may be the watcher. A store may stay
+//! unnoticed in three cases: no synchronisation follows it; only `flush_local` follows it, which
+//! completes nothing at the target; or it goes through another window over the same memory.
 
 use super::Line;
 use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, Word32, mem_sync, planted};
 
 /// How many ranks (and threads) of a window watch some part of it. One that dies while it watches
-/// stays counted, which costs the others time and nothing else.
+/// stays counted, which costs the others only time.
 #[repr(C)]
 #[derive(Default)]
 pub struct Watchers(Line<Word32>);
 
-/// How often the memory of one rank has changed while somebody watched the window, modulo 2³².
+/// How often the memory of one rank has changed while the window had a watcher, modulo 2³².
 #[repr(C)]
 #[derive(Default)]
 pub struct Bell(ParkWord);
 
-/// Waits until `look` finds what it looks for in the part of the rank whose bell is given.
+/// Waits until `look` returns true; it looks at the part of the rank that owns `bell`.
 ///
-/// `look` reads the memory as other ranks write it: by atomic loads. What a writer completed
-/// before it began to write what `look` found can be read afterwards. Blocks until then.
+/// `look` reads the memory while other ranks write it, so it uses atomic loads. Afterwards the
+/// caller may read what the writer had completed before the store that `look` found. Blocks until
+/// then.
 pub fn until(
     watchers: &Watchers,
     bell: &Bell,
@@ -53,7 +53,7 @@ pub fn until(
     Ok(())
 }
 
-/// The end of every successful look, also of one that nobody waited for.
+/// The end of every successful look, also of one without a wait.
 pub fn found() {
     // Observes what the writer completed before the store that `look` found; pairs with the
     // MEM_SYNC between the two. Fails without it: models/watch.rs, by loom_tests/tests/mutants.rs.
@@ -72,8 +72,8 @@ fn watch(
     loop {
         let mut seen = bell.0.load();
         // Publishes this watcher before the look: a full barrier, paired with the MEM_SYNC of the
-        // writer. In later turns also: observes what was stored before the bell was rung.
-        // Fails without it, or as less: models/watch.rs, by loom_tests/tests/mutants.rs.
+        // writer. In later iterations it also observes what was stored before the bell rang. Fails
+        // without it, or as a weaker barrier: models/watch.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::WatchWaiter);
         if looks && look() {
             return Ok(());
@@ -86,7 +86,7 @@ fn watch(
     }
 }
 
-/// One that is counted among the watchers, until dropped.
+/// Counts as a watcher until dropped.
 struct Watching<'a>(&'a Watchers);
 
 impl<'a> Watching<'a> {
@@ -103,7 +103,7 @@ impl Drop for Watching<'_> {
     }
 }
 
-/// Tells whoever watches one of the parts whose bells are given that it may have changed.
+/// Wakes the watchers of the parts whose bells are given, because these may have changed.
 ///
 /// The caller has just executed a MEM_SYNC after its stores, as a full barrier. Never blocks.
 #[inline]
