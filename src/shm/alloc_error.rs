@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::prim::JobFailed;
 
-/// What an allocation ran into.
+/// The limit that an allocation exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
     Segment,
@@ -32,7 +32,7 @@ pub(crate) enum AllocError {
     Short { available: u64, limit: Limit },
     /// The job failed while the allocator was held by another rank.
     JobFailed,
-    /// Damage, or a refusal of the system.
+    /// Damage, or an error of the system.
     Other(Error),
 }
 

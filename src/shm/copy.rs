@@ -4,7 +4,7 @@
 use crate::prim::{Step, step};
 use std::ops::RangeInclusive;
 
-/// From so many bytes on, test builds copy in two parts.
+/// From this many bytes on, test builds copy in two parts.
 pub(super) const LARGE: usize = 1 << 16;
 
 /// Copies `bytes` bytes from `from` to `to`.
@@ -18,7 +18,7 @@ pub(super) const LARGE: usize = 1 << 16;
 /// 2. The ranges do not overlap.
 #[inline(always)]
 pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
-    // One word of eight bytes, the commonest operation, is worth no call of memcpy.
+    // One word of eight bytes is the commonest operation and needs no call of memcpy.
     if is_one_store(bytes) {
         let (from, to): (*const [u8; 8], *mut [u8; 8]) = (from.cast(), to.cast());
         // SAFETY: 1 and 2 are the obligations of this function's caller.
@@ -28,8 +28,8 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) }
 }
 
-/// So many bytes [`copy`] writes by one instruction, between which and the next a rank may be killed
-/// but not inside: of fewer, memcpy may make several.
+/// Copies of exactly this size are one store and cannot be torn by a kill; shorter ones may be several
+/// stores.
 pub(crate) const ONE_STORE: usize = size_of::<u64>();
 
 /// Whether they are [`ONE_STORE`].
@@ -38,7 +38,7 @@ pub(crate) fn is_one_store(bytes: usize) -> bool {
     bytes == ONE_STORE
 }
 
-/// As [`copy`], for one operation of the program: test builds pass `middle` halfway.
+/// [`copy`] for one operation of the program: test builds pass the site `middle` halfway.
 ///
 /// # Safety
 /// As [`copy`].
@@ -49,7 +49,7 @@ pub(crate) unsafe fn copy_past(middle: Step, from: *const u8, to: *mut u8, bytes
         return unsafe { copy_short(from, to, bytes) };
     }
     let half = if cfg!(feature = "test-hooks") && bytes >= LARGE { bytes / 2 } else { bytes };
-    // SAFETY: a part of what the caller vouches for, or all of it.
+    // SAFETY: a part of the caller's ranges, or all of them.
     unsafe { copy(from, to, half) };
     if half != bytes {
         step(middle);
@@ -63,8 +63,8 @@ const SHORT: RangeInclusive<usize> = BLOCK..=4 * BLOCK;
 /// The bytes of a vector that every processor of the architecture has.
 const BLOCK: usize = 16;
 
-/// As [`copy`], of so few bytes that a call of memcpy takes longer than they do: two or four blocks,
-/// which overlap where the bytes are no multiple of a block.
+/// [`copy`] of so few bytes that a call of memcpy would take longer: two or four blocks, which overlap
+/// where the length is no multiple of a block.
 ///
 /// # Safety
 /// As [`copy`], of as many bytes as [`SHORT`] has.

@@ -2,9 +2,8 @@
 //! ranks search while its owner attaches and detaches.
 //!
 //! 1. The entries are sorted by address and do not overlap.
-//! 2. Whoever searches holds the shared side of `guard` until its access to the region is over;
-//!    whoever changes the table holds the exclusive side. So a region that has been detached is
-//!    accessed by nobody any more, and its memory is its owner's again.
+//! 2. A search holds the shared side of `guard` until its access to the region is over; a change of
+//!    the table holds the exclusive side. So no rank accesses a region after it was detached.
 //! 3. Only the owner changes the table, so the owner may read it without the guard.
 
 use super::AllocError;
@@ -42,7 +41,7 @@ pub(super) struct Entry {
     check: Word64,
 }
 
-/// Differs if one of the words does: what stands here becomes an address that nobody else checks.
+/// A checksum of an entry: its words become an address without any further check.
 fn check_of(words: [u64; 3]) -> u64 {
     words
         .into_iter()
@@ -85,7 +84,7 @@ impl Region {
         self.address + self.bytes
     }
 
-    /// Takes `next` into this one, if the two are side by side, in the segment too if they are there.
+    /// Extends this region by `next` if the two are adjacent, also in the segment if they lie there.
     fn absorb(&mut self, next: Region) -> bool {
         let behind = self.offset.map(|offset| offset.wrapping_add(self.bytes));
         let is_next = next.address == self.end() && next.offset == behind;
@@ -134,11 +133,10 @@ impl Table {
 }
 
 impl DirectoryWords {
-    /// Lets those go whom a rank that has failed keeps out; of an owner that has failed, nothing
-    /// stays attached, and the block of its table is returned, to be freed. Nobody else uses the
-    /// directory meanwhile.
+    /// Resets the guard after a failure. If the owner has failed, nothing stays attached, and the block
+    /// of its table is returned, to be freed. No other rank uses the directory meanwhile.
     pub(crate) fn recover(&self, segment: &Segment, owner_lives: bool) -> Result<Option<u64>> {
-        // A table that the owner was changing when it failed is nobody's.
+        // A table that the owner was changing when it failed is lost.
         let orphan = self.table.0.words().ok().map(|[block, ..]| block);
         let bytes = if owner_lives { size_of::<Exclusion>() } else { size_of::<Self>() } as u64;
         let at = segment.offset_of(std::ptr::from_ref(self).cast(), bytes);
@@ -146,10 +144,9 @@ impl DirectoryWords {
         Ok(orphan.filter(|block| *block != 0 && !owner_lives))
     }
 
-    /// The region that holds `bytes` bytes at `address`, and the guard that keeps it attached: an
-    /// attached one, or as much as is needed of several side by side, which are one as far as
-    /// operations are concerned. (Not of private memory beside memory of the segment, which is
-    /// accessed in another way.)
+    /// The region that holds `bytes` bytes at `address`, and the guard that keeps it attached. Several
+    /// adjacent regions count as one. (Not private memory beside memory of the segment, because the
+    /// two are accessed in different ways.)
     ///
     /// Blocks while the owner attaches or detaches.
     pub(crate) fn find(
@@ -198,8 +195,8 @@ impl DirectoryWords {
         })?
     }
 
-    /// Takes the region that starts at `address` out of the caller's own directory, if one does;
-    /// when it returns, no rank accesses the region any more.
+    /// Removes the region that starts at `address`, if any, from the caller's own directory. When it
+    /// returns, no rank accesses the region any more.
     ///
     /// Blocks while other ranks access memory that is attached.
     pub(crate) fn detach(
@@ -228,7 +225,7 @@ impl DirectoryWords {
         Some(self.table.0.block.load()).filter(|block| *block != 0)
     }
 
-    /// Where `region` belongs in the order, if it overlaps no other.
+    /// The index of `region` in the order, if it overlaps no other.
     fn place_for(
         &self,
         segment: &Segment,

@@ -1,17 +1,17 @@
-//! A mutex between the threads of this process that favours one of them: it costs that thread no
-//! locked instruction, as long as no other has wanted it.
+//! A biased mutex between the threads of this process: it costs the favoured thread no locked
+//! instruction until a second thread acquires it.
 //!
-//! The protocol is that of the stripes (`sync/stripes.rs`), over words that only this process has. The
-//! favoured thread is who updates one element: it announces itself, and looks for a holder. All
-//! others go by a mutex; the first of them ends the favour for good, as who updates many: as the
-//! holder, behind the kernel's barrier, and once nobody is announced.
+//! The protocol is that of the stripes (`sync/stripes.rs`), over words of this process. The favoured
+//! thread plays the single update: it announces itself and looks for a holder. All other threads use
+//! an ordinary mutex. The first of them revokes the bias for good, like a bulk update: it becomes the
+//! holder, executes the kernel's barrier, and waits until the favoured thread is not announced.
 //!
-//! 1. Only the thread whose number `favoured` holds announces itself. The word changes once, to nobody,
-//!    behind the mutex, by a holder that nobody is announced beside.
-//! 2. Who is announced, has seen no holder, and is favoured still, is alone: others end the favour
-//!    before they go on, and that waits for its withdrawal. Who has seen the last holder leave
-//!    finds that it is favoured no more.
-//! 3. A number goes from a thread that ends to one that begins; so the favour does.
+//! 1. Only the thread whose number is in `favoured` announces itself. The word changes once, to
+//!    `NOBODY`, under the mutex, by a holder while no thread is announced.
+//! 2. A thread that is announced, has seen no holder, and is still favoured has exclusive access:
+//!    another thread first revokes the bias, and revocation waits for the withdrawal. A thread that
+//!    has seen the last holder leave finds that it is not favoured any more.
+//! 3. A number passes from a thread that ends to one that begins, and the bias with it.
 #![allow(unsafe_code, reason = "lends what the mutex guards")]
 
 use super::thread;
@@ -26,25 +26,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// No thread is favoured. Larger than the numbers of threads.
 const NOBODY: u32 = 1 << 16;
 
-/// A value that the threads of this process take turns at.
+/// A value and the biased mutex that guards it.
 pub(crate) struct Favouring<T> {
-    /// The number of the thread that is favoured.
+    /// The number of the favoured thread.
     favoured: Word32,
-    /// What the favoured thread announces itself in.
+    /// The lane of the favoured thread.
     lanes: [RankLanes; 1],
     slot: RobustExclusion,
     others: Mutex<()>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: as for a mutex: who has its turn is alone with the value, by invariants 1 and 2; `Sync`,
-// because a turn lends it.
+// SAFETY: as for a mutex: the thread that holds it has exclusive access to the value, by invariants 1
+// and 2; `T: Sync`, because a guard lends it.
 unsafe impl<T: Send + Sync> Sync for Favouring<T> {}
 
-/// The turn of one thread, until dropped.
+/// The guard of the mutex: the thread holds it until this is dropped.
 pub(crate) struct InTurn<'m, T> {
     of: &'m Favouring<T>,
-    /// How the favoured thread has it, and how any other.
+    /// How it is held: by the favoured thread, or by another one.
     _by: By<'m>,
 }
 
@@ -53,8 +53,8 @@ enum By<'m> {
     Mutex(#[allow(dead_code, reason = "unlocks when dropped")] MutexGuard<'m, ()>),
 }
 
-/// The announcement of the favoured thread. It ends also while panicking: whoever catches the panic
-/// finds the mutex as usable as before.
+/// The announcement of the favoured thread. It also ends while panicking, so the mutex stays usable
+/// after a caught panic.
 struct Favour<'m>(Option<Announced<'m, [RankLanes; 1]>>);
 
 impl Drop for Favour<'_> {
@@ -67,8 +67,8 @@ impl Drop for Favour<'_> {
 }
 
 impl<T> Favouring<T> {
-    /// A mutex that favours this thread, if it `favours` any, for which this process has to take part in
-    /// the barriers of all ranks.
+    /// A mutex that favours this thread if `favours`, which needs this process to take part in the
+    /// barriers of all ranks.
     pub(crate) fn new(value: T, favours: bool) -> Favouring<T> {
         let favoured = Word32::default();
         favoured.store(if favours { own() } else { NOBODY });
@@ -76,7 +76,7 @@ impl<T> Favouring<T> {
         Favouring { favoured, lanes, slot, others: Mutex::new(()), value: UnsafeCell::new(value) }
     }
 
-    /// Blocks while another thread has its turn. A thread that has it does not ask again.
+    /// Blocks while another thread holds the mutex. It is not reentrant.
     #[inline]
     pub(crate) fn turn(&self) -> InTurn<'_, T> {
         match self.announce() {
@@ -85,12 +85,11 @@ impl<T> Favouring<T> {
         }
     }
 
-    /// Runs `f` in the turn of the favoured thread; `None` if this is another one, or is favoured no
-    /// more.
+    /// Runs `f` if this is the favoured thread and no other holds the mutex; `None` otherwise.
     #[inline(always)]
     pub(crate) fn in_favour<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let _favour = self.announce()?;
-        // SAFETY: this thread is alone with the value (invariants 1 and 2) until `_favour` is dropped.
+        // SAFETY: this thread has exclusive access (invariants 1 and 2) until `_favour` is dropped.
         Some(f(unsafe { &mut *self.value.get() }))
     }
 
@@ -125,9 +124,9 @@ impl<T> Favouring<T> {
         InTurn { of: self, _by: By::Mutex(locked) }
     }
 
-    /// Waits until the favoured thread has not its turn, and never will have it again as such.
+    /// Revokes the bias, and waits until the favoured thread does not hold the mutex.
     fn end_favour(&self) {
-        // Whoever has its turn waits for nobody, so no failure need end this wait.
+        // The holder of this mutex waits for no rank, so no failure need end this wait.
         let never = FailedWord::default();
         let patience = Patience::new(2, 1);
         let waiter =
@@ -151,8 +150,8 @@ impl<T> Deref for InTurn<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: this thread is alone with the value (invariants 1 and 2), and lends it no longer
-        // than the turn is borrowed.
+        // SAFETY: this thread has exclusive access (invariants 1 and 2), and lends the value no longer
+        // than the guard is borrowed.
         unsafe { &*self.of.value.get() }
     }
 }
@@ -160,7 +159,7 @@ impl<T> Deref for InTurn<'_, T> {
 impl<T> DerefMut for InTurn<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`; the turn is borrowed exclusively.
+        // SAFETY: as in `deref`; the guard is borrowed exclusively.
         unsafe { &mut *self.of.value.get() }
     }
 }
@@ -171,7 +170,7 @@ mod tests {
     use crate::prim::take_part;
     use std::sync::Barrier;
 
-    /// Adds by a load and a store, so that two threads at once lose a count.
+    /// Adds by a load and a store, so that two concurrent threads would lose a count.
     fn count(mutex: &Favouring<[u64; 2]>, times: u64) {
         for _ in 0..times {
             let mut turn = mutex.turn();

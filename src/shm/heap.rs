@@ -1,21 +1,21 @@
 //! The allocator of the segment: two-level segregated fit over granules of 128 bytes.
 //!
-//! Blocks lie side by side in the arena; each begins with a header granule that knows its size,
-//! its physical predecessor and, while free, its neighbours in the free list of its size class.
-//! Allocation and release take a bounded number of steps whatever the number of blocks. Offsets
-//! are in granules from the start of the segment; zero means "none".
+//! Blocks are adjacent in the arena. Each begins with a header granule, which has its size, its
+//! physical predecessor and, while free, its neighbours in the free list of its size class.
+//! Allocation and release take a bounded number of steps. Offsets are in granules from the start of
+//! the segment; zero means "none".
 //!
 //! Invariants (under the lock):
 //! 1. Blocks tile the arena; no two free blocks touch.
-//! 2. Memory is reserved before it is handed out, but for what its taker reserves itself, and before a
+//! 2. Memory is reserved before it is handed out, except where the caller reserves it, and before a
 //!    header is written into it.
-//! 3. Whole pages inside a free block, behind its header, are holes (module `shm`, invariant 3).
+//! 3. Whole pages inside a free block, after its header, are holes (module `shm`, invariant 3).
 //!
-//! Also while a rank is inside, and so where it fails there:
+//! Also while a rank is inside, and so after it has failed there:
 //! 4. From the start of the arena, sizes lead from block to block to its end.
 //!
-//! From that alone [`Heap::mend`] restores the rest. A block that a rank had taken and not yet used
-//! when it failed stays taken.
+//! From that alone [`Heap::mend`] restores the others. A block that a failed rank had allocated and
+//! not used yet stays allocated.
 
 use super::alloc_error::{AllocError, Limit};
 use super::layout::GRANULE;
@@ -73,8 +73,8 @@ impl<'a> Heap<'a> {
         self.segment.mapping().view(offset)
     }
 
-    /// As [`Heap::block`], with its size: where the next block knows that it follows, as it does
-    /// unless something has written over either.
+    /// [`Heap::block`] with its size, checked against the next block's header: the two disagree only
+    /// if one was overwritten.
     fn sized(&self, at: u64) -> Result<(&'a BlockHeader, u64)> {
         let (header, end) = self.extent(at)?;
         let follows = end == self.end_of_arena() || self.block(end)?.previous.load() == at;
@@ -82,7 +82,7 @@ impl<'a> Heap<'a> {
         Ok((header, size.ok_or(Error::Damaged { what: "size of a block" })?))
     }
 
-    /// As [`Heap::block`], with its end, inside the arena.
+    /// [`Heap::block`] with its end, which is inside the arena.
     fn extent(&self, at: u64) -> Result<(&'a BlockHeader, u64)> {
         let header = self.listed(at)?;
         let end = at.checked_add(header.size.load());
@@ -90,7 +90,7 @@ impl<'a> Heap<'a> {
         Ok((header, end.ok_or(Error::Damaged { what: "size of a block" })?))
     }
 
-    /// As [`Heap::block`], of a number that a list or a header has.
+    /// [`Heap::block`] of a number found in a list or a header.
     fn listed(&self, at: u64) -> Result<&'a BlockHeader> {
         let inside = at >= self.segment.layout().arena / GRANULE;
         if inside { self.block(at) } else { Err(Error::Damaged { what: "block" }) }
@@ -121,8 +121,8 @@ impl<'a> Heap<'a> {
         self.allocate_front(bytes, bytes, waiter)
     }
 
-    /// As [`Heap::allocate`], but of whole pages behind the first `front` bytes none is reserved: that
-    /// is left to those who will use them ([`Segment::reserve`]).
+    /// [`Heap::allocate`] that reserves no whole page after the first `front` bytes: their users do
+    /// that ([`Segment::reserve`]).
     pub(crate) fn allocate_front(
         &self,
         bytes: u64,
@@ -149,7 +149,7 @@ impl<'a> Heap<'a> {
         Ok((block + 1) * GRANULE)
     }
 
-    /// Gives back what [`Heap::allocate`] returned. Blocks while another rank allocates.
+    /// Frees what [`Heap::allocate`] returned. Blocks while another rank allocates.
     pub(crate) fn free(
         &self,
         offset: u64,
@@ -214,7 +214,7 @@ impl<'a> Heap<'a> {
         let rest = size.checked_sub(granules).filter(|_| header.state.load() == FREE);
         let rest = rest.ok_or(Error::Damaged { what: "size of a free block" })?;
         step(Step::HeapFound);
-        // Invariant 2: the block, or its front, and the header of what remains behind it.
+        // Invariant 2: the block or its front, and the header of the rest after it.
         let behind = if rest == 0 { 0 } else { GRANULE };
         let reserved = self.segment.reserve(at * GRANULE, front * GRANULE);
         let reserved =
@@ -245,7 +245,7 @@ impl<'a> Heap<'a> {
         if header.state.load() != USED {
             return Err(Error::Damaged { what: "state of a block that is freed" });
         }
-        // From here on it is free, whatever becomes of this rank.
+        // From here on it is free, even if this rank fails.
         header.state.store(FREE);
         let (mut start, mut end) = (at, at + size);
         if let Some((next, size)) = self.free_at(end)? {
@@ -299,8 +299,8 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// A free block of at least `granules`: from the smallest class all of whose blocks fit, or
-    /// else the first block of its own class, if that is large enough.
+    /// A free block of at least `granules`: from the smallest class in which every block fits or, if
+    /// there is none, the first block of its own class if that is large enough.
     fn find(&self, words: &HeapWords, granules: u64) -> Result<Option<u64>> {
         if let Some(at) = self.find_in_classes_that_fit(words, granules)? {
             return Ok(Some(at));

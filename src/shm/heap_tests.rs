@@ -1,4 +1,4 @@
-//! The allocator against what its invariants say.
+//! Checks the allocator's invariants.
 
 use super::super::os::{File, Kind};
 use super::*;
@@ -89,7 +89,7 @@ fn what_a_rank_that_fails_inside_leaves_is_mended() {
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         words.lock.0.run((Site::HeapPost, Site::HeapPre), &rank(1), |found| {
             assert_eq!(found, Found::Whole);
-            // Freed, but not yet joined with its neighbours; and everything but invariant 4 is lost.
+            // Freed, but not yet joined with its neighbours; all except invariant 4 is broken.
             let middle = heap.block(blocks[2] / GRANULE - 1).unwrap();
             middle.state.store(FREE);
             middle.previous.store(7);

@@ -1,4 +1,4 @@
-//! Where equal blocks lie: at a stride, or at offsets of a list.
+//! The places of equal blocks: at a stride, or at the offsets of a list.
 
 /// Offsets of blocks, in any order.
 #[derive(Debug)]
@@ -18,26 +18,26 @@ impl Offsets {
         &self.all
     }
 
-    /// So many, from that number on.
+    /// The given number of offsets, from that index on.
     #[inline(always)]
     pub(crate) fn part(&self, first: usize, blocks: usize) -> &[i64] {
         &self.all[first..][..blocks]
     }
 }
 
-/// How one gets from one block to the next.
+/// The way from one block to the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Steps<'a> {
-    /// By so many bytes.
+    /// A stride in bytes.
     Even(i64),
-    /// To these offsets, from that number on.
+    /// The offsets of a list, from an index on.
     Listed(&'a Offsets, usize),
 }
 
-/// Where the blocks of one side lie: bytes from that side's base.
+/// The places of one side's blocks, in bytes from that side's base.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lane<'a> {
-    /// The first block of an even lane; what the offsets of a list count from.
+    /// The first block of an even lane, or the origin of a list's offsets.
     pub(crate) start: i64,
     pub(crate) steps: Steps<'a>,
 }
@@ -49,7 +49,7 @@ impl<'a> Lane<'a> {
         Lane { start, steps: Steps::Even(stride) }
     }
 
-    /// Where that block lies.
+    /// The place of that block.
     #[inline(always)]
     pub(crate) fn block(&self, block: usize) -> i64 {
         self.start.wrapping_add(match self.steps {
@@ -69,8 +69,8 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// The first and the last place where one of its first `blocks` blocks, not none, can begin;
-    /// `None` for what no `i64` says.
+    /// The least and the largest place of its first `blocks` blocks (at least one); `None` if one does
+    /// not fit in an `i64`.
     #[inline(always)]
     fn ends(&self, blocks: usize) -> Option<(i64, i64)> {
         let (a, b) = match self.steps {
@@ -84,10 +84,10 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Equal blocks of two sides, or of `N`, that belong to each other one by one.
+/// Equal blocks of two sides, or of `N`, which correspond one by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strip<'a, const N: usize = 2> {
-    /// Of what is copied, where it comes from and where it goes.
+    /// For a copy, the source and the destination.
     pub(crate) lanes: [Lane<'a>; N],
     /// Bytes of a block; not zero.
     pub(crate) bytes: usize,
@@ -96,14 +96,14 @@ pub(crate) struct Strip<'a, const N: usize = 2> {
 }
 
 impl<'a, const N: usize> Strip<'a, N> {
-    /// So many of its blocks, from that one on.
+    /// The given number of its blocks, from that one on.
     #[inline(always)]
     pub(crate) fn part(&self, first: usize, blocks: usize) -> Strip<'a, N> {
         Strip { lanes: self.lanes.map(|lane| lane.behind(first)), blocks, ..*self }
     }
 
     /// Whether the blocks of a lane lie in a slice of `len` bytes whose byte `base` is byte 0 of the
-    /// lane. A list may be refused for what lies behind its blocks or before them.
+    /// lane. For a list the bounds of all its offsets count, so the answer may be a false `false`.
     #[inline(always)]
     pub(crate) fn fits(&self, lane: usize, base: i64, len: usize) -> bool {
         let inside = || {

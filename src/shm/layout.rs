@@ -1,4 +1,4 @@
-//! The one table of what lies where in the segment.
+//! The one table of offsets in the segment.
 
 use super::room::{RegistryWords, RoomWords};
 use super::segment::Header;
@@ -16,8 +16,8 @@ pub(crate) const STAGE_BYTES: u64 = 4096;
 pub(crate) const SIGNALS: u64 = 16;
 /// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
 pub(crate) const GRANULE: u64 = 128;
-/// Binary logarithm of the bytes of a stripe: 64 KiB, so that updates of many elements in different
-/// parts of a window seldom meet, and few stripes are entered for a large one.
+/// Binary logarithm of a stripe's bytes: 64 KiB, so that bulk updates in different parts of a window
+/// rarely conflict, and a large one needs few stripes.
 pub(crate) const STRIPE_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
 pub(crate) const VERSION: u32 = 5;
@@ -27,21 +27,21 @@ pub(crate) const VERSION: u32 = 5;
 pub(crate) struct Layout {
     pub(crate) ranks: u32,
     pub(crate) slots: u64,
-    /// Where the ranks run: what they have in common, and behind it a word for each.
+    /// The placement of the ranks: the shared words, then one word for each rank.
     pub(crate) places: u64,
     /// The registry of communicators.
     pub(crate) registry: u64,
-    /// The world's room; its staging buffers follow at `stages`.
+    /// The world's communicator block; its staging buffers follow at `stages`.
     pub(crate) world: u64,
     pub(crate) signals: u64,
-    /// What each rank announces of its updates.
+    /// The announcements of each rank.
     pub(crate) lanes: u64,
     pub(crate) stripes: u64,
-    /// Where each rank hears of messages.
+    /// The words by which each rank learns of messages.
     pub(crate) mail: u64,
     pub(crate) stages: u64,
     pub(crate) heap: u64,
-    /// Where the allocator's arena begins; it ends with the segment.
+    /// The allocator's arena, which ends with the segment.
     pub(crate) arena: u64,
 }
 
@@ -51,27 +51,27 @@ pub(crate) struct Stage {
     pub(crate) odd: bool,
 }
 
-/// Where the stages of a communicator's members are, of [`STAGE_BYTES`] bytes each.
+/// The staging buffers of a communicator's members, of [`STAGE_BYTES`] bytes each.
 ///
-/// Every member reads the beginnings of all at every meeting. So these lie side by side, in few pages,
-/// which each member has to map; the rest of each follows behind them all.
+/// Every member reads the beginnings of all in every collective. So these are adjacent, in few pages
+/// for each member to map; the rest of each buffer follows after all beginnings.
 pub(crate) struct Stages {
-    /// Where the first begins.
+    /// The offset of the first.
     pub(crate) at: u64,
     pub(crate) members: u32,
 }
 
-/// Bytes of a stage that lie beside those of the other ranks.
+/// Bytes of a buffer's beginning, which lies beside those of the other ranks.
 const STAGE_BEGINNING: u64 = GRANULE;
 
 impl Stages {
-    /// Where the stages end.
+    /// The end of the buffers.
     fn end(&self) -> u64 {
         self.at + u64::from(self.members) * 2 * STAGE_BYTES
     }
 
-    /// Where the `bytes` bytes from byte `first` on of a stage are, which has them: some, or none, in
-    /// the first place, and the others in the second.
+    /// The two ranges that hold the `bytes` bytes of a stage from byte `first` on; the first range may
+    /// be empty.
     #[inline]
     pub(crate) fn places(&self, stage: &Stage, first: u64, bytes: u64) -> [Range<u64>; 2] {
         let (members, rank, odd) =
@@ -91,7 +91,7 @@ pub(crate) fn room_bytes(members: u32) -> u64 {
     Stages { at: room_stages(0), members }.end()
 }
 
-/// Where the staging buffers of the communicator begin whose block is at `block`.
+/// The offset of the staging buffers of the communicator whose block is at `block`.
 pub(crate) fn room_stages(block: u64) -> u64 {
     block + size_of::<RoomWords>() as u64
 }
@@ -139,7 +139,7 @@ impl Layout {
         self.arena + 16 * page
     }
 
-    /// What lies where, by name: for tests that damage it.
+    /// The offsets by name, for tests that damage the segment.
     #[cfg(feature = "test-hooks")]
     pub(crate) fn regions(&self) -> [(&'static str, u64, u64); 11] {
         [
@@ -207,12 +207,12 @@ const _: () = {
     use std::mem::offset_of;
     assert!(size_of::<RankWords>() as u64 == 3 * GRANULE);
     assert!(align_of::<RankWords>() as u64 == GRANULE);
-    // What is written once, or by this rank alone, and its bell: one line, and nothing hot on it.
+    // The words that are written once or by this rank alone, and its bell: one line, without hot words.
     let line = offset_of!(RankWords, table);
     assert!(line.is_multiple_of(64) && offset_of!(RankWords, open) < line + 64);
     assert!(offset_of!(RankWords, bell) + size_of::<Bell>() <= line + 64);
-    // The headers of the block and of the window are a granule each: with them a window takes less
-    // than 512 bytes per rank beside its memory, in small jobs and in large ones.
+    // The headers of the block and of the window are a granule each. With them a window takes less
+    // than 512 bytes per rank beside its memory, in small and in large jobs.
     let fixed = size_of::<WindowWords>() + 2 * GRANULE as usize;
     assert!(fixed + 8 * size_of::<RankWords>() < 8 * 512);
     assert!(fixed + 64 * size_of::<RankWords>() < 64 * 512);

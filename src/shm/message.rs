@@ -1,4 +1,4 @@
-//! A record of a queue of messages (`sync/channel.rs`): what is said of a message, and its bytes.
+//! A record of a message queue (`sync/channel.rs`): the header of a message, and its bytes.
 
 use crate::prim::{Word32, Word64};
 use crate::sync::channel::RecordState;
@@ -6,16 +6,16 @@ use crate::sync::channel::RecordState;
 /// The words of a record; its bytes follow.
 #[repr(C)]
 pub(crate) struct MessageWords {
-    /// What the record is.
+    /// The kind of the record.
     pub(crate) state: RecordState,
     pub(crate) tag: Word32,
-    /// The communicator, and which of its channels.
+    /// The communicator, and one of its channels.
     pub(crate) context: [Word64; 2],
     /// Bytes of the message.
     pub(crate) bytes: Word64,
     /// A request of the sender or of the receiver, or zero.
     pub(crate) token: Word64,
-    /// Where something is, by the kind of the record.
+    /// An offset or address, with a meaning for each kind of record.
     pub(crate) place: Word64,
 }
 
@@ -25,8 +25,8 @@ impl MessageWords {
     /// Records begin at multiples of this, so that a short message is in one line of the cache.
     pub(crate) const ALIGN: u64 = 64;
 
-    /// Bytes from a record with that many bytes behind its words to the next one; `None` if they
-    /// are no number.
+    /// The distance from a record with `bytes` bytes after its words to the next one; `None` on
+    /// overflow.
     pub(crate) fn stride(bytes: u64) -> Option<u64> {
         bytes.checked_add(Self::HEAD)?.checked_next_multiple_of(Self::ALIGN)
     }

@@ -1,15 +1,16 @@
-//! Layer 2: memory. The segment, its layout, its allocator, checked spans.
+//! Memory: the segment, its layout, its allocator, checked spans.
 //!
 //! Invariants:
-//! 1. Every byte of the segment that anybody touches has been reserved before (`fallocate`, or
-//!    `MADV_POPULATE_WRITE` where huge pages are wanted or the program has closed the descriptor), so a shortage is an error and never a SIGBUS.
+//! 1. Every byte of the segment is reserved before it is touched (`fallocate`, or
+//!    `MADV_POPULATE_WRITE` where huge pages are wanted or the program has closed the descriptor). So
+//!    a shortage is an error and never a SIGBUS.
 //! 2. Offsets that were read from the segment are checked before they are used: a damaged segment
 //!    leads to [`crate::Error::Damaged`], never outside the mapping.
-//! 3. A page that lies wholly inside a free block, behind its header, is a hole of the file: it
-//!    costs no memory and reads as zero.
-//! 4. No reference to window memory exists, except the slice of an exclusively locked own part
-//!    (`epoch::local`) and the atomic of one element for the time of its update (`op::carrier`);
-//!    everything else works on raw pointers.
+//! 3. A page that lies wholly inside a free block, after its header, is a hole of the file: it costs
+//!    no memory and reads as zero.
+//! 4. No Rust reference to window memory exists, with two exceptions: the slice of an exclusively
+//!    locked own part (`epoch::local`), and the atomic of one element during its update
+//!    (`op::carrier`). Everything else uses raw pointers.
 
 mod alloc_error;
 mod copy;

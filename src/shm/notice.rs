@@ -1,7 +1,7 @@
-//! The notice of a job: which of its ranks have failed, and whether the others go on.
+//! The notice of a job: which of its ranks have failed, and whether the others continue.
 //!
-//! A file of its own, of one page, that the launcher alone can write where the kernel offers that:
-//! whatever a rank does, it cannot tell the others that it lives, or that they are dead.
+//! A file of its own, of one page. Where the kernel offers that, only the launcher can write it, so no
+//! rank can forge a failure or hide one.
 
 use super::os::{self, File};
 use super::segment::Mapping;
@@ -15,15 +15,14 @@ const WORDS: usize = MAX_RANKS.div_ceil(64) as usize;
 /// The words of the notice.
 #[repr(C)]
 pub(crate) struct Notice {
-    /// The job's nonce: a file that happens to be one page long is not believed.
+    /// The job's nonce, which distinguishes the notice from any other file of one page.
     nonce: Word64,
-    /// Set when the first rank has failed, and not before that is said below. Its alarm sounds at
-    /// each change of what is said here.
+    /// Set after the first failure is recorded below. Its alarm rings at each change of the notice.
     failed: FailedWord,
     /// 1 while the job goes on without the ranks that have failed.
     continues: Word32,
-    /// One bit for each rank that has failed, and for every number that is none of a rank: so
-    /// nobody waits for a rank that only a damaged word names.
+    /// One bit for each failed rank, and for every number that is no rank: so no rank waits for one
+    /// that only a damaged word names.
     dead: [Word64; WORDS],
 }
 
@@ -34,8 +33,8 @@ pub(crate) struct NoticeBoard {
 }
 
 impl NoticeBoard {
-    /// Creates the notice of a job of `ranks` ranks; only this process can write it where the
-    /// kernel offers that.
+    /// Creates the notice of a job of `ranks` ranks. Only this process can write it, where the kernel
+    /// offers that.
     pub(crate) fn create(
         kind: &os::Kind,
         nonce: u64,
@@ -81,12 +80,12 @@ impl NoticeBoard {
         self.mapping.view(0).expect("the notice is one page long")
     }
 
-    /// The launcher: a rank has failed, and nobody shall wait for it any more. The first one named
-    /// stays the first.
+    /// The launcher: records that a rank has failed, which ends the waits for it. The first failed
+    /// rank stays the first.
     pub(crate) fn fail(&self, rank: u32) {
         let notice = self.notice();
-        // Exposes what the rank had written, which the kernel shows to this process that has seen
-        // its end; pairs with the grant in `sync/robust.rs`. Fails without it: models/robust.rs, by
+        // Publishes what the rank had written, which this process observes with the rank's end; pairs
+        // with the grant in `sync/robust.rs`. Fails without it: models/robust.rs, by
         // loom_tests/tests/mutants.rs.
         mem_sync(Site::NoticePre);
         let dead = &notice.dead[(rank / 64) as usize];
@@ -94,19 +93,19 @@ impl NoticeBoard {
         notice.failed.set(rank + 1);
     }
 
-    /// The launcher: the job does not go on.
+    /// The launcher: the job ends.
     pub(crate) fn end(&self) {
         let notice = self.notice();
         notice.continues.store(0);
         notice.failed.sound();
     }
 
-    /// Whether the job goes on without ranks that fail, as far as has been decided.
+    /// Whether the job continues without failed ranks.
     pub(crate) fn continues(&self) -> bool {
         self.notice().continues.load() != 0
     }
 
-    /// Whether that rank of the job has failed, as all have that there are not.
+    /// Whether that rank of the job has failed; true for a rank that does not exist.
     fn has_failed(&self, rank: u32) -> bool {
         let word = self.notice().dead.get((rank / 64) as usize);
         word.is_none_or(|word| word.load() & 1 << (rank % 64) != 0)
@@ -118,8 +117,8 @@ impl NoticeBoard {
     }
 }
 
-/// The ranks whose failure ends a wait: in a job that goes on without the dead, some; in any other,
-/// all.
+/// The ranks whose failure ends a wait: in a job that continues after a failure, those of the
+/// communicator or window; in any other, all.
 #[derive(Clone)]
 pub(crate) struct Scope {
     board: Arc<NoticeBoard>,
@@ -128,7 +127,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// Of waits that any of those ranks of the job may have to end.
+    /// The scope of waits that the failure of any of these ranks ends.
     pub(crate) fn of(board: &Arc<NoticeBoard>, ranks: impl IntoIterator<Item = u32>) -> Scope {
         let mut members = [0; WORDS];
         ranks.into_iter().for_each(|rank| members[(rank / 64) as usize] |= 1 << (rank % 64));
@@ -146,7 +145,7 @@ impl Scope {
         (0..MAX_RANKS).filter(|rank| self.has_lost(*rank))
     }
 
-    /// Whom to name in the error of a wait that a failure has ended.
+    /// The rank to name in the error of a wait that a failure has ended.
     pub(crate) fn named(&self) -> u32 {
         // A rank of another scope, if the job does not go on.
         self.lost().next().or(self.board.first_failed()).unwrap_or_default()

@@ -1,15 +1,15 @@
-//! Memory of the segment on a node of the machine's choosing: the program's.
+//! Places memory of the segment on a NUMA node that the program chooses.
 #![allow(unsafe_code, reason = "a system call that no crate wraps")]
 
 use super::os::{self, page_size};
 use nix::libc;
 use std::sync::OnceLock;
 
-/// Of the nodes that a mask of one word can name.
+/// The number of nodes in a mask of one word.
 const NODES: u32 = u64::BITS;
 /// Only from the nodes given (`MPOL_BIND`).
 const BIND: libc::c_int = 2;
-/// Also what is there already (`MPOL_MF_MOVE`).
+/// Also moves existing pages (`MPOL_MF_MOVE`).
 const MOVE: libc::c_uint = 2;
 
 /// Whether the machine has more than one node with memory.
@@ -19,8 +19,8 @@ pub(crate) fn has_several_nodes() -> bool {
     *SEVERAL.get_or_init(|| os::text_of("/sys/devices/system/node/has_memory").contains([',', '-']))
 }
 
-/// Moves the whole pages among the `bytes` mapped bytes at `start` to `node`, and has later ones
-/// taken from there; whether the kernel does so.
+/// Moves the whole pages among the `bytes` mapped bytes at `start` to `node`, and takes later ones
+/// from there; returns whether the kernel accepts that.
 pub(super) fn place(start: *mut u8, bytes: u64, node: u32) -> bool {
     let first = (start as u64).next_multiple_of(page_size());
     let end = (start as u64 + bytes) / page_size() * page_size();
@@ -28,7 +28,7 @@ pub(super) fn place(start: *mut u8, bytes: u64, node: u32) -> bool {
         return false;
     }
     let mask = 1u64 << node;
-    // SAFETY: mbind(2) reads one word at `mask`, and changes where pages lie, not what is in them.
+    // SAFETY: mbind(2) reads one word at `mask`. It moves pages and does not change their contents.
     let outcome = unsafe {
         libc::syscall(
             libc::SYS_mbind,

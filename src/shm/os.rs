@@ -1,4 +1,4 @@
-//! What the operating system does for memory: nothing else in the library asks it for any.
+//! The operating system's memory: only this file requests any.
 #![allow(unsafe_code, reason = "maps descriptors")]
 
 use crate::error::{Error, Result};
@@ -12,13 +12,13 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
-/// Set in a process that was forked from one that had called [`notice_forks`].
+/// Set in a process forked from one that had called [`notice_forks`].
 static FORKED: OnceLock<()> = OnceLock::new();
-/// Set in such a process, and in one that [`stand_apart`] was called in.
+/// Set in such a process, and in one that has called [`stand_apart`].
 static APART: OnceLock<()> = OnceLock::new();
 
-/// Lets every process that this one forks from now on know that it is such a child. (One made by
-/// a bare clone(2) does not learn it.)
+/// Marks every process that this one forks from now on as such a child. (Except one created by a bare
+/// clone(2).)
 pub(crate) fn notice_forks() -> Result<()> {
     extern "C" fn in_child() {
         let _ = FORKED.set(());
@@ -33,13 +33,13 @@ pub(crate) fn notice_forks() -> Result<()> {
     }
 }
 
-/// Says of this process that what it does with windows goes another way than most.
+/// Marks this process as one whose windows are another MPI's.
 pub(crate) fn stand_apart() {
     let _ = APART.set(());
 }
 
-/// Whether that was said, or the process was forked from a rank: one load for both, so that the paths
-/// that all processes take pay for no more.
+/// Whether the process is so marked or was forked from a rank: one load for both, so that the fast
+/// paths of ordinary jobs pay no more.
 #[inline]
 pub(crate) fn is_apart() -> bool {
     APART.get().is_some()
@@ -51,19 +51,19 @@ pub(crate) fn is_forked() -> bool {
     FORKED.get().is_some()
 }
 
-/// Whether the kernel has given this process rights that who has started it does not have: the program is
-/// set-user-ID, set-group-ID, or has capabilities of its own.
+/// Whether this process has more rights than the user who started it: its program is set-user-ID or
+/// set-group-ID, or has capabilities of its own.
 pub(crate) fn has_more_rights() -> bool {
-    // SAFETY: reads a number that the kernel has left for the process, and changes nothing.
+    // SAFETY: reads a number from the auxiliary vector, and changes nothing.
     unsafe { nix::libc::getauxval(nix::libc::AT_SECURE) != 0 }
 }
 
-/// What a segment is made of.
+/// The kind of file behind a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An unnamed, sealed memory file; where that is denied, `Posix`.
     Memfd,
-    /// A POSIX shared memory object whose name is gone before anybody else runs.
+    /// A POSIX shared memory object whose name is removed before a rank starts.
     Posix,
     /// A POSIX shared memory object that already exists under this name and keeps it.
     Named(String),
@@ -71,16 +71,16 @@ pub(crate) enum Kind {
 
 /// An open shared memory file.
 ///
-/// Its descriptor is kept beside those of the program, which may close it (a daemon closes all that are
-/// open) and give its number to another file: so whatever uses it looks first.
+/// The program may close its descriptor (a daemon closes all that are open) and its number may then
+/// belong to another file. So every use checks the file's identity first.
 pub(crate) struct File {
     fd: ManuallyDrop<OwnedFd>,
-    /// What the descriptor led to when it was taken.
+    /// The file behind the descriptor when it was opened.
     identity: Option<Identity>,
     sealable: bool,
 }
 
-/// Device and inode, which no two open files have in common.
+/// Device and inode, which are unique among open files.
 type Identity = (u64, u64);
 
 fn identity(fd: impl AsFd) -> Option<Identity> {
@@ -127,9 +127,8 @@ impl File {
         Ok(file)
     }
 
-    /// An object of mode 0600 that only descriptors lead to: without a name from the beginning, so
-    /// that whoever is killed leaves none; or, where the system makes none such, under a name nobody
-    /// can guess, exclusively created, and unlinked at once.
+    /// An object of mode 0600 without a name, so that a killed process leaves none. Where the system
+    /// has no such objects: one with a random name, exclusively created and unlinked immediately.
     fn create_posix() -> Result<File> {
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         let nameless = OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_TMPFILE | OFlag::O_EXCL;
@@ -161,7 +160,7 @@ impl File {
         identity(&*self.fd) == self.identity
     }
 
-    /// Opens what descriptor `number` of process `pid` refers to.
+    /// Opens the file of descriptor `number` of process `pid`.
     pub(crate) fn open_proc(pid: u32, number: RawFd, writable: bool) -> Result<File> {
         File::open_path(&format!("/proc/{pid}/fd/{number}"), writable)
     }
@@ -175,19 +174,19 @@ impl File {
 
     /// A second, read-only descriptor of the same file.
     pub(crate) fn reopen_read_only(&self) -> Result<File> {
-        // By "self" and not by number, which may count in another namespace than this /proc does.
+        // By "self", because the process's number may belong to another namespace than this /proc.
         File::open_path(&format!("/proc/self/fd/{}", self.fd.as_raw_fd()), false)
     }
 
-    /// Forbids, where the file allows it, that anybody changes its length.
+    /// Forbids any change of the file's length, where the file allows that.
     pub(crate) fn seal_length(&self) -> Result<()> {
         self.seal(SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW)
     }
 
-    /// Forbids, where the kernel allows it, that anybody maps the file writable from now on.
+    /// Forbids writable mappings from now on, where the kernel allows that.
     pub(crate) fn seal_future_writes(&self) -> Result<()> {
-        // F_SEAL_FUTURE_WRITE (Linux 5.1); nix has no name for it. A kernel without it leaves
-        // ranks with their read-only descriptor alone.
+        // F_SEAL_FUTURE_WRITE (Linux 5.1); nix has no name for it. On an older kernel the ranks have
+        // only a read-only descriptor.
         match self.seal(SealFlag::from_bits_retain(0x10)) {
             Ok(()) | Err(Error::System { .. }) => self.seal_length(),
             Err(error) => Err(error),
@@ -221,19 +220,19 @@ impl File {
         map.map_err(|e| Error::system("mapping the segment", e))
     }
 
-    /// Makes sure that the bytes exist before anybody touches them. `Err` holds the system's
-    /// reason; the file is then as before.
+    /// Reserves the bytes before they are touched. `Err` holds the system's reason; the file is then
+    /// unchanged.
     pub(crate) fn reserve(&self, offset: u64, bytes: u64) -> std::result::Result<(), nix::Error> {
         self.allocate(FallocateFlags::empty(), offset, bytes)
     }
 
-    /// Gives whole pages back; they read as zero from now on.
+    /// Releases whole pages; they read as zero from now on.
     pub(crate) fn punch(&self, offset: u64, bytes: u64) -> Result<()> {
         let punched = self.allocate(FallocateFlags::FALLOC_FL_PUNCH_HOLE, offset, bytes);
         punched.map_err(os_error("giving pages of the segment back"))
     }
 
-    /// `EBADF` also where the descriptor leads elsewhere, or has come to meanwhile.
+    /// Also returns `EBADF` if the descriptor leads to another file, before or after the call.
     fn allocate(&self, flags: FallocateFlags, offset: u64, bytes: u64) -> nix::Result<()> {
         let flags = flags | FallocateFlags::FALLOC_FL_KEEP_SIZE;
         let done = loop {
@@ -248,7 +247,7 @@ impl File {
         if self.is_still_there() { done } else { Err(nix::Error::EBADF) }
     }
 
-    /// The descriptor's number, which is what the launcher passes on.
+    /// The descriptor's number, which the launcher passes on.
     pub(crate) fn number(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
@@ -262,8 +261,8 @@ impl AsFd for File {
 
 /// Takes over descriptor `number`, if it is open, by duplicating it.
 pub(crate) fn duplicate(number: RawFd) -> Result<File> {
-    // SAFETY: the call takes any number and refuses those that are not open; the borrow ends
-    // before anything else could close the descriptor.
+    // SAFETY: the call takes any number and fails for one that is not open. The borrow ends before
+    // anything could close the descriptor.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     // Not one of the standard streams, should one of them be closed.
     let fd = rustix::io::fcntl_dupfd_cloexec(borrowed, 3)
@@ -271,11 +270,11 @@ pub(crate) fn duplicate(number: RawFd) -> Result<File> {
     Ok(File::from_fd(fd))
 }
 
-/// Keeps the open descriptor `number` from the programs that this process executes.
+/// Closes the open descriptor `number` in the programs that this process executes.
 pub(crate) fn close_on_exec(number: RawFd) {
     // SAFETY: as in `duplicate`.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
-    // Refused only where it has been closed.
+    // Fails only if it has been closed.
     let _ = fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC));
 }
 
@@ -286,7 +285,7 @@ fn random_bytes(bytes: &mut [u8]) -> Result<()> {
         .map_err(|e| Error::system("reading random bytes", e))
 }
 
-/// Random bytes that tell one job from another.
+/// Random bytes that identify a job.
 pub(crate) fn nonce() -> Result<u64> {
     let mut bytes = [0u8; 8];
     random_bytes(&mut bytes)?;
@@ -298,12 +297,12 @@ pub(crate) fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// What a file of the kernel says; nothing, if there is none.
+/// The text of a file of the kernel; empty if it does not exist.
 pub(super) fn text_of(file: &str) -> String {
     std::fs::read_to_string(file).unwrap_or_default()
 }
 
-/// Whether the kernel gives huge pages to memory files for which they are asked.
+/// Whether the kernel gives huge pages to memory files on request.
 pub(super) fn gives_huge_pages() -> bool {
     let setting = text_of("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
     ["[always]", "[within_size]", "[advise]", "[force]"].iter().any(|on| setting.contains(on))
@@ -314,20 +313,20 @@ pub(crate) fn total_memory() -> Result<u64> {
     meminfo("MemTotal:")
 }
 
-/// The limit of this process and its children, which it cannot be expected to raise.
+/// The soft limit of this process and its children.
 fn limit(resource: Resource) -> u64 {
     getrlimit(resource).map_or(u64::MAX, |(soft, _)| soft)
 }
 
-/// The largest segment that the limits of this process leave room for, in bytes: the file may be
-/// as large, and half of the address space is the program's.
+/// The largest segment within the limits of this process, in bytes: the file size, and half of the
+/// address space, because the program needs the other half.
 pub(crate) fn largest_segment() -> u64 {
     limit(Resource::RLIMIT_FSIZE).min(limit(Resource::RLIMIT_AS) / 2)
 }
 
-/// Memory that can be had without swapping, in bytes: the machine's, or the control group's if
-/// that is less. The kernel would rather kill a process than refuse a page of a memory file, so
-/// large requests are compared with this first.
+/// Memory available without swapping, in bytes: the machine's, or the control group's if that is less.
+/// The kernel kills a process rather than deny a page of a memory file, so large requests are compared
+/// with this first.
 pub(crate) fn available_memory() -> Result<u64> {
     Ok(meminfo("MemAvailable:")?.min(cgroup_headroom().unwrap_or(u64::MAX)))
 }
@@ -345,14 +344,14 @@ fn meminfo(field: &str) -> Result<u64> {
     })
 }
 
-/// What the control groups of this process, of either version, may still use; `None` without a
-/// limit.
+/// The memory left to the control groups of this process, of either version; `None` without a limit.
 fn cgroup_headroom() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     groups.lines().flat_map(headrooms_of).min()
 }
 
-/// Of the group on a line of /proc/self/cgroup and of each group around it, those with a limit.
+/// The memory left to the group on a line of /proc/self/cgroup and to each enclosing group with a
+/// limit.
 fn headrooms_of(line: &str) -> Vec<u64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next().unwrap_or_default(), fields.next().unwrap_or("/"));
@@ -369,7 +368,7 @@ fn headrooms_of(line: &str) -> Vec<u64> {
         let text = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).ok();
         let number = |file: &str| text(file)?.trim().parse::<u64>().ok();
         let free = number(most)?.saturating_sub(number(used)?);
-        // What files have left in memory, the kernel gives up before it kills.
+        // The kernel drops the page cache before it kills.
         let stat = text("memory.stat").unwrap_or_default();
         let cached = stat.lines().find_map(|line| line.strip_prefix(cache)?.parse::<u64>().ok());
         Some(free.saturating_add(cached.unwrap_or(0)))

@@ -1,11 +1,11 @@
-//! Where the segment says on which processors the ranks run.
+//! The words of the segment with the processors of the ranks.
 
 use super::segment::{Placed, PlacedSlice, Segment};
 use crate::error::Result;
 use crate::prim::{JobPlacement, PlacementWords, Word32};
 use std::sync::Arc;
 
-/// The words of a job, kept together with the mapping they lie in.
+/// The words of a job, with the mapping that holds them.
 pub(crate) struct SegmentPlacement {
     common: Placed<PlacementWords>,
     ranks: PlacedSlice<Word32>,

@@ -1,4 +1,4 @@
-//! Private memory of the ranks' processes, which the kernel copies to and from without their help.
+//! Copies to and from private memory of the ranks' processes, by the kernel and without their help.
 #![allow(unsafe_code, reason = "names local memory by address for the kernel to copy")]
 
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
@@ -22,7 +22,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// What is behind the first `bytes` bytes.
+    /// The rest after the first `bytes` bytes.
     fn behind(self, bytes: usize) -> Piece {
         let Piece { own, other, bytes: all } = self;
         Piece { own: own.wrapping_add(bytes), other: other.wrapping_add(bytes), bytes: all - bytes }
@@ -33,7 +33,7 @@ impl Piece {
     }
 }
 
-/// A process whose memory the kernel is asked to copy.
+/// A process whose memory the kernel copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process(i32);
 
@@ -55,13 +55,13 @@ impl Process {
     /// Copies `bytes` bytes from the address `from` of the process to `to`.
     ///
     /// # Errors
-    /// What the kernel answers: `EFAULT` for memory that is not there, `EPERM`, `ESRCH`.
+    /// The kernel's: `EFAULT` for memory that is not mapped, `EPERM`, `ESRCH`.
     ///
     /// # Safety
     /// `to` is valid for writes of `bytes` bytes that no Rust reference is to.
     pub(crate) unsafe fn read(self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
         in_chunks(bytes, |done, n| {
-            // SAFETY: a part of the bytes that the caller vouches for; any bytes are valid.
+            // SAFETY: a part of the caller's bytes; any bytes are valid.
             let to = unsafe { std::slice::from_raw_parts_mut(to.wrapping_add(done), n) };
             let from = RemoteIoVec { base: from as usize + done, len: n };
             Ok(process_vm_readv(Pid::from_raw(self.0), &mut [IoSliceMut::new(to)], &[from])?)
@@ -77,14 +77,14 @@ impl Process {
     /// `from` is valid for reads of `bytes` bytes, and the memory at `to` is exposed by its owner.
     pub(crate) unsafe fn write(self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
         in_chunks(bytes, |done, n| {
-            // SAFETY: a part of the bytes that the caller vouches for.
+            // SAFETY: a part of the caller's bytes.
             let from = unsafe { std::slice::from_raw_parts(from.wrapping_add(done), n) };
             let to = RemoteIoVec { base: to as usize + done, len: n };
             Ok(process_vm_writev(Pid::from_raw(self.0), &[IoSlice::new(from)], &[to])?)
         })
     }
 
-    /// As [`Process::read`], of many pieces.
+    /// [`Process::read`] of many pieces.
     ///
     /// # Errors
     /// As [`Process::read`].
@@ -104,7 +104,7 @@ impl Process {
         })
     }
 
-    /// As [`Process::write`], of many pieces.
+    /// [`Process::write`] of many pieces.
     ///
     /// # Errors
     /// As [`Process::read`].
@@ -124,8 +124,8 @@ impl Process {
         })
     }
 
-    /// Whether this process may read and write `bytes` bytes at `at` of the process; tried on the
-    /// first byte and the last, without writing any.
+    /// Checks that this process may read and write `bytes` bytes at `at` of the process, on the first
+    /// and the last byte, without writing any.
     pub(crate) fn probe(self, at: *mut u8, bytes: usize) -> Result<()> {
         for at in [at, at.wrapping_add(bytes - 1)] {
             let mut byte = 0u8;
@@ -150,8 +150,8 @@ fn in_chunks(bytes: usize, mut transfer: impl FnMut(usize, usize) -> Result<usiz
     Ok(())
 }
 
-/// Calls `transfer` with as many pieces as one call takes, until all are transferred; it says how
-/// many bytes it has transferred of those it was given.
+/// Calls `transfer` with as many pieces as one call takes, until all are transferred. It returns how
+/// many bytes of its pieces it has transferred.
 fn in_batches(pieces: &[Piece], mut transfer: impl FnMut(&[Piece]) -> Result<usize>) -> Result<()> {
     for chunk in pieces.chunks(MOST_PIECES) {
         let mut batch = chunk.to_vec();
@@ -174,12 +174,12 @@ fn in_batches(pieces: &[Piece], mut transfer: impl FnMut(&[Piece]) -> Result<usi
     Ok(())
 }
 
-/// Lets `tracer` and its descendants reach this process's private memory, where the system
+/// Allows `tracer` and its descendants to access this process's private memory, where the system
 /// restricts that to named processes (Yama).
 pub(crate) fn admit(tracer: u32) {
     let pid = rustix::process::Pid::from_raw(tracer as i32);
     if let Some(pid) = pid {
-        // Refused by systems without Yama, which do not need it.
+        // Fails on systems without Yama, which do not need it.
         let _ = rustix::process::set_ptracer(rustix::process::PTracer::ProcessID(pid));
     }
 }

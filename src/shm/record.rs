@@ -1,14 +1,14 @@
-//! What the threads of a rank say that they are writing: where one of them is killed in the middle of
-//! that, those who live can ask which bytes may be torn.
+//! Records of the bytes that the threads of a rank are writing: after a rank is killed in the middle of
+//! a write, survivors learn which bytes may be torn.
 //!
-//! 1. A record is there before the first byte is written, and until the last one has been: the order
-//!    of the instructions is kept (`prim/order.rs`). What is weakly ordered among the stores of a copy
-//!    (`rep movsb`, non-temporal stores) is inside of that, and is done before the launcher sees
-//!    that the process has ended. Where the kernel copies, it does between two instructions.
-//! 2. A record is one thread's, from the first write of the thread until it ends: threads never wait
-//!    for each other here, and no record costs a locked instruction.
-//! 3. Threads for which no record is left count themselves, and say no more: as long as one is
-//!    counted, the rank may be writing anything.
+//! 1. A record exists from before the first byte is written until after the last one, in the order of
+//!    the program's instructions (`prim/order.rs`). Weakly ordered stores of a copy (`rep movsb`,
+//!    non-temporal stores) lie between the two, and are complete before the launcher sees the end of
+//!    the process. A copy by the kernel is one instruction in that order.
+//! 2. A record belongs to one thread, from its first write until it ends. Threads never wait for each
+//!    other here, and no record costs a locked instruction.
+//! 3. A thread for which no record is left only counts itself. As long as one is counted, the rank may
+//!    be writing anything.
 //! 4. Only the records of a rank that has failed are read.
 
 use super::slot::CallWord;
@@ -19,7 +19,7 @@ use crate::prim::{CachePadded, Word32, Word64, in_program_order};
 /// Threads of a rank that each have a record.
 const RECORDS: usize = 16;
 
-/// What one thread is writing: on a cache line of its own, because threads write at the same time.
+/// The present write of one thread, on a cache line of its own because threads write concurrently.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub(crate) struct WriteRecord {
@@ -27,7 +27,7 @@ pub(crate) struct WriteRecord {
     target: Word32,
     /// Bytes from the beginning of the target's part.
     start: Word64,
-    /// How many; zero while nothing is written.
+    /// Their number; zero while nothing is written.
     bytes: Word64,
 }
 
@@ -53,20 +53,19 @@ pub(crate) struct Write {
     pub(crate) bytes: u64,
 }
 
-/// A write under way. Dropped without [`Recording::end`], as by a panic in the middle, it goes on
-/// saying so.
+/// A write in progress. If it is dropped without [`Recording::end`], by a panic, the record stays.
 #[must_use = "the record stays until it is ended"]
 pub(crate) enum Recording<'a> {
-    /// Of a write that needs no record.
+    /// The write needs no record.
     Nothing,
-    /// By the record of this thread.
+    /// The record of this thread.
     Own(&'a WriteRecord),
-    /// By a thread that has none.
+    /// The thread has no record and is counted.
     Counted(&'a Word32),
 }
 
 impl WriteRecords {
-    /// Says what this thread is about to write.
+    /// Records what this thread is about to write.
     #[inline(never)]
     pub(crate) fn begin(&self, write: Write) -> Recording<'_> {
         let Some(record) = self.own().or_else(|| self.records.get(thread::ask())) else {
@@ -84,7 +83,7 @@ impl WriteRecords {
         self.records.get(thread::number())
     }
 
-    /// What the rank was writing when it failed.
+    /// The writes in progress when the rank failed.
     pub(crate) fn read(&self) -> impl Iterator<Item = Write> + '_ {
         self.records.iter().filter_map(|record| {
             let (call, window) = record.doing.get();
@@ -94,18 +93,18 @@ impl WriteRecords {
         })
     }
 
-    /// Whether it may also have written anything else.
+    /// Whether it may also have been writing anything else.
     pub(crate) fn are_too_few(&self) -> bool {
         self.others.load() != 0
     }
 }
 
 impl WriteRecord {
-    /// Says what its thread is about to write.
+    /// Records what its thread is about to write.
     #[inline(always)]
     pub(crate) fn begin(&self, write: Write) {
-        // The last write of this thread is over before the record speaks of another, and the record
-        // is whole before it counts; the first byte is written behind all that.
+        // The thread's last write is complete before the record changes, the record is complete before
+        // it counts, and the first byte is written after that.
         in_program_order();
         self.doing.keep_set(write.call, write.window);
         if self.target.load() != write.target {
@@ -117,7 +116,7 @@ impl WriteRecord {
         in_program_order();
     }
 
-    /// Says that the write is over.
+    /// Records the end of the write.
     #[inline(always)]
     pub(crate) fn end(&self) {
         // The last byte is written before.
@@ -127,7 +126,7 @@ impl WriteRecord {
 }
 
 impl Recording<'_> {
-    /// Says that the write is over.
+    /// Records the end of the write.
     #[inline(always)]
     pub(crate) fn end(self) {
         if !matches!(self, Recording::Nothing) {
@@ -135,7 +134,7 @@ impl Recording<'_> {
         }
     }
 
-    /// Apart from [`Recording::end`], so that a job that records nothing pays a branch.
+    /// Out of line, so that a job without records pays only a branch.
     #[inline(never)]
     fn end_recorded(self) {
         match self {
@@ -178,7 +177,7 @@ mod tests {
             let threads: Vec<_> = (0..THREADS as u64).map(one).collect();
             met.wait();
             let (found, others) = (records.read().collect::<Vec<_>>(), records.others.load());
-            // Before anything is asserted: who waits here would wait for ever.
+            // Before any assertion, because a thread that waits here would wait for ever.
             read.wait();
             // Not by the end of the scope, which does not wait until they are gone.
             let own = threads.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum();
@@ -193,7 +192,7 @@ mod tests {
     fn what_is_written_at_the_same_time_is_all_there_and_then_gone() {
         let records = WriteRecords::default();
         let mut own = 0;
-        // More often than there are numbers for: they go back when their threads end.
+        // More threads than numbers: numbers are reused when their threads end.
         for _ in 0..8 {
             own += write_together(&records);
             assert_eq!(records.read().count(), 0);

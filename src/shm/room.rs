@@ -1,58 +1,58 @@
-//! The words of communicators: where the members of one meet, and the registry by which those
-//! find each other who have no communicator in common yet.
+//! The words of communicators: the block of one, and the registry in which ranks find each other
+//! before they have a communicator in common.
 
 use crate::prim::{Word32, Word64};
 use crate::sync::{BarrierWords, Gathering, Line, MAX_RANKS, RobustExclusion};
 
-/// Where the members of a communicator meet: the head of its block. The staging buffers follow.
+/// The head of a communicator's block; the staging buffers follow.
 ///
-/// What follows the barrier is read and written by whoever is in the registry alone, except
+/// The words after the barrier are read and written under the registry's lock only, except
 /// `gathering`, on which members wait.
 #[repr(C, align(128))]
 pub(crate) struct RoomWords {
     pub(crate) barrier: BarrierWords,
-    /// Members that have come to make the communicator by themselves.
+    /// Members that have arrived to create the communicator.
     pub(crate) gathering: Gathering,
-    /// Members that will not use the room any more.
+    /// Members that will not use the block any more.
     pub(crate) left: RankSet,
-    /// What they make it with: tag, parent, and number of members, who are named in order in the
-    /// first staging buffers until all have come.
+    /// The arguments of the creation: tag, parent, and number of members. The first staging buffers
+    /// have the members in order until all have arrived.
     pub(crate) tag: Word32,
     pub(crate) parent: Word64,
     pub(crate) members: Word32,
-    /// The block of the next room whose members have not all come, or zero.
+    /// The next block whose members have not all arrived, or zero.
     pub(crate) next: Word64,
-    /// When the room was made: another number for each that has been at its place.
+    /// A number that distinguishes the communicators whose blocks have been at this offset.
     pub(crate) made: Word64,
 }
 
-/// What is common to all communicators of the job.
+/// The registry of the job's communicators.
 #[repr(C, align(128))]
 pub(crate) struct RegistryWords {
-    /// What a rank changes inside is whole after each of its stores: there is nothing to mend.
+    /// The guarded data is consistent after each store, so a failure inside needs no repair.
     pub(crate) lock: Line<RobustExclusion>,
-    /// The block of the first room whose members have not all come, or zero.
+    /// The first block whose members have not all arrived, or zero.
     pub(crate) first: Word64,
-    /// Failures noted so far.
+    /// Failed creations recorded so far.
     pub(crate) failures_noted: Word64,
     pub(crate) failures: [Failure; FAILURES],
 }
 
-/// Failures that can wait to be told at the same time; the oldest gives way to the next.
+/// Failed creations that are remembered at the same time; the next one replaces the oldest.
 pub(crate) const FAILURES: usize = 16;
 
-/// Why a communicator could not be made, until all its members have heard it.
+/// Why a communicator could not be created, until all its members have read it.
 #[repr(C)]
 pub(crate) struct Failure {
-    /// When it was noted: larger than that of earlier ones; zero for a free place.
+    /// An increasing number; zero for a free entry.
     pub(crate) number: Word64,
-    /// Tells parent, tag and members.
+    /// Identifies parent, tag and members.
     pub(crate) key: Word64,
-    /// Members that have yet to hear it.
+    /// Members that have not read it.
     pub(crate) unaware: Word64,
-    /// Kind and bytes, as the communicator's module writes them.
+    /// Kind and bytes, in the format of the communicator's module.
     pub(crate) what: [Word64; 2],
-    /// Who has heard it.
+    /// Members that have read it.
     pub(crate) aware: RankSet,
 }
 

@@ -22,7 +22,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"onesided");
 /// 2. Every part that another process, or another thread, may change is a relaxed word.
 pub(crate) unsafe trait Shared {}
 
-/// Says what the segment is; written by its creator before anybody else maps it.
+/// Identifies the segment; written by its creator before any other process maps it.
 #[repr(C)]
 pub(super) struct Header {
     magic: Word64,
@@ -31,7 +31,7 @@ pub(super) struct Header {
     fingerprint: Word64,
     bytes: Word64,
     nonce: Word64,
-    /// 1 as soon as a rank has told the user what is accepted though it is wrong.
+    /// 1 once a rank has printed the note about a wrong call that is accepted.
     noted: Word64,
 }
 
@@ -139,7 +139,7 @@ impl Mapping {
     }
 }
 
-/// Words of the segment, kept together with the mapping they lie in.
+/// Words of the segment, with the mapping that holds them.
 pub(crate) struct PlacedSlice<T> {
     // Keeps the mapping alive; dropped with the pointer below.
     _segment: Arc<Segment>,
@@ -174,13 +174,13 @@ impl<T> std::ops::Deref for Placed<T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // Not `&self.0[0]`: no branch in every operation for a length that is always 1.
+        // Not `&self.0[0]`, which would cost every operation a branch for a length that is always 1.
         // SAFETY: `Segment::place` made a slice of one, valid as for `PlacedSlice`.
         unsafe { &*self.0.words.cast() }
     }
 }
 
-/// What a process can tell the kernel about memory of the segment.
+/// Advice to the kernel about memory of the segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Advice {
     /// Back it by huge pages.
@@ -191,7 +191,7 @@ pub(crate) enum Advice {
     Node(u32),
 }
 
-/// What is said of a segment that another build has made.
+/// The error for a segment of another build.
 pub(crate) const OTHER_VERSION: &str = "the segment was made by another version of the library";
 
 fn not_ours(what: &str) -> Error {
@@ -206,8 +206,8 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Whether nobody in the job has told the user yet that something is accepted though it is wrong;
-    /// the caller does now.
+    /// Whether the caller is the first in the job to print the note about a wrong call that is
+    /// accepted.
     pub(crate) fn is_first_to_note(&self) -> bool {
         let header = self.mapping.view::<Header>(0);
         header.is_ok_and(|header| header.noted.compare_exchange(0, 1).is_ok())
@@ -248,7 +248,7 @@ impl Segment {
         Segment::checked(mapping, file, layout)
     }
 
-    /// Maps the segment of another process's job, to be read only.
+    /// Maps the segment of another job, read-only.
     pub(crate) fn observe(file: File) -> Result<Segment> {
         let bytes = file.len()?;
         if bytes < os::page_size() {
@@ -267,7 +267,7 @@ impl Segment {
         Segment::checked(mapping, file, layout)
     }
 
-    /// What every build of the library must find the same.
+    /// Checks what must agree between builds of the library.
     fn checked(mapping: Mapping, file: File, layout: Layout) -> Result<Segment> {
         let header = mapping.view::<Header>(0)?;
         if header.version.load() != VERSION || header.fingerprint.load() != layout.fingerprint() {
@@ -279,8 +279,8 @@ impl Segment {
         Ok(Segment { mapping, file, layout })
     }
 
-    /// Whether its first words still say what it is. If not, somebody has written over them, and likely
-    /// over what follows, by which ranks are woken.
+    /// Whether its first words still identify it. Otherwise they have been overwritten, and probably
+    /// also the words after them, by which ranks are woken.
     pub(crate) fn is_whole(&self) -> bool {
         self.mapping.view::<Header>(0).is_ok_and(|header| header.magic.load() == MAGIC)
     }
@@ -298,12 +298,12 @@ impl Segment {
         &self.mapping
     }
 
-    /// The words at `offset`, for keeping.
+    /// The words at `offset`, with the mapping.
     pub(crate) fn place<T: Shared>(self: &Arc<Self>, offset: u64) -> Result<Placed<T>> {
         Ok(Placed(self.place_all(offset, 1)?))
     }
 
-    /// `n` equal groups of words from `offset` on, for keeping.
+    /// `n` equal groups of words from `offset` on, with the mapping.
     pub(crate) fn place_all<T: Shared>(
         self: &Arc<Self>,
         offset: u64,
@@ -318,25 +318,25 @@ impl Segment {
         super::Heap::new(self)
     }
 
-    /// Where the `bytes` bytes at `address` of this process are in the segment, if they are.
+    /// The offset of the `bytes` bytes at `address` of this process, if they lie in the segment.
     pub(crate) fn offset_of(&self, address: *const u8, bytes: u64) -> Option<u64> {
         let offset = (address as u64).checked_sub(self.mapping.map.as_ptr() as u64)?;
         self.mapping.at(offset, bytes).map(|_| offset)
     }
 
-    /// Where it begins in this process.
+    /// Its address in this process.
     pub(crate) fn base(&self) -> *const u8 {
         self.mapping.map.as_ptr()
     }
 
-    /// Tells the kernel how this process will use `bytes` bytes at `offset`; whether it listens.
+    /// Advises the kernel about `bytes` bytes at `offset`; returns whether it accepts that.
     pub(crate) fn advise(&self, offset: u64, bytes: u64, advice: Advice) -> bool {
         let advice = match advice {
             Advice::Node(node) => {
                 let start = self.mapping.at(offset, bytes);
                 return start.is_some_and(|start| super::numa::place(start, bytes, node));
             }
-            // Without this look the kernel says yes, and does not.
+            // Without this check the kernel accepts the advice and ignores it.
             Advice::HugePages if !os::gives_huge_pages() => return false,
             Advice::HugePages => memmap2::Advice::HugePage,
             Advice::Populate => memmap2::Advice::PopulateWrite,
@@ -345,37 +345,36 @@ impl Segment {
         bytes == 0 || self.mapping.map.advise_range(advice, offset, bytes).is_ok()
     }
 
-    /// Makes sure that `bytes` bytes at `offset` exist; new pages come from the node of the machine where
-    /// this rank runs.
+    /// Reserves `bytes` bytes at `offset`; new pages come from the NUMA node of this rank.
     pub(crate) fn reserve(&self, offset: u64, bytes: u64) -> std::result::Result<(), AllocError> {
         if bytes == 0 {
             return Ok(());
         }
-        // By the mapping, where the program has closed the descriptor: that is dearer.
+        // Through the mapping, which is slower, if the program has closed the descriptor.
         let reserved = self.file.reserve(offset, bytes).is_ok()
             || !self.file.is_still_there() && self.advise(offset, bytes, Advice::Populate);
         if reserved { Ok(()) } else { Err(AllocError::Short { available: 0, limit: Limit::File }) }
     }
 
-    /// Gives whole pages back; they read as zero from now on.
+    /// Releases whole pages; they read as zero from now on.
     pub(crate) fn give_back(&self, offset: u64, bytes: u64) -> Result<()> {
         if self.mapping.at(offset, bytes).is_none() {
             return Err(Error::Damaged { what: "offset" });
         }
         let remove = UncheckedAdvice::Remove;
-        // SAFETY: nobody uses these bytes, which are inside the mapping: words, not Rust objects, and
+        // SAFETY: the bytes are inside the mapping and unused. They are words, not Rust objects, and
         // valid as the zeros that they become.
         let removed = unsafe {
             self.mapping.map.unchecked_advise_range(remove, offset as usize, bytes as usize)
         };
-        // By the mapping, which is this file's whatever becomes of the descriptor. The kernel refuses
-        // it for memory that the program has locked.
+        // Through the mapping, which stays this file's even if the descriptor is closed. The kernel
+        // denies it for memory that the program has locked.
         removed.or_else(|_| self.file.punch(offset, bytes))
     }
 
-    /// As [`Segment::reserve`], by mapping the pages into this process, which is how huge ones are had.
+    /// [`Segment::reserve`] that maps the pages into this process, which huge pages need.
     pub(crate) fn touch(&self, offset: u64, bytes: u64) -> std::result::Result<(), AllocError> {
-        // A kernel before Linux 5.14 only reserves. One without memory says so here as well as there.
+        // A kernel before Linux 5.14 only reserves. A shortage of memory is reported by either.
         let touched = self.advise(offset, bytes, Advice::Populate);
         if touched { Ok(()) } else { self.reserve(offset, bytes) }
     }
@@ -385,7 +384,7 @@ impl Segment {
         self.mapping.map.len() as u64
     }
 
-    /// Where the status of one rank is; `rank` is below the number of ranks.
+    /// The offset of the status of one rank; `rank` is below the number of ranks.
     pub(crate) fn slot_offset(&self, rank: u32) -> u64 {
         self.layout.slots + u64::from(rank) * size_of::<RankSlot>() as u64
     }

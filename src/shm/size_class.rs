@@ -6,7 +6,7 @@ const SECOND_BITS: u32 = SECOND.trailing_zeros();
 /// First-level classes: up to 2⁴⁰ granules.
 pub(super) const FIRST: usize = 37;
 
-/// The class that a free block of `size` granules is listed in.
+/// The class of a free block of `size` granules.
 pub(super) fn class(size: u64) -> (usize, usize) {
     if size < SECOND {
         return (0, size as usize);

@@ -1,30 +1,30 @@
-//! What ranks say of themselves and of their windows, for reports.
+//! The status of ranks and windows, for reports.
 
 use super::record::WriteRecords;
 use crate::call::Call;
 use crate::prim::{WaitRecord, Word32, Word64};
 
-/// What one rank says of itself. Written by that rank, read by the launcher.
+/// The status of one rank. Written by that rank, read by the launcher.
 #[repr(C, align(128))]
 pub(crate) struct RankSlot {
     /// Set once the rank has mapped the segment.
     pub(crate) joined: Flag,
-    /// Set once the rank has left the job in good order.
+    /// Set once the rank has finalized.
     pub(crate) finished: Flag,
-    /// The call it is in, and on which window.
+    /// Its present call, and the window.
     doing: CallWord,
-    /// The process that has joined, as it numbers itself.
+    /// The process that has joined, by its number in its own namespace.
     pub(crate) pid: Word32,
-    /// Test builds: 1 if the rank vouches that one of its threads makes all calls.
+    /// Test builds: 1 if the rank asserts that one of its threads makes all calls.
     pub(crate) one_thread: Word32,
-    /// What it waits for, while it sleeps.
+    /// What it waits for while it sleeps.
     pub(crate) wait: WaitRecord,
-    /// What its threads are writing, in a job that goes on without it if it is killed.
+    /// The writes of its threads, in a job that continues after a failure.
     pub(crate) writing: WriteRecords,
 }
 
 impl RankSlot {
-    /// Says that the rank is in `call` on the window whose block is at `window`, or zero.
+    /// Records that the rank is in `call`, on the window whose block is at `window` (zero for none).
     #[inline]
     pub(crate) fn set_doing(&self, call: Call, window: u64) {
         self.doing.set(call, window);
@@ -35,27 +35,27 @@ impl RankSlot {
         self.doing.get()
     }
 
-    /// The same, to be read by [`CallWord::read`].
+    /// The same as a word for [`CallWord::read`].
     #[inline]
     pub(crate) fn doing_word(&self) -> u64 {
         self.doing.0.load()
     }
 }
 
-/// Something that happens once. Seven bits that flip do not change whether it has.
+/// An event that happens once. Up to seven flipped bits do not change its value.
 #[repr(transparent)]
 #[derive(Default)]
 pub(crate) struct Flag(Word32);
 
 impl Flag {
-    /// Half of its bits differ from those of a flag that is not set.
+    /// Half of its bits differ from those of an unset flag.
     const SET: u32 = 0x5ac3_96f0;
 
     pub(crate) fn set(&self) {
         self.0.store(Self::SET);
     }
 
-    /// Sets it, unless somebody has before.
+    /// Sets it; returns whether it was unset.
     pub(crate) fn set_first(&self) -> bool {
         self.0.compare_exchange(0, Self::SET).is_ok()
     }
@@ -65,7 +65,7 @@ impl Flag {
     }
 }
 
-/// A call, and the window that it is on: one word, so that saying so costs one store.
+/// A call and its window in one word, so that recording them costs one store.
 #[repr(transparent)]
 #[derive(Default)]
 pub(crate) struct CallWord(Word64);
@@ -73,13 +73,13 @@ pub(crate) struct CallWord(Word64);
 impl CallWord {
     const CALL_BITS: u32 = 8;
 
-    /// `call`, on the window whose block is at `window`, or zero.
+    /// Records `call`, on the window whose block is at `window` (zero for none).
     #[inline]
     pub(crate) fn set(&self, call: Call, window: u64) {
         self.0.store(Self::word(call, window));
     }
 
-    /// As [`CallWord::set`], for a word that mostly says so already: looking is cheaper than storing.
+    /// [`CallWord::set`] for a word that mostly has the value already: a load is cheaper than a store.
     #[inline]
     pub(crate) fn keep_set(&self, call: Call, window: u64) {
         if self.0.load() != Self::word(call, window) {
@@ -97,7 +97,7 @@ impl CallWord {
         CallWord::read(self.0.load())
     }
 
-    /// As [`CallWord::get`], of a word that was read before.
+    /// [`CallWord::get`] of a word that was read before.
     pub(crate) fn read(word: u64) -> (Call, u64) {
         let call = Call::from_word((word & ((1 << Self::CALL_BITS) - 1)) as u32);
         (call.unwrap_or(Call::None), word >> Self::CALL_BITS)
@@ -127,7 +127,7 @@ impl WindowHeader {
         let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load().to_le_bytes()).collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         let name = String::from_utf8_lossy(&bytes[..end]);
-        // It goes to the terminal of whoever reads the report: nothing in it moves the cursor.
+        // The name is printed on a terminal: nothing in it may move the cursor.
         name.replace(|letter: char| letter.is_control(), "\u{fffd}")
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// A run of `len` bytes. Copyable; whoever makes one vouches for it until the window is freed.
+/// A run of `len` bytes. Copyable; its creator guarantees that it stays mapped until the window is freed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     base: *mut u8,
@@ -45,14 +45,13 @@ impl Span {
     }
 }
 
-/// One rank's part of a window, as far as it is mapped into this process: a span, and the unit of
-/// displacements in it.
+/// One rank's part of a window that is mapped into this process: a span, and its displacement unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) span: Span,
     pub(crate) disp_unit: u32,
-    /// From this displacement on no word of eight bytes lies inside: for such words, which most
-    /// operations move, one comparison says all that [`Span::at`] does.
+    /// The first displacement at which no word of eight bytes lies inside. For such words, which most
+    /// operations move, one comparison replaces all checks of [`Span::at`].
     words_end: u64,
 }
 
@@ -76,8 +75,8 @@ impl Part {
     }
 }
 
-/// Bytes of something whose displacement 0 is `units` displacement units of `unit` bytes after
-/// another place: its first byte and its end, counted from that place.
+/// The first byte and the end of a layout, in bytes from the base, where its displacement 0 is `units`
+/// displacement units of `unit` bytes after the base.
 #[inline]
 pub(crate) fn range_at(units: u64, unit: u32, bytes: &Range<i64>) -> Option<(u64, u64)> {
     let zero = units.checked_mul(u64::from(unit))?;
@@ -85,8 +84,8 @@ pub(crate) fn range_at(units: u64, unit: u32, bytes: &Range<i64>) -> Option<(u64
 }
 
 impl Span {
-    /// As [`Span::at`], of bytes that lie around their displacement 0 (not empty): the address of
-    /// that one, which itself may lie outside.
+    /// [`Span::at`] for bytes around their displacement 0 (not empty): returns the address of
+    /// displacement 0, which may itself lie outside.
     #[inline]
     pub(crate) fn around(&self, units: u64, unit: u32, bytes: &Range<i64>) -> Option<*mut u8> {
         let (start, end) = range_at(units, unit, bytes)?;
@@ -129,7 +128,8 @@ mod tests {
         ) {
             let mut memory = [0u8; 200];
             let span = Span::new(memory.as_mut_ptr(), len);
-            // What reaches farther than can be said (`ops::layout`), where it would fit the most.
+            // A layout whose extent overflows (`ops::layout`) is reported at a displacement that never
+            // fits.
             let units = if first == i64::MIN { units | 1 << 63 } else { units };
             let unit = if first == i64::MIN { 1 } else { unit };
             let range = first..first.saturating_add(bytes);

@@ -34,7 +34,7 @@ pub(crate) unsafe fn copy_strip(from: *const u8, to: *mut u8, strip: &Strip<'_>)
     unsafe { copy_listed(from, to, *strip) }
 }
 
-/// As [`copy_strip`], for one operation of the program: test builds pass `middle` halfway.
+/// [`copy_strip`] for one operation of the program: test builds pass the site `middle` halfway.
 ///
 /// # Safety
 /// As [`copy_strip`].
@@ -48,7 +48,7 @@ pub(crate) unsafe fn copy_strip_past(
     let large = strip.blocks > 1 && strip.bytes.saturating_mul(strip.blocks) >= LARGE;
     if cfg!(feature = "test-hooks") && large {
         let half = strip.blocks / 2;
-        // SAFETY: a part of what the caller vouches for.
+        // SAFETY: a part of the caller's blocks.
         unsafe { copy_strip(from, to, &strip.part(0, half)) };
         step(middle);
         // SAFETY: the other part.
@@ -58,8 +58,8 @@ pub(crate) unsafe fn copy_strip_past(
     unsafe { copy_strip(from, to, strip) }
 }
 
-/// The loop for blocks of eight bytes, the commonest: apart from the others, so that a short strip
-/// pays for no choice among them.
+/// The loop for blocks of eight bytes, the commonest: out of line, so that a short strip pays for no
+/// choice among the loops.
 ///
 /// # Safety
 /// As [`copy_strip`].
@@ -112,7 +112,7 @@ unsafe fn equal<const N: usize>(
         from = from.wrapping_byte_offset(strides.0);
         to = to.wrapping_byte_offset(strides.1);
     };
-    // Four at a time, so that the loop does not cost more than the blocks.
+    // Unrolled four times, so that the loop does not cost more than the blocks.
     for _ in 0..blocks / 4 {
         next();
         next();
@@ -141,8 +141,8 @@ unsafe fn any(
     }
 }
 
-/// As [`copy_strip`], where the blocks of a side lie at the offsets of a list. The strip comes by value,
-/// so that the others are not in memory for its sake.
+/// [`copy_strip`] where the blocks of a side lie at the offsets of a list. The strip is passed by
+/// value, so that the other loops need not keep theirs in memory.
 ///
 /// # Safety
 /// As [`copy_strip`].

@@ -1,5 +1,5 @@
-//! This process's view of the stripes of the segment (`sync/stripes.rs`): which stripe an address
-//! is in, and which lane a thread announces itself in.
+//! This process's view of the stripes of the segment (`sync/stripes.rs`): the stripe of an address, and
+//! the lane of a thread.
 
 use super::layout::STRIPE_SHIFT;
 use super::segment::{Placed, PlacedSlice, Segment};
@@ -14,10 +14,10 @@ use std::sync::Arc;
 /// Bytes of a stripe.
 pub(crate) const STRIPE_BYTES: usize = 1 << STRIPE_SHIFT;
 
-/// What the segment has for its stripes, but for the lanes. Zero bytes are the initial state.
+/// The stripe locks of the segment. Zero bytes are their initial state.
 #[repr(C, align(128))]
 pub(crate) struct StripeWords {
-    /// Packed, because whoever updates elements all over the memory reads them all.
+    /// Packed, because random updates all over the memory read them all.
     slots: [RobustExclusion; STRIPES],
     common: Common,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Stripes {
 }
 
 impl Stripes {
-    /// For rank `rank`, which has not said yet that it has joined.
+    /// For rank `rank`, which has not recorded yet that it has joined.
     pub(crate) fn join(segment: &Arc<Segment>, rank: u32) -> Result<Stripes> {
         let layout = segment.layout();
         let lanes = layout.lanes;
@@ -46,7 +46,7 @@ impl Stripes {
         if !takes_part {
             words.common.opt_out();
         }
-        // To ask for the first time takes microseconds, which the first lock would take longer.
+        // The first call takes microseconds, which the first lock would otherwise pay.
         thread::ask();
         Ok(Stripes {
             base: segment.base() as usize,
@@ -63,14 +63,14 @@ impl Stripes {
         STRIPE_BYTES - (self.offset(address) & (STRIPE_BYTES - 1))
     }
 
-    /// The bytes from `address` to where the next update of many elements begins.
+    /// The bytes from `address` to the end of one bulk update.
     pub(crate) fn rest_of_many(&self, address: *const u8) -> usize {
         let most = STRIPE_BYTES * MOST;
         most - (self.offset(address) & (most - 1))
     }
 
-    /// The addresses that lie with this one in the same of the groups of so many stripes, a power of
-    /// two, that memory is cut into.
+    /// The addresses of the aligned group of stripes around this one; the size of a group is a power of
+    /// two.
     #[inline(always)]
     pub(crate) fn around(&self, stripes: usize, address: *const u8) -> Range<usize> {
         let bytes = STRIPE_BYTES * stripes;
@@ -78,8 +78,7 @@ impl Stripes {
         start..start.saturating_add(bytes)
     }
 
-    /// Memory that is not of the segment belongs to one process; which of its stripes it is in does
-    /// not matter.
+    /// Memory outside the segment belongs to one process, so any stripe will do for it.
     #[inline(always)]
     fn offset(&self, address: *const u8) -> usize {
         (address as usize).wrapping_sub(self.base)
@@ -97,14 +96,14 @@ impl Stripes {
         self.own.lane(thread::number())
     }
 
-    /// Lets the thread update elements around `address`, in the same stripe, by single instructions.
-    /// `None` if it must go by [`Stripes::slowly`].
+    /// Announces single updates of elements in the stripe of `address`. `None` if the thread must use
+    /// [`Stripes::slowly`].
     #[inline(always)]
     pub(crate) fn announce(&self, address: *const u8) -> Option<Announced<'_>> {
         stripes::announce(self.lane()?, self.stripe(address))
     }
 
-    /// As [`stripes::slowly`].
+    /// [`stripes::slowly`] for the stripe of an address.
     #[cold]
     pub(crate) fn slowly<R>(
         &self,
@@ -112,7 +111,7 @@ impl Stripes {
         waiter: &Waiter<'_>,
         f: impl FnOnce() -> R,
     ) -> std::result::Result<R, JobFailed> {
-        // From its next update on it has a lane, if there is one.
+        // From its next update on it has a lane, if one is free.
         thread::ask();
         stripes::slowly(self.stripe(address).slot, waiter, f)
     }
@@ -122,12 +121,12 @@ impl Stripes {
         self.takes_part
     }
 
-    /// Whether many elements can be updated at once, as far as this rank knows.
+    /// Whether bulk updates are possible. A snapshot.
     pub(crate) fn are_common(&self) -> bool {
         self.words.common.holds()
     }
 
-    /// As [`stripes::exclusively`], of the `bytes` bytes at `address`, not none and no more than
+    /// [`stripes::exclusively`] for the `bytes` bytes at `address`: at least one, at most
     /// [`Stripes::rest_of_many`].
     pub(crate) fn exclusively<R>(
         &self,
@@ -145,7 +144,7 @@ impl Stripes {
 }
 
 const _: () = {
-    // An update of many elements meets no number twice, and meets them in order.
+    // A bulk update has each number once, in ascending order.
     assert!(STRIPES.is_multiple_of(MOST) && STRIPES.is_power_of_two());
     assert!(size_of::<RankLanes>() == 64);
 };

@@ -1,17 +1,17 @@
-//! A small number for each thread of this process: what a thread has of its own in the segment (a
-//! record of what it writes, a lane to announce itself in) goes by that number. A process is one rank.
+//! A small number for each thread of this process: the index of its own words in the segment (a record
+//! of its writes, a lane for its announcements). A process is one rank.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The thread has not asked for a number. Like [`NONE`], larger than all numbers.
+/// The thread has not requested a number. Like [`NONE`], larger than all numbers.
 const NOT_ASKED: usize = usize::MAX;
 /// The thread has none, and gets none.
 const NONE: usize = usize::MAX - 1;
 
 thread_local! {
     static NUMBER: Cell<usize> = const { Cell::new(NOT_ASKED) };
-    /// Apart from the number, so that reading that asks for nothing.
+    /// Separate from the number, so that reading the number has no side effect.
     static LEASE: Lease = const { Lease };
 }
 
@@ -22,7 +22,7 @@ fn taken() -> MutexGuard<'static, u64> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives the number of a thread back when the thread ends.
+/// Returns the number of a thread when the thread ends.
 struct Lease;
 
 impl Drop for Lease {
@@ -40,10 +40,10 @@ pub(super) fn number() -> usize {
     NUMBER.get()
 }
 
-/// As [`number`], of a thread that gets the smallest which no other has, if it has not asked before.
+/// [`number`], after giving the thread the smallest free one if it has not requested one before.
 #[cold]
 pub(super) fn ask() -> usize {
-    // A thread that is ending gives none back any more.
+    // A thread that is ending can no longer return one.
     if number() != NOT_ASKED || LEASE.try_with(|_| ()).is_err() {
         return number();
     }
@@ -55,8 +55,8 @@ pub(super) fn ask() -> usize {
     number
 }
 
-/// Takes the number from the only thread of a process that was forked: its parent's thread has it.
-/// Neither allocates nor takes a lock.
+/// Clears the number of the only thread of a forked process: it belongs to the parent's thread. Neither
+/// allocates nor takes a lock.
 pub(super) fn forget() {
     NUMBER.set(NONE);
 }
