@@ -1,5 +1,5 @@
-//! Attributes: values that a program keeps with a communicator or window, with callbacks for
-//! what happens to them (MPI-4.1 §7.7, MPI-2.2 §6.7).
+//! Attributes: values that a program attaches to a communicator or window, with callbacks for copying
+//! and deleting (MPI-4.1 §7.7, MPI-2.2 §6.7).
 
 use crate::error::{Error, Place, Result};
 use crate::prim::Word32;
@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 type Value = Arc<dyn Any + Send + Sync>;
-/// What a copy callback says: the value for the copy, none, or a refusal.
+/// The result of a copy callback: the value for the copy, none, or an error.
 type Copied<V> = std::result::Result<Option<V>, String>;
 type Copy<O> = Box<dyn Fn(&O, &Value) -> Copied<Value> + Send + Sync>;
 type Delete<O> = Box<dyn Fn(&O, &Value) -> std::result::Result<(), String> + Send + Sync>;
@@ -33,7 +33,7 @@ pub struct Keyval<O, T> {
     values: PhantomData<fn(T) -> T>,
 }
 
-/// What is done with the attributes of a key.
+/// Options of an attribute key: its callbacks.
 pub struct KeyvalOptions<O, T> {
     copy: Option<Copy<O>>,
     delete: Option<Delete<O>>,
@@ -46,8 +46,8 @@ struct Key<O> {
     freed: Word32,
 }
 
-/// The attributes of one object: of a communicator, of a window, or of what a language binding has
-/// (`MPI_Type_set_attr` and its like, MPI-4.1 §7.7.4). All its functions are local and do not block.
+/// The attributes of one object: a communicator, a window, or an object of a language binding
+/// (`MPI_Type_set_attr`, MPI-4.1 §7.7.4). All its functions are local and do not block.
 pub struct Attributes<O> {
     /// In the order in which they were set.
     slots: Mutex<Vec<Slot<O>>>,
@@ -73,9 +73,9 @@ impl<O, T: Any + Send + Sync> KeyvalOptions<O, T> {
         Self { copy: None, delete: None, values: PhantomData }
     }
 
-    /// `copy` is called with the old object and its value when the object is duplicated. What it
-    /// returns becomes the duplicate's value; with `None` the duplicate has no such attribute.
-    /// An `Err` makes the duplication fail on all ranks.
+    /// `copy` is called with the old object and its value when the object is duplicated. Its result is
+    /// the duplicate's value; with `None` the duplicate has no such attribute. With an `Err` the
+    /// duplication fails on all ranks.
     ///
     /// It runs before the duplication and may itself call collectives on the old object, if all
     /// ranks have set the same attributes in the same order.
@@ -92,9 +92,9 @@ impl<O, T: Any + Send + Sync> KeyvalOptions<O, T> {
         self
     }
 
-    /// `delete` is called with the object and the value when the attribute is deleted, is
-    /// overwritten, or its object is freed; the object no longer has it then. An `Err` makes that
-    /// call fail, and the attribute is put back.
+    /// `delete` is called with the object and the value when the attribute is deleted or overwritten,
+    /// or its object is freed. The object no longer has the attribute then. With an `Err` that call
+    /// fails, and the object has the attribute again.
     pub fn on_delete(
         mut self,
         delete: impl Fn(&O, &T) -> std::result::Result<(), String> + Send + Sync + 'static,
@@ -118,9 +118,9 @@ impl<O, T: Any + Send + Sync> Default for KeyvalOptions<O, T> {
 }
 
 impl<O, T> Keyval<O, T> {
-    /// `MPI_Comm_free_keyval`, `MPI_Win_free_keyval`: from now on no attribute can be set under
-    /// this key or its clones. Attributes that exist stay, can be read and deleted, and their
-    /// callbacks are called as before. Local; does not block.
+    /// `MPI_Comm_free_keyval`, `MPI_Win_free_keyval`: from now on no attribute can be set with this key
+    /// or its clones. Existing attributes stay, can be read and deleted, and keep their callbacks.
+    /// Local; does not block.
     pub fn free(self) {
         self.key.freed.store(1);
     }
@@ -143,9 +143,9 @@ impl<O> Default for Attributes<O> {
     }
 }
 
-/// No callback runs while the slots are locked: it may itself look at the attributes. An attribute
-/// is taken off before its delete callback is called, so that of two threads that delete it one
-/// calls it, and put back if the callback refuses.
+/// No callback runs while the slots are locked, because it may read the attributes. An attribute is
+/// removed before its delete callback is called, so that only one of two concurrent threads calls it,
+/// and inserted again if the callback fails.
 impl<O> Attributes<O> {
     fn slots(&self) -> MutexGuard<'_, Vec<Slot<O>>> {
         self.slots.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -156,10 +156,10 @@ impl<O> Attributes<O> {
         self.slots().is_empty()
     }
 
-    /// Sets an attribute; one that exists is deleted first, and stays if its callback refuses.
+    /// Sets an attribute. An existing one is deleted first, and stays if its callback fails.
     ///
     /// # Errors
-    /// [`Error::Keyval`] if the key was freed; [`Error::Attribute`] if the delete callback refuses.
+    /// [`Error::Keyval`] if the key was freed; [`Error::Attribute`] if the delete callback fails.
     pub fn set<T: Any + Send + Sync>(
         &self,
         at: Place,
@@ -190,10 +190,10 @@ impl<O> Attributes<O> {
         Some(value.downcast().expect("a key's values are set through the key, so have its type"))
     }
 
-    /// Deletes an attribute; whether there was one.
+    /// Deletes an attribute; returns whether it existed.
     ///
     /// # Errors
-    /// [`Error::Attribute`] if its delete callback refuses: it then stays.
+    /// [`Error::Attribute`] if its delete callback fails; the attribute then stays.
     pub fn delete<T: Any + Send + Sync>(
         &self,
         at: Place,
@@ -203,10 +203,10 @@ impl<O> Attributes<O> {
         self.delete_at(&at, object, |slots| position(slots, &keyval.key))
     }
 
-    /// Deletes all attributes, the latest first, until a callback refuses: the object is freed.
+    /// Deletes all attributes, the latest first, when the object is freed; stops if a callback fails.
     ///
     /// # Errors
-    /// [`Error::Attribute`] if a delete callback refuses: its attribute stays, and those before it.
+    /// [`Error::Attribute`] if a delete callback fails; its attribute and the older ones stay.
     pub fn delete_all(&self, at: &Place, object: &O) -> Result<()> {
         while self.delete_at(at, object, |slots| slots.len().checked_sub(1))? {}
         Ok(())
@@ -214,12 +214,12 @@ impl<O> Attributes<O> {
 
     /// Drops all attributes without their callbacks.
     pub(crate) fn clear(&self) {
-        // Outside the lock: the values are the program's, and may look at the attributes too.
+        // Outside the lock, because destructors of the program's values may read the attributes.
         let slots = std::mem::take(&mut *self.slots());
         drop(slots);
     }
 
-    /// Deletes the attribute that `choose` finds; whether it has found one.
+    /// Deletes the attribute that `choose` finds; returns whether it has found one.
     fn delete_at(
         &self,
         at: &Place,
@@ -235,7 +235,7 @@ impl<O> Attributes<O> {
             return Ok(true);
         };
         let mut slots = self.slots();
-        // Unless it has been set anew meanwhile.
+        // Unless it has been set again meanwhile.
         if position(&slots, &slot.key).is_none() {
             let k = k.min(slots.len());
             slots.insert(k, slot);
@@ -244,11 +244,11 @@ impl<O> Attributes<O> {
         Err(Error::Attribute { at: at.clone(), problem })
     }
 
-    /// The attributes of a duplicate of `object`, as the copy callbacks make them. If one
-    /// refuses, those that were made are deleted again.
+    /// The attributes of a duplicate of `object`, made by the copy callbacks. If one fails, the copies
+    /// made so far are deleted again.
     ///
     /// # Errors
-    /// [`Error::Attribute`] if a copy callback refuses.
+    /// [`Error::Attribute`] if a copy callback fails.
     pub fn copy(&self, at: &Place, object: &O) -> Result<Attributes<O>> {
         let slots: Vec<_> =
             self.slots().iter().map(|slot| (slot.key.clone(), slot.value.clone())).collect();
@@ -258,7 +258,7 @@ impl<O> Attributes<O> {
                 Ok(None) => {}
                 Ok(Some(value)) => copies.slots().push(Slot { key, value }),
                 Err(why) => {
-                    // The refusal is what the caller must hear of.
+                    // The caller gets the error of the copy callback.
                     let _ = copies.delete_all(at, object);
                     let problem = format!("an attribute's copy callback refuses: {why}");
                     return Err(Error::Attribute { at: at.clone(), problem });
@@ -278,7 +278,7 @@ mod tests {
         Place { call: Call::Attribute, window: None, rank: None }
     }
 
-    /// What a binding does with an object of its own, told by the numbers that its callbacks saw.
+    /// A binding's object: the test checks the numbers that its callbacks saw.
     #[test]
     fn an_object_of_a_binding_has_attributes_too() {
         let seen: Arc<Mutex<Vec<(u8, u32)>>> = Arc::default();

@@ -137,7 +137,7 @@ pub enum Call {
     CommSetInfo,
     /// `MPIX_Comm_shrink`.
     CommShrink,
-    /// Bringing a window back into use after a rank of it has failed.
+    /// Recovering a window after a rank of it has failed.
     WinRecover,
     /// A function of an attribute of a communicator or window.
     Attribute,
@@ -173,7 +173,7 @@ pub enum Call {
     Unpack,
     /// Waiting until an element of this rank's own part satisfies a condition.
     WaitUntil,
-    /// Asking whether an element of this rank's own part satisfies a condition.
+    /// Testing whether an element of this rank's own part satisfies a condition.
     TestUntil,
     /// A put that is counted at its target.
     PutNotify,
@@ -185,7 +185,7 @@ pub enum Call {
     Notify,
     /// Waiting for notifications.
     WaitNotify,
-    /// Asking whether notifications have come.
+    /// Testing for notifications.
     TestNotify,
     /// Locking a window mutex.
     MutexLock,
@@ -211,13 +211,13 @@ pub enum Call {
     MatchProbe,
     /// Waiting for messages, sent or received.
     MessageWait,
-    /// Asking whether a message has been sent or received.
+    /// Testing whether a message has been sent or received.
     MessageTest,
-    /// `MPI_Neighbor_allgather`, `MPI_Neighbor_alltoall` and their kin.
+    /// `MPI_Neighbor_allgather`, `MPI_Neighbor_alltoall` and their other forms.
     Neighbours,
-    /// `MPI_Psend_init`, and what is done with it.
+    /// `MPI_Psend_init`, and the calls on its request.
     PartitionedSend,
-    /// `MPI_Precv_init`, and what is done with it.
+    /// `MPI_Precv_init`, and the calls on its request.
     PartitionedReceive,
 }
 
@@ -337,7 +337,7 @@ impl Call {
         NAMES[self as usize].1
     }
 
-    /// The call that a status slot of the segment holds; `None` for a value no call has.
+    /// The call of a status slot in the segment; `None` for an invalid value.
     pub fn from_word(word: u32) -> Option<Call> {
         NAMES.get(word as usize).map(|(call, _)| *call)
     }

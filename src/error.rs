@@ -1,7 +1,7 @@
 //! The one error type, and the only place with sentences for the user.
 //!
-//! Every error names call, window, ranks and values; a call that is refused for its arguments or
-//! its epoch has changed nothing. [`Error::class`] gives MPI's error class.
+//! Every error names call, window, ranks and values. A call that fails for its arguments or its epoch
+//! has changed nothing. [`Error::class`] returns MPI's error class.
 
 mod class;
 mod foreign;
@@ -20,9 +20,9 @@ pub enum Error {
          window of rank {target}, which has {size} bytes"
     )]
     Range {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The rank whose window it is.
+        /// The target.
         target: u32,
         /// In displacement units of the target.
         displacement: u64,
@@ -33,21 +33,22 @@ pub enum Error {
         /// The size of the target's window, in bytes.
         size: u64,
     },
-    /// As [`Error::Range`], of a target buffer whose bytes do not begin at its displacement.
+    /// The target buffer leaves the target's window (MPI-2.2 §11.3.1), and its bytes do not begin at
+    /// its displacement.
     #[error(
         "{at}: bytes {start} to {end} from displacement {displacement} (unit {disp_unit} bytes) on \
          leave the window of rank {target}, which has {size} bytes"
     )]
     LayoutRange {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The rank whose window it is.
+        /// The target.
         target: u32,
         /// In displacement units of the target.
         displacement: u64,
-        /// The first byte that the layout touches, from the displacement on.
+        /// The first byte of the layout, relative to the displacement.
         start: i64,
-        /// Behind the last.
+        /// The byte after its last.
         end: i64,
         /// The target's displacement unit, in bytes.
         disp_unit: u32,
@@ -57,9 +58,9 @@ pub enum Error {
     /// The target is no rank of the window.
     #[error("{at}: there is no rank {}; the window has {ranks} ranks", shown::rank(.target))]
     TargetRank {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The rank asked for.
+        /// The given rank.
         target: u32,
         /// Ranks of the window.
         ranks: u32,
@@ -70,9 +71,9 @@ pub enum Error {
         shown::rank(.root)
     )]
     Root {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The rank asked for.
+        /// The given rank.
         root: u32,
         /// Ranks of the communicator.
         ranks: u32,
@@ -80,25 +81,25 @@ pub enum Error {
     /// The call is not allowed in the present epoch (`MPI_ERR_RMA_SYNC`).
     #[error("{at}: {problem}")]
     Epoch {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// What the epoch is and what the call needs.
+        /// The present epoch, and the epoch that the call needs.
         problem: String,
     },
-    /// An assertion that the call does not take, or that is visibly false.
+    /// An assertion that is not valid for the call, or that is visibly false.
     #[error("{at}: {assertion} is asserted, but {why}")]
     Assertion {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// Its name in the standard.
         assertion: &'static str,
         /// What contradicts it.
         why: String,
     },
-    /// Two buffers of one call do not have the length they must have.
+    /// A buffer does not have the length that the call needs.
     #[error("{at}: the {what} has {found} elements, but {needed} are needed")]
     Count {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// Which buffer.
         what: &'static str,
@@ -107,20 +108,20 @@ pub enum Error {
         /// The length it must have.
         needed: usize,
     },
-    /// A buffer of more than an address space holds (`MPI_ERR_COUNT`).
+    /// A buffer larger than an address space (`MPI_ERR_COUNT`).
     #[error("{at}: {buffer} reaches farther than 2^63 - 1 bytes")]
     Reach {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The buffer, by its elements if they are known.
+        /// The buffer, described by its elements if they are known.
         buffer: String,
     },
     /// The datatype cannot be used in the call.
     #[error("{at}: datatype {datatype} cannot be used: {why}")]
     Datatype {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// Its name, or how it was made.
+        /// Its name, or its constructor.
         datatype: String,
         /// The rule.
         why: &'static str,
@@ -128,7 +129,7 @@ pub enum Error {
     /// The operation is not defined for the datatype (MPI-2.2 §5.9.2).
     #[error("{at}: operation {op} is not defined for datatype {datatype}")]
     Operation {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// The operation's name in the standard.
         op: &'static str,
@@ -141,53 +142,53 @@ pub enum Error {
          of rank {target}"
     )]
     Conflict {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The rank whose window it is.
+        /// The target.
         target: u32,
         /// In displacement units of the target.
         displacement: u64,
         /// Bytes of the target range.
         bytes: u64,
     },
-    /// Arguments that describe nothing that can be (`MPI_ERR_ARG`).
+    /// Invalid arguments (`MPI_ERR_ARG`).
     #[error("{at}: {problem}")]
     Argument {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// Which value, and why.
         problem: String,
     },
-    /// A window size that cannot be.
+    /// An invalid window size (`MPI_ERR_SIZE`).
     #[error("{at}: {problem}")]
     Size {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// Which size, of which rank.
         problem: String,
     },
-    /// A displacement unit that cannot be.
+    /// An invalid displacement unit (`MPI_ERR_DISP`).
     #[error(
         "{at}: rank {rank} gave displacement unit {}; it must be from 1 to 2^31-1",
         *.disp_unit as i64
     )]
     DispUnit {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// The rank that gave it.
         rank: u32,
-        /// The unit, in bytes; a negative one of a binding as two's complement.
+        /// The unit, in bytes; a binding's negative one as two's complement.
         disp_unit: u64,
     },
-    /// An element that is not aligned to its size, where it must be (`MPI_ERR_DISP`).
+    /// An element that must be aligned to its size and is not (`MPI_ERR_DISP`).
     #[error(
         "{at}: the element at displacement {displacement} (unit {disp_unit} bytes) does not lie at \
          an address aligned to its {bytes} bytes"
     )]
     Alignment {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// In displacement units of the rank whose part it is.
+        /// In displacement units of the part's owner.
         displacement: u64,
         /// That displacement unit, in bytes.
         disp_unit: u32,
@@ -197,9 +198,9 @@ pub enum Error {
     /// The target buffer is not in memory that the target has attached (`MPI_ERR_RMA_RANGE`).
     #[error("{at}: no region that rank {target} has attached holds {bytes} bytes at {address:#x}")]
     NotAttached {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The rank whose memory it would be.
+        /// The target.
         target: u32,
         /// In the target's process.
         address: u64,
@@ -209,7 +210,7 @@ pub enum Error {
     /// Memory that cannot be exposed (`MPI_ERR_BASE`).
     #[error("{at}: {problem}")]
     Base {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// What is wrong with the address.
         problem: String,
@@ -217,19 +218,19 @@ pub enum Error {
     /// Memory that cannot be attached or detached (`MPI_ERR_RMA_ATTACH`).
     #[error("{at}: {problem}")]
     Attach {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// What is wrong with the region.
         problem: String,
     },
-    /// The window has not the flavour that the call needs (`MPI_ERR_RMA_FLAVOR`).
+    /// The window does not have the flavour that the call needs (`MPI_ERR_RMA_FLAVOR`).
     #[error("{at}: the window was made by {flavour}, but the call needs {needed}")]
     Flavour {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The call that made the window.
+        /// The call that created the window.
         flavour: &'static str,
-        /// Which windows the call takes.
+        /// The windows that are valid for the call.
         needed: &'static str,
     },
     /// Private memory of a rank that another rank cannot reach (`MPI_ERR_RMA_SHARED`).
@@ -238,27 +239,27 @@ pub enum Error {
         shown::remedy(source)
     )]
     Unreachable {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The rank that was refused.
+        /// The rank without access.
         rank: u32,
-        /// The rank whose memory it is.
+        /// The owner of the memory.
         owner: u32,
-        /// The system's answer.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A group that the call cannot take.
+    /// A group that is not valid for the call (`MPI_ERR_GROUP`, or `MPI_ERR_RANK` for a rank of it).
     #[error("{at}: {problem}")]
     Group {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// What is wrong with which rank.
         problem: String,
     },
-    /// A communicator that the call cannot use, now or at all (`MPI_ERR_COMM`).
+    /// A communicator that the call cannot use, at present or at all (`MPI_ERR_COMM`).
     #[error("{at}: {problem}")]
     Communicator {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// What is wrong with it.
         problem: String,
@@ -266,7 +267,7 @@ pub enum Error {
     /// A buffer that the call needs was not given (`MPI_ERR_BUFFER`).
     #[error("{at}: {problem}")]
     Buffer {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// Which buffer.
         problem: &'static str,
@@ -274,37 +275,37 @@ pub enum Error {
     /// An attribute key that was freed (`MPI_ERR_KEYVAL`).
     #[error("{at}: the attribute key has been freed")]
     Keyval {
-        /// Where.
+        /// The call that failed.
         at: Place,
     },
-    /// A copy or delete callback of an attribute has refused.
+    /// A copy or delete callback of an attribute has returned an error.
     #[error("{at}: {problem}")]
     Attribute {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// Which callback of which rank, and what it said.
+        /// The callback, its rank and its error.
         problem: String,
     },
-    /// An info key that cannot be (`MPI_ERR_INFO_KEY`).
+    /// An invalid info key (`MPI_ERR_INFO_KEY`).
     #[error("{at}: {problem}")]
     InfoKey {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// What is wrong with the key.
         problem: String,
     },
-    /// An info value that cannot be (`MPI_ERR_INFO_VALUE`).
+    /// An invalid info value (`MPI_ERR_INFO_VALUE`).
     #[error("{at}: {problem}")]
     InfoValue {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// What is wrong with the value of which key.
+        /// The key, and what is wrong with its value.
         problem: String,
     },
     /// An info key that is not set (`MPI_ERR_INFO_NOKEY`).
     #[error("{at}: the info key '{key}' is not set")]
     InfoNokey {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// The key.
         key: String,
@@ -312,27 +313,28 @@ pub enum Error {
     /// The other side of a message is no rank of the communicator (`MPI_ERR_RANK`).
     #[error("{at}: there is no rank {}; the communicator has {ranks} ranks", shown::rank(.peer))]
     Peer {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The rank asked for.
+        /// The given rank.
         peer: u32,
         /// Ranks of the communicator.
         ranks: u32,
     },
-    /// A tag that cannot be (`MPI_ERR_TAG`).
+    /// A negative tag (`MPI_ERR_TAG`).
     #[error("{at}: tag {tag} is negative")]
     Tag {
-        /// Where.
+        /// The call that failed.
         at: Place,
         /// The tag.
         tag: i32,
     },
-    /// A message longer than its buffer (`MPI_ERR_TRUNCATE`): it is gone, and nothing was written.
+    /// A message longer than its buffer (`MPI_ERR_TRUNCATE`). The message is lost, and nothing was
+    /// written.
     #[error("{at}: the message from rank {from}, tag {tag}, has {sent} bytes, the buffer {room}")]
     Truncated {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// Who has sent it, as a rank of the communicator.
+        /// Its sender, as a rank of the communicator.
         from: u32,
         /// Its tag.
         tag: i32,
@@ -344,27 +346,28 @@ pub enum Error {
     /// Not enough memory; the same error on every rank of the collective.
     #[error("{at}: {requested} bytes are needed, {available} are available ({limit})")]
     NoMemory {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// Bytes asked for, over all ranks.
+        /// Bytes requested, over all ranks.
         requested: u64,
-        /// Bytes that could be had.
+        /// Bytes available.
         available: u64,
-        /// Which limit was met.
+        /// The limit that was reached.
         limit: &'static str,
     },
-    /// A rank of the job has failed, so the call would wait for ever. In a job that goes on
-    /// ([`Comm::shrink`](crate::Comm::shrink)) it is a rank of the communicator or window.
+    /// A rank of the job has failed, so the call would wait for ever (`MPI_ERR_PROC_FAILED`). In a job
+    /// that continues after a failure ([`Comm::shrink`](crate::Comm::shrink)) it is a rank of the
+    /// communicator or window.
     #[error("{at}: rank {failed} of the job has failed{}", shown::holding(.lock_of))]
     RankFailed {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// The first rank that failed, or the lowest of those that have, as the job numbers them.
+        /// The first failed rank, or the lowest one, as a rank of the world.
         failed: u32,
-        /// Whose part it had locked exclusively, if this call waited for that lock.
+        /// The target of its exclusive lock, if this call waited for that lock.
         lock_of: Option<u32>,
     },
-    /// The environment of this process does not describe a job it could join.
+    /// The environment of this process does not describe a job that it could join.
     #[error("this process cannot join the job that its environment names: {what}")]
     NotInJob {
         /// What is missing or wrong.
@@ -373,39 +376,39 @@ pub enum Error {
     /// The library is already initialised in this process.
     #[error("init: this process has already joined its job, and a process joins once")]
     AlreadyInitialised,
-    /// This process was forked from a rank: it has the rank's memory and handles, but is no rank.
+    /// This process was forked from a rank. It has the rank's memory and handles, but is no rank.
     #[error("{at}: this process was forked from the rank, and is no rank itself")]
     Forked {
-        /// Where.
+        /// The call that failed.
         at: Place,
     },
     /// The segment holds a value that the library never writes.
     #[error("the shared segment is damaged: {what}")]
     Damaged {
-        /// Which value.
+        /// The value.
         what: &'static str,
     },
-    /// The ranks of a collective do not agree on what they are doing.
+    /// The ranks of a collective disagree: another call, root, length, datatype or operation.
     #[error("{at}: this rank calls {ours}, but rank {other} calls {theirs}")]
     Mismatch {
-        /// Where.
+        /// The call that failed.
         at: Place,
-        /// What this rank calls, with its arguments.
+        /// This rank's call, with its arguments.
         ours: String,
-        /// A rank that does otherwise.
+        /// A rank with another call.
         other: u32,
-        /// What that rank calls.
+        /// That rank's call.
         theirs: String,
     },
-    /// The MPI underneath has refused, or is not used for that.
+    /// An error of the MPI underneath, or a call that needs shared memory.
     #[error(transparent)]
     Foreign(Foreign),
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{what}: {source}")]
     System {
-        /// What was attempted.
+        /// The attempted operation.
         what: &'static str,
-        /// The system's answer.
+        /// The system's error.
         source: std::io::Error,
     },
 }

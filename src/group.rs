@@ -4,9 +4,9 @@ use crate::call::Call;
 use crate::error::{Error, Place, Result};
 use std::sync::Arc;
 
-/// A rank, in the group that the call it is given to works on.
+/// A rank in the group of the call's window or communicator.
 ///
-/// A type of its own, so that a rank and a displacement cannot change places.
+/// It is a type of its own, so that a rank and a displacement cannot be swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(pub u32);
 
@@ -74,7 +74,7 @@ impl Group {
 
     /// The rank that the world's rank `world` has in this group.
     pub fn rank_of_world(&self, world: u32) -> Option<Rank> {
-        // In most groups that are all ranks of something, a rank has the number that it has there.
+        // In most groups a rank has the same number as in the world.
         if self.members.get(world as usize) == Some(&world) {
             return Some(Rank(world));
         }
@@ -105,19 +105,22 @@ impl Group {
         Ok(self.difference(&self.incl(ranks)?))
     }
 
-    /// `MPI_Group_range_incl`: as [`Group::incl`] of the ranks of all `ranges`, each (first, last,
+    /// `MPI_Group_range_incl`: [`Group::incl`] of the ranks of all `ranges`, each (first, last,
     /// stride): first, first + stride and so on, up to last or, with a negative stride, down to it.
     ///
     /// # Errors
-    /// [`Error::Group`] for a stride of zero or one that leads away from last; as [`Group::incl`].
+    /// [`Error::Group`] for a stride of zero or one that leads away from last, and for a rank that is
+    /// not in the group or is named twice.
     pub fn range_incl(&self, ranges: &[(u32, u32, i32)]) -> Result<Group> {
         self.incl(&self.ranks_in(ranges)?)
     }
 
-    /// `MPI_Group_range_excl`: as [`Group::excl`] of the ranks of all `ranges`.
+    /// `MPI_Group_range_excl`: [`Group::excl`] of the ranks of all `ranges`, given as for
+    /// [`Group::range_incl`].
     ///
     /// # Errors
-    /// As [`Group::range_incl`].
+    /// [`Error::Group`] for a stride of zero or one that leads away from last, and for a rank that is
+    /// not in the group or is named twice.
     pub fn range_excl(&self, ranges: &[(u32, u32, i32)]) -> Result<Group> {
         self.excl(&self.ranks_in(ranges)?)
     }
@@ -142,7 +145,7 @@ impl Group {
         Ok(ranks)
     }
 
-    /// `MPI_Group_union`: this group's members, then those of `other` that it lacks.
+    /// `MPI_Group_union`: this group's members, then the other members of `other`.
     pub fn union(&self, other: &Group) -> Group {
         let new = other.members.iter().filter(|m| !self.members.contains(m));
         Group::of(self.members.iter().chain(new).copied())

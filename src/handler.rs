@@ -1,4 +1,4 @@
-//! Error handlers: what happens with an error before a call returns it (MPI-4.1 §9.3).
+//! Error handlers: the reaction to an error before the call returns it (MPI-4.1 §9.3).
 
 use crate::error::Error;
 use std::fmt;
@@ -10,8 +10,8 @@ pub enum ErrorHandler {
     /// `MPI_ERRORS_RETURN`: the call returns the error, and nothing else happens. The default.
     #[default]
     Return,
-    /// `MPI_ERRORS_ARE_FATAL`: the error is printed and this process ends with exit code 1, upon
-    /// which the launcher ends the job.
+    /// `MPI_ERRORS_ARE_FATAL`: the error is printed and this process ends with exit code 1; the launcher
+    /// then ends the job.
     Fatal,
     /// A function that sees the error before the call returns it.
     User(Arc<dyn Fn(&Error) + Send + Sync>),
@@ -23,7 +23,7 @@ impl ErrorHandler {
         ErrorHandler::User(Arc::new(function))
     }
 
-    /// Does with `error` what the handler says.
+    /// Handles `error`.
     #[allow(clippy::disallowed_methods, reason = "fatal: the job is to end, and to know why")]
     pub(crate) fn handle(&self, error: &Error) {
         match self {

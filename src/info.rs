@@ -49,7 +49,7 @@ impl Info {
         Ok(())
     }
 
-    /// [`Info::set`] for a binding that has looked at key and value as its language has them.
+    /// [`Info::set`] for a binding that has checked key and value.
     #[doc(hidden)]
     pub fn put(&mut self, key: &str, value: &str) {
         match self.pairs.iter_mut().find(|(known, _)| known == key) {
@@ -66,7 +66,7 @@ impl Info {
     /// `MPI_Info_delete`
     ///
     /// # Errors
-    /// [`Error::InfoNokey`] if the key is not set; [`Error::InfoKey`] if it cannot be.
+    /// [`Error::InfoNokey`] if the key is not set; [`Error::InfoKey`] if it is not valid.
     pub fn delete(&mut self, key: &str) -> Result<()> {
         check_key(key)?;
         match self.take(key) {
@@ -75,7 +75,7 @@ impl Info {
         }
     }
 
-    /// [`Info::delete`], as [`Info::put`]; the value, if the key was set.
+    /// [`Info::delete`] for a binding that has checked the key; returns the value, if it was set.
     #[doc(hidden)]
     pub fn take(&mut self, key: &str) -> Option<String> {
         let n = self.pairs.iter().position(|(known, _)| known == key)?;

@@ -1,7 +1,7 @@
 //! The contract between `rmarun` and the ranks: environment, descriptors, status, exit codes.
 //!
 //! The launcher creates the segment and the notice, passes both descriptors on and names them in
-//! the environment; a rank maps them, says that it has joined, and at the end that it has
+//! the environment; a rank maps them, and records that it has joined and, at the end, that it has
 //! finished. This is the only file that reads or names environment variables.
 //!
 //! Hidden from the public documentation: it is a contract between two halves of one package.
@@ -30,7 +30,7 @@ pub use observe::{
 pub const ENV_RANK: &str = "ONESIDED_RANK";
 /// Number of ranks of the job.
 pub const ENV_RANKS: &str = "ONESIDED_RANKS";
-/// Set where calls that other libraries accept, though the standard does not allow them, are refused.
+/// Set if calls that the standard forbids and other libraries accept return errors.
 pub const ENV_STRICT: &str = "ONESIDED_STRICT";
 const ENV_LAUNCHER: &str = "ONESIDED_LAUNCHER";
 const ENV_SEGMENT: &str = "ONESIDED_SEGMENT_FD";
@@ -38,33 +38,33 @@ const ENV_NOTICE: &str = "ONESIDED_NOTICE_FD";
 const ENV_NONCE: &str = "ONESIDED_NONCE";
 /// Segment size of a job of one rank without a launcher, in bytes.
 const ENV_SEGMENT_SIZE: &str = "ONESIDED_SEGMENT_SIZE";
-/// The pipe that rmarun shows at a terminal, as device and inode: so a process that has inherited
-/// the variable, but not the pipe, does not take its own output for that.
+/// Device and inode of the pipe that rmarun shows at a terminal. So a process that has inherited the
+/// variable but not the pipe does not mistake its own output for it.
 const ENV_TERMINAL: &str = "ONESIDED_TERMINAL";
 
-/// The library of the other MPI, in a job that its launcher has started; or that there is none.
+/// The library of the other MPI in a job that its launcher has started, or `none`.
 const ENV_MPI: &str = "ONESIDED_MPI";
-/// What a process is given by launchers of other MPIs (those that speak PMI or PMIx, as MPICH's and
-/// Slurm's; Open MPI's).
+/// The variables that launchers of other MPIs set: those with PMI or PMIx, such as MPICH's and Slurm's,
+/// and Open MPI's.
 const OTHER_LAUNCHERS: [&str; 3] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"];
-/// The name of the standard's library: which one that is, the machine says.
+/// The name of the standard's library, which the machine's loader resolves.
 const STANDARD_LIBRARY: &str = "libmpi_abi.so.1";
 
-/// Test builds only: how and where a rank shall fail (`launch/fault.rs`).
+/// Test builds only: how and where a rank fails (`launch/fault.rs`).
 #[cfg(feature = "test-hooks")]
 const ENV_FAULT: &str = "ONESIDED_FAULT";
 
 /// Most ranks of a job.
 pub const MAX_RANKS: u32 = crate::sync::MAX_RANKS;
 
-/// What the segment is made of.
+/// The kind of file behind the segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     /// An unnamed sealed memory file, or `Posix` where the system denies it.
     Memfd,
-    /// A POSIX shared memory object whose name is gone before any rank runs.
+    /// A POSIX shared memory object whose name is removed before any rank runs.
     Posix,
-    /// An existing POSIX shared memory object of the size asked for, which keeps its name.
+    /// An existing POSIX shared memory object of the requested size, which keeps its name.
     Named(String),
 }
 
@@ -78,12 +78,12 @@ impl From<&SegmentKind> for Kind {
     }
 }
 
-/// What becomes of a job when one of its ranks fails.
+/// The policy for a job when one of its ranks fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
     /// It is ended.
     End,
-    /// The other ranks go on, and get errors where they would wait for the one that failed.
+    /// The other ranks continue, and get errors where they would wait for the failed one.
     Continue,
 }
 
@@ -119,7 +119,7 @@ impl Job {
         Ok(Job { segment, notice, ranks, nonce })
     }
 
-    /// The size in bytes that [`Job::create`] gives a segment for which `bytes` is asked.
+    /// The size in bytes of the segment that [`Job::create`] makes for `bytes`.
     pub fn segment_bytes(ranks: u32, bytes: Option<u64>) -> Result<u64> {
         let page = page_size();
         let least = Layout::new(ranks, page).least_bytes(page);
@@ -155,28 +155,28 @@ impl Job {
         [self.segment.file().number(), self.notice.file().number()]
     }
 
-    /// What rank `rank` has said of itself.
+    /// The status of rank `rank`.
     pub fn status(&self, rank: u32) -> Result<RankStatus> {
         self.view().status(rank)
     }
 
-    /// What all ranks say of themselves.
+    /// The status of all ranks.
     pub fn view(&self) -> View<'_> {
         View::of(&self.segment)
     }
 
-    /// Whether the segment still begins as it was made.
+    /// Whether the beginning of the segment is intact.
     pub fn is_whole(&self) -> bool {
         self.segment.is_whole()
     }
 
-    /// A rank has failed: ends every wait for it, and every wait of a job that does not go on. The
-    /// first rank named stays the cause.
+    /// A rank has failed: ends every wait for it, and every wait of a job that ends. The first failed
+    /// rank stays the cause.
     pub fn fail(&self, rank: u32) {
         self.notice.fail(rank);
     }
 
-    /// The job does not go on without the ranks that have failed.
+    /// The job ends because of its failed ranks.
     pub fn end(&self) {
         self.notice.end();
     }
@@ -186,21 +186,21 @@ impl Job {
 pub(crate) struct Membership {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
-    /// The world, if another MPI's launcher has started the job; the segment is then of this process
-    /// alone, whose rank in it is 0.
+    /// The world, if another MPI's launcher has started the job. The segment then belongs to this
+    /// process alone, whose rank in it is 0.
     pub(crate) foreign: Option<foreign::Comm>,
     pub(crate) segment: Segment,
     pub(crate) notice: NoticeBoard,
 }
 
-/// A variable of the environment. None is read in a program that has more rights than who has started it
-/// (set-user-ID): by these variables it is told what to map and which library to load.
+/// A variable of the environment. None is read in a program with more rights than its user
+/// (set-user-ID), because the variables name what to map and which library to load.
 #[allow(clippy::disallowed_methods, reason = "this is the room of environment variables")]
 fn variable(name: &str) -> Option<String> {
     if has_more_rights() { None } else { std::env::var(name).ok() }
 }
 
-/// Whether nothing is accepted that the standard does not allow (`rmarun --strict`).
+/// Whether all calls that the standard forbids return errors (`rmarun --strict`).
 pub fn is_strict() -> bool {
     variable(ENV_STRICT).is_some()
 }
@@ -209,13 +209,13 @@ fn number<T: std::str::FromStr>(name: &str) -> Result<T> {
     let text =
         variable(name).ok_or_else(|| Error::NotInJob { what: format!("{name} is not set") })?;
     text.parse().map_err(|_| {
-        // Somebody else's text: nothing in it moves the cursor.
+        // Text from outside: nothing in it may move the cursor.
         Error::NotInJob { what: format!("{name}={} is no number", text.escape_debug()) }
     })
 }
 
-/// How many ranks the environment says that the job has, also before this process has joined it and
-/// after it has left; without a launcher, one.
+/// The number of ranks of the job by the environment, also before this process has joined and after it
+/// has left; one without a launcher.
 pub fn ranks_of_job() -> u32 {
     number(ENV_RANKS).unwrap_or(1)
 }
@@ -244,7 +244,7 @@ pub(crate) fn join() -> Result<Membership> {
     Ok(Membership { rank, ranks, foreign: None, segment, notice })
 }
 
-/// What says that another MPI's launcher has started this process, and the library that it wants.
+/// The variable of another MPI's launcher, and the library to load.
 fn other_launcher() -> Option<(&'static str, String)> {
     let by = OTHER_LAUNCHERS.into_iter().find(|name| variable(name).is_some())?;
     let library = variable(ENV_MPI).unwrap_or_else(|| STANDARD_LIBRARY.to_owned());
@@ -271,7 +271,7 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
     Ok(Membership { rank, ranks, foreign: Some(world), ..alone()? })
 }
 
-/// Lets the other ranks of the job, which descend from the launcher, reach the private memory of
+/// Allows the other ranks of the job, which descend from the launcher, to access the private memory of
 /// this process.
 pub(crate) fn admit_ranks() {
     if let Ok(launcher) = number(ENV_LAUNCHER) {
@@ -279,8 +279,8 @@ pub(crate) fn admit_ranks() {
     }
 }
 
-/// The inherited descriptor, if it still is what it should be; else, because something between
-/// the launcher and this program has closed it, the launcher's own.
+/// The inherited descriptor if it is still valid. Otherwise a process between the launcher and this
+/// program has closed it, and the launcher's own is opened.
 fn inherit<T>(
     number: RawFd,
     launcher: u32,
@@ -290,14 +290,14 @@ fn inherit<T>(
     if number >= 0
         && let Ok(inherited) = duplicate(number).and_then(&attach)
     {
-        // What the launcher has started may hand it on; this is the rank, and what it executes is none.
+        // A wrapper of the rank passes it on; programs that the rank executes do not get it.
         close_on_exec(number);
         return Ok(inherited);
     }
     attach(File::open_proc(launcher, number, writable)?)
 }
 
-/// Sets the trap that the environment asks for, if this build knows any.
+/// Sets the trap that the environment requests, in a test build.
 fn arm(rank: u32) -> Result<()> {
     #[cfg(feature = "test-hooks")]
     if let Some(wish) = variable(ENV_FAULT) {
@@ -319,7 +319,7 @@ fn alone() -> Result<Membership> {
     Ok(Membership { rank: 0, ranks: 1, foreign: None, segment, notice })
 }
 
-/// Lets a child process inherit `descriptor`; for use between fork and exec.
+/// Makes `descriptor` inheritable by a child process; for use between fork and exec.
 pub fn let_inherit(descriptor: BorrowedFd<'_>) -> std::io::Result<()> {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
     fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
@@ -331,14 +331,14 @@ pub fn is_terminal(file: impl IsTerminal) -> bool {
     file.is_terminal() && variable("TERM").is_some_and(|kind| kind != "dumb")
 }
 
-/// The variable that tells a rank of a terminal behind this pipe.
+/// The variable that announces a terminal behind this pipe to a rank.
 pub fn terminal_behind(pipe: impl AsFd) -> std::io::Result<(&'static str, String)> {
     let status = nix::sys::stat::fstat(pipe)?;
     Ok((ENV_TERMINAL, format!("{}:{}", status.st_dev, status.st_ino)))
 }
 
-/// Whether rmarun shows at a terminal what is drawn on this pipe: a line that begins with a
-/// carriage return, for as long as it is not finished.
+/// Whether rmarun shows at a terminal what is written to this pipe, including lines that begin with a
+/// carriage return and are not finished.
 pub fn is_terminal_behind(pipe: impl AsFd) -> bool {
     let told = variable(ENV_TERMINAL);
     told.is_some() && told == terminal_behind(pipe).ok().map(|(_, pipe)| pipe)

@@ -1,8 +1,8 @@
-//! Memory that windows are created over: from the segment, or the program's own.
+//! Memory for [`Window::create`](crate::Window::create): from the segment, or the program's own.
 //!
-//! A [`Memory`] is owned and dereferences to its elements. To expose it, it becomes a
-//! [`WindowMemory`], which does not: from then on other ranks may access it, until every window
-//! over it has been freed.
+//! A [`Memory`] is owned and dereferences to its elements. To be exposed, it becomes a
+//! [`WindowMemory`], which does not dereference: other ranks may access it until every window over it
+//! has been freed.
 #![allow(unsafe_code, reason = "owns memory by address")]
 
 use crate::call::Call;
@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 
-/// Elements in memory that a window can be created over, owned.
+/// Owned elements in memory over which a window can be created.
 ///
 /// * From [`Universe::alloc_mem`]: memory of the segment, which other ranks access directly. It may
 ///   outlive the universe; the job's end then frees it.
@@ -29,13 +29,12 @@ pub struct Memory<T: Element> {
 }
 
 enum Owner {
-    /// A block of the segment, which stays mapped as long. Not a handle of the job: the memory of
-    /// a window that is dropped without being freed is never dropped, and must not keep the rank
-    /// from leaving the job.
+    /// A block of the segment, which stays mapped as long. It is not a handle of the job: the memory of
+    /// a window that is never freed is never dropped, and must not keep the rank in the job.
     Segment { context: Weak<Context>, block: u64, _mapped: Arc<Segment> },
     /// A vector with that capacity.
     Vec { capacity: usize },
-    /// Somebody who never takes it back.
+    /// Memory that is never freed.
     Nobody,
 }
 
@@ -51,7 +50,7 @@ impl Universe {
     /// Local, from any thread; blocks at most while another rank allocates.
     ///
     /// # Errors
-    /// [`Error::NoMemory`], [`Error::RankFailed`].
+    /// [`Error::NoMemory`] if the segment has not enough memory, [`Error::RankFailed`].
     pub fn alloc_mem<T: Element>(&self, len: usize) -> Result<Memory<T>> {
         let context = self.world().context();
         let at = Place { call: Call::AllocMem, window: None, rank: Some(context.rank) };
@@ -82,14 +81,14 @@ impl<T: Element> Memory<T> {
     /// Memory of `len` elements at `start`, such as a mapped file.
     ///
     /// # Safety
-    /// `start` is aligned and valid for reads and writes of `len` elements, which nobody else
-    /// accesses, for the rest of the process's life.
+    /// `start` is aligned and valid for reads and writes of `len` elements for the rest of the
+    /// process's life, and nothing else accesses them.
     pub unsafe fn from_raw_parts(start: NonNull<T>, len: usize) -> Memory<T> {
         Memory { start, len, owner: Owner::Nobody }
     }
 
-    /// The vector that the memory was made from; `None`, and the memory is dropped, if it was made
-    /// otherwise.
+    /// The vector from which the memory was made. Returns `None` and drops the memory if it was not made
+    /// from one.
     pub fn into_vec(self) -> Option<Vec<T>> {
         let memory = ManuallyDrop::new(self);
         match memory.owner {
@@ -101,7 +100,7 @@ impl<T: Element> Memory<T> {
         }
     }
 
-    /// The vector that the memory was made from, which the caller must not let be dropped twice.
+    /// The vector from which the memory was made; the caller must not drop it twice.
     fn vec(&self, capacity: usize) -> Vec<T> {
         // SAFETY: taken apart from a vector of this capacity in `from`.
         unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.len, capacity) }
@@ -152,9 +151,9 @@ impl<T: Element> Drop for Memory<T> {
             Owner::Segment { context, block, .. } => {
                 // A fork of the rank has the handle, but the memory is the rank's.
                 let Some(context) = context.upgrade().filter(|_| !is_forked()) else { return };
-                // A panic shall be reported in the call that it happened in.
+                // A panic is reported in the call in which it happened.
                 let _call = (!std::thread::panicking()).then(|| context.enter(Call::FreeMem, 0));
-                // Nobody is left to tell: the job has failed, or the segment is damaged.
+                // An error means that the job has failed or the segment is damaged.
                 let _ = context.segment.heap().free(*block, &context.excluded());
             }
         }
@@ -172,8 +171,8 @@ impl<T: Element> fmt::Debug for Memory<T> {
     }
 }
 
-/// Memory that other ranks may access through windows. Its clones, and their parts, stand for the
-/// same memory: windows over them overlap.
+/// Memory that other ranks may access through windows. Its clones and their parts are the same memory:
+/// windows over them overlap.
 #[derive(Clone, Debug)]
 pub struct WindowMemory<T: Element> {
     memory: Arc<Memory<T>>,
@@ -182,17 +181,17 @@ pub struct WindowMemory<T: Element> {
 }
 
 impl<T: Element> WindowMemory<T> {
-    /// The elements of `range` alone; `None` if they are not all there.
+    /// The elements of `range`; `None` if the memory does not have all of them.
     pub fn part(&self, range: Range<usize>) -> Option<WindowMemory<T>> {
         let fits = range.start <= range.end && range.end <= self.len;
         let (memory, start) = (self.memory.clone(), self.start + range.start);
         fits.then(|| WindowMemory { memory, start, len: range.len() })
     }
 
-    /// The memory, if this is the last that stands for it; else this.
+    /// Returns the memory if this is its last handle.
     ///
     /// # Errors
-    /// This value, if another clone, part, or window of it is left.
+    /// Returns `self` if another clone, part or window of the memory exists.
     pub fn into_memory(self) -> std::result::Result<Memory<T>, WindowMemory<T>> {
         let (start, len) = (self.start, self.len);
         Arc::try_unwrap(self.memory).map_err(|memory| WindowMemory { memory, start, len })
@@ -209,7 +208,7 @@ impl<T: Element> WindowMemory<T> {
         self.memory.start.as_ptr().wrapping_add(self.start)
     }
 
-    /// Whether nothing else stands for any of the memory.
+    /// Whether this is the last handle of the memory.
     pub(crate) fn is_only(&self) -> bool {
         Arc::strong_count(&self.memory) == 1
     }

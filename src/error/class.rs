@@ -1,4 +1,4 @@
-//! The standard's error classes, and which error has which.
+//! The standard's error classes, and the class of each error.
 
 use super::Error;
 

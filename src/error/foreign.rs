@@ -2,20 +2,20 @@
 
 use super::{Error, ErrorClass, Place};
 
-/// What another MPI has refused, or what it is not used for (docs/foreign.md).
+/// An error of another MPI, or a call that is not supported over one (docs/foreign.md).
 #[derive(Debug, thiserror::Error)]
 #[error("{at}: {said}")]
 pub struct Foreign {
-    /// Where.
+    /// The call that failed.
     pub at: Place,
-    /// The class that the other MPI gives its error, if it is one of this library's too.
+    /// The other MPI's error class, if this library has it too.
     pub class: ErrorClass,
-    /// The other MPI's own words, or what there is not and why.
+    /// The other MPI's error string, or what is not supported and why.
     pub said: String,
 }
 
 impl Error {
-    /// What needs memory that all ranks have mapped is not there under another MPI's launcher.
+    /// The error of calls that need memory mapped by all ranks, under another MPI's launcher.
     #[cold]
     pub(crate) fn not_foreign(at: Place, what: &str) -> Error {
         let said = format!(
@@ -25,7 +25,7 @@ impl Error {
         Error::Foreign(Foreign { at, class: ErrorClass::UnsupportedOperation, said })
     }
 
-    /// What another MPI has said, with the number of its class (MPI 5.0 ABI).
+    /// An error string of another MPI, with the number of its class (MPI 5.0 ABI).
     #[cold]
     pub(crate) fn of_foreign(at: Place, class: i32, said: &str) -> Error {
         let class = ErrorClass::of_abi(class);

@@ -1,9 +1,9 @@
-//! Where an error was made.
+//! The context of an error.
 
 use crate::call::Call;
 use std::fmt;
 
-/// Which call, on which window, by which rank.
+/// The call, the window and the rank of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The call that failed.

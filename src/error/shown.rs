@@ -1,9 +1,9 @@
-//! How errors are shown, and made of what the system says.
+//! How errors are shown, and made of the system's errors.
 
 use super::Error;
 use std::fmt;
 
-/// What every call returns.
+/// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The sentence, not the structure: `fn main() -> onesided::Result<()>` prints errors by `Debug`.
@@ -13,7 +13,7 @@ impl fmt::Debug for Error {
     }
 }
 
-/// A rank, where it may be the one that is none.
+/// A rank, which may be [`Rank::NULL`](crate::Rank::NULL).
 pub(super) fn rank(rank: &u32) -> String {
     match *rank {
         u32::MAX => "MPI_PROC_NULL (Rank::NULL)".into(),
@@ -21,7 +21,7 @@ pub(super) fn rank(rank: &u32) -> String {
     }
 }
 
-/// What to do about memory of another process that cannot be reached, by what the system says.
+/// The remedy for inaccessible memory of another process, by the system's error.
 pub(super) fn remedy(source: &std::io::Error) -> &'static str {
     /// Of Linux.
     const EFAULT: i32 = 14;
@@ -44,7 +44,7 @@ pub(super) fn holding(lock_of: &Option<u32>) -> String {
 }
 
 impl Error {
-    /// A refusal of the operating system.
+    /// An error of the operating system.
     pub(crate) fn system(what: &'static str, source: impl Into<std::io::Error>) -> Error {
         Error::System { what, source: source.into() }
     }

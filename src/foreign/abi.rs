@@ -5,8 +5,7 @@ use crate::datatype::Datatype;
 use crate::op::Op;
 use std::ffi::c_int;
 
-/// What C has as a pointer to a struct that is never looked into. A number here: it crosses threads,
-/// and nothing is ever read through it.
+/// In C an opaque pointer. Here a number, because it crosses threads and is never dereferenced.
 pub(super) type Handle = usize;
 
 pub(super) const SUCCESS: c_int = 0;

@@ -16,7 +16,7 @@ pub(crate) struct Comm {
 }
 
 impl Comm {
-    /// What is known of a communicator.
+    /// The communicator of a handle, with its rank and size.
     pub(super) fn of(handle: Handle) -> Outcome<Comm> {
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a live communicator; a place for an int.
@@ -28,13 +28,13 @@ impl Comm {
         Ok(Comm { handle, rank: rank as u32, size: size as u32 })
     }
 
-    /// `MPI_Allgather` of as many bytes from each rank; `all` has room for them, in rank order.
+    /// `MPI_Allgather` of equally many bytes from each rank into `all`, in rank order.
     ///
     /// Collective; blocks until every rank has called it.
     pub(crate) fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Outcome<()> {
         let bytes = mine.len() as c_int;
         debug_assert_eq!(all.len(), mine.len() * self.size as usize);
-        // SAFETY: a live communicator; both buffers are as long as they are said to be.
+        // SAFETY: a live communicator; both buffers have the given lengths.
         checked(unsafe {
             (functions().allgather)(
                 mine.as_ptr().cast(),
@@ -73,18 +73,18 @@ impl Comm {
         let ranks: Vec<c_int> = ranks.iter().map(|rank| *rank as c_int).collect();
         let [mut all, mut some] = [abi::GROUP_NULL; 2];
         let mut made = abi::COMM_NULL;
-        // Every MPI has tags up to that.
+        // Every MPI supports tags up to this one.
         let tag = (tag % 32768) as c_int;
         // SAFETY: a live communicator; a place for a handle.
         checked(unsafe { (functions().comm_group)(self.handle, &raw mut all) })?;
         let n = ranks.len() as c_int;
-        // SAFETY: a live group; as many ranks as are said to be there; a place for a handle.
+        // SAFETY: a live group; `n` ranks; a place for a handle.
         checked(unsafe { (functions().group_incl)(all, n, ranks.as_ptr(), &raw mut some) })?;
         // SAFETY: a live communicator and a live group; a place for a handle.
         let code =
             unsafe { (functions().comm_create_group)(self.handle, some, tag, &raw mut made) };
         for mut group in [all, some] {
-            // SAFETY: a live group, which nobody uses any more.
+            // SAFETY: a live group, which is not used any more.
             checked(unsafe { (functions().group_free)(&raw mut group) })?;
         }
         checked(code)?;
@@ -93,7 +93,7 @@ impl Comm {
 
     /// `MPI_Comm_free`, of the last handle that is used. Collective.
     pub(crate) fn free(mut self) -> Outcome<()> {
-        // SAFETY: a live communicator, which nobody uses any more.
+        // SAFETY: a live communicator, which is not used any more.
         checked(unsafe { (functions().comm_free)(&raw mut self.handle) })
     }
 
@@ -112,13 +112,13 @@ impl Comm {
                 &raw mut request,
             )
         })?;
-        // SAFETY: the request of the send, which nobody waits for: it has no buffer.
+        // SAFETY: the request of the send, which needs no wait because it has no buffer.
         checked(unsafe { (functions().request_free)(&raw mut request) })
     }
 
-    /// Receives one. Blocks until it is there.
+    /// Receives one. Blocks until it arrives.
     pub(super) fn hear(&self, rank: u32, tag: c_int) -> Outcome<()> {
-        // SAFETY: no data; null stands for a status that nobody wants.
+        // SAFETY: no data; null stands for an ignored status.
         checked(unsafe {
             (functions().recv)(
                 null_mut(),
@@ -132,14 +132,14 @@ impl Comm {
         })
     }
 
-    /// Whether one is there. Does not block.
+    /// Whether one has arrived. Does not block.
     pub(super) fn has_heard(&self, rank: u32, tag: c_int) -> Outcome<bool> {
         self.probe(rank as c_int, tag)
     }
 
-    /// Lets the other MPI do what it owes other ranks, which it may do inside calls only.
+    /// Lets the other MPI make progress, which it may do inside calls only.
     pub(super) fn help(&self) {
-        // Nothing is asked; what is wrong shows in the next call that wants something.
+        // The result is ignored; an error shows in the next call.
         let _ = self.probe(abi::ANY_SOURCE, abi::ANY_TAG);
     }
 
@@ -152,7 +152,7 @@ impl Comm {
         Ok(found != 0)
     }
 
-    /// Whether all ranks say yes. Collective; blocks until every rank has called it.
+    /// Whether `mine` is true on all ranks. Collective; blocks until every rank has called it.
     pub(super) fn all_agree(&self, mine: bool) -> Outcome<bool> {
         let mut all = vec![0; self.size as usize];
         self.allgather(&[u8::from(mine)], &mut all)?;
@@ -161,7 +161,7 @@ impl Comm {
 }
 
 impl ForeignError {
-    /// What another rank was refused, which only that rank knows.
+    /// The error on a rank when another one has failed, which alone knows the reason.
     pub(super) fn elsewhere() -> ForeignError {
         ForeignError { class: 16, said: "another rank was refused, and says why".into() }
     }

@@ -1,4 +1,4 @@
-//! The library of the other MPI: found, its functions looked up once, begun and ended.
+//! The library of the other MPI: loading it, looking up its functions, initialising and finalizing.
 #![allow(unsafe_code, reason = "loads a library and calls its functions")]
 
 use super::abi::{self, Handle};
@@ -80,20 +80,20 @@ functions! {
         (From, From, To, Handle, c_int, Address, Handle);
 }
 
-/// How long a rank that fails gives the launcher to pass its output on.
+/// How long a failing rank waits for the launcher to pass its output on.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
 /// The functions, once this process has joined, and their library, which is never unloaded.
 static JOINED: OnceLock<(Functions, Library)> = OnceLock::new();
-/// Set when this rank has left the job in good order.
+/// Set when this rank has finalized.
 static LEFT: OnceLock<()> = OnceLock::new();
 
-/// The functions of the library that this process has joined by: whoever asks has a handle of it.
+/// The functions of the loaded library; every caller has a handle of it.
 pub(super) fn functions() -> &'static Functions {
     &JOINED.get().expect("there are handles only once the library is loaded").0
 }
 
-/// What a function of the library has returned.
+/// The outcome of a function of the library.
 pub(super) fn checked(code: c_int) -> Outcome<()> {
     if code == abi::SUCCESS { Ok(()) } else { Err(refusal(functions(), code)) }
 }
@@ -110,10 +110,10 @@ fn refusal(functions: &Functions, code: c_int) -> ForeignError {
     ForeignError { class, said: String::from_utf8_lossy(said).into_owned() }
 }
 
-/// `MPI_Init_thread` of the library that is found by `name`: the world that this process is in. What
-/// is in the way, in words. Once per process; blocks until every rank has called it.
+/// Calls `MPI_Init_thread` of the library `name` and returns the world, or a sentence for the error.
+/// Once per process; blocks until every rank has called it.
 pub(crate) fn join(name: &str) -> std::result::Result<Comm, String> {
-    // SAFETY: the library's initialisers are those of an MPI, which the user has named or installed.
+    // SAFETY: the library is an MPI that the user has named or installed, with its initialisers.
     let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| error.to_string())?;
     let found = Functions::find(&library)?;
@@ -155,43 +155,43 @@ fn version(functions: &Functions) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Says that this rank has dropped all that it had of the job: `MPI_Finalize` follows when the
-/// process ends, if it ends well. It is not called here, because it waits for ranks that might
-/// be waiting for this one, if this is how it fails.
+/// Records that this rank has dropped its handles of the job. `MPI_Finalize` follows at the end of the
+/// process, if that succeeds. It is not called here: it waits for ranks that might be waiting for this
+/// one, if this one is failing.
 pub(crate) fn leave_well() {
     let _ = LEFT.set(());
 }
 
-/// Lets the end of the process be the end of the job, good or bad (invariant 4).
+/// Makes the end of the process the end of its job, by finalize or abort (invariant 4).
 fn watch_exit() -> std::result::Result<(), String> {
     unsafe extern "C" {
-        /// glibc's `atexit` whose function is told the status.
+        /// glibc's `atexit` whose function gets the exit status.
         fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     }
     #[allow(clippy::disallowed_methods, reason = "nothing is waited for: a pause at the very end")]
     extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         let Some((functions, _)) = JOINED.get().filter(|_| !is_forked()) else { return };
         if status == 0 && LEFT.get().is_some() {
-            // Others may still want what this rank has exposed, and an MPI that ends serves nobody.
+            // Other ranks may still access this rank's windows, which a finalized MPI does not serve.
             // SAFETY: a predefined handle.
             unsafe { (functions.barrier)(abi::COMM_WORLD) };
             // SAFETY: no rank has a handle of the job any more.
             unsafe { (functions.finalize)() };
         } else {
-            // What the rank has said is on its way through the launcher, which may drop it with the job.
+            // The rank's output is on its way through the launcher, which may drop it with the job.
             std::thread::sleep(LAST_WORDS);
             // SAFETY: a predefined handle.
             unsafe { (functions.abort)(abi::COMM_WORLD, status.max(1)) };
         }
     }
-    // SAFETY: the function takes what it is to be given, and looks at nothing that is gone by then.
+    // SAFETY: the function has the expected type, and uses nothing that is destroyed by then.
     match unsafe { on_exit(at_exit, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err("the end of the process cannot be watched".into()),
     }
 }
 
-/// Ends the job, because memory of this process is still in the other MPI's hands.
+/// Ends the job, because the other MPI may still access memory of this process.
 #[cold]
 pub(super) fn give_up(why: &ForeignError) -> ! {
     eprintln!("onesided: the MPI underneath cannot complete an operation: {}", why.said);

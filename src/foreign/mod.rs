@@ -1,20 +1,19 @@
-//! Another MPI as the engine underneath: of a process that another MPI's launcher has started, and
-//! that shares no memory with the other ranks.
+//! Another MPI as the transport of a process that its launcher has started, and that shares no memory
+//! with the other ranks.
 //!
-//! The library is loaded at run time by the standard ABI (MPI 5.0 §20), and used for little: an
-//! allgather, messages without data, and windows of bytes that are never out of one epoch.
+//! The library is loaded at run time by the standard ABI (MPI 5.0 §20). Few of its functions are used:
+//! an allgather, messages without data, and windows of bytes that stay in one epoch.
 //!
 //! Invariants:
-//! 1. Operations stay eager. The other MPI's window is in an epoch of lock_all from its creation to
-//!    its end, and each operation is flushed before it returns; so a buffer is the caller's again
-//!    when the call returns, as everywhere in this library, whatever becomes of guards. No epoch of
-//!    active target synchronisation of the other MPI could promise that: it has no flush.
-//! 2. All synchronisation is therefore made of other parts: a fence is an allgather; post, start,
-//!    complete and wait are messages without data; a lock is one of the other MPI, on a second window
-//!    that has nothing else, and held for certain when the call returns.
-//! 3. The memory of a window is in the unified model, or it is refused.
-//! 4. A process that ends without having left the job in good order aborts it (MPI_Abort), so that
-//!    nobody waits for it.
+//! 1. Operations stay eager. The other MPI's window is in an epoch of lock_all from its creation to its
+//!    end, and each operation is flushed before it returns. So the caller may reuse a buffer when the
+//!    call returns, as everywhere in this library. Active target synchronisation of the other MPI
+//!    could not promise that, because it has no flush.
+//! 2. So synchronisation is made of other calls: a fence is an allgather; post, start, complete and
+//!    wait are messages without data; a lock is one of the other MPI, on a second window that serves
+//!    only for locks, and is held when the call returns.
+//! 3. The memory of a window must have the unified model.
+//! 4. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it.
 
 mod abi;
 mod comm;
@@ -27,7 +26,7 @@ pub(crate) use comm::Comm;
 pub(crate) use library::{join, leave_well};
 pub(crate) use window::{Lock, Part, Window};
 
-/// What the other MPI has said instead of doing it.
+/// An error of the other MPI.
 #[derive(Debug)]
 pub(crate) struct ForeignError {
     /// The number of its error class.

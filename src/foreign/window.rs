@@ -1,4 +1,4 @@
-//! Windows of bytes, of the other MPI's memory (module head, invariants 1 to 3).
+//! Windows of bytes in the other MPI's memory (module head, invariants 1 to 3).
 #![allow(unsafe_code, reason = "calls functions of a loaded library")]
 
 use super::abi::{self, Handle};
@@ -10,11 +10,11 @@ use crate::shm::Span;
 use std::ffi::c_int;
 use std::ptr::{from_mut, from_ref, null, null_mut};
 
-/// Messages without data, told apart by their tag.
+/// The tags of messages without data.
 const POST: c_int = 1;
 const COMPLETE: c_int = 2;
 
-/// How a target is locked.
+/// The kind of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lock {
     Shared,
@@ -30,12 +30,12 @@ enum Source {
 }
 
 impl Part {
-    /// So many zeroed bytes of the other MPI's memory, aligned to so many.
+    /// `bytes` zeroed bytes of the other MPI's memory, aligned to `align`.
     pub(crate) fn new(bytes: u64, align: u64) -> Part {
         Part(Source::New { bytes, align })
     }
 
-    /// Memory that is there.
+    /// Existing memory.
     ///
     /// # Safety
     /// Any rank may access it until the window is freed.
@@ -44,27 +44,27 @@ impl Part {
     }
 }
 
-/// A window of the other MPI, in lock_all until it is freed, and what goes with it.
+/// A window of the other MPI, in lock_all until it is freed, with its locks and communicator.
 pub(crate) struct Window {
     data: Handle,
-    /// Has a word at each rank, and is there for its locks.
+    /// The window for locks, with a word at each rank.
     locks: Handle,
     /// Of this window alone.
     comm: Comm,
     /// The own memory.
     own: Span,
-    /// Of each rank, how many bytes of the other MPI's memory lie before its part.
+    /// For each rank, the bytes of the other MPI's memory before its part.
     before: Box<[u64]>,
 }
 
 impl Window {
-    /// A window with that part of this rank. Collective; blocks until every rank has called it. Every
-    /// rank has the window or none has.
+    /// Creates a window with that part of this rank. Collective; blocks until every rank has called it.
+    /// Every rank gets the window, or none does.
     pub(crate) fn make(over: &Comm, part: Part) -> Outcome<Window> {
         let comm = over.dup()?;
         let made = Window::made(comm, part);
         if !comm.all_agree(made.is_ok())? {
-            // What there is of it stays until the job ends: freeing it takes all ranks.
+            // The incomplete window stays until the job ends, because freeing it needs all ranks.
             return Err(made.err().unwrap_or_else(ForeignError::elsewhere));
         }
         let mut window = made?;
@@ -75,17 +75,17 @@ impl Window {
         Ok(window)
     }
 
-    /// As [`Window::make`], as far as this rank knows.
+    /// This rank's half of [`Window::make`].
     fn made(comm: Comm, part: Part) -> Outcome<Window> {
         let (data, own, before) = match part.0 {
             Source::Given(own) => (create(&comm, own)?, own, 0),
             Source::New { bytes, align } => {
-                // The other MPI aligns as it likes.
+                // The other MPI's alignment may be smaller.
                 let (data, base) = allocate(&comm, bytes.saturating_add(align))?;
                 let before = base.align_offset(align as usize);
                 let base = base.wrapping_add(before);
-                // SAFETY: the own part, which nobody accesses before all have agreed that there is a
-                // window; `align` more bytes were asked for.
+                // SAFETY: the own part, which no rank accesses before all have agreed on the window;
+                // `align` more bytes were requested.
                 unsafe { base.write_bytes(0, bytes as usize) };
                 (data, Span::new(base, bytes), before as u64)
             }
@@ -95,7 +95,7 @@ impl Window {
             let said = "its windows are not in the unified memory model".into();
             return Err(ForeignError { class: 55, said });
         }
-        // SAFETY: a live window; nobody ever locks any part of it otherwise.
+        // SAFETY: a live window, of which no part is ever locked in another way.
         checked(unsafe { (functions().lock_all)(abi::MODE_NOCHECK, data) })?;
         let before = vec![before; comm.size as usize].into();
         let window = Window { data, locks, comm, own, before };
@@ -108,7 +108,7 @@ impl Window {
         // SAFETY: a live window, in lock_all.
         checked(unsafe { (functions().unlock_all)(self.data) })?;
         for mut window in [self.data, self.locks] {
-            // SAFETY: a live window without an epoch, which nobody uses any more.
+            // SAFETY: a live window without an epoch, which is not used any more.
             checked(unsafe { (functions().win_free)(&raw mut window) })?;
         }
         self.comm.free()
@@ -119,7 +119,7 @@ impl Window {
         self.own
     }
 
-    /// Where byte `at` of the part of `rank` is in the other MPI's memory.
+    /// The displacement of byte `at` of the part of `rank` in the other MPI's memory.
     fn place(&self, rank: u32, at: u64) -> isize {
         (self.before[rank as usize] + at) as isize
     }
@@ -129,7 +129,7 @@ impl Window {
     /// Writes to the part of `rank` from byte `to` on. [`Window::flush`] completes it.
     ///
     /// # Safety
-    /// Until it is complete, `from` is valid for reads of `bytes` bytes, and nobody writes them.
+    /// Until it is complete, `from` is valid for reads of `bytes` bytes, which are not written.
     pub(crate) unsafe fn put(
         &self,
         from: *const u8,
@@ -146,7 +146,7 @@ impl Window {
     /// Reads from the part of `rank` from byte `from` on. [`Window::flush`] completes it.
     ///
     /// # Safety
-    /// Until it is complete, `to` is valid for writes of `bytes` bytes, and nobody accesses them.
+    /// Until it is complete, `to` is valid for writes of `bytes` bytes, which are not accessed.
     pub(crate) unsafe fn get(
         &self,
         to: *mut u8,
@@ -160,8 +160,8 @@ impl Window {
         checked(unsafe { get(to.cast(), n, abi::BYTE, rank, from, n, abi::BYTE, self.data) })
     }
 
-    /// Completes the operations on the part of `rank`. If that cannot be, their buffers stay in the
-    /// other MPI's hands, and the job ends.
+    /// Completes the operations on the part of `rank`. If that fails, the other MPI may still access
+    /// their buffers, so the job ends.
     pub(crate) fn flush(&self, rank: u32) {
         // SAFETY: a live window in lock_all.
         if let Err(refusal) = checked(unsafe { (functions().flush)(rank as c_int, self.data) }) {
@@ -195,8 +195,7 @@ impl Window {
         self.completed(code, rank)
     }
 
-    /// As [`Window::accumulate`]; `result` receives what was there. For [`Op::NoOp`] there need be no
-    /// `origin`.
+    /// [`Window::accumulate`] whose `result` receives the values before. [`Op::NoOp`] needs no `origin`.
     pub(crate) fn fetch<T: Element>(
         &self,
         origin: &[T],
@@ -215,7 +214,7 @@ impl Window {
         } else {
             let (given, function) = (origin.len() as i64, functions().get_accumulate);
             let (from, given) = if given == n { (from, n) } else { (null(), 0) };
-            // SAFETY: as above, of slices of so many elements; the other MPI reads no origin of NO_OP.
+            // SAFETY: as above, of slices of `n` elements; the other MPI reads no origin of NO_OP.
             unsafe {
                 function(
                     from, given, datatype, to, n, datatype, target, at, n, datatype, op, self.data,
@@ -258,14 +257,14 @@ impl Window {
 
     // Synchronisation.
 
-    /// `MPI_Win_sync`, and what the other MPI owes other ranks meanwhile.
+    /// `MPI_Win_sync`, with progress of the other MPI.
     pub(crate) fn sync(&self) -> Outcome<()> {
         self.comm.help();
         // SAFETY: a live window.
         checked(unsafe { (functions().sync)(self.data) })
     }
 
-    /// Meets all ranks, each of which says something; what they all say, in rank order.
+    /// An allgather of one byte from each rank; returns them in rank order.
     pub(crate) fn fence(&self, mine: u8) -> Outcome<Vec<u8>> {
         let mut all = vec![0; self.comm.size as usize];
         self.sync()?;
@@ -274,7 +273,7 @@ impl Window {
         Ok(all)
     }
 
-    /// Tells `origins` that they may start. Does not block.
+    /// Sends a post to each of `origins`. Does not block.
     pub(crate) fn post(&self, origins: &[u32]) -> Outcome<()> {
         self.sync()?;
         origins.iter().try_for_each(|origin| self.comm.tell(*origin, POST))
@@ -285,7 +284,7 @@ impl Window {
         targets.iter().try_for_each(|target| self.comm.hear(*target, POST))
     }
 
-    /// Tells `targets` that nothing more comes. Does not block.
+    /// Sends a complete to each of `targets`. Does not block.
     pub(crate) fn complete(&self, targets: &[u32]) -> Outcome<()> {
         targets.iter().try_for_each(|target| self.comm.tell(*target, COMPLETE))
     }
@@ -296,7 +295,7 @@ impl Window {
         self.sync()
     }
 
-    /// As [`Window::wait`] if that would not block; whether it was so.
+    /// [`Window::wait`] if that would not block; returns whether it did not.
     pub(crate) fn test(&self, origins: &[u32]) -> Outcome<bool> {
         for origin in origins {
             if !self.comm.has_heard(*origin, COMPLETE)? {
@@ -325,9 +324,9 @@ impl Window {
         checked(unsafe { (functions().unlock)(rank as c_int, self.locks) })
     }
 
-    /// Locks all parts, shared, one after another in the order of the ranks: so that whoever holds
-    /// several locks taken in that order never waits for one that waits for it. `MPI_Win_lock_all`
-    /// asks for all at once, and does.
+    /// Locks all parts, shared, one after another in the order of the ranks. So a rank that holds several
+    /// locks taken in that order never waits in a cycle. `MPI_Win_lock_all` requests all locks together
+    /// and could.
     pub(crate) fn lock_all(&self) -> Outcome<()> {
         (0..self.comm.size).try_for_each(|rank| self.lock(Lock::Shared, rank))
     }
@@ -336,9 +335,9 @@ impl Window {
         (0..self.comm.size).try_for_each(|rank| self.unlock(rank))
     }
 
-    /// Reads a word under a lock that has been asked for. An MPI may put off a lock until there is an
-    /// operation under it (MPI-4.1 §12.5.3), and what this library does under it, it would not know of:
-    /// the answer says that the lock is held.
+    /// Reads a word under a requested lock. An MPI may defer a lock until an operation under it (MPI-4.1
+    /// §12.5.3), and it does not see what this library does under it. When the read returns, the lock is
+    /// held.
     fn ask(&self, rank: u32) -> Outcome<()> {
         let (mut word, target) = (0u64, rank as c_int);
         let place = from_mut(&mut word).cast();
@@ -355,7 +354,7 @@ impl Window {
     }
 }
 
-/// A window of bytes, and the own memory of it.
+/// A window of bytes, and this rank's memory of it.
 fn allocate(comm: &Comm, bytes: u64) -> Outcome<(Handle, *mut u8)> {
     let (mut base, mut window) = (null_mut::<u8>(), abi::WIN_NULL);
     let Ok(size) = isize::try_from(bytes) else {
@@ -370,11 +369,11 @@ fn allocate(comm: &Comm, bytes: u64) -> Outcome<(Handle, *mut u8)> {
     Ok((window, base))
 }
 
-/// A window over own memory that was given.
+/// A window over given memory of this rank.
 fn create(comm: &Comm, part: Span) -> Outcome<Handle> {
     let (base, bytes, mut window) = (part.base().cast(), part.len() as isize, abi::WIN_NULL);
     let function = functions().win_create;
-    // SAFETY: a live communicator; a place for a handle; what `Part::given` was promised.
+    // SAFETY: a live communicator; a place for a handle; the promise of `Part::given`.
     checked(unsafe { function(base, bytes, 1, abi::INFO_NULL, comm.handle, &raw mut window) })?;
     returns_errors(window)?;
     Ok(window)
@@ -391,6 +390,6 @@ fn is_unified(window: Handle) -> Outcome<bool> {
     let place = from_mut(&mut model).cast();
     // SAFETY: a live window; places for an address and an int.
     checked(unsafe { (functions().win_attribute)(window, abi::WIN_MODEL, place, &raw mut found) })?;
-    // SAFETY: an attribute that is there is the address of an int.
+    // SAFETY: an existing attribute is the address of an int.
     Ok(found != 0 && unsafe { *model } == abi::WIN_UNIFIED)
 }

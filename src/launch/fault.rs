@@ -1,8 +1,8 @@
 //! Test builds only: how a rank fails on purpose.
 //!
-//! `ONESIDED_FAULT=rank:site:nth:action` lets that rank do that when it comes to that place the nth
-//! time; several wishes are separated by commas, of which a rank takes its first. Places are the
-//! MEM_SYNCs, the PROC_SYNCs and the steps of `prim/site.rs`, by name.
+//! `ONESIDED_FAULT=rank:site:nth:action`: that rank does that when it reaches that site for the nth
+//! time. Several wishes are separated by commas, and a rank takes its first. Sites are the MEM_SYNCs,
+//! the PROC_SYNCs and the steps of `prim/site.rs`, by name.
 
 use crate::prim::hooks::{Event, named, set_trap};
 use nix::sys::signal::{Signal, raise};
@@ -39,8 +39,8 @@ struct Wish {
     action: Action,
 }
 
-/// Sets the trap of this rank, if there is one among the wishes; counts from now on. The first trap of a
-/// process stays.
+/// Sets the trap of this rank, if the wishes have one; it counts from now on. The first trap of a process
+/// stays.
 ///
 /// # Errors
 /// What is wrong with the wishes.
@@ -68,7 +68,7 @@ fn read(text: &str) -> Result<Wish, String> {
 
 impl Action {
     fn run(self, rank: u32) {
-        // So that a test knows that it has come to this, and of which process.
+        // So that a test learns that the fault has happened, and in which process.
         let said = format!("fault: rank {rank}, pid {}\n", std::process::id());
         let _ = std::io::stderr().write_all(said.as_bytes());
         match self {
@@ -77,7 +77,7 @@ impl Action {
             Action::Segv => signal_self(Signal::SIGSEGV),
             Action::Exit0 => leave(),
             Action::Panic => panic!("a fault was asked for"),
-            // Goes on when it is told to.
+            // Continues when it gets SIGCONT.
             Action::Stop => drop(raise(Signal::SIGSTOP)),
             Action::OutOfMemory => {
                 std::alloc::handle_alloc_error(std::alloc::Layout::new::<[u8; 1 << 30]>())
@@ -86,7 +86,7 @@ impl Action {
     }
 }
 
-/// Again and again: a handler (the standard library's, for SIGSEGV) gives way only the first time.
+/// Repeats, because a handler (the standard library's, for SIGSEGV) catches the first one.
 fn signal_self(signal: Signal) {
     while raise(signal).is_ok() {}
 }

@@ -1,5 +1,4 @@
-//! What can be seen of the ranks of a job from outside of them: by the launcher, and by whoever asks
-//! it how the ranks are.
+//! The ranks of a job as seen from outside: by the launcher, and by `rmarun --status`.
 
 use crate::call::Call;
 use crate::error::{Error, Result};
@@ -8,16 +7,16 @@ use std::os::fd::RawFd;
 
 pub use crate::prim::{Awaited, AwaitedKind, AwaitedRead, Sleep};
 
-/// Where a rank stands, as it has said itself.
+/// The status of a rank, as it has recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankStatus {
     /// It has mapped the segment.
     pub joined: bool,
-    /// It has left the job in good order.
+    /// It has finalized.
     pub finished: bool,
-    /// The call it is in.
+    /// Its present call.
     pub call: Call,
-    /// The name of the window that the call is on.
+    /// The name of the call's window.
     pub window: Option<String>,
 }
 
@@ -26,17 +25,17 @@ pub struct RankStatus {
 pub struct Standing {
     /// It has mapped the segment.
     pub joined: bool,
-    /// It has left the job in good order.
+    /// It has finalized.
     pub finished: bool,
-    /// The process that has joined, as it numbers itself.
+    /// The process that has joined, by its number in its own namespace.
     pub pid: u32,
-    /// Test builds: it vouches that one of its threads makes all calls.
+    /// Test builds: it asserts that one of its threads makes all calls.
     pub one_thread: bool,
     /// Its latest sleep in a wait of the library.
     pub sleep: Sleep,
 }
 
-/// The ranks of a job, as they describe themselves in its segment.
+/// The ranks of a job, by their records in its segment.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     segment: &'a Segment,
@@ -68,7 +67,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What rank `rank` has said of itself.
+    /// The status of rank `rank`.
     pub fn status(&self, rank: u32) -> Result<RankStatus> {
         let slot = self.slot(rank)?;
         let (call, window) = slot.doing();
@@ -88,33 +87,33 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The call that a rank waits in, and the name of the window that it is on.
+    /// The call in which a rank waits, and the name of its window.
     pub fn call_of(&self, awaited: &AwaitedRead) -> (Call, Option<String>) {
         let (call, window) = CallWord::read(awaited.doing);
         (call, self.name_of(window))
     }
 
-    /// What a rank waits for, if it sleeps now.
+    /// What a rank waits for, if it sleeps.
     pub fn awaited(&self, rank: u32) -> Result<Option<AwaitedRead>> {
         let wait = &self.slot(rank)?.wait;
         let before = wait.sleep();
         let awaited = wait.read();
-        // Written before the sleep was announced, and not again for another one if it still lasts.
+        // Written before the sleep was announced. If that still lasts, it was not written for another.
         Ok((before.lasts() && wait.sleep().number == before.number).then_some(awaited))
     }
 }
 
-/// The segment of somebody else's job, to be looked at only.
+/// The segment of another job, read-only.
 pub struct Observed {
     segment: Segment,
 }
 
 impl Observed {
-    /// Looks at what descriptor `number` of process `pid` refers to.
+    /// Opens the segment behind descriptor `number` of process `pid`.
     ///
     /// # Errors
-    /// [`Error::NotInJob`] if it is not the segment of a job, or one of another version of the
-    /// library; what the system says if it may not be looked at.
+    /// [`Error::NotInJob`] if it is not the segment of a job, or one of another version of the library;
+    /// [`Error::System`] if it cannot be opened.
     pub fn open(pid: u32, number: RawFd) -> Result<Observed> {
         Ok(Observed { segment: Segment::observe(File::open_proc(pid, number, false)?)? })
     }
@@ -130,7 +129,7 @@ pub fn is_of_another_version(error: &Error) -> bool {
     matches!(error, Error::NotInJob { what } if what == crate::shm::OTHER_VERSION)
 }
 
-/// Nanoseconds of the clock by which ranks say since when they sleep.
+/// Nanoseconds of the clock that ranks use for the beginning of a sleep.
 pub fn monotonic() -> u64 {
     crate::prim::monotonic()
 }
