@@ -103,6 +103,7 @@ mod attribute;
 mod call;
 mod collective;
 mod comm;
+mod context;
 mod datatype;
 mod epoch;
 mod error;

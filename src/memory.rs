@@ -6,10 +6,11 @@
 #![allow(unsafe_code, reason = "owns memory by address")]
 
 use crate::call::Call;
+use crate::context::Context;
 use crate::datatype::Element;
 use crate::error::{Error, Place, Result};
 use crate::shm::{AllocError, Heap, Segment, is_forked};
-use crate::universe::{Context, Universe};
+use crate::universe::Universe;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut, Range};

@@ -29,13 +29,13 @@ mod vectors;
 
 use crate::attribute::{Attributes, Keyval};
 use crate::call::Call;
+use crate::context::Context;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{Duties, Failure, JobFailed, WaitRecord, Waiter, Word32};
 use crate::shm::{Scope, is_forked};
 use crate::sync::Round;
-use crate::universe::Context;
 pub(crate) use exchange::Collective;
 use exchange::Description;
 use room::Room;

@@ -1,12 +1,12 @@
 //! Where the members of a communicator meet, and how long that memory lives.
 
+use crate::context::Context;
 use crate::error::Result;
 use crate::prim::{Site, monotonic};
 use crate::shm::{
     AllocError, Mapping, Placed, RegistryWords, RoomWords, Segment, Stage, Stages, room_bytes,
     room_stages,
 };
-use crate::universe::Context;
 use std::sync::Arc;
 
 /// The memory fences of the registry's lock: whoever is in it allocates.

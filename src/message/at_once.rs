@@ -12,11 +12,11 @@ use super::send::EAGER;
 use super::{Channel, Status};
 use crate::call::Call;
 use crate::comm::Comm;
+use crate::context::Context;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::{Incoming, Origin, OriginMut, Outgoing};
 use crate::shm::is_forked;
-use crate::universe::Context;
 
 impl Comm {
     /// A standard send ([`Comm::start_send`], and its wait), if nothing is in the way: whether it is
@@ -24,7 +24,7 @@ impl Comm {
     #[inline]
     pub fn send_at_once(&self, channel: Channel, origin: Origin<'_>, dest: Rank, tag: i32) -> bool {
         let context = self.context();
-        let (Some(to), Some(mailbox)) = (self.partner(dest), Mailbox::existing(context)) else {
+        let (Some(to), Some(mailbox)) = (self.partner(dest), Mailbox::existing()) else {
             return false;
         };
         let Some(from) = Outgoing::of(&origin) else { return false };
@@ -34,7 +34,7 @@ impl Comm {
         }
         let of = self.message_context(channel);
         let head = Head { kind: Kind::Data, tag, context: of, bytes, token: 0, place: 0 };
-        let said = context.say(Call::Send, 0);
+        let said = context.enter(Call::Send, 0);
         let fill = |offset| from.pack_into(&context.segment, offset);
         let put = mailbox.in_favour(|state| state.put_at_once(context, to, &head, fill));
         said.end();
@@ -51,7 +51,7 @@ impl Comm {
         source: Option<Rank>,
         tag: Option<i32>,
     ) -> Option<Status> {
-        let (context, mailbox) = (self.context(), Mailbox::existing(self.context())?);
+        let (context, mailbox) = (self.context(), Mailbox::existing()?);
         let from = match source {
             Some(source) => self.partner(source)?,
             None => Envelope::ANY_SOURCE,
@@ -62,7 +62,7 @@ impl Comm {
         }
         let tag = tag.unwrap_or(Envelope::ANY_TAG);
         let wanted = Envelope { context: self.message_context(channel), source: from, tag };
-        let (said, mut taken) = (context.say(Call::Receive, 0), Taken::Otherwise);
+        let (said, mut taken) = (context.enter(Call::Receive, 0), Taken::Otherwise);
         self.waiter().spin(1, || {
             let took = |state: &mut State| state.take(context, &wanted, &mut into);
             taken = mailbox.in_favour(took).unwrap_or(Taken::Otherwise);

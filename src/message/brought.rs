@@ -4,9 +4,9 @@
 use super::mailbox::State;
 use super::outgoing::{Head, Kind};
 use super::slots::{Outcome, Payload, Slot, Stage, Trouble};
+use crate::context::Context;
 use crate::error::Result;
 use crate::shm::AllocError;
-use crate::universe::Context;
 
 impl State {
     /// Puts the bytes that this rank has offered into a block of the segment, for the request `theirs`

@@ -9,13 +9,13 @@ use super::incoming::{Record, Sources};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, Kind, Queue};
 use super::slots::{Outcome, Slot, Slots, Stage, Trouble};
+use crate::context::{Context, Progress};
 use crate::error::{Error, Place, Result};
 use crate::ops::Incoming;
 use crate::prim::{ParkWord, Word32};
 use crate::shm::{AllocError, Favouring, InTurn, Placed, Segment};
 use crate::sync::channel::MailWords;
-use crate::universe::{Context, Kept};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of a message that nobody has asked for yet, which are kept without an allocation.
 const SHORT: usize = 64;
@@ -65,7 +65,10 @@ pub(super) struct State {
     pub(super) is_denied: bool,
 }
 
-/// The mailbox of this process.
+/// That of this process, which is a rank of one job, once.
+static MAILBOX: OnceLock<Mailbox> = OnceLock::new();
+
+/// The mailbox of a process.
 pub(super) struct Mailbox {
     pub(super) own: Placed<MailWords>,
     /// How many requests are not done.
@@ -76,38 +79,48 @@ pub(super) struct Mailbox {
 }
 
 impl Mailbox {
-    /// That of the process.
-    pub(super) fn of(context: &Context) -> Result<&Mailbox> {
-        context.keep(|| {
-            if context.foreign.is_some() {
-                let at = Place { call: context.call(), window: None, rank: Some(context.rank) };
-                return Err(Error::not_foreign(at, "what is made of messages"));
-            }
-            let open = Arc::new(Word32::default());
-            let state = State {
-                sources: Sources::default(),
-                emptied: None,
-                queues: (0..context.ranks).map(|_| None).collect(),
-                posted: Posted::new(),
-                unexpected: Unexpected::new(),
-                slots: Slots::new(open.clone()),
-                pulls: Vec::new(),
-                owed: Vec::new(),
-                is_denied: false,
-            };
-            Ok(Mailbox {
-                own: mail(&context.segment, context.rank)?,
-                open,
-                state: Favouring::new(state, context.stripes.take_part()),
-                driven: AllDriven::default(),
-            })
-        })
+    /// That of the process, made the first time.
+    #[inline]
+    pub(super) fn of(context: &Context) -> Result<&'static Mailbox> {
+        match MAILBOX.get() {
+            Some(mailbox) => Ok(mailbox),
+            None => Mailbox::first(context),
+        }
+    }
+
+    #[cold]
+    fn first(context: &Context) -> Result<&'static Mailbox> {
+        if context.foreign.is_some() {
+            let at = Place { call: context.call(), window: None, rank: Some(context.rank) };
+            return Err(Error::not_foreign(at, "what is made of messages"));
+        }
+        let open = Arc::new(Word32::default());
+        let state = State {
+            sources: Sources::default(),
+            emptied: None,
+            queues: (0..context.ranks).map(|_| None).collect(),
+            posted: Posted::new(),
+            unexpected: Unexpected::new(),
+            slots: Slots::new(open.clone()),
+            pulls: Vec::new(),
+            owed: Vec::new(),
+            is_denied: false,
+        };
+        let made = Mailbox {
+            own: mail(&context.segment, context.rank)?,
+            open,
+            state: Favouring::new(state, context.stripes.take_part()),
+            driven: AllDriven::default(),
+        };
+        let mailbox = MAILBOX.get_or_init(|| made);
+        context.make_progress(mailbox);
+        Ok(mailbox)
     }
 
     /// That of the process, if it has sent or received before.
     #[inline]
-    pub(super) fn existing(context: &Context) -> Option<&Mailbox> {
-        context.kept()
+    pub(super) fn existing() -> Option<&'static Mailbox> {
+        MAILBOX.get()
     }
 
     /// Whether requests are under way.
@@ -128,7 +141,7 @@ impl Mailbox {
     }
 }
 
-impl Kept for Mailbox {
+impl Progress for Mailbox {
     fn bell(&self) -> Option<&ParkWord> {
         self.has_requests().then(|| self.own.bell())
     }
@@ -140,7 +153,7 @@ impl Kept for Mailbox {
         looked.is_err() || self.open.load() != before
     }
 
-    fn let_go(&self) {
+    fn abandon(&self) {
         self.driven.abandon();
     }
 }

@@ -193,7 +193,7 @@ impl Comm {
         at: &'static Location<'static>,
         fits: impl Fn(&Envelope) -> bool,
     ) -> Result<()> {
-        let Some(mailbox) = Mailbox::existing(self.context()) else { return Ok(()) };
+        let Some(mailbox) = Mailbox::existing() else { return Ok(()) };
         let own = self.context().rank;
         // What this rank has sent itself it can only fetch itself.
         let left = || mailbox.turn().slots.left_to_fetch(|to, of| to != own && fits(of));

@@ -4,10 +4,10 @@ use super::mailbox::{Mailbox, Pull, State, mail};
 use super::outgoing::{Head, Kind};
 use super::slots::{Outcome, Stage, Trouble};
 use crate::comm::Comm;
+use crate::context::Context;
 use crate::error::Result;
 use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord, Waiter};
 use crate::shm::{AllocError, is_gone};
-use crate::universe::Context;
 use std::panic::Location;
 
 /// How a wait for messages ends.

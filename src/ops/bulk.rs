@@ -4,12 +4,12 @@
 
 use super::update::{Update, pass_middle};
 use crate::call::Call;
+use crate::context::InCall;
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::op::Op;
 use crate::shm::{Announced, copy};
 use crate::sync::stripes::MOST;
-use crate::universe::Said;
 use crate::window::{Via, Win};
 use std::ops::Range;
 
@@ -21,13 +21,18 @@ pub(super) const MANY: usize = if cfg!(feature = "test-hooks") { 24 } else { 102
 const BLOCK: usize = 512;
 
 impl Win {
-    /// Says that this rank is in `call`, an operation that has passed its checks, and announces that this
-    /// thread updates elements at `at` by instructions. `None` if many are updated around them: another way of the call is then next.
+    /// Records `call`, an operation that has passed its checks, and announces that this thread updates
+    /// elements at `at` by instructions. `None` if many are updated around them: another way of the call
+    /// is then next.
     #[inline(always)]
-    pub(super) fn announce(&self, call: Call, at: *const u8) -> Option<(Said<'_>, Announced<'_>)> {
+    pub(super) fn announce(
+        &self,
+        call: Call,
+        at: *const u8,
+    ) -> Option<(InCall<'_>, Announced<'_>)> {
         self.note_operation();
         let context = self.context();
-        let said = context.say(call, self.block);
+        let said = context.enter(call, self.block);
         Some((said, context.stripes.announce(at)?))
     }
 

@@ -33,13 +33,13 @@ mod watch;
 use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::comm::Comm;
+use crate::context::{Context, InCall};
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
 use crate::shm::{Favouring, Part, Placed, PlacedSlice, is_forked};
 use crate::sync::{RankWords, WindowWords};
-use crate::universe::{Context, InCall, Said};
 use beyond::Beyond;
 use hints::Hints;
 use lenient::Leniency;
@@ -237,7 +237,7 @@ impl Win {
         self.meet.telling_waiter(at, tell)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&self, call: Call) -> InCall<'_> {
         self.context().enter(call, self.block)
     }
@@ -259,10 +259,10 @@ impl Win {
         self.handled(body())
     }
 
-    /// As [`Win::enter`], until [`Said::end`]: see [`Context::say`].
+    /// As [`Win::enter`], for the hot paths, which end it by [`InCall::end`].
     #[inline(always)]
-    pub(crate) fn say(&self, call: Call) -> Said<'_> {
-        self.context().say(call, self.block)
+    pub(crate) fn say(&self, call: Call) -> InCall<'_> {
+        self.enter(call)
     }
 
     /// Shows an error to the window's handler.
