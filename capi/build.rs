@@ -1,16 +1,11 @@
 //! Makes of the ABI's tables what C sees of this library: the constants, and every function twice, as
-//! `PMPI_…` and as `MPI_…`, so that tools can put themselves in between. A function of the table is
-//! there if `src/calls/` has a public function of its name in lower case; a large-count function also
-//! if it is there without `_c`, because those are generic over the type of their counts. All others
-//! are made as functions that raise MPI_ERR_UNSUPPORTED_OPERATION.
-//!
-//! A collective is there three times, as `MPI_X`, `MPI_Ix` and `MPI_X_init`, if there is a `start_x`,
-//! which gives what `src/collective.rs` has the three forms of.
+//! `PMPI_…` and as `MPI_…`, so that tools can put themselves in between. Behind each function
+//! `abi/functions.txt` names the function of `src/calls/` that implements it, and a fast path if it has
+//! one; those without are made as functions that raise MPI_ERR_UNSUPPORTED_OPERATION.
 
 #[path = "abi/table.rs"]
 mod table;
 
-use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 use table::{Function, Parameter};
@@ -19,13 +14,12 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
     // An MPI_ function reaches its PMPI_ function without the table of foreign symbols.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
-    for path in ["abi", "src/calls", "build.rs"] {
+    for path in ["abi", "build.rs"] {
         println!("cargo:rerun-if-changed={path}");
     }
     let out = cargo_names("OUT_DIR");
     let out = Path::new(&out);
-    let present = present(Path::new("src/calls"));
-    let exports: String = table::functions().iter().map(|one| export(one, &present)).collect();
+    let exports: String = table::functions().iter().map(export).collect();
     std::fs::write(out.join("exports.rs"), exports).expect("the folder can be written");
     std::fs::write(out.join("constants.rs"), constants()).expect("the folder can be written");
 }
@@ -33,23 +27,6 @@ fn main() {
 #[expect(clippy::disallowed_methods, reason = "Cargo speaks to build scripts by its environment")]
 fn cargo_names(variable: &str) -> String {
     std::env::var(variable).expect("Cargo sets it")
-}
-
-/// The names of the public functions in the files of a folder.
-fn present(folder: &Path) -> HashSet<String> {
-    let mut names = HashSet::new();
-    for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
-        if entry.path().is_dir() {
-            names.extend(present(&entry.path()));
-            continue;
-        }
-        let text = std::fs::read_to_string(entry.path()).expect("a source is text");
-        for line in text.lines() {
-            let name = line.strip_prefix("pub fn ").and_then(|rest| rest.split(['(', '<']).next());
-            names.extend(name.map(str::to_owned));
-        }
-    }
-    names
 }
 
 fn constants() -> String {
@@ -72,17 +49,13 @@ fn constants() -> String {
 }
 
 /// Both functions of C for a function of the table.
-fn export(function: &Function, present: &HashSet<String>) -> String {
+fn export(function: &Function) -> String {
     let name = &function.name;
-    let exact = name.to_lowercase();
-    let small = function.large_count_of().map(str::to_lowercase);
-    let names = || [Some(&exact), small.as_ref()].into_iter().flatten();
-    let call = names().find(|name| present.contains(*name)).cloned();
-    match call.or_else(|| names().find_map(|name| collective(name, present))) {
-        Some(call) => {
-            let at_once = format!("{call}_at_once");
-            there(function, &call, present.contains(&at_once).then_some(at_once))
-        }
+    match &function.implementation {
+        Some(implementation) => match implementation.split_once(" | ") {
+            Some((fast, call)) => there(function, call, Some(fast)),
+            None => there(function, implementation, None),
+        },
         None => format!(
             "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}() -> c_int {{ \
              crate::raise::unsupported(\"MPI_{name}\") }}\n\
@@ -91,38 +64,31 @@ fn export(function: &Function, present: &HashSet<String>) -> String {
     }
 }
 
-/// The call that makes one form of a collective, if it is one.
-fn collective(name: &str, present: &HashSet<String>) -> Option<String> {
-    let form = |of: &str, form: &str| {
-        let start = format!("start_{of}");
-        present.contains(&start).then(|| format!("{form} {start}"))
-    };
-    let nonblocking = || form(name.strip_prefix('i')?, "begin");
-    let persistent = || form(name.strip_suffix("_init")?, "persist");
-    form(name, "finish").or_else(nonblocking).or_else(persistent)
-}
-
 /// The expression that makes a call with the parameters of its function. Those of a form of a
 /// collective are the parameters of its start, and behind them what makes the form.
 fn called(call: &str, parameters: &[&Parameter]) -> String {
     let passed = |parameters: &[&Parameter]| -> String {
         parameters.iter().map(|one| format!("{}, ", one.name)).collect()
     };
-    let Some((form, start)) = call.split_once(' ') else {
-        return format!("crate::calls::{call}({})", passed(parameters));
+    let form = match call.split_once(' ') {
+        Some(("finish", _)) => "crate::collective::finish".to_owned(),
+        Some((form @ ("begin" | "persist"), _)) => {
+            format!("|start| crate::collective::{form}(start, comm, request)")
+        }
+        _ if call.ends_with(')') => {
+            return format!("crate::calls::{}", call.replace("..", &passed(parameters)));
+        }
+        _ => return format!("crate::calls::{call}({})", passed(parameters)),
     };
+    let start = call.rsplit(' ').next().unwrap_or_default();
     let ours = |one: &&&Parameter| !matches!(one.ctype.as_str(), "MPI_Info" | "MPI_Request *");
     let own: Vec<&Parameter> = parameters.iter().filter(ours).copied().collect();
-    let form = match form {
-        "finish" => "crate::collective::finish".to_owned(),
-        _ => format!("|start| crate::collective::{form}(start, comm, request)"),
-    };
     format!("crate::calls::{start}({}).and_then({form})", passed(&own))
 }
 
-/// Both functions, made of a call; of one that is mostly done `at_once`, that is tried first, and the
-/// call stands in a function of its own.
-fn there(function: &Function, call: &str, at_once: Option<String>) -> String {
+/// Both functions, made of a call; of one that has a fast path, that is tried first, and the call
+/// stands in a function of its own.
+fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
     let (name, named) = (&function.name, || function.parameters.iter().filter(|p| p.name != "..."));
     let declared: String = named().map(|p| format!("{}: {}, ", p.name, rust(&p.ctype))).collect();
     let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
@@ -142,11 +108,11 @@ fn there(function: &Function, call: &str, at_once: Option<String>) -> String {
              crate::raise::raise(failure, {owner}, \"MPI_{name}\", &[{shown}]) }}"
         )
     };
-    let (body, otherwise) = match at_once {
+    let (body, otherwise) = match fast {
         None => (body, String::new()),
-        Some(at_once) => {
+        Some(fast) => {
             let otherwise = format!("{}_otherwise", name.to_lowercase());
-            let tried = format!("if crate::calls::{at_once}({passed}) {{ return MPI_SUCCESS; }}");
+            let tried = format!("if crate::calls::{fast}({passed}) {{ return MPI_SUCCESS; }}");
             (
                 format!("{tried} {otherwise}({passed})"),
                 format!(

@@ -8,6 +8,8 @@ pub struct Function {
     /// Its name without `MPI_`.
     pub name: String,
     pub parameters: Vec<Parameter>,
+    /// What implements it; `None` if nothing does.
+    pub implementation: Option<String>,
 }
 
 /// A parameter of a function.
@@ -27,14 +29,6 @@ pub struct Constant {
     pub value: String,
 }
 
-impl Function {
-    /// Whether it is the large-count form of another function of the table.
-    pub fn large_count_of(&self) -> Option<&str> {
-        // MPI_T_*_c would end alike, but there is none.
-        self.name.strip_suffix("_c")
-    }
-}
-
 /// All functions, in the order of the table.
 pub fn functions() -> Vec<Function> {
     lines(include_str!("functions.txt")).map(function).collect()
@@ -50,11 +44,15 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn function(line: &str) -> Function {
-    let (head, rest) = line.split_once('(').expect("a function has parameters in parentheses");
+    let (declared, implementation) = match line.split_once(" = ") {
+        Some((declared, implementation)) => (declared, Some(implementation.to_owned())),
+        None => (line, None),
+    };
+    let (head, rest) = declared.split_once('(').expect("a function has parameters in parentheses");
     let (returns, name) = head.rsplit_once(' ').expect("a function returns something");
-    let list = rest.strip_suffix(')').expect("a line ends with the parameters");
+    let list = rest.strip_suffix(')').expect("a declaration ends with the parameters");
     let parameters = list.split(", ").filter(|one| !one.is_empty()).map(parameter).collect();
-    Function { returns: returns.into(), name: name.into(), parameters }
+    Function { returns: returns.into(), name: name.into(), parameters, implementation }
 }
 
 fn parameter(declaration: &str) -> Parameter {

@@ -3,9 +3,12 @@
 
 use crate::abi::*;
 use crate::arguments::Function;
+use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Handle, Object, Table};
 use crate::raise::Owner;
+use crate::session::{File, Session};
+use crate::window::Window;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -174,6 +177,68 @@ impl HandlerOf {
 /// The handler of files that are opened (MPI-4.1 §14.7), which there are none of: that of
 /// `MPI_FILE_NULL`.
 pub static OF_FILES: HandlerOf = HandlerOf::new(Held::RETURN);
+
+/// What has an error handler.
+pub trait Raises: Object {
+    /// The handlers that it can have, beside the predefined ones.
+    const OF: Kind;
+
+    /// Where the handler of an object is kept.
+    fn errhandler(object: Handle<Self>) -> Outcome<&'static HandlerOf>;
+
+    fn owner(object: Handle<Self>) -> Owner;
+}
+
+impl Raises for Communicator {
+    const OF: Kind = Kind::Comm;
+
+    fn errhandler(comm: MPI_Comm) -> Outcome<&'static HandlerOf> {
+        Ok(&comm.get()?.errhandler)
+    }
+
+    fn owner(comm: MPI_Comm) -> Owner {
+        Owner::Comm(comm)
+    }
+}
+
+impl Raises for Window {
+    const OF: Kind = Kind::Win;
+
+    fn errhandler(win: MPI_Win) -> Outcome<&'static HandlerOf> {
+        Ok(&win.get()?.errhandler)
+    }
+
+    fn owner(win: MPI_Win) -> Owner {
+        Owner::Win(win)
+    }
+}
+
+impl Raises for Session {
+    const OF: Kind = Kind::Session;
+
+    fn errhandler(session: MPI_Session) -> Outcome<&'static HandlerOf> {
+        Ok(&session.get()?.errhandler)
+    }
+
+    fn owner(session: MPI_Session) -> Owner {
+        Owner::Session(session)
+    }
+}
+
+impl Raises for File {
+    const OF: Kind = Kind::File;
+
+    fn errhandler(file: MPI_File) -> Outcome<&'static HandlerOf> {
+        match file == Handle::NULL {
+            true => Ok(&OF_FILES),
+            false => Err(Failure::new(MPI_ERR_FILE, "this library opens no files")),
+        }
+    }
+
+    fn owner(_: MPI_File) -> Owner {
+        Owner::File
+    }
+}
 
 static PREDEFINED: [Handler; 3] = [Handler::Fatal, Handler::Abort, Handler::Return];
 

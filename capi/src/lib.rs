@@ -1,8 +1,8 @@
 //! MPI's C interface over `onesided`, by the MPI 5.0 standard ABI.
 //!
 //! `libmpi_abi.so.1` exports every function of the ABI, as `MPI_…` and as `PMPI_…`. The functions of C
-//! are made by `build.rs` from the tables in `abi/`: each converts nothing, calls the function of its
-//! name in [`calls`], and raises the failure that it gives, with the call and its arguments, on the
+//! are made by `build.rs` from the tables in `abi/`: each converts nothing, calls the function of
+//! [`calls`] that the table names, and raises the failure that it gives, with the call and its arguments, on the
 //! error handler of its window or communicator ([`raise`]).
 //!
 //! Rooms:
@@ -54,6 +54,11 @@ mod window;
 mod exports {
     use crate::abi::*;
     use crate::arguments::*;
+    use crate::comm::Communicator;
+    use crate::datatype::Datatype;
+    use crate::session::{File, Session};
+    use crate::window::Window;
+    use onesided::engine::SendMode;
     use std::ffi::c_int;
 
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));

@@ -26,30 +26,20 @@ pub fn type_free(datatype: Ptr<MPI_Datatype>) -> Outcome {
     datatype.set(Handle::NULL)
 }
 
-/// `MPI_Type_size`
+/// `MPI_Type_size`, `MPI_Type_size_x`
 pub fn type_size<C: Number>(datatype: MPI_Datatype, size: Ptr<C>) -> Outcome {
     let bytes = i64::try_from(datatype.get()?.sequence().size).ok().and_then(C::narrow);
     size.set(bytes.map_or_else(|| super::narrow(MPI_UNDEFINED.into()), Ok)?)
 }
 
-/// `MPI_Type_size_x`
-pub fn type_size_x(datatype: MPI_Datatype, size: Ptr<Count>) -> Outcome {
-    type_size(datatype, size)
-}
-
-/// `MPI_Type_get_extent`
+/// `MPI_Type_get_extent`, `MPI_Type_get_extent_x`
 pub fn type_get_extent<C: Number>(datatype: MPI_Datatype, lb: Ptr<C>, extent: Ptr<C>) -> Outcome {
     let derived = datatype.get()?.derived();
     lb.set(super::narrow(derived.lower_bound())?)?;
     extent.set(super::narrow(derived.extent())?)
 }
 
-/// `MPI_Type_get_extent_x`
-pub fn type_get_extent_x(datatype: MPI_Datatype, lb: Ptr<Count>, extent: Ptr<Count>) -> Outcome {
-    type_get_extent(datatype, lb, extent)
-}
-
-/// `MPI_Type_get_true_extent`
+/// `MPI_Type_get_true_extent`, `MPI_Type_get_true_extent_x`
 pub fn type_get_true_extent<C: Number>(
     datatype: MPI_Datatype,
     true_lb: Ptr<C>,
@@ -58,15 +48,6 @@ pub fn type_get_true_extent<C: Number>(
     let derived = datatype.get()?.derived();
     true_lb.set(super::narrow(derived.true_lower_bound())?)?;
     true_extent.set(super::narrow(derived.true_extent())?)
-}
-
-/// `MPI_Type_get_true_extent_x`
-pub fn type_get_true_extent_x(
-    datatype: MPI_Datatype,
-    true_lb: Ptr<Count>,
-    true_extent: Ptr<Count>,
-) -> Outcome {
-    type_get_true_extent(datatype, true_lb, true_extent)
 }
 
 /// `MPI_Type_get_name`

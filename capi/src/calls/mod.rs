@@ -1,5 +1,5 @@
-//! The functions of the standard, in lower case and without `MPI_`; those with a large-count form are
-//! generic over the type of their counts.
+//! The functions that `abi/functions.txt` names as implementations of the standard's: most in lower case
+//! and without `MPI_`. Those with a large-count form are generic over the type of their counts.
 
 #![allow(clippy::too_many_arguments, reason = "they are the standard's")]
 

@@ -8,22 +8,13 @@ use crate::handle::Handle;
 use crate::op::{Operation, Reduction, UserFunction};
 use std::ffi::c_int;
 
-fn create(function: Function, large: bool, commute: c_int, op: Ptr<MPI_Op>) -> Outcome {
+/// `MPI_Op_create`; `MPI_Op_create_c`, whose functions take large counts
+pub fn op_create(large: bool, function: Function, commute: c_int, op: Ptr<MPI_Op>) -> Outcome {
     if function.address() == 0 {
         return Err(Failure::new(MPI_ERR_ARG, "the function is null"));
     }
     let function = UserFunction::new(function, large);
     op.set(Handle::new(Operation::User { function, commutative: commute != 0 }))
-}
-
-/// `MPI_Op_create`
-pub fn op_create(user_fn: Function, commute: c_int, op: Ptr<MPI_Op>) -> Outcome {
-    create(user_fn, false, commute, op)
-}
-
-/// `MPI_Op_create_c`
-pub fn op_create_c(user_fn: Function, commute: c_int, op: Ptr<MPI_Op>) -> Outcome {
-    create(user_fn, true, commute, op)
 }
 
 /// `MPI_Op_free`

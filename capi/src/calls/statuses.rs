@@ -25,7 +25,7 @@ pub fn get_count<C: Number>(
     count.set(or_undefined(instances)?)
 }
 
-/// `MPI_Get_elements`
+/// `MPI_Get_elements`, `MPI_Get_elements_x`
 pub fn get_elements<C: Number>(
     status: ConstPtr<MPI_Status>,
     datatype: MPI_Datatype,
@@ -35,16 +35,7 @@ pub fn get_elements<C: Number>(
     count.set(or_undefined(datatype.get()?.sequence().elements_of(bytes))?)
 }
 
-/// `MPI_Get_elements_x`
-pub fn get_elements_x(
-    status: ConstPtr<MPI_Status>,
-    datatype: MPI_Datatype,
-    count: Ptr<Count>,
-) -> Outcome {
-    get_elements(status, datatype, count)
-}
-
-/// `MPI_Status_set_elements`
+/// `MPI_Status_set_elements`, `MPI_Status_set_elements_x`
 pub fn status_set_elements<C: Number>(
     status: Ptr<MPI_Status>,
     datatype: MPI_Datatype,
@@ -57,15 +48,6 @@ pub fn status_set_elements<C: Number>(
         return Err(Failure::new(MPI_ERR_COUNT, why));
     };
     status.set(status.get()?.with_bytes(bytes))
-}
-
-/// `MPI_Status_set_elements_x`
-pub fn status_set_elements_x(
-    status: Ptr<MPI_Status>,
-    datatype: MPI_Datatype,
-    count: Count,
-) -> Outcome {
-    status_set_elements(status, datatype, count)
 }
 
 /// `MPI_Status_set_cancelled`
