@@ -47,15 +47,15 @@ impl DerivedDatatype {
         DerivedDatatype::lowered(call, constructor, Some(part))
     }
 
-    /// The elements that process `rank` of `size` has of an array of `sizes` elements in each
-    /// dimension, dealt out to a grid of processes by `distributions`
-    /// (`MPI_Type_create_darray`, MPI-2.2 §4.1.4). Ranks are counted along the last dimension of
-    /// the grid first, whatever the order of the array. The extent is that of the whole array.
+    /// The elements of process `rank` of `size`, of an array of `sizes` elements in each dimension,
+    /// which `distributions` distribute over a grid of processes (`MPI_Type_create_darray`, MPI-2.2
+    /// §4.1.4). Ranks are counted along the last dimension of the grid first, for either order of the
+    /// array. The extent is that of the whole array.
     ///
     /// # Errors
     /// [`Error::Count`](crate::Error::Count) if the arguments differ in length;
     /// [`Error::Argument`](crate::Error::Argument) if there is no dimension, a size is zero, the
-    /// grid does not have `size` processes or has no `rank`, a distribution does not deal out a
+    /// grid does not have `size` processes or has no `rank`, a distribution does not cover a
     /// dimension, or the array would be larger than 2^63 - 1 bytes.
     pub fn darray(
         size: usize,
@@ -96,7 +96,7 @@ impl DerivedDatatype {
     }
 }
 
-/// Refuses an array of no dimension, or with an empty one.
+/// Checks that the array has a dimension and no empty one.
 fn check_sizes(call: Call, sizes: &[usize]) -> Result<()> {
     if sizes.is_empty() || sizes.contains(&0) {
         return refuse(call, format!("an array of sizes {sizes:?} has no elements"));
@@ -112,7 +112,7 @@ fn fastest_first(dims: usize, order: Order) -> Box<dyn Iterator<Item = usize>> {
     }
 }
 
-/// Where process `rank` stands in the grid.
+/// The coordinates of process `rank` in the grid.
 fn coordinates(mut rank: usize, grid: &[usize]) -> Vec<usize> {
     let mut coordinates = vec![0; grid.len()];
     for (at, n) in coordinates.iter_mut().zip(grid).rev() {
@@ -147,7 +147,7 @@ fn in_dimension(
     DerivedDatatype::new(call, Constructor::Resized { lower_bound: 0, extent, element })
 }
 
-/// How a dimension is dealt out: blocks of `block` in turn to `processes`.
+/// The distribution of a dimension: blocks of `block` elements, round robin over `processes`.
 struct Share {
     size: usize,
     block: usize,
@@ -171,7 +171,7 @@ impl Share {
         Ok(Share { size, block: block.min(size), processes })
     }
 
-    /// The blocks of the process at `coordinate`: the full ones, and what is left for the last.
+    /// The blocks of the process at `coordinate`: the full ones, and the rest for the last.
     fn of(
         &self,
         call: Call,
@@ -184,7 +184,7 @@ impl Share {
         let mine = full / processes + usize::from(coordinate < full % processes);
         let mut blocks = Vec::new();
         if mine > 0 {
-            // One block has no stride, and two of them show that the product is no overflow.
+            // One block has no stride; with two the product cannot overflow.
             let stride = if mine > 1 { (block * processes) as i64 } else { 0 };
             let element = element.clone();
             let vector = Constructor::Vector { count: mine, block_length: block, stride, element };

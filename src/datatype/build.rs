@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::error::{Error, Place, Result};
 
 impl DerivedDatatype {
-    /// `count` elements side by side (`MPI_Type_contiguous`, MPI-2.2 §4.1.2).
+    /// `count` adjacent elements (`MPI_Type_contiguous`, MPI-2.2 §4.1.2).
     ///
     /// # Errors
     /// [`Error::Argument`] if the datatype would be larger than 2^63 - 1 bytes.
@@ -17,11 +17,11 @@ impl DerivedDatatype {
         DerivedDatatype::new(Call::TypeContiguous, Constructor::Contiguous { count, element })
     }
 
-    /// `count` blocks of `block_length` elements; from the start of one to that of the next are
-    /// `stride` extents of the element (`MPI_Type_vector`, MPI-2.2 §4.1.2).
+    /// `count` blocks of `block_length` elements, whose starts are `stride` extents of the element
+    /// apart (`MPI_Type_vector`, MPI-2.2 §4.1.2).
     ///
     /// # Errors
-    /// As [`DerivedDatatype::contiguous`].
+    /// [`Error::Argument`] if the datatype would be larger than 2^63 - 1 bytes.
     pub fn vector(
         count: usize,
         block_length: usize,
@@ -33,11 +33,11 @@ impl DerivedDatatype {
         DerivedDatatype::new(Call::TypeVector, constructor)
     }
 
-    /// As [`DerivedDatatype::vector`], with the stride in bytes (`MPI_Type_create_hvector`,
-    /// MPI-2.2 §4.1.2).
+    /// `count` blocks of `block_length` elements, whose starts are `stride` bytes apart
+    /// (`MPI_Type_create_hvector`, MPI-2.2 §4.1.2).
     ///
     /// # Errors
-    /// As [`DerivedDatatype::contiguous`].
+    /// [`Error::Argument`] if the datatype would be larger than 2^63 - 1 bytes.
     pub fn hvector(
         count: usize,
         block_length: usize,
@@ -49,11 +49,12 @@ impl DerivedDatatype {
         DerivedDatatype::new(Call::TypeHvector, constructor)
     }
 
-    /// Blocks of that many elements each at those displacements, in extents of the element
+    /// Blocks of the given numbers of elements at the given displacements, in extents of the element
     /// (`MPI_Type_indexed`, MPI-2.2 §4.1.2).
     ///
     /// # Errors
-    /// [`Error::Count`] if the arrays differ in length; as [`DerivedDatatype::contiguous`].
+    /// [`Error::Count`] if the arrays differ in length; [`Error::Argument`] if the datatype would be
+    /// larger than 2^63 - 1 bytes.
     pub fn indexed(
         block_lengths: &[usize],
         displacements: &[i64],
@@ -66,11 +67,12 @@ impl DerivedDatatype {
         DerivedDatatype::new(Call::TypeIndexed, constructor)
     }
 
-    /// As [`DerivedDatatype::indexed`], with displacements in bytes (`MPI_Type_create_hindexed`,
-    /// MPI-2.2 §4.1.2).
+    /// [`DerivedDatatype::indexed`] with displacements in bytes (`MPI_Type_create_hindexed`, MPI-2.2
+    /// §4.1.2).
     ///
     /// # Errors
-    /// As [`DerivedDatatype::indexed`].
+    /// [`Error::Count`] if the arrays differ in length; [`Error::Argument`] if the datatype would be
+    /// larger than 2^63 - 1 bytes.
     pub fn hindexed(
         block_lengths: &[usize],
         displacements: &[i64],
@@ -83,11 +85,11 @@ impl DerivedDatatype {
         DerivedDatatype::new(Call::TypeHindexed, constructor)
     }
 
-    /// Blocks of `block_length` elements at those displacements, in extents of the element
+    /// Blocks of `block_length` elements at the given displacements, in extents of the element
     /// (`MPI_Type_create_indexed_block`, MPI-2.2 §4.1.2).
     ///
     /// # Errors
-    /// As [`DerivedDatatype::contiguous`].
+    /// [`Error::Argument`] if the datatype would be larger than 2^63 - 1 bytes.
     pub fn indexed_block(
         block_length: usize,
         displacements: &[i64],
@@ -98,11 +100,11 @@ impl DerivedDatatype {
         DerivedDatatype::new(Call::TypeIndexedBlock, constructor)
     }
 
-    /// As [`DerivedDatatype::indexed_block`], with displacements in bytes
+    /// [`DerivedDatatype::indexed_block`] with displacements in bytes
     /// (`MPI_Type_create_hindexed_block`, MPI-4.1 §5.1.2).
     ///
     /// # Errors
-    /// As [`DerivedDatatype::contiguous`].
+    /// [`Error::Argument`] if the datatype would be larger than 2^63 - 1 bytes.
     pub fn hindexed_block(
         block_length: usize,
         displacements: &[i64],
@@ -113,17 +115,18 @@ impl DerivedDatatype {
         DerivedDatatype::new(Call::TypeHindexedBlock, constructor)
     }
 
-    /// Blocks of that many elements each, of that datatype each, at those displacements in bytes
-    /// (`MPI_Type_create_struct`, MPI-2.2 §4.1.2).
+    /// Blocks of the given numbers of elements, each of its own datatype, at the given displacements in
+    /// bytes (`MPI_Type_create_struct`, MPI-2.2 §4.1.2).
     ///
-    /// The upper bound is moved up until the extent is a multiple of the strictest alignment of a
-    /// basic element: the epsilon of MPI-2.2 §4.1.6, which makes the extent that of a `repr(C)`
-    /// struct. As in MPICH, this constructor alone does so, and not if a member was
-    /// [resized](DerivedDatatype::resized); to the letter of the standard a vector whose stride in
-    /// bytes is no multiple of the alignment would be padded too.
+    /// The extent is rounded up to a multiple of the strictest alignment of a basic element: the
+    /// epsilon of MPI-2.2 §4.1.6, which makes it the extent of a `repr(C)` struct. As in MPICH, only
+    /// this constructor does so, and not if a member was [resized](DerivedDatatype::resized). To the
+    /// letter of the standard, a vector whose stride in bytes is no multiple of the alignment would be
+    /// padded too.
     ///
     /// # Errors
-    /// As [`DerivedDatatype::indexed`].
+    /// [`Error::Count`] if the arrays differ in length; [`Error::Argument`] if the datatype would be
+    /// larger than 2^63 - 1 bytes.
     pub fn structure(
         block_lengths: &[usize],
         displacements: &[i64],
@@ -136,12 +139,11 @@ impl DerivedDatatype {
         DerivedDatatype::new(call, Constructor::Struct { block_lengths, displacements, elements })
     }
 
-    /// The same elements with a lower bound and an extent of its own, in bytes
-    /// (`MPI_Type_create_resized`, MPI-2.2 §4.1.7). What is made of it keeps these bounds for its
-    /// parts.
+    /// The same elements with the given lower bound and extent, in bytes (`MPI_Type_create_resized`,
+    /// MPI-2.2 §4.1.7). Datatypes made of it keep these bounds for their parts.
     ///
     /// # Errors
-    /// As [`DerivedDatatype::contiguous`].
+    /// [`Error::Argument`] if the datatype would be larger than 2^63 - 1 bytes.
     pub fn resized(
         lower_bound: i64,
         extent: i64,
@@ -154,8 +156,8 @@ impl DerivedDatatype {
         )
     }
 
-    /// The same datatype, of which [`DerivedDatatype::constructor`] says that it is a duplicate
-    /// (`MPI_Type_dup`, MPI-2.2 §4.1.10). `Clone` is enough for everything else.
+    /// A duplicate, as [`DerivedDatatype::constructor`] then returns (`MPI_Type_dup`, MPI-2.2 §4.1.10).
+    /// For everything else `Clone` is enough.
     ///
     /// # Errors
     /// [`Error::Argument`] if datatypes are nested too deeply.
@@ -167,13 +169,13 @@ impl DerivedDatatype {
 /// Lengths of blocks and their displacements.
 type Blocks = (Box<[usize]>, Box<[i64]>);
 
-/// Refuses unequal numbers of the two.
+/// Checks that the two have the same length.
 fn blocks(call: Call, lengths: &[usize], displacements: &[i64]) -> Result<Blocks> {
     equally_long(call, "array of displacements", displacements.len(), lengths.len())?;
     Ok((lengths.into(), displacements.into()))
 }
 
-/// Refuses an array that is not as long as another.
+/// Checks that an array is as long as another.
 pub(super) fn equally_long(
     call: Call,
     what: &'static str,
@@ -187,7 +189,7 @@ pub(super) fn equally_long(
     Err(Error::Count { at, what, found, needed })
 }
 
-/// Refuses an argument.
+/// The error for an invalid argument.
 pub(super) fn refuse<T>(call: Call, problem: String) -> Result<T> {
     Err(Error::Argument { at: Place { call, window: None, rank: None }, problem })
 }

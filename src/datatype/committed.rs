@@ -1,4 +1,4 @@
-//! A committed datatype: what operations take.
+//! A committed datatype, as operations take it.
 
 use super::cursor::{Cursor, Run};
 use super::overlap::{self, Known};
@@ -9,39 +9,38 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A datatype compiled to loops by [`DerivedDatatype::commit`] (MPI-2.2 §4.1.9). Operations take
-/// nothing else, so a datatype that is not committed does not compile in one.
+/// A datatype compiled to loops by [`DerivedDatatype::commit`] (MPI-2.2 §4.1.9). Operations take no
+/// other, so an operation with an uncommitted datatype does not compile.
 ///
-/// Offsets are in bytes from the start of the buffer, which is where displacement 0 lies; they may
-/// be negative. All functions are local and do not block.
+/// Offsets are in bytes from displacement 0, the start of the buffer, and may be negative. All
+/// functions are local and do not block.
 #[derive(Clone)]
 pub struct CommittedDatatype {
     datatype: DerivedDatatype,
     plan: Arc<Plan>,
 }
 
-/// What a commit computes.
+/// The result of a commit.
 pub(super) struct Plan {
     items: Items,
     /// One instance, if it is a single loop over a block.
     run: Option<Run<'static>>,
     size: u64,
-    /// The bytes of a slice of its elements; none if that has padding, which does not move.
+    /// The bytes of a slice of its elements; none if these have padding, which is not transferred.
     slice: u64,
     extent: i64,
-    /// As [`DerivedDatatype::elements`] and [`DerivedDatatype::uniform`], which operations ask for
-    /// before anything else.
+    /// [`DerivedDatatype::elements`] and [`DerivedDatatype::uniform`], which operations check first.
     elements: u64,
     uniform: Option<Datatype>,
-    /// Where these are pairs with padding, the same with the padding among its bytes.
+    /// For pairs with padding, the same with the padding among its bytes.
     with_padding: Option<CommittedDatatype>,
-    /// Whether instances are one block from offset 0 on, and several lie side by side.
+    /// Whether an instance is one block from offset 0 on, and several are adjacent.
     plain: bool,
     /// First byte and end of the data of one instance; empty without data.
     bytes: Range<i64>,
     /// Whether one instance overlaps itself.
     overlap: OnceLock<bool>,
-    /// Of several that reach into one another.
+    /// The answers for several instances that interleave.
     interleaved: Mutex<Known>,
 }
 
@@ -81,18 +80,17 @@ impl CommittedDatatype {
         &self.datatype
     }
 
-    /// Bytes of data of `count` instances, without gaps; `None` if no `u64` holds them.
+    /// Bytes of data of `count` instances, without gaps; `None` on overflow of a `u64`.
     #[inline]
     pub fn bytes(&self, count: usize) -> Option<u64> {
         self.plan.size.checked_mul(count as u64)
     }
 
-    /// From the first to behind the last byte that `count` instances, one extent apart, touch;
-    /// empty if they touch none, `None` if they reach beyond what an `i64` or their number of
-    /// bytes beyond what a `u64` can say.
+    /// The range from the first byte of `count` instances, one extent apart, to the byte after the
+    /// last. Empty without data; `None` on overflow of an `i64`, or of a `u64` for the bytes of data.
     ///
-    /// What lies in this range fits wherever the range does: with a negative lower bound, from
-    /// before the start of the buffer on.
+    /// The instances fit wherever this range fits. With a negative lower bound it begins before the
+    /// start of the buffer.
     #[inline]
     pub fn range(&self, count: usize) -> Option<Range<i64>> {
         let plan = &*self.plan;
@@ -123,11 +121,11 @@ impl CommittedDatatype {
         })
     }
 
-    /// Whether two entries of `count` instances share a byte. A target of a put or accumulate must
-    /// not (MPI-2.2 §11.3.1), nor may the origin of a get (§11.3.2).
+    /// Whether two entries of `count` instances share a byte, which a target of a put or accumulate
+    /// must not (MPI-2.2 §11.3.1), nor the origin of a get (§11.3.2).
     ///
-    /// Exact. Where the loops alone do not tell, the first question of a datatype sorts its
-    /// pieces; the answer is kept.
+    /// Exact. Where the loops alone do not decide it, the first call for a datatype sorts its pieces,
+    /// and the answer is remembered.
     #[inline]
     pub fn overlaps(&self, count: usize) -> bool {
         let plan = &*self.plan;
@@ -148,24 +146,23 @@ impl CommittedDatatype {
         }
         let one = plan.bytes.end - plan.bytes.start;
         if count == 1 || i128::from(plan.extent).abs() >= i128::from(one) {
-            // Instances do not reach into one another.
+            // The instances do not interleave.
             return *plan.overlap.get_or_init(|| self.find_overlap(1, &plan.bytes));
         }
         let mut known = plan.interleaved.lock().unwrap_or_else(PoisonError::into_inner);
         known.answer(count, || self.find_overlap(count, &range))
     }
 
-    /// [`CommittedDatatype::overlaps`] of instances that have this range.
+    /// [`CommittedDatatype::overlaps`] for instances with this range.
     fn find_overlap(&self, count: usize, range: &Range<i64>) -> bool {
-        // More bytes than places for them overlap, however many pieces they are.
+        // More bytes than the range has must overlap.
         let bytes = i128::from(self.plan.size) * count as i128;
         bytes > i128::from(range.end - range.start) || overlap::overlaps(&self.root(count as u64))
     }
 
-    /// Whether the basic elements of `count` instances can be received, without truncation, by
-    /// `target_count` instances of `target`: the same sequence of predefined datatypes, or the
-    /// beginning of it (MPI-2.2 §3.3.1, §11.3.1: "must fit, without truncation, in the target
-    /// buffer").
+    /// Whether `target_count` instances of `target` can receive the basic elements of `count`
+    /// instances without truncation: the same sequence of predefined datatypes, or a longer one that
+    /// begins with it (MPI-2.2 §3.3.1, §11.3.1: "must fit, without truncation, in the target buffer").
     #[inline]
     pub fn fits_into(&self, count: usize, target: &CommittedDatatype, target_count: usize) -> bool {
         let Some(elements) = self.elements(count) else {
@@ -185,20 +182,20 @@ impl CommittedDatatype {
         }
     }
 
-    /// The same as operations on elements see it: pairs with their padding.
+    /// The same for operations on elements: pairs with their padding.
     #[inline]
     pub(crate) fn with_padding(&self) -> &CommittedDatatype {
         self.plan.with_padding.as_ref().unwrap_or(self)
     }
 
-    /// How many basic elements `count` instances have; `None` if no `u64` holds it.
+    /// The number of basic elements of `count` instances; `None` on overflow of a `u64`.
     #[inline]
     pub(crate) fn elements(&self, count: usize) -> Option<u64> {
         self.plan.elements.checked_mul(count as u64)
     }
 
-    /// How many values of the [uniform](CommittedDatatype::uniform) datatype one instance has: of
-    /// pairs, half as many as basic elements.
+    /// The number of values of the [uniform](CommittedDatatype::uniform) datatype in one instance: for
+    /// pairs, half the number of basic elements.
     #[inline]
     pub(crate) fn values(&self) -> u64 {
         let is_pair = self.plan.uniform.is_some_and(|datatype| datatype.pair().is_some());
@@ -211,7 +208,7 @@ impl CommittedDatatype {
         self.plan.uniform
     }
 
-    /// The bytes of `count` instances, if these are one block from offset 0 on: what a slice is.
+    /// The bytes of `count` instances, if these are one block from offset 0 on, as a slice is.
     #[inline]
     pub(crate) fn plain(&self, count: usize) -> Option<u64> {
         if self.plan.plain { self.bytes(count) } else { None }
@@ -224,22 +221,22 @@ impl CommittedDatatype {
         plan.plain && plan.size == bytes as u64 && plan.uniform == Some(datatype)
     }
 
-    /// The range of one instance, if a slice of its elements has that many bytes (not none), and all of
-    /// them move: what an operation between it and a slice looks at.
+    /// The range of one instance, if a slice of its elements has `bytes` bytes (more than none) and all
+    /// of them are transferred: the check of an operation between it and a slice.
     #[inline]
     pub(crate) fn range_of_bytes(&self, bytes: u64) -> Option<&Range<i64>> {
         (self.plan.slice == bytes && bytes > 0).then_some(&self.plan.bytes)
     }
 
-    /// Whether [`CommittedDatatype::overlaps`] has said of one instance that it does not.
+    /// Whether [`CommittedDatatype::overlaps`] is known to be false for one instance.
     #[inline]
     pub(crate) fn is_known_apart(&self) -> bool {
         self.plan.plain || self.plan.overlap.get() == Some(&false)
     }
 
-    /// The contiguous pieces of `count` instances, in the order of the type map: offset and length
-    /// in bytes. Neighbours in that order that lie side by side come as one piece where the
-    /// datatype's description shows it. Nothing if there is no [range](Self::range).
+    /// The contiguous pieces of `count` instances, in the order of the type map: offset and length in
+    /// bytes. Adjacent neighbours in that order form one piece where the datatype's description shows
+    /// it. Empty if there is no [range](Self::range).
     pub fn pieces(&self, count: usize) -> impl Iterator<Item = (i64, u64)> {
         let count = if self.range(count).is_some() { count as u64 } else { 0 };
         let run = if count == 0 { None } else { self.run_of(count as usize) };
@@ -250,15 +247,15 @@ impl CommittedDatatype {
         runs.flat_map(Run::pieces)
     }
 
-    /// The entries of one instance as blocks at a stride, if they are such.
+    /// The entries of one instance as blocks at a stride, if they have one.
     #[inline(always)]
     pub(crate) fn blocks(&self) -> Option<Strip<'static, 1>> {
         let Run { lane, bytes, blocks } = *self.plan.run.as_ref()?;
         Some(Strip { lanes: [lane], bytes: bytes as usize, blocks: blocks as usize })
     }
 
-    /// The single loop over a block, or list of blocks, that `count` instances are, if they are one.
-    /// There is a [range](Self::range) for `count`, and data in it.
+    /// `count` instances as a single loop over a block or list of blocks, if they are one. `count` has a
+    /// [range](Self::range) with data.
     #[inline(always)]
     pub(super) fn run_of(&self, count: usize) -> Option<Run<'_>> {
         match count {
@@ -267,7 +264,7 @@ impl CommittedDatatype {
         }
     }
 
-    /// As [`CommittedDatatype::run_of`], of what needs a further look.
+    /// Slow path of [`CommittedDatatype::run_of`].
     fn run_of_others(&self, count: usize) -> Option<Run<'_>> {
         let plan = &*self.plan;
         match (count, plan.run, &plan.items[..]) {
@@ -279,20 +276,20 @@ impl CommittedDatatype {
         }
     }
 
-    /// The loops of `count` instances, at least one. There is a [range](Self::range) for `count`.
+    /// The loops of `count` instances, at least one. `count` has a [range](Self::range).
     pub(super) fn root(&self, count: u64) -> Item {
         Item::whole(&self.plan.items).repeated(count, self.plan.extent)
     }
 }
 
-/// Predefined datatypes are committed by themselves (MPI-2.2 §4.1.9).
+/// Predefined datatypes need no commit (MPI-2.2 §4.1.9).
 impl From<Datatype> for CommittedDatatype {
     fn from(datatype: Datatype) -> CommittedDatatype {
         DerivedDatatype::from(datatype).commit()
     }
 }
 
-/// As above, of the one that the library keeps: nothing is compiled and nothing counted.
+/// Borrows the library's static instance: no allocation, no reference count.
 impl From<Datatype> for &CommittedDatatype {
     #[inline]
     fn from(datatype: Datatype) -> Self {

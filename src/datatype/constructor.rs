@@ -1,4 +1,4 @@
-//! How a derived datatype was made: the arguments of its constructor, as given.
+//! The constructor of a derived datatype, with its arguments as given.
 
 use super::{Datatype, DerivedDatatype};
 
@@ -11,24 +11,24 @@ pub enum Order {
     Fortran,
 }
 
-/// How one dimension of an array is dealt out to processes (MPI-2.2 §4.1.4).
+/// The distribution of one dimension of an array over processes (MPI-2.2 §4.1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Distribution {
-    /// `MPI_DISTRIBUTE_NONE`: not at all; the grid has one process in this dimension.
+    /// `MPI_DISTRIBUTE_NONE`: none; the grid has one process in this dimension.
     None,
-    /// `MPI_DISTRIBUTE_BLOCK`: one block each, of that length; `None` is
-    /// `MPI_DISTRIBUTE_DFLT_DARG`, the smallest length that deals out everything.
+    /// `MPI_DISTRIBUTE_BLOCK`: one block of the given length for each process; `None` is
+    /// `MPI_DISTRIBUTE_DFLT_DARG`, the smallest length that covers the dimension.
     Block(Option<usize>),
-    /// `MPI_DISTRIBUTE_CYCLIC`: blocks of that length in turn; `None` is
+    /// `MPI_DISTRIBUTE_CYCLIC`: blocks of the given length, round robin; `None` is
     /// `MPI_DISTRIBUTE_DFLT_DARG`, blocks of one.
     Cyclic(Option<usize>),
 }
 
-/// What `MPI_Type_get_envelope` and `MPI_Type_get_contents` tell (MPI-2.2 §4.1.13): the
-/// constructor, with its arguments as they were given.
+/// The result of `MPI_Type_get_envelope` and `MPI_Type_get_contents` (MPI-2.2 §4.1.13): the
+/// constructor, with its arguments as given.
 ///
-/// Displacements and strides of the variants with an H, and of `Struct`, count in bytes, those of
-/// the others in extents of the element.
+/// Displacements and strides of the variants with an H, and of `Struct`, are in bytes; those of the
+/// others are in extents of the element.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are the arguments of the function of that name")]
@@ -87,11 +87,11 @@ pub(super) struct Regular<'a> {
     pub(super) element: &'a DerivedDatatype,
 }
 
-/// Blocks of their own length and displacement each, of one element datatype.
+/// Blocks with their own lengths and displacements, of one element datatype.
 pub(super) struct Irregular<'a> {
     lengths: Lengths<'a>,
     displacements: &'a [i64],
-    /// Bytes of a displacement of one.
+    /// Bytes of one unit of displacement.
     unit: i64,
     pub(super) element: &'a DerivedDatatype,
 }
@@ -103,7 +103,7 @@ enum Lengths<'a> {
 }
 
 impl Irregular<'_> {
-    /// Displacement in bytes, and elements one extent apart from there on; no empty blocks.
+    /// The displacement of each block in bytes, and its number of elements; no empty blocks.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (i128, u64)> {
         let block = |(i, at): (usize, &i64)| {
             let length = match self.lengths {
@@ -117,7 +117,7 @@ impl Irregular<'_> {
 }
 
 impl Constructor {
-    /// The datatypes that it takes.
+    /// The datatypes in its arguments.
     pub(super) fn elements(&self) -> &[DerivedDatatype] {
         match self {
             Constructor::Predefined(_) => &[],

@@ -10,7 +10,7 @@ pub(crate) struct Run<'a> {
     pub(super) lane: Lane<'a>,
     /// Bytes of a block; not zero.
     pub(super) bytes: u64,
-    /// How many; not zero.
+    /// Number of blocks; not zero.
     pub(super) blocks: u64,
 }
 
@@ -29,14 +29,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Blocks of so many bytes, as often as the loop says.
+    /// Blocks of `bytes` bytes, repeated by the loop.
     #[inline]
     pub(super) fn even(start: i64, bytes: u64, dim: Option<Dim>) -> Run<'a> {
         let (stride, blocks) = dim.map_or((0, 1), |dim| (dim.stride, dim.count));
         Run { lane: Lane::even(start, stride), bytes, blocks }
     }
 
-    /// The same, if nothing of it is in a list.
+    /// The same without a borrow, if it needs no list.
     pub(super) fn kept(self) -> Option<Run<'static>> {
         let Run { lane: Lane { start, steps: Steps::Even(stride) }, bytes, blocks } = self else {
             return None;
@@ -50,15 +50,15 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Where the walk stands in one list of items.
+/// The position of the walk in one list of items.
 struct Frame<'a> {
     items: &'a [Item],
     index: usize,
-    /// What the offsets of the items are relative to.
+    /// The base of the items' offsets.
     base: i64,
-    /// How often each loop of the item at `index` has been repeated.
+    /// The repetitions so far of each loop of the item at `index`.
     turns: [u64; super::plan::MOST_DIMS],
-    /// The sum of turns times strides.
+    /// The sum of repetitions times strides.
     shift: i64,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Frame<'a> {
         Frame { items, index: 0, base, turns: Default::default(), shift: 0 }
     }
 
-    /// Turns the `depth` outer loops of the item once; after the last turn, goes to the next item.
+    /// Advances the `depth` outer loops of the item; after the last repetition, goes to the next item.
     fn turn(&mut self, item: &Item, depth: usize) {
         for (turns, dim) in self.turns.iter_mut().zip(item.dims()).take(depth).rev() {
             *turns += 1;
@@ -85,7 +85,7 @@ impl<'a> Frame<'a> {
 /// The runs of an item, in order.
 pub(super) struct Cursor<'a> {
     frame: Frame<'a>,
-    /// The frames of the lists around.
+    /// The frames of the enclosing lists.
     outer: Vec<Frame<'a>>,
 }
 

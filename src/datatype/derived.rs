@@ -11,15 +11,15 @@ use crate::error::{Error, Place, Result};
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, OnceLock};
 
-/// How deep datatypes may be nested: what walks them calls itself.
+/// The deepest nesting of datatypes, because functions on them are recursive.
 const DEEPEST: u32 = 500;
 
 /// A datatype made of other datatypes (MPI-2.2 §4.1): a *type map*, that is a sequence of
 /// predefined datatypes with displacements in bytes.
 ///
 /// Immutable; `Clone` copies the handle. All constructors are local and do not block. They take
-/// predefined ([`Datatype`]) and derived datatypes, by value or by reference. Before an operation
-/// takes a datatype it must be [committed](DerivedDatatype::commit).
+/// predefined ([`Datatype`]) and derived datatypes, by value or by reference. An operation takes a
+/// datatype only after it was [committed](DerivedDatatype::commit).
 ///
 /// ```
 /// use onesided::{Datatype, DerivedDatatype};
@@ -33,8 +33,8 @@ const DEEPEST: u32 = 500;
 /// # Ok::<(), onesided::Error>(())
 /// ```
 ///
-/// A pair type such as `MPI_DOUBLE_INT` is the struct that the standard says it is (MPI-4.1 §6.9.4): an
-/// `MPI_DOUBLE` and an `MPI_INT`, of 12 bytes and an extent of 16. Its padding does not move.
+/// A pair type such as `MPI_DOUBLE_INT` is a struct, as in the standard (MPI-4.1 §6.9.4): an
+/// `MPI_DOUBLE` and an `MPI_INT`, of 12 bytes and an extent of 16. Its padding is not transferred.
 #[derive(Clone)]
 pub struct DerivedDatatype {
     node: Arc<Node>,
@@ -43,7 +43,7 @@ pub struct DerivedDatatype {
 
 struct Node {
     constructor: Constructor,
-    /// What a constructor of arrays is made of.
+    /// The datatype to which a constructor of arrays is reduced.
     lowered: Option<DerivedDatatype>,
     summary: Summary,
     depth: u32,
@@ -55,13 +55,13 @@ struct Node {
 }
 
 impl DerivedDatatype {
-    /// The datatype of a constructor whose arguments have been checked one by one; refuses what
-    /// would overflow.
+    /// The datatype of a constructor whose arguments have been checked one by one; an error on
+    /// overflow.
     pub(super) fn new(call: Call, constructor: Constructor) -> Result<DerivedDatatype> {
         DerivedDatatype::lowered(call, constructor, None)
     }
 
-    /// As [`DerivedDatatype::new`], made of `lowered`.
+    /// [`DerivedDatatype::new`] for a constructor that is reduced to `lowered`.
     pub(super) fn lowered(
         call: Call,
         constructor: Constructor,
@@ -84,8 +84,8 @@ impl DerivedDatatype {
         Ok(DerivedDatatype { node: Arc::new(node), name: None })
     }
 
-    /// The same with each element of a pair type as one piece, padding included, which is how
-    /// operations on elements see it.
+    /// The same with each element of a pair type as one piece, padding included, for operations on
+    /// elements.
     pub(super) fn with_padding(&self) -> DerivedDatatype {
         let (constructor, lowered) = (self.node.constructor.clone(), self.node.lowered.clone());
         let (summary, depth) = (self.node.summary.with_padding(), self.node.depth);
@@ -94,52 +94,52 @@ impl DerivedDatatype {
         DerivedDatatype { node: Arc::new(node), name: self.name.clone() }
     }
 
-    /// Compiles the datatype for use in operations (`MPI_Type_commit`, MPI-2.2 §4.1.9). Done once;
-    /// again, or of a clone, it costs nothing. Local; does not block.
+    /// Compiles the datatype for use in operations (`MPI_Type_commit`, MPI-2.2 §4.1.9). The result is
+    /// cached: a second commit, also of a clone, is free. Local; does not block.
     pub fn commit(&self) -> CommittedDatatype {
         let plan = self.node.plan.get_or_init(|| Arc::new(Plan::new(self)));
         CommittedDatatype::new(self.clone(), plan.clone())
     }
 
-    /// Bytes of the basic elements, without gaps (`MPI_Type_size`, MPI-2.2 §4.1.5); bytes that
-    /// several entries share count as often.
+    /// Bytes of the basic elements, without gaps (`MPI_Type_size`, MPI-2.2 §4.1.5). Bytes shared by
+    /// several entries count for each of them.
     pub fn size(&self) -> u64 {
         self.node.summary.size
     }
 
-    /// From the lower to the upper bound, in bytes (`MPI_Type_get_extent`, MPI-2.2 §4.1.7); this
-    /// far apart are the elements of an array of the datatype. Negative only if so
-    /// [resized](DerivedDatatype::resized).
+    /// The distance from the lower to the upper bound, in bytes (`MPI_Type_get_extent`, MPI-2.2
+    /// §4.1.7): the stride of an array of the datatype. Negative only after
+    /// [resizing](DerivedDatatype::resized).
     pub fn extent(&self) -> i64 {
         self.node.summary.extent()
     }
 
-    /// The lower bound, in bytes (`MPI_Type_get_extent`, MPI-2.2 §4.1.7): the smallest
-    /// displacement, or what the datatype was resized to.
+    /// The lower bound, in bytes (`MPI_Type_get_extent`, MPI-2.2 §4.1.7): the smallest displacement, or
+    /// the bound given by [resizing](DerivedDatatype::resized).
     pub fn lower_bound(&self) -> i64 {
         self.node.summary.lower
     }
 
-    /// From the first byte of the basic elements to the end of the last, whatever the datatype was
-    /// resized to (`MPI_Type_get_true_extent`, MPI-2.2 §4.1.8).
+    /// The distance from the first byte of the basic elements to the end of the last, which resizing
+    /// does not change (`MPI_Type_get_true_extent`, MPI-2.2 §4.1.8).
     pub fn true_extent(&self) -> i64 {
         self.node.summary.data.map_or(0, |(start, end)| end - start)
     }
 
-    /// The first byte of the basic elements (`MPI_Type_get_true_extent`, MPI-2.2 §4.1.8); 0 if
-    /// there are none.
+    /// The first byte of the basic elements (`MPI_Type_get_true_extent`, MPI-2.2 §4.1.8); 0 without
+    /// elements.
     pub fn true_lower_bound(&self) -> i64 {
         self.node.summary.data.map_or(0, |(start, _)| start)
     }
 
-    /// How many basic elements there are: the length of the type map (`MPI_Get_elements` of one
-    /// instance, MPI-2.2 §4.1.11). A pair has two.
+    /// The number of basic elements: the length of the type map (`MPI_Get_elements` of one instance,
+    /// MPI-2.2 §4.1.11). A pair has two.
     pub fn elements(&self) -> u64 {
         self.node.summary.signature.elements
     }
 
-    /// The predefined datatype of all basic elements, if there are elements and they have the
-    /// same: what accumulates need (MPI-2.2 §11.3.4).
+    /// The predefined datatype of all basic elements, if they have the same one, as accumulates need
+    /// (MPI-2.2 §11.3.4); `None` without elements.
     pub fn uniform(&self) -> Option<Datatype> {
         match self.node.summary.signature.kind {
             Kind::One(datatype) => Some(datatype),
@@ -147,7 +147,7 @@ impl DerivedDatatype {
         }
     }
 
-    /// How it was made, with the arguments as given (`MPI_Type_get_envelope` and
+    /// Its constructor, with the arguments as given (`MPI_Type_get_envelope` and
     /// `MPI_Type_get_contents`, MPI-2.2 §4.1.13).
     pub fn constructor(&self) -> &Constructor {
         &self.node.constructor
@@ -168,8 +168,8 @@ impl DerivedDatatype {
         }
     }
 
-    /// The signature of the first `elements` basic elements, or of all if there are no more, of
-    /// as many instances as are needed; `None` if it overflows.
+    /// The signature of the first `elements` basic elements of an array of instances; `None` on
+    /// overflow.
     pub(super) fn signature_of(&self, elements: u64) -> Option<Signature> {
         let whole = self.node.summary.signature;
         if elements == 0 || whole.elements == 0 {
@@ -195,7 +195,7 @@ impl DerivedDatatype {
             return datatype.pair().map(|(value, _)| Signature::of(value));
         }
         let Some(members) = self.node.constructor.members() else {
-            // All blocks are of one element, so where they lie does not matter here.
+            // All blocks have one element datatype, so their displacements do not matter here.
             let element = self.node.constructor.elements().first()?;
             return element.signature_of(elements);
         };
@@ -241,8 +241,8 @@ impl From<&DerivedDatatype> for DerivedDatatype {
     }
 }
 
-/// The name if there is one; otherwise the constructor, cut off after some hundred characters. Of a
-/// datatype that it is made of in turn, without a name, it has the size alone.
+/// The name, or the constructor cut off after some hundred characters. An unnamed datatype inside it
+/// appears by its size.
 impl fmt::Debug for DerivedDatatype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_part = f.precision() == Some(Brief::PART);
@@ -260,7 +260,7 @@ struct Brief(String);
 
 impl Brief {
     const LONGEST: usize = 300;
-    /// The precision by which the parts of a constructor see that they are parts.
+    /// The precision that marks the parts of a constructor.
     const PART: usize = 0;
 
     fn of(value: &Constructor) -> String {

@@ -1,23 +1,22 @@
-//! What an element is, and where the elements of a buffer lie (MPI-2.2 chapter 4, MPI-4.1
-//! chapter 5).
+//! Datatypes: the elements of a buffer and their places (MPI-2.2 chapter 4, MPI-4.1 chapter 5).
 //!
 //! 1. [`predefined`] has the datatypes that the standard names, and the Rust types for them.
 //! 2. [`derived`] describes a *type map*: a sequence of predefined datatypes with displacements.
-//!    [`build`] and [`arrays`] have its constructors, [`constructor`] keeps their arguments,
-//!    [`summary`] computes size, bounds and signature without ever writing the map out.
-//! 3. [`committed`] is what operations take: a datatype compiled to loops ([`plan`]).
-//! 4. [`cursor`] walks the loops in the order of the type map, [`strips`] walks several datatypes at
-//!    once, [`overlap`] says whether entries share a byte.
+//!    [`build`] and [`arrays`] have its constructors, [`constructor`] their arguments. [`summary`]
+//!    computes size, bounds and signature without writing the map out.
+//! 3. [`committed`] is the form for operations: a datatype compiled to loops ([`plan`]).
+//! 4. [`cursor`] walks the loops in the order of the type map, [`strips`] walks several datatypes
+//!    together, [`overlap`] decides whether entries share a byte.
 //! 5. [`pack`] copies between a laid-out and a packed buffer of this process.
-//! 6. [`shape`] is the typed face: which elements of a slice; [`shaped`] binds it to one.
+//! 6. [`shape`] is the typed form, a selection of a slice's elements; [`shaped`] binds it to a slice.
 //!
 //! Invariants:
-//! 1. All bounds and extents of a datatype that exists fit in an `i64`, and so does every
-//!    distance between two of its bytes; the constructors refuse what would not. Offsets may
-//!    therefore be added up with wrapping arithmetic: whatever wraps on the way, the sum is right.
-//! 2. A plan lists bytes in the order of the type map. It merges what lies side by side *and*
-//!    follows one another; it never sorts.
-//! 3. A plan is as large as the arguments of the constructors, not as the type map.
+//! 1. All bounds and extents of a datatype fit in an `i64`, and so does every distance between two of
+//!    its bytes; constructors return an error otherwise. So offsets may be added with wrapping
+//!    arithmetic: the sum is right even if an intermediate result wraps.
+//! 2. A plan lists bytes in the order of the type map. It merges pieces that are adjacent *and*
+//!    consecutive; it never sorts.
+//! 3. The size of a plan is that of the constructors' arguments, not that of the type map.
 
 mod arrays;
 mod build;

@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, Run};
 use super::plan::{Body, Dim, Item};
 
-/// What has been found out about some numbers of instances: an overlap of a few is one of more.
+/// Known answers for some numbers of instances: an overlap of a few is also one of more.
 #[derive(Debug)]
 pub(super) struct Known {
     apart_up_to: usize,
@@ -17,7 +17,7 @@ impl Default for Known {
 }
 
 impl Known {
-    /// Whether `count` instances overlap, as known or as `find` finds.
+    /// Whether `count` instances overlap: the known answer, or that of `find`.
     pub(super) fn answer(&mut self, count: usize, find: impl FnOnce() -> bool) -> bool {
         if count <= self.apart_up_to || count >= self.overlap_from {
             return count >= self.overlap_from;
@@ -31,8 +31,8 @@ impl Known {
     }
 }
 
-/// Whether two blocks of the item share a byte. The item's bytes are no more than the range they
-/// lie in has, which bounds what is sorted.
+/// Whether two blocks of the item share a byte. The item has no more bytes than its range, which bounds
+/// the number of sorted pieces.
 pub(super) fn overlaps(item: &Item) -> bool {
     if surely_apart(std::slice::from_ref(item)).is_some() {
         return false;
@@ -42,18 +42,18 @@ pub(super) fn overlaps(item: &Item) -> bool {
     pieces.windows(2).any(|pair| reaches(pair[0], pair[1].0))
 }
 
-/// Whether the piece reaches beyond `start`, which does not lie before it.
+/// Whether the piece ends after `start`, which is not before its beginning.
 fn reaches((at, bytes): (i64, u64), start: i64) -> bool {
     i128::from(at) + i128::from(bytes) > i128::from(start)
 }
 
-/// The range of the items, if their loops show that nothing in it overlaps: every loop steps over
-/// all that the loops of smaller steps reach, and every item over its neighbours.
+/// The range of the items, if their loops show that nothing in it overlaps: the stride of every loop
+/// exceeds the range of the loops with smaller strides, and the items' ranges are disjoint.
 fn surely_apart(items: &[Item]) -> Option<(i64, u64)> {
     ranges_apart(items.iter().map(item_apart).collect::<Option<Vec<_>>>()?)
 }
 
-/// From the first to the last of ranges, in any order, none of which reaches into another.
+/// The hull of disjoint ranges, given in any order; `None` if two overlap.
 fn ranges_apart(mut ranges: Vec<(i64, u64)>) -> Option<(i64, u64)> {
     ranges.sort_unstable();
     if ranges.windows(2).any(|pair| reaches(pair[0], pair[1].0)) {

@@ -7,9 +7,9 @@ use crate::error::Result;
 use std::ops::Range;
 
 impl CommittedDatatype {
-    /// Copies the entries of `count` instances out of `from` to `to`, one behind the other in the
-    /// order of the type map (`MPI_Pack`, MPI-2.2 §4.2). Displacement 0 is at byte `base` of
-    /// `from`. Local; does not block.
+    /// Copies the entries of `count` instances from `from` to `to`, without gaps, in the order of the
+    /// type map (`MPI_Pack`, MPI-2.2 §4.2). Displacement 0 is at byte `base` of `from`. Local; does
+    /// not block.
     ///
     /// # Errors
     /// [`Error::Count`](crate::Error::Count) if `to` does not have exactly the bytes of the
@@ -26,12 +26,13 @@ impl CommittedDatatype {
         Ok(())
     }
 
-    /// The other way round: copies the packed entries `from` to where `count` instances have them
-    /// in `to` (`MPI_Unpack`, MPI-2.2 §4.2). Displacement 0 is at byte `base` of `to`; of entries
-    /// that share a byte the last counts. Local; does not block.
+    /// Copies the packed entries `from` to the places of `count` instances in `to` (`MPI_Unpack`,
+    /// MPI-2.2 §4.2). Displacement 0 is at byte `base` of `to`. If entries share a byte, the last one
+    /// counts. Local; does not block.
     ///
     /// # Errors
-    /// As [`CommittedDatatype::pack`].
+    /// [`Error::Count`](crate::Error::Count) if `from` does not have exactly the bytes of the entries;
+    /// [`Error::Argument`](crate::Error::Argument) if an entry leaves `to`.
     pub fn unpack(&self, count: usize, from: &[u8], to: &mut [u8], base: usize) -> Result<()> {
         let (start, bytes) = (base, from.len());
         let base = self.check(Call::Unpack, count, to.len(), base, bytes)?;
@@ -44,7 +45,7 @@ impl CommittedDatatype {
         Ok(())
     }
 
-    /// Refuses buffers that do not have the entries; `base` as an offset.
+    /// Checks that the buffers have the entries; returns `base` as an offset.
     #[inline]
     fn check(
         &self,
@@ -67,7 +68,7 @@ impl CommittedDatatype {
         }
     }
 
-    /// Why the buffers are refused.
+    /// The error for invalid buffers.
     #[cold]
     #[inline(never)]
     fn misfit(

@@ -1,9 +1,9 @@
-//! Datatypes as loops: what a commit compiles.
+//! Datatypes as loops: the result of a commit.
 //!
-//! An [`Item`] is a nest of loops around a block of bytes, or around a list of further items. A
-//! vector of a million blocks is one item, and so are equal blocks at offsets that no loop has; any
-//! other irregular datatype is a list of at most as many items as its constructor has arguments, and
-//! a regular datatype of irregular ones is one item around their list, which is shared and not copied.
+//! An [`Item`] is a nest of loops around a block of bytes, or around a list of further items. A vector
+//! of a million blocks is one item, and so are equal blocks at irregular offsets. Any other irregular
+//! datatype is a list of at most as many items as its constructor has arguments. A regular datatype of
+//! irregular ones is one item around their list, which is shared and not copied.
 
 use super::Datatype;
 use super::constructor::{Constructor, Regular};
@@ -16,7 +16,7 @@ pub(super) type Items = Arc<[Item]>;
 
 /// Loops of one item; deeper nests continue in a list of one item.
 pub(super) const MOST_DIMS: usize = 4;
-/// A loop of no more blocks is shorter as offsets in a list with its neighbours than as an item.
+/// A loop of at most this many blocks is shorter as offsets in a list than as an item.
 const UNROLLED: u64 = 8;
 /// Lists up to this length are copied into the list that uses them, where their ends may merge
 /// with their neighbours; longer ones are shared.
@@ -29,21 +29,21 @@ pub(super) struct Dim {
     pub(super) stride: i64,
 }
 
-/// What the innermost loop repeats.
+/// The body of the innermost loop.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
-    /// So many bytes.
+    /// A block with its length in bytes.
     Block(u64),
-    /// Blocks of so many bytes at these offsets, relative to where the loops stand.
+    /// Blocks of one length in bytes, at offsets relative to the loops' position.
     Listed(u64, Arc<Offsets>),
-    /// These, relative to where the loops stand.
+    /// Items at offsets relative to the loops' position.
     List(Items),
 }
 
 /// A nest of loops.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
-    /// Where the first repetition of the body begins.
+    /// The offset of the first repetition of the body.
     pub(super) offset: i64,
     dims: [Dim; MOST_DIMS],
     depth: usize,
@@ -125,7 +125,7 @@ impl Item {
         self
     }
 
-    /// Takes `next` into this item, if the two together are one nest.
+    /// Extends this item by `next`, if the two together are one nest.
     fn absorb(&mut self, next: &Item) -> bool {
         let distance = next.offset.wrapping_sub(self.offset);
         if self.depth == 0
@@ -154,8 +154,8 @@ impl Item {
     }
 }
 
-/// The loops of one instance of what the constructor makes, with the padding of pair types or without;
-/// the array constructors are made of others.
+/// The loops of one instance of a constructor's datatype, with or without the padding of pair types.
+/// Array constructors are reduced to others before.
 pub(super) fn compile(constructor: &Constructor, padded: bool) -> Items {
     let mut items = Vec::new();
     if let Some(Regular { count, length, stride, element }) = constructor.regular() {
@@ -192,8 +192,7 @@ pub(super) fn compile(constructor: &Constructor, padded: bool) -> Items {
     listed(items).into()
 }
 
-/// The same bytes with equal blocks in lists, where neighbours have the same length and no longer
-/// loops.
+/// The same bytes, with equal neighbouring blocks and short loops merged into lists.
 fn listed(items: Vec<Item>) -> Vec<Item> {
     if items.len() < 2 {
         return items;

@@ -61,7 +61,7 @@ pub(crate) trait Visitor {
 }
 
 impl Datatype {
-    /// All predefined datatypes that have a Rust type in the typed face.
+    /// All predefined datatypes that have a Rust type in the typed API.
     pub const ALL: [Datatype; 17] = [
         Datatype::I8,
         Datatype::I16,
@@ -82,7 +82,7 @@ impl Datatype {
         Datatype::ShortInt,
     ];
 
-    /// What the engine alone has, behind [`Datatype::ALL`] in number.
+    /// The datatypes of the untyped API only, numbered after [`Datatype::ALL`].
     pub(crate) const UNTYPED: [Datatype; 4] = [
         Datatype::LongDouble,
         Datatype::LongDoubleComplex,
@@ -129,8 +129,8 @@ impl Datatype {
         self.visit(Size)
     }
 
-    /// What a pair type is by the standard's definition, a struct of two numbers: the datatype of the
-    /// value, and where its index begins, an [`Datatype::I32`] (MPI-4.1 §6.9.4).
+    /// For a pair type, which is a struct of two numbers (MPI-4.1 §6.9.4): the datatype of the value, and
+    /// the offset of its index, an [`Datatype::I32`].
     pub(crate) const fn pair(self) -> Option<(Datatype, usize)> {
         match self {
             Datatype::FloatInt => Some((Datatype::F32, 4)),
@@ -143,7 +143,7 @@ impl Datatype {
         }
     }
 
-    /// Whether an element has bytes that belong to none of its numbers.
+    /// Whether an element has padding.
     pub(crate) const fn is_padded(self) -> bool {
         use Datatype::{DoubleInt, LongDoubleInt, LongInt, ShortInt};
         matches!(self, DoubleInt | LongInt | ShortInt | LongDoubleInt)
@@ -179,8 +179,8 @@ impl Datatype {
 
 /// A Rust type that stands for a predefined datatype.
 ///
-/// Sealed: every byte pattern of an element must be valid, because another rank writes it, and
-/// the library must know how to update it atomically.
+/// Sealed: every byte pattern of an element must be valid, because another rank writes it, and the
+/// library must know how to update it atomically.
 pub trait Element: Pod + Send + Sync + sealed::Sealed {
     /// The datatype.
     const DATATYPE: Datatype;
@@ -196,7 +196,7 @@ pub trait Element: Pod + Send + Sync + sealed::Sealed {
     fn function(op: Op) -> Option<fn(Self, Self) -> Self> {
         Self::operation(op).map(|operation| operation.one)
     }
-    /// As [`Element::function`], with the loops over several values.
+    /// [`Element::function`] with the loops over several values.
     #[doc(hidden)]
     fn operation(op: Op) -> Option<&'static Operation<Self>>;
 }
@@ -264,11 +264,11 @@ pub trait Located: Element {
     type Value: PartialOrd + Copy;
     /// The value that is compared.
     fn value(&self) -> Self::Value;
-    /// The index that goes with it.
+    /// Its index.
     fn index(&self) -> i32;
     /// The same value with another index.
     fn with_index(self, index: i32) -> Self;
-    /// Value and index of `other`; what lies between and behind them stays.
+    /// Value and index of `other`, with the padding of `self`.
     #[doc(hidden)]
     fn replaced(self, other: Self) -> Self;
 }
@@ -296,7 +296,7 @@ macro_rules! pair {
             }
         }
 
-        /// Equal values and indices; the padding is whatever the writer left there.
+        /// Compares values and indices; the padding is arbitrary.
         impl PartialEq for $name {
             fn eq(&self, other: &Self) -> bool {
                 self.value == other.value && self.index == other.index

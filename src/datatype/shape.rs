@@ -1,4 +1,4 @@
-//! The typed face of datatypes: which elements of a slice.
+//! Datatypes in the typed API: a selection of a slice's elements.
 
 use super::build::refuse;
 use super::{CommittedDatatype, DerivedDatatype, Element, Order};
@@ -7,8 +7,8 @@ use crate::error::Result;
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
-/// Which elements of a buffer an operation means, and in which order: a committed datatype whose
-/// basic elements are all `T`s.
+/// A selection of a buffer's elements, in order: a committed datatype whose basic elements are all
+/// `T`s.
 ///
 /// ```
 /// use onesided::Shape;
@@ -22,12 +22,12 @@ use std::marker::PhantomData;
 /// # Ok::<(), onesided::Error>(())
 /// ```
 ///
-/// What `MPI_Type_*` can say beyond that, [`DerivedDatatype`] says. All functions are local and do
-/// not block.
+/// [`DerivedDatatype`] has all other constructors of `MPI_Type_*`. All functions are local and do not
+/// block.
 pub struct Shape<T> {
     datatype: CommittedDatatype,
-    /// Its bytes, if they are one piece: said here, so that an operation on such a shape costs no
-    /// more than one on a slice.
+    /// Its bytes, if they are one piece: cached, so that an operation on such a shape costs no more than
+    /// one on a slice.
     plain: Option<u64>,
     element: PhantomData<fn() -> T>,
 }
@@ -41,8 +41,7 @@ impl<T: Element> Shape<T> {
         Shape::of(DerivedDatatype::contiguous(count, T::DATATYPE)?)
     }
 
-    /// `blocks` blocks of `block_length` elements; from the start of one to that of the next are
-    /// `stride` elements.
+    /// `blocks` blocks of `block_length` elements, whose starts are `stride` elements apart.
     ///
     /// ```
     /// # use onesided::Shape;
@@ -54,13 +53,13 @@ impl<T: Element> Shape<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Shape::contiguous`].
+    /// [`Error::Argument`](crate::Error::Argument) if the shape spans more than 2^63 - 1 bytes.
     pub fn strided(blocks: usize, block_length: usize, stride: usize) -> Result<Shape<T>> {
         let stride = displacement(Call::TypeVector, stride)?;
         Shape::of(DerivedDatatype::vector(blocks, block_length, stride, T::DATATYPE)?)
     }
 
-    /// The elements of those indices, in that order.
+    /// The elements at `indices`, in that order.
     ///
     /// ```
     /// # use onesided::Shape;
@@ -72,26 +71,28 @@ impl<T: Element> Shape<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Shape::contiguous`].
+    /// [`Error::Argument`](crate::Error::Argument) if the shape spans more than 2^63 - 1 bytes.
     pub fn indices(indices: &[usize]) -> Result<Shape<T>> {
         let at = |index: &usize| displacement(Call::TypeIndexedBlock, *index);
         let indices = indices.iter().map(at).collect::<Result<Vec<_>>>()?;
         Shape::of(DerivedDatatype::indexed_block(1, &indices, T::DATATYPE)?)
     }
 
-    /// A block of `size` = [rows, columns] from `start` = [row, column] on, of an array of `array`
-    /// = [rows, columns] whose rows lie behind one another.
+    /// A block of `size` = [rows, columns] from `start` = [row, column] on, of a row-major array of
+    /// `array` = [rows, columns].
     ///
     /// # Errors
-    /// As [`DerivedDatatype::subarray`].
+    /// [`Error::Argument`](crate::Error::Argument) if a size is zero, the block leaves the array, or the
+    /// array would be larger than 2^63 - 1 bytes.
     pub fn block_2d(array: [usize; 2], start: [usize; 2], size: [usize; 2]) -> Result<Shape<T>> {
         Shape::block(&array, &start, &size)
     }
 
-    /// As [`Shape::block_2d`], of an array of planes of rows.
+    /// [`Shape::block_2d`] with three dimensions: of an array of planes of rows.
     ///
     /// # Errors
-    /// As [`DerivedDatatype::subarray`].
+    /// [`Error::Argument`](crate::Error::Argument) if a size is zero, the block leaves the array, or the
+    /// array would be larger than 2^63 - 1 bytes.
     pub fn block_3d(array: [usize; 3], start: [usize; 3], size: [usize; 3]) -> Result<Shape<T>> {
         Shape::block(&array, &start, &size)
     }
@@ -100,8 +101,8 @@ impl<T: Element> Shape<T> {
         Shape::of(DerivedDatatype::subarray(array, size, start, Order::C, T::DATATYPE)?)
     }
 
-    /// One field of each of `count` structs `S` that lie behind one another; `offset` is where
-    /// [`core::mem::offset_of`] says that the field is.
+    /// One field of each of `count` adjacent structs `S`; `offset` is the result of
+    /// [`core::mem::offset_of`] for the field.
     ///
     /// ```
     /// # use onesided::Shape;
@@ -121,8 +122,8 @@ impl<T: Element> Shape<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if the field would leave the struct; as
-    /// [`Shape::contiguous`].
+    /// [`Error::Argument`](crate::Error::Argument) if the field would leave the struct, or the shape
+    /// spans more than 2^63 - 1 bytes.
     pub fn field<S>(offset: usize, count: usize) -> Result<Shape<T>> {
         let (field, whole) = (size_of::<T>(), size_of::<S>());
         if offset.checked_add(field).is_none_or(|end| end > whole) {
@@ -139,42 +140,44 @@ impl<T: Element> Shape<T> {
         Ok(Shape { plain: datatype.plain(1), datatype, element: PhantomData })
     }
 
-    /// The bytes of the elements, if they lie behind one another from the displacement on.
+    /// The bytes of the elements, if they are adjacent from the displacement on.
     #[inline(always)]
     pub(crate) fn plain(&self) -> Option<u64> {
         self.plain
     }
 
-    /// How many elements it means.
+    /// The number of selected elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.datatype.values() as usize
     }
 
-    /// Whether it means none.
+    /// Whether no element is selected.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The datatype, for the calls that take any.
+    /// The datatype, for the calls of the untyped API.
     #[inline]
     pub fn datatype(&self) -> &CommittedDatatype {
         &self.datatype
     }
 
-    /// Copies the elements out of `from`, one behind the other.
+    /// Copies the selected elements of `from` to `to`, without gaps.
     ///
     /// # Errors
-    /// As [`CommittedDatatype::pack`].
+    /// [`Error::Count`](crate::Error::Count) if `to` does not have exactly their length;
+    /// [`Error::Argument`](crate::Error::Argument) if an element leaves `from`.
     pub fn gather<S: Pod>(&self, from: &[S], to: &mut [T]) -> Result<()> {
         let whole = self.datatype.with_padding();
         whole.pack(1, bytemuck::cast_slice(from), 0, bytemuck::cast_slice_mut(to))
     }
 
-    /// Copies to the elements of `to` what lies in `from` one behind the other.
+    /// Copies `from` to the selected elements of `to`.
     ///
     /// # Errors
-    /// As [`CommittedDatatype::pack`].
+    /// [`Error::Count`](crate::Error::Count) if `from` does not have exactly their length;
+    /// [`Error::Argument`](crate::Error::Argument) if an element leaves `to`.
     pub fn scatter<S: Pod>(&self, from: &[T], to: &mut [S]) -> Result<()> {
         let whole = self.datatype.with_padding();
         whole.unpack(1, bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to), 0)

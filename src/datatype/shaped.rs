@@ -1,4 +1,4 @@
-//! Slices together with the elements of them that an operation means.
+//! Slices with a selection of their elements.
 
 use super::build::refuse;
 use super::{CommittedDatatype, Element, Shape};
@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy)]
 pub struct Shaped<'b, 's, T> {
     bytes: &'b [u8],
-    /// `None` for all that there are.
+    /// `None` for all elements.
     shape: Option<&'s CommittedDatatype>,
     element: PhantomData<&'b [T]>,
 }
@@ -27,8 +27,7 @@ pub struct ShapedMut<'b, 's, T> {
 }
 
 impl<T: Element> Shape<T> {
-    /// The elements of `slice` that the shape means; `slice` may be of anything that contains `T`s
-    /// ([`Shape::field`]).
+    /// The selected elements of `slice`, whose items may contain the `T`s ([`Shape::field`]).
     ///
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument) if the shape leaves the slice.
@@ -38,17 +37,17 @@ impl<T: Element> Shape<T> {
         Ok(Shaped { bytes, shape: Some(self.datatype()), element: PhantomData })
     }
 
-    /// As [`Shape::over`], to be written.
+    /// [`Shape::over`] for elements that an operation writes.
     ///
     /// # Errors
-    /// As [`Shape::over`].
+    /// [`Error::Argument`](crate::Error::Argument) if the shape leaves the slice.
     pub fn over_mut<'b, S: Pod>(&self, slice: &'b mut [S]) -> Result<ShapedMut<'b, '_, T>> {
         self.check(size_of_val(slice))?;
         let bytes = bytemuck::cast_slice_mut(slice);
         Ok(ShapedMut { bytes, shape: Some(self.datatype()), element: PhantomData })
     }
 
-    /// Refuses a slice of `len` bytes that does not have the elements.
+    /// Checks that a slice of `len` bytes has the elements.
     fn check(&self, len: usize) -> Result<()> {
         // Operations on pairs read their padding too.
         match self.datatype().with_padding().range(1) {
@@ -76,11 +75,11 @@ fn layout<T: Element>(
     }
 }
 
-/// How many elements.
+/// The number of elements.
 #[inline]
 fn elements<T: Element>(shape: Option<&CommittedDatatype>, bytes: usize) -> usize {
     match shape {
-        // A shape over a slice, which has them or has them several times.
+        // A shape over a slice; it may select an element several times.
         Some(datatype) => datatype.values() as usize,
         None => bytes / size_of::<T>(),
     }
@@ -94,45 +93,45 @@ impl<'b, 's, T: Element> Shaped<'b, 's, T> {
         (self.bytes, datatype, count)
     }
 
-    /// The bytes, if all of them are meant.
+    /// The bytes, if all of them are selected.
     #[inline]
     pub(crate) fn all(&self) -> Option<&'b [u8]> {
         if self.shape.is_none() { Some(self.bytes) } else { None }
     }
 
-    /// How many elements it means.
+    /// The number of selected elements.
     #[inline]
     pub fn len(&self) -> usize {
         elements::<T>(self.shape, self.bytes.len())
     }
 
-    /// Whether it means none.
+    /// Whether no element is selected.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl<'b, 's, T: Element> ShapedMut<'b, 's, T> {
-    /// As [`Shaped::parts`].
+    /// See [`Shaped::parts`].
     #[inline]
     pub(crate) fn parts(self) -> (&'b mut [u8], &'s CommittedDatatype, usize) {
         let (datatype, count) = layout::<T>(self.shape, self.bytes.len());
         (self.bytes, datatype, count)
     }
 
-    /// As [`Shaped::all`].
+    /// See [`Shaped::all`].
     #[inline]
     pub(crate) fn all(&mut self) -> Option<&mut [u8]> {
         if self.shape.is_none() { Some(self.bytes) } else { None }
     }
 
-    /// How many elements it means.
+    /// The number of selected elements.
     #[inline]
     pub fn len(&self) -> usize {
         elements::<T>(self.shape, self.bytes.len())
     }
 
-    /// Whether it means none.
+    /// Whether no element is selected.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -152,7 +151,7 @@ impl<'b, T: Element> From<&'b mut [T]> for ShapedMut<'b, '_, T> {
     }
 }
 
-/// What coerces to a slice elsewhere.
+/// Conversions from everything that coerces to a slice.
 macro_rules! as_slices {
     ($(($($generic:tt)*) $type:ty;)*) => {$(
         impl<'b, T: Element, $($generic)*> From<&'b $type> for Shaped<'b, '_, T> {
@@ -175,7 +174,7 @@ as_slices! {
     () Vec<T>;
 }
 
-/// A shape where the calls that take any datatype need one.
+/// A shape as a datatype of the untyped API.
 impl<'d, T: Element> From<&'d Shape<T>> for &'d CommittedDatatype {
     #[inline]
     fn from(shape: &'d Shape<T>) -> Self {

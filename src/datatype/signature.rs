@@ -7,21 +7,21 @@ const PRIME: u64 = (1 << 61) - 1;
 /// An arbitrary base, large so that short sequences already differ in high bits.
 const BASE: u64 = 0x0b5a_d4ec_eda1_ce2a;
 
-/// A type signature (MPI-2.2 §4.1): how many basic elements, of which datatypes, in which order.
+/// A type signature (MPI-2.2 §4.1): the sequence of the basic elements' datatypes.
 ///
-/// A pair type counts as the two numbers that it is made of (MPI-4.1 §6.9.4), so it is the same as a
-/// struct of these. The sequence is kept as a polynomial digest, which can be joined and repeated
-/// without writing the sequence out; two different sequences of the same length have the same digest
-/// with a probability of about 2^-61 per element.
+/// A pair type counts as its two numbers (MPI-4.1 §6.9.4), so it equals a struct of these. The
+/// sequence is stored as a polynomial digest, which can be joined and repeated without writing the
+/// sequence out. Two different sequences of the same length have the same digest with a probability of
+/// about 2^-61 per element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
     pub(super) elements: u64,
-    /// Of the datatypes as the program has named them.
+    /// The kind by the datatypes as the program has named them.
     pub(super) kind: Kind,
     digest: u64,
 }
 
-/// Which datatypes a signature has.
+/// The datatypes in a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// None.

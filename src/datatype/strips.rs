@@ -1,4 +1,4 @@
-//! Walks two datatypes at once: what of the one goes where in the other.
+//! Walks two datatypes together: which bytes of one correspond to which of the other.
 
 use super::CommittedDatatype;
 use super::cursor::{Cursor, Run};
@@ -8,9 +8,9 @@ use crate::shm::{Lane, Strip};
 /// One side of a transfer.
 #[derive(Clone, Copy)]
 pub(crate) enum Side<'a> {
-    /// That many instances. They have a range ([`CommittedDatatype::range`]).
+    /// A number of instances, which have a range ([`CommittedDatatype::range`]).
     Typed(&'a CommittedDatatype, usize),
-    /// That many bytes from offset 0 on.
+    /// A number of bytes from offset 0 on.
     Packed(u64),
 }
 
@@ -25,7 +25,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The side as loops; `None` if there is nothing.
+    /// The side as loops; `None` if it is empty.
     fn item(self) -> Option<Item> {
         match self {
             Side::Typed(_, 0) | Side::Packed(0) => None,
@@ -35,8 +35,8 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Calls `each` with the strips that move one side to the other, entry by entry in the order of
-/// the type maps, until either is used up.
+/// Calls `each` with the strips that copy one side to the other, in the order of the type maps, until
+/// either is used up.
 ///
 /// Allocates nothing if both sides are regular.
 #[inline]
@@ -47,7 +47,7 @@ pub(crate) fn zip_strips(from: Side, to: Side, mut each: impl FnMut(&Strip<'_>))
     });
 }
 
-/// As [`zip_strips`], of any number of sides, until `each` says that it has enough.
+/// [`zip_strips`] for any number of sides, until `each` stops it.
 #[inline]
 pub(crate) fn zip_sides<const N: usize>(
     sides: [Side; N],
@@ -61,7 +61,7 @@ pub(crate) fn zip_sides<const N: usize>(
     }
 }
 
-/// As [`zip_sides`], of any loops.
+/// Slow path of [`zip_sides`], for any loops.
 #[inline(never)]
 fn zip_loops<const N: usize>(sides: [Side; N], each: &mut impl FnMut(&Strip<'_, N>) -> bool) {
     let items = sides.map(Side::item);
@@ -110,7 +110,7 @@ impl<'a> Walk<'a> {
         Walk { cursor: Cursor::new(item), run: nothing, used: 0 }
     }
 
-    /// Goes to the next run, if this one is used up; whether there is anything.
+    /// Goes to the next run if this one is used up; returns whether there is a run.
     fn go_on(&mut self) -> bool {
         if self.run.blocks == 0 {
             match self.cursor.next() {
@@ -121,7 +121,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// What is left of the first block.
+    /// The rest of the first block, in bytes.
     fn left(&self) -> u64 {
         self.run.bytes - self.used
     }
@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
         self.used == 0 && self.run.bytes == bytes
     }
 
-    /// Where blocks of `bytes` lie, at least one, and how many.
+    /// The places and the number of the next blocks of `bytes`, at least one.
     fn ahead(&self, bytes: u64) -> (Lane<'a>, u64) {
         if self.is_whole(bytes) {
             return (self.run.lane, self.run.blocks);
@@ -140,7 +140,7 @@ impl<'a> Walk<'a> {
         (Lane::even(start, bytes as i64), self.left() / bytes)
     }
 
-    /// Takes so many of them away.
+    /// Skips `blocks` blocks of `bytes`.
     fn skip(&mut self, bytes: u64, blocks: u64) {
         let whole = match self.is_whole(bytes) {
             true => blocks,
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The longest strip at the beginning of all sides, which it takes away.
+/// Removes and returns the longest common strip at the beginning of all sides.
 fn step<'a, const N: usize>(walks: &mut [Walk<'a>; N]) -> Strip<'a, N> {
     let bytes = walks.iter().map(Walk::left).min().unwrap_or(0);
     let ahead = walks.each_ref().map(|walk| walk.ahead(bytes));

@@ -1,4 +1,4 @@
-//! What is known of a type map without writing it out: size, bounds, alignment, signature.
+//! The summary of a type map, computed without writing it out: size, bounds, alignment, signature.
 
 use super::Datatype;
 use super::DerivedDatatype;
@@ -6,14 +6,14 @@ use super::constructor::{Constructor, Regular};
 use super::predefined::{Element, Visitor};
 use super::signature::Signature;
 
-/// What determines the bounds of a type map (MPI-2.2 §4.1.6): the stronger wins.
+/// The origin of a type map's bounds (MPI-2.2 §4.1.6): the strongest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Bounded {
     /// Nothing: the map is empty.
     Not,
     /// Its basic elements.
     ByData,
-    /// The markers of a resized datatype, wherever in the map they stand.
+    /// The markers of a resized datatype, anywhere in the map.
     ByMarkers,
 }
 
@@ -21,14 +21,14 @@ pub(super) enum Bounded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) size: u64,
-    /// As `size`, with the padding of pair types.
+    /// `size` with the padding of pair types.
     pub(super) padded_size: u64,
     pub(super) lower: i64,
     pub(super) upper: i64,
     pub(super) bounded: Bounded,
     /// First byte and end of the basic elements; `None` if there are none.
     pub(super) data: Option<(i64, i64)>,
-    /// As `data`, with the padding of pair types.
+    /// `data` with the padding of pair types.
     pub(super) padded_data: Option<(i64, i64)>,
     /// The strictest alignment of a basic element.
     align: u64,
@@ -48,8 +48,8 @@ impl Summary {
         signature: Signature::EMPTY,
     };
 
-    /// Of the datatype that the constructor makes; `None` if a number would overflow.
-    /// `lowered` is the datatype by which an array constructor is made of the others.
+    /// The summary of a constructor's datatype; `None` on overflow. `lowered` is the datatype to which
+    /// an array constructor is reduced.
     pub(super) fn of(
         constructor: &Constructor,
         lowered: Option<&DerivedDatatype>,
@@ -179,8 +179,8 @@ impl Summary {
         })
     }
 
-    /// The upper bound of a struct moved up by the epsilon of MPI-2.2 §4.1.6, so that the extent
-    /// is a multiple of the strictest alignment. Markers are left where they were put.
+    /// The upper bound of a struct plus the epsilon of MPI-2.2 §4.1.6, so that the extent is a multiple
+    /// of the strictest alignment. Markers stay unchanged.
     fn padded(self) -> Option<Summary> {
         if self.bounded != Bounded::ByData {
             return Some(self);
@@ -203,14 +203,14 @@ impl Summary {
     }
 }
 
-/// From the first to the last of `n` things that are `stride` apart.
+/// The distance from the first to the last of `n` items that are `stride` apart.
 fn distance(n: u64, stride: i128) -> Option<i128> {
     i128::from(n - 1).checked_mul(stride)
 }
 
-/// The bounds of copies of something with these bounds, at displacements from `first` to `last`.
+/// The bounds of copies with these bounds, at displacements from `first` to `last`.
 fn spread(bounds: (i64, i64), first: i128, last: i128) -> Option<(i64, i64)> {
-    // A negative extent puts the upper bound below the lower one; each is moved on its own.
+    // With a negative extent the upper bound is below the lower one; each is moved on its own.
     both(first.checked_add(bounds.0.into())?, last.checked_add(bounds.1.into())?)
 }
 

@@ -6,43 +6,42 @@ use atomic::Atomic;
 use bytemuck::{NoUninit, Pod};
 use core::sync::atomic::Ordering::{self, Relaxed, SeqCst};
 
-// An accumulate promises atomicity per element (MPI-2.2 §11.7.1), and what it tells about other memory
-// is said by the MEM_SYNC that ends its epoch: so every access below could be relaxed, and loads are.
+// An accumulate promises atomicity per element (MPI-2.2 §11.7.1). The MEM_SYNC that ends its epoch orders
+// other memory. So every access below could be relaxed, and loads are.
 
-/// Of a read-modify-write, whether it finds that there is nothing to change or not.
+/// The ordering of a read-modify-write, whether it changes the value or not.
 ///
-/// On x86-64 each is then one locked instruction, as it is in any case, and never a mere load, not even
-/// where the compiler knows that the operand changes nothing: a full barrier, by which `sync::flush_beside`
-/// publishes what the rank has done before; it pairs with what `sync::flush` pairs with. No model
-/// fails without it: it is about what the compiler makes of an instruction that the models have as a
-/// MEM_SYNC beside it.
+/// On x86-64 each is one locked instruction. With this ordering it is never a mere load, even where the
+/// compiler knows that the operand changes nothing. So it is a full barrier, by which
+/// `sync::flush_beside` publishes the rank's earlier accesses; it pairs as `sync::flush` does. No model
+/// fails without it: the models have a MEM_SYNC beside the instruction.
 const UPDATE: Ordering = if cfg!(target_arch = "x86_64") { SeqCst } else { Relaxed };
 
 /// An unsigned integer that the machine may be able to update in one instruction.
 pub trait Carrier: Pod {
-    /// Whether the machine can, at an address aligned to the integer's size.
+    /// Whether the machine can do that at an address aligned to the integer's size.
     #[doc(hidden)]
     const IS_NATIVE: bool;
 
-    /// Replaces the value by `f` of it, atomically, and returns what it was.
+    /// Replaces the value by `f` of it, atomically, and returns the value before.
     ///
     /// # Safety
     /// 1. `Self::IS_NATIVE`.
     /// 2. `at` is valid for reads and writes, and aligned to `size_of::<Self>()`.
-    /// 3. No Rust reference to it is used at the same time. (Other ranks, and other threads of
-    ///    this one, may access it by operations, in any way: any bytes are valid.)
+    /// 3. No Rust reference to it is used at the same time. (Other ranks and threads may access it by
+    ///    operations, in any way: any bytes are valid.)
     #[doc(hidden)]
     unsafe fn fetch_update(at: *mut Self, f: impl Fn(Self) -> Self) -> Self;
 
-    /// As [`Carrier::fetch_update`] by the one instruction that the machine has for `op` on
-    /// integers of this size, or `None` where it has none and nothing has been done.
+    /// [`Carrier::fetch_update`] by the machine's instruction for `op` on integers of this size; `None`,
+    /// without any effect, if it has none.
     ///
     /// # Safety
     /// As [`Carrier::fetch_update`].
     #[doc(hidden)]
     unsafe fn fetch_op(at: *mut Self, op: Op, operand: Self) -> Option<Self>;
 
-    /// Replaces the value by `new` if it is `compare`, atomically, and returns what it was.
+    /// Replaces the value by `new` if it equals `compare`, atomically, and returns the value before.
     ///
     /// # Safety
     /// As [`Carrier::fetch_update`].
@@ -105,7 +104,7 @@ macro_rules! native {
 }
 native!(u8 u16 u32 u64);
 
-/// Implements [`Carrier`] for what the machine does not update natively.
+/// Implements [`Carrier`] for integers that the machine does not update natively.
 macro_rules! excluded {
     ($($type:ty)*) => {$(
         impl Carrier for $type {

@@ -1,4 +1,4 @@
-//! The predefined reduction operations, and what carries them out atomically.
+//! The predefined reduction operations, and their atomic implementation.
 
 mod carrier;
 pub(crate) mod extended;
@@ -89,7 +89,7 @@ impl Op {
         }
     }
 
-    /// Whether a communicator's reductions take the operation (MPI-2.2 §11.3.4: REPLACE "can be
+    /// Whether the operation is valid in reductions of a communicator (MPI-2.2 §11.3.4: REPLACE "can be
     /// used only in MPI_ACCUMULATE").
     pub fn is_reduction(self) -> bool {
         !matches!(self, Op::Replace | Op::NoOp)
