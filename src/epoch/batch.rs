@@ -1,4 +1,4 @@
-//! Operations between two flushes of a lock epoch: their buffers are free when the batch ends.
+//! Operations between two flushes of a lock epoch: their buffers can be reused when the batch ends.
 
 use super::access::{Access, sealed::Guard};
 use super::{Buffers, LockedTarget, Window};
@@ -30,8 +30,8 @@ impl<'e, T: Element> Batch<'e, '_, T> {
         Batch { window, open: true, _buffers: Buffers::new() }
     }
 
-    /// `MPI_Win_flush_all`: the operations of the batch are complete at origin and targets, and
-    /// their buffers are free.
+    /// `MPI_Win_flush_all`: the operations of the batch are complete at origin and targets, and their
+    /// buffers can be reused. Local; never blocks.
     ///
     /// # Errors
     /// None at present: the epoch is open while the batch lives.
@@ -41,10 +41,10 @@ impl<'e, T: Element> Batch<'e, '_, T> {
         self.window.win.flush_all()
     }
 
-    /// `MPI_Win_flush_local_all`: the operations are complete at the origin.
+    /// `MPI_Win_flush_local_all`: the operations are complete at the origin. Local; never blocks.
     ///
     /// # Errors
-    /// As [`Batch::flush`].
+    /// None at present: the epoch is open while the batch lives.
     pub fn flush_local(mut self) -> Result<()> {
         self.open = false;
         self.window.win.flush_local_all()
@@ -75,7 +75,7 @@ impl<'e, 'b, T: Element> LockBatch<'e, 'b, T> {
     }
 
     /// `MPI_Win_flush`: the operations of the batch are complete at origin and target, and their
-    /// buffers are free.
+    /// buffers can be reused. Local; never blocks.
     ///
     /// # Errors
     /// None at present: the epoch is open while the batch lives.
@@ -85,10 +85,10 @@ impl<'e, 'b, T: Element> LockBatch<'e, 'b, T> {
         self.locked.window.win.flush(self.locked.target)
     }
 
-    /// `MPI_Win_flush_local`: the operations are complete at the origin.
+    /// `MPI_Win_flush_local`: the operations are complete at the origin. Local; never blocks.
     ///
     /// # Errors
-    /// As [`LockBatch::flush`].
+    /// None at present: the epoch is open while the batch lives.
     pub fn flush_local(mut self) -> Result<()> {
         self.open = false;
         self.locked.window.win.flush_local(self.locked.target)

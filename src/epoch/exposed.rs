@@ -1,4 +1,4 @@
-//! Windows over memory that the program has, and what becomes of that memory.
+//! Windows over the program's own memory, and how it gets that memory back.
 
 use super::{Window, WindowView};
 use crate::call::Call;
@@ -30,12 +30,12 @@ impl<T: Element> Exposed<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nothing else exposes any of the memory.
+    /// Whether no other window exposes any of the memory.
     pub(super) fn is_only(&self) -> bool {
         self.map().values().all(WindowMemory::is_only)
     }
 
-    /// The memory, which no rank accesses through the window any more.
+    /// Returns the memory, which no rank accesses through the window any more.
     pub(super) fn take(self) -> Vec<WindowMemory<T>> {
         let map = ManuallyDrop::into_inner(self.0).into_inner();
         map.unwrap_or_else(PoisonError::into_inner).into_values().collect()
@@ -46,7 +46,10 @@ impl WindowOptions {
     /// Creates a window over `memory`; see [`Window::create`].
     ///
     /// # Errors
-    /// As [`Window::create`], and [`Error::DispUnit`](crate::Error::DispUnit).
+    /// [`Error::Unreachable`](crate::Error::Unreachable) on all ranks if the system forbids one of them
+    /// to access private memory of another; [`Error::DispUnit`](crate::Error::DispUnit) for a unit that
+    /// is not from 1 to 2³¹ - 1; [`Error::NoMemory`](crate::Error::NoMemory);
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[allow(unsafe_code, reason = "the window keeps the memory that it exposes")]
     #[track_caller]
     pub fn create<T: Element>(
@@ -58,7 +61,7 @@ impl WindowOptions {
         let unit = size_of::<T>() as u64;
         let bytes = memory.len() as u64 * unit;
         // SAFETY: 1. and 2. The window keeps the memory, which lends no references, until it has
-        // been freed; `WindowMemory` says so.
+        // been freed (`WindowMemory`).
         let win = unsafe { self.typed().create_bytes(comm, memory.as_ptr().cast(), bytes, unit) };
         // Kept in any case: another rank may have its window although the job has just failed.
         let memory = Exposed::of(memory);
@@ -68,7 +71,7 @@ impl WindowOptions {
     /// Creates a window without memory; see [`Window::create_dynamic`].
     ///
     /// # Errors
-    /// As [`Window::create_dynamic`].
+    /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn create_dynamic<T: Element>(&self, comm: &Comm) -> Result<Window<T>> {
         let win = self.typed().create_dynamic_bytes(comm)?;
@@ -77,10 +80,10 @@ impl WindowOptions {
 }
 
 impl<T: Element> Window<T> {
-    /// `MPI_Win_create` (MPI-2.2 §11.2.1): exposes memory that the program has: from
-    /// [`Universe::alloc_mem`](crate::Universe::alloc_mem), or its own (`Vec<T>`, `Box<[T]>`,
-    /// `&'static mut [T]`), which other ranks access through the kernel. See
-    /// [`Window::free_and_take`] for getting it back.
+    /// `MPI_Win_create` (MPI-2.2 §11.2.1): exposes existing memory. It is from
+    /// [`Universe::alloc_mem`](crate::Universe::alloc_mem), or the program's own (`Vec<T>`,
+    /// `Box<[T]>`, `&'static mut [T]`), which other ranks access through the kernel.
+    /// [`Window::free_and_take`] returns it.
     ///
     /// Collective; blocks until every rank of `comm` has called it. The outcome is the same on
     /// all ranks.
@@ -95,8 +98,8 @@ impl<T: Element> Window<T> {
         WindowOptions::new().create(comm, memory)
     }
 
-    /// `MPI_Win_create_dynamic` (MPI-4.1 §12.2.4): a window to which each rank attaches memory as
-    /// it goes. Displacements are addresses in the target's process, in bytes, as
+    /// `MPI_Win_create_dynamic` (MPI-4.1 §12.2.4): a window without memory, to which each rank attaches
+    /// some later. Displacements are addresses in the target's process, in bytes, as
     /// [`Window::attach`] returns them.
     ///
     /// Collective; blocks until every rank of `comm` has called it.
@@ -122,7 +125,7 @@ impl<T: Element> Window<T> {
         let memory = memory.into();
         let (start, bytes) = (memory.as_ptr(), memory.len() * size_of::<T>());
         self.win.within(Call::Attach, || {
-            // Over both steps, so that what is attached is kept, whatever other threads do.
+            // Held over both steps, so that other threads cannot interfere.
             let mut kept = self.memory.map();
             self.win.attach_region(start.cast(), bytes as u64)?;
             kept.insert(start as u64, memory);
@@ -130,8 +133,8 @@ impl<T: Element> Window<T> {
         })
     }
 
-    /// `MPI_Win_detach` (MPI-4.1 §12.2.4): takes back what [`Window::attach`] has exposed at
-    /// `address`. No rank accesses it any more when it returns.
+    /// `MPI_Win_detach` (MPI-4.1 §12.2.4): returns the memory that [`Window::attach`] has exposed at
+    /// `address`. No rank accesses it any more when this returns.
     ///
     /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
     ///
@@ -147,11 +150,15 @@ impl<T: Element> Window<T> {
         })
     }
 
-    /// [`Window::free`], returning the memory that [`Window::create`] or [`Window::attach`] has
+    /// [`Window::free`] that returns the memory which [`Window::create`] or [`Window::attach`] has
     /// exposed, in the order of addresses.
     ///
+    /// Collective; blocks until every rank has called it.
+    ///
     /// # Errors
-    /// As [`Window::free`]; the memory then stays exposed until the job ends.
+    /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if one of them has an epoch open;
+    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory then stays exposed until the job
+    /// ends.
     #[track_caller]
     pub fn free_and_take(self) -> Result<Vec<WindowMemory<T>>> {
         let Window { win, memory, .. } = self;
@@ -161,18 +168,23 @@ impl<T: Element> Window<T> {
 }
 
 impl<T: Element> WindowView<'_, T> {
-    /// As [`Window::attach`].
+    /// [`Window::attach`] during an epoch. Local; blocks while operations of other ranks on this rank's
+    /// attached memory are under way.
     ///
     /// # Errors
-    /// As [`Window::attach`].
+    /// [`Error::Attach`](crate::Error::Attach) if it is empty or overlaps attached memory;
+    /// [`Error::Flavour`](crate::Error::Flavour), [`Error::NoMemory`](crate::Error::NoMemory),
+    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory is then dropped.
     pub fn attach(&self, memory: impl Into<WindowMemory<T>>) -> Result<u64> {
         self.window.attach(memory)
     }
 
-    /// As [`Window::detach`].
+    /// [`Window::detach`] during an epoch. Local; blocks while operations of other ranks on this rank's
+    /// attached memory are under way.
     ///
     /// # Errors
-    /// As [`Window::detach`].
+    /// [`Error::Attach`](crate::Error::Attach) if nothing was attached there;
+    /// [`Error::Flavour`](crate::Error::Flavour), [`Error::RankFailed`](crate::Error::RankFailed).
     pub fn detach(&self, address: u64) -> Result<WindowMemory<T>> {
         self.window.detach(address)
     }

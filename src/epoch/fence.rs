@@ -31,14 +31,15 @@ pub struct FenceStep<'a, 'b, T: Element> {
 }
 
 impl<T: Element> Window<T> {
-    /// `MPI_Win_fence`, opening a fence epoch. NOSUCCEED contradicts that: use
+    /// `MPI_Win_fence` (MPI-4.1 §12.5.1) that opens a fence epoch. NOSUCCEED contradicts that: use
     /// [`FenceEpoch::close`].
     ///
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Assertion`](crate::Error::Assertion),
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Assertion`](crate::Error::Assertion) for NOSUCCEED, or NOPRECEDE after an operation;
+    /// [`Error::Epoch`](crate::Error::Epoch) in another epoch;
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn fence<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
         self.win.fence(assert)?;
@@ -53,7 +54,8 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     /// fence too).
     ///
     /// # Errors
-    /// As [`Window::fence`].
+    /// [`Error::Assertion`](crate::Error::Assertion), [`Error::Epoch`](crate::Error::Epoch),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn fence<'c>(self, assert: FenceAssert) -> Result<FenceEpoch<'w, 'c, T>> {
         let window = self.window;
@@ -61,12 +63,12 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
         Ok(FenceEpoch { window, _buffers: Buffers::new() })
     }
 
-    /// The operations that `operations` issues, completed by a `MPI_Win_fence` on every rank; the
-    /// epoch after it is this guard's again. For loops with one fence per step: the buffers of a
-    /// step are free when it returns.
+    /// Runs `operations` and completes what they issue by a `MPI_Win_fence` on every rank; this guard is
+    /// then the next epoch. For loops with one fence per step: the buffers of a step can be reused when
+    /// it returns.
     ///
-    /// Collective; blocks until every rank has called it. The fence is made also when `operations`
-    /// fails, because the others wait for it.
+    /// Collective; blocks until every rank has called it. The fence is called even if `operations`
+    /// fails, because the other ranks wait for it.
     ///
     /// ```no_run
     /// # use onesided::{Access, FenceAssert, Rank, Universe, Window};
@@ -84,13 +86,13 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     /// ```
     ///
     /// # Errors
-    /// That of `operations`; as [`Window::fence`].
+    /// That of `operations`; [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn step<'c, R>(
         &mut self,
         operations: impl FnOnce(&FenceStep<'_, 'c, T>) -> Result<R>,
     ) -> Result<R> {
-        // `'c` is the caller's: whatever is borrowed for it outlives this call, fence and all.
+        // `'c` is the caller's: a borrow for it outlives this call with its fence.
         let step = FenceStep { window: self.window, _buffers: Buffers::new() };
         let issued = operations(&step);
         let fenced = self.window.win.fence(FenceAssert::NONE);
@@ -99,13 +101,14 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
         Ok(result)
     }
 
-    /// `MPI_Win_fence` with NOSUCCEED: completes the operations of this epoch on every rank and
-    /// opens none. All ranks close, or none does.
+    /// `MPI_Win_fence` with NOSUCCEED: completes the operations of this epoch on every rank and opens
+    /// none. All ranks must close, or none.
     ///
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// As [`Window::fence`].
+    /// [`Error::Assertion`](crate::Error::Assertion), [`Error::Epoch`](crate::Error::Epoch),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn close(self, assert: FenceAssert) -> Result<()> {
         self.window.win.fence(assert | FenceAssert::NOSUCCEED)

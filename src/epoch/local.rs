@@ -1,20 +1,19 @@
 //! This rank's own part as a slice: the only place where a Rust reference to window memory exists.
 //!
-//! Why nobody else can touch the memory while a [`LocalEpoch`] lives:
+//! No other access to the memory is possible while a [`LocalEpoch`] lives:
 //!
-//! 1. By a lock of any kind: the own part is locked exclusively, and `lock_all` respects that. A
-//!    NOCHECK lock does not ask; asserting it is `unsafe`, and forbids exactly this.
-//! 2. By start: needs a post of this rank. None is open (`may_lock`), and none can be made while
-//!    the window is mutably borrowed. A NOCHECK start does not ask; asserting it is `unsafe`.
+//! 1. By a lock: the own part is locked exclusively, and `lock_all` respects that. A NOCHECK lock does
+//!    not check; asserting it is `unsafe`, and forbids exactly this.
+//! 2. After start: that needs a post of this rank. None is open (`may_lock`), and none can be made
+//!    while the window is mutably borrowed. A NOCHECK start does not check; asserting it is `unsafe`.
 //! 3. In a fence epoch: no rank has one open since a fence at which this rank has arrived (checked
-//!    below, after all have arrived at the latest of those), and none opens by a later fence,
-//!    because nobody passes a fence before this rank has arrived at it, and this rank's window is
-//!    mutably borrowed.
-//! 4. By this rank itself: the window is mutably borrowed.
-//!    All ranks have it by the typed face (`check_lendable`), whose guards end an epoch only when
-//!    none of its operations is under way; threads of the engine could let a put outlast the unlock.
-//! 5. Through another window, or directly: the memory is exposed by this window alone, which was
-//!    not made by allocate_shared (`check_lendable`).
+//!    below, after all ranks have arrived at the latest one). No later fence opens one, because no
+//!    rank passes it before this rank arrives, whose window is mutably borrowed.
+//! 4. By this rank itself: the window is mutably borrowed. All ranks use the typed API
+//!    (`check_lendable`), whose guards end an epoch only when no operation of it is in progress;
+//!    threads of the untyped API could let a put outlast the unlock.
+//! 5. Through another window, or directly: only this window exposes the memory, and it was not
+//!    created by allocate_shared (`check_lendable`).
 #![allow(unsafe_code, reason = "makes a slice of window memory")]
 
 use super::Window;
@@ -36,13 +35,14 @@ pub struct LocalEpoch<'w, T: Element> {
 impl<T: Element> Window<T> {
     /// `MPI_Win_lock` (exclusive) of this rank's own part, for loads and stores through a slice.
     ///
-    /// Local; blocks while another rank holds a lock of the part, or has yet to reach a fence that
-    /// this rank did not wait in (NOPRECEDE with NOSUCCEED).
+    /// Local; blocks while another rank holds a lock of the part, or has not reached a fence in which
+    /// this rank did not wait (NOPRECEDE with NOSUCCEED).
     ///
     /// # Errors
-    /// [`Error::Flavour`](crate::Error::Flavour) if the memory may be accessed otherwise than by locks of this window;
-    /// [`Error::Epoch`](crate::Error::Epoch), also if any rank has a fence epoch open, in which it could access the
-    /// part without a lock; [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Flavour`](crate::Error::Flavour) if the memory can be accessed in other ways than by
+    /// locks of this window; [`Error::Epoch`](crate::Error::Epoch), also if any rank has a fence epoch
+    /// open, in which it could access the part without a lock;
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
         let at = Location::caller();
@@ -50,8 +50,8 @@ impl<T: Element> Window<T> {
         let own = Rank(self.win.comm().rank());
         self.win.handled(self.win.await_latest_fence(Call::Lock, at))?;
         self.win.lock(LockType::Exclusive, own, LockAssert::NONE)?;
-        // Made before the check, so that the lock is released by it. LockPost has observed what the
-        // others published and announced before they arrived at the latest fence.
+        // Created before the check, so that its drop releases the lock. LockPost has observed what the
+        // other ranks announced before they arrived at the latest fence.
         let epoch = LocalEpoch { window: self, open: true };
         if let Some(rank) = epoch.window.win.rank_in_fence_epoch() {
             let problem =
@@ -64,7 +64,7 @@ impl<T: Element> Window<T> {
 }
 
 impl<T: Element> Window<T> {
-    /// Other windows over the same memory, and direct stores of other ranks, do not ask for locks.
+    /// Other windows over the same memory, and direct stores of other ranks, ignore this window's locks.
     fn check_lendable(&self) -> Result<()> {
         let alone = match self.win.flavour() {
             Flavour::Allocate => true,
@@ -95,7 +95,7 @@ impl<T: Element> LocalEpoch<'_, T> {
         Rank(self.window.win.comm().rank())
     }
 
-    /// The address of the part; of a part of no elements, any that is aligned.
+    /// The address of the part; for a part without elements, any aligned one.
     fn start(&self) -> *mut T {
         match self.window.len() {
             0 => std::ptr::dangling_mut(),
@@ -109,14 +109,14 @@ impl<T: Element> Deref for LocalEpoch<'_, T> {
     fn deref(&self) -> &[T] {
         // SAFETY: the part is mapped while the window lives, or kept by it; its base is aligned to
         // 128 bytes, or as its `Memory` is; `len` counts whole elements inside it, any bytes are
-        // valid elements, and nobody writes it (module head, 1 to 5).
+        // valid elements, and it is not written (module head, 1 to 5).
         unsafe { std::slice::from_raw_parts(self.start(), self.window.len()) }
     }
 }
 
 impl<T: Element> DerefMut for LocalEpoch<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and nobody reads it either.
+        // SAFETY: as in `deref`, and it is not read either.
         unsafe { std::slice::from_raw_parts_mut(self.start(), self.window.len()) }
     }
 }

@@ -8,9 +8,9 @@ use crate::op::Op;
 use crate::window::{LockAssert, LockType};
 use std::ops::Deref;
 
-/// From lock to unlock: this rank may access the rank it locked.
+/// The epoch from lock to unlock: this rank may access the locked rank.
 ///
-/// Operations are those of [`LockedTarget`]. Dropped, it unlocks.
+/// Its operations are those of [`LockedTarget`]. Dropping it unlocks.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LockEpoch<'w, 'b, T: Element> {
     locked: LockedTarget<'w, 'b, T>,
@@ -28,13 +28,14 @@ pub struct LockedTarget<'w, 'b, T: Element> {
 }
 
 impl<T: Element> Window<T> {
-    /// `MPI_Win_lock`: opens an access epoch on `target`. Several targets may be locked at once;
-    /// a target twice is an error.
+    /// `MPI_Win_lock` (MPI-4.1 §12.5.3): opens an access epoch on `target`. Several targets may be
+    /// locked at the same time; locking one twice is an error.
     ///
-    /// Local; blocks while a conflicting lock is held. The target takes no part.
+    /// Local; blocks while a conflicting lock is held. The target makes no call.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
+    /// [`Error::Epoch`](crate::Error::Epoch) in another kind of epoch or for a second lock of the
+    /// target; [`Error::TargetRank`](crate::Error::TargetRank);
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn lock<'b>(
@@ -59,9 +60,8 @@ impl<'w, 'b, T: Element> LockEpoch<'w, 'b, T> {
         self.locked.window.win.unlock(self.locked.target)
     }
 
-    /// `MPI_Win_flush`: the operations so far are complete at origin and target. Their buffers
-    /// stay borrowed; for buffers that are free after a flush see [`LockEpoch::batch`].
-    /// Local; never blocks.
+    /// `MPI_Win_flush`: the operations so far are complete at origin and target. Their buffers stay
+    /// borrowed; to reuse them after a flush, see [`LockEpoch::batch`]. Local; never blocks.
     ///
     /// # Errors
     /// None at present: the guard is the proof that the lock is held.
@@ -74,12 +74,12 @@ impl<'w, 'b, T: Element> LockEpoch<'w, 'b, T> {
     /// blocks.
     ///
     /// # Errors
-    /// As [`LockEpoch::flush`].
+    /// None at present: the guard is the proof that the lock is held.
     pub fn flush_local(&self) -> Result<()> {
         self.locked.window.win.flush_local(self.locked.target)
     }
 
-    /// Operations whose buffers are free again after a flush that ends the batch.
+    /// Operations whose buffers can be reused after the flush that ends the batch.
     pub fn batch<'c>(&self) -> LockBatch<'_, 'c, T> {
         LockBatch::new(LockedTarget::new(self.locked.window, self.locked.target))
     }

@@ -8,9 +8,9 @@ use crate::group::Rank;
 use crate::op::Op;
 use crate::window::LockAssert;
 
-/// From lock_all to unlock_all: this rank may access every rank.
+/// The epoch from lock_all to unlock_all: this rank may access every rank.
 ///
-/// Dropped, it unlocks.
+/// Dropping it unlocks.
 #[must_use = "the locks are released when the guard is dropped"]
 pub struct LockAllEpoch<'w, 'b, T: Element> {
     pub(super) window: &'w Window<T>,
@@ -19,8 +19,8 @@ pub struct LockAllEpoch<'w, 'b, T: Element> {
 }
 
 impl<T: Element> Window<T> {
-    /// `MPI_Win_lock_all`: a shared lock on every rank's part, at a cost that does not depend on
-    /// their number.
+    /// `MPI_Win_lock_all` (MPI-4.1 §12.5.3): a shared lock on every rank's part, at a cost that does not
+    /// depend on their number.
     ///
     /// Local; blocks while any part is locked exclusively.
     ///
@@ -44,9 +44,9 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
         self.window.win.unlock_all()
     }
 
-    /// `MPI_Win_flush`: the operations on `target` so far are complete at origin and target.
-    /// Their buffers stay borrowed; for buffers that are free after a flush see
-    /// [`LockAllEpoch::batch`]. Local; never blocks.
+    /// `MPI_Win_flush`: the operations on `target` so far are complete at origin and target. Their
+    /// buffers stay borrowed; to reuse them after a flush, see [`LockAllEpoch::batch`]. Local; never
+    /// blocks.
     ///
     /// # Errors
     /// [`Error::TargetRank`](crate::Error::TargetRank)
@@ -55,7 +55,7 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
         self.window.win.flush(target)
     }
 
-    /// `MPI_Win_flush_all`: as [`LockAllEpoch::flush`], for every target.
+    /// `MPI_Win_flush_all`: [`LockAllEpoch::flush`] for every target. Local; never blocks.
     ///
     /// # Errors
     /// None at present: the guard is the proof that the locks are held.
@@ -63,23 +63,24 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
         self.window.win.flush_all()
     }
 
-    /// `MPI_Win_flush_local`: the operations on `target` so far are complete at the origin.
+    /// `MPI_Win_flush_local`: the operations on `target` so far are complete at the origin. Local;
+    /// never blocks.
     ///
     /// # Errors
-    /// As [`LockAllEpoch::flush`].
+    /// [`Error::TargetRank`](crate::Error::TargetRank)
     pub fn flush_local(&self, target: Rank) -> Result<()> {
         self.window.win.flush_local(target)
     }
 
-    /// `MPI_Win_flush_local_all`: as [`LockAllEpoch::flush_local`], for every target.
+    /// `MPI_Win_flush_local_all`: [`LockAllEpoch::flush_local`] for every target. Local; never blocks.
     ///
     /// # Errors
-    /// As [`LockAllEpoch::flush_all`].
+    /// None at present: the guard is the proof that the locks are held.
     pub fn flush_local_all(&self) -> Result<()> {
         self.window.win.flush_local_all()
     }
 
-    /// Operations whose buffers are free again after a flush that ends the batch.
+    /// Operations whose buffers can be reused after the flush that ends the batch.
     pub fn batch<'c>(&self) -> Batch<'_, 'c, T> {
         Batch::new(self.window)
     }

@@ -17,9 +17,9 @@ pub struct ExposureSide<'w, T: Element> {
     pub(super) window: &'w Window<T>,
 }
 
-/// From start to complete: this rank may access the ranks of the group it gave to start.
+/// The epoch from start to complete: this rank may access the ranks of the group given to start.
 ///
-/// Dropped, it completes.
+/// Dropping it completes.
 #[must_use = "the epoch ends when the guard is dropped"]
 pub struct AccessEpoch<'a, 'b, T: Element> {
     window: &'a Window<T>,
@@ -27,16 +27,16 @@ pub struct AccessEpoch<'a, 'b, T: Element> {
     _buffers: Buffers<'b>,
 }
 
-/// From post to wait: the ranks of the group given to post may access this rank's part.
+/// The epoch from post to wait: the ranks of the group given to post may access this rank's part.
 ///
-/// Dropped, it stays open, because ending it would wait for other ranks.
+/// If it is dropped, it stays open, because ending it would wait for other ranks.
 #[must_use = "the epoch stays open until it is waited for"]
 pub struct ExposureEpoch<'a, T: Element> {
     window: &'a Window<T>,
 }
 
 impl<T: Element> AccessSide<'_, T> {
-    /// `MPI_Win_start`: opens an access epoch on the ranks of `targets`.
+    /// `MPI_Win_start` (MPI-4.1 §12.5.2): opens an access epoch on the ranks of `targets`.
     ///
     /// Local; blocks until each of them has posted for this rank, unless NOCHECK is asserted.
     ///
@@ -55,7 +55,7 @@ impl<T: Element> AccessSide<'_, T> {
 }
 
 impl<T: Element> ExposureSide<'_, T> {
-    /// `MPI_Win_post`: exposes this rank's part to the ranks of `origins`.
+    /// `MPI_Win_post` (MPI-4.1 §12.5.2): exposes this rank's part to the ranks of `origins`.
     ///
     /// Local; never blocks for another rank's call.
     ///
@@ -69,8 +69,8 @@ impl<T: Element> ExposureSide<'_, T> {
 }
 
 impl<T: Element> AccessEpoch<'_, '_, T> {
-    /// `MPI_Win_complete`: the operations are complete at the origin when it returns, and at a
-    /// target when that has waited. Local; never blocks.
+    /// `MPI_Win_complete`: the operations are complete at the origin when it returns, and at a target
+    /// when its wait has returned. Local; never blocks.
     ///
     /// # Errors
     /// None at present: the guard is the proof that the epoch is open.
@@ -114,8 +114,9 @@ impl<T: Element> ExposureEpoch<'_, T> {
         self.window.win.wait()
     }
 
-    /// `MPI_Win_test`: `None` if the epoch is closed, as by [`ExposureEpoch::wait`]; else the
-    /// epoch, still open, and no effect. Local; never blocks.
+    /// `MPI_Win_test`: returns `None` if every origin has completed; the epoch is then closed as by
+    /// [`ExposureEpoch::wait`]. Otherwise it has no effect and returns the open epoch. Local; never
+    /// blocks.
     ///
     /// # Errors
     /// None at present: the guard is the proof that the epoch is open.

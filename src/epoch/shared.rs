@@ -13,9 +13,9 @@ use std::marker::PhantomData;
 
 /// The part of a rank in a shared window, for direct loads and stores.
 ///
-/// Never a Rust slice: other ranks may store to it at any time. Loads and stores are copies, in no
-/// order but that which the program makes, by [`Window::sync`] on both sides of a synchronisation
-/// of its own, or by the window's epochs (New RMA Design, "RMA + Shared Memory").
+/// It is never a Rust slice, because other ranks may store to it at any time. Loads and stores are
+/// copies. The program orders them by the window's epochs, or by [`Window::sync`] on both sides of a
+/// synchronisation of its own (MPICH's New RMA Design, "RMA + Shared Memory").
 #[derive(Clone, Copy)]
 pub struct SharedPart<'w, T> {
     win: &'w crate::window::Win,
@@ -34,7 +34,8 @@ impl WindowOptions {
     /// Allocates a shared window; see [`Window::allocate_shared`].
     ///
     /// # Errors
-    /// As [`Window::allocate_shared`], and [`Error::DispUnit`].
+    /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`]; [`Error::DispUnit`] for a unit that
+    /// is not from 1 to 2³¹ - 1.
     #[track_caller]
     pub fn allocate_shared<T: Element>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
         let unit = size_of::<T>() as u64;
@@ -46,14 +47,14 @@ impl WindowOptions {
 
 impl<T: Element> Window<T> {
     /// `MPI_Win_allocate_shared` (MPI-4.1 §12.2.3): `len` zeroed elements for this rank, which
-    /// every rank can load and store directly ([`Window::shared_part`]). The parts follow one
-    /// another without a gap; see [`WindowOptions::noncontig`].
+    /// every rank can load and store directly ([`Window::shared_part`]). The parts are contiguous,
+    /// without [`WindowOptions::noncontig`].
     ///
     /// Collective; blocks until every rank of `comm` has called it. The outcome is the same on
     /// all ranks.
     ///
     /// # Errors
-    /// As [`Window::allocate`].
+    /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn allocate_shared(comm: &Comm, len: usize) -> Result<Self> {
         WindowOptions::new().allocate_shared(comm, len)
@@ -65,8 +66,8 @@ impl<T: Element> Window<T> {
     /// Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::TargetRank`]; [`Error::Flavour`] for windows that were not made by
-    /// [`Window::allocate_shared`]: of those, [`Window::lock_local`] lends slices.
+    /// [`Error::TargetRank`]; [`Error::Flavour`] for windows that were not created by
+    /// [`Window::allocate_shared`]: these have slices by [`Window::lock_local`].
     pub fn shared_part(&self, rank: Rank) -> Result<SharedPart<'_, T>> {
         if self.win.flavour() != Flavour::Shared {
             let needed = "a window of allocate_shared";
@@ -78,11 +79,10 @@ impl<T: Element> Window<T> {
         Ok(SharedPart { win: &self.win, rank, start: span.base().cast(), len })
     }
 
-    /// `MPI_Win_shared_query` of any window that has memory: elements and address, in this
-    /// process, of the part of `rank`; no elements if it cannot be addressed.
+    /// `MPI_Win_shared_query` for any window with memory: the number of elements of the part of `rank`
+    /// and its address in this process; no elements if it has none here.
     ///
-    /// Local; never blocks. Reading and writing through the address is unsafe, and for the caller
-    /// to synchronise.
+    /// Local; never blocks. Access through the address is unsafe, and the caller must synchronise it.
     ///
     /// # Errors
     /// [`Error::TargetRank`]; [`Error::Flavour`] for dynamic windows.
@@ -93,10 +93,11 @@ impl<T: Element> Window<T> {
 }
 
 impl<T: Element> WindowView<'_, T> {
-    /// As [`Window::shared_part`].
+    /// [`Window::shared_part`] during an epoch. Local; never blocks.
     ///
     /// # Errors
-    /// As [`Window::shared_part`].
+    /// [`Error::TargetRank`]; [`Error::Flavour`] for windows that were not created by
+    /// [`Window::allocate_shared`].
     pub fn shared_part(&self, rank: Rank) -> Result<SharedPart<'_, T>> {
         self.window.shared_part(rank)
     }

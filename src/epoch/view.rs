@@ -1,4 +1,4 @@
-//! What a guard lends of its window: everything but the calls that open epochs.
+//! The view of a window during an epoch: everything except the calls that open epochs.
 
 use super::Window;
 use crate::comm::Comm;
@@ -21,23 +21,23 @@ pub struct WindowView<'a, T: Element> {
 }
 
 impl<T: Element> WindowView<'_, T> {
-    /// As [`Window::len`].
+    /// Elements of this rank's part.
     #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
     pub fn len(&self) -> usize {
         self.window.len()
     }
 
-    /// As [`Window::name`].
+    /// `MPI_Win_get_name`
     pub fn name(&self) -> String {
         self.window.name()
     }
 
-    /// As [`Window::comm`].
+    /// The communicator of the window.
     pub fn comm(&self) -> &Comm {
         self.window.comm()
     }
 
-    /// As [`Window::load`].
+    /// Local load: [`Window::load`] during the epoch.
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
@@ -45,7 +45,7 @@ impl<T: Element> WindowView<'_, T> {
         self.window.load(disp, to)
     }
 
-    /// As [`Window::load_one`].
+    /// Local load of one element: [`Window::load_one`] during the epoch.
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
@@ -53,7 +53,7 @@ impl<T: Element> WindowView<'_, T> {
         self.window.load_one(disp)
     }
 
-    /// As [`Window::store`].
+    /// Local store: [`Window::store`] during the epoch.
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
@@ -61,7 +61,7 @@ impl<T: Element> WindowView<'_, T> {
         self.window.store(disp, from)
     }
 
-    /// As [`Window::sync`].
+    /// `MPI_Win_sync`: [`Window::sync`] during the epoch. Local; never blocks.
     pub fn sync(&self) {
         self.window.sync();
     }

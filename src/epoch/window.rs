@@ -12,11 +12,11 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Memory of every rank of a communicator, made of elements of type `T`, that the ranks access
-/// one-sidedly (`MPI_Win`).
+/// A window (`MPI_Win`): memory of every rank of a communicator, with elements of type `T`, which all
+/// ranks access by one-sided operations.
 ///
 /// Displacements are in the target's displacement units, by default one element. Dropping a window
-/// keeps its memory until the job ends; [`Window::free`] gives it back.
+/// keeps its memory until the job ends; [`Window::free`] frees it.
 pub struct Window<T: Element> {
     pub(super) win: Win,
     pub(super) memory: Exposed<T>,
@@ -24,8 +24,9 @@ pub struct Window<T: Element> {
 }
 
 impl<T: Element> Window<T> {
-    /// `MPI_Win_allocate`: `len` elements for this rank, zeroed; ranks may ask for different
-    /// lengths, 0 included. See [`WindowOptions`] for a name and another displacement unit.
+    /// `MPI_Win_allocate` (MPI-4.1 §12.2.2): a window with `len` zeroed elements for this rank. The ranks
+    /// may give different lengths, 0 included. [`WindowOptions`] sets a name and another displacement
+    /// unit.
     ///
     /// Collective; blocks until every rank of `comm` has called it. The outcome is the same on
     /// all ranks.
@@ -41,25 +42,28 @@ impl<T: Element> Window<T> {
     /// `MPI_Win_free`. Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if any of them left an epoch open by
+    /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if one of them has left an epoch open by
     /// dropping its guard; [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.free_and_take().map(drop)
     }
 
-    /// As [`Win::recover`]: brings the window back into use after ranks of it have failed, and
-    /// returns all that have. Collective over the ranks that live; blocks until each of them has
-    /// called it.
+    /// Makes the window usable again after ranks of it have failed, and returns all failed ranks. See
+    /// [`Win::recover`].
+    ///
+    /// Collective over the surviving ranks; blocks until each of them has called it.
     ///
     /// # Errors
-    /// As [`Win::recover`].
+    /// [`Error::Mismatch`](crate::Error::Mismatch) on all ranks if they recover different windows;
+    /// [`Error::NoMemory`](crate::Error::NoMemory) on all ranks;
+    /// [`Error::RankFailed`](crate::Error::RankFailed) if the job ends.
     #[track_caller]
     pub fn recover(&mut self) -> Result<Vec<Rank>> {
         self.win.recover()
     }
 
-    /// As [`Win::torn`]: what ranks that have failed were writing then. Local; does not block.
+    /// The writes in progress when ranks of the window failed; see [`Win::torn`]. Local; does not block.
     pub fn torn(&self) -> Vec<Torn> {
         self.win.torn()
     }
@@ -101,8 +105,8 @@ impl<T: Element> Window<T> {
         self.win.model()
     }
 
-    /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the
-    /// window before the call returns it; [`ErrorHandler::Return`] at first. Local.
+    /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): the handler of errors of calls on the window. The default
+    /// is the communicator's. Local.
     pub fn set_error_handler(&self, handler: ErrorHandler) {
         self.win.set_error_handler(handler);
     }
@@ -122,7 +126,7 @@ impl<T: Element> Window<T> {
         self.win.name()
     }
 
-    /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use.
+    /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name in this rank's errors.
     pub fn set_name(&self, name: &str) {
         self.win.set_name(name);
     }
@@ -137,7 +141,7 @@ impl<T: Element> Window<T> {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// As [`Win::set_info`].
+    /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         self.win.set_info(info)
@@ -146,7 +150,8 @@ impl<T: Element> Window<T> {
     /// `MPI_Win_set_attr`: see [`Win::set_attribute`].
     ///
     /// # Errors
-    /// As [`Win::set_attribute`].
+    /// [`Error::Keyval`](crate::Error::Keyval) if the key was freed;
+    /// [`Error::Attribute`](crate::Error::Attribute) if the delete callback of an older value fails.
     pub fn set_attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>, value: V) -> Result<()> {
         self.win.set_attribute(key, value)
     }
@@ -159,7 +164,7 @@ impl<T: Element> Window<T> {
     /// `MPI_Win_delete_attr`: see [`Win::delete_attribute`].
     ///
     /// # Errors
-    /// As [`Win::delete_attribute`].
+    /// [`Error::Attribute`](crate::Error::Attribute) if the delete callback fails; the attribute stays.
     pub fn delete_attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>) -> Result<bool> {
         self.win.delete_attribute(key)
     }
@@ -171,8 +176,8 @@ impl<T: Element> Window<T> {
 
     /// Local load: copies elements of this rank's own part, from displacement `disp` on.
     ///
-    /// Allowed at any time; what it sees of other ranks' operations, synchronisation decides
-    /// (MPI-2.2 §11.7). For a slice see [`Window::lock_local`].
+    /// Allowed at any time. Which operations of other ranks it sees depends on synchronisation (MPI-2.2
+    /// §11.7). For a slice see [`Window::lock_local`].
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
@@ -215,12 +220,14 @@ impl WindowOptions {
     /// Allocates a window of `len` elements for this rank; see [`Window::allocate`].
     ///
     /// # Errors
-    /// As [`Window::allocate`], and [`Error::DispUnit`](crate::Error::DispUnit).
+    /// [`Error::Size`](crate::Error::Size), [`Error::NoMemory`](crate::Error::NoMemory),
+    /// [`Error::RankFailed`](crate::Error::RankFailed); [`Error::DispUnit`](crate::Error::DispUnit) for a
+    /// unit that is not from 1 to 2³¹ - 1.
     #[track_caller]
     pub fn allocate<T: Element>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
         let unit = size_of::<T>() as u64;
-        // A length whose bytes do not fit 64 bits cannot fit the address space either: the
-        // collective check of the sizes refuses it on all ranks.
+        // A length whose bytes do not fit 64 bits does not fit the address space either: the collective
+        // check of the sizes returns an error on all ranks.
         let bytes = (len as u64).saturating_mul(unit);
         let win = self.typed().allocate_bytes(comm, bytes, unit)?;
         Ok(Window { win, memory: Exposed::nothing(), elements: PhantomData })

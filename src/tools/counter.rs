@@ -9,14 +9,10 @@ use crate::sync::cells::Cell;
 use crate::sync::counter::{Striped, take_tickets};
 
 /// Two counts of the ranks of a communicator, both zero at first and modulo 2⁶⁴: a *sum*, to which
-/// every rank adds in its own part at the cost of a local atomic addition, and *tickets*, which are
-/// drawn at one rank and of which nobody draws the same twice.
+/// every rank adds in its own part by a local atomic addition, and *tickets*, unique numbers drawn at
+/// one rank.
 ///
-/// "RMA does not define fine-grained mutexes in memory" (MPI-3, "Lock"), nor counters, but
-/// "provides the primitives": fetch_and_op.
-///
-/// Neither orders other accesses; a synchronisation of the program does. Any thread may use it at any
-/// time.
+/// It orders no other accesses; the program's synchronisation does. Any thread may use it at any time.
 ///
 /// ```no_run
 /// # fn main() -> onesided::Result<()> {
@@ -46,7 +42,7 @@ pub struct DistributedCounter {
 const TICKETS: u64 = NEXT_LINES;
 
 impl DistributedCounter {
-    /// Makes a counter; its tickets are drawn at rank 0.
+    /// Creates a counter; its tickets are drawn at rank 0.
     ///
     /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on all
     /// ranks.
@@ -72,8 +68,8 @@ impl DistributedCounter {
         self.sum.add(&self.words.during(Call::Counter), self.me, n)
     }
 
-    /// The sum. Of what is added meanwhile some may be in it and some not, in any order: it is exact
-    /// when nobody adds, and for one reader it never goes back while nobody subtracts.
+    /// The sum. Additions during the call may be included or not, in any order. The sum is exact when no
+    /// rank adds; for one reader it never decreases while no rank subtracts.
     ///
     /// Local; never blocks. It costs one load of each rank's part.
     ///
@@ -83,8 +79,8 @@ impl DistributedCounter {
         self.sum.read(&self.words.during(Call::Counter))
     }
 
-    /// Draws the next `n` tickets and returns the first: they are it and the `n - 1` numbers that
-    /// follow. The first tickets of all begin with 0; with `n` = 0 it only tells which one is next.
+    /// Draws the next `n` tickets and returns the first; the others are the `n - 1` numbers after it.
+    /// Tickets begin with 0. With `n` = 0 it returns the next ticket without drawing it.
     ///
     /// Local; never blocks.
     ///
@@ -94,7 +90,7 @@ impl DistributedCounter {
         take_tickets(&self.words.during(Call::Counter), self.tickets, n)
     }
 
-    /// Gives the counter's memory back.
+    /// Frees the counter's memory.
     ///
     /// Collective; blocks until every rank has called it.
     ///

@@ -3,18 +3,17 @@
 //! The standard has none of them: "RMA does not define fine-grained mutexes in memory (only logical
 //! coarse-grained window locks). MPI provides the primitives (compare and swap, accumulate,
 //! send/receive, etc.) needed to implement high-level synchronization operations" (MPI-3, "Lock",
-//! rationale). Here they are:
+//! rationale).
 //!
-//! | type | what for | protocol and its models |
+//! | type | purpose | protocol and its models |
 //! | --- | --- | --- |
-//! | [`WindowMutex`] | one rank at a time; who has waited longest first, after a millisecond | `sync/mcs.rs` |
+//! | [`WindowMutex`] | mutual exclusion; fair after a millisecond of contention | `sync/mcs.rs` |
 //! | [`WindowQueue`] | items from any rank to any rank, bounded | `sync/queue.rs` |
-//! | [`DistributedCounter`] | a sum that all add to; numbers that none gets twice | `sync/counter.rs` |
+//! | [`DistributedCounter`] | a sum to which all add; unique numbers | `sync/counter.rs` |
 //!
-//! Each has a window of its own on which every rank holds `lock_all` from the making to `free`, so it
-//! can be used whatever epochs the program has open elsewhere. Making and freeing are collective;
-//! everything else is local and needs no help of any rank. Dropping one keeps its memory until the
-//! job ends, as with windows.
+//! Each has a window of its own, on which every rank holds `lock_all` from creation to `free`. So it can
+//! be used in any epoch of other windows. Creating and freeing are collective; everything else is local
+//! and needs no help of other ranks. Dropping one keeps its memory until the job ends, as with windows.
 
 mod counter;
 mod mutex;

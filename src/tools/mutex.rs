@@ -9,19 +9,18 @@ use crate::sync::cells::Cell;
 use crate::sync::mcs::Mcs;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// A mutex of the ranks of a communicator: one holds it at a time. A rank that finds it held takes it
-/// when it becomes free within the next millisecond, whoever has asked before; those who have had no
-/// luck get it in the order in which they then queue, before anybody else.
+/// A mutex of the ranks of a communicator. For about a millisecond a rank contends for it: when the mutex
+/// becomes free, the first rank to try gets it. Then the rank queues. Queued ranks get it in the order
+/// of arrival, before any other.
 ///
-/// "RMA does not define fine-grained mutexes in memory" (MPI-3, "Lock"), "MPI provides the
-/// primitives": this is the queue lock of Mellor-Crummey and Scott over window operations. A rank
-/// that waits sleeps, on a word of its own part.
+/// It is the queue lock of Mellor-Crummey and Scott over window operations. A waiting rank sleeps on a
+/// word of its own part.
 ///
-/// What the holder has accessed before it unlocks, in any window and by any operation, store or load,
-/// is complete for whoever locks next: no flush is needed for that.
+/// All accesses of the holder before it unlocks, in any window and by any operation, store or load, are
+/// complete for the next holder. No flush is needed for that.
 ///
-/// The threads of a rank take turns; among them there is no order. A thread that locks it twice
-/// deadlocks, or panics.
+/// The threads of a rank exclude each other, in no order. A thread that locks it twice deadlocks or
+/// panics.
 ///
 /// ```no_run
 /// # fn main() -> onesided::Result<()> {
@@ -37,15 +36,15 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 pub struct WindowMutex {
     words: Words,
     mcs: Mcs,
-    /// The turn of this rank's threads; `true` once the rank's place in the queue is lost.
+    /// Excludes this rank's threads; `true` once the rank's place in the queue is lost.
     turn: Mutex<bool>,
 }
 
 /// Holds a [`WindowMutex`] until it is unlocked or dropped.
 ///
-/// Dropped while panicking it keeps the mutex locked, as the guards of epochs do: what it protects
-/// may be half done, and the rank is about to fail. If the program catches the panic, the rank's own
-/// later calls are errors, and other ranks wait until the job ends.
+/// If it is dropped while panicking, the mutex stays locked, as with the guards of epochs: the protected
+/// data may be half changed, and the rank is about to fail. If the program catches the panic, the rank's
+/// own later calls return errors, and other ranks wait until the job ends.
 #[must_use = "the mutex is unlocked when the guard is dropped"]
 pub struct WindowMutexGuard<'m> {
     mutex: &'m WindowMutex,
@@ -57,14 +56,15 @@ pub struct WindowMutexGuard<'m> {
 const TAIL: u64 = NEXT_LINES;
 
 impl WindowMutex {
-    /// Makes a mutex, free, with its one common word at rank `home`.
+    /// Creates a free mutex, with its one common word at rank `home`.
     ///
     /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on all
     /// ranks.
     ///
     /// # Errors
-    /// [`Error::Root`](crate::Error::Root) if there is no rank `home`; [`Error::Mismatch`](crate::Error::Mismatch) if the ranks name different
-    /// ones; [`Error::NoMemory`](crate::Error::NoMemory); [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Root`](crate::Error::Root) if `home` is no rank; [`Error::Mismatch`](crate::Error::Mismatch)
+    /// if the ranks give different ones; [`Error::NoMemory`](crate::Error::NoMemory);
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn new(comm: &Comm, home: Rank) -> Result<WindowMutex> {
         let agreed = Agreed { name: "mutex", home, parameters: [("", 0), ("", 0)] };
@@ -74,18 +74,18 @@ impl WindowMutex {
         Ok(WindowMutex { words, mcs, turn: Mutex::new(false) })
     }
 
-    /// The rank whose part has the mutex's common word; to lock it costs that rank nothing.
+    /// The rank whose part has the mutex's common word. Locking costs that rank nothing.
     pub fn home(&self) -> Rank {
         Rank(self.mcs.tail.rank)
     }
 
     /// Locks the mutex.
     ///
-    /// Local; blocks, asleep if need be, while another rank holds it or queues before.
+    /// Local; blocks, and sleeps, while another rank holds it or is queued before.
     ///
     /// # Errors
-    /// [`Error::RankFailed`](crate::Error::RankFailed); [`Error::Epoch`](crate::Error::Epoch) if a thread of this rank has panicked while it held
-    /// the mutex, or has had the first error here.
+    /// [`Error::RankFailed`](crate::Error::RankFailed); [`Error::Epoch`](crate::Error::Epoch) after a thread
+    /// of this rank has panicked while it held the mutex, or has got an error here.
     #[track_caller]
     pub fn lock(&self) -> Result<WindowMutexGuard<'_>> {
         let mut turn = self.turn.lock().or_else(|_| self.is_lost())?;
@@ -97,12 +97,13 @@ impl WindowMutex {
         locked.map(|()| WindowMutexGuard { mutex: self, turn, held: true })
     }
 
-    /// Locks the mutex if nobody holds it, nor another thread of this rank; `None` otherwise.
+    /// Locks the mutex if no rank and no other thread of this rank holds it; returns `None` otherwise.
     ///
     /// Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch) as for [`WindowMutex::lock`].
+    /// [`Error::Epoch`](crate::Error::Epoch) after a thread of this rank has panicked while it held the
+    /// mutex, or has got an error in [`WindowMutex::lock`].
     pub fn try_lock(&self) -> Result<Option<WindowMutexGuard<'_>>> {
         let turn = match self.turn.try_lock() {
             Ok(turn) => turn,
@@ -113,13 +114,13 @@ impl WindowMutex {
             return self.is_lost();
         }
         let locked = self.mcs.try_lock(&self.words.during(Call::MutexLock))?;
-        // Not `then_some`: a guard that is made and dropped would unlock.
+        // Not `then_some`, which would create a guard and drop it, and so unlock.
         Ok(locked.then(|| WindowMutexGuard { mutex: self, turn, held: true }))
     }
 
-    /// Gives the mutex's memory back.
+    /// Frees the mutex's memory.
     ///
-    /// Collective; blocks until every rank has called it. Nobody can hold the mutex then.
+    /// Collective; blocks until every rank has called it. No rank can hold the mutex then.
     ///
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
@@ -145,10 +146,10 @@ impl WindowMutex {
 }
 
 impl WindowMutexGuard<'_> {
-    /// Unlocks the mutex, and hands it to the rank that has waited longest. Dropping the guard does
-    /// the same, and cannot tell of an error.
+    /// Unlocks the mutex, and hands it to the rank that has queued longest. Dropping the guard does the
+    /// same, but reports no error.
     ///
-    /// Local; blocks only while that rank has yet to say who it is, which it does next.
+    /// Local; blocks only until that rank has written its name, which is its next step.
     ///
     /// # Errors
     /// [`Error::RankFailed`](crate::Error::RankFailed)
@@ -162,7 +163,7 @@ impl WindowMutexGuard<'_> {
 impl Drop for WindowMutexGuard<'_> {
     fn drop(&mut self) {
         if self.held && !std::thread::panicking() {
-            // Fails with the job only, of which the next call tells.
+            // Fails only with the job, which the next call reports.
             let _ = self.mutex.release(&mut self.turn);
         }
     }

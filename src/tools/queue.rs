@@ -10,16 +10,13 @@ use crate::sync::cells::Cell;
 use crate::sync::queue::Queue;
 use std::marker::PhantomData;
 
-/// A first-in first-out queue of elements, to which any rank appends and from which any rank
-/// removes; it lies in the part of one rank, its home.
+/// A first-in first-out queue of elements. Any rank appends, any rank removes; the queue is in the part of
+/// one rank, its home.
 ///
-/// "RMA does not define fine-grained mutexes in memory" (MPI-3, "Lock"), nor queues, but "provides
-/// the primitives": this is Vyukov's ring of numbered slots over window operations, so producers and
-/// consumers at different slots do not wait for one another, and nobody needs the home rank's help.
-/// Waiting ranks sleep.
+/// It is Vyukov's ring of numbered slots over window operations. Producers and consumers at different
+/// slots do not wait for one another, and the home rank makes no call. Waiting ranks sleep.
 ///
-/// What a rank has done before it pushes an item, in any window, is complete for the rank that pops
-/// it.
+/// All accesses of a rank before it pushes an item, in any window, are complete for the rank that pops it.
 ///
 /// Any thread may push and pop at any time. A rank that dies in the middle of either ends the job.
 ///
@@ -43,20 +40,20 @@ impl<T: Element> WindowQueue<T> {
     /// Words of one item.
     const STRIDE: u64 = (size_of::<T>() as u64).div_ceil(8);
 
-    /// Makes an empty queue of at most `capacity` items in the part of rank `home`.
+    /// Creates an empty queue of at most `capacity` items in the part of rank `home`.
     ///
     /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on all
     /// ranks.
     ///
     /// # Errors
-    /// [`Error::Root`] if there is no rank `home`; [`Error::Argument`] for a capacity of 0 or one
-    /// beyond 2³²; [`Error::Mismatch`] if the ranks give different homes, capacities or sizes of an
-    /// item; [`Error::NoMemory`]; [`Error::RankFailed`].
+    /// [`Error::Root`] if `home` is no rank; [`Error::Argument`] for a capacity of 0 or more than 2³²;
+    /// [`Error::Mismatch`] if the ranks give different homes, capacities or sizes of an item;
+    /// [`Error::NoMemory`]; [`Error::RankFailed`].
     #[track_caller]
     pub fn new(comm: &Comm, home: Rank, capacity: u64) -> Result<Self> {
         let size = size_of::<T>() as u64;
         let parameters = [("capacity", capacity), ("bytes of an item", size)];
-        // Where the capacity makes no sense the others learn of it first: it is the same everywhere.
+        // An invalid capacity is reported after the ranks have compared theirs.
         let sensible = capacity.clamp(1, MOST);
         let agreed = Agreed { name: "queue", home, parameters };
         let bytes = |is_home| match is_home {
@@ -74,19 +71,19 @@ impl<T: Element> WindowQueue<T> {
         Ok(WindowQueue { words, queue, items: PhantomData })
     }
 
-    /// How many items it holds at most.
+    /// The largest number of items.
     pub fn capacity(&self) -> u64 {
         self.queue.capacity
     }
 
-    /// The rank in whose part it lies.
+    /// The rank whose part holds the queue.
     pub fn home(&self) -> Rank {
         Rank(self.queue.first.rank)
     }
 
     /// Appends an item.
     ///
-    /// Local; blocks, asleep if need be, while the queue is full.
+    /// Local; blocks, and sleeps, while the queue is full.
     ///
     /// # Errors
     /// [`Error::RankFailed`]
@@ -110,7 +107,7 @@ impl<T: Element> WindowQueue<T> {
 
     /// Removes the oldest item.
     ///
-    /// Local; blocks, asleep if need be, while the queue is empty.
+    /// Local; blocks, and sleeps, while the queue is empty.
     ///
     /// # Errors
     /// [`Error::RankFailed`]
@@ -130,7 +127,7 @@ impl<T: Element> WindowQueue<T> {
         self.queue.try_pop(&self.words.during(Call::QueuePop), |slot| self.get(slot))
     }
 
-    /// Gives the queue's memory back, with the items that are still in it.
+    /// Frees the queue's memory, with its remaining items.
     ///
     /// Collective; blocks until every rank has called it.
     ///
@@ -141,7 +138,7 @@ impl<T: Element> WindowQueue<T> {
         self.words.free()
     }
 
-    /// The item's place in the window, behind the words of the queue.
+    /// The index of the item in the window, after the words of the queue.
     fn place(&self, slot: u64) -> u64 {
         Queue::words(self.queue.capacity) + slot * Self::STRIDE
     }

@@ -1,4 +1,4 @@
-//! The window under a tool, and its operations as the protocols ask for them.
+//! The window under a tool, and its operations for the protocols.
 
 use crate::call::Call;
 use crate::comm::Comm;
@@ -15,21 +15,21 @@ pub(super) struct Words {
     pub(super) win: Win,
 }
 
-/// What one rank says about the tool that it makes; all ranks must say the same.
+/// The arguments of a tool's creation, which must be the same on all ranks.
 pub(super) struct Agreed {
-    /// What the tool is called in errors; of at most eight bytes.
+    /// The tool's name in errors; at most eight bytes.
     pub(super) name: &'static str,
-    /// Where its common words are.
+    /// The rank of its common words.
     pub(super) home: Rank,
-    /// What else must be the same, with its name in errors.
+    /// Other arguments, with their names in errors.
     pub(super) parameters: [(&'static str, u64); 2],
 }
 
-/// As index of a word: far enough from index 0 to share no line with it, nor a pair of lines.
+/// The index of a word that shares no line, nor a pair of lines, with index 0.
 pub(super) const NEXT_LINES: u64 = 16;
 
 impl Words {
-    /// Makes `count(home)` words at each rank, all zero.
+    /// Creates `count(home)` zeroed words at each rank.
     ///
     /// Collective; the outcome is the same on all ranks.
     #[track_caller]
@@ -46,7 +46,7 @@ impl Words {
         Ok(Words { win })
     }
 
-    /// The words, for a protocol that `call` goes through.
+    /// The words, for the protocol of `call`.
     #[track_caller]
     pub(super) fn during(&self, call: Call) -> During<'_> {
         During { win: &self.win, call, line: Location::caller() }
@@ -77,19 +77,18 @@ impl Agreed {
         Ok(())
     }
 
-    /// The name as a word that other ranks can be told: a mutex and a counter may else have the
-    /// same numbers.
+    /// The name as a word for the comparison: a mutex and a counter might have the same numbers.
     fn kind(&self) -> u64 {
         self.name.bytes().rev().fold(0, |word, byte| word << 8 | u64::from(byte))
     }
 
-    /// What a rank has said, in words.
+    /// A rank's arguments as a sentence.
     fn words(&self, said: &[u64]) -> String {
         let name = said[3].to_le_bytes();
         let name = String::from_utf8_lossy(&name);
         let mut text = format!("{} of home rank {}", name.trim_end_matches('\0'), said[0]);
         if said[3] != self.kind() {
-            // What its parameters mean, only that kind knows.
+            // Only that kind of tool knows the meaning of its parameters.
             return text;
         }
         for ((name, _), value) in self.parameters.iter().zip(&said[1..]) {
@@ -109,7 +108,7 @@ pub(super) struct During<'w> {
 }
 
 impl During<'_> {
-    /// Refuses a call of a forked process by its own name.
+    /// Returns an error, with the name of the call, in a forked process.
     fn check_forked(&self) -> Result<()> {
         match is_forked() {
             false => Ok(()),
