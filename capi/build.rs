@@ -83,7 +83,11 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
     let start = call.rsplit(' ').next().unwrap_or_default();
     let ours = |one: &&&Parameter| !matches!(one.ctype.as_str(), "MPI_Info" | "MPI_Request *");
     let own: Vec<&Parameter> = parameters.iter().filter(ours).copied().collect();
-    format!("crate::calls::{start}({}).and_then({form})", passed(&own))
+    let start = format!("crate::calls::{start}({})", passed(&own));
+    match parameters.iter().any(|one| one.ctype == "MPI_Info") {
+        true => format!("crate::info::hints(info).and_then(|_| {start}).and_then({form})"),
+        false => format!("{start}.and_then({form})"),
+    }
 }
 
 /// Both functions, made of a call; of one that has a fast path, that is tried first, and the call
@@ -96,7 +100,7 @@ fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
     let call = called(call, &named().collect::<Vec<_>>());
     let given = |call, place: &Parameter| format!("{}.given().and_then(|()| {call})", place.name);
     // Those of the tool interface need not be there (MPI-4.1 §15.3).
-    let looks = |one: &&Parameter| !name.starts_with("T_") && makes(one);
+    let looks = |one: &&Parameter| !name.starts_with("T_") && tells(one);
     let call = named().filter(looks).fold(call, given);
     let body = if function.returns != "int" || name.ends_with("_toint") {
         call
@@ -129,9 +133,9 @@ fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
     )
 }
 
-/// Whether it is a place for what the call makes, which has to be there: otherwise the call would be
-/// refused when it has been carried out, and what it has made would be lost.
-fn makes(parameter: &Parameter) -> bool {
+/// Whether it is a place for what the call makes or tells, which has to be there: otherwise the call would
+/// be refused when it has been carried out, and what it has made, done or told would be lost.
+fn tells(parameter: &Parameter) -> bool {
     const HANDLES: [&str; 10] = [
         "Comm",
         "Datatype",
@@ -144,13 +148,17 @@ fn makes(parameter: &Parameter) -> bool {
         "Session",
         "Win",
     ];
-    const NUMBERS: [&str; 5] =
-        ["comm_keyval", "type_keyval", "win_keyval", "errorclass", "errorcode"];
-    let is_one = !parameter.declaration.contains('[') && !parameter.name.starts_with("array_of");
-    let of = parameter.ctype.strip_suffix(" *");
-    let handle = of.and_then(|of| of.strip_prefix("MPI_")).is_some_and(|of| HANDLES.contains(&of));
-    let number = of == Some("int") && NUMBERS.contains(&parameter.name.as_str());
-    is_one && (handle || number || parameter.name == "baseptr")
+    // Arrays, and what MPI_Init does not need.
+    const OTHERS: [&str; 4] = ["weights", "sourceweights", "destweights", "argc"];
+    let is_one = !parameter.declaration.contains('[')
+        && !parameter.declaration.starts_with("const ")
+        && !parameter.name.starts_with("array_of")
+        && !OTHERS.contains(&parameter.name.as_str());
+    let is_of = |of: &str| match of.strip_prefix("MPI_") {
+        Some(of) => HANDLES.contains(&of) || matches!(of, "Aint" | "Count"),
+        None => of == "int",
+    };
+    is_one && (parameter.ctype.strip_suffix(" *").is_some_and(is_of) || parameter.name == "baseptr")
 }
 
 /// On whose error handler a failure is raised (MPI-4.1 §9.3): that of the window, communicator,

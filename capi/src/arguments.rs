@@ -17,6 +17,7 @@ use crate::failure::{Failure, Outcome};
 use crate::text;
 use onesided::engine::{Origin, OriginMut, Win};
 use onesided::{Comm, CommittedDatatype, WindowOptions};
+use std::alloc::Layout;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{self, Display};
 
@@ -149,8 +150,11 @@ impl<T: Copy> ConstPtr<T> {
         Ptr(self.0.cast_mut()).get_at(k)
     }
 
-    /// Reads an array of that many elements.
+    /// Reads an array of that many elements, which has to fit in the address space.
     pub fn list(self, count: usize) -> Outcome<Vec<T>> {
+        if Layout::array::<T>(count).is_err() {
+            return Err(Failure::new(abi::MPI_ERR_COUNT, format!("no array has {count} elements")));
+        }
         (0..count).map(|k| self.get_at(k)).collect()
     }
 }

@@ -144,13 +144,15 @@ impl Request {
         Request { partitioned: Some(partitioned), ..request }
     }
 
-    /// Hands over partitions of a send that has begun.
-    pub fn ready(&self, partitions: impl FnOnce() -> Outcome<Vec<u32>>) -> Outcome {
+    /// Hands over partitions of a send that has begun; `partitions` says which, of so many.
+    pub fn ready(&self, partitions: impl FnOnce(u32) -> Outcome<Vec<u32>>) -> Outcome {
         let handed = match self.partitioned.as_ref().filter(|partitioned| partitioned.is_send()) {
             None => Err(wrong("the request is no partitioned send")),
             // Also while another thread waits for it.
             Some(send) if !send.is_active() => Err(wrong("the request is not active")),
-            Some(send) => partitions().and_then(|partitions| Ok(send.ready(&partitions)?)),
+            Some(send) => {
+                partitions(send.partitions()).and_then(|partitions| Ok(send.ready(&partitions)?))
+            }
         };
         handed.map_err(|failure| failure.of(self.belonging.owner()))
     }

@@ -377,7 +377,6 @@ pub fn improbe(
     message: Ptr<MPI_Message>,
     status: Ptr<MPI_Status>,
 ) -> Outcome {
-    flag.given()?;
     let found = matched(Peer::source(comm, source, tag)?, false, message, status)?;
     flag.set(found.into())
 }

@@ -94,14 +94,15 @@ fn origin_mut<C: Number>(
 #[inline]
 pub(crate) fn check_buffer(start: Address, count: usize, datatype: &CommittedDatatype) -> Outcome {
     let first_page = start.value() < 4096;
-    if first_page && count != 0 && datatype.range(1).is_some_and(|range| range == (0..range.end)) {
+    let from_start = || datatype.range(1).is_some_and(|range| range == (0..range.end));
+    if first_page && count != 0 && (start.is_in_place() || from_start()) {
         return if datatype.bytes(1) == Some(0) { Ok(()) } else { Err(no_buffer(start)) };
     }
     Ok(())
 }
 
 #[cold]
-fn no_buffer(start: Address) -> Failure {
+pub(super) fn no_buffer(start: Address) -> Failure {
     Failure::new(MPI_ERR_BUFFER, format!("{start} is no address of a buffer"))
 }
 

@@ -1,8 +1,8 @@
 //! Packing and unpacking (MPI-4.1 §5.2 and §5.3).
 //!
-//! What is packed has no header, and padding of pairs of a value and an index is packed with them.
+//! What is packed has no header and no padding.
 
-use super::operations::{check_buffer, elements};
+use super::operations::{check_buffer, elements, no_buffer};
 use crate::abi::*;
 use crate::arguments::{Address, Number, Ptr, Text};
 use crate::datatype::{Datatype, from_external, to_external, usable};
@@ -36,7 +36,10 @@ impl<P: Number> Packed<P> {
     fn next(&self, needed: Option<u64>) -> Outcome<(Address, usize)> {
         let (at, left) = (self.at, self.bytes - self.at);
         match needed.and_then(|needed| usize::try_from(needed).ok()) {
-            Some(needed) if needed <= left => Ok((self.start.offset(at as isize), needed)),
+            Some(needed) if needed <= left => match self.start.is_in_place() {
+                true => Err(no_buffer(self.start)),
+                false => Ok((self.start.offset(at as isize), needed)),
+            },
             _ => {
                 let needed = needed.map_or_else(|| "too many".into(), |bytes| bytes.to_string());
                 let why =

@@ -1,6 +1,7 @@
 //! Partitioned communication (MPI-4.1 §4.2).
 
 use super::messages::{check_tag, of_elements};
+use super::operations::elements;
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Ptr};
 use crate::collective::Block;
@@ -30,8 +31,11 @@ fn cut(
     datatype: MPI_Datatype,
 ) -> Outcome<(Block, u32)> {
     let partitions = number(partitions)?;
+    elements(count)?;
     let total = count.checked_mul(partitions.into()).ok_or_else(|| {
-        wrong(format!("{partitions} partitions of {count} elements are more than can be counted"))
+        let why =
+            format!("{partitions} partitions of {count} elements are more than can be counted");
+        Failure::new(MPI_ERR_COUNT, why)
     })?;
     let datatype = if total == 0 { of_elements(0, datatype) } else { datatype };
     Ok((Block::new(buf, total, datatype)?, partitions))
@@ -93,11 +97,13 @@ pub fn pready(partition: c_int, request: MPI_Request) -> Outcome {
 
 /// `MPI_Pready_range`
 pub fn pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Request) -> Outcome {
-    request.get()?.ready(|| {
+    request.get()?.ready(|partitions| {
         if partition_low > partition_high {
             return Err(wrong(format!("the range begins behind its end, {partition_high}")));
         }
-        Ok((number(partition_low)?..=number(partition_high)?).collect())
+        let (low, high) = (number(partition_low)?, number(partition_high)?);
+        // Of those behind the partitions the first is enough to be refused.
+        Ok((low..=high.min(low.max(partitions))).collect())
     })
 }
 
@@ -107,7 +113,7 @@ pub fn pready_list(
     array_of_partitions: ConstPtr<c_int>,
     request: MPI_Request,
 ) -> Outcome {
-    request.get()?.ready(|| {
+    request.get()?.ready(|_| {
         let partitions = array_of_partitions.list(number(length)? as usize)?;
         partitions.into_iter().map(number).collect()
     })

@@ -3,6 +3,8 @@
    onesided alone. */
 
 #include "check.h"
+#include <limits.h>
+#include <stdint.h>
 
 static MPI_Win win;
 static int *part, mine[4] = {1, 2, 3, 4}, back[4];
@@ -138,6 +140,81 @@ static void leaks(void)
     EQUAL(back[0], mine[0]);
 }
 
+/* A place that is missing is missed before anything is done. */
+static void places(void)
+{
+    int number = -1, room = 0, done = -1, key = MPI_KEYVAL_INVALID;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Group own = group_of_one(rank_here);
+    RULE("MPI-4.1 9.4: a refused call does nothing");
+    OK(MPI_Win_post(own, 0, win));
+    OK(MPI_Win_start(own, 0, win));
+    OK(MPI_Win_complete(win));
+    FAILS(MPI_ERR_ARG, MPI_Win_test(win, NULL));
+    OK(MPI_Win_test(win, &done));
+    EQUAL(done, 1);
+    OK(MPI_Group_free(&own));
+    FAILS(MPI_ERR_ARG, MPI_Get_version(&number, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Error_string(MPI_ERR_ARG, text, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Type_get_envelope(MPI_INT, &number, &number, NULL, &number));
+    FAILS(MPI_ERR_ARG, MPI_Buffer_detach(&room, NULL));
+    EQUAL(number, -1);
+    EQUAL(text[0], 0);
+    EQUAL(room, 0);
+    FAILS(MPI_ERR_ARG, MPI_Keyval_create(MPI_NULL_COPY_FN, MPI_NULL_DELETE_FN, NULL, NULL));
+    OK(MPI_Keyval_create(MPI_NULL_COPY_FN, MPI_NULL_DELETE_FN, &key, NULL));
+    OK(MPI_Keyval_free(&key));
+}
+
+static void arguments(void)
+{
+    const MPI_Count many = INT64_MAX;
+    MPI_Info info, freed;
+    MPI_Request send, receive;
+    MPI_Datatype made;
+    MPI_Count lengths[] = {1}, places[] = {0}, large = 0;
+    int arrived, position = 0;
+    char packed[64];
+    RULE("MPI-4.1 10: an info object that is none");
+    OK(MPI_Info_create(&info));
+    freed = info;
+    OK(MPI_Info_free(&info));
+    FAILS(MPI_ERR_INFO, MPI_Barrier_init(MPI_COMM_SELF, freed, &send));
+    FAILS(MPI_ERR_INFO, MPI_Bcast_init(mine, 1, MPI_INT, 0, MPI_COMM_SELF, freed, &send));
+    FAILS(MPI_ERR_INFO, MPI_Bcast_init_c(mine, 1, MPI_INT, 0, MPI_COMM_SELF, freed, &send));
+    RULE("MPI-4.1 5.2: MPI_IN_PLACE is no buffer of packed bytes");
+    FAILS(MPI_ERR_BUFFER,
+          MPI_Pack(mine, 1, MPI_INT, MPI_IN_PLACE, 64, &position, MPI_COMM_SELF));
+    FAILS(MPI_ERR_BUFFER,
+          MPI_Unpack(MPI_IN_PLACE, 64, &position, back, 1, MPI_INT, MPI_COMM_SELF));
+    EQUAL(position, 0);
+    OK(MPI_Pack(mine, 1, MPI_INT, packed, sizeof packed, &position, MPI_COMM_SELF));
+    FAILS(MPI_ERR_COUNT, MPI_Pack_c(mine, -1, MPI_INT, packed, 64, &large, MPI_COMM_SELF));
+    RULE("MPI-4.1 5.1: arrays of more elements than an address space holds");
+    FAILS(MPI_ERR_COUNT, MPI_Type_indexed_c(many, lengths, places, MPI_INT, &made));
+    FAILS(MPI_ERR_COUNT, MPI_Type_create_hindexed_block_c(many, 1, places, MPI_INT, &made));
+    RULE("MPI-4.1 4.2: partitions that are none");
+    FAILS(MPI_ERR_COUNT, MPI_Psend_init(mine, 2, INT64_MIN, MPI_INT, 0, 6, MPI_COMM_SELF,
+                                        MPI_INFO_NULL, &send));
+    FAILS(MPI_ERR_COUNT,
+          MPI_Psend_init(mine, 2, many, MPI_INT, 0, 6, MPI_COMM_SELF, MPI_INFO_NULL, &send));
+    OK(MPI_Psend_init(mine, 2, 2, MPI_INT, 0, 6, MPI_COMM_SELF, MPI_INFO_NULL, &send));
+    OK(MPI_Precv_init(back, 2, 2, MPI_INT, 0, 6, MPI_COMM_SELF, MPI_INFO_NULL, &receive));
+    OK(MPI_Start(&send));
+    OK(MPI_Start(&receive));
+    FAILS(MPI_ERR_ARG, MPI_Pready_range(0, INT_MAX, send));
+    FAILS(MPI_ERR_ARG, MPI_Pready_range(7, INT_MAX, send));
+    FAILS(MPI_ERR_ARG, MPI_Pready(INT_MAX, send));
+    OK(MPI_Parrived(receive, 0, &arrived));
+    EQUAL(arrived, 0);
+    OK(MPI_Pready_range(0, 1, send));
+    OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+    EQUAL(back[3], mine[3]);
+    OK(MPI_Request_free(&send));
+    OK(MPI_Request_free(&receive));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -157,6 +234,8 @@ int main(int argc, char **argv)
         EQUAL(part[k], 0);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     leaks();
+    places();
+    arguments();
     OK(MPI_Win_free(&win));
     return end();
 }
