@@ -53,7 +53,7 @@ fn links_lead_to_files_and_to_tests_that_exist() {
             let inside = destination.trim_start_matches("../");
             if inside.starts_with("tests/") && inside.ends_with(".rs") && name != inside {
                 let target = read(file.to_str().unwrap());
-                let is_case = inside.contains("compile_fail/");
+                let is_case = inside.contains("types/fail/");
                 let named = is_case || target.contains(&format!("fn {name}("));
                 assert!(named, "{document}: {destination} has no test {name}");
             }

@@ -1,4 +1,4 @@
-//! The numbers of the MPI 5.0 standard ABI that the engine uses; `tests/foreign.rs` compares them
+//! The numbers of the MPI 5.0 standard ABI that the engine uses; `tests/launcher/another_mpi.rs` compares them
 //! with the whole table, `capi/abi/constants.txt`.
 
 use crate::datatype::Datatype;

@@ -10,27 +10,27 @@ pub const REQUESTS: Section = Section {
         rule(
             "1",
             "the completion of a request is local completion of its operation",
-            &["requests::a_request_frees_its_buffer_before_the_epoch_ends"],
+            &["communication/requests::a_request_frees_its_buffer_before_the_epoch_ends"],
         ),
         rule(
             "2",
             "request-based operations are valid in passive target epochs only",
-            &["requests::only_passive_epochs_take_requests_and_errors_name_the_call"],
+            &["communication/requests::only_passive_epochs_take_requests_and_errors_name_the_call"],
         ),
         rule(
             "3",
             "requests can be waited for, tested, and combined with others",
-            &["requests::requests_are_waited_for_together"],
+            &["communication/requests::requests_are_waited_for_together"],
         ),
         rule(
             "4",
             "the data of an rget or rget_accumulate is in the buffer when its request completes",
-            &["requests::a_request_frees_its_buffer_before_the_epoch_ends"],
+            &["communication/requests::a_request_frees_its_buffer_before_the_epoch_ends"],
         ),
         rule(
             "5",
             "remote completion takes a flush or the end of the epoch",
-            &["requests::a_request_frees_its_buffer_before_the_epoch_ends"],
+            &["communication/requests::a_request_frees_its_buffer_before_the_epoch_ends"],
         ),
     ],
 };
@@ -43,30 +43,30 @@ pub const INFO: Section = Section {
         rule(
             "1",
             "no_locks: the window is never locked, neither by lock nor by lock_all",
-            &["window_objects::windows_without_locks_refuse_them"],
+            &["windows/objects::windows_without_locks_refuse_them"],
         ),
         rule(
             "2",
             "same_size, same_disp_unit: provided with the same value by all",
-            &["window_objects::promises_of_sameness_are_checked"],
+            &["windows/objects::promises_of_sameness_are_checked"],
         ),
         rule(
             "3",
             "mpi_minimum_memory_alignment: at least that of the memory allocated",
-            &["window_objects::hints_about_memory_are_followed_or_not_reported"],
+            &["windows/objects::hints_about_memory_are_followed_or_not_reported"],
         ),
         rule(
             "4",
             "get_info returns the hints in use",
             &[
-                "window_objects::windows_without_locks_refuse_them",
-                "window_objects::hints_about_memory_are_followed_or_not_reported",
+                "windows/objects::windows_without_locks_refuse_them",
+                "windows/objects::hints_about_memory_are_followed_or_not_reported",
             ],
         ),
         rule(
             "5",
             "set_info is collective, and may change no_locks of a window",
-            &["window_objects::windows_without_locks_refuse_them"],
+            &["windows/objects::windows_without_locks_refuse_them"],
         ),
         rule(
             "6",
@@ -82,7 +82,7 @@ pub const INFO: Section = Section {
         rule(
             "8",
             "alloc_shared_noncontig: each part may have an address of its own",
-            &["window_objects::hints_about_memory_are_followed_or_not_reported"],
+            &["windows/objects::hints_about_memory_are_followed_or_not_reported"],
         ),
     ],
 };
@@ -96,26 +96,26 @@ pub const NOTIFIED: Section = Section {
             "1",
             "who has seen a notification sees the put that it tells of",
             &[
-                "notify::data_is_there_when_it_is_counted",
-                "notify::data_is_there_when_it_is_counted_in_windows_of_every_flavour",
-                "notify::a_sleeping_target_is_woken_by_the_last_of_many",
+                "communication/notify::data_is_there_when_it_is_counted",
+                "communication/notify::data_is_there_when_it_is_counted_in_windows_of_every_flavour",
+                "communication/notify::a_sleeping_target_is_woken_by_the_last_of_many",
             ],
         ),
         rule(
             "2",
             "a notification is consumed once",
             &[
-                "notify::each_notification_is_consumed_once",
-                "notify::threads_of_a_target_take_turns",
+                "communication/notify::each_notification_is_consumed_once",
+                "communication/notify::threads_of_a_target_take_turns",
             ],
         ),
         rule(
             "3",
             "wait_until returns once the location compares as asked",
             &[
-                "wait_until::comparisons_are_those_of_the_type",
-                "wait_until::every_call_that_completes_at_the_target_wakes_a_watcher",
-                "wait_until::no_change_is_slept_past",
+                "synchronization/wait_until::comparisons_are_those_of_the_type",
+                "synchronization/wait_until::every_call_that_completes_at_the_target_wakes_a_watcher",
+                "synchronization/wait_until::no_change_is_slept_past",
             ],
         ),
     ],

@@ -14,16 +14,19 @@ const RULES: &[Rule] = &[
         "1",
         "assert does not change program semantics if it provides correct information",
         &[
-            "sequence::fence_is_mem_sync_proc_sync_mem_sync_whatever_is_asserted",
-            "spec_fence::example_11_6_loosely_synchronous_puts_between_fences",
-            "spec_pscw::example_11_9_gets_overlap_the_update_of_the_core",
-            "spec_double_buffer::example_11_10_double_buffer_with_nocheck_posts_on_both_windows",
+            "synchronization/sequence::fence_is_mem_sync_proc_sync_mem_sync_whatever_is_asserted",
+            "synchronization/fence::example_11_6_loosely_synchronous_puts_between_fences",
+            "synchronization/pscw::example_11_9_gets_overlap_the_update_of_the_core",
+            "synchronization/double_buffer::example_11_10_double_buffer_with_nocheck_posts_on_both_windows",
         ],
     ),
     rule(
         "2",
         "it is erroneous to provide incorrect information",
-        &["spec_rules::noprecede_after_an_operation_is_refused", "errors::assertion"],
+        &[
+            "synchronization/rules::noprecede_after_an_operation_is_refused",
+            "failures/errors::assertion",
+        ],
     ),
     unseen(
         "3",
@@ -33,23 +36,23 @@ const RULES: &[Rule] = &[
     rule(
         "4",
         "of the five assertions each call takes its own",
-        &["compile_fail::assertion_of_another_call"],
+        &["types::assertion_of_another_call"],
     ),
     rule(
         "5",
         "start NOCHECK: the matching posts have already completed on all targets",
         &[
-            "spec_double_buffer::example_11_10_double_buffer_with_nocheck_posts_on_both_windows",
-            "sequence::nocheck_drops_the_proc_sync_of_post_and_start_and_no_mem_sync",
-            "compile_fail::nocheck_without_unsafe",
+            "synchronization/double_buffer::example_11_10_double_buffer_with_nocheck_posts_on_both_windows",
+            "synchronization/sequence::nocheck_drops_the_proc_sync_of_post_and_start_and_no_mem_sync",
+            "types::nocheck_without_unsafe",
         ],
     ),
     rule(
         "6",
         "post NOCHECK: the matching starts have not yet occurred on any origin",
         &[
-            "spec_double_buffer::example_11_10_double_buffer_of_two_ranks",
-            "spec_double_buffer::nocheck_and_checked_epochs_may_follow_each_other",
+            "synchronization/double_buffer::example_11_10_double_buffer_of_two_ranks",
+            "synchronization/double_buffer::nocheck_and_checked_epochs_may_follow_each_other",
         ],
     ),
     unseen(
@@ -61,32 +64,32 @@ const RULES: &[Rule] = &[
         "8",
         "post and fence NOSTORE: the local window was not updated by local stores",
         &[
-            "spec_fence::example_11_6_loosely_synchronous_puts_between_fences",
-            "sequence::post_and_complete_synchronise_memory_first_start_and_wait_last",
+            "synchronization/fence::example_11_6_loosely_synchronous_puts_between_fences",
+            "synchronization/sequence::post_and_complete_synchronise_memory_first_start_and_wait_last",
         ],
     ),
     rule(
         "9",
         "post and fence NOPUT: the local window will not be updated by put or accumulate",
         &[
-            "spec_fence::example_11_7_gets_overlap_the_update_of_the_core",
-            "spec_pscw::example_11_9_gets_overlap_the_update_of_the_core",
+            "synchronization/fence::example_11_7_gets_overlap_the_update_of_the_core",
+            "synchronization/pscw::example_11_9_gets_overlap_the_update_of_the_core",
         ],
     ),
     rule(
         "10",
         "fence NOPRECEDE: the fence does not complete any locally issued operations",
         &[
-            "spec_rules::noprecede_after_an_operation_is_refused",
-            "spec_fence::a_fence_that_ends_and_starts_nothing_does_not_wait",
+            "synchronization/rules::noprecede_after_an_operation_is_refused",
+            "synchronization/fence::a_fence_that_ends_and_starts_nothing_does_not_wait",
         ],
     ),
     rule(
         "11",
         "fence NOSUCCEED: the fence does not start any locally issued operations",
         &[
-            "spec_rules::outside_an_epoch_only_calls_that_open_one_are_allowed",
-            "local_slices::no_slice_after_a_fence_that_only_this_rank_says_starts_nothing",
+            "synchronization/rules::outside_an_epoch_only_calls_that_open_one_are_allowed",
+            "windows/local_slices::no_slice_after_a_fence_that_only_this_rank_says_starts_nothing",
         ],
     ),
     unseen(
@@ -99,50 +102,50 @@ const RULES: &[Rule] = &[
         "lock NOCHECK: nobody holds or attempts to acquire a conflicting lock; the coherence \
          operations are still required",
         &[
-            "spec_lock::nocheck_locks_pass_data_when_exclusion_is_achieved_by_other_means",
-            "sequence::nocheck_drops_the_proc_sync_of_locks_and_no_mem_sync",
-            "compile_fail::nocheck_without_unsafe",
+            "synchronization/lock::nocheck_locks_pass_data_when_exclusion_is_achieved_by_other_means",
+            "synchronization/sequence::nocheck_drops_the_proc_sync_of_locks_and_no_mem_sync",
+            "types::nocheck_without_unsafe",
         ],
     ),
     rule(
         "Ex. 11.6",
         "loosely synchronous puts between fences",
         &[
-            "spec_fence::example_11_6_loosely_synchronous_puts_between_fences",
-            "spec_fence::example_11_6_with_eight_ranks",
+            "synchronization/fence::example_11_6_loosely_synchronous_puts_between_fences",
+            "synchronization/fence::example_11_6_with_eight_ranks",
         ],
     ),
     rule(
         "Ex. 11.7",
         "gets between fences overlap the update of the core",
         &[
-            "spec_fence::example_11_7_gets_overlap_the_update_of_the_core",
-            "spec_fence::example_11_7_with_eight_ranks",
+            "synchronization/fence::example_11_7_gets_overlap_the_update_of_the_core",
+            "synchronization/fence::example_11_7_with_eight_ranks",
         ],
     ),
     rule(
         "Ex. 11.8",
         "puts between start and complete",
         &[
-            "spec_pscw::example_11_8_puts_between_start_and_complete",
-            "spec_pscw::example_11_8_with_eight_ranks",
+            "synchronization/pscw::example_11_8_puts_between_start_and_complete",
+            "synchronization/pscw::example_11_8_with_eight_ranks",
         ],
     ),
     rule(
         "Ex. 11.9",
         "gets between start and complete overlap the update of the core",
         &[
-            "spec_pscw::example_11_9_gets_overlap_the_update_of_the_core",
-            "spec_pscw::example_11_9_with_eight_ranks",
+            "synchronization/pscw::example_11_9_gets_overlap_the_update_of_the_core",
+            "synchronization/pscw::example_11_9_with_eight_ranks",
         ],
     ),
     rule(
         "Ex. 11.10",
         "double buffer: two windows, NOCHECK on both sides",
         &[
-            "spec_double_buffer::example_11_10_double_buffer_of_two_ranks",
-            "spec_double_buffer::example_11_10_double_buffer_of_eight_ranks",
-            "spec_double_buffer::example_11_10_double_buffer_by_put",
+            "synchronization/double_buffer::example_11_10_double_buffer_of_two_ranks",
+            "synchronization/double_buffer::example_11_10_double_buffer_of_eight_ranks",
+            "synchronization/double_buffer::example_11_10_double_buffer_by_put",
         ],
     ),
 ];
@@ -156,21 +159,21 @@ pub const CLARIFICATIONS: Section = Section {
             "1",
             "once a routine completes, it is safe to free any opaque object passed to it",
             &[
-                "spec_matching::every_directed_graph_of_origins_and_targets_works",
-                "comm_windows::windows_outlive_the_communicator_they_were_made_over",
+                "synchronization/matching::every_directed_graph_of_origins_and_targets_works",
+                "windows/communicators::windows_outlive_the_communicator_they_were_made_over",
             ],
         ),
         rule(
             "2",
             "... the datatype of a put too, though the communication may not be complete",
             &[
-                "datatypes_rma/transfer::datatypes_may_be_freed_before_the_communication_is_complete",
+                "communication/datatypes/transfer::datatypes_may_be_freed_before_the_communication_is_complete",
             ],
         ),
         rule(
             "3",
             "datatypes must be committed before they can be used in RMA communication",
-            &["compile_fail::uncommitted_datatype"],
+            &["types::uncommitted_datatype"],
         ),
     ],
 };

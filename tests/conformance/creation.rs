@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "the engine exposes memory by address")]
 
 use super::rule::{Rule, Section, rule, unseen};
-use super::spec_support::{free, load, put, refusal, store, words};
-use super::support::spmd;
+use crate::support::interleave::{free, load, put, refusal, store, words};
+use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::hooks::{Event, Site, delay};
 use onesided::{Comm, ErrorClass, FenceAssert, WindowOptions};
@@ -17,30 +17,30 @@ const RULES: &[Rule] = &[
         "1",
         "win_create is a collective call by all processes in the group of comm",
         &[
-            "comm_windows::every_epoch_works_over_split_communicators",
-            "windows::more_than_the_segment_is_refused_on_every_rank",
-            "flavours/create::memory_without_an_address_is_refused_on_all_ranks",
+            "windows/communicators::every_epoch_works_over_split_communicators",
+            "windows/memory::more_than_the_segment_is_refused_on_every_rank",
+            "windows/flavours/create::memory_without_an_address_is_refused_on_all_ranks",
         ],
     ),
     rule(
         "2",
         "each process exposes a window of existing memory to the processes in the group of comm",
         &[
-            "flavours/create::create_over_a_vector_on_four_ranks",
-            "flavours/create::create_over_memory_of_the_segment_on_four_ranks",
+            "windows/flavours/create::create_over_a_vector_on_four_ranks",
+            "windows/flavours/create::create_over_memory_of_the_segment_on_four_ranks",
         ],
     ),
     rule(
         "3",
         "a process may elect to expose no memory by specifying size = 0",
-        &["flavours/create::nobody_exposes_anything_and_some_expose_nothing"],
+        &["windows/flavours/create::nobody_exposes_anything_and_some_expose_nothing"],
     ),
     rule(
         "4",
         "the target displacement is scaled by the factor disp_unit that the target gave at creation",
         &[
-            "operations::put_reaches_every_rank_at_the_displacement_given",
-            "operations::sizes_and_units_differ_from_rank_to_rank",
+            "communication/operations::put_reaches_every_rank_at_the_displacement_given",
+            "communication/operations::sizes_and_units_differ_from_rank_to_rank",
         ],
     ),
     rule(
@@ -51,26 +51,26 @@ const RULES: &[Rule] = &[
     rule(
         "6",
         "no_locks: the implementation may assume that the window is never locked",
-        &["window_objects::windows_without_locks_refuse_them"],
+        &["windows/objects::windows_without_locks_refuse_them"],
     ),
     rule(
         "7",
         "the processes may specify windows that differ in location, size and displacement unit",
         &[
-            "flavours/create::parts_of_one_window_may_differ_in_kind",
-            "operations::sizes_and_units_differ_from_rank_to_rank",
+            "windows/flavours/create::parts_of_one_window_may_differ_in_kind",
+            "communication/operations::sizes_and_units_differ_from_rank_to_rank",
         ],
     ),
     rule(
         "8",
         "... and in their info arguments",
-        &["window_objects::windows_without_locks_refuse_them"],
+        &["windows/objects::windows_without_locks_refuse_them"],
     ),
     rule(
         "9",
         "the same area in memory may appear in multiple windows",
         &[
-            "flavours/create::overlapping_windows_share_their_bytes_but_lend_no_slices",
+            "windows/flavours/create::overlapping_windows_share_their_bytes_but_lend_no_slices",
             "conformance/semantics::overlapping_windows_pass_updates_on_by_fences",
         ],
     ),
@@ -93,14 +93,14 @@ const RULES: &[Rule] = &[
     rule(
         "13",
         "win_free frees the window and returns a null handle",
-        &["windows::freed_windows_give_their_memory_back", "compile_fail::window_after_free"],
+        &["windows/memory::freed_windows_give_their_memory_back", "types::window_after_free"],
     ),
     rule(
         "14",
         "win_free is a collective call by all processes in the group of the window",
         &[
-            "windows::free_of_different_windows_is_a_mismatch_on_every_rank",
-            "collectives::a_window_freed_on_one_rank_only_is_a_mismatch",
+            "windows/memory::free_of_different_windows_is_a_mismatch_on_every_rank",
+            "collectives/basic::a_window_freed_on_one_rank_only_is_a_mismatch",
         ],
     ),
     rule(
@@ -108,19 +108,19 @@ const RULES: &[Rule] = &[
         "win_free can be invoked only after the process has completed its involvement in RMA \
          communications on the window",
         &[
-            "windows::free_with_an_open_epoch_fails_on_every_rank",
-            "windows::free_with_operations_since_the_last_fence_fails_on_every_rank",
-            "windows::free_in_a_fence_epoch_without_operations_is_legal",
-            "engine_epochs::free_in_every_state",
-            "compile_fail::window_freed_in_an_epoch",
+            "windows/memory::free_with_an_open_epoch_fails_on_every_rank",
+            "windows/memory::free_with_operations_since_the_last_fence_fails_on_every_rank",
+            "windows/memory::free_in_a_fence_epoch_without_operations_is_legal",
+            "synchronization/epochs::free_in_every_state",
+            "types::window_freed_in_an_epoch",
         ],
     ),
     rule(
         "16",
         "when win_free returns, the window memory can be freed",
         &[
-            "flavours/create::overlapping_windows_share_their_bytes_but_lend_no_slices",
-            "windows::a_window_is_zero_also_where_another_was",
+            "windows/flavours/create::overlapping_windows_share_their_bytes_but_lend_no_slices",
+            "windows/memory::a_window_is_zero_also_where_another_was",
         ],
     ),
     rule(
@@ -139,7 +139,7 @@ pub const ATTRIBUTES: Section = Section {
             "1",
             "MPI_WIN_BASE, MPI_WIN_SIZE and MPI_WIN_DISP_UNIT are cached with a window",
             &[
-                "windows::attributes_are_those_given",
+                "windows/memory::attributes_are_those_given",
                 "conformance/creation::rule_11_any_part_of_the_process_memory",
             ],
         ),
@@ -148,24 +148,24 @@ pub const ATTRIBUTES: Section = Section {
             "win_get_group returns a duplicate of the group of the communicator used to create \
              the window",
             &[
-                "windows::attributes_are_those_given",
-                "comm_windows::windows_outlive_the_communicator_they_were_made_over",
+                "windows/memory::attributes_are_those_given",
+                "windows/communicators::windows_outlive_the_communicator_they_were_made_over",
             ],
         ),
         rule(
             "3",
             "user attributes are kept by keys, with copy and delete callbacks (§6.7.3)",
-            &["window_objects::attributes_come_and_go_with_their_callbacks"],
+            &["windows/objects::attributes_come_and_go_with_their_callbacks"],
         ),
         rule(
             "4",
             "MPI_WIN_CREATE_FLAVOR is cached with a window (MPI-4.1 §12.2.6)",
-            &["flavours/create::create_over_a_vector_on_four_ranks"],
+            &["windows/flavours/create::create_over_a_vector_on_four_ranks"],
         ),
         rule(
             "5",
             "MPI_WIN_MODEL is cached with a window (MPI-4.1 §12.2.6)",
-            &["window_objects::the_memory_model_of_every_flavour_is_unified"],
+            &["windows/objects::the_memory_model_of_every_flavour_is_unified"],
         ),
     ],
 };

@@ -1,8 +1,8 @@
 //! MPI-2.2 §11.4: access epochs, exposure epochs, and which of them may overlap.
 
 use super::rule::{Rule, Section, rule};
-use super::spec_support::{free, get, group, load, lock, put, store, unlock, words};
-use super::support::spmd;
+use crate::support::interleave::{free, get, group, load, lock, put, store, unlock, words};
+use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::{Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, StartAssert};
 
@@ -14,39 +14,39 @@ const RULES: &[Rule] = &[
         "1",
         "RMA communication calls must occur only within an access epoch for the window",
         &[
-            "spec_rules::outside_an_epoch_only_calls_that_open_one_are_allowed",
-            "engine_epochs::every_operation_in_every_state",
-            "compile_fail::operation_on_the_window",
-            "compile_fail::operation_after_the_end_fence",
-            "compile_fail::operation_after_the_end_access",
-            "compile_fail::operation_after_the_end_lock",
-            "compile_fail::operation_after_the_end_lock_all",
+            "synchronization/rules::outside_an_epoch_only_calls_that_open_one_are_allowed",
+            "synchronization/epochs::every_operation_in_every_state",
+            "types::operation_on_the_window",
+            "types::operation_after_the_end_fence",
+            "types::operation_after_the_end_access",
+            "types::operation_after_the_end_lock",
+            "types::operation_after_the_end_lock_all",
         ],
     ),
     rule(
         "2",
         "an access epoch starts with a synchronization call, and completes with another",
         &[
-            "engine_epochs::every_synchronisation_in_every_state",
-            "engine_walk::every_call_of_a_random_walk_ends_as_the_model_says",
-            "compile_fail::guard_made_by_hand",
+            "synchronization/epochs::every_synchronisation_in_every_state",
+            "random/engine_walk::every_call_of_a_random_walk_ends_as_the_model_says",
+            "types::guard_made_by_hand",
         ],
     ),
     rule(
         "3",
         "distinct access epochs for a window at the same process must be disjoint",
         &[
-            "spec_rules::epochs_of_one_window_are_disjoint",
-            "spec_rules::an_access_epoch_admits_no_other",
-            "compile_fail::two_epochs",
-            "compile_fail::second_epoch_by_way_of_a_guard",
+            "synchronization/rules::epochs_of_one_window_are_disjoint",
+            "synchronization/rules::an_access_epoch_admits_no_other",
+            "types::two_epochs",
+            "types::second_epoch_by_way_of_a_guard",
         ],
     ),
     rule(
         "4",
         "epochs pertaining to different windows may overlap",
         &[
-            "windows::epochs_of_one_window_are_not_those_of_another",
+            "windows/memory::epochs_of_one_window_are_not_those_of_another",
             "conformance/epochs::rule_5_other_calls_may_occur_during_an_epoch",
         ],
     ),
@@ -60,45 +60,45 @@ const RULES: &[Rule] = &[
         "in active target communication, a target window can be accessed only within an exposure \
          epoch",
         &[
-            "spec_pscw::figure_11_2_the_access_is_delayed_until_the_window_is_exposed",
-            "spec_fence::no_operation_reaches_a_target_before_its_fence",
+            "synchronization/pscw::figure_11_2_the_access_is_delayed_until_the_window_is_exposed",
+            "synchronization/fence::no_operation_reaches_a_target_before_its_fence",
         ],
     ),
     rule(
         "7",
         "distinct exposure epochs at a process on the same window must be disjoint",
-        &["spec_rules::epochs_of_one_window_are_disjoint", "compile_fail::two_exposures"],
+        &["synchronization/rules::epochs_of_one_window_are_disjoint", "types::two_exposures"],
     ),
     rule(
         "8",
         "an exposure epoch may overlap with exposure epochs on other windows or with access epochs",
         &[
-            "spec_double_buffer::example_11_10_double_buffer_with_nocheck_posts_on_both_windows",
-            "spec_matching::every_directed_graph_of_origins_and_targets_works",
+            "synchronization/double_buffer::example_11_10_double_buffer_with_nocheck_posts_on_both_windows",
+            "synchronization/matching::every_directed_graph_of_origins_and_targets_works",
         ],
     ),
     rule(
         "9",
         "there is a one-to-one matching between access epochs and exposure epochs",
         &[
-            "spec_matching::a_start_awaits_the_post_of_its_own_target",
-            "spec_matching::an_early_post_waits_for_its_epoch_and_serves_one_only",
+            "synchronization/matching::a_start_awaits_the_post_of_its_own_target",
+            "synchronization/matching::an_early_post_waits_for_its_epoch_and_serves_one_only",
         ],
     ),
     rule(
         "10",
         "in passive target communication the target executes no RMA synchronization calls",
         &[
-            "spec_progress::a_target_that_makes_no_call_does_not_hold_up_its_origins",
-            "spec_progress::two_origins_talk_through_a_target_that_takes_no_part",
+            "synchronization/progress::a_target_that_makes_no_call_does_not_hold_up_its_origins",
+            "synchronization/progress::two_origins_talk_through_a_target_that_takes_no_part",
         ],
     ),
     rule(
         "11",
         "in a fence epoch a process can access the windows of all processes, and all its own",
         &[
-            "spec_fence::a_fence_completes_every_operation_of_eight_ranks",
-            "operations::active_epochs_move_data",
+            "synchronization/fence::a_fence_completes_every_operation_of_eight_ranks",
+            "communication/operations::active_epochs_move_data",
         ],
     ),
     rule(
@@ -106,40 +106,40 @@ const RULES: &[Rule] = &[
         "only one target window can be accessed during a lock epoch; from MPI-3 on, each of \
          several that are locked",
         &[
-            "engine_epochs::locks_of_several_targets_are_independent",
-            "spec_locks::several_targets_are_locked_at_once_and_released_one_by_one",
-            "errors::rma_sync_of_a_target_that_the_epoch_does_not_reach",
+            "synchronization/epochs::locks_of_several_targets_are_independent",
+            "synchronization/locks::several_targets_are_locked_at_once_and_released_one_by_one",
+            "failures/errors::rma_sync_of_a_target_that_the_epoch_does_not_reach",
         ],
     ),
     rule(
         "Fig. 11.1a",
         "the put does not start until the target exposes the window, after its preceding local \
          accesses have completed",
-        &["spec_pscw::figure_11_1_start_follows_the_targets_accesses_before_post"],
+        &["synchronization/pscw::figure_11_1_start_follows_the_targets_accesses_before_post"],
     ),
     rule(
         "Fig. 11.1b",
         "the put completes before the window is unexposed; following local accesses are executed \
          only after wait has returned",
         &[
-            "spec_pscw::figure_11_1_wait_follows_the_origins_operations",
-            "spec_pscw::figure_11_1_wait_outlasts_an_origin_held_anywhere",
+            "synchronization/pscw::figure_11_1_wait_follows_the_origins_operations",
+            "synchronization/pscw::figure_11_1_wait_outlasts_an_origin_held_anywhere",
         ],
     ),
     rule(
         "Fig. 11.2",
         "weak synchronization: the access is delayed until the window is exposed",
-        &["spec_pscw::figure_11_2_the_access_is_delayed_until_the_window_is_exposed"],
+        &["synchronization/pscw::figure_11_2_the_access_is_delayed_until_the_window_is_exposed"],
     ),
     rule(
         "Fig. 11.3a",
         "lock and unlock ensure that the two RMA accesses do not occur concurrently",
-        &["spec_lock::figure_11_3_the_second_origin_gets_all_of_it_or_nothing"],
+        &["synchronization/lock::figure_11_3_the_second_origin_gets_all_of_it_or_nothing"],
     ),
     rule(
         "Fig. 11.3b",
         "they do not ensure that the put by origin 1 will precede the get by origin 2",
-        &["spec_lock::figure_11_3_in_either_order"],
+        &["synchronization/lock::figure_11_3_in_either_order"],
     ),
 ];
 

@@ -10,8 +10,8 @@ const RULES: &[Rule] = &[
         "1",
         "the call is collective on the group of the window",
         &[
-            "spec_fence::a_fence_is_not_satisfied_by_arrivals_at_the_one_before",
-            "comm_windows::every_epoch_works_over_split_communicators",
+            "synchronization/fence::a_fence_is_not_satisfied_by_arrivals_at_the_one_before",
+            "windows/communicators::every_epoch_works_over_split_communicators",
         ],
     ),
     rule(
@@ -19,58 +19,58 @@ const RULES: &[Rule] = &[
         "operations started before the fence complete at their origin before it returns there",
         &[
             "conformance/semantics::completion_of_3_ranks",
-            "operations::steps_of_one_fence_each_reuse_their_buffers",
+            "communication/operations::steps_of_one_fence_each_reuse_their_buffers",
         ],
     ),
     rule(
         "3",
         "they are completed at their target before the fence returns at the target",
         &[
-            "spec_fence::a_fence_completes_every_operation_whoever_is_late",
-            "spec_fence::a_fence_completes_every_operation_of_eight_ranks",
+            "synchronization/fence::a_fence_completes_every_operation_whoever_is_late",
+            "synchronization/fence::a_fence_completes_every_operation_of_eight_ranks",
         ],
     ),
     rule(
         "4",
         "operations started after the fence access their target only after the target called fence",
-        &["spec_fence::no_operation_reaches_a_target_before_its_fence"],
+        &["synchronization/fence::no_operation_reaches_a_target_before_its_fence"],
     ),
     rule(
         "5",
         "the call completes an epoch if another fence and operations preceded it, and starts one \
          if operations and another fence follow",
         &[
-            "engine_epochs::every_synchronisation_in_every_state",
-            "engine_epochs::a_refused_operation_does_not_count_in_its_fence_epoch",
-            "windows::free_in_a_fence_epoch_without_operations_is_legal",
-            "spec_semantics::one_window_may_change_its_synchronisation_mode",
+            "synchronization/epochs::every_synchronisation_in_every_state",
+            "synchronization/epochs::a_refused_operation_does_not_count_in_its_fence_epoch",
+            "windows/memory::free_in_a_fence_epoch_without_operations_is_legal",
+            "synchronization/semantics::one_window_may_change_its_synchronisation_mode",
         ],
     ),
     rule(
         "6",
         "a process completes the call only after all others entered their matching call",
-        &["spec_fence::a_fence_is_not_satisfied_by_arrivals_at_the_one_before"],
+        &["synchronization/fence::a_fence_is_not_satisfied_by_arrivals_at_the_one_before"],
     ),
     rule(
         "7",
         "a fence that is known not to end any epoch does not necessarily act as a barrier",
-        &["spec_fence::a_fence_that_ends_and_starts_nothing_does_not_wait"],
+        &["synchronization/fence::a_fence_that_ends_and_starts_nothing_does_not_wait"],
     ),
     rule(
         "8",
         "assert = 0 is always valid",
         &[
-            "spec_fence::a_fence_completes_every_operation_whoever_is_late",
-            "sequence::fence_is_mem_sync_proc_sync_mem_sync_whatever_is_asserted",
+            "synchronization/fence::a_fence_completes_every_operation_whoever_is_late",
+            "synchronization/sequence::fence_is_mem_sync_proc_sync_mem_sync_whatever_is_asserted",
         ],
     ),
     rule(
         "9",
         "fences should both precede and follow the operations that they synchronize",
         &[
-            "compile_fail::operation_on_the_window",
-            "compile_fail::operation_after_the_end_fence",
-            "windows::free_with_operations_since_the_last_fence_fails_on_every_rank",
+            "types::operation_on_the_window",
+            "types::operation_after_the_end_fence",
+            "windows/memory::free_with_operations_since_the_last_fence_fails_on_every_rank",
         ],
     ),
 ];

@@ -10,15 +10,15 @@ const RULES: &[Rule] = &[
         "1",
         "lock starts an access epoch in which only the window of that rank can be accessed",
         &[
-            "errors::rma_sync_of_a_target_that_the_epoch_does_not_reach",
-            "engine_epochs::every_operation_in_every_state",
+            "failures/errors::rma_sync_of_a_target_that_the_epoch_does_not_reach",
+            "synchronization/epochs::every_operation_in_every_state",
         ],
     ),
     rule(
         "2",
         "operations of the epoch have completed at origin and target when unlock returns",
         &[
-            "spec_lock::example_11_5_unlock_completes_the_put_at_origin_and_target",
+            "synchronization/lock::example_11_5_unlock_completes_the_put_at_origin_and_target",
             "conformance/semantics::completion_of_8_ranks",
         ],
     ),
@@ -26,35 +26,35 @@ const RULES: &[Rule] = &[
         "3",
         "locks protect accesses to the locked target by RMA calls",
         &[
-            "spec_lock::increments_under_exclusive_locks_are_not_lost",
-            "spec_lock::figure_11_3_the_second_origin_gets_all_of_it_or_nothing",
+            "synchronization/lock::increments_under_exclusive_locks_are_not_lost",
+            "synchronization/lock::figure_11_3_the_second_origin_gets_all_of_it_or_nothing",
         ],
     ),
     rule(
         "4",
         "... and local load/store accesses to a locked local window",
         &[
-            "spec_lock::example_11_5_a_lock_of_the_local_window_protects_loads_and_stores",
-            "local_slices::the_own_part_is_a_slice_under_its_lock",
+            "synchronization/lock::example_11_5_a_lock_of_the_local_window_protects_loads_and_stores",
+            "windows/local_slices::the_own_part_is_a_slice_under_its_lock",
         ],
     ),
     rule(
         "5",
         "accesses protected by an exclusive lock are not concurrent with other lock-protected ones",
         &[
-            "spec_lock::a_conflicting_lock_is_granted_only_after_the_release",
-            "spec_lock::a_lock_is_held_until_its_release",
-            "spec_lock::a_lock_is_held_from_its_grant_on",
-            "spec_locks::exclusive_locks_exclude_whatever_is_mixed",
-            "spec_locks::exclusive_locks_of_eight_ranks_exclude_whatever_is_mixed",
+            "synchronization/lock::a_conflicting_lock_is_granted_only_after_the_release",
+            "synchronization/lock::a_lock_is_held_until_its_release",
+            "synchronization/lock::a_lock_is_held_from_its_grant_on",
+            "synchronization/locks::exclusive_locks_exclude_whatever_is_mixed",
+            "synchronization/locks::exclusive_locks_of_eight_ranks_exclude_whatever_is_mixed",
         ],
     ),
     rule(
         "6",
         "accesses protected by a shared lock are not concurrent with those under an exclusive one",
         &[
-            "spec_lock::a_conflicting_lock_is_granted_only_after_the_release",
-            "spec_lock::locks_that_do_not_conflict_are_held_together",
+            "synchronization/lock::a_conflicting_lock_is_granted_only_after_the_release",
+            "synchronization/lock::locks_that_do_not_conflict_are_held_together",
         ],
     ),
     rule(
@@ -62,34 +62,34 @@ const RULES: &[Rule] = &[
         "it is erroneous to have a window locked and exposed concurrently: no lock of a target \
          that has posted and not yet waited",
         &[
-            "spec_rules::a_part_that_its_rank_has_exposed_is_not_locked",
-            "spec_rules::the_own_part_is_not_locked_and_exposed_at_once",
+            "synchronization/rules::a_part_that_its_rank_has_exposed_is_not_locked",
+            "synchronization/rules::the_own_part_is_not_locked_and_exposed_at_once",
         ],
     ),
     rule(
         "8",
         "it is erroneous to call post while the local window is locked",
         &[
-            "spec_rules::post_is_refused_while_another_rank_holds_a_lock_of_the_part",
-            "spec_rules::post_is_allowed_while_another_part_is_locked",
+            "synchronization/rules::post_is_refused_while_another_rank_holds_a_lock_of_the_part",
+            "synchronization/rules::post_is_allowed_while_another_part_is_locked",
         ],
     ),
     unseen(
         "9",
         "implementors may restrict locks to windows in memory allocated by alloc_mem",
-        "allowed, not promised; there is no such restriction here (tests/flavours/create.rs)",
+        "allowed, not promised; there is no such restriction here (tests/windows/flavours/create.rs)",
     ),
     rule(
         "Ex. 11.5",
         "unlock does not return until the put has completed at origin and target",
-        &["spec_lock::example_11_5_unlock_completes_the_put_at_origin_and_target"],
+        &["synchronization/lock::example_11_5_unlock_completes_the_put_at_origin_and_target"],
     ),
     rule(
         "10",
         "a lock of the local window must block until it is acquired",
         &[
-            "spec_lock::a_conflicting_lock_is_granted_only_after_the_release",
-            "spec_lock::example_11_5_a_lock_of_the_local_window_protects_loads_and_stores",
+            "synchronization/lock::a_conflicting_lock_is_granted_only_after_the_release",
+            "synchronization/lock::example_11_5_a_lock_of_the_local_window_protects_loads_and_stores",
         ],
     ),
 ];

@@ -2,13 +2,11 @@
 //! test that shows it.
 //!
 //! A file per section holds its rules in the order of the text (`SECTION`), and those tests that
-//! are nowhere else; the other rules name a test of `tests/spec_*.rs` and its neighbours. From the
+//! are nowhere else; the other rules name a test of another binary. From the
 //! lists `page.rs` makes docs/reference/conformance.md, and fails when the page is stale, when a test that is
 //! named does not exist, and when a rule has neither test nor reason.
 #![cfg(feature = "test-hooks")]
 
-#[path = "../spec_support/mod.rs"]
-mod spec_support;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -22,6 +20,7 @@ mod fence;
 mod flavours;
 mod general;
 mod lock;
+mod misuse;
 mod ordering;
 mod page;
 mod passive;

@@ -4,8 +4,8 @@
 //! own, by replacing. So every value read says how many updates of each origin it comes after.
 #![allow(unsafe_code, reason = "the engine exposes memory by address")]
 
-use super::spec_support::Choices;
-use super::support::spmd;
+use crate::support::choices::Choices;
+use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::{Comm, Info, LockAssert, Op, Rank, WindowOptions};
 

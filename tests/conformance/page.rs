@@ -1,6 +1,6 @@
 //! docs/reference/conformance.md, made from the lists, and what must be true of them.
 //!
-//! `CONFORMANCE=overwrite cargo test --all-features --test conformance page` writes the page anew;
+//! `CONFORMANCE=overwrite cargo test --all-features --test conformance page::` writes the page anew;
 //! review it.
 #![allow(clippy::disallowed_methods, reason = "reads the variable that asks to write the page")]
 
@@ -45,7 +45,7 @@ binds the program, or it promises nothing that could fail. `capi/tests` checks t
 
 The lists are in `tests/conformance/`, and this page is generated from them:
 
-    CONFORMANCE=overwrite cargo test --all-features --test conformance page
+    CONFORMANCE=overwrite cargo test --all-features --test conformance page::
 
 Without the variable the same test fails if the page is stale, if a test that it names does not exist, or if a rule
 has neither a test nor a reason.
@@ -59,7 +59,7 @@ fn root() -> &'static Path {
 fn place(test: &str) -> (String, &str) {
     let (file, function) = test.rsplit_once("::").expect("file::function");
     match file {
-        "compile_fail" => (format!("tests/compile_fail/fail/{function}.rs"), function),
+        "types" => (format!("tests/types/fail/{function}.rs"), function),
         _ if root().join(format!("tests/{file}.rs")).exists() => {
             (format!("tests/{file}.rs"), function)
         }
@@ -70,7 +70,7 @@ fn place(test: &str) -> (String, &str) {
 fn exists(test: &str) -> bool {
     let (file, function) = place(test);
     let Ok(text) = fs::read_to_string(root().join(file)) else { return false };
-    test.starts_with("compile_fail::") || tests_of(&text).any(|name| name == function)
+    test.starts_with("types::") || tests_of(&text).any(|name| name == function)
 }
 
 /// The test functions of a source text.
@@ -172,7 +172,7 @@ fn every_rule_has_one_number_and_a_test_or_a_reason() {
 fn every_test_of_the_set_shows_a_rule() {
     let named: BTreeSet<_> = cited().map(|(_, test)| test).collect();
     let folder = fs::read_dir(root().join("tests/conformance")).unwrap();
-    for path in folder.map(|entry| entry.unwrap().path()) {
+    for path in folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
         let stem = path.file_stem().unwrap().to_str().unwrap();
         if stem == "page" {
             continue;

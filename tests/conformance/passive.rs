@@ -12,41 +12,41 @@ pub const SECTION: Section = Section {
             "an access epoch is opened by lock or lock_all and closed by unlock or unlock_all, \
              respectively",
             &[
-                "spec_rules::an_access_epoch_admits_no_other",
-                "engine_epochs::every_synchronisation_in_every_state",
+                "synchronization/rules::an_access_epoch_admits_no_other",
+                "synchronization/epochs::every_synchronisation_in_every_state",
             ],
         ),
         rule(
             "2",
             "lock_all is a shared lock of every process's window",
             &[
-                "spec_locks::exclusive_locks_exclude_whatever_is_mixed",
-                "spec_locks::nested_exclusive_locks_pass_a_waiting_lock_all",
-                "spec_lock::a_conflicting_lock_is_granted_only_after_the_release",
+                "synchronization/locks::exclusive_locks_exclude_whatever_is_mixed",
+                "synchronization/locks::nested_exclusive_locks_pass_a_waiting_lock_all",
+                "synchronization/lock::a_conflicting_lock_is_granted_only_after_the_release",
             ],
         ),
         rule(
             "3",
             "lock_all is not collective",
             &[
-                "spec_progress::a_target_that_makes_no_call_does_not_hold_up_its_origins",
-                "spec_flush::what_is_flushed_is_seen_before_unlock_all",
+                "synchronization/progress::a_target_that_makes_no_call_does_not_hold_up_its_origins",
+                "synchronization/flush::what_is_flushed_is_seen_before_unlock_all",
             ],
         ),
         rule(
             "4",
             "operations of the epoch are complete at origin and target when unlock_all returns",
             &[
-                "spec_flush::what_is_flushed_is_seen_before_unlock_all",
-                "spec_random::random_programs_of_eight_ranks",
+                "synchronization/flush::what_is_flushed_is_seen_before_unlock_all",
+                "random/phases::random_programs_of_eight_ranks",
             ],
         ),
         rule(
             "5",
             "several targets may be locked at the same time",
             &[
-                "spec_locks::several_targets_are_locked_at_once_and_released_one_by_one",
-                "spec_locks::transfers_between_two_locked_targets_keep_the_sum",
+                "synchronization/locks::several_targets_are_locked_at_once_and_released_one_by_one",
+                "synchronization/locks::transfers_between_two_locked_targets_keep_the_sum",
             ],
         ),
         unseen(
@@ -71,42 +71,42 @@ pub const FLUSH: Section = Section {
             "1",
             "flush completes all outstanding operations on the target, at origin and target",
             &[
-                "spec_flush::what_is_flushed_is_seen_before_unlock_all",
-                "spec_flush::what_is_flushed_under_a_shared_lock_is_seen_before_unlock",
+                "synchronization/flush::what_is_flushed_is_seen_before_unlock_all",
+                "synchronization/flush::what_is_flushed_under_a_shared_lock_is_seen_before_unlock",
             ],
         ),
         rule(
             "2",
             "flush_all completes them on all targets",
-            &["spec_flush::what_is_flushed_is_seen_before_unlock_all"],
+            &["synchronization/flush::what_is_flushed_is_seen_before_unlock_all"],
         ),
         rule(
             "3",
             "flush_local completes them at the origin: its buffers may be reused",
-            &["spec_flush::a_buffer_is_free_after_flush", "compile_fail::buffer_batch"],
+            &["synchronization/flush::a_buffer_is_free_after_flush", "types::buffer_batch"],
         ),
         rule(
             "4",
             "flush_local_all: the same for all targets",
             &[
-                "spec_flush::a_buffer_is_free_after_flush",
-                "threads::a_flush_completes_what_another_thread_has_put",
+                "synchronization/flush::a_buffer_is_free_after_flush",
+                "synchronization/threads::a_flush_completes_what_another_thread_has_put",
             ],
         ),
         rule(
             "5",
             "flush is for passive target epochs only",
             &[
-                "engine_epochs::every_synchronisation_in_every_state",
-                "spec_rules::outside_an_epoch_only_calls_that_open_one_are_allowed",
+                "synchronization/epochs::every_synchronisation_in_every_state",
+                "synchronization/rules::outside_an_epoch_only_calls_that_open_one_are_allowed",
             ],
         ),
         rule(
             "6",
             "win_sync synchronizes the private and the public copy of the window",
             &[
-                "spec_flush::local_accesses_between_win_syncs_take_turns_with_a_locked_origin",
-                "flavours/shared::shared_windows_are_contiguous_unless_told_otherwise",
+                "synchronization/flush::local_accesses_between_win_syncs_take_turns_with_a_locked_origin",
+                "windows/flavours/shared::shared_windows_are_contiguous_unless_told_otherwise",
             ],
         ),
     ],

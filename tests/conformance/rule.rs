@@ -20,7 +20,7 @@ pub struct Rule {
 
 pub enum Shown {
     /// By these tests, as `file::function`: `file` is under `tests/` if it names no other folder;
-    /// in `compile_fail` a function is a case.
+    /// in `types` a function is a case.
     By(&'static [&'static str]),
     /// By nothing, because the rule binds the program, or allows without promising.
     Nothing(&'static str),

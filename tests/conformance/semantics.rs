@@ -1,8 +1,8 @@
 //! MPI-2.2 §11.7: when an operation completes, and when an update becomes visible.
 
 use super::rule::{Rule, Section, rule, unseen};
-use super::spec_support::{free, get, load, lock, store, unlock, words};
-use super::support::spmd;
+use crate::support::interleave::{free, get, load, lock, store, unlock, words};
+use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::{Access, Comm, FenceAssert, LockType, Memory, PostAssert, Rank, StartAssert};
 use onesided::{Window, WindowMemory};
@@ -22,16 +22,16 @@ const RULES: &[Rule] = &[
             "conformance/semantics::completion_of_1_rank",
             "conformance/semantics::completion_of_2_ranks",
             "conformance/semantics::completion_of_8_ranks",
-            "compile_fail::buffer_access",
-            "compile_fail::buffer_fence",
-            "compile_fail::buffer_lock",
+            "types::buffer_access",
+            "types::buffer_fence",
+            "types::buffer_lock",
         ],
     ),
     rule(
         "2",
         "completed at the origin by fence, it is completed at the target by the matching fence",
         &[
-            "spec_fence::a_fence_completes_every_operation_whoever_is_late",
+            "synchronization/fence::a_fence_completes_every_operation_whoever_is_late",
             "conformance/semantics::completion_of_3_ranks",
             "conformance/semantics::completion_of_8_ranks",
         ],
@@ -40,7 +40,7 @@ const RULES: &[Rule] = &[
         "3",
         "completed at the origin by complete, it is completed at the target by the matching wait",
         &[
-            "spec_pscw::figure_11_1_wait_follows_the_origins_operations",
+            "synchronization/pscw::figure_11_1_wait_follows_the_origins_operations",
             "conformance/semantics::completion_of_4_ranks",
             "conformance/semantics::completion_of_8_ranks",
         ],
@@ -49,7 +49,7 @@ const RULES: &[Rule] = &[
         "4",
         "completed at the origin by unlock, it is completed at the target by that same unlock",
         &[
-            "spec_lock::example_11_5_unlock_completes_the_put_at_origin_and_target",
+            "synchronization/lock::example_11_5_unlock_completes_the_put_at_origin_and_target",
             "conformance/semantics::completion_of_5_ranks",
             "conformance/semantics::completion_of_8_ranks",
         ],
@@ -59,8 +59,8 @@ const RULES: &[Rule] = &[
         "an update of the private copy is visible in the public copy at latest after the owner's \
          post, fence or unlock",
         &[
-            "spec_semantics::example_11_11_a_local_store_is_public_after_unlock",
-            "spec_semantics::example_11_14_a_store_before_post_is_public_and_one_after_it_may_not_be",
+            "synchronization/semantics::example_11_11_a_local_store_is_public_after_unlock",
+            "synchronization/semantics::example_11_14_a_store_before_post_is_public_and_one_after_it_may_not_be",
             "conformance/semantics::completion_of_6_ranks",
             "conformance/semantics::completion_of_8_ranks",
         ],
@@ -70,8 +70,8 @@ const RULES: &[Rule] = &[
         "an update of the public copy is visible in the private copy at latest after the owner's \
          wait, fence or lock",
         &[
-            "spec_semantics::example_11_12_a_put_is_in_the_private_copy_after_lock",
-            "spec_semantics::example_11_15_a_put_under_a_lock_is_in_the_private_copy_after_wait",
+            "synchronization/semantics::example_11_12_a_put_is_in_the_private_copy_after_lock",
+            "synchronization/semantics::example_11_15_a_put_under_a_lock_is_in_the_private_copy_after_wait",
             "conformance/semantics::completion_of_7_ranks",
             "conformance/semantics::completion_of_8_ranks",
         ],
@@ -87,10 +87,10 @@ const RULES: &[Rule] = &[
         "a location must not be accessed locally once an update to it has started, until it is \
          visible in the private copy",
         &[
-            "compile_fail::window_used_beside_a_local_slice",
-            "compile_fail::slice_escapes_its_epoch",
-            "local_slices::no_slice_while_a_fence_epoch_is_open_anywhere",
-            "local_slices::no_slice_while_others_wait_to_end_a_fence_epoch",
+            "types::window_used_beside_a_local_slice",
+            "types::slice_escapes_its_epoch",
+            "windows/local_slices::no_slice_while_a_fence_epoch_is_open_anywhere",
+            "windows/local_slices::no_slice_while_others_wait_to_end_a_fence_epoch",
         ],
     ),
     rule(
@@ -98,9 +98,9 @@ const RULES: &[Rule] = &[
         "a location must not be accessed as a target once an update to it has started, until it is \
          visible in the public copy; except by accumulates",
         &[
-            "engine::an_origin_inside_the_target_range_is_a_conflict",
-            "spec_flush::a_put_under_a_held_lock_is_old_or_new_until_unlock",
-            "spec_atomicity::concurrent_accumulates_have_the_outcome_of_some_serial_order",
+            "communication/engine::an_origin_inside_the_target_range_is_a_conflict",
+            "synchronization/flush::a_put_under_a_held_lock_is_old_or_new_until_unlock",
+            "communication/atomicity::concurrent_accumulates_have_the_outcome_of_some_serial_order",
         ],
     ),
     unseen(
@@ -112,7 +112,7 @@ const RULES: &[Rule] = &[
     rule(
         "8",
         "synchronization mode may be changed after fence, wait or unlock",
-        &["spec_semantics::one_window_may_change_its_synchronisation_mode"],
+        &["synchronization/semantics::one_window_may_change_its_synchronisation_mode"],
     ),
     rule(
         "9",
@@ -122,30 +122,34 @@ const RULES: &[Rule] = &[
     rule(
         "Ex. 11.11",
         "rule 5: a local store is public after unlock",
-        &["spec_semantics::example_11_11_a_local_store_is_public_after_unlock"],
+        &["synchronization/semantics::example_11_11_a_local_store_is_public_after_unlock"],
     ),
     rule(
         "Ex. 11.12",
         "rule 6: a put is in the private copy after lock",
-        &["spec_semantics::example_11_12_a_put_is_in_the_private_copy_after_lock"],
+        &["synchronization/semantics::example_11_12_a_put_is_in_the_private_copy_after_lock"],
     ),
     rule(
         "Ex. 11.13",
         "a store before a shared lock need not be seen until unlock",
-        &["spec_semantics::example_11_13_a_store_before_the_lock_is_old_or_new_until_unlock"],
+        &[
+            "synchronization/semantics::example_11_13_a_store_before_the_lock_is_old_or_new_until_unlock",
+        ],
     ),
     rule(
         "Ex. 11.14",
         "a store before post is seen, one after it need not be; a local put is seen",
         &[
-            "spec_semantics::example_11_14_a_store_before_post_is_public_and_one_after_it_may_not_be",
-            "spec_semantics::example_11_14_with_a_local_put_instead_of_the_store",
+            "synchronization/semantics::example_11_14_a_store_before_post_is_public_and_one_after_it_may_not_be",
+            "synchronization/semantics::example_11_14_with_a_local_put_instead_of_the_store",
         ],
     ),
     rule(
         "Ex. 11.15",
         "a put under a lock need not be in the private copy until wait",
-        &["spec_semantics::example_11_15_a_put_under_a_lock_is_in_the_private_copy_after_wait"],
+        &[
+            "synchronization/semantics::example_11_15_a_put_under_a_lock_is_in_the_private_copy_after_wait",
+        ],
     ),
 ];
 

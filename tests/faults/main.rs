@@ -28,7 +28,7 @@ mod aftermath;
 mod campaign;
 mod case;
 #[allow(dead_code, reason = "shared with the tests of the specification")]
-#[path = "../spec_support/choices.rs"]
+#[path = "../support/choices.rs"]
 mod choices;
 mod document;
 mod job;

@@ -73,7 +73,7 @@ pub struct Started {
 
 impl Started {
     pub fn new(mut command: Command) -> Started {
-        crate::signals::expect_signals();
+        crate::support::signals::expect_signals();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("rmarun starts");
         let stdout = child.stdout.take().map(BufReader::new);

@@ -4,6 +4,13 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 #![allow(clippy::disallowed_methods, reason = "reads the variables that tell test from rank")]
 
+pub mod choices;
+#[cfg(feature = "test-hooks")]
+pub mod dawdle;
+#[cfg(feature = "test-hooks")]
+pub mod interleave;
+pub mod signals;
+
 use onesided::{Comm, Universe};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -53,6 +60,14 @@ pub fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<
     command.args(segment()).arg("--").arg(std::env::current_exe().expect("the test's own path"));
     command.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
     Some(run(&mut command, &name))
+}
+
+/// What a test binary calls a test of the module whose path (`module_path!()`) is given.
+pub fn test_of(module: &str, test: &str) -> String {
+    match module.split_once("::") {
+        Some((_, module)) => format!("{module}::{test}"),
+        None => test.to_owned(),
+    }
 }
 
 /// As [`spmd`], for each number of ranks in `sizes`.

@@ -1,0 +1,66 @@
+//! Ranks that call different collectives, or the same with arguments that do not match.
+
+use crate::support::spmd;
+use onesided::{Comm, ErrorClass, Op, Rank, Result, UserOp, Window};
+
+/// A collective that ranks may disagree about.
+type Collective = (&'static str, fn(&Comm) -> Result<()>);
+
+fn own(a: u32, b: u32) -> u32 {
+    a + b
+}
+
+/// All differ from each other in call, root, operation, counts, length or element type.
+const COLLECTIVES: [Collective; 31] = [
+    ("broadcast", |w| w.broadcast(&mut [1u32; 2], Rank(0))),
+    ("broadcast of another root", |w| w.broadcast(&mut [1u32; 2], Rank(1))),
+    ("broadcast of another length", |w| w.broadcast(&mut [1u32; 3], Rank(0))),
+    ("broadcast of several chunks", |w| w.broadcast(&mut vec![1u32; 5000], Rank(0))),
+    ("broadcast of nothing", |w| w.broadcast(&mut [0u32; 0], Rank(0))),
+    ("broadcast of other elements", |w| w.broadcast(&mut [1u64; 1], Rank(0))),
+    ("gather", |w| w.gather(&[1u32; 2], Rank(0)).map(drop)),
+    ("allgather", |w| w.allgather(&[1u32; 2]).map(drop)),
+    ("reduce", |w| w.reduce(&[1u32; 2], Op::Sum, Rank(0)).map(drop)),
+    ("allreduce", |w| w.allreduce(&[1u32; 2], Op::Sum).map(drop)),
+    ("allreduce of another operation", |w| w.allreduce(&[1u32; 2], Op::Max).map(drop)),
+    ("window allocate", |w| Window::<u32>::allocate(w, 2).map(drop)),
+    ("scatter", |w| w.scatter(Some(&[1u32; 3]), Rank(0)).map(drop)),
+    ("scatter of another root", |w| w.scatter(Some(&[1u32; 3]), Rank(1)).map(drop)),
+    ("scatterv", |w| w.scatterv::<u32>(Some(&[&[], &[], &[]]), Rank(0)).map(drop)),
+    ("gatherv", |w| w.gatherv(&[1u32], Rank(0)).map(drop)),
+    ("gatherv of another type", |w| w.gatherv(&[1i32], Rank(0)).map(drop)),
+    ("allgatherv", |w| w.allgatherv(&[1u32]).map(drop)),
+    ("alltoall", |w| w.alltoall(&[1u32; 3]).map(drop)),
+    ("alltoall of more", |w| w.alltoall(&[1u32; 6]).map(drop)),
+    ("alltoallv", |w| w.alltoallv::<u32>(&[&[], &[], &[1]]).map(drop)),
+    ("broadcast_vec", |w| w.broadcast_vec(&mut vec![1u32], Rank(0))),
+    ("scan", |w| w.scan(&[1u32], Op::Sum).map(drop)),
+    ("scan by a user function", |w| w.scan(&[1u32], &UserOp::new(own)).map(drop)),
+    ("scan by a commutative one", |w| w.scan(&[1u32], &UserOp::new(own).commutative()).map(drop)),
+    ("exscan", |w| w.exscan(&[1u32], Op::Sum).map(drop)),
+    ("reduce_scatter_block", |w| w.reduce_scatter_block(&[1u32; 3], Op::Sum).map(drop)),
+    ("reduce_scatter", |w| w.reduce_scatter(&[1u32; 3], &[1, 1, 1], Op::Sum).map(drop)),
+    ("reduce_scatter, other counts", |w| {
+        w.reduce_scatter(&[1u32; 3], &[3, 0, 0], Op::Sum).map(drop)
+    }),
+    ("dup", |w| w.dup().map(drop)),
+    ("split", |w| w.split(Some(0), 0).map(drop)),
+];
+
+#[test]
+fn ranks_that_disagree_all_learn_it() {
+    spmd(3, |world| {
+        for (one, first) in COLLECTIVES {
+            for (other, second) in COLLECTIVES.iter().filter(|(other, _)| *other != one) {
+                let odd = one.len() as u32 % world.size();
+                let result = if world.rank() == odd { first(world) } else { second(world) };
+                let error = result.expect_err(&format!("{one} against {other}"));
+                assert_eq!(error.class(), ErrorClass::Arg, "{error}");
+                let text = error.to_string();
+                assert!(text.contains("this rank calls") && text.contains("but rank"), "{text}");
+                // Nothing is out of step afterwards.
+                assert_eq!(world.allreduce(&[1u32], Op::Sum).unwrap(), [3]);
+            }
+        }
+    });
+}

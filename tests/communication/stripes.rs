@@ -1,0 +1,142 @@
+//! Who updates one element, and who updates many, keep each other out where they must, and nowhere
+//! else (`src/sync/stripes.rs`): ranks are held up in the middle, by delay points.
+#![cfg(feature = "test-hooks")]
+#![allow(unsafe_code, reason = "names buffers of layouts")]
+
+use crate::support::interleave::{before, free, tell_when_asleep, words};
+use crate::support::spmd;
+use onesided::engine::{Layout, Origin, OriginMut, Win};
+use onesided::hooks::{Event, Site, Step};
+use onesided::{Comm, CommittedDatatype, Datatype, DerivedDatatype, LockAssert, Op, Rank};
+use std::rc::Rc;
+
+/// Raised by a rank that is in the middle.
+const WITHIN: usize = 0;
+/// Raised by the other, which lets it go on.
+const GO_ON: usize = 1;
+/// Many elements, with a middle.
+const MANY: usize = 1_000;
+const TARGET: Rank = Rank(0);
+
+fn fetch(win: &Win, disp: u64) -> u64 {
+    let mut old = 0;
+    win.fetch_and_op(&1, &mut old, Op::Sum, TARGET, disp).unwrap();
+    old
+}
+
+fn fetch_many(win: &Win) -> Vec<u64> {
+    let mut old = vec![0; MANY];
+    win.get_accumulate(&[1; MANY], &mut old, Op::Sum, TARGET, 0).unwrap();
+    old
+}
+
+/// As [`fetch_many`], of every other element.
+fn fetch_every_other(win: &Win) -> Vec<u64> {
+    let (ones, mut old) = ([1u64; MANY], vec![0u64; MANY]);
+    let every_other = DerivedDatatype::vector(MANY, 1, 2, Datatype::U64).unwrap().commit();
+    let words: &CommittedDatatype = Datatype::U64.into();
+    // SAFETY: 1. and 2. the elements of an array.
+    let origin = unsafe { Origin::new(ones.as_ptr().cast(), MANY, words) };
+    // SAFETY: as above, of a vector that nobody else has.
+    let result = unsafe { OriginMut::new(old.as_mut_ptr().cast(), MANY, words) };
+    let layout = Layout::new(1, &every_other);
+    win.get_accumulate_layout(origin, result, Op::Sum, TARGET, 0, layout).unwrap();
+    old
+}
+
+/// Rank 0 is held up before `event`, inside `first`; meanwhile rank 1 calls `second`.
+fn while_held(
+    world: &Comm,
+    event: Event,
+    first: impl FnOnce(&Rc<Win>),
+    second: impl FnOnce(&Rc<Win>),
+) {
+    let win = words(world, 20_000);
+    win.lock_all(LockAssert::NONE).unwrap();
+    // The first update of a thread takes the slow way, to a lane of its own.
+    fetch(&win, 19_999);
+    world.barrier().unwrap();
+    if world.rank() == 0 {
+        before(&win, event, |win| {
+            win.comm().signal(WITHIN);
+            win.comm().await_signal(GO_ON, 1);
+        });
+        first(&win);
+    } else {
+        world.await_signal(WITHIN, 1);
+        second(&win);
+    }
+    win.unlock_all().unwrap();
+    world.barrier().unwrap();
+    free(win);
+}
+
+#[test]
+fn many_wait_for_one_that_is_announced() {
+    spmd(2, |world| {
+        let one = |win: &Rc<Win>| assert_eq!(fetch(win, 7), 0);
+        while_held(world, Event::MemSync(Site::StripeLook), one, |win| {
+            tell_when_asleep(win, GO_ON);
+            assert_eq!(fetch_many(win)[7], 1, "many were updated before the one that was there");
+        });
+    });
+}
+
+#[test]
+fn one_waits_for_many() {
+    spmd(2, |world| {
+        let many = |win: &Rc<Win>| assert_eq!(fetch_many(win), [0; MANY]);
+        while_held(world, Event::Step(Step::MidAccumulate), many, |win| {
+            tell_when_asleep(win, GO_ON);
+            assert_eq!(fetch(win, MANY as u64 - 1), 1, "one was updated before many were");
+        });
+    });
+}
+
+#[test]
+fn a_layout_of_many_waits_for_one_that_is_announced() {
+    spmd(2, |world| {
+        let one = |win: &Rc<Win>| assert_eq!(fetch(win, 6), 0);
+        while_held(world, Event::MemSync(Site::StripeLook), one, |win| {
+            tell_when_asleep(win, GO_ON);
+            assert_eq!(fetch_every_other(win)[3], 1, "many were updated before the one there");
+        });
+    });
+}
+
+#[test]
+fn one_waits_for_a_layout_of_many() {
+    spmd(2, |world| {
+        let many = |win: &Rc<Win>| assert_eq!(fetch_every_other(win), [0; MANY]);
+        while_held(world, Event::Step(Step::MidAccumulate), many, |win| {
+            tell_when_asleep(win, GO_ON);
+            assert_eq!(fetch(win, 2 * MANY as u64 - 2), 1, "one was updated before many were");
+        });
+    });
+}
+
+#[test]
+fn many_wait_for_many() {
+    spmd(2, |world| {
+        let many = |win: &Rc<Win>| assert_eq!(fetch_many(win), [0; MANY]);
+        while_held(world, Event::Step(Step::MidAccumulate), many, |win| {
+            tell_when_asleep(win, GO_ON);
+            assert_eq!(fetch_many(win), [1; MANY]);
+        });
+    });
+}
+
+/// Eighteen thousand words on, there is another stripe.
+#[test]
+fn other_parts_of_the_window_wait_for_nobody() {
+    spmd(2, |world| {
+        let many = |win: &Rc<Win>| assert_eq!(fetch_many(win), [0; MANY]);
+        while_held(world, Event::Step(Step::MidAccumulate), many, |win| {
+            assert_eq!(fetch(win, 18_000), 0);
+            let more = [1u64; MANY];
+            win.accumulate(&more, Op::Sum, TARGET, 17_500).unwrap();
+            assert_eq!(fetch(win, 18_000), 2);
+            world.signal(GO_ON);
+        });
+    });
+}

@@ -1,0 +1,289 @@
+//! Jobs under the launcher of another MPI: MPICH, whose prefix `ONESIDED_MPICH` names; without it,
+//! what needs it is skipped. The random programs run there too (`tests/random/programs`).
+#![cfg(feature = "launcher")]
+#![allow(clippy::disallowed_methods, reason = "reads the variable that tells test from rank")]
+
+mod abi;
+mod program;
+
+use crate::support::{Outcome, mpich, mpiexec, run};
+use onesided::{
+    Comm, Error, ErrorClass, Group, LockAssert, LockType, Op, Rank, Universe, WindowOptions,
+};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const RANKS: [u32; 3] = [1, 2, 4];
+/// Tells a rank what it is.
+const PART: &str = "ONESIDED_TEST_PART";
+
+/// A program of Cargo's, in the same profile as this test.
+fn example(name: &str) -> PathBuf {
+    let this = std::env::current_exe().expect("the test's own path");
+    let profile = this.parent().and_then(Path::parent).expect("tests are in <profile>/deps");
+    let program = profile.join("examples").join(name);
+    assert!(program.exists(), "{program:?} is missing: run 'cargo build --examples' first");
+    program
+}
+
+fn ran(mpich: &Path, ranks: u32, name: &str, arguments: &[&str]) -> Outcome {
+    run(mpiexec(mpich, ranks).arg(example(name)).args(arguments), name)
+}
+
+#[track_caller]
+fn succeeds(mpich: &Path, ranks: u32, name: &str, arguments: &[&str], says: &str) {
+    let Outcome { status, output } = ran(mpich, ranks, name, arguments);
+    let shown = format!("{ranks} x {name} {arguments:?}, {status}:\n{output}");
+    assert!(status.success() && output.contains(says), "{shown}");
+}
+
+#[test]
+fn examples_give_the_same_results() {
+    let Some(mpich) = mpich() else { return };
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/window");
+    for ranks in RANKS {
+        let sum = format!("{ranks} ranks add up to {}", ranks * (ranks + 1) / 2);
+        succeeds(&mpich, ranks, "hello", &[], &sum);
+        succeeds(&mpich, ranks, "wordcount", &["--verify", source], "verified by one process");
+        let grid = ["--rows", "48", "--cols", "40", "--steps", "40", "--verify", "--sync"];
+        for sync in ["fence", "pscw"] {
+            let arguments: Vec<&str> = grid.into_iter().chain([sync]).collect();
+            succeeds(&mpich, ranks, "heat", &arguments, "verified, bit by bit");
+        }
+        succeeds(&mpich, ranks, "gups", &["--log-size", "10", "--verify"], "no word is wrong");
+    }
+}
+
+#[test]
+fn examples_that_need_shared_memory_say_so() {
+    let Some(mpich) = mpich() else { return };
+    let wanted = [
+        ("mutex", "a tool (mutex, queue, counter)"),
+        ("queue", "a tool (mutex, queue, counter)"),
+        ("counter", "a tool (mutex, queue, counter)"),
+        ("notify", "an operation that notifies its target"),
+    ];
+    for (name, what) in wanted {
+        for ranks in RANKS {
+            let Outcome { status, output } = ran(&mpich, ranks, name, &[]);
+            let said = format!("{what} is not there under another MPI's launcher");
+            let right = !status.success() && output.contains(&said);
+            assert!(right && output.contains("start the program with rmarun"), "{name}: {output}");
+        }
+    }
+}
+
+/// This test, in ranks that `launcher` starts.
+fn relaunched(mut launcher: Command, part: &str) -> Outcome {
+    let name = std::thread::current().name().expect("libtest names its threads").to_owned();
+    launcher.arg(std::env::current_exe().expect("the test's own path"));
+    launcher.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
+    run(launcher.env(PART, part).env("RUST_BACKTRACE", "0"), &name)
+}
+
+/// Whether this process is a rank of a test; and which one.
+fn part() -> Option<String> {
+    std::env::var(PART).ok()
+}
+
+fn rmarun(ranks: u32) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+    command.args(["-n", &ranks.to_string(), "--require-join", "--"]);
+    command
+}
+
+#[test]
+fn all_operations_give_byte_for_byte_what_they_give_under_rmarun() {
+    if part().is_some() {
+        let universe = Universe::init().expect("a rank joins its job");
+        let digest = program::run(universe.world()).expect("a program without mistakes");
+        if universe.world().rank() == 0 {
+            println!("digest {digest:016x}");
+        }
+        return;
+    }
+    let Some(mpich) = mpich() else { return };
+    let digest = |outcome: Outcome| {
+        let Outcome { status, output } = outcome;
+        let said = output.lines().find_map(|line| line.split("digest ").nth(1));
+        let said = said.filter(|_| status.success()).map(str::to_owned);
+        said.unwrap_or_else(|| panic!("{status}:\n{output}"))
+    };
+    for ranks in RANKS {
+        let ours = digest(relaunched(rmarun(ranks), "program"));
+        let theirs = digest(relaunched(mpiexec(&mpich, ranks), "program"));
+        assert_eq!(ours, theirs, "{ranks} ranks");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_refused_on_all_ranks_alike() {
+    if part().is_some() {
+        let universe = Universe::init().expect("a rank joins its job");
+        refusals(&universe);
+        return;
+    }
+    let Some(mpich) = mpich() else { return };
+    for ranks in RANKS {
+        let Outcome { status, output } = relaunched(mpiexec(&mpich, ranks), "refusals");
+        assert!(status.success(), "{ranks} ranks, {status}:\n{output}");
+    }
+}
+
+#[test]
+fn what_is_freed_is_given_back_to_the_other_mpi() {
+    if part().is_some() {
+        let universe = Universe::init().expect("a rank joins its job");
+        // MPICH has numbers for about 2000 communicators, of which a window takes several.
+        for _ in 0..1000 {
+            let copy = universe.world().dup().expect("a duplicate");
+            let win = WindowOptions::new().allocate_bytes(&copy, 64, 8).expect("a window");
+            copy.free().expect("an end of the handle");
+            win.free().expect("an end of both");
+        }
+        return;
+    }
+    let Some(mpich) = mpich() else { return };
+    let Outcome { status, output } = relaunched(mpiexec(&mpich, 2), "windows");
+    assert!(status.success(), "{status}:\n{output}");
+}
+
+#[test]
+fn threads_of_a_rank_use_a_window_together() {
+    const THREADS: u64 = 3;
+    const TIMES: u64 = 200;
+    if part().is_some() {
+        let universe = Universe::init().expect("a rank joins its job");
+        let world = universe.world();
+        let win = WindowOptions::new().allocate_bytes(world, 16, 8).expect("a window");
+        win.lock_all(LockAssert::NONE).expect("no lock is in the way");
+        let add = || {
+            for _ in 0..TIMES {
+                win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("a sum");
+                win.fetch_and_op(&1u64, &mut 0, Op::Sum, Rank(0), 1).expect("a sum");
+            }
+        };
+        std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(add))));
+        win.unlock_all().expect("an end");
+        world.barrier().expect("a barrier");
+        let mut sums = [0u64; 2];
+        win.load(0, &mut sums).expect("the own part");
+        let all = if world.rank() == 0 { THREADS * TIMES * u64::from(world.size()) } else { 0 };
+        assert_eq!(sums, [all; 2]);
+        win.free().expect("an end");
+        return;
+    }
+    let Some(mpich) = mpich() else { return };
+    let Outcome { status, output } = relaunched(mpiexec(&mpich, 2), "threads");
+    assert!(status.success(), "{status}:\n{output}");
+}
+
+#[track_caller]
+fn refused<T>(result: onesided::Result<T>) {
+    let Err(error) = result else { panic!("not refused") };
+    assert_eq!(error.class(), ErrorClass::UnsupportedOperation, "{error}");
+    assert!(
+        matches!(&error, Error::Foreign(foreign) if foreign.said.contains("rmarun")),
+        "{error}"
+    );
+}
+
+fn refusals(universe: &Universe) {
+    let world = universe.world();
+    let options = WindowOptions::new;
+    refused(options().allocate_shared_bytes(world, 8, 1));
+    refused(options().notifications(1).allocate_bytes(world, 8, 1));
+    refused(onesided::Window::<u8>::create_dynamic(world));
+    refused(world.shrink());
+    refused(world.iallreduce(vec![1u32], Op::Sum).and_then(|sum| sum.wait()));
+    refused(world.send(&[1u8], Rank(0), 1));
+    refused(onesided::WindowMutex::new(world, Rank(0)));
+    let win = options().allocate_bytes(world, 8, 1).expect("a window");
+    refused(win.test_until(0, onesided::Until::Eq, 0u64));
+    // And all goes on.
+    let copy = world.dup().expect("a duplicate");
+    let half = world.split(Some(world.rank() % 2), 0).expect("a split").expect("for all");
+    half.barrier().expect("a barrier");
+    half.free().expect("an end");
+    copy.free().expect("an end");
+    let reversed: Vec<u32> = (0..world.size()).rev().collect();
+    let group = Group::incl(&world.group(), &reversed).expect("a group");
+    let reversed = world.create_group(&group, 7).expect("a communicator");
+    assert_eq!(reversed.rank(), world.size() - 1 - world.rank());
+    let first = reversed.allgather(&[world.rank()]).expect("all ranks")[0];
+    assert_eq!(first, world.size() - 1);
+    reversed.free().expect("an end");
+    disagreement(world);
+    win.free().expect("an end");
+    // Neither window nor communicator is freed: both go with the job.
+    let part = world.split(Some(0), 0).expect("a split").expect("for all");
+    let win = options().allocate_bytes(&part, 64, 8).expect("a window");
+    win.lock_all(LockAssert::NONE).expect("no lock is in the way");
+}
+
+/// Ranks that call different things are told so here too.
+fn disagreement(world: &Comm) {
+    if world.size() == 1 {
+        return;
+    }
+    let error = match world.rank() {
+        0 => world.barrier().unwrap_err(),
+        _ => world.allreduce(&[1u8], Op::Sum).map(drop).unwrap_err(),
+    };
+    assert!(matches!(error, Error::Mismatch { .. }), "{error}");
+}
+
+#[test]
+fn a_rank_that_fails_ends_the_job() {
+    match part().as_deref() {
+        None => {}
+        Some(how) => return fail(how),
+    }
+    let Some(mpich) = mpich() else { return };
+    for how in ["panics", "leaks", "exits"] {
+        let Outcome { status, output } = relaunched(mpiexec(&mpich, 3), how);
+        assert!(!status.success() && !output.contains("never"), "{how}, {status}:\n{output}");
+    }
+}
+
+/// Rank 1 leaves while the others wait for it.
+fn fail(how: &str) {
+    let universe = Universe::init().expect("a rank joins its job");
+    let world = universe.world().clone();
+    let win = WindowOptions::new().allocate_bytes(&world, 8, 1).expect("a window");
+    if world.rank() != 1 {
+        let _ = win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE);
+        let _ = world.barrier();
+        println!("never: the barrier has ended");
+        return;
+    }
+    match how {
+        "panics" => panic!("on purpose"),
+        // Never out of the job, and then the process ends as if all were well.
+        "leaks" => {
+            let _kept = std::mem::ManuallyDrop::new((universe, world, win));
+        }
+        _ => {
+            drop((win, world, universe));
+            std::process::exit(3);
+        }
+    }
+}
+
+#[test]
+fn a_library_that_is_not_there_is_named() {
+    let outcome = |library: Option<&str>| {
+        let mut command = Command::new(example("hello"));
+        // As a launcher would have it.
+        command.env("PMI_RANK", "0").env_remove("LD_LIBRARY_PATH");
+        run(command.envs(library.map(|library| ("ONESIDED_MPI", library))), "hello")
+    };
+    let Outcome { status, output } = outcome(Some("/nowhere/libmpi_abi.so.1"));
+    assert!(!status.success(), "{output}");
+    let words = ["PMI_RANK", "/nowhere/libmpi_abi.so.1", "ONESIDED_MPI", "'none'", "rmarun"];
+    assert!(words.iter().all(|word| output.contains(word)), "{output}");
+    let Outcome { status, output } = outcome(Some("libm.so.6"));
+    assert!(!status.success() && output.contains("MPI_Init_thread"), "no MPI: {output}");
+    let Outcome { status, output } = outcome(Some("none"));
+    assert!(status.success() && output.contains("1 ranks add up to 1"), "{output}");
+}

@@ -1,0 +1,23 @@
+//! `rmarun` and the start of a job, as its users meet them: real processes, real signals.
+#![cfg(feature = "launcher")]
+
+mod another_mpi;
+mod building;
+mod codes;
+mod endings;
+mod environment;
+mod foreign;
+mod forged_segments;
+mod harness;
+mod inquiry;
+mod joining;
+mod limits;
+mod many_ranks;
+mod output;
+mod placement;
+mod segments;
+mod singleton;
+mod strangers;
+#[path = "../support/mod.rs"]
+mod support;
+mod terminal;

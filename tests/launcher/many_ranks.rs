@@ -1,0 +1,79 @@
+//! Jobs of many ranks: more than have a place in a lock's queue, and as many as there can be.
+
+use crate::support;
+use onesided::{
+    FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, WindowOptions, launch,
+};
+
+/// Every rank adds to rank 0's part in every kind of epoch that all can be in at once.
+#[test]
+fn the_largest_job_synchronises() {
+    support::spmd(launch::MAX_RANKS, |world| {
+        let (n, me) = (u64::from(world.size()), u64::from(world.rank()));
+        let win = WindowOptions::new().allocate_bytes(world, 8, 8).expect("a window");
+        win.fence(FenceAssert::NOPRECEDE).expect("a fence");
+        win.accumulate(&[me + 1], Op::Sum, Rank(0), 0).expect("an accumulate");
+        win.fence(FenceAssert::NOSUCCEED).expect("a fence");
+        // All are inside at the same time.
+        win.lock_all(LockAssert::NONE).expect("a lock_all");
+        win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("an accumulate");
+        world.barrier().expect("a barrier");
+        win.unlock_all().expect("an unlock_all");
+        win.lock(LockType::Shared, Rank(0), LockAssert::NONE).expect("a shared lock");
+        win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("an accumulate");
+        world.barrier().expect("a barrier");
+        win.unlock(Rank(0)).expect("an unlock");
+        world.barrier().expect("a barrier");
+        let last = world.size() - 1;
+        let group = |rank| world.group().incl(&[rank]).expect("a rank of the world");
+        match world.rank() {
+            0 => {
+                win.post(&group(last), PostAssert::NONE).expect("a post");
+                win.wait().expect("a wait");
+            }
+            rank if rank == last => {
+                win.start(&group(0), StartAssert::NONE).expect("a start");
+                win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("an accumulate");
+                win.complete().expect("a complete");
+            }
+            _ => {}
+        }
+        world.barrier().expect("a barrier");
+        let mut sum = [0u64];
+        win.load(0, &mut sum).expect("a load");
+        assert_eq!(sum[0], if me == 0 { n * (n + 1) / 2 + 2 * n + 1 } else { 0 });
+        win.free().expect("no epoch is open");
+    });
+}
+
+/// The queue of a lock has 255 places on each side; the others wait for one.
+#[test]
+fn more_ranks_want_a_lock_than_can_queue() {
+    support::spmd(600, |world| {
+        let win = WindowOptions::new().allocate_bytes(world, 8, 8).expect("a window");
+        let kind = if world.rank() % 50 == 7 { LockType::Shared } else { LockType::Exclusive };
+        let add = || {
+            win.lock(kind, Rank(0), LockAssert::NONE).expect("a lock");
+            if kind == LockType::Exclusive {
+                let mut now = [0u64];
+                win.get(&mut now, Rank(0), 0).expect("a get");
+                win.flush(Rank(0)).expect("a flush");
+                win.put(&[now[0] + 1], Rank(0), 0).expect("a put");
+            }
+            win.unlock(Rank(0)).expect("an unlock");
+        };
+        if world.rank() == 0 {
+            win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).expect("a lock");
+        }
+        world.barrier().expect("a barrier");
+        match world.rank() {
+            0 => win.unlock(Rank(0)).expect("an unlock"),
+            _ => add(),
+        }
+        world.barrier().expect("a barrier");
+        let mut sum = [0u64];
+        win.load(0, &mut sum).expect("a load");
+        assert_eq!(sum[0], if world.rank() == 0 { 599 - 12 } else { 0 });
+        win.free().expect("no epoch is open");
+    });
+}
