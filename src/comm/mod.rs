@@ -2,7 +2,7 @@
 //!
 //! A collective moves its data through staging buffers of the segment, two per rank, used in
 //! turn: one barrier per chunk is then enough, because nobody can be two barriers ahead
-//! (`loom_tests/tests/collective.rs`). Every chunk carries a description of the call, so ranks
+//! (`loom_tests/tests/models/collective.rs`). Every chunk carries a description of the call, so ranks
 //! that disagree about what they are doing all get an error instead of each other's bytes.
 //!
 //! Invariants:

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Both fences must be full barriers (store buffering): either the waiter sees the new value, or the
-//! waker sees the sleeper. Without either, `loom_tests/tests/parking.rs` loses a wake-up and reports
+//! waker sees the sleeper. Without either, `loom_tests/tests/models/parking.rs` loses a wake-up and reports
 //! a deadlock.
 
 use super::{FailedWord, Fault, Site, Word32, machine::FutexWord, mem_sync, planted};
