@@ -1,7 +1,5 @@
 //! Dynamic loop scheduling: ranks draw the next iterations of a loop from a shared counter.
 
-mod common;
-
 use clap::Parser;
 use common::{Failure, agree, several};
 use onesided::{Comm, DistributedCounter, Op};

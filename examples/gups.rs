@@ -7,8 +7,6 @@
 //! exclusive or into the word that its lowest bits point to, by accumulate under lock_all. An
 //! accumulate is atomic, so no update may be lost, where the rules of HPC Challenge allow 1 %.
 
-mod common;
-
 use clap::Parser;
 use common::{Failure, agree, several};
 use indicatif::HumanBytes;

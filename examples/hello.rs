@@ -2,8 +2,6 @@
 //!
 //! `rmarun -n 8 --example hello`
 
-mod common;
-
 use clap::Parser;
 use std::process::ExitCode;
 

@@ -1,7 +1,5 @@
 //! Critical sections: every rank rewrites one record that only a mutex keeps whole.
 
-mod common;
-
 use clap::Parser;
 use common::{Failure, agree, several};
 use onesided::{Comm, LockAssert, Rank, Window, WindowMutex, WindowOptions};

@@ -1,8 +1,6 @@
 //! A pipeline of ranks: blocks of numbers go from rank to rank by counted puts, without any flush,
 //! fence or lock in the loop.
 
-mod common;
-
 use clap::Parser;
 use common::{Failure, agree, several};
 use indicatif::HumanBytes;

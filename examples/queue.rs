@@ -1,7 +1,5 @@
 //! A farm: rank 0 puts tasks into one queue, every rank works on them, results come back by another.
 
-mod common;
-
 use clap::Parser;
 use common::{Failure, agree, several};
 use onesided::{Comm, Located, Op, Rank, TwoInt, WindowQueue};

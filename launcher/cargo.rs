@@ -38,10 +38,34 @@ fn command(target: &Target) -> Command {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--message-format=json-render-diagnostics"]);
     cargo.arg(format!("--{}={}", target.kind, target.name));
-    cargo.args(target.package.iter().map(|package| format!("--package={package}")));
+    let package = target.package.clone().or_else(|| owner(&metadata()?, target));
+    cargo.args(package.iter().map(|package| format!("--package={package}")));
     cargo.args(target.features.iter().map(|features| format!("--features={features}")));
     cargo.stdin(Stdio::null()).stdout(Stdio::piped());
     cargo
+}
+
+/// What Cargo says of the packages of the workspace.
+fn metadata() -> Option<Value> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["metadata", "--no-deps", "--format-version=1"]).stdin(Stdio::null());
+    serde_json::from_slice(&cargo.stderr(Stdio::null()).output().ok()?.stdout).ok()
+}
+
+/// The one package of the workspace that has the target: Cargo would look in the package of this folder
+/// alone. `None` if several have it, or none: Cargo has the rule, or the message, for that.
+fn owner(metadata: &Value, target: &Target) -> Option<String> {
+    let is_ours = |built: &Value| {
+        let kinds = built["kind"].as_array();
+        built["name"] == *target.name
+            && kinds.is_some_and(|kinds| kinds.contains(&target.kind.into()))
+    };
+    let has_it = |package: &&Value| {
+        package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_ours))
+    };
+    let mut owners = metadata["packages"].as_array()?.iter().filter(has_it);
+    let owner = owners.next()?["name"].as_str()?;
+    owners.next().is_none().then(|| owner.to_owned())
 }
 
 /// The executable that one line of Cargo's messages reports for the target, if it does.
@@ -68,6 +92,18 @@ mod tests {
         let line = r#"{"reason":"compiler-artifact","target":{"kind":["example"],"name":"hello"},
                        "executable":"/t/release/examples/hello"}"#;
         assert_eq!(executable(line, &target()), Some("/t/release/examples/hello".into()));
+    }
+
+    #[test]
+    fn a_target_is_looked_for_in_the_whole_workspace() {
+        let package = |name: &str, kind: &str, target: &str| serde_json::json!({ "name": name, "targets": [{ "kind": [kind], "name": target }] });
+        let of =
+            |packages: &[Value]| owner(&serde_json::json!({ "packages": packages }), &target());
+        let (library, examples) = (package("a", "lib", "hello"), package("b", "example", "hello"));
+        assert_eq!(of(&[library.clone(), examples.clone()]), Some("b".into()));
+        assert_eq!(of(&[library, package("c", "example", "heat")]), None);
+        assert_eq!(of(&[examples, package("c", "example", "hello")]), None);
+        assert_eq!(owner(&Value::Null, &target()), None);
     }
 
     #[test]

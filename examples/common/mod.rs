@@ -1,5 +1,4 @@
 //! What the examples share: ranks that stop together, options, a progress bar, output.
-#![allow(dead_code, unused_imports, reason = "each example uses its part")]
 
 mod bar;
 
@@ -8,6 +7,7 @@ use clap::Parser;
 use indicatif::HumanCount;
 use onesided::{Comm, Op, Rank, Universe};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Why a rank stops before its work is done.
@@ -50,7 +50,8 @@ pub fn exit(outcome: Result<(), Failure>) -> ExitCode {
         Err(Failure::Here(sentence)) => sentence,
         Err(Failure::Library(error)) => error.to_string(),
     };
-    eprintln!("{}: {sentence}", env!("CARGO_CRATE_NAME"));
+    let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    eprintln!("{}: {sentence}", program.file_name().unwrap_or_default().display());
     ExitCode::FAILURE
 }
 

@@ -4,8 +4,6 @@
 //! `rmarun -n 4 --example heat -- --verify --output heat.png`
 
 mod band;
-#[path = "../common/mod.rs"]
-mod common;
 mod picture;
 
 use band::{Band, relaxed, rows_of};

@@ -1,6 +1,6 @@
 //! Temperatures from and to PNG pictures.
 
-use crate::common::Failure;
+use common::Failure;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;

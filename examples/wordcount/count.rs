@@ -1,8 +1,8 @@
 //! Counting: every rank its share of the text, in as many rounds as the table is too small for.
 
-use crate::common::{self, Failure, agree};
 use crate::table::{OFFSETS, Open, Refusal, Size, Table};
 use crate::text::{self, Input, Words};
+use common::{Failure, agree};
 use indicatif::ProgressBar;
 use onesided::{Comm, Op};
 

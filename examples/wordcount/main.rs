@@ -6,8 +6,6 @@
 //! whoever's memory that is: a slot is claimed by compare_and_swap and counted up by
 //! fetch_and_op, all under lock_all. No rank ever waits for another's help.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod count;
 mod report;
 mod table;

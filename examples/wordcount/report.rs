@@ -1,8 +1,8 @@
 //! The most frequent words, and the same count made by one process.
 
-use crate::common::Failure;
 use crate::table::Table;
 use crate::text::{Input, cannot};
+use common::Failure;
 use onesided::{Comm, Op, Rank};
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -5,7 +5,7 @@
 //! an ASCII character that is no letter or digit. UTF-8 never uses ASCII inside a character, so
 //! this is right for any text, well-formed or not, in which pieces of it are read.
 
-use crate::common::Failure;
+use common::Failure;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};

@@ -22,7 +22,10 @@ fn example(name: &str) -> PathBuf {
     let this = std::env::current_exe().expect("the test's own path");
     let profile = this.parent().and_then(Path::parent).expect("tests are in <profile>/deps");
     let program = profile.join("examples").join(name);
-    assert!(program.exists(), "{program:?} is missing: run 'cargo build --examples' first");
+    assert!(
+        program.exists(),
+        "{program:?} is missing: run 'cargo build -p examples --examples' first"
+    );
     program
 }
 
