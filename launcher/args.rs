@@ -1,4 +1,4 @@
-//! What the user may ask for.
+//! The command line.
 
 use crate::binding::BindTo;
 use crate::report::{self, USAGE};
@@ -57,7 +57,7 @@ Examples:
   rmarun -n 4 --tag-output hostname
   rmarun -n 4 --example hello -- --help";
 
-/// The command line.
+/// The options.
 #[derive(Parser, Debug)]
 #[command(
     name = "rmarun",
@@ -74,8 +74,8 @@ struct Line {
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
           allow_negative_numbers = true, required_unless_present = "status")]
     ranks: Option<u32>,
-    /// Tells how the ranks are of the job that another rmarun, process PID, has started: what each
-    /// does, for how long, what it waits for, and in which line of the program
+    /// Prints the state of the ranks of a job that another rmarun, process PID, has started: for each
+    /// its call, for how long, what it waits for, and in which line of the program
     #[arg(long, value_name = "PID", exclusive = true)]
     status: Option<u32>,
     // An attribute, because rustdoc takes the brackets of a comment for a link.
@@ -84,30 +84,30 @@ struct Line {
     /// Fails with code 125 if no rank joins the job (a program that does not use the library)
     #[arg(long)]
     require_join: bool,
-    /// Refuses calls of C programs that the standard does not allow, and that are otherwise accepted,
-    /// with one note: request-based operations in epochs of fence and start, and locks of windows
-    /// with no_locks
+    /// Returns errors for two kinds of calls of C programs that the standard forbids, and that are
+    /// otherwise accepted with one note: request-based operations in epochs of fence and start, and
+    /// locks of windows with no_locks
     #[arg(long)]
     strict: bool,
-    /// What the shared segment is: memfd, a memory file without a name (posix where the system
-    /// denies it); posix, a POSIX shared memory object whose name is gone before any rank runs;
-    /// any other word, a new object of that name in /dev/shm, removed at the end
+    /// Kind of the shared segment: memfd, a memory file without a name (posix where the system denies
+    /// it); posix, a POSIX shared memory object whose name is removed before any rank runs; any other
+    /// word, a new object of that name in /dev/shm, removed at the end
     #[arg(long, value_name = "KIND", default_value = "memfd", value_parser = segment)]
     segment: SegmentKind,
     /// Size of the shared segment, in bytes or with K, M, G or T (powers of 1024), as in 64M; it
     /// costs memory only where it is used [default: the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     segment_size: Option<u64>,
-    /// What becomes of the job when a rank fails: end, it is ended; continue, the other ranks go on,
-    /// and their calls that would wait for the one that failed return errors
+    /// What to do with the job when a rank fails: end it; or continue, so that calls of the other
+    /// ranks that would wait for the failed one return errors
     #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_failure)]
     on_failure: OnFailure,
-    /// What to do when ranks wait for ever, for one another or for one that has left: end, with
-    /// code 123, or report and go on. Either way standard error says who waits for whom, and where
+    /// What to do when ranks wait for ever, for one another or for one that has left: end the job with
+    /// code 123; or report and continue. Both print which rank waits for which, and where
     #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_deadlock)]
     deadlock: OnDeadlock,
     /// What each rank is bound to, in turn: none; core, the hardware threads of a core; hwthread, one
-    /// hardware thread. Unbound ranks that can have a core each keep out of each other's way
+    /// hardware thread. Unbound ranks that can have a core each avoid each other's cores
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = bind_to)]
     bind_to: BindTo,
     /// Time between SIGTERM and SIGKILL when the job is ended early
@@ -146,7 +146,7 @@ pub struct Target {
     pub features: Vec<String>,
 }
 
-/// What a deadlock leads to.
+/// The reaction to a deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDeadlock {
     End,
@@ -171,12 +171,12 @@ pub struct Options {
     pub arguments: Vec<OsString>,
 }
 
-/// What came of the command line.
+/// The outcome of parsing the command line.
 pub enum Parsed {
     Run(Box<Options>),
-    /// How is the job of that process?
+    /// Print the state of that process's job.
     Inquire(u32),
-    /// The user has been told what he asked for or did wrong.
+    /// Help, version or an error has been printed.
     Told(u8),
 }
 
@@ -185,7 +185,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
     match read(line) {
         Ok(parsed) => parsed,
         Err(error) if !error.use_stderr() => {
-            // A closed standard output is no reason to fail.
+            // A closed standard output is not an error.
             let _ = error.print();
             Parsed::Told(0)
         }

@@ -7,11 +7,11 @@ use std::io;
 /// What ranks are bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BindTo {
-    /// Nothing more than rmarun itself is.
+    /// The processors of rmarun itself.
     None,
-    /// The hardware threads of a core each.
+    /// The hardware threads of one core.
     Core,
-    /// A hardware thread each.
+    /// One hardware thread.
     HardwareThread,
 }
 
@@ -19,7 +19,7 @@ pub enum BindTo {
 pub struct Binding(Vec<CpuSet>);
 
 impl Binding {
-    /// Of the processors that rmarun itself may run on.
+    /// The sets, from the processors of rmarun itself.
     pub fn new(to: BindTo) -> io::Result<Binding> {
         if to == BindTo::None {
             return Ok(Binding(Vec::new()));
@@ -33,13 +33,13 @@ impl Binding {
         Ok(Binding(sets.into_values().collect()))
     }
 
-    /// What that rank may run on, if it is bound.
+    /// The processors of that rank, if it is bound.
     pub fn of(&self, rank: u32) -> Option<CpuSet> {
         self.0.get(rank as usize % self.0.len().max(1)).copied()
     }
 }
 
-/// The first hardware thread of the core that this one is of; itself where the kernel does not say.
+/// The first hardware thread of this one's core; itself if the kernel does not report it.
 fn first_of_core(cpu: usize) -> usize {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     let siblings = std::fs::read_to_string(file).unwrap_or_default();

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 /// Builds the target in release mode; returns the program, followed by `arguments`.
 ///
-/// Cargo's own messages go to standard error as usual. This happens before any signal is taken
-/// over, so Ctrl-C ends a build like any other.
+/// Cargo's own messages go to standard error as usual. This happens before signals are blocked, so
+/// Ctrl-C ends a build as usual.
 pub fn build(target: &Target, arguments: &[OsString]) -> Result<Vec<OsString>, Refusal> {
     let cannot = |error| Refusal::system("cannot run cargo", error);
     let mut cargo = command(target).spawn().map_err(cannot)?;

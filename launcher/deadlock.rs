@@ -1,32 +1,31 @@
-//! Finds deadlocks: jobs in which nobody can ever go on, shown and not suspected.
+//! Finds deadlocks: jobs in which no rank can ever continue. It proves them; it does not guess.
 //!
-//! A rank that sleeps in a wait of the library says so in one word of the segment: which sleep it
-//! is, and how many complete looks of it have failed (`src/prim/account.rs`). A look is complete
-//! when the rank has found its condition false, has slept, and has found nothing else to do about
-//! it. Let the launcher have read that word of every rank that is left, then again, and let each
-//! rank be in the same sleep still, at least [`LOOKS`] looks later. Then
+//! A rank that sleeps in a wait of the library records in one word of the segment which sleep it is,
+//! and how many complete looks of it have failed (`src/prim/account.rs`). A look is complete when the
+//! rank has found its condition false, has slept, and has found no progress work. The launcher reads
+//! that word of every remaining rank twice. If each rank is in the same sleep at the second reading,
+//! at least [`LOOKS`] looks later, then
 //!
-//! 1. no rank has left its wait in between, so none has done anything but look: what they look at
-//!    has been the same all the time;
-//! 2. each has looked at it once from beginning to end (of two looks that were counted after the
-//!    first reading, the second has begun after it), and has found that it must go on waiting and
-//!    can do nothing about it;
-//! 3. so it will find the same every other time, and so will they all, for ever.
+//! 1. no rank has left its wait in between, so none has done anything but look, and the awaited state
+//!    has not changed;
+//! 2. each rank has made one complete look in between (of two looks counted after the first reading,
+//!    the second has begun after it), and has found that it must wait and can do nothing;
+//! 3. so every later look finds the same, on all ranks, for ever.
 //!
-//! That holds if only those threads change what the ranks wait for. Therefore a rank is not taken
-//! for blocked while its process has several threads or is traced by a debugger, nor while more
-//! processes have the segment mapped than there are ranks that sleep (a rank has forked); these are
-//! looked for before the first of the two readings, and none of them can come up while all sleep.
+//! The proof needs that only those threads change the awaited state. So a rank does not count as
+//! blocked while its process has several threads or is traced by a debugger, nor while more processes
+//! have the segment mapped than ranks sleep (a rank has forked). These are checked before the first of
+//! the two readings, and none of them can appear while all ranks sleep.
 //!
-//! The handler of a signal is one more that might: it runs in a thread that sleeps, may notify this rank,
-//! send to it, or complete its generalized request, and sleeps again when it has returned. So where a
-//! process handles a signal, other than those of [`NOT_AWAITED`], a deadlock is only suspected, much
-//! later, and the job goes on.
+//! A signal handler might change it too: it runs in a sleeping thread, may notify this rank, send to
+//! it, or complete its generalized request, and the thread sleeps again when it returns. So where a
+//! process handles a signal, except those of [`NOT_AWAITED`], a deadlock is only suspected, much later,
+//! and the job continues.
 //!
-//! A rank that has left the job does nothing any more. So a wait that needs it never ends either,
-//! whatever the others do: that is shown in the same way, for that rank alone.
+//! A rank that has left the job does nothing any more. So a wait that needs it never ends either. That
+//! is proven in the same way, for that rank alone.
 //!
-//! Time plays no part: ranks that are stopped, or wait for a processor, do not look.
+//! The proof does not depend on time: ranks that are stopped, or wait for a processor, do not look.
 
 use crate::report::deadlock::{Deadlock, Waiting};
 use crate::tree;
@@ -41,25 +40,25 @@ use std::os::fd::RawFd;
 use std::os::linux::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-/// Looks between two readings that prove something.
+/// Looks between two readings that prove a deadlock.
 const LOOKS: u32 = 2;
-/// Looks between two readings by which a deadlock is suspected that a signal might end: five seconds.
+/// Looks between two readings for a suspected deadlock, which a signal might end: five seconds.
 const LOOKS_TO_SUSPECT: u32 = 50;
-/// Signals that programs handle, and that no wait counts on: faults of the thread itself, wishes that the
-/// program end or stop, news of its terminal and of pipes, and what the C library keeps for itself.
+/// Signals whose handlers end no wait: faults of the thread itself, requests to end or stop, signals of
+/// terminals and pipes, and the C library's own.
 const NOT_AWAITED: &[c_int] = &[
     SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ, SIGHUP, SIGINT,
     SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH, SIGPIPE, 32, 33,
 ];
-/// How often the ranks are read in general.
+/// How often the ranks are read normally.
 const READ_EVERY: Duration = Duration::from_millis(200);
-/// How often once a first reading may be the beginning of a proof. Ranks look ten times a
-/// second, in a job of more than 256 ranks less often.
+/// How often they are read after a possible first reading of a proof. Ranks look ten times a second, in
+/// a job of more than 256 ranks less often.
 const READ_AGAIN: Duration = Duration::from_millis(25);
 
-/// What has been read of the ranks of a job.
+/// The readings of a job's ranks.
 pub struct Detector {
-    /// The descriptor of the segment, whose mappings are looked for.
+    /// The descriptor of the segment, whose mappings are counted.
     segment: RawFd,
     /// Other programs may write to the segment, which has a name.
     is_open_to_others: bool,
@@ -90,12 +89,12 @@ impl Detector {
         }
     }
 
-    /// How long until the ranks are to be read again.
+    /// The time until the next reading.
     pub fn due_in(&self) -> Duration {
         self.due.saturating_duration_since(Instant::now())
     }
 
-    /// Reads the ranks, if it is time; `is_alive` says of each whether its process has not ended.
+    /// Reads the ranks, if that is due; `is_alive` returns whether a rank's process has not ended.
     pub fn look(&mut self, view: View<'_>, is_alive: impl Fn(u32) -> bool) -> Option<Deadlock> {
         if !self.due_in().is_zero() {
             return None;
@@ -117,15 +116,14 @@ impl Detector {
         found
     }
 
-    /// The deadlock that was found last has been reported.
+    /// Records that the latest deadlock has been reported.
     pub fn told(&mut self, deadlock: &Deadlock) {
         self.reported = sleeps(deadlock).collect();
     }
 
     fn all_sleep(&mut self, view: View<'_>, now: &Reading) -> Option<Deadlock> {
         if !same_sleeps(&self.all, &now.asleep) {
-            // Read before and after the processes were looked at: what was true of them then has
-            // been true ever since.
+            // Read before and after the check of the processes: its result has held ever since.
             self.all.clear();
             if let Some(handlers) = self.beside_ranks(view, now)
                 && let Some(again) = Reading::of(view, |rank| now.is_alive(rank))
@@ -164,8 +162,8 @@ impl Detector {
         Deadlock::read(view, proven, &now.left).of_those_that_need_who_left()
     }
 
-    /// Whether handlers of signals could change what the ranks wait for; `None` if somebody else could,
-    /// beside the threads that sleep.
+    /// Whether signal handlers could change the awaited state; `None` if anything else could, besides the
+    /// sleeping threads.
     fn beside_ranks(&self, view: View<'_>, now: &Reading) -> Option<bool> {
         let is_value = |rank: u32| {
             let awaited = view.awaited(rank).ok().flatten();
@@ -175,8 +173,8 @@ impl Detector {
             view.standing(*rank).is_ok_and(|standing| standing.one_thread)
         };
         let vouched = now.asleep.iter().all(vouches);
-        // As many as there are ranks that sleep, so it is they. What they call themselves may be
-        // damaged, or be numbers of another namespace.
+        // As many as ranks sleep, so they are those ranks. The process numbers in the segment may be
+        // damaged or belong to another namespace.
         let have = have_mapped(self.segment)?;
         let outsiders =
             self.is_open_to_others && now.asleep.iter().any(|(rank, _)| is_value(*rank));
@@ -191,11 +189,11 @@ impl Detector {
 
 /// One reading of all ranks.
 struct Reading {
-    /// Those that sleep and have looked again at least once, in order.
+    /// Sleeping ranks with at least one failed look, in order.
     asleep: Vec<(u32, Sleep)>,
-    /// Those that have left the job.
+    /// Ranks that have left the job.
     left: Vec<u32>,
-    /// Whether all that can still do something sleep.
+    /// Whether all remaining ranks sleep.
     all_sleep: bool,
     ended: Vec<bool>,
 }
@@ -225,7 +223,7 @@ impl Reading {
     }
 }
 
-/// The sleeps that a deadlock is made of.
+/// The sleeps of a deadlock.
 fn sleeps(deadlock: &Deadlock) -> impl Iterator<Item = (u32, u32)> {
     deadlock.waiting.iter().map(|rank| (rank.rank, rank.sleep))
 }
@@ -243,8 +241,8 @@ fn has_looked(first: &(u32, Sleep), now: &(u32, Sleep), looks: u32) -> bool {
     now.1.looks.saturating_sub(first.1.looks) >= looks
 }
 
-/// Whether a process handles signals that a wait may count on; `None` if it has several threads and
-/// does not vouch for the others, or has a debugger that could make it do something.
+/// Whether a process handles signals that could end a wait; `None` if it has a debugger, or several
+/// threads without `vouches` for the others.
 fn alone_but_for_handlers(pid: u32, vouches: bool) -> Option<bool> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -254,8 +252,8 @@ fn alone_but_for_handlers(pid: u32, vouches: bool) -> Option<bool> {
     is_alone.then_some(handled & !not_awaited != 0)
 }
 
-/// The processes below this one that have the file behind the descriptor mapped; `None` if that
-/// cannot be found out.
+/// The descendants of this process that have the file behind the descriptor mapped; `None` if that is
+/// unknown.
 fn have_mapped(descriptor: RawFd) -> Option<HashSet<u32>> {
     let file = fs::metadata(format!("/proc/self/fd/{descriptor}")).ok()?;
     let (device, inode) = (file.st_dev(), file.st_ino());
@@ -284,7 +282,7 @@ fn have_mapped(descriptor: RawFd) -> Option<HashSet<u32>> {
 }
 
 impl Deadlock {
-    /// All that sleep now, whether they will be woken or not.
+    /// All ranks that sleep now, whether they will be woken or not.
     pub fn of_all(view: View<'_>) -> Deadlock {
         let standings =
             (0..view.ranks()).filter_map(|rank| Some((rank, view.standing(rank).ok()?)));
@@ -295,7 +293,7 @@ impl Deadlock {
         Deadlock::read(view, asleep.map(|(rank, standing)| (*rank, standing.sleep)), &left)
     }
 
-    /// What the ranks say that are in these sleeps.
+    /// The records of the ranks in these sleeps.
     fn read(view: View<'_>, asleep: impl Iterator<Item = (u32, Sleep)>, left: &[u32]) -> Deadlock {
         let waiting = asleep.filter_map(|(rank, sleep)| {
             let awaited = view.awaited(rank).ok()??;

@@ -1,10 +1,10 @@
 //! Programs that are compiled for another MPI.
 //!
-//! Such a program never loads this library: each rank would be a job of its own, of one rank, and
-//! nobody would notice but by wrong results. What a program needs stands in its file, so it is
-//! looked up there before a rank is started. Only the program itself is looked at, not what a
-//! script, an interpreter or another library loads later; and a file that cannot be read, or is
-//! none that the machine loads, is left to the start of the first rank, which says what is wrong.
+//! Such a program never loads this library: each rank would be a job of its own, of one rank, which
+//! only wrong results would show. A program's file names the libraries that it needs, so they are read
+//! from it before a rank is started. Only the program itself is checked, not the libraries that a
+//! script, an interpreter or another library loads later. A file that cannot be read, or that the
+//! machine cannot load, is reported by the start of the first rank.
 
 use crate::report::Refusal;
 use std::env;
@@ -13,8 +13,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The libraries of MPI libraries with an ABI of their own, without `lib` and `.so`: of MPICH and
-/// its kin, of Open MPI, of Cray.
+/// The names of MPI libraries with an ABI of their own, without `lib` and `.so`: of MPICH and its
+/// derivatives, of Open MPI, of Cray.
 const FOREIGN: [&str; 9] = [
     "mpi",
     "mpich",
@@ -27,7 +27,7 @@ const FOREIGN: [&str; 9] = [
     "mpi_cray",
 ];
 
-/// More than any program has; what is beyond is damage.
+/// More than any program has; a larger number means damage.
 const MOST_NEEDED: usize = 4096;
 const LONGEST_NAME: usize = 256;
 
@@ -40,7 +40,7 @@ const DYNAMIC_STRINGS: u64 = 5;
 const PROGRAM_HEADER: u64 = 56;
 const DYNAMIC_ENTRY: u64 = 16;
 
-/// Refuses a program that loads another MPI's library.
+/// Returns an error for a program that loads another MPI's library.
 #[allow(clippy::disallowed_methods, reason = "programs are looked for where the system does")]
 pub fn refuse(program: &OsStr) -> Result<(), Refusal> {
     let paths = env::var_os("PATH").unwrap_or_default();
@@ -60,7 +60,7 @@ fn is_foreign(library: &str) -> bool {
 
 /// The file of a program, found as `execvp` finds it.
 fn find(program: &OsStr, paths: &OsString) -> Option<PathBuf> {
-    // Opening anything else, a pipe say, may wait for ever.
+    // Opening any other kind of file, such as a pipe, may block for ever.
     let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.is_file());
     if Path::new(program).components().count() > 1 || program.as_encoded_bytes().contains(&b'/') {
         return Some(PathBuf::from(program)).filter(is_file);
@@ -68,7 +68,7 @@ fn find(program: &OsStr, paths: &OsString) -> Option<PathBuf> {
     env::split_paths(paths).map(|folder| folder.join(program)).find(is_file)
 }
 
-/// The libraries that a program is linked to; `None` if that cannot be read.
+/// The libraries to which a program is linked; `None` if they cannot be read.
 fn needed(path: &Path) -> Option<Vec<String>> {
     let elf = Elf::open(path)?;
     let (at, bytes) = elf.dynamic?;
@@ -88,12 +88,12 @@ fn needed(path: &Path) -> Option<Vec<String>> {
     names.into_iter().map(|name| elf.text(strings.checked_add(name)?)).collect()
 }
 
-/// What is used of a program's file.
+/// The used parts of a program's file.
 struct Elf {
     file: File,
-    /// Addresses, their number, and where their contents begin in the file.
+    /// Loaded addresses, their number, and the offset of their contents in the file.
     loaded: Vec<(u64, u64, u64)>,
-    /// Where the file says what is loaded with it, and how long that is.
+    /// Offset and length of the dynamic section.
     dynamic: Option<(u64, u64)>,
 }
 
@@ -124,7 +124,7 @@ impl Elf {
         self.file.read_exact_at(&mut bytes, at).ok().map(|()| bytes)
     }
 
-    /// Where the contents of an address are in the file.
+    /// The offset of an address's contents in the file.
     fn place(&self, address: u64) -> Option<u64> {
         self.loaded.iter().find_map(|(begin, bytes, place)| {
             let within = address.checked_sub(*begin).filter(|within| within < bytes)?;
@@ -178,7 +178,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Of this very program, with some bytes changed near the beginning, where the headers are.
+        /// This program with some bytes changed near the beginning, where the headers are.
         #[test]
         fn damaged_files_are_no_danger(
             damage in proptest::collection::vec((0_usize..1024, any::<u8>()), 1..12),

@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-/// Which of the two processes this is, and the number of the other.
+/// One of the two processes, and the number of the other.
 pub enum Half {
     Guard(Pid),
     Supervisor(Pid),
@@ -23,13 +23,13 @@ pub enum Half {
 pub fn split() -> io::Result<Half> {
     set_child_subreaper(true)?;
     let guard = Pid::this();
-    // SAFETY: no other thread exists, so that the child may go on like any process.
+    // SAFETY: no other thread exists, so the child may continue like any process.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => Ok(Half::Guard(child)),
         ForkResult::Child => {
             set_child_subreaper(true)?;
             set_pdeathsig(GUARD_DIED)?;
-            // A name of its own, so that `killall -9 rmarun` leaves somebody to clean up.
+            // A name of its own, so that `killall -9 rmarun` leaves one process to clean up.
             set_name(c"onesided-job")?;
             Ok(Half::Supervisor(guard))
         }
@@ -49,7 +49,7 @@ pub fn watch(supervisor: Pid, taken: &Taken) -> u8 {
     };
     let mut first = None;
     loop {
-        // An interrupted wait is as good as one that ended.
+        // An interrupted wait counts as one that ended.
         let _ = poll(&mut [PollFd::new(source.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
         while let Some(signal) = signals::next(&source) {
             if signal != Signal::SIGCHLD && signal != GUARD_DIED {
@@ -65,8 +65,8 @@ pub fn watch(supervisor: Pid, taken: &Taken) -> u8 {
     }
 }
 
-/// A supervisor that somebody has stopped goes on; one that is stopped again, or still (a debugger has it),
-/// when the user asks for the second time does not stand in the way any more.
+/// Continues a stopped supervisor and passes the signal on. At the second signal, a supervisor that is
+/// still stopped (by a debugger) is killed.
 fn pass_on(signal: Signal, supervisor: Pid, is_second: bool) {
     let signal = if is_second && tree::is_stopped(supervisor) { Signal::SIGKILL } else { signal };
     let _ = kill(supervisor, signal);
@@ -87,15 +87,15 @@ fn verdict(status: WaitStatus) -> u8 {
     code
 }
 
-/// The kernel has killed the ranks with the supervisor; what they had started is below the guard
-/// now.
+/// Ends what the ranks had started: the kernel has killed the ranks with the supervisor, and their
+/// children are now the guard's.
 fn end_what_is_left() {
     loop {
         tree::signal_all(Signal::SIGKILL);
         if wait(WaitOptions::empty()).is_err() {
             return;
         }
-        // All that have ended, so that /proc is not read once for each.
+        // Reaps all ended ones, so that /proc is not read once for each.
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
     }
 }

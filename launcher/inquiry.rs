@@ -1,7 +1,7 @@
-//! `--status`: how the ranks of a job are, asked from another terminal.
+//! `--status`: the state of a job's ranks, from another terminal.
 //!
-//! The segment is found through the launcher's descriptors in /proc, mapped read-only, and read;
-//! the job does not notice.
+//! The segment is found through the launcher's descriptors in /proc and mapped read-only. The job is
+//! not affected.
 
 use crate::report::deadlock::{Deadlock, Waiting};
 use crate::report::standing::{self, Row};
@@ -13,13 +13,13 @@ use std::io::{self, Write};
 use std::os::fd::RawFd;
 use std::os::linux::fs::MetadataExt;
 
-/// Prints how the ranks are of the job that process `pid` launches, or is a rank of; returns the
-/// exit code.
+/// Prints the state of the job's ranks, where process `pid` is its launcher or one of its ranks;
+/// returns the exit code.
 pub fn answer(pid: u32) -> u8 {
     match observe(pid) {
         Ok(observed) => {
             let table = standing::table(&rows(observed.view()));
-            // A closed standard output is no reason to fail.
+            // A closed standard output is not an error.
             let _ = io::stdout().write_all(table.as_bytes());
             0
         }
@@ -35,7 +35,7 @@ fn observe(pid: u32) -> Result<Observed, Refusal> {
     let Ok(process) = fs::metadata(format!("/proc/{pid}")) else {
         return refused(format!("there is no process {pid}"));
     };
-    // The process that the user has started knows the job through its child only.
+    // The process that the user has started has no segment; its child does.
     for process in std::iter::once(pid).chain(children(pid)) {
         match segment_of(process) {
             Ok(Some(observed)) => return Ok(observed),
@@ -59,7 +59,7 @@ fn children(pid: u32) -> Vec<u32> {
     list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// The segment that a process has open, if it has one and may be looked at.
+/// The segment that a process has open, if it has one and access is allowed.
 fn segment_of(pid: u32) -> Result<Option<Observed>, Refusal> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let shared = entries.filter(|entry| {
@@ -74,7 +74,7 @@ fn segment_of(pid: u32) -> Result<Option<Observed>, Refusal> {
                 let what = format!("the job of process {pid} has another version of the library");
                 return Err(Refusal::Launcher(what));
             }
-            // The notice of the job, or a file of somebody else.
+            // The notice of the job, or another file.
             Err(_) => {}
         }
     }
@@ -96,7 +96,7 @@ fn rows(view: View<'_>) -> Vec<Row> {
                 .map(|waiting| waiting.awaited.place.clone())
                 .filter(|place| !place.is_empty()),
             nanoseconds: waiting.map(|waiting| now.saturating_sub(waiting.awaited.since)),
-            // Another thread of the rank may be elsewhere, or outside.
+            // Another thread of the rank may be in another call, or in none.
             status: match waiting {
                 Some(Waiting { call, window, .. }) => {
                     RankStatus { call: *call, window: window.clone(), ..status }
@@ -111,7 +111,7 @@ fn rows(view: View<'_>) -> Vec<Row> {
 /// Whether a process has been stopped, by a signal or a debugger.
 fn is_stopped(pid: u32) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The state stands behind the name, which may contain anything.
+    // The state follows the name, which may contain any characters.
     let behind = stat.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 2);
     matches!(stat.get(behind), Some(b'T' | b't'))
 }

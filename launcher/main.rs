@@ -2,25 +2,26 @@
 //!
 //! Two processes, so that the loss of one of them leaves nothing behind:
 //!
-//! - the **guard** is the process the user started. It owns the name of a named segment, hands
-//!   signals on and waits for the supervisor; should that be killed, it ends what remains.
-//! - the **supervisor** is its child: it creates the job, starts the ranks, watches them and
-//!   decides the exit code. Should the guard be killed, it ends the job.
+//! - The **guard** is the process that the user started. It owns the name of a named segment, passes
+//!   signals on and waits for the supervisor. If the supervisor is killed, it ends what remains.
+//! - The **supervisor** is its child: it creates the job, starts the ranks, watches them and decides
+//!   the exit code. If the guard is killed, it ends the job.
 //!
-//! Both are subreapers: whatever a rank starts, in whatever session, stays below them. Each rank
-//! is killed by the kernel when the supervisor dies. A half that is stopped does not keep the other from
-//! ending the job: the guard's signals, and its death, let the supervisor go on.
+//! Both are subreapers: every process that a rank starts, in any session, stays their descendant. The
+//! kernel kills each rank when the supervisor dies. A stopped half does not prevent the other from
+//! ending the job: the guard's signals, and its death, continue the supervisor.
 //!
 //! Invariants:
-//! 1. The exit code is zero only if every rank ended with code zero, and all or none of them
-//!    joined and left the job; else it is that of the first cause (`report`).
-//! 2. When the guard ends, no process of the job lives and no name of it is in /dev/shm; so it is
-//!    soon after either half was killed. (Both at once: the ranks die, what they started may not.)
-//! 3. The supervisor's main thread waits in one place (`watch`) and never for a reader of the
-//!    ranks' output: that is for the relays' threads.
-//! 4. Whom to signal is looked up in the kernel's tree of processes there and then; a number that
-//!    is kept is a rank's that has not been waited for.
-//! 5. What the launcher changes for itself (signal mask, limit of descriptors) no rank sees.
+//! 1. The exit code is zero only if every rank ended with code zero, and all or none of them joined
+//!    and left the job. Otherwise it is that of the first cause (`report`).
+//! 2. When the guard ends, no process of the job lives and no name of it is in /dev/shm. The same
+//!    holds soon after one half was killed. (If both are killed together, the ranks die, but their
+//!    children may not.)
+//! 3. The supervisor's main thread waits in one place (`watch`) and never for a reader of the ranks'
+//!    output; only the relays' threads do.
+//! 4. The receivers of a signal are read from the kernel's process tree at that time. A stored
+//!    process number is that of a rank that has not been waited for.
+//! 5. Ranks do not inherit the launcher's own changes (signal mask, limit of descriptors).
 
 mod args;
 mod binding;
@@ -59,8 +60,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Runs a job from beginning to end; in the supervisor as in the guard, the result is the exit
-/// code of the process.
+/// Runs a job from beginning to end. In both halves the result is the exit code of the process.
 fn launch(options: Options) -> Result<u8, Refusal> {
     let command = match &options.target {
         Some(target) => cargo::build(target, &options.arguments)?,
@@ -68,12 +68,12 @@ fn launch(options: Options) -> Result<u8, Refusal> {
     };
     foreign::refuse(&command[0])?;
     let refused = |what| move |error| Refusal::system(what, error);
-    // Before there is a name that a signal could make us leave behind.
+    // Before a name exists that a signal could leave behind.
     let taken = signals::take().map_err(refused("cannot take over the signals"))?;
     let plan = segment::plan(&options)?;
     match guard::split().map_err(refused("cannot start the supervisor"))? {
         guard::Half::Guard(supervisor) => {
-            // Kept until the job is over.
+            // Dropped when the job is over.
             let _segment = plan.create().inspect_err(|refusal| report::say(&refusal.to_string()));
             Ok(guard::watch(supervisor, &taken))
         }

@@ -1,6 +1,6 @@
 //! Whether the kernel has killed a process for lack of memory.
 
-/// The kernel's count of such kills when the job began; `None` where it keeps none.
+/// The kernel's count of such kills when the job began; `None` if it has no such count.
 pub struct OutOfMemory(Option<u64>);
 
 impl OutOfMemory {
@@ -8,7 +8,7 @@ impl OutOfMemory {
         OutOfMemory(kills())
     }
 
-    /// Whether it has killed anybody since, on the whole machine or in one control group of it.
+    /// Whether it has killed a process since, on the whole machine or in one of its control groups.
     pub fn has_happened(&self) -> bool {
         kills() > self.0
     }

@@ -1,4 +1,4 @@
-//! Where the ranks' output goes.
+//! The ranks' output.
 
 use crate::relay::{Inlet, Relay};
 use crate::report;
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// A relay at work.
+/// A running relay.
 struct Running {
     alive: PipeReader,
     thread: JoinHandle<io::Result<()>>,
@@ -30,15 +30,15 @@ pub struct Output {
     stop: Option<PipeWriter>,
 }
 
-/// What a rank writes to.
+/// The output streams of a rank.
 pub struct Streams {
     /// Standard output and standard error; `None` for those of the launcher.
     pub pipes: Option<[PipeWriter; 2]>,
-    /// The variable that tells the rank of the terminal behind its standard error.
+    /// The variable that announces the terminal behind its standard error to the rank.
     pub terminal: Option<(&'static str, String)>,
 }
 
-/// The names of the streams, as messages call them.
+/// The names of the streams in messages.
 pub const STREAMS: [&str; 2] = ["standard output", "standard error"];
 
 impl Output {
@@ -51,7 +51,7 @@ impl Output {
         Ok(Output {
             sinks: [stdout, stderr],
             direct: ranks == 1 && !tag,
-            // A tag before what is drawn over and over would be drawn over too.
+            // A tag would be overwritten with the line.
             draws: !tag && launch::is_terminal(io::stderr()),
             inlets: [Vec::new(), Vec::new()],
             relays: [None, None],
@@ -59,14 +59,14 @@ impl Output {
         })
     }
 
-    /// What one rank writes to, to be called once for each before [`start`].
+    /// The output streams of one rank; called once for each before [`start`].
     ///
     /// [`start`]: Output::start
     pub fn of_rank(&mut self, rank: u32) -> io::Result<Streams> {
         if self.direct {
             return Ok(Streams { pipes: None, terminal: None });
         }
-        // Of two bars, one could only hide the other.
+        // Two progress bars would hide each other.
         let draws = self.draws && rank == 0;
         let mut pipe = |error: bool| -> io::Result<PipeWriter> {
             let (reader, writer) = io::pipe()?;
@@ -80,7 +80,7 @@ impl Output {
         Ok(Streams { pipes: Some([stdout, stderr]), terminal })
     }
 
-    /// Begins to pass on what ranks write.
+    /// Starts the relays.
     pub fn start(&mut self) -> io::Result<()> {
         if self.direct {
             return Ok(());
@@ -104,7 +104,7 @@ impl Output {
         Ok(())
     }
 
-    /// What becomes readable when the relay of a stream ends.
+    /// A descriptor that becomes readable when the relay of a stream ends.
     pub fn alive(&self, stream: usize) -> Option<BorrowedFd<'_>> {
         self.relays[stream].as_ref().map(|relay| relay.alive.as_fd())
     }
@@ -123,13 +123,13 @@ impl Output {
         self.relays.iter().all(Option::is_none)
     }
 
-    /// Tells the relays that nobody writes any more.
+    /// Stops the relays when all writers have ended.
     pub fn stop(&mut self) {
         self.stop = None;
     }
 
-    /// Says something on standard error, each message on a line of its own; `false` if a relay is
-    /// writing there just now.
+    /// Prints messages on standard error, each on a line of its own; returns `false` if a relay is
+    /// writing there.
     pub fn say(&self, messages: &[&str]) -> bool {
         let lines: String = messages.iter().map(|message| report::line(message)).collect();
         match self.sinks[1].try_write(Source::Launcher, lines.as_bytes()) {

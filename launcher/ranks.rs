@@ -25,7 +25,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The exit code of a child that has not become the program; nobody sees it.
+/// The exit code of a child that could not execute the program; it is not shown.
 const REFUSED: i32 = 127;
 
 /// A rank's process.
@@ -36,7 +36,7 @@ pub struct Rank {
     pub end: Option<RankEnd>,
 }
 
-/// What every rank starts with, whatever the launcher has changed for itself.
+/// The environment in which every rank starts, without the launcher's own changes.
 pub struct Start<'a> {
     pub job: &'a Job,
     pub command: &'a [OsString],
@@ -45,16 +45,16 @@ pub struct Start<'a> {
     mask: SigSet,
     files: Option<(rlim_t, rlim_t)>,
     binding: Binding,
-    /// Two descriptors below `end`, for what the next rank writes to.
+    /// Two descriptors below `end`, for the output of the next rank.
     reserved: Option<[OwnedFd; 2]>,
-    /// Where a child says why it could not become the program.
+    /// The pipe by which a child reports why it could not execute the program.
     refusals: (PipeReader, PipeWriter),
-    /// Descriptors from here on are of other ranks; `None` where the system does not tell.
+    /// Descriptors from here on belong to other ranks; `None` if unknown.
     end: Option<RawFd>,
 }
 
 impl<'a> Start<'a> {
-    /// Lets the launcher itself have as many descriptors as it may: it needs three for each rank.
+    /// Raises the launcher's own limit of descriptors: it needs three for each rank.
     pub fn new(
         job: &'a Job,
         command: &'a [OsString],
@@ -64,7 +64,7 @@ impl<'a> Start<'a> {
     ) -> io::Result<Start<'a>> {
         let files = getrlimit(Resource::RLIMIT_NOFILE).ok();
         if let Some((_, most)) = files {
-            // Where that is refused, the number may still do.
+            // If that fails, the present limit may still be enough.
             let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
         }
         let refusals = io::pipe()?;
@@ -88,8 +88,8 @@ impl<'a> Start<'a> {
 
     /// Starts one rank.
     ///
-    /// Ranks stay in the launcher's process group: so the terminal's Ctrl-C and Ctrl-Z reach all
-    /// of them, and rank 0 may read from the terminal, which only the foreground group may.
+    /// Ranks stay in the launcher's process group. So the terminal's Ctrl-C and Ctrl-Z reach all of them,
+    /// and rank 0 may read from the terminal, which is allowed to the foreground group only.
     pub fn rank(&mut self, rank: u32, streams: Streams) -> Result<Rank, Refusal> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
@@ -116,7 +116,7 @@ impl<'a> Start<'a> {
         Ok(Rank { pid, pidfd, end: None })
     }
 
-    /// What a rank writes to, under numbers below `end`.
+    /// The output streams of a rank, under numbers below `end`.
     fn lowered(&mut self, pipes: Option<[PipeWriter; 2]>) -> io::Result<Option<[OwnedFd; 2]>> {
         let Some(pipes) = pipes else { return Ok(None) };
         let low = self.reserved.take();
@@ -127,20 +127,20 @@ impl<'a> Start<'a> {
         Ok(Some(low))
     }
 
-    /// As [`Command::spawn`]; but what that takes grows with the descriptors of the launcher, all of which
-    /// the child gets copies of and has to close, and those of the launcher grow with the ranks. This
-    /// child shares the launcher's until it takes those alone that a rank needs.
+    /// [`Command::spawn`] in constant time. That one's child copies and closes all descriptors of the
+    /// launcher, whose number grows with the ranks. This child shares the launcher's until it takes only
+    /// those that a rank needs.
     fn spawn(&self, command: &mut Command) -> io::Result<Pid> {
         let flags = (CLONE_FILES | CLONE_VFORK | SIGCHLD) as c_long;
         // SAFETY: as `fork`: the child has a copy of the memory, stack included, and no other thread
-        // exists yet (the relays start when the ranks have), so that the child may go on like any process.
+        // exists yet (the relays start after the ranks), so the child may continue like any process.
         match unsafe {
             syscall(SYS_clone, flags, 0 as c_long, 0 as c_long, 0 as c_long, 0 as c_long)
         } {
             -1 => Err(io::Error::last_os_error()),
             0 => self.become_program(command),
             child => {
-                // Now it has become the program, or has ended.
+                // Now it executes the program, or has ended.
                 let pid = Pid::from_raw(child as i32);
                 let mut errno = [0; size_of::<i32>()];
                 match (&self.refusals.0).read_exact(&mut errno) {
@@ -161,9 +161,9 @@ impl<'a> Start<'a> {
             Err(error) => error,
         };
         let errno = error.raw_os_error().unwrap_or(nix::Error::EINVAL as i32);
-        // If nobody reads it, nobody is left to be told.
+        // Without a reader the launcher has ended.
         let _ = (&self.refusals.1).write_all(&errno.to_ne_bytes());
-        // SAFETY: ends the child, and runs nothing that is the launcher's to run at its end.
+        // SAFETY: ends the child, and runs no exit handlers of the launcher.
         unsafe { _exit(REFUSED) }
     }
 
@@ -194,25 +194,25 @@ fn reserve(like: &PipeWriter) -> io::Result<[OwnedFd; 2]> {
     Ok([like.as_fd().try_clone_to_owned()?, like.as_fd().try_clone_to_owned()?])
 }
 
-/// The number behind all open descriptors.
+/// The number after all open descriptors.
 fn end_of_open() -> Option<RawFd> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?.flatten();
     let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
     Some(numbers.max()? + 1)
 }
 
-/// Takes descriptors of its own for this process: those below `end`.
+/// Gives this process its own descriptors: those below `end`.
 fn unshare_files(end: Option<RawFd>) -> io::Result<()> {
     const CLOSE_RANGE_UNSHARE: c_long = 2;
     if let Some(end) = end {
         let (first, last) = (c_long::from(end), c_long::from(u32::MAX));
-        // SAFETY: it closes what belongs to the launcher in this process alone, where nobody uses it.
+        // SAFETY: it closes the launcher's descriptors in this process alone, which does not use them.
         if unsafe { syscall(SYS_close_range, first, last, CLOSE_RANGE_UNSHARE) } == 0 {
             return Ok(());
         }
     }
     // Older than Linux 5.9, or denied: all of them.
-    // SAFETY: changes nothing but whose the descriptors are.
+    // SAFETY: only unshares the descriptors.
     match unsafe { unshare(CLONE_FILES) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -234,12 +234,12 @@ pub fn kill_and_await(pid: Pid, limit: Duration) {
     // Not waited for yet, so the number is still its own.
     let _ = kill(pid, Signal::SIGKILL);
     if let (Some(pidfd), Ok(limit)) = (pidfd, PollTimeout::try_from(limit)) {
-        // An interruption, or a system without such descriptors: whoever calls this looks again.
+        // After an interruption, or on a system without such descriptors, the caller checks again.
         let _ = poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], limit);
     }
 }
 
-/// How the child `pid` ended, if it has; it is gone then.
+/// How the child `pid` ended, if it has; it is then reaped.
 pub fn reap(pid: Pid) -> Option<How> {
     let pid = rustix::process::Pid::from_raw(pid.as_raw())?;
     let (_, status) = waitpid(Some(pid), WaitOptions::NOHANG).ok().flatten()?;

@@ -1,7 +1,7 @@
-//! Passing on what ranks write: a thread per stream reads all pipes of that stream.
+//! Passes the ranks' output on: a thread per stream reads all pipes of that stream.
 //!
-//! A thread, because writing may block for as long as the user's pager likes, and the death of a
-//! rank must not go unseen meanwhile. Ranks whose pipe is full wait, as in any pipeline.
+//! It is a thread because a write may block for as long as the user's pager does, and the death of a
+//! rank must be noticed meanwhile. Ranks whose pipe is full wait, as in any pipeline.
 
 use crate::sink::{Sink, Source};
 use crate::status;
@@ -10,21 +10,21 @@ use std::io::{self, PipeReader, PipeWriter, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longest line that is held until it is complete, in bytes.
+/// The longest line that is buffered until it is complete, in bytes.
 pub const LINE_LIMIT: usize = 64 << 10;
 
-/// How long a question of rank 0 may stand unfinished before it is shown.
+/// How long an unfinished prompt of rank 0 is held before it is shown.
 const PROMPT_AFTER: Duration = Duration::from_millis(100);
 
-/// Reads after the end of the job: enough to empty a pipe of the largest usual size (1 MiB), and
-/// no more, in case somebody has escaped with a pipe and goes on writing.
+/// Reads after the end of the job: enough to empty a pipe of the largest usual size (1 MiB). A limit,
+/// because a process that has escaped may still be writing.
 const LAST_READS: usize = 32;
 
-/// One rank's pipe, and what of it has not been passed on.
+/// One rank's pipe, and its output that has not been passed on.
 pub struct Inlet {
     pub source: Source,
     pub pipe: PipeReader,
-    /// Its unfinished line is shown at once if it is one that is drawn over and over.
+    /// An unfinished line that is redrawn, such as a progress bar, is shown immediately.
     pub draws: bool,
     held: Vec<u8>,
 }
@@ -35,7 +35,7 @@ impl Inlet {
         Inlet { source, pipe, draws, held: Vec::new() }
     }
 
-    /// Where the drawing begins that this inlet shows now.
+    /// The beginning of the drawing that this inlet shows.
     fn drawing(&self) -> Option<usize> {
         status::last_drawing(&self.held).filter(|_| self.draws)
     }
@@ -43,14 +43,14 @@ impl Inlet {
 
 /// The pipes of one stream.
 pub struct Relay {
-    /// In the order of the ranks; `None` for one that nobody writes to any more.
+    /// In the order of the ranks; `None` for one without writers.
     pub inlets: Vec<Option<Inlet>>,
     pub sink: Arc<Sink>,
     /// Its other end is closed when the job is over.
     pub stop: PipeReader,
     /// Closed when this relay ends.
     pub alive: PipeWriter,
-    /// Whether rank 0 may be asking the user something.
+    /// Whether rank 0 may show prompts.
     pub prompts: bool,
 }
 
@@ -61,12 +61,12 @@ enum More {
 }
 
 impl Relay {
-    /// Runs until all pipes or the job have come to their end, or the sink takes no more.
+    /// Runs until all pipes are closed, the job has ended, or the sink fails.
     pub fn run(mut self) -> io::Result<()> {
         let mut buffer = vec![0; LINE_LIMIT];
         let result = self.pass_on(&mut buffer);
-        // Whoever waits must hear of the end of this relay before a rank can hear of it by
-        // SIGPIPE: so `alive` goes before the pipes.
+        // The supervisor must learn of this relay's end before a rank gets SIGPIPE: so `alive` is
+        // dropped before the pipes.
         drop(self.alive);
         drop(self.inlets);
         result
@@ -102,7 +102,7 @@ impl Relay {
         Ok(())
     }
 
-    /// The question that the user has been asked, if one is unfinished.
+    /// The unfinished prompt, if there is one.
     fn prompt(&self) -> Option<&Inlet> {
         let first = self.inlets.first()?.as_ref().filter(|_| self.prompts)?;
         let waiting = !first.held.is_empty() && first.drawing().is_none();
@@ -120,7 +120,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Passes on what is in the pipes of a job that is over.
+    /// Passes on what remains in the pipes of an ended job.
     fn empty(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         for inlet in self.inlets.iter_mut().flatten() {
             for _ in 0..LAST_READS {
@@ -134,7 +134,7 @@ impl Relay {
     }
 }
 
-/// Reads once, and passes on what has become whole lines or too long to hold.
+/// Reads once, and passes on complete lines and those too long to buffer.
 fn take(inlet: &mut Inlet, sink: &Sink, buffer: &mut [u8]) -> io::Result<More> {
     let read = match inlet.pipe.read(buffer) {
         Ok(0) => {
@@ -157,7 +157,7 @@ fn take(inlet: &mut Inlet, sink: &Sink, buffer: &mut [u8]) -> io::Result<More> {
         let text = status::text(&inlet.held);
         sink.show(inlet.source, text)?;
         if text.is_empty() {
-            // It has cleared its line: nothing is left unfinished there.
+            // It has cleared its line, so no unfinished line is left.
             inlet.held.clear();
         }
     }
@@ -167,7 +167,7 @@ fn take(inlet: &mut Inlet, sink: &Sink, buffer: &mut [u8]) -> io::Result<More> {
     Ok(More::Perhaps)
 }
 
-/// Passes on the unfinished line of a rank that writes no more.
+/// Passes on the unfinished line of a rank that has stopped writing.
 fn finish(inlet: &mut Inlet, sink: &Sink) -> io::Result<()> {
     if inlet.drawing().is_some() {
         inlet.held.clear();

@@ -1,4 +1,4 @@
-//! The launcher's sentences and the exit code: what was the cause, and what does the user hear?
+//! The launcher's messages and the exit code, by the cause of a job's end.
 
 pub mod deadlock;
 pub mod standing;
@@ -13,14 +13,14 @@ use std::io::{self, Write};
 
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
-/// The launcher itself says no; see `--help`.
+/// The launcher itself failed; see `--help`.
 pub const LAUNCHER_FAILED: u8 = 125;
 /// The ranks wait for one another for ever.
 pub const DEADLOCKED: u8 = 123;
 const CANNOT_EXECUTE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// What becomes of a job whose deadlock is only reported.
+/// The end of the message for a job whose deadlock is only reported.
 pub const JOB_GOES_ON: &str = "job goes on";
 
 /// How a process ended.
@@ -48,10 +48,10 @@ pub struct RankEnd {
     pub out_of_memory: bool,
 }
 
-/// Why a job could not begin.
+/// Why a job could not start.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The launcher could not do something.
+    /// An error of the launcher.
     Launcher(String),
     /// Cargo could not build.
     Build { what: String, code: u8 },
@@ -68,7 +68,7 @@ impl Refusal {
 
     pub fn job(error: Error) -> Refusal {
         Refusal::Launcher(match error {
-            // Its sentence is for a rank.
+            // The error's own sentence is for a rank.
             Error::NotInJob { what } => what,
             other => other.to_string(),
         })
@@ -81,7 +81,7 @@ impl Refusal {
             Refusal::Foreign { .. } => CANNOT_EXECUTE,
             Refusal::Program { error, .. } => match error.raw_os_error().map(Errno::from_raw) {
                 Some(Errno::ENOENT) => NOT_FOUND,
-                // The machine's or the user's limits, not the program.
+                // A limit of the machine or the user, not an error of the program.
                 Some(Errno::EMFILE | Errno::ENFILE | Errno::EAGAIN | Errno::ENOMEM) => {
                     LAUNCHER_FAILED
                 }
@@ -113,26 +113,26 @@ impl fmt::Display for Refusal {
 pub enum Cause {
     /// A rank was killed or ended with a code other than zero.
     Rank(RankEnd),
-    /// A rank ended with code zero without having left the job.
+    /// A rank ended with code zero without finalizing.
     NotFinished(RankEnd),
     /// A rank ended without having joined a job that others joined.
     NotJoined(RankEnd),
     /// Ranks wait for ever.
     Deadlock(Deadlock),
-    /// The segment does not begin as it was made.
+    /// The beginning of the segment was overwritten.
     Damaged,
-    /// The launcher was told to end.
+    /// The launcher got a signal to end.
     Signal(Signal),
     /// The guard was killed.
     GuardDied,
     /// A stream of the launcher cannot be written any more.
     Output(&'static str, io::Error),
-    /// A rank could not be started, or the launcher could not go on.
+    /// A rank could not be started, or the launcher could not continue.
     Refused(Refusal),
 }
 
 impl Cause {
-    /// What the end of a rank means by itself; `None` if nothing is wrong with it.
+    /// The cause that the end of a rank is by itself; `None` for a normal end.
     pub fn of(end: &RankEnd) -> Option<Cause> {
         match end.how {
             How::Exited(0) if end.status.joined && !end.status.finished => {
@@ -168,8 +168,8 @@ impl Cause {
         }
     }
 
-    /// One sentence, and in a deadlock a line for each rank that waits. `program` is what the ranks
-    /// run, `joined` how many of them joined the job.
+    /// One sentence, and in a deadlock a line for each waiting rank. `program` is the ranks' program,
+    /// `joined` the number of ranks that joined the job.
     pub fn sentence(&self, program: &str, joined: usize, ranks: u32) -> String {
         let ending = format!("job ended, exit code {}", self.code());
         match self {
@@ -178,16 +178,16 @@ impl Cause {
         }
     }
 
-    /// As [`Cause::sentence`], in a job that does not end.
+    /// [`Cause::sentence`] for a job that continues.
     pub fn loss(&self, program: &str, joined: usize, ranks: u32) -> String {
         format!("{}; the others go on", self.event(program, joined, ranks))
     }
 
-    /// What has happened.
+    /// The event.
     fn event(&self, program: &str, joined: usize, ranks: u32) -> String {
         let who = |end: &RankEnd| format!("rank {} ({program}, pid {})", end.rank, end.pid);
         match self {
-            // Told with all ranks that wait, in `sentence`.
+            // Printed with all waiting ranks, in `sentence`.
             Cause::Deadlock(_) => String::new(),
             Cause::Rank(end) => {
                 let why = if end.out_of_memory { " (perhaps for lack of memory)" } else { "" };
@@ -217,7 +217,7 @@ impl Cause {
     }
 }
 
-/// The last word of a job that went on without ranks that failed, the first of them for `cause`.
+/// The last message of a job that continued without failed ranks, of which the first had `cause`.
 pub fn went_on(lost: usize, ranks: u32, cause: &Cause) -> String {
     format!("{lost} of {ranks} ranks failed; job ended, exit code {}", cause.code())
 }
@@ -229,14 +229,14 @@ fn how(how: How) -> String {
     }
 }
 
-/// Where a rank stood when it ended. Nothing is said in a job of plain programs, nor of a program
-/// that exits outside any call: that is where programs exit.
+/// The call in which a rank ended. Empty in a job of programs that do not use the library, and for a
+/// program that exits outside any call, as programs do.
 fn place(end: &RankEnd, joined: usize) -> String {
     let RankStatus { joined: has_joined, finished, call, window } = &end.status;
     match (has_joined, finished, call) {
         (false, ..) if joined == 0 => String::new(),
         (false, ..) => " before it joined the job".to_owned(),
-        // A main function that returns an error has left the job before it exits.
+        // A main function that returns an error has finalized before it exits.
         (true, _, Call::None) if matches!(end.how, How::Exited(_)) => String::new(),
         (true, true, _) => " after it had left the job".to_owned(),
         (true, false, Call::None) => format!(" {}", Call::None),
@@ -247,7 +247,7 @@ fn place(end: &RankEnd, joined: usize) -> String {
     }
 }
 
-/// What is said of a job in which no rank joined.
+/// The message for a job in which no rank joined.
 pub fn nobody_joined(program: &str, ranks: u32, required: bool) -> String {
     let ranks = match ranks {
         1 => "the only rank did not join the job".to_owned(),
@@ -259,7 +259,7 @@ pub fn nobody_joined(program: &str, ranks: u32, required: bool) -> String {
     }
 }
 
-/// The exit code for an end by signal number `signal`, as a shell has it.
+/// The exit code for an end by signal number `signal`, as in a shell.
 pub fn signal_code(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
@@ -272,7 +272,7 @@ pub fn signal_name(signal: i32) -> String {
     }
 }
 
-/// The system's words without Rust's "(os error 2)".
+/// The system's message without Rust's "(os error 2)".
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -281,14 +281,14 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// A message of the launcher, as the line it becomes; or the lines.
+/// A message of the launcher as one or more lines.
 pub fn line(message: &str) -> String {
     message.lines().map(|line| format!("rmarun: {line}\n")).collect()
 }
 
-/// Says something on standard error.
+/// Prints a message on standard error.
 pub fn say(message: &str) {
-    // Where standard error is closed there is nobody to tell.
+    // Ignored if standard error is closed.
     let _ = io::stderr().write_all(line(message).as_bytes());
 }
 

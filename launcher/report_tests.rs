@@ -1,4 +1,4 @@
-//! Sentences and exit codes.
+//! Messages and exit codes.
 
 use super::*;
 

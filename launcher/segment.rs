@@ -2,8 +2,8 @@
 //!
 //! The `shared_memory` crate creates the object exclusively (mode 0600) and unlinks it only when
 //! an owner is dropped: that is the guard, whose life spans the job. The guard creates it when the
-//! supervisor lives already and watches: so whatever instant one of them is killed at, the other
-//! one removes the name.
+//! supervisor is already running: so if one of them is killed, at any time, the other one removes the
+//! name.
 
 use crate::args::Options;
 use crate::report::Refusal;
@@ -13,7 +13,7 @@ use shared_memory::{Shmem, ShmemConf, ShmemError};
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::path::Path;
 
-/// What the guard tells the supervisor of the object.
+/// The guard's message to the supervisor about the object.
 const CREATED: u8 = 1;
 const REFUSED: u8 = 0;
 
@@ -23,7 +23,7 @@ pub struct NamedSegment {
 }
 
 impl NamedSegment {
-    /// Makes this process remove the name.
+    /// Makes this process the owner, which removes the name.
     pub fn take_back(&mut self) {
         if let Some(object) = &mut self.object {
             object.set_owner(true);
@@ -36,7 +36,7 @@ impl NamedSegment {
     }
 }
 
-/// The object that a job is to have, while there is none yet.
+/// The object of a job before it is created.
 pub struct Plan {
     wish: Option<Wish>,
 }
@@ -48,7 +48,7 @@ struct Wish {
     tell: PipeWriter,
 }
 
-/// Checks that the object that the user asks for can be.
+/// Checks the requested object.
 pub fn plan(options: &Options) -> Result<Plan, Refusal> {
     let SegmentKind::Named(name) = &options.segment else { return Ok(Plan { wish: None }) };
     let bytes = Job::segment_bytes(options.ranks, options.segment_size).map_err(Refusal::job)?;
@@ -62,13 +62,13 @@ pub fn plan(options: &Options) -> Result<Plan, Refusal> {
 }
 
 impl Plan {
-    /// The guard's half: creates the object, and tells the supervisor.
+    /// The guard's half: creates the object, and informs the supervisor.
     pub fn create(self) -> Result<NamedSegment, Refusal> {
         let Some(Wish { name, bytes, mut tell, .. }) = self.wish else {
             return Ok(NamedSegment { object: None });
         };
         let created = ShmemConf::new().os_id(&name).size(bytes).create();
-        // If nobody listens, the guard is about to learn why.
+        // An error means that the supervisor has ended, which the guard learns next.
         let _ = tell.write_all(&[if created.is_ok() { CREATED } else { REFUSED }]);
         match created {
             Ok(object) => Ok(NamedSegment { object: Some(object) }),
@@ -77,13 +77,13 @@ impl Plan {
         }
     }
 
-    /// The supervisor's half: waits for the guard, and opens the object; `None` if there is to be
-    /// no job, of which the guard tells the user.
+    /// The supervisor's half: waits for the guard, and opens the object; `None` if the guard failed,
+    /// which it reports to the user.
     pub fn open(self) -> Result<Option<NamedSegment>, Refusal> {
         let Some(Wish { name, bytes, mut told, tell }) = self.wish else {
             return Ok(Some(NamedSegment { object: None }));
         };
-        // Else the guard's death would not end the pipe.
+        // Otherwise the guard's death would not close the pipe.
         drop(tell);
         let mut word = [REFUSED];
         match told.read_exact(&mut word) {
@@ -94,7 +94,7 @@ impl Plan {
             }
             Ok(()) => Ok(None),
             Err(_) => {
-                // The guard was killed over it. Before, nobody had an object of this name.
+                // The guard was killed meanwhile. No object of this name had existed before.
                 let _ = shm_unlink(name.as_str());
                 Ok(None)
             }

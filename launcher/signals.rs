@@ -1,4 +1,4 @@
-//! Signals as something to read.
+//! Signals that are read from a descriptor.
 #![allow(unsafe_code, reason = "puts SIGCHLD back to its default")]
 
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
@@ -9,22 +9,22 @@ use std::time::Duration;
 /// Signals that end a job.
 const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 
-/// The kernel's word to the supervisor that the guard is dead. The signal that also makes a process go on
-/// which somebody has stopped; and not one of [`ENDING`], since those may be ignored.
+/// The kernel's signal to the supervisor that the guard is dead. It also continues a stopped process. It
+/// is not one of [`ENDING`], because those may be ignored.
 pub const GUARD_DIED: Signal = Signal::SIGCONT;
 
-/// A signal is a second one only after this time: one Ctrl-C may come from the terminal and from
-/// the guard.
+/// A signal counts as a second one only after this time, because one Ctrl-C may come from both the
+/// terminal and the guard.
 pub const SECOND_AFTER: Duration = Duration::from_millis(100);
 
-/// The signals that are read instead of acted upon, and the mask as it was before.
+/// The blocked signals, which are read instead, and the mask before that.
 pub struct Taken {
     signals: SigSet,
     before: SigSet,
 }
 
 impl Taken {
-    /// The mask that the ranks shall have.
+    /// The mask of the ranks.
     pub fn before(&self) -> SigSet {
         self.before
     }
@@ -35,10 +35,10 @@ impl Taken {
     }
 }
 
-/// Blocks the signals that are to be read. One that was ignored from the start (`nohup`, a job
-/// in the background of a script) stays ignored.
+/// Blocks the signals that will be read. One that was ignored from the start (`nohup`, a background job
+/// of a script) stays ignored.
 pub fn take() -> io::Result<Taken> {
-    // A parent may have ignored it, and then dead children would vanish unseen.
+    // A parent may have ignored it, and then dead children would vanish unnoticed.
     // SAFETY: the default action is no handler that could break an invariant.
     unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }?;
     let ignored = ignored()?;
@@ -55,7 +55,7 @@ pub fn take() -> io::Result<Taken> {
     Ok(Taken { signals, before })
 }
 
-/// The next signal that waits to be read.
+/// The next pending signal.
 pub fn next(source: &SignalFd) -> Option<Signal> {
     let info = source.read_signal().ok().flatten()?;
     Signal::try_from(info.ssi_signo as i32).ok()

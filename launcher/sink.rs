@@ -1,4 +1,4 @@
-//! One output of the launcher, written to by many ranks without mixing inside a line.
+//! One output of the launcher: lines of different ranks are never mixed.
 
 use crate::status::{CLEAR, NO_WRAP, WRAP};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -6,21 +6,21 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Where bytes come from: a rank's output or error, or the launcher itself.
+/// The origin of bytes: a rank's output or error, or the launcher itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Rank { rank: u32, error: bool },
     Launcher,
 }
 
-/// A file to which whole lines go.
+/// A file that receives complete lines.
 ///
-/// Bytes are passed on as they are. Only where one source has left a line unfinished and another
-/// goes on, a newline is put between them: so a single writer's output arrives unchanged, and two
-/// writers never share a line.
+/// Bytes are passed on unchanged. Only where one source has left a line unfinished and another one
+/// writes, a newline is inserted. So a single writer's output arrives unchanged, and two writers never
+/// share a line.
 ///
-/// At a terminal there may be a status below the lines: it is cleared before anything else is
-/// written, and shown again after that, unless an unfinished line is in its place.
+/// On a terminal there may be a status below the lines. It is cleared before other output and shown
+/// again after it, unless an unfinished line is in its place.
 pub struct Sink {
     file: OwnedFd,
     tag: bool,
@@ -39,21 +39,21 @@ impl Sink {
         self.compose_and_write(lines, source, bytes)
     }
 
-    /// Shows a status in the place of its source's unfinished line; an empty one shows nothing.
+    /// Shows a status in place of its source's unfinished line; an empty one clears it.
     pub fn show(&self, source: Source, text: &[u8]) -> io::Result<()> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.show(source, text);
         self.write_all(&lines.composed)
     }
 
-    /// Lets the status of a source that draws no more stand as the unfinished line that it is.
+    /// Leaves the status of a source that has stopped drawing as an unfinished line.
     pub fn settle(&self) -> io::Result<()> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.settle();
         self.write_all(&lines.composed)
     }
 
-    /// Writes lines unless somebody else is writing.
+    /// Writes lines unless another thread is writing.
     pub fn try_write(&self, source: Source, bytes: &[u8]) -> io::Result<()> {
         match self.lines.try_lock() {
             Ok(lines) => self.compose_and_write(lines, source, bytes),
@@ -79,7 +79,7 @@ impl Sink {
             match nix::unistd::write(&self.file, bytes) {
                 Ok(written) => bytes = &bytes[written..],
                 Err(nix::Error::EINTR) => {}
-                // Whoever gave us the file has made it non-blocking.
+                // The file was opened non-blocking by another process.
                 Err(nix::Error::EAGAIN) => {
                     let mut ready = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
                     poll(&mut ready, PollTimeout::NONE)?;
@@ -93,13 +93,13 @@ impl Sink {
 
 #[derive(Default)]
 struct Lines {
-    /// Who has written the beginning of the line that is not finished.
+    /// The source of the unfinished line.
     unfinished: Option<Source>,
     status: Option<Status>,
     composed: Vec<u8>,
 }
 
-/// A line that its source draws again and again.
+/// A line that its source redraws.
 struct Status {
     source: Source,
     text: Vec<u8>,
@@ -114,7 +114,7 @@ impl Lines {
             return;
         }
         self.clear_status();
-        // What it writes now takes the place of what it has drawn.
+        // The new output replaces its drawing.
         self.status.take_if(|status| status.source == source);
         if self.unfinished.is_some_and(|before| before != source) {
             self.composed.push(b'\n');
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(composed(true, &[(0, "a"), (1, "b"), (0, "c\n")]), "[0] a\n[1] b\n[0] c\n");
     }
 
-    /// What a terminal shows in the end.
+    /// The final contents of a terminal.
     fn seen(steps: &[(u32, &str)]) -> String {
         let mut lines = Lines::default();
         let mut rows = vec![String::new()];

@@ -1,14 +1,14 @@
-//! A line that is drawn over and over, such as a progress bar: what of it is to be seen.
+//! The visible part of a redrawn line, such as a progress bar.
 
 /// Goes to the beginning of the line and clears it.
 pub const CLEAR: &[u8] = b"\r\x1b[2K";
-/// A line longer than the terminal is wide would wrap, and could then not be cleared as one.
+/// Switches wrapping off: a line that wraps could not be cleared as one.
 pub const NO_WRAP: &[u8] = b"\x1b[?7l";
-/// Without wrapping, what is too long ends up in the last column: that is cleared.
+/// Clears the last column, where the end of a long line was written, and switches wrapping on.
 pub const WRAP: &[u8] = b"\x1b[K\x1b[?7h";
 
-/// Where the last drawing begins in an unfinished line; `None` if it is a line like any other,
-/// without a carriage return.
+/// The beginning of the last drawing in an unfinished line; `None` for a line without a carriage
+/// return.
 pub fn last_drawing(line: &[u8]) -> Option<usize> {
     let is_return = |byte: &u8| *byte == b'\r';
     if !line.iter().any(is_return) {
@@ -19,7 +19,7 @@ pub fn last_drawing(line: &[u8]) -> Option<usize> {
     Some(line[..drawn].iter().rposition(is_return).unwrap_or(0))
 }
 
-/// What a drawing shows, without what makes room for it.
+/// The text of a drawing, without the control characters that clear the line.
 pub fn text(drawing: &[u8]) -> &[u8] {
     let mut text = drawing;
     loop {

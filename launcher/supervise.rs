@@ -25,8 +25,7 @@ use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How often the children are listed while ranks run, to wait for those that they have left behind: these
-/// are in nobody's way meanwhile.
+/// How often the children are listed while ranks run, to reap orphans of the ranks.
 const REAP_EVERY: Duration = Duration::from_millis(100);
 
 struct Supervisor<'a> {
@@ -35,35 +34,35 @@ struct Supervisor<'a> {
     guard: Pid,
     job: &'a Job,
     ranks: Vec<Rank>,
-    /// How many of them have not ended.
+    /// How many ranks have not ended.
     running: usize,
-    /// Those that have ended without joining, while it is not known whether that is a failure.
+    /// Ranks that have ended without joining, while it is unknown whether that is a failure.
     unjoined: Vec<usize>,
-    /// When it was last asked whether it is.
+    /// When that was last checked.
     asked: Instant,
-    /// Which rank a process is, while it lives or has not been waited for.
+    /// The rank of a process, until it has been reaped.
     rank_of: HashMap<Pid, usize>,
     output: Output,
     watch: Watch,
     signals: SignalFd,
-    /// Children may have died since they were last waited for.
+    /// Children may have died since the last reaping.
     children_died: bool,
-    /// When they were last listed, to be waited for.
+    /// When the children were last listed for reaping.
     listed: Instant,
-    /// There are ranks whose death no descriptor tells of.
+    /// Some ranks have no descriptor that reports their death.
     is_untold: bool,
     /// When SIGKILL is sent again.
     kill_again: Instant,
     out_of_memory: OutOfMemory,
     deadlocks: Detector,
     cause: Option<Cause>,
-    /// Ranks without which the job goes on: why the first failed, and how many.
+    /// Lost ranks of a job that continues: the first cause, and their number.
     lost: Option<(Cause, usize)>,
     phase: Phase,
-    /// What the user hears at the end beside the cause.
+    /// Messages for the end of the job, besides the cause.
     notes: Vec<String>,
     told: bool,
-    /// The user has lost patience with the output.
+    /// A second signal has cancelled the rest of the output.
     abandoned: bool,
 }
 
@@ -142,7 +141,7 @@ impl<'a> Supervisor<'a> {
                 self.end(Cause::Refused(refusal));
             }
             self.take_signals();
-            // Perhaps a rank has failed: then the others need not be started first.
+            // A rank may have failed, and then the others need not be started.
             if self.children_died
                 && let Err(error) = self.wait(Some(Duration::ZERO))
             {
@@ -152,7 +151,7 @@ impl<'a> Supervisor<'a> {
                 break;
             }
         }
-        // What it has reserved may be the last rank's pipes.
+        // Its reserved descriptors may be the last rank's pipes.
         drop(start);
         if let Err(error) = self.start_output() {
             self.end(Cause::Refused(Refusal::system("cannot pass output on", error)));
@@ -179,7 +178,7 @@ impl<'a> Supervisor<'a> {
 
     fn start_output(&mut self) -> io::Result<()> {
         let started = self.output.start();
-        // Also where only one relay could be started: its end is waited for.
+        // Also if only one relay could be started, because its end is awaited.
         for stream in 0..STREAMS.len() {
             if let Some(alive) = self.output.alive(stream) {
                 self.watch.add(alive, Event::Relay(stream))?;
@@ -188,13 +187,13 @@ impl<'a> Supervisor<'a> {
         started
     }
 
-    /// Waits for something to happen, and takes note of it.
+    /// Waits for an event and records it.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let mut events = self.watch.wait(timeout)?;
-        // A relay that has ended is why ranks die of SIGPIPE, though they may be noticed first
-        // where that was before anybody watched it.
+        // The end of a relay is the cause of deaths by SIGPIPE, although these may be noticed first if
+        // the relay was not watched yet.
         events.sort_by_key(|event| !matches!(event, Event::Relay(_)));
-        // Before the ranks: a Ctrl-C at the terminal kills them too, and is the cause.
+        // Before the ranks, because a Ctrl-C at the terminal kills them too and is the cause.
         self.take_signals();
         for event in events {
             match event {
@@ -249,16 +248,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Whether dead children need be waited for now that no descriptor tells of. The kernel lists all
-    /// children, so in a job of many ranks not at each death.
+    /// Whether to reap dead children without descriptors now. The kernel lists all children, so in a
+    /// large job this is not done at each death.
     fn reaping_is_due(&self) -> bool {
         !matches!(self.phase, Phase::Running)
             || self.listed.elapsed() >= REAP_EVERY
             || self.is_untold
     }
 
-    /// Waits for dead children that no descriptor tells of: orphans that ranks have left, and
-    /// ranks where the system denies descriptors.
+    /// Reaps dead children without descriptors: orphans of ranks, and ranks where the system denies
+    /// descriptors.
     fn reap_others(&mut self) {
         (self.children_died, self.listed) = (false, Instant::now());
         for pid in tree::children() {
@@ -272,7 +271,7 @@ impl<'a> Supervisor<'a> {
 }
 
 fn status(job: &Job, rank: u32) -> RankStatus {
-    // A damaged segment says nothing of the rank.
+    // A damaged segment has no information on the rank.
     let unknown = RankStatus { joined: false, finished: false, call: Call::None, window: None };
     job.status(rank).unwrap_or(unknown)
 }

@@ -1,13 +1,13 @@
-//! The processes below this one, as the kernel lists them.
+//! The descendants of this process, as the kernel lists them.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::{HashMap, HashSet};
 
-/// The children of this process, dead ones included until they are waited for.
+/// The children of this process, including dead ones that are not reaped yet.
 ///
-/// Children belong to the main thread: it starts the ranks, and orphans of a subreaper go to a
-/// thread of it that lives, the main thread first.
+/// They belong to the main thread: it starts the ranks, and orphans of a subreaper go to its first living
+/// thread.
 pub fn children() -> Vec<Pid> {
     let me = Pid::this();
     match std::fs::read_to_string(format!("/proc/self/task/{me}/children")) {
@@ -19,20 +19,20 @@ pub fn children() -> Vec<Pid> {
     }
 }
 
-/// Sends `signal` to every process below this one; returns to whom.
+/// Sends `signal` to every descendant; returns the receivers.
 ///
-/// A process that ends while the list is read could leave its number to a stranger: the numbers
-/// would have to go round once within this function.
+/// The number of a process that ends meanwhile could be reused only if all process numbers were used up
+/// during this function.
 pub fn signal_all(signal: Signal) -> HashSet<Pid> {
     let all = descendants();
     for process in &all {
-        // Dead already, or of another user: nothing to be done here.
+        // Already dead, or of another user.
         let _ = kill(*process, signal);
     }
     all.into_iter().collect()
 }
 
-/// The processes below this one, parents before their children.
+/// The descendants of this process, parents before their children.
 pub fn descendants() -> Vec<Pid> {
     let mut by_parent = by_parent();
     let mut all = by_parent.remove(&Pid::this()).unwrap_or_default();
@@ -45,8 +45,8 @@ pub fn descendants() -> Vec<Pid> {
     all
 }
 
-/// Whether a process was started with these variables, or is a fork of one that was. Not one that is
-/// dead. `None` for one that is just about to execute another program: it has no variables yet.
+/// Whether a living process was started with these variables, or is a fork of one that was. `None` for
+/// one that is executing another program and has no variables yet.
 pub fn has_variables(pid: Pid, variables: &[(&str, String)]) -> Option<bool> {
     let all = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     if all.is_empty() && is_executing(pid) {
@@ -56,13 +56,12 @@ pub fn has_variables(pid: Pid, variables: &[(&str, String)]) -> Option<bool> {
     Some(variables.iter().all(|(name, value)| all.contains(format!("{name}={value}").as_bytes())))
 }
 
-/// Whether a process below this one is on its way out: it has not returned all its memory yet, of which
-/// it may have much.
+/// Whether a descendant is dying: it has not returned all its memory yet, which may take long.
 pub fn is_any_dying() -> bool {
     descendants().into_iter().any(|pid| is_dying(&stat(pid)))
 }
 
-/// Whether somebody has stopped that process, by a signal or a debugger.
+/// Whether that process has been stopped, by a signal or a debugger.
 pub fn is_stopped(pid: Pid) -> bool {
     matches!(word(&stat(pid), 3), Some("T" | "t"))
 }
@@ -71,7 +70,7 @@ fn stat(pid: Pid) -> Vec<u8> {
     std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default()
 }
 
-/// Not one that is dead and only has not been waited for: of that, no other thread is left.
+/// A process that is not reaped yet is not dying: it has no other thread left.
 fn is_dying(stat: &[u8]) -> bool {
     const EXITING: u64 = 0x4;
     let number = |at| word(stat, at).and_then(|word| word.parse::<u64>().ok()).unwrap_or_default();
@@ -79,7 +78,7 @@ fn is_dying(stat: &[u8]) -> bool {
     number(9) & EXITING != 0 && !is_dead
 }
 
-/// Whether a process that lives has no place for variables, not even for none.
+/// Whether a living process has no environment block yet.
 fn is_executing(pid: Pid) -> bool {
     let stat = stat(pid);
     let is_dead = word(&stat, 3).is_none_or(|state| matches!(state, "Z" | "X"));
@@ -109,8 +108,8 @@ fn parent(stat: &[u8]) -> Option<Pid> {
     word(stat, 4)?.parse().ok().map(Pid::from_raw)
 }
 
-/// A word of a line of /proc/PID/stat, from the third on, as proc(5) counts them: the second is the
-/// program's name, which stands in parentheses and may contain anything.
+/// A word of a line of /proc/PID/stat, numbered as in proc(5), from the third on. The second is the
+/// program's name in parentheses, which may contain any characters.
 fn word(stat: &[u8], number: usize) -> Option<&str> {
     let behind = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let text = std::str::from_utf8(&stat[behind..]).ok()?;
@@ -146,7 +145,7 @@ mod tests {
             std::process::Command::new("sleep").arg("100").env("TREE", "1").spawn().unwrap();
         let pid = Pid::from_raw(child.id() as i32);
         let has = |value: &str| has_variables(pid, &[("TREE", value.to_owned())]);
-        // A moment before it has become that program it has this one's, or no place for any.
+        // Shortly before it executes that program it has this one's variables, or none.
         let until = Instant::now() + Duration::from_secs(10);
         while has("1") != Some(true) {
             assert!(Instant::now() < until, "it has not become that program");

@@ -1,18 +1,18 @@
-//! Waiting for the first of many things to happen.
+//! Waiting for the first of many events.
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Something that has happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A signal can be read.
     Signal,
     /// The relay of a stream has ended.
     Relay(usize),
-    /// A rank's process has ended, or there is something in its pipe.
+    /// A rank's process has ended, or its pipe is readable.
     Rank(u32),
     /// The job is over.
     Over,
@@ -42,8 +42,7 @@ impl Event {
     }
 }
 
-/// An epoll instance: it lists events in the order in which they happened, so that of several
-/// ranks the first to die is known.
+/// An epoll instance. It lists events in their order, so the first of several deaths is known.
 pub struct Watch(Epoll);
 
 impl Watch {
@@ -59,10 +58,10 @@ impl Watch {
         Ok(self.0.delete(source)?)
     }
 
-    /// What has happened, in order; nothing after `timeout` at the latest.
+    /// The events in their order; none after `timeout`.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Vec<Event>> {
         let timeout = match timeout {
-            // Rounded up, lest the last millisecond be spent in a hurry.
+            // Rounded up, so that the last millisecond is not spent in a busy loop.
             Some(time) => {
                 EpollTimeout::try_from(time + Duration::from_millis(1)).unwrap_or(EpollTimeout::MAX)
             }

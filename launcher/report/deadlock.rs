@@ -1,4 +1,4 @@
-//! What is said of ranks that wait: in a deadlock, and by `--status`.
+//! The report about waiting ranks: in a deadlock, and by `--status`.
 
 use onesided::Call;
 use onesided::launch::{Awaited, AwaitedKind, AwaitedRead};
@@ -15,12 +15,12 @@ pub struct Waiting {
     pub awaited: AwaitedRead,
 }
 
-/// Ranks that wait and will never be woken, unless it is only suspected.
+/// Waiting ranks that will never be woken, unless that is only suspected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
     /// In ascending order.
     pub waiting: Vec<Waiting>,
-    /// Those that have left the job.
+    /// Ranks that have left the job.
     pub left: Vec<u32>,
     /// Ranks of the job.
     pub ranks: u32,
@@ -28,7 +28,7 @@ pub struct Deadlock {
     pub is_suspected: bool,
 }
 
-/// Who has to do something, if nobody knows who.
+/// The name of an unknown awaited rank.
 const ANOTHER: &str = "another rank";
 /// Most runs of ranks in a list of them.
 const MOST_RUNS: usize = 8;
@@ -36,7 +36,7 @@ const MOST_RUNS: usize = 8;
 const WRITTEN_OUT: usize = 6;
 
 impl Deadlock {
-    /// The ranks that have to do something before `rank` can go on, as far as they are known.
+    /// The known ranks that must act before `rank` can continue.
     fn needs(&self, rank: &Waiting) -> Vec<u32> {
         let awaited = &rank.awaited;
         match awaited.kind {
@@ -44,7 +44,7 @@ impl Deadlock {
             AwaitedKind::Post | AwaitedKind::Message | AwaitedKind::Receipt => {
                 awaited.peer.into_iter().collect()
             }
-            // Only their number is known, not who it was; so all or nobody.
+            // Only the number of arrivals is known, not the ranks; so all or none.
             AwaitedKind::Complete if awaited.come == 0 => awaited.others.clone(),
             AwaitedKind::Collective => awaited.others.clone(),
             AwaitedKind::Lock | AwaitedKind::LockAll => awaited.holder.into_iter().collect(),
@@ -52,8 +52,8 @@ impl Deadlock {
         }
     }
 
-    /// Who has not arrived where others wait for them, if that is known for certain: some may have
-    /// arrived without waiting there.
+    /// The ranks that have not arrived where others wait, if that is certain: some may have arrived
+    /// without waiting.
     fn missing(&self, awaited: &AwaitedRead) -> Option<Vec<u32>> {
         let there = self.waiting.iter().filter(|rank| met_at(&rank.awaited) == met_at(awaited));
         let there: HashSet<u32> = there.map(|rank| rank.rank).collect();
@@ -63,14 +63,14 @@ impl Deadlock {
         (missing.len() == number as usize).then_some(missing)
     }
 
-    /// Leaves those whose wait needs a rank that has left the job, if there are any.
+    /// Only the ranks whose wait needs a rank that has left the job, if there are any.
     pub fn of_those_that_need_who_left(self) -> Option<Deadlock> {
         let needs_one = |rank: &&Waiting| self.needs(rank).iter().any(|r| self.left.contains(r));
         let waiting: Vec<Waiting> = self.waiting.iter().filter(needs_one).cloned().collect();
         (!waiting.is_empty()).then_some(Deadlock { waiting, ..self })
     }
 
-    /// What is wrong, and on a line each what the ranks wait for. `end`: what becomes of the job.
+    /// The message, with a line for each waiting rank. `end` is the consequence for the job.
     pub fn lines(&self, end: &str) -> String {
         let mut text = match self.is_suspected {
             false => format!("deadlock: {}; {end}", self.heart()),
@@ -81,7 +81,7 @@ impl Deadlock {
         };
         let mut same: Vec<(Vec<u32>, String, String)> = Vec::new();
         for rank in &self.waiting {
-            // Nothing is said of a call that is not known.
+            // An unknown call is left out.
             let place = match rank.call {
                 Call::None => String::new(),
                 _ => format!("{} ", rank.place()),
@@ -99,7 +99,7 @@ impl Deadlock {
         text
     }
 
-    /// Who waits for whom.
+    /// Which rank waits for which.
     fn heart(&self) -> String {
         let rank = |rank: &u32| format!("rank {rank}");
         let whom =
@@ -139,7 +139,7 @@ impl Deadlock {
         }
     }
 
-    /// The shortest way from the first rank that comes back to itself.
+    /// The shortest cycle through the first rank that is on one.
     fn cycle(&self) -> Option<Vec<u32>> {
         let needs: HashMap<u32, Vec<u32>> =
             self.waiting.iter().map(|rank| (rank.rank, self.needs(rank))).collect();
@@ -169,7 +169,7 @@ impl Deadlock {
         }
     }
 
-    /// Of a rank in a collective, where those are that it waits for, if they wait in something else.
+    /// For a rank in a collective, the other calls in which its awaited ranks wait.
     fn elsewhere(&self, rank: &Waiting) -> String {
         if rank.awaited.kind != AwaitedKind::Collective {
             return String::new();
@@ -183,7 +183,7 @@ impl Deadlock {
     }
 }
 
-/// Where a rank meets others: the same for those in the same call of the same collective.
+/// Identifies the collective in which a rank waits.
 fn met_at(awaited: &AwaitedRead) -> Option<(AwaitedKind, u64, u64)> {
     let meets = matches!(awaited.kind, AwaitedKind::Arrival | AwaitedKind::Collective);
     meets.then_some((awaited.kind, awaited.meeting, awaited.number))
@@ -198,7 +198,7 @@ impl Waiting {
         }
     }
 
-    /// What it waits for; `missing` are those that have not arrived, if they are known.
+    /// What it waits for; `missing` are the ranks that have not arrived, if known.
     pub fn what(&self, missing: Option<&[u32]>) -> String {
         let AwaitedRead { peer, holder, others, come, awaited, number, .. } = &self.awaited;
         let rank = |rank: &Option<u32>| match rank {
@@ -216,7 +216,7 @@ impl Waiting {
             }
             AwaitedKind::Complete => {
                 let left = awaited.saturating_sub(*come);
-                // Where there was no room to say who, there are many.
+                // An empty list means that the ranks did not fit into the record.
                 let whom = if others.is_empty() { String::new() } else { named(others) };
                 let by = if whom.is_empty() { "" } else { ", by " };
                 format!("{left} of {awaited} completes{by}{whom}")
@@ -251,7 +251,7 @@ impl Waiting {
         }
     }
 
-    /// The message that it waits for, or whose receipt, or what is made of messages.
+    /// The message for which it waits: a send, a receive, or a collective made of messages.
     fn message(&self) -> String {
         let AwaitedRead { kind, peer, number, others, .. } = &self.awaited;
         let rank = peer.map_or("any rank".to_owned(), |peer| format!("rank {peer}"));
@@ -265,7 +265,7 @@ impl Waiting {
     }
 }
 
-/// Which messages: all, if any tag will do.
+/// The tag of the awaited messages; empty for any tag.
 fn tagged(tag: u64) -> String {
     if tag == Awaited::ANY { String::new() } else { format!(" with tag {tag}") }
 }
@@ -274,7 +274,7 @@ fn have(ranks: &[u32]) -> String {
     format!("{} {}", named(ranks), if ranks.len() == 1 { "has" } else { "have" })
 }
 
-/// The shortest way from `start` back to it.
+/// The shortest cycle through `start`.
 fn way_back(start: u32, needs: &HashMap<u32, Vec<u32>>) -> Option<Vec<u32>> {
     let mut from: BTreeMap<u32, u32> = BTreeMap::new();
     let mut next = VecDeque::from([start]);
@@ -297,7 +297,7 @@ fn way_back(start: u32, needs: &HashMap<u32, Vec<u32>>) -> Option<Vec<u32>> {
     None
 }
 
-/// "rank 3", "ranks 0 and 2", "ranks 0-4, 6 and 8"; of many only the first.
+/// "rank 3", "ranks 0 and 2", "ranks 0-4, 6 and 8"; only the first of many.
 pub fn named(ranks: &[u32]) -> String {
     if let [only] = ranks {
         return format!("rank {only}");

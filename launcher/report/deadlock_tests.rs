@@ -1,4 +1,4 @@
-//! Who waits for whom, in words.
+//! The sentences of deadlock reports.
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use onesided::Call;
 use onesided::launch::RankStatus;
 
-/// How one rank is.
+/// The state of one rank.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub rank: u32,
@@ -11,7 +11,7 @@ pub struct Row {
     pub pid: Option<u32>,
     pub is_stopped: bool,
     pub status: RankStatus,
-    /// If it sleeps in a wait: for what, where the program has called, and for how long.
+    /// If it sleeps in a wait: what for, the program's line, and for how long.
     pub waits_for: Option<String>,
     pub place: Option<String>,
     pub nanoseconds: Option<u64>,
@@ -19,7 +19,7 @@ pub struct Row {
 
 const HEAD: [&str; 6] = ["rank", "pid", "is", "for", "waits for", "called at"];
 
-/// One line for each rank below a head, in columns.
+/// A heading and one line for each rank, in columns.
 pub fn table(rows: &[Row]) -> String {
     let lines: Vec<[String; 6]> =
         std::iter::once(HEAD.map(str::to_owned)).chain(rows.iter().map(cells)).collect();

@@ -1,4 +1,4 @@
-//! From the first cause to the last word: how a job comes to its end.
+//! The end of a job, from the first cause to the last message.
 
 use super::Supervisor;
 use crate::args::{OnDeadlock, Options};
@@ -10,38 +10,38 @@ use nix::unistd::Pid;
 use onesided::launch::OnFailure;
 use std::time::{Duration, Instant};
 
-/// How often ranks that run are asked whether they have joined, while one that has not is gone:
-/// joining gives the launcher no event.
+/// How often running ranks are checked for joining while one has ended without: joining causes no event
+/// for the launcher.
 const ASK_EVERY: Duration = Duration::from_millis(50);
-/// Pause between two rounds of SIGKILL: a process may have been born during the last one.
+/// Pause between two rounds of SIGKILL: a process may have been forked during the last one.
 const KILL_EVERY: Duration = Duration::from_millis(10);
-/// How long SIGKILL may take before the launcher gives up on processes, unless one is dying: those left
+/// How long SIGKILL may take before the launcher gives up, unless a process is dying: the remaining ones
 /// hang in the kernel, or belong to another user.
 const KILL_LIMIT: Duration = Duration::from_secs(2);
-/// How often a loss is tried to be told that could not be told at once.
+/// How often a delayed message about a loss is retried.
 const TELL_EVERY: Duration = Duration::from_millis(10);
-/// How long it may take until what a lost rank has started is gone: it may hang in the kernel.
+/// How long ending the children of a lost rank may take: they may hang in the kernel.
 const ORPHANS_LIMIT: Duration = Duration::from_millis(500);
-/// How long the last word waits for the ranks' output to be passed on.
+/// How long the last message waits for the ranks' output.
 const TELL_AFTER: Duration = Duration::from_millis(500);
 
-/// How far a job has come.
+/// The phase of a job.
 #[derive(Clone, Copy)]
 pub enum Phase {
     Running,
-    /// All processes have been asked to end; `killed`: not only asked.
+    /// All processes have got SIGTERM, or SIGKILL if `killed`.
     Ending {
         since: Instant,
         killed: bool,
     },
-    /// No process is left; output may be.
+    /// No process is left; there may be output.
     Draining {
         since: Instant,
     },
 }
 
 impl Supervisor<'_> {
-    /// When something becomes due without anything happening.
+    /// When the next action is due without an event.
     pub fn timeout(&self) -> Option<Duration> {
         match self.phase {
             Phase::Running if !self.notes.is_empty() => {
@@ -79,7 +79,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A rank has failed: the job ends, or goes on without it.
+    /// A rank has failed: the job ends, or continues without it.
     pub fn failed(&mut self, rank: u32, cause: Cause) {
         let goes_on = self.options.on_failure == OnFailure::Continue;
         if !goes_on || !matches!(self.phase, Phase::Running) {
@@ -92,14 +92,14 @@ impl Supervisor<'_> {
         self.lost.get_or_insert((cause, 0)).1 += 1;
     }
 
-    /// Ends the orphans of a rank: the rank itself, if that was a child of the process that has ended,
-    /// or a fork, could else go on writing to windows that those who live take to be theirs alone.
+    /// Ends the orphans of a rank. Otherwise a fork, or the rank itself below a wrapper that has ended,
+    /// could still write to windows that the survivors use.
     fn end_what_was_started_by(&self, rank: u32) {
         let variables = self.job.environment(rank, Pid::this().as_raw() as u32);
         let is_strange = |pid: &Pid| !self.rank_of.contains_key(pid);
         let began = Instant::now();
         while began.elapsed() < ORPHANS_LIMIT {
-            // Those below them are next, because they then come to this process.
+            // Their descendants follow, because this process then becomes their parent.
             let mut is_sure = true;
             let mut is_its = |pid: &Pid| {
                 let is_its = tree::has_variables(*pid, &variables);
@@ -115,7 +115,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Says which ranks have failed, in that order; later, if a relay is writing just now.
+    /// Prints the failed ranks in order; later, if a relay is writing.
     fn tell_losses(&mut self) {
         let messages: Vec<&str> = self.notes.iter().map(String::as_str).collect();
         if !messages.is_empty() && self.output.say(&messages) {
@@ -123,27 +123,27 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Takes note of the first cause, and asks all processes to end.
+    /// Records the first cause, and sends SIGTERM to all processes.
     pub fn end(&mut self, cause: Cause) {
         if self.cause.is_some() {
             return;
         }
         let rank = cause.rank();
-        // Whoever kills the launcher wants the job to be gone.
+        // Killing the launcher means to kill the job.
         let killed = matches!(cause, Cause::GuardDied);
         self.cause = Some(cause);
         if let Phase::Running = self.phase {
             self.phase = Phase::Ending { since: Instant::now(), killed };
             self.signal_all(if killed { Signal::SIGKILL } else { Signal::SIGTERM });
         }
-        // Only now, so that ranks that SIGTERM ends have no time to complain of it.
+        // Only now, so that ranks ended by SIGTERM do not report it as an error.
         self.job.end();
         if let Some(rank) = rank {
             self.job.fail(rank);
         }
     }
 
-    /// Signals every process of the job; ranks even where /proc tells nothing of them.
+    /// Signals every process of the job; ranks even if /proc does not list them.
     fn signal_all(&self, signal: Signal) {
         let signalled = tree::signal_all(signal);
         for rank in self.ranks.iter().filter(|rank| rank.end.is_none()) {
@@ -157,12 +157,12 @@ impl Supervisor<'_> {
     fn kill(&mut self, since: Instant) {
         let began = Instant::now();
         self.signal_all(Signal::SIGKILL);
-        // To find all processes may take longer than the pause, and those that end need the processor.
+        // Finding all processes may take longer than the pause, and dying processes need the processor.
         self.kill_again = Instant::now() + KILL_EVERY.max(began.elapsed() * 2);
         self.phase = Phase::Ending { since, killed: true };
     }
 
-    /// Goes on with what has become due; the exit code when all is done.
+    /// Takes the next due action; returns the exit code at the end.
     pub fn step(&mut self) -> Option<u8> {
         if let Phase::Running = self.phase {
             self.tell_losses();
@@ -197,7 +197,7 @@ impl Supervisor<'_> {
         self.running == 0
     }
 
-    /// After a good end of all ranks: what they have left behind is asked to end too.
+    /// After a normal end of all ranks: ends the processes that they have left behind.
     fn leave(&mut self) {
         self.reap_others();
         match tree::children().len() {
@@ -216,8 +216,8 @@ impl Supervisor<'_> {
         self.phase = Phase::Draining { since: Instant::now() };
     }
 
-    /// A rank that has gone without joining a job that another has joined: the others would wait
-    /// for it for ever.
+    /// Checks for a rank that has ended without joining a job that another one has joined: the others
+    /// would wait for it for ever.
     fn look_for_strangers(&mut self) {
         let is_due = self.all_ended() || self.asked.elapsed() >= ASK_EVERY;
         if self.unjoined.is_empty() || !is_due {
@@ -233,7 +233,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ranks that wait for one another, or for one that has left.
+    /// Checks for ranks that wait for one another, or for one that has left.
     fn look_for_deadlock(&mut self) {
         let ranks = &self.ranks;
         let is_alive = |rank: u32| ranks.get(rank as usize).is_some_and(|rank| rank.end.is_none());
@@ -241,7 +241,7 @@ impl Supervisor<'_> {
         match self.options.deadlock {
             OnDeadlock::End if !deadlock.is_suspected => self.end(Cause::Deadlock(deadlock)),
             OnDeadlock::End | OnDeadlock::Report => {
-                // If a relay is writing just now, it is found again soon.
+                // If a relay is writing, the deadlock is found again soon.
                 if self.output.say(&[&deadlock.lines(report::JOB_GOES_ON)]) {
                     self.deadlocks.told(&deadlock);
                 }
@@ -255,8 +255,8 @@ impl Supervisor<'_> {
         (0..self.options.ranks).filter(has_joined).count()
     }
 
-    /// Says the last word when the output has been passed on, or has taken too long; the exit
-    /// code when there is nothing left to wait for.
+    /// Prints the last message when the output has been passed on, or has taken too long; returns the
+    /// exit code at the end.
     fn finish(&mut self, since: Instant) -> Option<u8> {
         let drained = self.output.is_drained() || self.abandoned;
         let (code, word) = self.verdict();
@@ -267,7 +267,7 @@ impl Supervisor<'_> {
         drained.then_some(code)
     }
 
-    /// The exit code, and what is said with it.
+    /// The exit code and its message.
     fn verdict(&self) -> (u8, Option<String>) {
         let Options { ranks, require_join, .. } = *self.options;
         let joined = self.joined();
