@@ -1,0 +1,137 @@
+//! Words that documents and comments do not use, because a stranger reads them twice.
+//!
+//! A word whose count is zero is forbidden. The count of another one may only fall: whoever lowers
+//! it lowers the number below.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A word or phrase, the words to use instead, and how often it may occur.
+struct Word {
+    text: &'static str,
+    instead: &'static str,
+    most: usize,
+}
+
+/// `#` stands for a digit. A capital letter stands for itself; a small one for either.
+const WORDS: &[Word] = &[
+    Word { text: "issue #", instead: "what is meant", most: 0 },
+    Word { text: "seeds", instead: "the standard and its clause (random tests: seed numbers)", most: 0 },
+    Word { text: "has yet to", instead: "has not ... yet", most: 0 },
+    Word { text: "have yet to", instead: "have not ... yet", most: 0 },
+    Word { text: "whoever", instead: "a rank (thread, caller) that", most: 0 },
+    Word { text: "as far as", instead: "where, if, up to", most: 0 },
+    Word { text: "so many", instead: "the number, or its name", most: 0 },
+    Word { text: "there is not", instead: "does not exist", most: 0 },
+    Word { text: "there are not", instead: "do not exist", most: 0 },
+    Word { text: "goes by", instead: "uses", most: 0 },
+    Word { text: "go by", instead: "use", most: 0 },
+    Word { text: ", else", instead: "otherwise", most: 0 },
+    Word { text: "; else", instead: "otherwise", most: 0 },
+    Word { text: "Else", instead: "Otherwise", most: 0 },
+    Word { text: "Who ", instead: "a rank (thread, caller) that", most: 0 },
+    Word { text: "nobody", instead: "no rank, no thread", most: 0 },
+    Word { text: "everybody", instead: "every rank, all ranks", most: 0 },
+    Word { text: "somebody", instead: "a rank, a thread", most: 0 },
+    Word { text: "anybody", instead: "any rank, any thread", most: 0 },
+    Word { text: "says", instead: "records, reports, returns", most: 0 },
+    Word { text: "said", instead: "recorded, reported", most: 0 },
+    Word { text: "tells", instead: "notifies, wakes, reports", most: 0 },
+    Word { text: "told", instead: "notified, given", most: 0 },
+    Word { text: "As [`", instead: "the errors themselves", most: 0 },
+];
+
+/// Files whose prose is checked: Markdown, and the comments of Rust sources.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of the repository") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                files(&path, found);
+            }
+        } else if (name.ends_with(".md") || name.ends_with(".rs")) && name != "words.rs" {
+            found.push(path);
+        }
+    }
+}
+
+/// The prose of a line, without code spans; `None` for a line of code.
+fn prose(line: &str, is_markdown: bool) -> Option<String> {
+    let line = line.trim_start();
+    let text = match line.find("//") {
+        _ if is_markdown => line,
+        Some(0) => line.trim_start_matches('/').trim_start_matches('!'),
+        _ => return None,
+    };
+    // What `As [` begins is a link, so the code span behind it stays.
+    if text.trim_start().starts_with("As [`") {
+        return Some(text.to_owned());
+    }
+    Some(text.split('`').step_by(2).collect::<Vec<_>>().join("`"))
+}
+
+/// Occurrences of a word in a text, as a whole word.
+fn count(text: &str, word: &str) -> usize {
+    let is_letter = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
+    };
+    let exact = word.chars().any(char::is_uppercase);
+    let matches = |at: usize| {
+        let mut rest = text[at..].chars();
+        let found = word.chars().all(|wanted| match (wanted, rest.next()) {
+            ('#', Some(letter)) => letter.is_ascii_digit(),
+            (_, Some(letter)) if exact => letter == wanted,
+            (_, Some(letter)) => letter.to_lowercase().eq(wanted.to_lowercase()),
+            (_, None) => false,
+        });
+        let ends = !word.ends_with(char::is_alphanumeric) || !is_letter(rest.next());
+        let begins = !word.starts_with(char::is_alphanumeric)
+            || !is_letter(text[..at].chars().next_back());
+        found && ends && begins
+    };
+    text.char_indices().filter(|(at, _)| matches(*at)).count()
+}
+
+#[test]
+fn documents_and_comments_use_usual_words() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = Vec::new();
+    files(root, &mut sources);
+    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for path in sources {
+        let is_markdown = path.extension().is_some_and(|ending| ending == "md");
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        for (number, line) in (1..).zip(text.lines()) {
+            let Some(prose) = prose(line, is_markdown) else { continue };
+            for word in WORDS {
+                let places = found.entry(word.text).or_default();
+                let here = || format!("{name}:{number}: {}", line.trim());
+                places.extend((0..count(&prose, word.text)).map(|_| here()));
+            }
+        }
+    }
+    let mut wrong = String::new();
+    for Word { text, instead, most } in WORDS {
+        let places = &found[text];
+        println!("{:4} of {most:4}  {text}", places.len());
+        if places.len() > *most {
+            let list = places.join("\n  ");
+            let many = places.len();
+            wrong += &format!("'{text}' {many} times, at most {most}; write: {instead}\n  {list}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn words_are_counted_as_whole_words() {
+    assert_eq!(count("Whoever says so, says it", "says"), 2);
+    assert_eq!(count("essays of issue 12", "says"), 0);
+    assert_eq!(count("essays of issue 12", "issue #"), 1);
+    assert_eq!((count("Else, or else", "Else"), count("a who Who is", "Who ")), (1, 1));
+    assert_eq!(prose("let x = 1; // says", false), None);
+    assert_eq!(prose("/// `says` this", false).as_deref(), Some(" ` this"));
+}
