@@ -1,5 +1,8 @@
 //! A room for every line: what may stand where, checked by reading the source (ARCHITECTURE.md).
 
+#[path = "structure/words.rs"]
+mod words;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

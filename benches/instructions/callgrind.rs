@@ -48,7 +48,7 @@ pub fn path(what: &str, mut run: impl FnMut(u32)) {
     println!("{MARK}{what}");
 }
 
-/// The instructions of each path on rank 0 of a job of so many ranks.
+/// The instructions of each path on rank 0 of a job of the given number of ranks.
 pub fn count(ranks: u32) -> Result<Vec<Counted>, String> {
     let profiles = Profiles::new(ranks)?;
     let mut command = command(ranks, &profiles.0);

@@ -2,7 +2,7 @@
 //! is compared with. Nothing here is fair, bounded, or survives a death.
 //!
 //! All of it orders memory in the cheapest way that a program could use: what a rank has done before
-//! it tells another (`Release`) is seen by whoever has heard of it (`Acquire`); a read-modify-write
+//! it publishes (`Release`) is seen by a rank that has read it (`Acquire`); a read-modify-write
 //! that does both carries on what others have told before. On x86-64 none of it costs a barrier.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "bare instructions")]
 
@@ -26,7 +26,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// Spinning where each rank has a core, else yielding.
+    /// Spinning where each rank has a core, otherwise yielding.
     pub fn busy(ranks: u32) -> Wait {
         if ranks as usize <= machine::cores() { Wait::Spin } else { Wait::Yield }
     }
@@ -52,7 +52,7 @@ impl Barrier {
     /// Words that it needs.
     pub const WORDS: usize = 2 * LINE;
 
-    /// On words of the pages that nobody uses otherwise, zero at first.
+    /// On words of the pages that no rank uses otherwise, zero at first.
     pub fn new(pages: Pages, at: usize, ranks: u32, wait: Wait) -> Barrier {
         let (arrived, passed) = (atomic(pages, at), atomic32(pages, at + LINE));
         Barrier { arrived, passed, ranks: u64::from(ranks), target: 0, wait }
@@ -60,7 +60,7 @@ impl Barrier {
 
     /// Waits until all ranks are here.
     pub fn wait(&mut self) {
-        // Nobody passes before this rank arrives, so the number is still that of the barrier before.
+        // No rank passes before this one arrives, so the number is still that of the barrier before.
         let before = self.passed.load(Relaxed);
         self.target += self.ranks;
         let last = self.arrived.fetch_add(1, AcqRel) + 1 == self.target;
@@ -193,7 +193,7 @@ impl Handshake {
     }
 }
 
-/// A lock of one bit: whoever comes first takes it. What is done under it is told by the unlock, and
+/// A lock of one bit: the first rank to try takes it. The unlock publishes what was done under it, and
 /// seen by the next lock.
 pub struct Unfair {
     held: &'static AtomicU32,
@@ -217,7 +217,7 @@ impl Unfair {
     }
 }
 
-/// A lock that is taken in order. Who is served sees what was done by who was served before; drawing
+/// A lock that is taken in order. A holder sees what earlier holders have done; drawing
 /// a ticket tells nothing.
 pub struct Ticket {
     next: &'static AtomicU32,

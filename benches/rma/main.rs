@@ -42,7 +42,7 @@ pub struct Options {
     /// Interleaved rounds of each measurement
     #[arg(long)]
     rounds: Option<u32>,
-    /// Times the start of jobs of so many ranks, and of each how much memory of the machine a rank takes
+    /// Times the start of jobs of the given number of ranks, and of each how much memory of the machine a rank takes
     #[arg(long, value_name = "RANKS", value_delimiter = ',')]
     starts: Vec<u32>,
     /// Exit code 1 if a required number falls short
@@ -70,7 +70,7 @@ pub struct Options {
     /// This process is a rank of this suite
     #[arg(long, hide = true, value_enum)]
     suite: Option<Suite>,
-    /// The rank begins no further round of a group after so many milliseconds
+    /// The rank begins no further round of a group after the given number of milliseconds
     #[arg(long, hide = true)]
     budget: Option<u64>,
     /// This process keeps this processor busy

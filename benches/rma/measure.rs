@@ -139,7 +139,7 @@ fn agree(together: Option<&Comm>, value: u64) -> u64 {
 
 /// Measures the cases that are wanted, and their limits, and prints them.
 ///
-/// With `together` all ranks of it run every case at once; else the calling rank is alone.
+/// With `together` all ranks of it run every case together; otherwise the calling rank is alone.
 /// `ranks` is what the report says.
 pub fn measure(together: Option<&Comm>, ranks: u32, mut cases: Vec<Case<'_>>, options: &Options) {
     let plan = options.plan();

@@ -20,7 +20,7 @@ impl Baseline {
         let place = pages.words(at, WORDS).cast::<u8>();
         assert!(L::size_of(Some(place)) <= WORDS * 8);
         let made = (world.rank() == 0).then(|| {
-            // SAFETY: `words` has checked that the bytes are there; nobody else uses them.
+            // SAFETY: `words` has checked that the bytes are there; no other thread uses them.
             unsafe { L::new(place, std::ptr::null_mut()) }.expect("a pthread lock").0
         });
         world.barrier().expect("the job goes on");

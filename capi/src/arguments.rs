@@ -6,7 +6,7 @@
 //!    be read, and written unless the parameter is `const`, until the call returns.
 //! 2. A text ends with a null character; room for a text has the bytes that the standard demands.
 //! 3. The buffer of a communication, and what a nonblocking call writes to, is valid until the standard says that it may be used again, and
-//!    nobody accesses it meanwhile but as the standard allows.
+//!    no thread accesses it meanwhile but as the standard allows.
 //!
 //! Null pointers are refused here.
 #![allow(unsafe_code, reason = "takes the C program's word for its pointers")]
@@ -233,7 +233,7 @@ impl Address {
         unsafe { win.attach(self.bytes(), bytes) }
     }
 
-    /// So many bytes there, which nobody writes until the call returns.
+    /// So many bytes there, which no thread writes until the call returns.
     pub fn slice<'c>(self, bytes: usize) -> Outcome<&'c [u8]> {
         match (bytes, self.is_null()) {
             (0, _) => Ok(&[]),
@@ -243,7 +243,7 @@ impl Address {
         }
     }
 
-    /// As [`Address::slice`], of bytes that nobody else accesses until the call returns.
+    /// As [`Address::slice`], of bytes that no other thread accesses until the call returns.
     pub fn slice_mut<'c>(self, bytes: usize) -> Outcome<&'c mut [u8]> {
         match (bytes, self.is_null()) {
             (0, _) => Ok(&mut []),

@@ -159,7 +159,7 @@ impl Heritage {
     }
 }
 
-/// The rank of so many that an argument names, or `Rank::NULL` for `MPI_PROC_NULL`.
+/// The rank that an argument names, below `ranks`, or `Rank::NULL` for `MPI_PROC_NULL`.
 #[inline(always)]
 pub fn rank_of(rank: c_int, size: u32) -> Outcome<Rank> {
     match u32::try_from(rank) {

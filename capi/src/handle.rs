@@ -236,7 +236,7 @@ impl<T> Table<T> {
         if slot.uses.load(Ordering::Acquire) & 0xFF_FFFF != uses || uses & 1 == 0 {
             return None;
         }
-        // SAFETY: the place has an object, which nobody writes while it is used (invariant 3).
+        // SAFETY: the place has an object, which no thread writes while it is used (invariant 3).
         unsafe { (*slot.object.get()).as_ref() }
     }
 
@@ -266,7 +266,7 @@ impl<T> Table<T> {
             start.store(Box::leak(slots).as_mut_ptr(), Ordering::Release);
         }
         let slot = self.slot(place).expect("the chunk is there now");
-        // SAFETY: the place has no object, so nobody reads it; nobody else writes it, because it is
+        // SAFETY: the place has no object, so no thread reads it; no other thread writes it, because it is
         // neither free nor fresh any more.
         unsafe { *slot.object.get() = Some(object) };
         let uses = slot.uses.load(Ordering::Relaxed) + 1;
@@ -284,13 +284,13 @@ impl<T> Table<T> {
         if uses < MOST_USES {
             free.places.push(place);
         }
-        // SAFETY: nobody is in a call with the object (invariant 3), and nobody finds it any more.
+        // SAFETY: no thread is in a call with the object (invariant 3), and no thread finds it any more.
         unsafe { (*slot.object.get()).take() }
     }
 
     /// Shows every object to `look`, which does not use the table.
     pub fn each(&self, look: impl FnMut(&T)) {
-        // Nobody takes an object away meanwhile.
+        // No thread takes an object away meanwhile.
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let there = |place| self.get(place, self.uses(place)? & 0xFF_FFFF);
         (0..free.fresh).filter_map(there).for_each(look);

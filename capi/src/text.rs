@@ -1,5 +1,5 @@
 //! C's strings are bytes, the library's are UTF-8. Here the one becomes the other and comes back as it
-//! was: a byte that is no UTF-8 goes by a character of its own, of those that nobody may use for
+//! was: a byte that is no UTF-8 goes by a character of its own, of those that no program may use for
 //! exchange (U+10FF80 to U+10FFFF), and so does each byte of such a character in the program's string.
 
 use std::fmt::Write;

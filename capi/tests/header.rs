@@ -171,7 +171,7 @@ fn mpich_has_no_name_that_is_missing_here() {
     let theirs = names(&fs::read_to_string(mpich.join("include/mpi_abi.h")).unwrap());
     let ours = names(&fs::read_to_string(ours().join("mpi.h")).unwrap());
     let own = |name: &&String| {
-        // Extensions of its own, and switches for whoever includes the header.
+        // Extensions of its own, and switches for the program that includes the header.
         name.starts_with("MPIX_")
             || name.starts_with("PMPIX_")
             || ["MPI_ABI_Aint", "MPI_ABI_Offset", "MPI_ABI_Count"].contains(&name.as_str())

@@ -16,7 +16,7 @@ use support::{folder, good, has, installed, mpich, text};
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c");
 const RANKS: [u32; 4] = [1, 2, 3, 5];
 
-/// After so many seconds a program hangs; `timeout` then ends it with all its ranks.
+/// Seconds after which a program counts as hanging; `timeout` then ends it with all its ranks.
 const LIMIT: &str = "120";
 
 macro_rules! programs {
@@ -216,7 +216,7 @@ fn plain_meanings_are_accepted_unless_told_otherwise() {
     }
 }
 
-/// What is not there says so once a rank, also where its error handler returns and nobody looks.
+/// An unsupported call is reported once per rank, also where its error handler returns and the code is ignored.
 #[test]
 fn a_missing_function_is_told_once() {
     if !has("cc") || !has("timeout") {

@@ -11,7 +11,7 @@ const RATE: u8 = 20;
 const WIDTH: u16 = 512;
 
 /// A progress bar on rank 0's standard error, if that is a terminal, or if rmarun shows it at one;
-/// else one that shows nothing.
+/// otherwise one that shows nothing.
 pub fn progress(world: &Comm, length: u64, style: &str) -> ProgressBar {
     if world.rank() != 0 {
         return ProgressBar::hidden();

@@ -88,7 +88,7 @@ impl Band {
     /// the rows that need nothing from neighbours.
     fn exchange_by_fence(&mut self) -> Result<()> {
         let (first, last, inner) = self.edges();
-        // Nothing precedes, and nobody stores to the window: only neighbours put there.
+        // Nothing precedes, and no rank stores to the window: only neighbours put there.
         let epoch = self.halo.fence(FenceAssert::NOPRECEDE | FenceAssert::NOSTORE)?;
         epoch.put(&self.now[first], self.above, self.columns as u64)?;
         epoch.put(&self.now[last], self.below, 0)?;

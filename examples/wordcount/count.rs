@@ -27,7 +27,7 @@ pub fn count(
 ) -> Result<Counted, Failure> {
     let bytes: u64 = inputs.iter().map(|input| input.bytes).sum();
     let ranks = u64::from(world.size());
-    // Text has far fewer different words than bytes; how many fewer, nobody knows.
+    // Text has far fewer different words than bytes; how many fewer is unknown.
     let first = slots.unwrap_or((bytes / 256).clamp(1 << 10, 1 << 22)).div_ceil(ranks);
     let size =
         Size { slots: first, bytes: first.saturating_mul(16).clamp(1 << 12, 1 << 32), hash_bits };

@@ -3,7 +3,7 @@
 //! `rmarun -n 8 --example wordcount -- --verify src README.md`
 //!
 //! Every rank reads an equal share of the text and adds each word to the table where it lies,
-//! whoever's memory that is: a slot is claimed by compare_and_swap and counted up by
+//! whichever rank's memory that is: a slot is claimed by compare_and_swap and counted up by
 //! fetch_and_op, all under lock_all. No rank ever waits for another's help.
 
 mod count;

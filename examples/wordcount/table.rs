@@ -3,12 +3,12 @@
 //! - Window `slots`: two elements per slot, an [`Entry`] and a count; 0 means that the slot is
 //!   free. The slots of all ranks are one ring, searched linearly from where a word's hash points.
 //! - Window `words`: records of length (4 bytes) and bytes. A rank writes records into its own
-//!   part only, so it needs nobody's consent to take space there.
+//!   part only, so it needs no agreement to take space there.
 //!
 //! What makes it correct while all ranks insert at once:
 //!
 //! 1. A record is put and flushed before the entry that points to it is swapped into a slot; so
-//!    whoever fetches the entry can get the record.
+//!    a rank that fetches the entry can get the record.
 //! 2. A slot goes from free to taken once, by compare_and_swap; who loses sees the winner's entry
 //!    and looks at its word.
 //! 3. Equal marks (a part of the hash) are only a hint: the words themselves are compared.
@@ -22,7 +22,7 @@ use std::hash::Hasher;
 const HEAD: u64 = 4;
 /// Elements of a slot: entry and count.
 const SLOT: u64 = 2;
-/// Elements after rank 0's slots: slots taken in all, and whether somebody has found the table
+/// Elements after rank 0's slots: slots taken in all, and whether a rank has found the table
 /// too small.
 const CONTROL: u64 = 2;
 
@@ -67,7 +67,7 @@ pub struct Size {
 pub enum Refusal {
     /// No slot is free.
     Slots,
-    /// This rank's part of `words` must have at least so many bytes.
+    /// This rank's part of `words` must have at least the given number of bytes.
     Words(u64),
     /// A call failed.
     Library(Error),
@@ -234,7 +234,7 @@ impl Open<'_> {
         Ok(Entry { mark: mark(hash), rank: self.own.0, offset: *self.end }.pack())
     }
 
-    /// A slot has been claimed, and it refers to a new record of so many bytes.
+    /// A slot has been claimed, and it refers to a new record of the given number of bytes.
     fn took_slot(&mut self, record: u64) -> Result<()> {
         *self.end += record;
         let (rank, disp) = self.control();

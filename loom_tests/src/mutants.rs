@@ -302,7 +302,7 @@ fn found_by_channel(fault: Fault) -> &'static [&'static str] {
 pub struct Row {
     /// What is different.
     pub mutant: Mutant,
-    /// Who should notice.
+    /// The model that should notice.
     pub candidates: Vec<Model>,
 }
 

@@ -215,7 +215,7 @@ fn user_functions_are_applied_in_rank_order() {
     });
 }
 
-/// `total` shared out among `n`, with something for everybody.
+/// `total` shared out among `n`, with something for every rank.
 fn counts(total: usize, n: usize) -> Vec<usize> {
     let mut counts = vec![total / n; n];
     counts[0] += total % n;

@@ -130,7 +130,7 @@ impl Adder<'_> {
         let layout = Layout::new(1, &datatype);
         // SAFETY: 1. and 2. the elements of a slice.
         let origin = unsafe { Origin::new(ones.as_ptr().cast(), n, element) };
-        // SAFETY: as above, of a slice that nobody else has.
+        // SAFETY: as above, of a slice that no other thread has.
         let result = unsafe { OriginMut::new(before.as_mut_ptr().cast(), n, element) };
         let (win, target) = (self.win, self.target);
         win.get_accumulate_layout(origin, result, Op::Sum, target, at as u64, layout).unwrap();

@@ -205,7 +205,7 @@ fn refused_operations_are_not_counted() {
         assert_eq!(refusal(win.wait_notify(0, 1 << 31)), ErrorClass::Arg);
         assert_eq!(refusal(win.test_notify(1, 0)), ErrorClass::Arg);
         assert_eq!(refusal(win.notifications(1)), ErrorClass::Arg);
-        // To nobody: nothing happens, whatever the counter.
+        // To no rank: nothing happens, whatever the counter.
         win.put_notify(&[1u64], Rank::NULL, 99, 99).unwrap();
         win.get_notify(&mut [1u64], Rank::NULL, 99, 99).unwrap();
         win.accumulate_notify(&[1u64], Op::Sum, Rank::NULL, 99, 99).unwrap();

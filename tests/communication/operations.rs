@@ -341,7 +341,7 @@ fn steps_of_one_fence_each_reuse_their_buffers() {
         let mut epoch = window.fence(FenceAssert::NONE).unwrap();
         let mut value = [me];
         for round in 1..50 {
-            // Everybody passes its value on to the right.
+            // Every rank passes its value on to the right.
             let right = Rank((me + 1) % n);
             epoch.step(|step| step.put(&value, right, 0)).unwrap();
             value[0] = epoch.window().load_one(0).unwrap();

@@ -1,4 +1,4 @@
-//! Who updates one element, and who updates many, keep each other out where they must, and nowhere
+//! Updates of one element and of many exclude each other where they must, and nowhere
 //! else (`src/sync/stripes.rs`): ranks are held up in the middle, by delay points.
 #![cfg(feature = "test-hooks")]
 #![allow(unsafe_code, reason = "names buffers of layouts")]
@@ -37,7 +37,7 @@ fn fetch_every_other(win: &Win) -> Vec<u64> {
     let words: &CommittedDatatype = Datatype::U64.into();
     // SAFETY: 1. and 2. the elements of an array.
     let origin = unsafe { Origin::new(ones.as_ptr().cast(), MANY, words) };
-    // SAFETY: as above, of a vector that nobody else has.
+    // SAFETY: as above, of a vector that no other thread has.
     let result = unsafe { OriginMut::new(old.as_mut_ptr().cast(), MANY, words) };
     let layout = Layout::new(1, &every_other);
     win.get_accumulate_layout(origin, result, Op::Sum, TARGET, 0, layout).unwrap();

@@ -173,7 +173,7 @@ pub const ATTRIBUTES: Section = Section {
 /// The window of `bytes` bytes at `start`, with single bytes as displacement unit.
 fn exposed(world: &Comm, start: *mut u8, bytes: u64) -> Rc<Win> {
     // SAFETY: each caller keeps the memory until it has freed the window, and accesses it only by
-    // the window or while nobody else does.
+    // the window or while no other rank does.
     Rc::new(unsafe { WindowOptions::new().create_bytes(world, start, bytes, 1) }.unwrap())
 }
 

@@ -226,7 +226,7 @@ fn by_locks(win: &Win, word: u64, meet: &mut impl FnMut()) {
         lock(win, LockType::Shared, target);
         epoch.operate(target);
         unlock(win, target);
-        // Rule 4: complete at the target, whoever looks.
+        // Rule 4: complete at the target, for every reader.
         lock(win, LockType::Shared, target);
         assert_eq!(get(win, target, 1 + u64::from(me)), word + 1);
         unlock(win, target);

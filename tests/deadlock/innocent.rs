@@ -146,7 +146,7 @@ extern "C" fn notifies(_: c_int) {
     }
 }
 
-/// Every rank waits for what a handler of its own does, after so many seconds.
+/// Every rank waits for an action of its own signal handler, which runs after some seconds.
 #[allow(unsafe_code, reason = "installs the handler of a signal")]
 fn woken_by_a_handler_after(universe: &Universe, seconds: u32) {
     let win = Arc::new(window(universe.world(), "mail"));

@@ -191,7 +191,7 @@ pub fn one_has_left_and_one_computes(universe: &Universe) {
     }
 }
 
-/// Everybody receives from the left before it sends to the right.
+/// Every rank receives from the left before it sends to the right.
 pub fn ring(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "mail"));
     win.wait_notify(0, 1).unwrap(); // @ring
@@ -326,7 +326,7 @@ pub fn send_to_each_other(universe: &Universe) {
     world.recv(&mut vec![0u8; 1 << 20], other, 2).unwrap();
 }
 
-/// Nobody sends; one waits for anybody, one elsewhere with a receive posted, one has left.
+/// No rank sends; one waits for any rank, one elsewhere with a receive posted, one has left.
 pub fn receive_from_nobody(universe: &Universe) {
     let world = universe.world();
     match world.rank() {

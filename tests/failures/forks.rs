@@ -164,7 +164,7 @@ fn job(leaves: bool) -> support::Outcome {
 fn a_child_that_ends_does_not_end_its_rank() {
     let outcome = job(true);
     assert!(outcome.status.success(), "{}", outcome.output);
-    // Had the child said that the rank has finished, nobody would miss it.
+    // If the child had recorded that the rank has finished, it would not be missed.
     let outcome = job(false);
     assert_eq!(outcome.status.code(), Some(125), "{}", outcome.output);
     assert!(outcome.output.contains("without leaving the job (finalize)"), "{}", outcome.output);

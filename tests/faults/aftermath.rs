@@ -8,7 +8,7 @@ use onesided::{
     Window, WindowOptions,
 };
 
-/// Words of each rank that nobody writes once they are there; what follows them is written later.
+/// Words of each rank that stay unchanged after their first write; the words after them are written later.
 const KEPT: usize = 64;
 const COUNT: u64 = KEPT as u64;
 const TURNS: u64 = COUNT + 1;
@@ -37,7 +37,7 @@ impl Aftermath {
         Ok(Aftermath { bystander, pair })
     }
 
-    /// Nobody has died.
+    /// No rank has died.
     pub fn end(self, trip: &Trip<'_>) -> Result<()> {
         let pair = format!("free-pair-{}", trip.comm.rank() / 2);
         trip.make(&pair, || self.pair.free())?;
@@ -66,7 +66,7 @@ impl Aftermath {
         }
     }
 
-    /// What needs nobody works; what needs the dead says so.
+    /// Calls that need no failed rank work; calls that need one return the error.
     fn is_as_before(&self, trip: &Trip<'_>) {
         let (comm, win) = (&trip.comm, &self.bystander);
         match self.pair.barrier() {
@@ -77,7 +77,7 @@ impl Aftermath {
             }
             Err(other) => panic!("{other}"),
         }
-        // Shared locks, which nobody is kept from, also of the dead.
+        // Shared locks, which no rank is kept from, also of the dead.
         for rank in 0..comm.size() {
             let target = Rank(rank);
             win.lock(LockType::Shared, target, LockAssert::NONE).expect("nobody holds a lock");

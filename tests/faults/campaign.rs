@@ -62,7 +62,7 @@ pub fn in_order(mut times: Vec<Duration>) -> Vec<Duration> {
 pub fn times(ranks: u32, blow: Option<Blow>, count: u64, choices: &mut Choices) -> Times {
     let (mut times, mut wrong) = (Vec::new(), 0);
     for _ in 0..count {
-        // Up to far into the walk, however long so many take to start.
+        // Far into the walk, also where many ranks take long to start.
         let micros = choices.below(20_000 * u64::from(ranks));
         let case = match blow {
             Some(blow) => plan::launcher_struck(blow, choices),

@@ -18,7 +18,7 @@ pub enum Blow {
     InterruptTwice,
     Terminate,
     HangUp,
-    /// Nobody reads its standard output any more.
+    /// Its standard output is closed by the reader.
     CloseOutput,
     /// SIGSTOP of the child, then SIGINT.
     StopAndInterrupt,
@@ -56,11 +56,11 @@ pub enum What {
     /// Several ranks fail: a list of `rank:site:nth:action`, with commas; with `phase/` before a site,
     /// it is counted from the beginning of that phase of a job that goes on.
     Several { faults: String },
-    /// SIGKILL of a rank so many microseconds after the start.
+    /// SIGKILL of a rank the given number of microseconds after the start.
     Rank { rank: u32, micros: u64 },
     /// In a job that goes on, SIGKILL of several: a list of `rank@micros`, with commas.
     Ranks { kills: String },
-    /// A blow to the launcher so many microseconds after the start.
+    /// A blow to the launcher the given number of microseconds after the start.
     Launcher { blow: Blow, micros: u64 },
 }
 

@@ -27,7 +27,7 @@ const FAULT: &str = "ONESIDED_FAULT";
 const HANG: Duration = Duration::from_secs(10);
 /// How long a stopped rank stays stopped.
 const STOPPED: Duration = Duration::from_secs(1);
-/// How soon all must be gone when nobody is left who could say when it is.
+/// How soon all must be gone when no process is left that could report it.
 const GONE: Duration = Duration::from_secs(2);
 
 /// What was seen of a job.
@@ -35,7 +35,7 @@ pub struct Seen {
     pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
-    /// The rank that was hit, if anybody was and it can be told.
+    /// The rank that was hit, if one was and is known.
     pub rank: Option<u32>,
     /// Whether the fault happened.
     pub hit: bool,
@@ -54,7 +54,7 @@ pub struct Start<'a> {
     /// Whether the others go on when a rank fails.
     pub goes_on: bool,
     pub variables: &'a [(&'a str, String)],
-    /// Whether nobody will read its standard output in the end.
+    /// Whether the reader of its standard output will have gone in the end.
     pub closes: bool,
 }
 
@@ -182,7 +182,7 @@ impl Job {
         let (pass_on, said) = channel();
         let stdout = (!closes).then(|| {
             let stdout = child.stdout.take().expect("a pipe");
-            // In most jobs nobody listens before the end.
+            // In most jobs the output is read only at the end.
             spawn(move || lines(stdout, |line| drop(pass_on.send(line.to_owned()))))
         });
         let name = (segment == "named").then(|| PathBuf::from("/dev/shm").join(&mark));
@@ -313,7 +313,7 @@ impl Job {
         let hangs = self.await_end(HANG);
         let ended = Instant::now();
         let status = self.child.wait().expect("rmarun can be waited for");
-        // Who was killed cannot wait for the others; else nothing may be left now.
+        // A killed launcher cannot wait for the others; otherwise nothing may be left now.
         let patience = if status.signal().is_some() { GONE } else { Duration::ZERO };
         let (left, gone) = self.what_is_left(ended, patience);
         if left.is_some() {
@@ -361,7 +361,7 @@ impl Job {
 fn tell(faults: &Sender<Pid>, line: &str) {
     let pid = line.strip_prefix("fault: rank ").and_then(|rest| rest.split("pid ").nth(1));
     if let Some(pid) = pid.and_then(|pid| pid.trim().parse().ok()) {
-        // Nobody listens in a job that must end by itself.
+        // The output of a job that must end by itself is read afterwards.
         let _ = faults.send(Pid::from_raw(pid));
     }
 }

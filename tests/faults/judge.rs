@@ -148,7 +148,7 @@ pub fn words(case: &Case, seen: &Seen) -> Vec<String> {
 
 /// Where the rank was when it came to the site.
 fn place(site: &str, action: &str) -> &'static str {
-    // Nobody else may have joined yet: then nothing is said of joining.
+    // No other rank may have joined yet: then the report has no word of joining.
     let exits = matches!(action, "exit0" | "panic");
     match site {
         "BeforeJoin" | "Mapped" => "",

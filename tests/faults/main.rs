@@ -19,7 +19,7 @@
 //! ONESIDED_TEST_CASE='…' cargo test --all-features --test faults -- --ignored --nocapture one_case
 //! ```
 //!
-//! Seeds are printed; `ONESIDED_TEST_SEED` gives another, `ONESIDED_TEST_JOBS` says how many jobs run
+//! The seed is printed; `ONESIDED_TEST_SEED` gives another, `ONESIDED_TEST_JOBS` says how many jobs run
 //! at a time. Every failure prints the command that repeats it.
 #![cfg(all(feature = "test-hooks", feature = "launcher"))]
 #![allow(clippy::disallowed_methods, reason = "reads the variables that the comment above names")]

@@ -23,7 +23,7 @@ pub struct Extent {
 pub struct Share {
     /// For each site, action and number of ranks.
     pub each: u64,
-    /// Of those at sites, one in so many; which, the seed decides.
+    /// One of this many of those at sites; the seed decides which.
     pub one_in: u64,
     /// Jobs in which several ranks die.
     pub several: u64,

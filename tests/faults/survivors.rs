@@ -77,7 +77,7 @@ fn report(case: &Case, seen: &Seen, lines: &[&str], losses: &[Loss<'_>]) -> Resu
         _ => {}
     }
     let dead: BTreeSet<u32> = losses.iter().map(|loss| loss.rank).collect();
-    // Who is killed before it runs the ranks' program cannot be told by the test.
+    // The test cannot identify a rank that is killed before it runs the program.
     let unnamed = usize::from(matches!(case.what, What::Rank { .. }) && seen.rank.is_none());
     let as_many = losses.len() == dead.len() && dead.len() == failed.len() + unnamed;
     if !dead.is_superset(&failed) || !as_many {
@@ -135,7 +135,7 @@ fn tell_alike(case: &Case, seen: &Seen, living: &BTreeSet<u32>) -> Result<(), St
         return Err(format!("{living:?} live, but {sizes:?} have come to the end"));
     }
     let all: BTreeSet<&str> = sizes.values().copied().collect();
-    // A death may come when nobody has anything more to do with that rank.
+    // A death may come when no rank has anything more to do with that rank.
     let late = !matches!(case.what, What::Rank { .. } | What::Ranks { .. });
     let fits = |size: &str| {
         let size: u32 = size.parse().unwrap_or_default();

@@ -20,7 +20,7 @@ pub const PHASES: &str = "ONESIDED_TEST_PHASES";
 /// Which signals the ranks of the latest walk use.
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
 
-/// How often each phase has passed each site; `None` if nobody records.
+/// How often each phase has passed each site; `None` without a record.
 static PASSED: Mutex<Option<BTreeMap<String, u64>>> = Mutex::new(None);
 
 pub struct Trip<'u> {
@@ -126,7 +126,7 @@ impl Trip<'_> {
         rest
     }
 
-    /// The only error there is when somebody has died.
+    /// The only error there is when a rank has died.
     #[track_caller]
     pub fn must_be_loss(&self, error: &Error) {
         let failed = self.comm.failed();

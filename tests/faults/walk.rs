@@ -195,7 +195,7 @@ fn anything<T: onesided::Element>(_: &Window<T>, _: &Comm) -> Result<()> {
     Ok(())
 }
 
-/// Everybody waits for the lock, asleep, while rank 0 holds it.
+/// Every rank waits for the lock, asleep, while rank 0 holds it.
 fn contend(trip: &Trip<'_>, window: &mut Window<u64>, kind: LockType, round: u32) -> Result<()> {
     let world = &trip.comm;
     let Ring { me, n, .. } = Ring::of(world);
@@ -332,7 +332,7 @@ fn waiting(trip: &Trip<'_>) -> Result<()> {
         all.flush_local(right)?;
         view.wait_notify(0, 1)?;
         assert_eq!(view.load_one(0)?, u64::from(left) + 1);
-        // Rank 0 begins; everybody else passes on what has come.
+        // Rank 0 begins; every other rank passes on what has come.
         if me == 0 {
             all.put_flush(&[1], right, 1)?;
             view.wait_until(1, Until::Ne, 0)?;

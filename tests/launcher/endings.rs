@@ -67,7 +67,7 @@ fn a_second_interrupt_shortens_the_grace_period() {
 
 #[test]
 fn a_second_interrupt_does_not_wait_for_a_reader() {
-    // Nobody reads: all pipes are full, and what the ranks have written cannot be passed on.
+    // There is no reader: all pipes are full, and what the ranks have written cannot be passed on.
     let started = Started::new(rmarun(&["-n", "2", "yes"]));
     let end = Process::new(started.pid().as_raw());
     eventually("interrupts end it", || {
@@ -340,7 +340,7 @@ fn what_a_lost_rank_has_started_ends_before_the_others_hear_of_the_loss() {
 
 #[test]
 fn orphans_are_waited_for_while_the_job_runs() {
-    // Each orphan ends at once; the rank then looks for dead processes that nobody waited for.
+    // Each orphan ends at once; the rank then looks for dead processes that were not waited for.
     let script = "for i in 1 2 3 4 5 6 7 8; do (true & ) ; done; echo $PPID; exec sleep 1000";
     let mut started = Started::new(rmarun(&["-n", "1", "sh", "-c", script]));
     let supervisor = started.line();

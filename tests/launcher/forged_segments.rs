@@ -124,7 +124,7 @@ fn whatever_stands_in_the_header_there_is_an_answer() {
         let mut now = [0; HEADER];
         forged.file.read_exact_at(&mut now, 0).expect("the header");
         let told = forged.joined();
-        // The first to join a header that is as it was is the rank; nobody else can be.
+        // The first process to join an intact header is the rank; no other can be.
         prop_assert!(told.starts_with("refused ") || now == genuine, "{}", told);
         Ok(())
     });

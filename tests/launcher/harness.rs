@@ -115,7 +115,7 @@ impl Started {
         (0..n).map(number).collect()
     }
 
-    /// Standard error, to be read by whoever takes it.
+    /// Standard error, read by the caller that takes it.
     pub fn stderr(&mut self) -> BufReader<ChildStderr> {
         BufReader::new(self.child.stderr.take().expect("not taken yet"))
     }

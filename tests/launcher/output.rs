@@ -131,7 +131,7 @@ fn a_full_disk_ends_the_job() {
 
 #[test]
 fn a_slow_reader_does_not_keep_a_death_hidden() {
-    // Nobody reads standard output until the ranks have been ended.
+    // Standard output is not read until the ranks have been ended.
     let script = r#"echo $$ >&2; [ $ONESIDED_RANK = 0 ] && exec yes
                     read -r _ < "$0"; kill -9 $$"#;
     let folder = crate::building::folder("slow_reader");
@@ -147,7 +147,7 @@ fn a_slow_reader_does_not_keep_a_death_hidden() {
 
 #[test]
 fn a_loss_that_could_not_be_told_at_once_is_told_soon() {
-    // Rank 0 writes until nobody can write any more, because nobody reads.
+    // Rank 0 writes until writing blocks, because there is no reader.
     let script = r#"[ $ONESIDED_RANK = 0 ] || { echo $$; exec sleep 100; }
                     yes | head -n 200000 >&2 & echo $!; exec sleep 100"#;
     let mut started =

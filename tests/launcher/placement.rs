@@ -22,7 +22,7 @@ fn run_on(processor: usize, allowed: &CpuSet) {
     sched_setaffinity(None, allowed).expect("it might before");
 }
 
-/// Whether the two ranks have been on different processors by so many barriers.
+/// Whether the two ranks have been on different processors within the given number of barriers.
 fn part(world: &Comm) -> bool {
     (0..BARRIERS).any(|_| {
         world.barrier().unwrap();

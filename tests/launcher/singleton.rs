@@ -99,7 +99,7 @@ fn race() {
     let join = || {
         start.wait();
         let joined = Universe::init();
-        // Nobody leaves before all have tried.
+        // No rank leaves before all have tried.
         start.wait();
         joined.is_ok()
     };

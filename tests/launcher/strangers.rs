@@ -21,7 +21,7 @@ const VICTIM: &str = "ONESIDED_TEST_VICTIM";
 struct Programs(PathBuf);
 
 impl Programs {
-    /// `None` where nobody can become two users.
+    /// `None` where the test cannot become two users.
     fn new(name: &str) -> Option<Programs> {
         if !nix::unistd::geteuid().is_root() {
             println!("not tested: only root can become two other users");
@@ -114,7 +114,7 @@ fn attack() {
     println!("\nwithout success");
 }
 
-/// The program that has its owner's rights, whoever starts it.
+/// The program that has its owner's rights, whichever user starts it.
 #[test]
 #[ignore = "a program"]
 fn privileged() {

@@ -42,7 +42,7 @@ fn at_terminal(kind: &str, arguments: &[&str]) -> Seen {
         }
         match terminal.read(&mut buffer) {
             Ok(read) if read > 0 => raw.extend_from_slice(&buffer[..read]),
-            // EIO: nobody can write there any more.
+            // EIO: the terminal has no writer any more.
             _ => break,
         }
     }

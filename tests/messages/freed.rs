@@ -73,7 +73,7 @@ fn a_persistent_request_is_started_again() {
     });
 }
 
-/// Disconnecting waits for the receiver of what has been sent and dropped, and for nobody else.
+/// Disconnecting waits for the receiver of what has been sent and dropped, and for no other rank.
 #[test]
 fn disconnecting_waits_for_what_has_been_sent() {
     spmd(3, |world| {

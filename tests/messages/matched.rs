@@ -269,7 +269,7 @@ fn channels_and_communicators_do_not_meet() {
             world.barrier().unwrap();
         };
         check(&[std::slice::from_ref(world), &others[..]].concat());
-        // A message that nobody has received, and the next communicator at the same place.
+        // A message that no rank has received, and the next communicator at the same place.
         let freed = others.pop().unwrap();
         if world.rank() == 0 {
             isend(&freed, SendMode::Standard, &[9], 1, 0).unwrap();

@@ -136,7 +136,7 @@ impl Model {
     }
 }
 
-/// Takes the step for real; posts and starts are for nobody, so nothing blocks.
+/// Takes the step for real; posts and starts are for no rank, so nothing blocks.
 fn call(win: &Win, step: Step) -> Result<()> {
     let (me, nobody) = (win.comm().rank(), win.group().incl(&[]).unwrap());
     let rank = |own: bool| Rank(if own { me } else { 1 - me });

@@ -18,7 +18,7 @@ pub const EVENTS: [Event; 12] = [
     Event::MemSync(Site::ParkWaiter),
 ];
 
-/// Lets this rank give way so many times when it next comes to `event`.
+/// Lets this rank give way the given number of times when it next comes to `event`.
 pub fn dawdle(event: Event, times: u64) {
     delay(event, move || (0..times).for_each(|_| std::thread::yield_now()));
 }

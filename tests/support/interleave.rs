@@ -102,7 +102,7 @@ pub fn tell(win: &Rc<Win>, event: Event, signal: usize) {
 }
 
 /// Raises `signal` when this rank is about to sleep: to be called immediately before a call that
-/// must block until somebody who awaits the signal goes on.
+/// must block until the rank that awaits the signal continues.
 pub fn tell_when_asleep(win: &Rc<Win>, signal: usize) {
     tell(win, Event::MemSync(Site::ParkWaiter), signal);
 }

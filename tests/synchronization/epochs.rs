@@ -16,12 +16,12 @@ enum State {
     Fence,
     /// A fence epoch with operations.
     FenceUsed,
-    /// Started for nobody.
+    /// Started for no rank.
     Started,
     /// A lock of the other rank.
     Locked,
     LockedAll,
-    /// Posted for nobody.
+    /// Posted for no rank.
     Exposed,
     /// Posted for and started on the other rank.
     Both,

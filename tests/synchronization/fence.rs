@@ -146,7 +146,7 @@ fn example_11_6(n: u32) {
                 tell(&win, ARRIVE, 0);
             }
             let own = win.base().cast::<u64>().wrapping_add(OWN as usize);
-            // SAFETY: an aligned word of the own part, which nobody writes between the fences.
+            // SAFETY: an aligned word of the own part, which no thread writes between the fences.
             let own = unsafe { std::slice::from_raw_parts(own, 1) };
             win.put(own, Rank(left), RIGHT).unwrap();
             win.put(own, Rank(right), LEFT).unwrap();

@@ -85,7 +85,7 @@ fn what_is_attached_is_kept_whatever_threads_do() {
                 drop(clone);
                 (detaching.join().unwrap(), attached)
             });
-            // Who attached has given its handle away, so this one cannot be the last.
+            // The attaching rank has given its handle away, so this one cannot be the last.
             assert_eq!(back.into_memory().is_err(), attached);
             window.free().unwrap();
         }

@@ -358,7 +358,7 @@ fn example_11_5_a_lock_of_the_local_window_protects_loads_and_stores() {
         for round in 1..=20 {
             let is_owner = world.rank() == 0;
             let word = u64::from(round);
-            // Who holds the lock first: the origin in even rounds, the owner in odd ones.
+            // The first holder of the lock: the origin in even rounds, the owner in odd ones.
             let is_first = is_owner == (round % 2 == 1);
             if !is_first {
                 world.await_signal(0, round);

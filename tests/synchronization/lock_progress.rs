@@ -1,4 +1,4 @@
-//! If no conflicting lock is held, a lock is granted, whoever else waits (MPI-2.2 §11.7.2;
+//! If no conflicting lock is held, a lock is granted, whatever other ranks wait for (MPI-2.2 §11.7.2;
 //! src/sync/README.md, invariant 6).
 #![cfg(feature = "test-hooks")]
 
@@ -69,7 +69,7 @@ fn lock_all_and_other_targets_are_granted_past_mere_waiters() {
 }
 
 /// Nested shared locks of two windows, in opposite orders, with an exclusive locker waiting for
-/// each: nobody holds a lock that conflicts with the inner ones.
+/// each: no rank holds a lock that conflicts with the inner ones.
 #[test]
 fn nested_shared_locks_of_two_windows_are_granted_past_waiting_writers() {
     spmd(5, |world| {

@@ -147,7 +147,7 @@ fn a_rank_that_waits_for_lock_all_to_end_holds_no_target() {
     });
 }
 
-/// Everybody who waits is admitted: one exclusive holder leaves, and shared lockers, another
+/// Every waiting rank is admitted: one exclusive holder leaves, and shared lockers, another
 /// exclusive one and a lock_all, which all sleep by then, get in, in whatever order.
 #[test]
 fn every_sleeper_is_admitted() {
@@ -187,7 +187,7 @@ fn dawdle(choices: &mut Choices) {
     (0..choices.below(4)).for_each(|_| std::thread::yield_now());
 }
 
-/// Who is inside each target's lock, as the holders themselves write it down on a second window by
+/// The holders of each target's lock, as they write it down on a second window by
 /// atomic operations: one writer (2^32) alone, or readers.
 struct Board {
     window: Window<u64>,

@@ -1,4 +1,4 @@
-//! Who matches whom in post, start, complete and wait, and what test may do: MPI-2.2 §11.4.2.
+//! Matching of post, start, complete and wait, and what test may do: MPI-2.2 §11.4.2.
 #![cfg(feature = "test-hooks")]
 
 use crate::support::choices::Choices;

@@ -96,7 +96,7 @@ fn figure_11_8_complete_does_not_wait_for_the_targets_wait() {
     figure_11_8(1);
 }
 
-/// The same with more data than anybody would buffer.
+/// The same with more data than any rank would buffer.
 #[test]
 fn figure_11_8_with_much_data() {
     figure_11_8(LONG);
@@ -148,7 +148,7 @@ fn a_target_that_makes_no_call_does_not_hold_up_its_origins() {
     });
 }
 
-/// The same with the target "busy computing", and with nobody else at all to help: two ranks. The
+/// The same with the target "busy computing", and with no other rank at all to help: two ranks. The
 /// computation ends when what it reads has changed, so it would never end if it held up the origin.
 #[test]
 fn a_target_that_computes_does_not_hold_up_its_origin() {

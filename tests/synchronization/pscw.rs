@@ -160,7 +160,7 @@ fn figure_11_4_each_origin_with_its_targets() {
     spmd(4, |world| {
         let me = world.rank();
         let win = words(world, 2);
-        // Who sleeps in start or wait until the late rank has come.
+        // The ranks that sleep in start or wait until the late rank has come.
         let sleepers: [&[u32]; 4] = [&[1, 2], &[0], &[0, 3], &[2]];
         let mut times = 0;
         for (round, late) in (1..=20).zip([0, 1, 2, 3].into_iter().cycle()) {
@@ -271,7 +271,7 @@ fn example_11_8(n: u32) {
 
 /// MPI-2.2 §11.5, Example 11.8: Example 11.6 rewritten with post, start, complete, wait. One rank
 /// is held in start, in complete, and between complete's MEM_SYNC and PROC_SYNC, while its
-/// neighbours go on as far as they can.
+/// neighbours continue if they can.
 #[test]
 fn example_11_8_puts_between_start_and_complete() {
     example_11_8(4);

@@ -147,7 +147,7 @@ fn nocheck_drops_the_proc_sync_of_post_and_start_and_no_mem_sync() {
     });
 }
 
-/// Empty groups: no PROC_SYNC with anybody, and the MEM_SYNC all the same.
+/// Empty groups: no PROC_SYNC with any rank, and the MEM_SYNC all the same.
 #[test]
 fn calls_with_an_empty_group_synchronise_memory_only() {
     spmd(2, |world| {
@@ -206,7 +206,7 @@ fn locks_are_granted_before_and_released_after_their_mem_sync() {
 fn nocheck_drops_the_proc_sync_of_locks_and_no_mem_sync() {
     spmd(2, |world| {
         let win = words(world, 1);
-        // SAFETY: nobody asks for a lock without NOCHECK, and nobody accesses the window.
+        // SAFETY: no rank requests a lock without NOCHECK, and none accesses the window.
         let nocheck = unsafe { LockAssert::nocheck() };
         let to = Rank(0);
         for lock_type in [LockType::Shared, LockType::Exclusive] {
@@ -285,8 +285,8 @@ fn lock_events(win: &Win, lock_type: LockType) -> Vec<Event> {
     events
 }
 
-/// Where nobody waits and nobody sleeps, the drawings are all there is, but for one look of who
-/// leaves: whether somebody contends.
+/// Where no rank waits or sleeps, the drawings are complete, except for one look of the rank that
+/// leaves: whether a rank contends.
 #[test]
 fn uncontended_locks_have_no_fence_beside_the_drawn_ones() {
     spmd(1, |world: &Comm| {

@@ -55,7 +55,7 @@ fn windows_and_guards_may_be_sent_and_shared() {
 }
 
 /// What each of several threads does in one epoch of the typed face: puts to words of its own, and
-/// accumulates to words of everybody, at every rank.
+/// accumulates to the words of all, at every rank.
 fn operate<'b>(epoch: &impl Access<'b, u64>, ranks: u32, slot: u64, mine: &'b [u64; 1]) {
     for _ in 0..100 {
         for target in 0..ranks {
@@ -188,7 +188,7 @@ fn a_put_at_any_event_of_another_threads_fence() {
 }
 
 /// (3) Operation with flush, forced: what another thread has put before the MEM_SYNC of this
-/// thread's flush is seen by whoever learns of the flush.
+/// thread's flush is seen by every rank that learns of the flush.
 #[test]
 fn a_flush_completes_what_another_thread_has_put() {
     type Flush = fn(&Win) -> Result<()>;

@@ -65,7 +65,7 @@ fn windows_outlive_the_communicator_they_were_made_over() {
         let comm = world.dup().unwrap();
         let window = Window::<u32>::allocate(&comm, 1).unwrap();
         comm.free().unwrap();
-        // Memory that was given back too early would now be somebody else's.
+        // Memory that was given back too early would now be another rank's.
         let others: Vec<Comm> = (0..8).map(|_| world.dup().unwrap()).collect();
         for other in &others {
             let value = [world.rank() + 1];

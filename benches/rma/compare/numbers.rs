@@ -17,17 +17,17 @@ struct Number {
 
 /// What the median may be.
 enum Bound {
-    /// At most so many times the best of these rows, of the same ranks and bytes.
+    /// At most the given number of times the best of these rows, of the same ranks and bytes.
     Of(f64, &'static str),
-    /// At most so many times the same row with so many ranks.
+    /// At most the given number of times the same row with the given number of ranks.
     OfRanks(f64, u32),
-    /// The peer takes at least so many times as long.
+    /// The peer takes at least the given number of times as long.
     Ahead(f64, usize),
-    /// A C program takes at most so many nanoseconds longer for this.
+    /// A C program takes at most the given number of nanoseconds longer for this.
     LongerInC(f64, &'static str),
-    /// A C program takes at most so many nanoseconds.
+    /// A C program takes at most the given number of nanoseconds.
     TimeInC(f64),
-    /// The peer takes at least so many times as long as a C program with this library.
+    /// The peer takes at least the given number of times as long as a C program with this library.
     AheadInC(f64, usize),
 }
 

@@ -69,7 +69,7 @@ fn vectors<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages, doubles: usize)
     vec![Case::new(VECTOR_LOOP, bytes, by_hand), Case::new(VECTOR, bytes, put).against(VECTOR_LOOP)]
 }
 
-/// Beside plain sums, which nobody else may disturb.
+/// Beside plain sums, which no other rank may disturb.
 fn sums<'a>(batch: &'a Batch<'_, 'static, u64>, pages: Pages, count: usize) -> Vec<Case<'a>> {
     let shape = Shape::<u64>::strided(count, 1, STRIDE).expect("a small vector");
     let anywhere = Shape::<u64>::indices(&random_indices(count)).expect("no index comes twice");

@@ -21,7 +21,7 @@ const KERNEL: &str = "limit: read of the other rank's memory by the kernel";
 /// Lengths of messages, in bytes: around those that go another way.
 const LENGTHS: [usize; 9] =
     [8, 64, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
-/// From so many bytes on the kernel copies them.
+/// From this many bytes on the kernel copies them.
 const LONG: usize = 16 << 10;
 /// Messages that go one way before an answer comes.
 const IN_A_ROW: u32 = 16;

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 /// Bytes of a number are never more.
 const WIDEST: usize = 16;
 
-/// The packed bytes of so many instances in the external representation.
+/// The packed bytes of the given number of instances in the external representation.
 pub fn to_external(sequence: &Sequence, count: u64, packed: &[u8]) -> Outcome<Vec<u8>> {
     let mut external = Vec::with_capacity((sequence.external * count) as usize);
     let mut rest = packed;
@@ -39,7 +39,7 @@ fn too_large(basic: &Basic) -> Failure {
     Failure::new(MPI_ERR_VALUE_TOO_LARGE, why)
 }
 
-/// The other way round; `external` has the bytes of so many instances.
+/// The other way round; `external` has the bytes of the given number of instances.
 pub fn from_external(sequence: &Sequence, count: u64, external: &[u8]) -> Vec<u8> {
     let mut packed = Vec::with_capacity((sequence.size * count) as usize);
     let mut rest = external;

@@ -81,7 +81,7 @@ impl Sequence {
         self.kinds & !kinds == 0
     }
 
-    /// Calls `each` with the elements of so many instances, as many at once as are alike, until it
+    /// Calls `each` with the elements of the given number of instances, as many at once as are alike, until it
     /// breaks.
     pub fn walk<B>(
         &self,
@@ -103,7 +103,7 @@ impl Sequence {
         }
     }
 
-    /// How many elements so many packed bytes of instances are; `None` if they end inside of one.
+    /// The number of elements in packed bytes of instances; `None` if the bytes end inside an element.
     pub fn elements_of(&self, bytes: u64) -> Option<u64> {
         let whole = match self.size {
             0 => return (bytes == 0).then_some(0),
@@ -134,7 +134,7 @@ impl Sequence {
         }
     }
 
-    /// Packed bytes of the first so many elements of instances; `None` if there are none.
+    /// Packed bytes of the first elements of instances; `None` if they have no such elements.
     pub fn bytes_of(&self, elements: u64) -> Option<u64> {
         let whole = match self.elements {
             0 => return (elements == 0).then_some(0),

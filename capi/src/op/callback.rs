@@ -18,12 +18,12 @@ impl UserFunction {
         UserFunction { function, large }
     }
 
-    /// Replaces so many instances at `inout` by the function of them and those at `input`.
+    /// Replaces the instances at `inout` by the function of them and those at `input`.
     pub fn call(self, input: Address, inout: Address, count: usize, datatype: MPI_Datatype) {
         if self.large {
             return self.call_as::<Count>(input, inout, count as Count, datatype);
         }
-        // No `int` has more than so many at once.
+        // Not more than an `int` can count.
         const MOST: usize = c_int::MAX as usize;
         let extent = datatype.get().map_or(0, |datatype| datatype.derived().extent());
         let mut done = 0;

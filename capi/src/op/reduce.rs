@@ -61,7 +61,7 @@ impl Reduction {
         &self.committed
     }
 
-    /// Replaces each element of so many instances at `inout` by the operation of that at `input` and it
+    /// Replaces each element of the instances at `inout` by the operation of that at `input` and it
     /// (the order of the operands in MPI-4.1 §6.9.5). Displacement 0 of each is where the address says.
     /// The buffers do not overlap.
     pub fn combine(&self, input: Address, inout: Address, count: usize) -> Outcome {

@@ -24,7 +24,7 @@ pub fn models() -> Vec<Model> {
         model("withdrawn", 2, withdrawn),
         model("job failed", 2, job_failed),
     ];
-    // Nobody is told of a chunk that is given back: who looks for one polls.
+    // A chunk that is returned rings no bell: the sender polls for it.
     let sleeps = |model: &&Model| !model.name.contains("given back");
     let asleep = |model: &Model| match model.ranks {
         2 => model.clone().parked().within(BOUND_1, BOUND_2),
@@ -188,7 +188,7 @@ impl<'w> Receiver<'w> {
     }
 }
 
-/// Each rank sends so many messages to the other, and receives as many.
+/// Each rank sends the given number of messages to the other, and receives as many.
 fn both_ways(ranks: usize, times: u32) {
     run(
         ranks,

@@ -254,7 +254,7 @@ fn exclusive(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
     locked(w, Held::Exclusive)
 }
 
-/// Of a target that nobody but this rank may hold exclusively: where that fails, the window-wide room is
+/// Of a target that only this rank may hold exclusively: where that fails, the window-wide room is
 /// empty.
 fn exclusive_or_nothing(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
     let locked = locked(w, Held::Exclusive);

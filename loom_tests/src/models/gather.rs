@@ -115,7 +115,7 @@ impl Failure for Members<'_> {
     fn has_failed(&self, rank: u32) -> bool {
         self.dead[rank as usize].is_set()
     }
-    /// A job has one alarm, whoever fails.
+    /// A job has one alarm for all failures.
     fn word(&self) -> &FailedWord {
         &self.dead[0]
     }
@@ -205,7 +205,7 @@ fn gathers(ranks: usize, times: usize, stops: impl Fn(usize) -> Stop + Copy + Se
     let outcomes = w.outcomes.lock().unwrap();
     assert!(outcomes.windows(2).all(|pair| pair[0] == pair[1]), "not alike: {outcomes:?}");
     let stopped: Vec<Stop> = (0..ranks).map(stops).filter(|stop| *stop != Stop::Never).collect();
-    // Who is not the last to come closes nothing, and so does not stop at that.
+    // A member that is not the last to arrive closes nothing, and so does not stop at that step.
     let closes = |stop: &Stop| matches!(stop, Stop::Closing | Stop::Closed);
     let can_come = stopped.iter().all(|stop| closes(stop) || *stop == Stop::Counted);
     let can_again = stopped.iter().all(closes);

@@ -48,7 +48,7 @@ pub fn models() -> Vec<Model> {
 }
 
 /// Rank 0 keeps its shared lock until it hears from rank 2, which asks for one too while rank 1
-/// waits for an exclusive one: nobody holds a lock that conflicts with rank 2's.
+/// waits for an exclusive one: no rank holds a lock that conflicts with rank 2's.
 fn past_a_mere_waiter(ranks: usize) {
     run(
         ranks,
@@ -269,7 +269,7 @@ fn nocheck(ranks: usize) {
     );
 }
 
-/// The words name the holder while it is inside, and nobody afterwards.
+/// The words name the holder while it is inside, and no rank afterwards.
 fn owner(ranks: usize) {
     let w = run(
         ranks,

@@ -193,7 +193,7 @@ fn two_writers(ranks: usize) {
     );
 }
 
-/// The job fails while a rank watches what nobody changes.
+/// The job fails while a rank watches what no rank changes.
 fn job_failed(ranks: usize) {
     run(
         ranks,

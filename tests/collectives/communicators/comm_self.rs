@@ -31,7 +31,7 @@ fn program() {
     assert_eq!((myself.rank(), myself.size(), myself.name().as_str()), (0, 1, "MPI_COMM_SELF"));
     assert_eq!(myself.group().world_ranks(), [world.rank()]);
     assert_eq!(myself.compare(world), Comparison::Unequal);
-    // As often as a rank likes: nobody else takes part.
+    // As often as a rank likes: no other rank takes part.
     for k in 0..world.rank() * 10 {
         assert_eq!(myself.allreduce(&[k], Op::Sum).unwrap(), [k]);
         let copy = myself.dup().unwrap();

@@ -174,7 +174,7 @@ fn a_freed_communicator_is_refused_through_every_handle() {
     });
 }
 
-/// Freeing is local: nobody waits, whatever the others free, or whether they free at all.
+/// Freeing is local: no rank waits, whatever the others free, or whether they free at all.
 #[test]
 fn ranks_free_communicators_in_any_order() {
     spmd(3, |world| {
@@ -201,7 +201,7 @@ fn ranks_free_communicators_in_any_order() {
 fn a_room_stays_as_long_as_one_rank_uses_it() {
     let outcome = job(3, &["--segment-size=16M"], |world| {
         let me = world.rank();
-        // When nobody makes or frees anything.
+        // When no rank makes or frees anything.
         let settled = || {
             world.barrier().unwrap();
             let now = occupied();

@@ -1,5 +1,5 @@
 //! Collectives between two groups, of all layouts, at every root, also of groups so large that short
-//! messages go by trees.
+//! messages follow trees.
 
 use crate::support::{for_each_size, spmd};
 use crate::untyped::matrices::{COUNTS, FORMS, Laid, Matrix, matrices, matrix, product, starts};

@@ -18,7 +18,7 @@ fn is_failure<T: std::fmt::Debug>(result: onesided::Result<T>) {
 #[test]
 fn collectives_of_a_dead_rank_end() {
     without_rank_1(4, |world| {
-        // Over for all or for none, whoever dies next.
+        // Complete for all or for none, also if another rank dies.
         world.barrier().unwrap();
         let lengths = [2usize, 30_000];
         if world.rank() == 1 {
@@ -68,7 +68,7 @@ fn a_failure_ends_the_job_of_those_who_wait() {
     }
 }
 
-/// A function of the program that panics does so in the call that runs it, and holds up nobody else.
+/// A function of the program that panics does so in the call that runs it, and delays no other rank.
 #[test]
 fn a_panic_in_a_function_leaves_the_others_their_collectives() {
     spmd(2, |world| {

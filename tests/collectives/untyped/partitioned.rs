@@ -199,7 +199,7 @@ fn what_is_wrong_changes_nothing() {
     });
 }
 
-/// Of one that is under way, of one whose partitions are missing, and of one that nobody meets.
+/// Of one that is under way, of one whose partitions are missing, and of one that no rank meets.
 #[test]
 fn those_of_a_dead_rank_end() {
     without_rank_1(3, |world| {

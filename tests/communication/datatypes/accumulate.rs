@@ -79,7 +79,7 @@ fn contended(world: &Comm, win: &Win, zero: u64) {
     let bytes = (bytemuck::cast_slice::<_, u8>(&one), bytemuck::cast_slice::<_, u8>(&ones));
     let origin = |bytes: &[u8], count, datatype: Datatype| {
         assert_eq!(bytes.len(), count * datatype.size());
-        // SAFETY: so many bytes, that outlive the calls.
+        // SAFETY: the given number of bytes, that outlive the calls.
         unsafe { Origin::new(bytes.as_ptr(), count, datatype) }
     };
     world.barrier().unwrap();

@@ -1,4 +1,4 @@
-//! Layouts of many elements: what goes by lists of offsets, and what accumulates update in batches.
+//! Layouts of many elements: transfers by lists of offsets, and what accumulates update in batches.
 
 use crate::datatypes::layouts::values;
 use crate::support::choices::Choices;
@@ -69,7 +69,7 @@ fn combine(
     let mut result = vec![0xC5; BYTES];
     // SAFETY: 1. and 2. entries of a vector that outlives the calls.
     let origin = unsafe { Origin::new(numbers.as_ptr().wrapping_add(own.1), 1, &own.0) };
-    // SAFETY: as above, of one that nobody else has.
+    // SAFETY: as above, of one that no other thread has.
     let fetched = unsafe { OriginMut::new(result.as_mut_ptr().wrapping_add(into.1), 1, &into.0) };
     let (disp, layout) = (other.1 as u64, Layout::new(1, &other.0));
     let fetches = random.below(2) == 0 || op == Op::NoOp;
@@ -162,7 +162,7 @@ fn listed_blocks_of_every_length_arrive() {
                 let (mut found, mut back) = (vec![0; BYTES], vec![0; BYTES]);
                 win.get(&mut found, Rank(1), 0).unwrap();
                 assert!(found == expected, "blocks of {length} to {end}");
-                // SAFETY: as above, of one that nobody else has.
+                // SAFETY: as above, of one that no other thread has.
                 let origin = unsafe { OriginMut::new(back.as_mut_ptr(), 1, own) };
                 win.get_layout(origin, Rank(1), end, layout).unwrap();
                 let mut again = vec![0; 300 * length];

@@ -106,7 +106,7 @@ pub const ROWS: &[Row] = &[
         RmaConflict,
         &["put on", "16 target bytes at displacement 1", "rank {me}"],
         |s| {
-            // SAFETY: two elements of the own part of the window, which nobody else accesses.
+            // SAFETY: two elements of the own part of the window, which no other thread accesses.
             let own = unsafe { Origin::new(s.win.base(), 2, Datatype::U64) };
             s.win.put_untyped(own, s.me, 1)
         },
@@ -150,7 +150,7 @@ pub const ROWS: &[Row] = &[
         &["attach on", "window allocate", "a dynamic window"],
         |s| {
             let mut memory = [0u64; LEN as usize];
-            // SAFETY: it is refused, so nobody accesses the memory.
+            // SAFETY: the call fails, so the memory is not accessed.
             unsafe { s.win.attach(memory.as_mut_ptr().cast(), 64) }
         },
     ),
@@ -167,7 +167,7 @@ pub const ROWS: &[Row] = &[
         &["attach on window 'dynamic' by rank {me}", "no bytes"],
         |comm| {
             let mut memory = [0u64; 1];
-            // SAFETY: it is refused, so nobody accesses the memory.
+            // SAFETY: the call fails, so the memory is not accessed.
             dynamic(comm, |win| unsafe { win.attach(memory.as_mut_ptr().cast(), 0) })
         },
     ),

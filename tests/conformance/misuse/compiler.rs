@@ -1,4 +1,4 @@
-//! What the typed face does not let anybody write.
+//! What the typed face does not let any rank write.
 
 use super::row::{Row, compiler};
 

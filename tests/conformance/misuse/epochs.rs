@@ -28,7 +28,7 @@ pub const ROWS: &[Row] = &[
     row("compare_and_swap outside an epoch", Idle, RmaSync, NONE, |s| {
         spared(|b| s.win.compare_and_swap(&1, &0, &mut b[0], s.other, 0))
     }),
-    row("put to nobody (MPI_PROC_NULL) outside an epoch", Idle, RmaSync, NONE, |s| {
+    row("put to MPI_PROC_NULL outside an epoch", Idle, RmaSync, NONE, |s| {
         s.win.put(ONE, Rank::NULL, 0)
     }),
     row("notification outside an epoch", Idle, RmaSync, NONE, |s| s.win.notify(s.other, 0)),

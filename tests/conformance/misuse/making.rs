@@ -17,7 +17,7 @@ fn allocate(comm: &Comm, bytes: u64, unit: u64) -> Result<()> {
 
 fn create(comm: &Comm, address: usize, bytes: u64) -> Result<()> {
     let start = std::ptr::without_provenance_mut(address);
-    // SAFETY: it is refused, so nobody accesses the memory.
+    // SAFETY: the call fails, so the memory is not accessed.
     let win = unsafe { WindowOptions::new().create_bytes(comm, start, bytes, 1) };
     win.and_then(Win::free)
 }
@@ -102,7 +102,7 @@ pub const ROWS: &[Row] = &[
         |comm| WindowQueue::<u64>::new(comm, Rank(0), 0).and_then(WindowQueue::free),
     ),
     job(
-        "a mutex at a rank that there is not",
+        "a mutex at a rank that does not exist",
         Root,
         &["by rank {me}", "no rank 2", "2 ranks"],
         |comm| WindowMutex::new(comm, Rank(2)).and_then(WindowMutex::free),

@@ -95,7 +95,7 @@ pub const ROWS: &[Row] = &[
         |s| s.win.put_layout(origin(1), s.other, 0, Layout::new(1, &away(64))),
     ),
     row(
-        "put to so many instances of a layout that no offset can say it",
+        "put to more instances of a layout than an offset can express",
         LockedAll,
         RmaRange,
         &["put on", "displacement 0", "of rank {other}"],

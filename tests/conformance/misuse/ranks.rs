@@ -17,7 +17,7 @@ fn foreign(comm: &onesided::Comm) -> (onesided::engine::Win, Group) {
 }
 
 pub const ROWS: &[Row] = &[
-    row("put to a rank that there is not", LockedAll, RankClass, NOBODY, |s| {
+    row("put to a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
         s.win.put(ONE, BEYOND, 0)
     }),
     row(
@@ -27,42 +27,46 @@ pub const ROWS: &[Row] = &[
         &["put on", "no rank 4294967294", "2 ranks"],
         |s| s.win.put(ONE, Rank(u32::MAX - 1), 0),
     ),
-    row("get from a rank that there is not", LockedAll, RankClass, NOBODY, |s| {
+    row("get from a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
         spared(|b| s.win.get(&mut b[..], BEYOND, 0))
     }),
-    row("accumulate to a rank that there is not", LockedAll, RankClass, NOBODY, |s| {
+    row("accumulate to a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
         s.win.accumulate(ONE, Op::Sum, BEYOND, 0)
     }),
-    row("get_accumulate at a rank that there is not", LockedAll, RankClass, NOBODY, |s| {
+    row("get_accumulate at a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
         spared(|b| s.win.get_accumulate(ONE, &mut b[..1], Op::Sum, BEYOND, 0))
     }),
-    row("fetch_and_op at a rank that there is not", LockedAll, RankClass, NOBODY, |s| {
+    row("fetch_and_op at a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
         spared(|b| s.win.fetch_and_op(&1, &mut b[0], Op::Sum, BEYOND, 0))
     }),
-    row("compare_and_swap at a rank that there is not", LockedAll, RankClass, NOBODY, |s| {
+    row("compare_and_swap at a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
         spared(|b| s.win.compare_and_swap(&1, &0, &mut b[0], BEYOND, 0))
     }),
-    row("rput to a rank that there is not", LockedAll, RankClass, NOBODY, |s| {
+    row("rput to a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
         s.win.rput(ONE, BEYOND, 0).map(drop)
     }),
-    row("lock of a rank that there is not", Idle, RankClass, NOBODY, |s| {
+    row("lock of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
         s.win.lock(LockType::Shared, BEYOND, LockAssert::NONE)
     }),
-    row("unlock of a rank that there is not", Locked, RankClass, NOBODY, |s| s.win.unlock(BEYOND)),
-    row("flush of a rank that there is not", LockedAll, RankClass, NOBODY, |s| s.win.flush(BEYOND)),
-    row("flush_local of a rank that there is not", LockedAll, RankClass, NOBODY, |s| {
+    row("unlock of a rank that does not exist", Locked, RankClass, NOBODY, |s| {
+        s.win.unlock(BEYOND)
+    }),
+    row("flush of a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
+        s.win.flush(BEYOND)
+    }),
+    row("flush_local of a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
         s.win.flush_local(BEYOND)
     }),
-    row("notification of a rank that there is not", LockedAll, RankClass, NOBODY, |s| {
+    row("notification of a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
         s.win.notify(BEYOND, 0)
     }),
-    row("size of the part of a rank that there is not", Idle, RankClass, NOBODY, |s| {
+    row("size of the part of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
         s.win.size(BEYOND).map(drop)
     }),
-    row("displacement unit of a rank that there is not", Idle, RankClass, NOBODY, |s| {
+    row("displacement unit of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
         s.win.disp_unit(BEYOND).map(drop)
     }),
-    row("shared_query of a rank that there is not", Idle, RankClass, NOBODY, |s| {
+    row("shared_query of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
         s.win.shared_query(BEYOND).map(drop)
     }),
     job(
@@ -86,7 +90,7 @@ pub const ROWS: &[Row] = &[
         },
     ),
     job(
-        "a group with a rank that there is not",
+        "a group with a rank that does not exist",
         GroupClass,
         &["group", "rank 2", "of 2"],
         |comm| comm.group().incl(&[0, 2]).map(drop),
@@ -101,15 +105,21 @@ pub const ROWS: &[Row] = &[
         comm.group().range_incl(&[(0, 1, 0)]).map(drop)
     }),
     job(
-        "a broadcast whose root there is not",
+        "a broadcast whose root does not exist",
         Root,
         &["broadcast by rank {me}", "no rank 2", "2 ranks"],
         |comm| spared(|b| comm.broadcast(&mut b[..], BEYOND)),
     ),
-    job("a gather whose root there is not", Root, &["gather by rank {me}", "no rank 2"], |comm| {
-        comm.gather(ONE, BEYOND).map(drop)
-    }),
-    job("a reduce whose root there is not", Root, &["reduce by rank {me}", "no rank 2"], |comm| {
-        comm.reduce(ONE, Op::Sum, BEYOND).map(drop)
-    }),
+    job(
+        "a gather whose root does not exist",
+        Root,
+        &["gather by rank {me}", "no rank 2"],
+        |comm| comm.gather(ONE, BEYOND).map(drop),
+    ),
+    job(
+        "a reduce whose root does not exist",
+        Root,
+        &["reduce by rank {me}", "no rank 2"],
+        |comm| comm.reduce(ONE, Op::Sum, BEYOND).map(drop),
+    ),
 ];

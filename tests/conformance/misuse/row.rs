@@ -17,7 +17,7 @@ pub struct Row {
     pub refused: Refused,
 }
 
-/// Who refuses it, and with which class.
+/// What returns the error, and its class.
 pub enum Refused {
     /// A call on a window, in a state of it.
     OnWindow(OnWindow),
@@ -79,7 +79,7 @@ pub enum State {
     FenceUsed,
     /// Posted for and started on the other rank.
     Started,
-    /// Posted for nobody.
+    /// Posted for no rank.
     Exposed,
     /// A shared lock of the other rank.
     Locked,

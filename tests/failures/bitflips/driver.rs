@@ -79,7 +79,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Runs the jobs of these seeds, some at the same time, for as long as there is time.
+    /// Runs the jobs with these seed numbers, some at the same time, until the time is over.
     pub fn of(seeds: Range<u64>, at_once: u32, time: Duration) -> Tally {
         let begin = Instant::now();
         let (tally, next) = (Mutex::new(Tally::default()), Mutex::new(seeds.start));

@@ -104,7 +104,7 @@ impl Flipper {
     }
 
     fn byte(&self, at: u64) -> &AtomicU8 {
-        // SAFETY: a byte of the mapping, which everybody accesses by atomic operations or as
+        // SAFETY: a byte of the mapping, which every thread accesses by atomic operations or as
         // plain bytes of which nothing is assumed.
         unsafe { AtomicU8::from_ptr(self.base.wrapping_add(at as usize)) }
     }

@@ -85,7 +85,7 @@ fn a_communicator_without_the_dead_goes_on() {
             die();
         }
         if world.rank() > VICTIM {
-            // Nobody of this communicator has died.
+            // No rank of this communicator has died.
             for _ in 0..100 {
                 pair.barrier().unwrap();
             }

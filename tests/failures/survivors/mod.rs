@@ -22,7 +22,7 @@ fn die() -> ! {
     unreachable!("it does not return from that");
 }
 
-/// Runs `body` on `n` ranks, of which the victim must die and nobody else fail.
+/// Runs `body` on `n` ranks, of which the victim must die and no other rank fail.
 fn survivors(n: u32, body: impl FnOnce(&Comm)) {
     let Some(outcome) = support::job(n, &["--on-failure=continue"], body) else { return };
     assert_eq!(outcome.status.code(), Some(137), "{}", outcome.output);

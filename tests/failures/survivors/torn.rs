@@ -120,7 +120,7 @@ fn an_accumulate_that_takes_turns() {
     );
 }
 
-/// 16 blocks of 8 KiB, 16 KiB apart: from the first byte to the last, so many.
+/// The distance from the first byte to the last of 16 blocks of 8 KiB, 16 KiB apart.
 const SPREAD: usize = 15 * (16 << 10) + (8 << 10);
 
 fn blocks() -> CommittedDatatype {

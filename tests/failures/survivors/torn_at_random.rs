@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 /// Bytes that are written at a time.
 const PIECE: usize = 1 << 20;
-/// Each victim writes so many pieces in turn, the first one again after the last.
+/// The number of pieces that each victim writes in turn, the first one again after the last.
 const PIECES: usize = 4;
 
-/// Fillings of pieces: 1 to so many, in turn. Nothing has been written where there is a zero.
+/// Fillings of pieces: from 1 to this number, in turn. A zero has never been written.
 const FILLINGS: usize = 251;
 
 /// The filling that comes `steps` after `filling`.

@@ -1,4 +1,4 @@
-//! Origin buffers: elements in a layout, and bytes between them that nobody may touch.
+//! Origin buffers: elements in a layout, and bytes between them that no rank may touch.
 #![allow(unsafe_code, reason = "the engine takes untyped buffers")]
 
 use crate::programs::layout::Layout;
@@ -66,7 +66,7 @@ impl Buffer {
 
     pub fn origin<'d>(&self, count: usize, datatype: &'d CommittedDatatype) -> Origin<'d> {
         let start = self.words.as_ptr().cast::<u8>().wrapping_add(self.zero);
-        // SAFETY: whoever makes a buffer passes the datatype of its layout, and as many elements;
+        // SAFETY: the creator of a buffer passes the datatype of its layout, and as many elements;
         // the buffer lives until the session's calls are complete, and `reuse` comes after.
         unsafe { Origin::new(start, count, datatype) }
     }

@@ -234,7 +234,7 @@ fn lock_assert(phase: &Phase) -> LockAssert {
     if !phase.asserts || phase.ranks.iter().flatten().any(excludes) {
         return LockAssert::NONE;
     }
-    // SAFETY: nobody asks for an exclusive lock in the phase, which barriers enclose.
+    // SAFETY: no rank requests an exclusive lock in the phase, which barriers enclose.
     #[allow(unsafe_code, reason = "asserts what has just been checked")]
     unsafe {
         LockAssert::nocheck()

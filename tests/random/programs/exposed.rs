@@ -76,7 +76,7 @@ impl Exposed {
         let win = match spec.made {
             Made::Allocate => options.allocate_bytes(comm, part.bytes, 1),
             Made::Shared => options.allocate_shared_bytes(comm, part.bytes, 1),
-            // SAFETY: the memory lives as long as the window; nobody else uses it.
+            // SAFETY: the memory lives as long as the window; no other thread uses it.
             Made::Create => unsafe { options.create_bytes(comm, start, part.bytes, 1) },
             _ => WindowOptions::new().create_dynamic_bytes(comm),
         };

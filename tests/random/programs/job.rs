@@ -45,7 +45,7 @@ pub enum Work {
     Seeds { first: u64, count: u64, seconds: u64 },
     /// One, stored.
     File(PathBuf),
-    /// The seeds from 0 on, so many, under the launcher of the MPICH that has that prefix; what needs
+    /// The first seed numbers under the launcher of the MPICH with that prefix; what needs
     /// memory that ranks share is left out of the programs.
     Elsewhere { mpich: PathBuf, count: u64 },
 }

@@ -5,7 +5,7 @@
 use onesided::{CommittedDatatype, Datatype, DerivedDatatype, Order, Result};
 
 /// Instances of a datatype, one extent apart. Displacements, strides and lengths of blocks are in
-/// elements, if nothing else is said.
+/// elements, by default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Layout {
     Contiguous,
@@ -101,18 +101,18 @@ impl Layout {
         self.blocks(1).iter().map(|(_, length)| *length as u64).sum()
     }
 
-    /// Whether so many elements are whole instances.
+    /// Whether the given number of elements are whole instances.
     pub fn divides(&self, count: u64) -> bool {
         let elements = self.elements();
         elements > 0 && count.is_multiple_of(elements)
     }
 
-    /// Instances with so many elements.
+    /// Instances with the given number of elements.
     pub fn instances(&self, count: u64) -> usize {
         (count / self.elements()) as usize
     }
 
-    /// First byte of each of so many elements of `size` bytes, from displacement 0 on.
+    /// First byte of each of the given number of elements of `size` bytes, from displacement 0 on.
     pub fn offsets(&self, size: usize, count: u64) -> impl Iterator<Item = i64> + use<> {
         let size = size as i64;
         let (extent, mut instance) = (self.extent(size), Vec::new());
@@ -123,7 +123,7 @@ impl Layout {
         (0..count as usize).map(move |k| (k / per) as i64 * extent + instance[k % per])
     }
 
-    /// From the first to behind the last byte of so many elements.
+    /// From the first to behind the last byte of the given number of elements.
     pub fn range(&self, size: usize, count: u64) -> std::ops::Range<i64> {
         let first = self.offsets(size, count).min().unwrap_or(0);
         first..self.offsets(size, count).max().map_or(0, |last| last + size as i64)

@@ -13,7 +13,7 @@ use onesided::{
 /// The most bytes that a mistake of layouts moves.
 const MOST: u64 = 3;
 
-/// The class with which the call is refused in such an epoch, on a target with a part of so many
+/// The class of the call's error in such an epoch, on a target with a part of the given number of
 /// bytes; `None` where it might be legal, or wrong in two ways.
 pub fn expected(
     mistake: Mistake,

@@ -20,7 +20,7 @@
 //! ONESIDED_TEST_SECONDS=3600 cargo test --all-features --test random programs:: -- --ignored --nocapture
 //! ```
 //!
-//! `ONESIDED_TEST_SEED` is the first seed of the long forms; without it the time decides. Seeds are
+//! `ONESIDED_TEST_SEED` is the first seed of the long forms; without it the time decides. They are
 //! printed; those of a job count up, and a seed means another program for another number of ranks.
 #![cfg(feature = "test-hooks")]
 #![allow(clippy::disallowed_methods, reason = "reads the variables that the comment above names")]
@@ -60,7 +60,7 @@ const RANKS: std::ops::RangeInclusive<u32> = 2..=6;
 /// Programs of one job of the long forms, and how long it may begin new ones.
 const SLICE: (u64, u64) = (1000, 20);
 
-/// Seeds that nobody has tried.
+/// Seed numbers that were not tried before.
 fn fresh_seed() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.expect("a time after 1970").as_millis() as u64 * 1000

@@ -85,7 +85,7 @@ impl Hands<'_> {
         win.lock(self.sabotage.guard(), target, LockAssert::NONE)?;
         win.get_untyped(result.origin_mut(count, act.datatype.into()), target, disp)?;
         win.flush(target)?;
-        // Whoever else could come in now would.
+        // Any other rank that could enter now would.
         std::thread::yield_now();
         let (size, origin) = (size(act.datatype), act.origin());
         let given = result.elements().expect("elements without gaps");
@@ -123,9 +123,9 @@ impl Hands<'_> {
         for (k, byte) in bytes.iter_mut().enumerate() {
             let at = start.wrapping_add(k);
             match act.kind {
-                // SAFETY: `legal` has checked the range; nobody else writes these bytes now.
+                // SAFETY: `legal` has checked the range; no other thread writes these bytes now.
                 Kind::DirectLoad => *byte = unsafe { at.read_volatile() },
-                // SAFETY: as above; nor does anybody read them.
+                // SAFETY: as above; nor does any thread read them.
                 _ => unsafe { at.write_volatile(*byte) },
             }
         }

@@ -27,7 +27,7 @@ pub struct Model {
     pub windows: Vec<Vec<Bytes>>,
 }
 
-/// Something that cannot be: of the program while legality is decided, else of the library.
+/// Something impossible: an error of the program while legality is decided, otherwise one of the library.
 #[derive(Debug)]
 pub struct Fault {
     pub rank: u32,

@@ -50,7 +50,7 @@ pub struct WindowSpec {
 pub struct Part {
     pub bytes: u64,
     pub unit: u64,
-    /// For created and dynamic windows: whether in private memory, else in alloc_mem's.
+    /// For created and dynamic windows: whether in private memory, otherwise in alloc_mem's.
     pub private: bool,
     /// For created and dynamic windows: bytes by which it begins behind an aligned address.
     pub skew: u64,
@@ -70,7 +70,7 @@ pub struct Phase {
 pub enum Sync {
     /// Fence, one session, fence.
     Fence,
-    /// Posts for whoever starts, one session, waits; or tests.
+    /// Posts for the origins that start, one session, and waits or tests.
     Pscw,
     /// Barrier, sessions, win_sync and barrier.
     Passive,

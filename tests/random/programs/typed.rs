@@ -24,7 +24,7 @@ pub trait Typed {
     fn free(self: Box<Self>);
 }
 
-/// A window with so many bytes of this rank.
+/// A window with the given number of bytes of this rank.
 pub fn window(comm: &Comm, datatype: Datatype, bytes: u64) -> Box<dyn Typed> {
     of_type!(datatype, allocate)(comm, bytes)
 }
@@ -51,7 +51,7 @@ pub fn is_possible(datatype: Datatype, phase: &Phase, access: &Epoch, act: &Act)
         && has_shape(act.own, act.count)
 }
 
-/// Whether the typed face can say where so many elements lie.
+/// Whether the typed face can say where the given number of elements lie.
 pub fn has_shape(layout: Layout, count: u64) -> bool {
     shape::<u8>(layout, count).is_some()
 }

@@ -145,7 +145,7 @@ fn overlapping_windows_share_their_bytes_but_lend_no_slices() {
 fn memory_without_an_address_is_refused_on_all_ranks() {
     spmd(2, |world| {
         let bytes = if world.rank() == 1 { 8 } else { 0 };
-        // SAFETY: refused before anybody accesses it.
+        // SAFETY: refused before any thread accesses it.
         let refused =
             unsafe { WindowOptions::new().create_bytes(world, std::ptr::null_mut(), bytes, 1) };
         assert_eq!(refused.err().unwrap().class(), ErrorClass::Base);

@@ -59,7 +59,7 @@ fn allocated_windows_answer_shared_query_with_addresses() {
         world.barrier().unwrap();
         let (len, start) = window.shared_query(Rank(1)).unwrap();
         assert_eq!(len, 4);
-        // SAFETY: an element of the window, which nobody stores to after the barrier.
+        // SAFETY: an element of the window, which no thread stores to after the barrier.
         assert_eq!(unsafe { start.read_volatile() }, 2);
         assert_eq!(window.shared_part(Rank(1)).err().unwrap().class(), ErrorClass::RmaFlavor);
         world.barrier().unwrap();

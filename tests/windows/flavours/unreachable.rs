@@ -51,7 +51,7 @@ fn memory_that_the_kernel_keeps_from_one_rank_is_refused_on_all() {
             }
             let refused = Window::create(world, vec![0u8; 8]).err().unwrap();
             says_what_to_change(&refused, "rank 1 cannot reach the private memory of rank 0");
-            // Nobody has anything to keep from the others.
+            // No rank hides anything from the others.
             let alone = vec![0u8; usize::from(world.rank() == 1)];
             Window::create(world, alone).unwrap().free().unwrap();
             let memory = universe.alloc_mem::<u8>(8).unwrap();
