@@ -1,14 +1,14 @@
-//! What C passes: addresses, texts and arrays, as types that only a call from C can make.
+//! The arguments from C: addresses, texts and arrays, as types that only a call from C can create.
 //!
-//! Each is as large as the pointer it stands for and has no constructor, so every value of it comes
-//! from a C program, which promises of it what the standard says of the parameter:
-//! 1. A pointer that is not null points to a value, or as many as the other arguments say, that can
-//!    be read, and written unless the parameter is `const`, until the call returns.
-//! 2. A text ends with a null character; room for a text has the bytes that the standard demands.
-//! 3. The buffer of a communication, and what a nonblocking call writes to, is valid until the standard says that it may be used again, and
-//!    no thread accesses it meanwhile but as the standard allows.
+//! Each is as large as its pointer and has no constructor. So every value comes from a C program, which
+//! promises what the standard demands of the parameter:
+//! 1. A pointer that is not null points to one value, or to the number that other arguments give. They
+//!    can be read, and written unless the parameter is `const`, until the call returns.
+//! 2. A text ends with a null character; a buffer for a text has the size that the standard demands.
+//! 3. The buffer of a communication, or of the result of a nonblocking call, is valid until the
+//!    standard allows its reuse. Meanwhile it is accessed only as the standard allows.
 //!
-//! Null pointers are refused here.
+//! Null pointers are errors here.
 #![allow(unsafe_code, reason = "takes the C program's word for its pointers")]
 
 use crate::abi::{self, Aint, Count};
@@ -29,7 +29,7 @@ pub struct Ptr<T>(*mut T);
 #[repr(transparent)]
 pub struct ConstPtr<T>(*const T);
 
-/// `void *` and `const void *`, and other addresses that are passed on.
+/// `void *` and `const void *`, and other addresses.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Address(*mut c_void);
@@ -39,7 +39,7 @@ pub struct Address(*mut c_void);
 #[derive(Clone, Copy)]
 pub struct Text(*const c_char);
 
-/// `char *`: room for a text.
+/// `char *`: a buffer for a text.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct TextBuffer(*mut c_char);
@@ -81,13 +81,13 @@ impl<T: Copy> Ptr<T> {
         self.0.is_null()
     }
 
-    /// Refuses to have no place.
+    /// Returns an error for a null pointer.
     #[inline]
     pub fn given(self) -> Outcome {
         if self.is_null() { Err(null()) } else { Ok(()) }
     }
 
-    /// The place, for a call that writes the value when it completes.
+    /// The address, for a call that writes the value when it completes.
     pub fn later(self) -> Address {
         Address(self.0.cast())
     }
@@ -133,7 +133,7 @@ impl<T: Copy> Ptr<T> {
 }
 
 impl<T: Copy + Default> Ptr<T> {
-    /// What stands there, for a message.
+    /// The value, for a message.
     pub fn peek(self) -> T {
         self.get().unwrap_or_default()
     }
@@ -162,7 +162,7 @@ impl<T: Copy> ConstPtr<T> {
 impl Address {
     pub const NULL: Address = Address(std::ptr::null_mut());
 
-    /// The address that an attribute or a window tells C.
+    /// The address in an attribute or window, for C.
     pub fn of<T>(place: *const T) -> Address {
         Address(place.cast_mut().cast())
     }
@@ -171,7 +171,7 @@ impl Address {
         self.0.is_null()
     }
 
-    /// As [`Ptr::given`].
+    /// Returns an error for a null pointer.
     pub fn given(self) -> Outcome {
         self.place::<u8>().given()
     }
@@ -185,7 +185,7 @@ impl Address {
         self.0 as usize
     }
 
-    /// The address that many bytes further on.
+    /// The address `bytes` bytes further on.
     pub fn offset(self, bytes: isize) -> Address {
         Address(self.0.wrapping_byte_offset(bytes))
     }
@@ -194,7 +194,7 @@ impl Address {
         self.0.cast()
     }
 
-    /// A place of a `T` that the standard declares as `void *`.
+    /// A pointer to a `T` that the standard declares as `void *`.
     pub fn place<T>(self) -> Ptr<T> {
         Ptr(self.0.cast())
     }
@@ -233,7 +233,7 @@ impl Address {
         unsafe { win.attach(self.bytes(), bytes) }
     }
 
-    /// So many bytes there, which no thread writes until the call returns.
+    /// `bytes` bytes there, which are not written until the call returns.
     pub fn slice<'c>(self, bytes: usize) -> Outcome<&'c [u8]> {
         match (bytes, self.is_null()) {
             (0, _) => Ok(&[]),
@@ -243,7 +243,7 @@ impl Address {
         }
     }
 
-    /// As [`Address::slice`], of bytes that no other thread accesses until the call returns.
+    /// [`Address::slice`] of bytes that nothing else accesses until the call returns.
     pub fn slice_mut<'c>(self, bytes: usize) -> Outcome<&'c mut [u8]> {
         match (bytes, self.is_null()) {
             (0, _) => Ok(&mut []),
@@ -260,12 +260,12 @@ impl Address {
 }
 
 impl Text {
-    /// The text as the library takes it ([`text`]).
+    /// The text in the library's form ([`text`]).
     pub fn read(self) -> Outcome<String> {
         Ok(text::of_bytes(&self.bytes()?))
     }
 
-    /// The bytes without the null character behind them.
+    /// The bytes without the null character after them.
     pub fn bytes(self) -> Outcome<Vec<u8>> {
         if self.0.is_null() {
             return Err(null());
@@ -276,8 +276,8 @@ impl Text {
 }
 
 impl TextBuffer {
-    /// Writes as many bytes of `text` as `room` bytes hold with a null character behind them; how many
-    /// that is without the null character.
+    /// Writes the bytes of `text` that fit into `room` bytes with a null character; returns their number
+    /// without the null character.
     pub fn write(self, text: &str, room: usize) -> Outcome<c_int> {
         let mut bytes = text::bytes_of(text);
         bytes.truncate(room.saturating_sub(1));
@@ -298,7 +298,7 @@ impl Function {
 
 /// A count or displacement in C: `int`, or the wider type of a large-count function.
 pub trait Number: Copy + Display + 'static {
-    /// Which of the three it is.
+    /// The kind of the type.
     const KIND: NumberKind;
     fn wide(self) -> i64;
     /// The number as this type, if it can hold it.
@@ -335,7 +335,7 @@ impl Number for Aint {
     }
 }
 
-/// How a message shows an argument.
+/// Arguments in messages.
 impl<T> Display for Ptr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0 as usize)

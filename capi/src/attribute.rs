@@ -1,7 +1,7 @@
-//! Attributes, as C has them (MPI-4.1 §7.7): keys are numbers, values are addresses, and what happens
-//! to a value is said by functions of the program. The library keeps the values and calls back
-//! (`onesided::Keyval`); what it does not know is the handle of the object and the error code of a
-//! function, which are kept here for the thread while it is in the call.
+//! Attributes in C (MPI-4.1 §7.7): keys are numbers, values are addresses, and functions of the program
+//! copy and delete them. The library keeps the values and calls the functions (`onesided::Keyval`). It
+//! does not know the handle of the object and the error code of a function, so these are stored here for
+//! the thread during the call.
 
 mod function;
 
@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What has attributes.
+/// An object with attributes.
 pub trait Bearer: Object {
-    /// What the library's keys of it are about.
+    /// The object type of the library's keys.
     type About: 'static;
-    /// Where the numbers of its keys begin.
+    /// The first number of its keys.
     const FIRST_KEY: c_int;
 
     fn keys() -> &'static Keys<Self::About>;
@@ -43,7 +43,7 @@ pub struct Keys<A>(Mutex<Known<A>>);
 
 struct Known<A> {
     keys: BTreeMap<c_int, Keyval<A, Address>>,
-    /// Those that the program has freed: they are keys as long as attributes hold them (MPI-4.1 §7.7.2).
+    /// Keys that the program has freed: they stay keys as long as attributes use them (MPI-4.1 §7.7.2).
     freed: BTreeMap<c_int, Keyval<A, Address>>,
     made: c_int,
 }
@@ -59,14 +59,14 @@ impl<A> Keys<A> {
 }
 
 thread_local! {
-    /// The handle of the object that this thread is in a call on.
+    /// The handle of the object of this thread's call.
     static OBJECT: Cell<usize> = const { Cell::new(0) };
-    /// The code that a function of the program has refused that call with.
+    /// The error code of a function of the program in that call.
     static REFUSAL: Cell<c_int> = const { Cell::new(MPI_SUCCESS) };
 }
 
-/// Makes a call of the library in which functions of the program may be called about `object`. Such a
-/// call may be made in one of those functions.
+/// Runs a call of the library in which functions of the program may be called for `object`. It may be
+/// nested in one of those functions.
 pub fn about<T: Bearer, R>(
     object: Handle<T>,
     call: impl FnOnce() -> onesided::Result<R>,
@@ -81,7 +81,7 @@ pub fn about<T: Bearer, R>(
     })
 }
 
-/// What a function of the program has returned.
+/// The result of a function of the program.
 fn told<R>(code: c_int, value: R) -> Result<R, String> {
     if code == MPI_SUCCESS {
         return Ok(value);
@@ -178,18 +178,18 @@ fn no_key<T: Bearer>(keyval: c_int) -> Failure {
     Failure::new(MPI_ERR_KEYVAL, why)
 }
 
-/// Where an error of a datatype's attributes has happened.
+/// The context of an error of a datatype's attributes.
 fn of_datatype() -> Place {
     Place { call: Call::Attribute, window: None, rank: None }
 }
 
-/// The attributes of a duplicate of a datatype, as its copy functions make them.
+/// The attributes of a duplicate of a datatype, made by its copy functions.
 pub fn copy_of(datatype: MPI_Datatype) -> Outcome<Attributes<()>> {
     let attributes = &datatype.get()?.attributes;
     about(datatype, || attributes.copy(&of_datatype(), &()))
 }
 
-/// Deletes the attributes of a datatype that is to be freed, unless a function refuses.
+/// Deletes the attributes of a datatype before it is freed, unless a function fails.
 pub fn delete_all_of(datatype: MPI_Datatype) -> Outcome {
     let attributes = &datatype.get()?.attributes;
     about(datatype, || attributes.delete_all(&of_datatype(), &()))

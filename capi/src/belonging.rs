@@ -1,6 +1,6 @@
-//! Whose a request is, or a message in hand: its errors are raised on that object's error handler, and it
-//! names ranks as that communicator does. What is under way goes on when the communicator has been freed
-//! (MPI-4.1 §7.4.3).
+//! The owner of a request or of a matched message: its errors are raised on that object's error handler,
+//! and its ranks are those of that communicator. Pending operations continue after the communicator is
+//! freed (MPI-4.1 §7.4.3).
 
 use crate::abi::*;
 use crate::comm::{Communicator, Sides};
@@ -15,11 +15,11 @@ use std::sync::{Arc, OnceLock};
 /// Whose it is.
 pub struct Belonging {
     owner: Owner,
-    /// Of a communicator that has been freed, what is still needed of it.
+    /// The data of a freed communicator that is still needed.
     freed: OnceLock<Arc<Freed>>,
 }
 
-/// What a communicator leaves to those that belonged to it.
+/// The data that a freed communicator leaves to its requests and messages.
 struct Freed {
     handler: Handler,
     handle: usize,
@@ -27,7 +27,7 @@ struct Freed {
 }
 
 impl Belonging {
-    /// Whose error handler is asked.
+    /// The owner of the error handler.
     pub fn owner(&self) -> Owner {
         match self.freed.get() {
             None => self.owner,
@@ -46,7 +46,7 @@ impl Belonging {
 
     fn inherit(&self, freed: &Arc<Freed>) {
         match self.owner {
-            // Of two objects whose handles were the same number, the first was meant.
+            // Two objects had the same handle number one after the other: the first one is meant.
             Owner::Comm(comm) if comm.value() == freed.handle => {
                 drop(self.freed.set(freed.clone()))
             }
@@ -55,7 +55,7 @@ impl Belonging {
     }
 }
 
-/// A communicator has been freed: tells all that belong to it what they need of it.
+/// Passes the data of a freed communicator to its requests and messages.
 pub fn leave_behind(handle: MPI_Comm, comm: &Communicator) {
     let sides = comm.inter.as_ref().map(|inter| inter.sides());
     let freed = Arc::new(Freed { handler: comm.handler(), handle: handle.value(), sides });

@@ -1,5 +1,5 @@
-//! A communicator that is being duplicated, as `MPI_Comm_idup` does it: whose handle the program gets
-//! when the request is complete.
+//! A pending duplication of a communicator (`MPI_Comm_idup`): the program gets the handle when the request
+//! is complete.
 
 use crate::abi::*;
 use crate::arguments::{Address, Ptr};
@@ -9,13 +9,13 @@ use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
 use onesided::DuplicateRequest;
 
-/// What is under way.
+/// A pending duplication.
 pub struct Duplication {
     heritage: Heritage,
     comm: DuplicateRequest,
     /// Of an intercommunicator, the communicator of both groups.
     both: Option<DuplicateRequest>,
-    /// Where the program wants the handle.
+    /// The address for the handle.
     newcomm: Address,
 }
 

@@ -1,4 +1,4 @@
-//! Error classes, and what a program can be told of them (MPI-4.1 §9.4).
+//! Error classes, codes and strings (MPI-4.1 §9.4).
 
 use crate::abi::*;
 use crate::arguments::Address;
@@ -8,14 +8,14 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a program has added to the standard's classes.
+/// An error class or code that the program has added.
 struct Added {
-    /// The class that it is or belongs to.
+    /// Its class, which may be itself.
     class: c_int,
     text: String,
 }
 
-/// By their codes.
+/// The added ones by their codes.
 static ADDED: Mutex<BTreeMap<c_int, Added>> = Mutex::new(BTreeMap::new());
 /// `MPI_LASTUSEDCODE`, which C reads by its address.
 static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
@@ -24,7 +24,7 @@ fn added() -> MutexGuard<'static, BTreeMap<c_int, Added>> {
     ADDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where `MPI_LASTUSEDCODE` is.
+/// The address of `MPI_LASTUSEDCODE`.
 pub fn last_used() -> Address {
     Address::of(LAST_USED.as_ptr())
 }
@@ -38,20 +38,20 @@ pub fn add(class: Option<c_int>) -> Outcome<c_int> {
             return Err(no_code(class, "error class"));
         }
     }
-    // Nothing but the number is told by it, and the lock is held.
+    // It orders nothing else, and the lock is held.
     let code = LAST_USED.fetch_add(1, Ordering::Relaxed) + 1;
     added.insert(code, Added { class: class.unwrap_or(code), text: String::new() });
     Ok(code)
 }
 
-/// Says what a code that the program has added means; with an empty text, nothing any more.
+/// Sets the string of an added code; an empty text removes it.
 pub fn set_text(code: c_int, text: String) -> Outcome {
     let mut added = added();
     added.get_mut(&code).ok_or_else(|| no_code(code, "code that was added"))?.text = text;
     Ok(())
 }
 
-/// Takes away a class (`is_class`) or a code that nothing refers to any more.
+/// Removes an added class (`is_class`) or code to which nothing refers any more.
 pub fn remove(code: c_int, is_class: bool) -> Outcome {
     let mut added = added();
     let what = if is_class { "class that was added" } else { "code that was added" };
@@ -82,7 +82,7 @@ pub fn class(code: c_int) -> Outcome<c_int> {
     }
 }
 
-/// What a code means, without what this thread knows of it.
+/// The string of a code, without this thread's details.
 pub fn text(code: c_int) -> Outcome<String> {
     if let Some(known) = added().get(&code) {
         return Ok(known.text.clone());
@@ -101,7 +101,7 @@ pub fn name(code: c_int) -> String {
     }
 }
 
-/// What the standard says of a class.
+/// The standard's description of a class.
 pub fn description(code: c_int) -> Option<&'static str> {
     CLASSES.iter().find(|(class, ..)| *class == code).map(|(.., text)| *text)
 }

@@ -1,4 +1,4 @@
-//! What is done when the process ends.
+//! The end of the process.
 #![allow(unsafe_code, reason = "asks the C library for it")]
 
 use std::ffi::c_int;
@@ -8,8 +8,8 @@ unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> c_int;
 }
 
-/// Leaves the job at the end of the process, if only sessions have joined it: another one, or
-/// `MPI_Init`, may come until then.
+/// Leaves the job at the end of the process, if only sessions have joined it: another session or
+/// `MPI_Init` may follow until then.
 pub fn leave_at_end() {
     static ASKED: Once = Once::new();
     ASKED.call_once(|| {

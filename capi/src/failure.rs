@@ -1,23 +1,23 @@
-//! Why a call fails: an error code of C, and the sentence for the user.
+//! The error of a call: a code for C, and the sentence for the user.
 
 use crate::abi::*;
 use crate::raise::Owner;
 use onesided::{Error, ErrorClass};
 use std::ffi::c_int;
 
-/// What a call gives.
+/// The result of a call.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 /// Why a call has failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// An error class of the standard, or a code that the program has made.
+    /// An error class of the standard, or a code that the program has added.
     pub code: c_int,
     /// The reason, without the call and its arguments; empty if the program knows it.
     pub text: String,
-    /// Whose error handler is asked, if the call's arguments do not say it.
+    /// The owner of the error handler, if the call's arguments do not give it.
     pub owner: Option<Owner>,
-    /// What the program is told of the message that the call has failed with.
+    /// The status of the message with which the call has failed.
     pub status: Option<MPI_Status>,
 }
 

@@ -1,17 +1,17 @@
-//! Handles: what C holds instead of an object.
+//! Handles, which stand for objects in C.
 //!
-//! A handle of the program's own is a number in three parts: the kind of the object, how often its
-//! place has been used, and its place in the table of that kind, which is also the handle as an
-//! integer (`MPI_Comm_toint`). It is never an address, so nothing that a program passes is followed:
-//! a handle of another kind, of an object that was freed, or that never was one is told from a good
-//! one. Numbers below [`FIRST`] are the predefined handles.
+//! A handle that is not predefined is a number of three parts: the kind of the object, the number of uses
+//! of its slot, and the index of the slot in the table of that kind, which is also the handle as an
+//! integer (`MPI_Comm_toint`). It is never an address, so no value from a program is dereferenced: a
+//! handle of another kind, of a freed object, or an arbitrary number is detected. Numbers below [`FIRST`]
+//! are the predefined handles.
 //!
-//! 1. An object stays where it is from [`Table::insert`] to [`Table::remove`]; chunks of places are
-//!    never given back.
-//! 2. A place's word is odd while it has an object, and goes up by one with each insertion and each
-//!    removal. It is stored behind the object's writing, and loaded before its reading.
-//! 3. The C program does not free an object while another of its threads is in a call with it
-//!    (MPI-4.1 §11.6.2: it is erroneous), so a reference from [`Table::get`] is good for a call.
+//! 1. An object does not move between [`Table::insert`] and [`Table::remove`]; chunks of slots are never
+//!    freed.
+//! 2. A slot's word is odd while it has an object, and grows by one with each insertion and removal. It
+//!    is stored after the object is written, and loaded before it is read.
+//! 3. The C program does not free an object while another thread is in a call with it (MPI-4.1 §11.6.2:
+//!    that is erroneous). So a reference from [`Table::get`] is valid during a call.
 #![allow(unsafe_code, reason = "the tables lend objects without a lock; invariants 1 to 3")]
 #![allow(clippy::disallowed_types, reason = "its words are of this process, not of the segment")]
 
@@ -27,27 +27,27 @@ use std::sync::{Mutex, PoisonError};
 /// The first number that is no predefined handle.
 pub const FIRST: usize = 0x400;
 
-/// A handle of an object of type `T`, as C holds it.
+/// A handle of an object of type `T` in C.
 #[repr(transparent)]
 pub struct Handle<T> {
     value: usize,
     kind: PhantomData<fn() -> T>,
 }
 
-/// What has handles.
+/// A type with handles.
 pub trait Object: Sized + Send + Sync + 'static {
     /// The name of the handle's type in C.
     const NAME: &'static str;
     /// The null handle.
     const NULL: usize;
-    /// The error class of a handle that is none.
+    /// The error class of an invalid handle.
     const CLASS: c_int;
-    /// A small number, of this kind alone.
+    /// A small number, unique to this kind.
     const KIND: usize;
 
     fn table() -> &'static Table<Self>;
 
-    /// The name that the object has, for a message.
+    /// The object's name, for a message.
     fn label(&self) -> Option<String> {
         None
     }
@@ -89,7 +89,7 @@ impl<T: Object> Handle<T> {
         self.value
     }
 
-    /// Whether it is one that the standard has a name for.
+    /// Whether it is predefined.
     pub fn is_predefined(self) -> bool {
         self.value < FIRST
     }
@@ -100,7 +100,7 @@ impl<T: Object> Handle<T> {
         self.find().ok_or_else(|| self.wrong())
     }
 
-    /// As [`Handle::get`], for who asks what is wrong later.
+    /// [`Handle::get`] without an error, for a caller that finds the error later.
     #[inline(always)]
     pub fn find(self) -> Option<&'static T> {
         match self.place() {
@@ -120,13 +120,13 @@ impl<T: Object> Handle<T> {
         Handle { value, kind: PhantomData }
     }
 
-    /// Takes the object back: the handle is none any more.
+    /// Removes the object; the handle is invalid from now on.
     pub fn remove(self) -> Outcome<T> {
         let removed = self.place().and_then(|(place, uses)| T::table().remove(place, uses));
         removed.ok_or_else(|| self.wrong())
     }
 
-    /// Its place in the table, and the word that the place must have.
+    /// Its index in the table, and the word that the slot must have.
     #[inline(always)]
     fn place(self) -> Option<(u32, u32)> {
         let place = (self.value & 0xFFFF_FFFF).checked_sub(FIRST)?;
@@ -154,7 +154,7 @@ impl<T: Object> Handle<T> {
         (self.value & 0x7FFF_FFFF) as c_int
     }
 
-    /// The handle of an integer: of what is no object, the null handle.
+    /// The handle of an integer; the null handle if it has no object.
     pub fn from_int(value: c_int) -> Handle<T> {
         match usize::try_from(value) {
             Ok(value) if value < FIRST => Handle::predefined(value),
@@ -187,21 +187,21 @@ impl<T: Object> fmt::Debug for Handle<T> {
 
 /// The objects of one kind.
 pub struct Table<T> {
-    /// Chunk k has 64 << k places.
+    /// Chunk k has 64 << k slots.
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
     free: Mutex<Free>,
 }
 
 const CHUNKS: usize = 25;
 
-/// A place whose word has come so far is not used again: a handle has room for no more, and would be
-/// that of an object which was freed long ago.
+/// A slot whose word has reached this number is not reused: a handle has no more bits for it, and would
+/// equal that of an object freed long ago.
 const MOST_USES: u32 = 1 << 24;
 
 struct Free {
-    /// Places that were used and are free again.
+    /// Slots that were used and are free again.
     places: Vec<u32>,
-    /// Places from here on have never been used.
+    /// Slots from here on have never been used.
     fresh: u32,
 }
 
@@ -219,11 +219,11 @@ impl<T> Table<T> {
         Table { chunks, free: Mutex::new(Free { places: Vec::new(), fresh: 0 }) }
     }
 
-    /// The slot of a place in a chunk that exists.
+    /// The slot at an index, if its chunk exists.
     #[inline(always)]
     fn slot(&self, place: u32) -> Option<&Slot<T>> {
         let (chunk, k) = position(place);
-        // Observes the chunk's slots as `insert` has made them.
+        // Observes the chunk's slots, which `insert` has initialised.
         let start = self.chunks.get(chunk)?.load(Ordering::Acquire);
         // SAFETY: a chunk that is not null has 64 << chunk slots (invariant 1), and `k` is below that.
         (!start.is_null()).then(|| unsafe { &*start.wrapping_add(k) })
@@ -232,20 +232,20 @@ impl<T> Table<T> {
     #[inline(always)]
     fn get(&self, place: u32, uses: u32) -> Option<&T> {
         let slot = self.slot(place)?;
-        // Observes the object as `insert` has written it (invariant 2).
+        // Observes the object, which `insert` has written (invariant 2).
         if slot.uses.load(Ordering::Acquire) & 0xFF_FFFF != uses || uses & 1 == 0 {
             return None;
         }
-        // SAFETY: the place has an object, which no thread writes while it is used (invariant 3).
+        // SAFETY: the slot has an object, which is not written while it is used (invariant 3).
         unsafe { (*slot.object.get()).as_ref() }
     }
 
-    /// The object of a place's first use.
+    /// The object of a slot's first use.
     pub fn first(&self, place: u32) -> Option<&T> {
         self.get(place, 1)
     }
 
-    /// The word of a place that has an object.
+    /// The word of a slot with an object.
     fn uses(&self, place: u32) -> Option<u32> {
         let uses = self.slot(place)?.uses.load(Ordering::Acquire);
         (uses & 1 == 1).then_some(uses)
@@ -266,7 +266,7 @@ impl<T> Table<T> {
             start.store(Box::leak(slots).as_mut_ptr(), Ordering::Release);
         }
         let slot = self.slot(place).expect("the chunk is there now");
-        // SAFETY: the place has no object, so no thread reads it; no other thread writes it, because it is
+        // SAFETY: the slot has no object, so it is not read; no other thread writes it, because it is
         // neither free nor fresh any more.
         unsafe { *slot.object.get() = Some(object) };
         let uses = slot.uses.load(Ordering::Relaxed) + 1;
@@ -284,19 +284,19 @@ impl<T> Table<T> {
         if uses < MOST_USES {
             free.places.push(place);
         }
-        // SAFETY: no thread is in a call with the object (invariant 3), and no thread finds it any more.
+        // SAFETY: no thread is in a call with the object (invariant 3), and none can find it any more.
         unsafe { (*slot.object.get()).take() }
     }
 
-    /// Shows every object to `look`, which does not use the table.
+    /// Calls `look` with every object; it does not use the table.
     pub fn each(&self, look: impl FnMut(&T)) {
-        // No thread takes an object away meanwhile.
+        // No thread removes an object meanwhile.
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let there = |place| self.get(place, self.uses(place)? & 0xFF_FFFF);
         (0..free.fresh).filter_map(there).for_each(look);
     }
 
-    /// Takes all objects out: the job is over.
+    /// Removes all objects at the end of the job.
     pub fn clear(&self) -> Vec<T> {
         let fresh = self.free.lock().unwrap_or_else(PoisonError::into_inner).fresh;
         let objects =
@@ -305,7 +305,7 @@ impl<T> Table<T> {
     }
 }
 
-/// In which chunk a place is, and where there: mostly in the first.
+/// The chunk of an index, and the index within it: mostly the first chunk.
 #[inline(always)]
 fn position(place: u32) -> (usize, usize) {
     if place < 64 {
@@ -349,7 +349,7 @@ mod tests {
         let table: Table<u32> = Table::new();
         let (place, first) = table.insert(1);
         assert_eq!(table.remove(place, first), Some(1));
-        // As if it had been used as often as can be told apart.
+        // As after the largest number of uses that can be distinguished.
         table.slot(place).unwrap().uses.store(MOST_USES - 2, Ordering::Relaxed);
         assert_eq!(table.insert(2), (place, MOST_USES - 1));
         assert_eq!(table.remove(place, MOST_USES - 1), Some(2));

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What happens with an error before the call returns it.
+/// An error handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
     /// `MPI_ERRORS_ARE_FATAL`
@@ -26,7 +26,7 @@ pub enum Handler {
     User { of: Kind, function: UserFunction },
 }
 
-/// What an error handler of the program's own is for.
+/// The kind of object of a user-defined error handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Comm,
@@ -35,7 +35,7 @@ pub enum Kind {
     Session,
 }
 
-/// `MPI_Comm_errhandler_function` and its like.
+/// `MPI_Comm_errhandler_function` and those of other objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserFunction(pub Function);
 
@@ -58,11 +58,11 @@ impl UserFunction {
     }
 }
 
-/// One use of an error handler: by a handle that C has, or by an object. A handler of the program's
-/// own is gone with its last use (MPI-4.1 §9.3.4).
+/// One use of an error handler: by a handle in C, or by an object. A user-defined handler is freed with
+/// its last use (MPI-4.1 §9.3.4).
 pub struct Held(MPI_Errhandler);
 
-/// How often handlers of the program's own are used.
+/// The uses of user-defined handlers.
 static USES: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 fn uses() -> MutexGuard<'static, BTreeMap<usize, usize>> {
@@ -70,12 +70,12 @@ fn uses() -> MutexGuard<'static, BTreeMap<usize, usize>> {
 }
 
 impl Held {
-    /// `MPI_ERRORS_ARE_FATAL`, which objects have to begin with.
+    /// `MPI_ERRORS_ARE_FATAL`, the default of objects.
     pub const FATAL: Held = Held(MPI_Errhandler::predefined(MPI_ERRORS_ARE_FATAL));
     /// `MPI_ERRORS_RETURN`
     pub const RETURN: Held = Held(MPI_Errhandler::predefined(MPI_ERRORS_RETURN));
 
-    /// A new handler of the program's own.
+    /// A new user-defined handler.
     pub fn new(of: Kind, function: Function) -> Outcome<Held> {
         if function.address() == 0 {
             return Err(Failure::new(MPI_ERR_ARG, "the function is null"));
@@ -85,7 +85,7 @@ impl Held {
         Ok(Held(handle))
     }
 
-    /// A further use of the handler that an argument names, for an object of that kind.
+    /// A further use of an argument's handler, for an object of that kind.
     pub fn by(handle: MPI_Errhandler, kind: Kind) -> Outcome<Held> {
         match handle.get()? {
             Handler::User { of, .. } if *of != kind => {
