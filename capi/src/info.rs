@@ -30,7 +30,7 @@ pub fn hints(info: MPI_Info) -> Outcome<Info> {
     Ok(info.get()?.pairs().clone())
 }
 
-/// What `MPI_INFO_ENV` says of how this process was started (MPI-4.1 §10.2.1, table 11.1).
+/// `MPI_INFO_ENV`: how this process was started (MPI-4.1 §10.2.1, table 11.1).
 pub fn environment() -> Info {
     let mut info = Info::new();
     let mut arguments = std::env::args_os().map(|one| text::of_bytes(one.as_encoded_bytes()));
@@ -46,7 +46,7 @@ pub fn environment() -> Info {
         ("thread_level", "MPI_THREAD_MULTIPLE".into()),
     ];
     for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
-        // What is too long for a value is left out.
+        // A value that is too long is left out.
         let _ = info.set(key, value);
     }
     info

@@ -1,4 +1,4 @@
-//! What becomes of a failure: the error handler of the window or communicator is asked (MPI-4.1 §9.3).
+//! Raises errors on the error handler of the window or communicator (MPI-4.1 §9.3).
 
 use crate::abi::*;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::fmt::{Display, Write};
 use std::sync::Once;
 
-/// What a call works on.
+/// The object of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Owner {
     Comm(MPI_Comm),
@@ -16,20 +16,20 @@ pub enum Owner {
     Session(MPI_Session),
     /// `MPI_FILE_NULL`: no file is ever open (MPI-4.1 §14.7).
     File,
-    /// What the call has freed.
+    /// The object that the call has freed.
     Freed {
         handler: Handler,
         handle: usize,
     },
     /// The tool interface, whose errors are only returned (MPI-4.1 §15.3.10).
     Tool,
-    /// Nothing that has an error handler: that of `MPI_COMM_SELF` is asked (MPI-4.1 §9.3), or, where the
-    /// program has set none there, that of `MPI_COMM_WORLD`, as before MPI-4.
+    /// No object with an error handler: that of `MPI_COMM_SELF` is used (MPI-4.1 §9.3) or, if the program
+    /// has set none there, that of `MPI_COMM_WORLD`, as before MPI-4.
     None,
 }
 
 impl Owner {
-    /// Whose handler it is, and which; for a handle that is none as for [`Owner::None`].
+    /// The error handler and its owner; for an invalid handle as for [`Owner::None`].
     fn handler(self) -> (Owner, Handler) {
         let own = match self {
             Owner::Comm(comm) => comm.get().ok().map(|comm| comm.handler()),
@@ -50,7 +50,7 @@ impl Owner {
     }
 }
 
-/// Raises a failure of `call`, and returns the code for the program, if it goes on.
+/// Raises a failure of `call`, and returns the code for the program if it continues.
 #[cold]
 pub fn raise(
     mut failure: Failure,
@@ -66,7 +66,7 @@ pub fn raise(
     failure.code
 }
 
-/// Does with an error what the error handler says.
+/// Calls the error handler.
 pub fn handle(owner: Owner, code: c_int, text: String) {
     match owner.handler() {
         (_, Handler::Return) => job::remember(code, text),
@@ -78,8 +78,8 @@ pub fn handle(owner: Owner, code: c_int, text: String) {
     }
 }
 
-/// Raises the error of a function that is not there. Those of files ask the handler of files, which
-/// returns unless the program says otherwise; so the first of them is told to the user too.
+/// Raises the error of an unsupported function. Those of files use the handler of files, which returns by
+/// default; so the first of them is also reported to the user.
 #[cold]
 pub fn unsupported(call: &'static str) -> c_int {
     static TOLD: Once = Once::new();
@@ -101,7 +101,7 @@ fn sentence(failure: &Failure, call: &str, arguments: &[(&str, &dyn Display)]) -
     let mut text = format!("{call}(");
     for (k, (name, value)) in arguments.iter().enumerate() {
         let comma = if k == 0 { "" } else { ", " };
-        // A text grows without fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{comma}{name}={value}");
     }
     let class = crate::errors::name(failure.code);

@@ -1,4 +1,4 @@
-//! Statuses: what the library keeps in the members that the program does not see.
+//! Statuses, and the library's data in their internal members.
 
 use crate::abi::*;
 use crate::arguments::Ptr;
@@ -15,7 +15,7 @@ pub const EMPTY: MPI_Status =
 pub const NO_PROC: MPI_Status = MPI_Status { source: MPI_PROC_NULL, ..EMPTY };
 
 impl MPI_Status {
-    /// Bytes received, also of what is not whole elements.
+    /// Bytes received, including an incomplete element.
     pub fn bytes(&self) -> u64 {
         let [low, high, ..] = self.internal;
         u64::from(low as u32) | u64::from(high as u32) << 32
@@ -48,13 +48,13 @@ pub fn of(status: &Status) -> MPI_Status {
     told.with_bytes(status.bytes).with_cancelled(status.cancelled)
 }
 
-/// Of a send, whose status says only whether it was cancelled.
+/// The status of a send, which only has whether it was cancelled.
 pub fn of_send(status: &Status) -> MPI_Status {
     EMPTY.with_cancelled(status.cancelled)
 }
 
-/// Of a receive on a communicator, as the program names its ranks. Of a message that is longer than its
-/// buffer, source and tag are known too; nothing of it has been received.
+/// The status of a receive on a communicator, with the program's rank numbers. A message longer than its
+/// buffer has source and tag too; nothing of it has been received.
 pub fn received(
     told: impl Fn(Status) -> Status,
     outcome: onesided::Result<Status>,
@@ -71,8 +71,8 @@ pub fn received(
     })
 }
 
-/// Tells the program how a call for one request or message has ended, but for the error in its status,
-/// which only calls for several requests write, and only if one of those has failed (MPI-4.1 §3.2.5).
+/// Writes the status of a call for one request or message, except its error: only calls for several
+/// requests write that, and only if one of them has failed (MPI-4.1 §3.2.5).
 pub fn conclude(place: Ptr<MPI_Status>, outcome: Outcome<MPI_Status>) -> Outcome {
     let (status, ended) = match outcome {
         Ok(status) => (Some(status), Ok(())),
@@ -82,7 +82,7 @@ pub fn conclude(place: Ptr<MPI_Status>, outcome: Outcome<MPI_Status>) -> Outcome
     ended
 }
 
-/// Tells the program a status of an array, but for its error.
+/// Writes a status of an array, except its error.
 pub fn tell_at(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome {
     if place.is_null() {
         return Ok(());
@@ -91,7 +91,7 @@ pub fn tell_at(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome 
     place.set_at(k, MPI_Status { error, ..status })
 }
 
-/// Tells the program the status of a receive or a probe, but for its error, which stays as it was.
+/// Writes the status of a receive or a probe, except its error, which stays unchanged.
 #[inline]
 pub fn tell(place: Ptr<MPI_Status>, status: &Status) -> Outcome {
     if place.is_null() {

@@ -1,23 +1,23 @@
-//! C's strings are bytes, the library's are UTF-8. Here the one becomes the other and comes back as it
-//! was: a byte that is no UTF-8 goes by a character of its own, of those that no program may use for
-//! exchange (U+10FF80 to U+10FFFF), and so does each byte of such a character in the program's string.
+//! C's strings are bytes, the library's are UTF-8. This module converts them losslessly: a byte that is
+//! not UTF-8 becomes a private-use character (U+10FF80 to U+10FFFF), and so does each byte of such a
+//! character in the program's string.
 
 use std::fmt::Write;
 
-/// What is added to a byte, which is at least 0x80.
+/// The offset that is added to a byte, which is at least 0x80.
 const ESCAPED: u32 = 0x10_FF00;
 
 fn escape(byte: u8) -> char {
     char::from_u32(ESCAPED + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// The byte that a character stands for, if it is such.
+/// The byte of an escaped character; `None` for any other.
 fn unescape(character: char) -> Option<u8> {
     let byte = u8::try_from(u32::from(character).checked_sub(ESCAPED)?).ok()?;
     (!byte.is_ascii()).then_some(byte)
 }
 
-/// The bytes of a program as the library takes them.
+/// The program's bytes as a string of the library.
 pub fn of_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -33,7 +33,7 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     text
 }
 
-/// The other way round.
+/// The bytes of such a string.
 pub fn bytes_of(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut room = [0; 4];
@@ -46,7 +46,7 @@ pub fn bytes_of(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The text in quotes, as a string of C and of Rust is written.
+/// The text in quotes, with the escapes of C and Rust.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {

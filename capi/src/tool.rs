@@ -1,5 +1,5 @@
-//! The tool interface as a whole (MPI-4.1 §15.3): whether it is initialised, and what its handles stand
-//! for. It has no variables, categories, events or sources, so sessions are its only objects.
+//! The tool interface (MPI-4.1 §15.3): its initialisation and its handles. It has no variables, categories,
+//! events or sources, so sessions are its only objects.
 
 use crate::abi::*;
 use crate::failure::{Failure, Outcome};
@@ -7,7 +7,7 @@ use crate::handle::{Object, Table};
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How often it is initialised and not yet finalised (MPI-4.1 §15.3.4).
+/// The number of initialisations that are not finalised yet (MPI-4.1 §15.3.4).
 static INITIALISED: Mutex<u64> = Mutex::new(0);
 
 fn initialised() -> MutexGuard<'static, u64> {
@@ -19,7 +19,7 @@ pub fn begin() {
     *initialised() += 1;
 }
 
-/// `MPI_T_finalize`: with the last one go the sessions.
+/// `MPI_T_finalize`: the last one frees the sessions.
 pub fn end() -> Outcome {
     running()?;
     let mut times = initialised();
@@ -30,7 +30,7 @@ pub fn end() -> Outcome {
     Ok(())
 }
 
-/// Refuses a call outside.
+/// Returns an error for a call outside initialisation and finalisation.
 pub fn running() -> Outcome {
     match *initialised() {
         0 => Err(Failure::new(

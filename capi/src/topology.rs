@@ -1,9 +1,9 @@
-//! Virtual topologies (MPI-4.1 chapter 8): which ranks are next to which. All of it is arithmetic.
+//! Virtual topologies (MPI-4.1 chapter 8): the neighbours of ranks. All of it is arithmetic.
 
 use crate::abi::*;
 use std::ffi::c_int;
 
-/// What a communicator says of the order of its ranks.
+/// The topology of a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
     Cart(Grid),
@@ -12,7 +12,7 @@ pub enum Topology {
         ends: Vec<c_int>,
         edges: Vec<c_int>,
     },
-    /// `MPI_Dist_graph_create` and its like: of this rank alone.
+    /// `MPI_Dist_graph_create` and `_adjacent`: the edges of this rank alone.
     Distributed(Edges),
 }
 
@@ -33,8 +33,8 @@ pub struct Edges {
 }
 
 impl Topology {
-    /// The neighbours of a rank in the order of the neighbourhood collectives (MPI-4.1 §8.6): from
-    /// whom it receives, and to whom it sends.
+    /// The neighbours of a rank in the order of the neighbourhood collectives (MPI-4.1 §8.6): the sources,
+    /// and the destinations.
     pub fn neighbours(&self, rank: c_int) -> (Vec<c_int>, Vec<c_int>) {
         match self {
             Topology::Cart(grid) => {
@@ -61,7 +61,7 @@ impl Topology {
 }
 
 impl Grid {
-    /// How many ranks are on it; none if that is no number.
+    /// The number of its ranks; `None` on overflow.
     pub fn size(&self) -> Option<c_int> {
         self.dims.iter().try_fold(1, |size: c_int, dim| size.checked_mul(*dim))
     }
@@ -100,7 +100,7 @@ impl Grid {
         let at = |steps: c_int| {
             let mut coordinates = self.coordinates(rank);
             let dim = self.dims[dimension];
-            // What is too far for a number is too far for the grid.
+            // An overflow is outside the grid.
             let steps = if self.periodic[dimension] { steps % dim } else { steps };
             coordinates[dimension] = coordinates[dimension].saturating_add(steps);
             self.rank(&coordinates).unwrap_or(MPI_PROC_NULL)
@@ -108,7 +108,7 @@ impl Grid {
         (at(steps.saturating_neg()), at(steps))
     }
 
-    /// The grid of some of its dimensions, and for a rank which of these grids it is on.
+    /// The grid of some of its dimensions, and the number of the grid that has a rank.
     pub fn part(&self, keep: &[bool], rank: c_int) -> (Grid, u32) {
         let mut part = Grid { dims: Vec::new(), periodic: Vec::new() };
         let mut number = 0;

@@ -1,4 +1,4 @@
-//! Windows, as C has them.
+//! Windows in C.
 
 use crate::abi::*;
 use crate::arguments::Address;
@@ -17,7 +17,7 @@ pub struct Window {
     pub errhandler: HandlerOf,
     /// Whether the program has given it a name.
     pub named: OnceLock<()>,
-    /// The values that the predefined attributes are addresses of (MPI-4.1 §12.2.7).
+    /// The values to which the predefined attributes point (MPI-4.1 §12.2.7).
     pub told: Told,
 }
 
@@ -31,8 +31,8 @@ pub struct Told {
 }
 
 impl Window {
-    /// A window with the error handler that the standard gives a new one. `empty` is the base of a part
-    /// of no bytes, which only the program knows.
+    /// A window with the standard's default error handler. `empty` is the base of a part of no bytes, which
+    /// only the program knows.
     pub fn new(win: Win, empty: Address) -> Outcome<Window> {
         if !job::is_strict() {
             win.accept_what_is_plain(job::tell);

@@ -1,5 +1,5 @@
-//! The functions that a program gives with an attribute's key (MPI-4.1 §7.7.2 to §7.7.4). Those of
-//! communicators, windows and datatypes differ in their first parameter only, which is a handle.
+//! The program's functions for an attribute's key (MPI-4.1 §7.7.2 to §7.7.4). Those of communicators,
+//! windows and datatypes differ only in their first parameter, a handle.
 #![allow(unsafe_code, reason = "calls functions of the C program")]
 
 use crate::abi::*;
@@ -29,15 +29,15 @@ impl CopyFunction {
             MPI_NULL_COPY_FN => None,
             MPI_DUP_FN => Some(CopyFunction::Dup),
             address => {
-                // SAFETY: the C program gives it as a function of this type, which lives as long as
-                // the program, and says so by the parameter's type.
+                // SAFETY: the C program gives it as a function of this type, by the parameter's type, and it
+                // lives as long as the program.
                 let function = unsafe { std::mem::transmute::<usize, Copy>(address) };
                 Some(CopyFunction::User(function))
             }
         }
     }
 
-    /// What it returns, and the copy's value, if the copy is to have one.
+    /// Calls it; returns its code, and the copy's value, if any.
     pub fn call(
         self,
         object: usize,

@@ -1,4 +1,5 @@
-//! The predefined datatypes: their names, what they are to the library, and how they travel.
+//! The predefined datatypes: their names, their elements in the library, and their external
+//! representation.
 
 use crate::abi::*;
 use onesided::{Datatype as Element, DerivedDatatype};
@@ -9,15 +10,15 @@ pub struct Basic {
     /// Its handle.
     pub value: usize,
     pub name: &'static str,
-    /// What the library moves, and how many of them side by side.
+    /// The library's element, and how many of them are adjacent.
     element: Element,
     elements: usize,
     pub kind: Kind,
-    /// The numbers that it is made of.
+    /// Its numbers.
     pub units: &'static [Unit],
 }
 
-/// Which operations are defined for a datatype (MPI-4.1 §6.9.2); a bit of its own.
+/// The class of a datatype for operations (MPI-4.1 §6.9.2); each has a bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Kind {
@@ -30,7 +31,7 @@ pub enum Kind {
     Pair = 32,
     /// The same in Fortran, where both are numbers of one type.
     FortranPair = 64,
-    /// No operation: characters, packed data, and numbers that the machine has no arithmetic for.
+    /// No operation: characters, packed data, and numbers without arithmetic on this machine.
     Moved = 128,
 }
 
@@ -42,14 +43,14 @@ pub struct Unit {
     pub format: Format,
 }
 
-/// What a number's bytes mean.
+/// The representation of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Signed,
     Unsigned,
-    /// A floating number of IEEE 754, as long outside as inside.
+    /// A floating number of IEEE 754, of the same size in both representations.
     Floating,
-    /// `long double`, which is outside one of IEEE 754 with 16 bytes.
+    /// `long double`, whose external form is an IEEE 754 number of 16 bytes.
     LongDouble,
 }
 
@@ -81,7 +82,7 @@ impl Basic {
         derived.named(self.name)
     }
 
-    /// What `MPI_Type_size` says, and bytes when the library has packed it: without padding.
+    /// `MPI_Type_size`, which is also its packed size: without padding.
     pub fn size(&self) -> u64 {
         self.units.iter().map(|unit| unit.bytes as u64).sum()
     }
@@ -90,12 +91,12 @@ impl Basic {
         self.units.iter().map(|unit| unit.external as u64).sum()
     }
 
-    /// How many elements `MPI_Get_elements` counts: two of a pair.
+    /// The elements that `MPI_Get_elements` counts: two for a pair.
     pub fn counted(&self) -> u64 {
         if matches!(self.kind, Kind::Pair | Kind::FortranPair) { 2 } else { 1 }
     }
 
-    /// Behind how many packed bytes of it that element ends.
+    /// The packed bytes up to the end of an element.
     pub fn end_of(&self, element: u64) -> u64 {
         match self.counted() == element {
             true => self.size(),

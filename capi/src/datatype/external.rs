@@ -7,7 +7,7 @@ use crate::abi::*;
 use crate::failure::{Failure, Outcome};
 use std::ops::ControlFlow;
 
-/// Bytes of a number are never more.
+/// The largest size of a number in bytes.
 const WIDEST: usize = 16;
 
 /// The packed bytes of the given number of instances in the external representation.
@@ -39,7 +39,7 @@ fn too_large(basic: &Basic) -> Failure {
     Failure::new(MPI_ERR_VALUE_TOO_LARGE, why)
 }
 
-/// The other way round; `external` has the bytes of the given number of instances.
+/// The packed bytes of `external`, which has the bytes of the given number of instances.
 pub fn from_external(sequence: &Sequence, count: u64, external: &[u8]) -> Vec<u8> {
     let mut packed = Vec::with_capacity((sequence.size * count) as usize);
     let mut rest = external;
@@ -96,8 +96,8 @@ fn inwards(unit: &Unit, number: &[u8]) -> [u8; WIDEST] {
     }
 }
 
-/// The bits of the fraction of a number of IEEE 754 with 16 bytes, and those that x86's `long double`
-/// has less, which has the bit before the point too.
+/// The bits of the fraction of an IEEE 754 number of 16 bytes, and how many fewer x86's `long double` has,
+/// which stores the leading bit too.
 const FRACTION: u32 = 112;
 const LESS: u32 = FRACTION - 63;
 
@@ -105,7 +105,7 @@ const LESS: u32 = FRACTION - 63;
 fn extended_to_quad(value: u128) -> u128 {
     let (head, mantissa) = (value >> 64 & 0xFFFF, value & u128::from(u64::MAX));
     let fraction = (mantissa & u128::from(u64::MAX >> 1)) << LESS;
-    // A denormal number with a bit before the point is the smallest that is none.
+    // A denormal number whose leading bit is set is the smallest normal one.
     let head = if head & 0x7FFF == 0 && mantissa >> 63 == 1 { head + 1 } else { head };
     head << FRACTION | fraction
 }
@@ -117,7 +117,7 @@ fn quad_to_extended(value: u128) -> u128 {
     let half = 1 << (LESS - 1);
     let is_finite = head & 0x7FFF != 0x7FFF;
     let up = is_finite && (lost > half || lost == half && kept & 1 == 1);
-    // What is carried out of the fraction goes to the exponent, as it should.
+    // A carry out of the fraction correctly increments the exponent.
     let rounded = (head << 63 | kept) + u128::from(up);
     // A NaN of which only lost bits are set would be infinite.
     let quiet = if !is_finite && fraction != 0 { 1 << 62 } else { 0 };

@@ -1,4 +1,4 @@
-//! How a datatype was made: what `MPI_Type_get_envelope` and `MPI_Type_get_contents` tell (MPI-4.1
+//! The constructor of a datatype, for `MPI_Type_get_envelope` and `MPI_Type_get_contents` (MPI-4.1
 //! §5.1.13).
 
 use super::{Datatype, Shape};
@@ -57,14 +57,13 @@ impl Made {
         self
     }
 
-    /// As [`Made::integer`], an array of them.
+    /// [`Made::integer`] for an array.
     pub fn integers(mut self, values: &[c_int]) -> Made {
         self.integers.extend(values);
         self
     }
 
-    /// A count, length or displacement: with the large counts if the program gave it as one, else
-    /// with the addresses or integers, as which it was given.
+    /// A count, length or displacement: as a large count, an address or an integer, as the program gave it.
     pub fn number<N: Number>(mut self, value: N) -> Made {
         match N::KIND {
             NumberKind::Integer => self.integers.push(value.wide() as c_int),
@@ -74,7 +73,7 @@ impl Made {
         self
     }
 
-    /// As [`Made::number`], an array of them.
+    /// [`Made::number`] for an array.
     pub fn numbers<N: Number>(self, values: &[N]) -> Made {
         values.iter().fold(self, |made, value| made.number(*value))
     }
@@ -89,7 +88,7 @@ impl Made {
     }
 }
 
-/// As what C passes a count, length or displacement.
+/// The C type of a count, length or displacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
     Integer,

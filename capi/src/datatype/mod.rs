@@ -1,8 +1,8 @@
-//! Datatypes, as C has them (MPI-4.1 chapter 5).
+//! Datatypes in C (MPI-4.1 chapter 5).
 //!
-//! A datatype is [`onesided::DerivedDatatype`] for the library, which knows where the elements lie. What
-//! it does not know is kept here: by which of the standard's names an element goes ([`basic`]), in which
-//! order such elements come ([`sequence`]), and how the program has made the datatype ([`made`]).
+//! For the library a datatype is a [`onesided::DerivedDatatype`], which knows the places of the elements.
+//! This module has the rest: the standard's names of the elements ([`basic`]), their sequence
+//! ([`sequence`]), and the constructor with its arguments ([`made`]).
 
 mod basic;
 mod external;
@@ -34,7 +34,7 @@ pub struct Datatype {
     pub attributes: Attributes<()>,
 }
 
-/// What a datatype is, as its duplicates are too.
+/// The properties that a datatype shares with its duplicates.
 #[derive(Debug)]
 pub struct Shape {
     pub derived: DerivedDatatype,
@@ -52,7 +52,7 @@ impl Datatype {
         Datatype { shape, committed, lasts: false, name, attributes }
     }
 
-    /// One that is there from the beginning, and stays.
+    /// A predefined datatype, which the program cannot free.
     fn lasting(basic: &'static Basic, made: Made) -> Datatype {
         let (derived, sequence) = (basic.derived(), Sequence::of(basic));
         let datatype = Datatype { lasts: true, ..Datatype::new(derived, sequence, made) };
@@ -60,7 +60,7 @@ impl Datatype {
         datatype
     }
 
-    /// A duplicate, committed if this is, without name, with those attributes (`MPI_Type_dup`).
+    /// A duplicate with the given attributes and without a name, committed if this one is (`MPI_Type_dup`).
     pub fn duplicate(&self, made: Made, attributes: Attributes<()>) -> Outcome<Datatype> {
         let shape = &self.shape;
         let new = Datatype::new(shape.derived.dup()?, shape.sequence.clone(), made);
@@ -71,7 +71,7 @@ impl Datatype {
         Ok(new)
     }
 
-    /// The same under a handle of its own, as committed as this.
+    /// The same datatype under a handle of its own, committed if this one is.
     pub fn shared(&self) -> Datatype {
         let shared = Datatype::of(self.shape.clone());
         if self.committed.get().is_some() {
@@ -84,7 +84,7 @@ impl Datatype {
         self.committed.get_or_init(|| self.shape.derived.commit());
     }
 
-    /// What communication takes.
+    /// The committed datatype, for communication.
     #[inline]
     pub fn committed(&self) -> Outcome<&CommittedDatatype> {
         self.committed
@@ -162,8 +162,8 @@ pub fn prepare() {
     });
 }
 
-/// The datatype that `MPI_Type_create_f90_integer` and its kin give for their arguments: the same
-/// whenever these are the same, as large as a predefined one, and never freed (MPI-4.1 §19.1.5).
+/// The datatype of `MPI_Type_create_f90_integer`, `_real` and `_complex`: the same one for the same arguments,
+/// as large as a predefined one, and never freed (MPI-4.1 §19.1.5).
 pub fn parameterised(combiner: c_int, arguments: &[c_int], like: usize) -> Outcome<MPI_Datatype> {
     type Known = BTreeMap<(c_int, Vec<c_int>), MPI_Datatype>;
     static KNOWN: Mutex<Known> = Mutex::new(Known::new());

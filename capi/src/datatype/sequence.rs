@@ -8,11 +8,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Sequence {
     parts: Parts,
-    /// As `MPI_Type_size` says: bytes when the library has packed them.
+    /// `MPI_Type_size`: the packed size.
     pub size: u64,
     /// Bytes in "external32".
     pub external: u64,
-    /// As `MPI_Get_elements` counts.
+    /// The count of `MPI_Get_elements`.
     elements: u64,
     /// The bits of all [`Kind`]s in it.
     pub kinds: u16,
@@ -41,8 +41,8 @@ impl Sequence {
         }
     }
 
-    /// So many times this. The library refuses a datatype with more bytes than can be counted, and
-    /// what follows saturates.
+    /// This sequence `times` times. The counts saturate, because the library returns an error for a
+    /// datatype whose bytes overflow.
     pub fn repeated(&self, times: u64) -> Sequence {
         if times == 0 || self.elements == 0 {
             return Sequence::empty();
@@ -63,7 +63,7 @@ impl Sequence {
         }
     }
 
-    /// One behind the other.
+    /// The concatenation of sequences.
     pub fn joined(all: Vec<Sequence>) -> Sequence {
         let mut joined = Sequence::empty();
         for part in &all {
@@ -113,7 +113,7 @@ impl Sequence {
         whole.checked_add(rest)
     }
 
-    /// As [`Sequence::elements_of`], of a part of one instance.
+    /// [`Sequence::elements_of`] for a part of one instance.
     fn elements_in(&self, bytes: u64) -> Option<u64> {
         if bytes == 0 {
             return Some(0);

@@ -36,11 +36,11 @@ impl UserFunction {
         }
     }
 
-    /// As `MPI_User_function`, or `MPI_User_function_c`.
+    /// Calls it as an `MPI_User_function` or an `MPI_User_function_c`.
     fn call_as<C>(self, input: Address, inout: Address, mut count: C, mut datatype: MPI_Datatype) {
         type Called<C> = extern "C" fn(Address, Address, *mut C, *mut MPI_Datatype);
-        // SAFETY: the C program gave the function as one of this type (MPI-4.1 §6.9.5), by the call that
-        // said which of the two, and it lives as long as the program.
+        // SAFETY: the C program gave the function as one of this type (MPI-4.1 §6.9.5), by one of two calls
+        // for the two types, and it lives as long as the program.
         let function: Called<C> = unsafe { std::mem::transmute(self.function.address()) };
         function(input, inout, &mut count, &mut datatype);
     }

@@ -25,9 +25,9 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The operation of an accumulate to elements of that datatype, which has to be predefined, from
-    /// those of the other buffers, whose basic elements have to be the same (MPI-4.1 §12.3.4). Of no
-    /// elements at the target every operation is defined.
+    /// The operation of an accumulate on elements of that datatype. It has to be predefined, and the other
+    /// buffers' basic elements have to be the same (MPI-4.1 §12.3.4). Without elements at the target, every
+    /// operation is defined.
     #[inline]
     pub fn of_accumulate(
         &self,
@@ -54,8 +54,8 @@ impl Operation {
         Ok(op)
     }
 
-    /// As [`Operation::of_accumulate`], of a predefined operation on elements of that kind, with
-    /// [`COMBINED`] for one that fetches nothing; `None` for what is refused.
+    /// [`Operation::of_accumulate`] for a predefined operation on elements of that kind, with [`COMBINED`]
+    /// for one that fetches nothing; `None` for an error.
     #[inline(always)]
     pub fn at_once(op: MPI_Op, kind: u16) -> Option<Op> {
         let place = op.value().wrapping_sub(MPI_OP_NULL);
@@ -75,7 +75,7 @@ impl Operation {
     }
 }
 
-/// Beside the [`Kind`] of elements: they are combined, and nothing is fetched.
+/// A bit besides the [`Kind`] of elements: they are combined, and nothing is fetched.
 pub const COMBINED: u16 = 1 << 8;
 
 #[cold]
@@ -95,7 +95,7 @@ fn of_the_program() -> Failure {
     Failure::new(MPI_ERR_OP, "accumulates take predefined operations only")
 }
 
-/// Refuses a datatype for which the standard does not define the operation.
+/// Returns an error for a datatype for which the standard does not define the operation.
 #[inline]
 fn check(op: Op, datatype: &Datatype) -> Outcome {
     match datatype.sequence().is_of(kinds(op)) {
