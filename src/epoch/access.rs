@@ -9,16 +9,30 @@ use crate::op::Op;
 /// Operations on the targets of an access epoch, implemented by its guard.
 ///
 /// Origin buffers are borrowed for `'b`, until the epoch ends: an operation is complete only then
-/// (MPI-2.2 §11.3). Every method is local; [`Rank::NULL`] as target makes it do nothing.
+/// (MPI-4.1 §12.3). To use a result earlier, take the forms with `_flush` of
+/// [`LockAllEpoch`](crate::LockAllEpoch), or a [batch](crate::LockAllEpoch::batch). Every method is
+/// local; [`Rank::NULL`] as target makes it do nothing.
 ///
-/// Errors of every method: [`Error::TargetRank`](crate::Error::TargetRank),
-/// [`Error::Range`](crate::Error::Range), [`Error::Conflict`](crate::Error::Conflict), and
-/// [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach the target.
+/// ```no_run
+/// # use onesided::{Access, LockAssert, Op, Rank, Window};
+/// # fn draw(window: &mut Window<u64>) -> onesided::Result<()> {
+/// let values = [1, 2, 3];
+/// let mut before = [0];
+/// let epoch = window.lock_all(LockAssert::NONE)?;
+/// epoch.put(&values, Rank(1), 4)?; // elements 4, 5 and 6 of rank 1
+/// epoch.get_accumulate(&values[..1], &mut before, Op::Max, Rank(2), 0)?;
+/// epoch.unlock_all()?;
+/// println!("{before:?}"); // readable once the epoch has ended
+/// # Ok(())
+/// # }
+/// ```
 pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to `target`, from displacement `disp` on.
     ///
     /// # Errors
-    /// See the trait.
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
     fn put(&self, origin: &'b [T], target: Rank, disp: u64) -> Result<()> {
         self.window().win.put(origin, target, disp)
@@ -28,7 +42,9 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// `origin`.
     ///
     /// # Errors
-    /// See the trait.
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
     fn get(&self, origin: &'b mut [T], target: Rank, disp: u64) -> Result<()> {
         self.window().win.get(origin, target, disp)
@@ -38,7 +54,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// each atomically.
     ///
     /// # Errors
-    /// See the trait; [`Error::Operation`](crate::Error::Operation).
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
     fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: u64) -> Result<()> {
         self.window().win.accumulate(origin, op, target, disp)
@@ -48,8 +67,11 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// the values before. With [`Op::NoOp`] `origin` is not read and may be empty.
     ///
     /// # Errors
-    /// See the trait; [`Error::Operation`](crate::Error::Operation),
-    /// [`Error::Count`](crate::Error::Count).
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ.
     #[inline]
     fn get_accumulate(
         &self,
@@ -65,7 +87,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): one element of [`Access::get_accumulate`].
     ///
     /// # Errors
-    /// See the trait; [`Error::Operation`](crate::Error::Operation).
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
     fn fetch_and_op(
         &self,
@@ -82,7 +107,9 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// `compare`; `result` receives what it was.
     ///
     /// # Errors
-    /// See the trait.
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
     fn compare_and_swap(
         &self,
@@ -98,30 +125,39 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         self.window().win.compare_and_swap(new, compare, result, target, disp)
     }
 
-    /// [`Access::put`] that counts itself in counter number `counter` of the target when it is
-    /// complete there, without a flush. See [`Win::put_notify`](crate::engine::Win::put_notify).
+    /// [`Access::put`] that increments counter number `counter` of the target when it is complete
+    /// there, without a flush. See [`Win::put_notify`](crate::engine::Win::put_notify).
     ///
     /// # Errors
-    /// See the trait; [`Error::Argument`](crate::Error::Argument) for a counter that the target has
-    /// not.
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
     fn put_notify(&self, origin: &'b [T], target: Rank, disp: u64, counter: u32) -> Result<()> {
         self.window().win.put_notify(origin, target, disp, counter)
     }
 
-    /// [`Access::get`] that counts itself at the target when it has read.
+    /// [`Access::get`] that increments a counter of the target when it has read.
     ///
     /// # Errors
-    /// As [`Access::put_notify`].
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
     fn get_notify(&self, origin: &'b mut [T], target: Rank, disp: u64, counter: u32) -> Result<()> {
         self.window().win.get_notify(origin, target, disp, counter)
     }
 
-    /// [`Access::accumulate`] that counts itself at the target when it is complete there.
+    /// [`Access::accumulate`] that increments a counter of the target when it is complete there.
     ///
     /// # Errors
-    /// As [`Access::put_notify`]; [`Error::Operation`](crate::Error::Operation).
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
     fn accumulate_notify(
         &self,
@@ -134,22 +170,27 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         self.window().win.accumulate_notify(origin, op, target, disp, counter)
     }
 
-    /// Counts at the target that all operations so far on it are complete there.
+    /// Increments a counter of the target when all earlier operations on it are complete there.
     ///
     /// # Errors
-    /// As [`Access::put_notify`].
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Epoch`](crate::Error::Epoch) if
+    /// the epoch does not reach `target`; [`Error::Argument`](crate::Error::Argument) if the target
+    /// has no such counter.
     #[inline]
     fn notify(&self, target: Rank, counter: u32) -> Result<()> {
         self.window().win.notify(target, counter)
     }
 
     /// [`Access::put`] to the elements of a shape, counted from `disp` on (`MPI_Put`, MPI-2.2
-    /// §11.3.1, with derived datatypes). `origin` is a slice, or the elements of one that
-    /// [`Shape::over`] means; it has as many elements as `shape`.
+    /// §11.3.1, with derived datatypes). `origin` is a slice, or a
+    /// selection by [`Shape::over`], with as many elements as `shape`.
     ///
     /// # Errors
-    /// See the trait; [`Error::Count`](crate::Error::Count);
-    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` means an element twice.
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
+    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` selects an element twice.
     #[inline]
     fn put_shaped<'s>(
         &self,
@@ -162,10 +203,14 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     }
 
     /// [`Access::get`] of the elements of a shape, counted from `disp` on. `origin` is a slice,
-    /// or the elements of one that [`Shape::over_mut`] means.
+    /// or a selection by [`Shape::over_mut`].
     ///
     /// # Errors
-    /// As [`Access::put_shaped`], where `origin` means an element twice.
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
+    /// [`Error::Datatype`](crate::Error::Datatype) if `origin` selects an element twice.
     #[inline]
     fn get_shaped<'s>(
         &self,
@@ -180,7 +225,12 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// [`Access::accumulate`] into the elements of a shape, counted from `disp` on.
     ///
     /// # Errors
-    /// As [`Access::put_shaped`]; [`Error::Operation`](crate::Error::Operation).
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
+    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` selects an element twice.
     #[inline]
     fn accumulate_shaped<'s>(
         &self,
@@ -196,7 +246,12 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// [`Access::get_accumulate`] with the elements of a shape, counted from `disp` on.
     ///
     /// # Errors
-    /// As [`Access::accumulate_shaped`], and where `result` means an element twice.
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
+    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` or `result` selects an element twice.
     #[inline]
     fn get_accumulate_shaped<'s>(
         &self,

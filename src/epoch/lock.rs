@@ -120,7 +120,8 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// `MPI_Put` (MPI-2.2 §11.3.1).
     ///
     /// # Errors
-    /// See the type.
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them.
     #[inline(always)]
     pub fn put(&self, origin: &'b [T], disp: u64) -> Result<()> {
         self.window.win.put(origin, self.target, disp)
@@ -129,7 +130,8 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// `MPI_Get` (MPI-2.2 §11.3.2).
     ///
     /// # Errors
-    /// See the type.
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them.
     #[inline(always)]
     pub fn get(&self, origin: &'b mut [T], disp: u64) -> Result<()> {
         self.window.win.get(origin, self.target, disp)
@@ -138,7 +140,9 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4).
     ///
     /// # Errors
-    /// See the type; [`Error::Operation`](crate::Error::Operation).
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
     pub fn accumulate(&self, origin: &'b [T], op: Op, disp: u64) -> Result<()> {
         self.window.win.accumulate(origin, op, self.target, disp)
@@ -147,8 +151,10 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4).
     ///
     /// # Errors
-    /// See the type; [`Error::Operation`](crate::Error::Operation),
-    /// [`Error::Count`](crate::Error::Count).
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ.
     #[inline]
     pub fn get_accumulate(
         &self,
@@ -163,7 +169,9 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4).
     ///
     /// # Errors
-    /// See the type; [`Error::Operation`](crate::Error::Operation).
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
     pub fn fetch_and_op(&self, origin: &'b T, result: &'b mut T, op: Op, disp: u64) -> Result<()> {
         self.window.win.fetch_and_op(origin, result, op, self.target, disp)
@@ -172,7 +180,8 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4).
     ///
     /// # Errors
-    /// See the type.
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them.
     #[inline(always)]
     pub fn compare_and_swap(
         &self,
@@ -187,30 +196,36 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
         self.window.win.compare_and_swap(new, compare, result, self.target, disp)
     }
 
-    /// [`LockedTarget::put`] that counts itself in counter number `counter` of the target when it is
-    /// complete there, without a flush. See [`Win::put_notify`](crate::engine::Win::put_notify).
+    /// [`LockedTarget::put`] that increments counter number `counter` of the target when it is complete
+    /// there, without a flush. See [`Win::put_notify`](crate::engine::Win::put_notify).
     ///
     /// # Errors
-    /// See the type; [`Error::Argument`](crate::Error::Argument) for a counter that the target has
-    /// not.
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
     pub fn put_notify(&self, origin: &'b [T], disp: u64, counter: u32) -> Result<()> {
         self.window.win.put_notify(origin, self.target, disp, counter)
     }
 
-    /// [`LockedTarget::get`] that counts itself at the target when it has read.
+    /// [`LockedTarget::get`] that increments a counter of the target when it has read.
     ///
     /// # Errors
-    /// As [`LockedTarget::put_notify`].
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
     pub fn get_notify(&self, origin: &'b mut [T], disp: u64, counter: u32) -> Result<()> {
         self.window.win.get_notify(origin, self.target, disp, counter)
     }
 
-    /// [`LockedTarget::accumulate`] that counts itself at the target when it is complete there.
+    /// [`LockedTarget::accumulate`] that increments a counter of the target when it is complete there.
     ///
     /// # Errors
-    /// As [`LockedTarget::put_notify`]; [`Error::Operation`](crate::Error::Operation).
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
     pub fn accumulate_notify(
         &self,
@@ -222,10 +237,10 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
         self.window.win.accumulate_notify(origin, op, self.target, disp, counter)
     }
 
-    /// Counts at the target that all operations so far on it are complete there.
+    /// Increments a counter of the target when all earlier operations on it are complete there.
     ///
     /// # Errors
-    /// As [`LockedTarget::put_notify`].
+    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
     pub fn notify(&self, counter: u32) -> Result<()> {
         self.window.win.notify(self.target, counter)

@@ -93,7 +93,9 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// [`Access::get`] followed by [`LockAllEpoch::flush`]: the elements are there on return.
     ///
     /// # Errors
-    /// As [`Access::get`].
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
     pub fn get_flush(&self, to: &mut [T], target: Rank, disp: u64) -> Result<()> {
         self.window.win.get(to, target, disp)?;
@@ -105,7 +107,9 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// return.
     ///
     /// # Errors
-    /// As [`Access::put`].
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
     pub fn put_flush(&self, from: &[T], target: Rank, disp: u64) -> Result<()> {
         self.window.win.put(from, target, disp)?;
@@ -118,7 +122,10 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// With [`Rank::NULL`] as target it returns zero.
     ///
     /// # Errors
-    /// As [`Access::fetch_and_op`].
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
     pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: u64) -> Result<T> {
         self.window.win.fetch_and_op_flush(value, op, target, disp)
@@ -129,7 +136,9 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// With [`Rank::NULL`] as target it returns zero.
     ///
     /// # Errors
-    /// As [`Access::compare_and_swap`].
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
     pub fn compare_and_swap_flush(&self, new: T, compare: T, target: Rank, disp: u64) -> Result<T>
     where

@@ -8,28 +8,36 @@ use crate::op::Op;
 use crate::ops::Request;
 
 impl<T: Element> LockAllEpoch<'_, '_, T> {
-    /// `MPI_Rput`: as [`Access::put`](super::Access::put), with a buffer that is free when the
-    /// request is waited for.
+    /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Access::put`](super::Access::put) whose buffer can be reused after
+    /// the wait for the request. Local; never blocks.
     ///
     /// # Errors
-    /// As [`Access::put`](super::Access::put).
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     pub fn rput<'r>(&self, origin: &'r [T], target: Rank, disp: u64) -> Result<Request<'r>> {
         self.window.win.rput(origin, target, disp)
     }
 
-    /// `MPI_Rget`: as [`Access::get`](super::Access::get); the elements are there when the
-    /// request is waited for.
+    /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Access::get`](super::Access::get) whose elements can be read after
+    /// the wait for the request. Local; never blocks.
     ///
     /// # Errors
-    /// As [`Access::get`](super::Access::get).
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     pub fn rget<'r>(&self, origin: &'r mut [T], target: Rank, disp: u64) -> Result<Request<'r>> {
         self.window.win.rget(origin, target, disp)
     }
 
-    /// `MPI_Raccumulate`: as [`Access::accumulate`](super::Access::accumulate), with a request.
+    /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Access::accumulate`](super::Access::accumulate) with a
+    /// request. Local.
     ///
     /// # Errors
-    /// As [`Access::accumulate`](super::Access::accumulate).
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     pub fn raccumulate<'r>(
         &self,
         origin: &'r [T],
@@ -40,11 +48,15 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
         self.window.win.raccumulate(origin, op, target, disp)
     }
 
-    /// `MPI_Rget_accumulate`: as [`Access::get_accumulate`](super::Access::get_accumulate), with
-    /// a request.
+    /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5):
+    /// [`Access::get_accumulate`](super::Access::get_accumulate) with a request. Local.
     ///
     /// # Errors
-    /// As [`Access::get_accumulate`](super::Access::get_accumulate).
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ.
     pub fn rget_accumulate<'r>(
         &self,
         origin: &'r [T],
@@ -58,36 +70,43 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
 }
 
 impl<T: Element> LockedTarget<'_, '_, T> {
-    /// `MPI_Rput`: as [`LockedTarget::put`], with a buffer that is free when the request is
-    /// waited for.
+    /// `MPI_Rput` (MPI-4.1 §12.3.5): [`LockedTarget::put`] whose buffer can be reused after the wait for
+    /// the request. Local; never blocks.
     ///
     /// # Errors
-    /// As [`LockedTarget::put`].
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them.
     pub fn rput<'r>(&self, origin: &'r [T], disp: u64) -> Result<Request<'r>> {
         self.window.win.rput(origin, self.target, disp)
     }
 
-    /// `MPI_Rget`: as [`LockedTarget::get`]; the elements are there when the request is waited
-    /// for.
+    /// `MPI_Rget` (MPI-4.1 §12.3.5): [`LockedTarget::get`] whose elements can be read after the wait for
+    /// the request. Local; never blocks.
     ///
     /// # Errors
-    /// As [`LockedTarget::get`].
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them.
     pub fn rget<'r>(&self, origin: &'r mut [T], disp: u64) -> Result<Request<'r>> {
         self.window.win.rget(origin, self.target, disp)
     }
 
-    /// `MPI_Raccumulate`: as [`LockedTarget::accumulate`], with a request.
+    /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`LockedTarget::accumulate`] with a request. Local.
     ///
     /// # Errors
-    /// As [`LockedTarget::accumulate`].
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     pub fn raccumulate<'r>(&self, origin: &'r [T], op: Op, disp: u64) -> Result<Request<'r>> {
         self.window.win.raccumulate(origin, op, self.target, disp)
     }
 
-    /// `MPI_Rget_accumulate`: as [`LockedTarget::get_accumulate`], with a request.
+    /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`LockedTarget::get_accumulate`] with a request. Local.
     ///
     /// # Errors
-    /// As [`LockedTarget::get_accumulate`].
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ.
     pub fn rget_accumulate<'r>(
         &self,
         origin: &'r [T],

@@ -7,12 +7,14 @@ use crate::op::Op;
 
 impl<'b, T: Element> LockedTarget<'_, 'b, T> {
     /// [`LockedTarget::put`] to the elements of a shape, counted from `disp` on (`MPI_Put`, MPI-2.2
-    /// §11.3.1, with derived datatypes). `origin` is a slice, or the elements of one that
-    /// [`Shape::over`] means; it has as many elements as `shape`.
+    /// §11.3.1, with derived datatypes). `origin` is a slice, or a
+    /// selection by [`Shape::over`], with as many elements as `shape`.
     ///
     /// # Errors
-    /// See the type; [`Error::Count`](crate::Error::Count);
-    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` means an element twice.
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
+    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` selects an element twice.
     #[inline]
     pub fn put_shaped<'s>(
         &self,
@@ -24,10 +26,13 @@ impl<'b, T: Element> LockedTarget<'_, 'b, T> {
     }
 
     /// [`LockedTarget::get`] of the elements of a shape, counted from `disp` on. `origin` is a slice,
-    /// or the elements of one that [`Shape::over_mut`] means.
+    /// or a selection by [`Shape::over_mut`].
     ///
     /// # Errors
-    /// As [`LockedTarget::put_shaped`], where `origin` means an element twice.
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
+    /// [`Error::Datatype`](crate::Error::Datatype) if `origin` selects an element twice.
     #[inline]
     pub fn get_shaped<'s>(
         &self,
@@ -41,7 +46,11 @@ impl<'b, T: Element> LockedTarget<'_, 'b, T> {
     /// [`LockedTarget::accumulate`] into the elements of a shape, counted from `disp` on.
     ///
     /// # Errors
-    /// As [`LockedTarget::put_shaped`]; [`Error::Operation`](crate::Error::Operation).
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
+    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` selects an element twice.
     #[inline]
     pub fn accumulate_shaped<'s>(
         &self,
@@ -56,7 +65,11 @@ impl<'b, T: Element> LockedTarget<'_, 'b, T> {
     /// [`LockedTarget::get_accumulate`] with the elements of a shape, counted from `disp` on.
     ///
     /// # Errors
-    /// As [`LockedTarget::accumulate_shaped`], and where `result` means an element twice.
+    /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
+    /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
+    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` or `result` selects an element twice.
     #[inline]
     pub fn get_accumulate_shaped<'s>(
         &self,
