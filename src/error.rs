@@ -8,7 +8,7 @@ mod foreign;
 mod place;
 mod shown;
 
-pub use {class::ErrorClass, foreign::Foreign, place::Place, shown::Result};
+pub use {class::ErrorClass, class::MismatchKind, foreign::Foreign, place::Place, shown::Result};
 
 /// An error of a call. Lengths and displacements are as the caller gave them.
 #[derive(thiserror::Error)]
@@ -393,6 +393,8 @@ pub enum Error {
     Mismatch {
         /// The call that failed.
         at: Place,
+        /// What the ranks disagree about.
+        kind: MismatchKind,
         /// This rank's call, with its arguments.
         ours: String,
         /// A rank with another call.

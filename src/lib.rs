@@ -136,7 +136,7 @@ pub use epoch::{
     Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, FenceStep,
     LocalEpoch, LockAllEpoch, LockBatch, LockEpoch, LockedTarget, SharedPart, Window, WindowView,
 };
-pub use error::{Error, ErrorClass, Foreign, Place, Result};
+pub use error::{Error, ErrorClass, Foreign, MismatchKind, Place, Result};
 pub use group::{Comparison, Group, Rank};
 pub use handler::ErrorHandler;
 pub use info::Info;

@@ -61,6 +61,7 @@ void waiting(void);
 void startup(void);
 void memory_use(void);
 void messages(void);
+void collectives(void);
 void programs(void);
 
 #endif

@@ -15,7 +15,7 @@ static const struct {
 } SUITES[] = {
     {"moves", moves},     {"layouts", layouts}, {"epochs", epochs},     {"contended", contended},
     {"waiting", waiting}, {"startup", startup}, {"memory", memory_use},
-    {"programs", programs}, {"messages", messages},
+    {"programs", programs}, {"messages", messages}, {"collectives", collectives},
 };
 
 int main(int argc, char **argv) {

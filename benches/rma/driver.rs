@@ -65,6 +65,7 @@ fn jobs(options: &Options) -> Vec<(Suite, u32)> {
     jobs.extend(contended.iter().map(|ranks| (Suite::Contended, *ranks)));
     jobs.extend([2, 8].map(|ranks| (Suite::Waiting, ranks)));
     jobs.extend([2, 8].map(|ranks| (Suite::Messages, ranks)));
+    jobs.extend([2, 8].map(|ranks| (Suite::Collectives, ranks)));
     let starts = if options.quick { 1 } else { 30 };
     jobs.extend(std::iter::repeat_n((Suite::Disturbed, 2), starts));
     jobs.push((Suite::Memory, 8));

@@ -9,13 +9,12 @@ use crate::comm::rank_of;
 use crate::datatype::usable;
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
-use crate::op::Reduction;
+use crate::op::{Operation, Reduction};
 use crate::raise::Owner;
 use crate::request::{Request, Work};
 use onesided::engine::{Bridge, CollectiveRequest, Combine, Origin, OriginMut, Root};
 use onesided::{Comm, CommittedDatatype, Rank};
 use std::ffi::c_int;
-use std::sync::Arc;
 
 /// Starts a collective whose arguments have been found right.
 pub struct Start(Box<dyn Startable>);
@@ -25,6 +24,9 @@ trait Startable: Send + Sync {
 
     /// From now on it is one persistent collective.
     fn persist(&mut self);
+
+    /// Starts it, waits until it is complete, and returns its outcome.
+    fn finish(self: Box<Self>) -> onesided::Result<()>;
 }
 
 /// The ranks of a collective, and how it is started among them.
@@ -45,23 +47,38 @@ where
     fn persist(&mut self) {
         self.ranks = self.ranks.persisted();
     }
+
+    fn finish(self: Box<Self>) -> onesided::Result<()> {
+        (self.start)(&self.ranks.waiting())?.wait()
+    }
 }
 
 /// What collectives are started on.
 pub trait Ranks: Send + Sync + 'static {
     /// The same for one persistent collective ([`Comm::for_persistent_collective`]).
     fn persisted(&self) -> Self;
+
+    /// The same for blocking calls ([`Comm::waiting`]).
+    fn waiting(self) -> Self;
 }
 
 impl Ranks for Comm {
     fn persisted(&self) -> Comm {
         self.for_persistent_collective()
     }
+
+    fn waiting(self) -> Comm {
+        Comm::waiting(self)
+    }
 }
 
 impl Ranks for Bridge {
     fn persisted(&self) -> Bridge {
         self.for_persistent_collective()
+    }
+
+    fn waiting(self) -> Bridge {
+        Bridge::waiting(self)
     }
 }
 
@@ -80,7 +97,7 @@ impl Start {
 
 /// The blocking form.
 pub fn finish(start: Start) -> Outcome {
-    Ok(start.0.start()?.wait()?)
+    Ok(start.0.finish()?)
 }
 
 /// The nonblocking form (MPI-4.1 §6.12).
@@ -166,6 +183,40 @@ fn extent(datatype: MPI_Datatype) -> Outcome<isize> {
     Ok(usable(datatype)?.datatype().extent() as isize)
 }
 
+/// Parts of a rank's buffer, one for each rank that it has to do with.
+pub enum Parts {
+    /// All of them, one behind the other, with the same number of elements each.
+    Equal(Block),
+    Listed(Vec<Block>),
+}
+
+impl Parts {
+    /// Parts of `count` elements, one behind the other.
+    pub fn equal<C: Number>(
+        over: &Over,
+        start: Address,
+        count: C,
+        datatype: MPI_Datatype,
+    ) -> Outcome<Parts> {
+        let parts = over.parts();
+        if let Over::Two(_) = over {
+            return Ok(Parts::Listed(Block::equal(start, count, datatype, parts)?));
+        }
+        let all = (elements(count)?).checked_mul(parts).and_then(|all| Count::try_from(all).ok());
+        let too_many =
+            || Failure::new(MPI_ERR_COUNT, "the parts of all ranks have too many elements");
+        Ok(Parts::Equal(Block::new(start, all.ok_or_else(too_many)?, datatype)?))
+    }
+
+    /// One block for each part.
+    pub fn list(&self) -> &[Block] {
+        match self {
+            Parts::Equal(all) => std::slice::from_ref(all),
+            Parts::Listed(list) => list,
+        }
+    }
+}
+
 /// All of some blocks, to be read.
 pub fn read(blocks: &[Block]) -> Vec<Origin<'_>> {
     blocks.iter().map(Block::read).collect()
@@ -205,6 +256,13 @@ impl Ranks for Over {
         match self {
             Over::One(comm) => Over::One(comm.persisted()),
             Over::Two(bridge) => Over::Two(bridge.persisted()),
+        }
+    }
+
+    fn waiting(self) -> Over {
+        match self {
+            Over::One(comm) => Over::One(comm.waiting()),
+            Over::Two(bridge) => Over::Two(bridge.waiting()),
         }
     }
 }
@@ -268,11 +326,6 @@ impl Over {
     }
 }
 
-/// What a rank starts that has no part in a collective (`MPI_PROC_NULL`): it counts it, as all ranks do.
-pub fn bystander(bridge: &Bridge) -> Outcome<Start> {
-    Start::new(bridge.clone(), |bridge| bridge.start_broadcast(None, Root::Elsewhere))
-}
-
 /// The root, as a rank of the communicator that it is one of.
 pub fn among(comm: &Comm, root: Root) -> Rank {
     match root {
@@ -285,8 +338,13 @@ pub fn among(comm: &Comm, root: Root) -> Rank {
 /// What a reduction does, for as long as it may go on.
 pub fn combine(op: MPI_Op, datatype: MPI_Datatype) -> Outcome<Combine> {
     let reduction = Reduction::new(op, datatype)?.kept()?;
-    Ok(Arc::new(move |lower, upper, count| {
+    let operation = reduction.operation();
+    let combine = move |lower: *const u8, upper: *mut u8, count| {
         let combined = reduction.combine(Address::of(lower), Address::of(upper), count);
         combined.expect("what is not defined has been refused");
-    }))
+    };
+    Ok(match operation {
+        Operation::Predefined(op) => Combine::predefined(op, combine),
+        Operation::User { commutative, .. } => Combine::user(commutative, combine),
+    })
 }

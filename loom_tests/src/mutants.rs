@@ -82,6 +82,7 @@ pub const SITES: &[Site] = &[
 pub const FAULTS: &[Fault] = &[
     Fault::BarrierReset,
     Fault::BarrierEarly,
+    Fault::LastArrivalUnrung,
     Fault::OrphanForever,
     Fault::OrphanTakenTwice,
     Fault::GivesUpAlone,
@@ -222,6 +223,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
         Fault::BarrierEarly => &["fence/neighbours x"],
+        Fault::LastArrivalUnrung => &["collective/rung x"],
         Fault::RunsAhead => &["fence/kinds that disagree x"],
         Fault::Unannounced | Fault::AnnouncedUnpublished | Fault::AnnouncedUncounted => {
             &["fence/lent x2"]

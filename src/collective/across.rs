@@ -8,6 +8,7 @@ use super::buffer::{Buffer, BufferMut, Combine};
 use super::moves::is_by_tree;
 use super::plan::Plan;
 use super::reductions::ranges;
+use super::staged::Parts;
 use crate::error::Result;
 use crate::group::Rank;
 
@@ -77,7 +78,7 @@ impl Plan<'_> {
         match root {
             Root::Here => {
                 let parts = self.given(parts)?;
-                self.check_parts(parts.iter().map(BufferMut::read), self.remote)?;
+                self.check_list(parts.iter().map(BufferMut::read), self.remote)?;
                 self.receive_parts(parts);
             }
             Root::There(root) => {
@@ -99,7 +100,7 @@ impl Plan<'_> {
         match root {
             Root::Here => {
                 let parts = self.given(parts)?;
-                self.check_parts(parts.iter().cloned(), self.remote)?;
+                self.check_list(parts.iter().cloned(), self.remote)?;
                 self.send_parts(parts);
             }
             Root::There(root) => {
@@ -118,8 +119,8 @@ impl Plan<'_> {
         incoming: Vec<BufferMut>,
     ) -> Result<()> {
         let outgoing = self.given(outgoing)?;
-        self.check_parts(incoming.iter().map(BufferMut::read), self.remote)?;
-        self.check_parts(outgoing.iter().cloned(), self.remote)?;
+        self.check_list(incoming.iter().map(BufferMut::read), self.remote)?;
+        self.check_list(outgoing.iter().cloned(), self.remote)?;
         self.receive_parts(incoming);
         self.send_parts(outgoing);
         Ok(())
@@ -212,6 +213,6 @@ impl Plan<'_> {
             self.wait();
             parts.iter().map(|part| whole.part(part.start, part.len()).read()).collect()
         });
-        self.scatter(parts, Some(result), Rank(0))
+        self.scatter(parts.map(Parts::Listed), Some(result), Rank(0))
     }
 }

@@ -4,10 +4,11 @@ use super::buffer::{Buffer, BufferMut, Combine, read, written};
 use super::plan::Plan;
 use super::request::CollectiveRequest;
 use crate::call::Call;
-use crate::comm::Comm;
+use crate::comm::{ANY_ROOT, Comm};
 use crate::error::{Error, Result};
 use crate::group::{Group, Rank};
 use crate::ops::{Origin, OriginMut};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// Two groups of a communicator, and what their ranks do together: what each of
@@ -64,6 +65,11 @@ impl Bridge {
         Ok(Bridge { comm: comm.clone(), places, rank, ranks: local.size() })
     }
 
+    /// As [`Comm::waiting`].
+    pub fn waiting(self) -> Bridge {
+        Bridge { comm: self.comm.waiting(), ..self }
+    }
+
     /// As [`Comm::for_persistent_collective`].
     pub fn for_persistent_collective(&self) -> Bridge {
         Bridge { comm: self.comm.for_persistent_collective(), ..self.clone() }
@@ -85,17 +91,28 @@ impl Bridge {
     }
 
     /// Starts the collective that `plan` puts together, with ranks counted as in `places`.
+    #[track_caller]
     fn start_planned(
         &self,
         call: Call,
+        root: Option<Root>,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<CollectiveRequest> {
+        let at = Location::caller();
         self.comm.within(call, || {
             let mut planned = Plan::new(&self.comm, call, self.rank, self.ranks);
             planned.remote = self.remote_size();
             plan(&mut planned)?;
             planned.rename(&self.places);
-            planned.start()
+            planned.what = None;
+            planned.root = match root {
+                None => Rank(0),
+                Some(Root::Here) => self.places[self.rank as usize],
+                // The plan has looked whether there is such a rank.
+                Some(Root::There(root)) => self.places[(self.ranks + root.0) as usize],
+                Some(Root::Elsewhere) => Rank(ANY_ROOT),
+            };
+            planned.start(at)
         })
     }
 
@@ -105,13 +122,14 @@ impl Bridge {
     /// # Errors
     /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Reach`] for elements
     /// farther apart than 2⁶³ - 1 bytes.
+    #[track_caller]
     pub fn start_broadcast(
         &self,
         buffer: Option<OriginMut<'_>>,
         root: Root,
     ) -> Result<CollectiveRequest> {
         let buffer = buffer.as_ref().map(BufferMut::of);
-        self.start_planned(Call::Broadcast, |plan| plan.broadcast_across(buffer, root))
+        self.start_planned(Call::Broadcast, Some(root), |plan| plan.broadcast_across(buffer, root))
     }
 
     /// `MPI_Igather`, `MPI_Igatherv` (MPI-4.1 §6.12.3): `mine` of each rank of the other group goes to
@@ -120,6 +138,7 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::start_broadcast`]; [`Error::Count`] if there is not one part for each rank of the
     /// other group.
+    #[track_caller]
     pub fn start_gather(
         &self,
         mine: Option<Origin<'_>>,
@@ -127,7 +146,7 @@ impl Bridge {
         root: Root,
     ) -> Result<CollectiveRequest> {
         let (mine, parts) = (mine.as_ref().map(Buffer::of), parts.map(written));
-        self.start_planned(Call::Gather, |plan| plan.gather_across(mine, parts, root))
+        self.start_planned(Call::Gather, Some(root), |plan| plan.gather_across(mine, parts, root))
     }
 
     /// `MPI_Iscatter`, `MPI_Iscatterv` (MPI-4.1 §6.12.4): each part of `parts` of the root goes to
@@ -135,6 +154,7 @@ impl Bridge {
     ///
     /// # Errors
     /// As [`Bridge::start_gather`].
+    #[track_caller]
     pub fn start_scatter(
         &self,
         parts: Option<&[Origin<'_>]>,
@@ -142,7 +162,7 @@ impl Bridge {
         root: Root,
     ) -> Result<CollectiveRequest> {
         let (mine, parts) = (mine.as_ref().map(BufferMut::of), parts.map(read));
-        self.start_planned(Call::Scatter, |plan| plan.scatter_across(parts, mine, root))
+        self.start_planned(Call::Scatter, Some(root), |plan| plan.scatter_across(parts, mine, root))
     }
 
     /// `MPI_Iallgather`, `MPI_Iallgatherv` (MPI-4.1 §6.12.5): `mine` of each rank goes to its part of
@@ -150,6 +170,7 @@ impl Bridge {
     ///
     /// # Errors
     /// As [`Bridge::start_gather`], but for the root.
+    #[track_caller]
     pub fn start_allgather(
         &self,
         mine: Option<Origin<'_>>,
@@ -157,7 +178,7 @@ impl Bridge {
     ) -> Result<CollectiveRequest> {
         let outgoing = mine.map(|mine| vec![Buffer::of(&mine); self.remote_size() as usize]);
         let incoming = written(parts);
-        self.start_planned(Call::Allgather, |plan| plan.alltoall_across(outgoing, incoming))
+        self.start_planned(Call::Allgather, None, |plan| plan.alltoall_across(outgoing, incoming))
     }
 
     /// `MPI_Ialltoall`, `MPI_Ialltoallv`, `MPI_Ialltoallw` (MPI-4.1 §6.12.6): part `k` of `outgoing`
@@ -165,13 +186,14 @@ impl Bridge {
     ///
     /// # Errors
     /// As [`Bridge::start_allgather`].
+    #[track_caller]
     pub fn start_alltoall(
         &self,
         outgoing: Option<&[Origin<'_>]>,
         incoming: &[OriginMut<'_>],
     ) -> Result<CollectiveRequest> {
         let (outgoing, incoming) = (outgoing.map(read), written(incoming));
-        self.start_planned(Call::Alltoall, |plan| plan.alltoall_across(outgoing, incoming))
+        self.start_planned(Call::Alltoall, None, |plan| plan.alltoall_across(outgoing, incoming))
     }
 
     /// `MPI_Ireduce` (MPI-4.1 §6.12.7): the combination of `mine` of the other group's ranks, in their
@@ -179,6 +201,7 @@ impl Bridge {
     ///
     /// # Errors
     /// As [`Bridge::start_broadcast`].
+    #[track_caller]
     pub fn start_reduce(
         &self,
         mine: Option<Origin<'_>>,
@@ -187,7 +210,18 @@ impl Bridge {
         root: Root,
     ) -> Result<CollectiveRequest> {
         let (mine, result) = (mine.as_ref().map(Buffer::of), result.as_ref().map(BufferMut::of));
-        self.start_planned(Call::Reduce, |plan| plan.reduce_across(mine, result, combine, root))
+        self.start_planned(Call::Reduce, Some(root), |plan| {
+            plan.reduce_across(mine, result, combine, root)
+        })
+    }
+
+    /// [`Bridge::start_reduce`] on a rank that has no part in it ([`Root::Elsewhere`]).
+    ///
+    /// # Errors
+    /// Those of any call on a communicator ([`Comm`]).
+    #[track_caller]
+    pub fn start_reduce_elsewhere(&self) -> Result<CollectiveRequest> {
+        self.start_planned(Call::Reduce, Some(Root::Elsewhere), |_| Ok(()))
     }
 
     /// `MPI_Iallreduce` (MPI-4.1 §6.12.8): the combination of `mine` of the other group's ranks goes to
@@ -196,6 +230,7 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::start_reduce`], but for the root; [`Error::Count`] if the result has not as many
     /// instances as the contribution.
+    #[track_caller]
     pub fn start_allreduce(
         &self,
         mine: Option<Origin<'_>>,
@@ -203,7 +238,9 @@ impl Bridge {
         combine: Combine,
     ) -> Result<CollectiveRequest> {
         let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
-        self.start_planned(Call::Allreduce, |plan| plan.allreduce_across(mine, result, combine))
+        self.start_planned(Call::Allreduce, None, |plan| {
+            plan.allreduce_across(mine, result, combine)
+        })
     }
 
     /// `MPI_Ireduce_scatter`, `MPI_Ireduce_scatter_block` (MPI-4.1 §6.12.9, §6.12.10): the combination
@@ -213,6 +250,7 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::start_allreduce`]; [`Error::Count`] if there is not one count for each rank of the
     /// own group, or they do not add up to the contribution.
+    #[track_caller]
     pub fn start_reduce_scatter(
         &self,
         mine: Option<Origin<'_>>,
@@ -221,7 +259,7 @@ impl Bridge {
         combine: Combine,
     ) -> Result<CollectiveRequest> {
         let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
-        self.start_planned(Call::ReduceScatter, |plan| {
+        self.start_planned(Call::ReduceScatter, None, |plan| {
             plan.reduce_scatter_across(mine, result, counts, combine)
         })
     }

@@ -1,15 +1,42 @@
 //! Where the elements of a collective are in this process, and memory of its own for some of them.
 #![allow(unsafe_code, reason = "buffers are kept by address until their collective is complete")]
 
-use crate::comm::Function;
+use crate::comm::{Function, OpKind, Staged};
 use crate::datatype::{CommittedDatatype, Datatype, Element};
+use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::ops::{Incoming, Origin, OriginMut, Outgoing};
+use crate::shm::Segment;
 use std::sync::Arc;
+
+/// Replaces each of so many instances at the second address by its combination with that at the first.
+type CombineFunction = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
 
 /// What a reduction does to so many instances of a datatype: replaces each instance of the second
 /// buffer by its combination with that of the first, which comes from lower ranks.
-pub type Combine = Arc<dyn Fn(*const u8, *mut u8, usize) + Send + Sync>;
+#[derive(Clone)]
+pub struct Combine {
+    function: Arc<CombineFunction>,
+    pub(super) kind: OpKind,
+}
+
+impl Combine {
+    /// What an operation of the standard does.
+    pub fn predefined(
+        op: Op,
+        function: impl Fn(*const u8, *mut u8, usize) + Send + Sync + 'static,
+    ) -> Combine {
+        Combine { function: Arc::new(function), kind: OpKind::Predefined(op) }
+    }
+
+    /// What a function of the program does. All ranks say the same of its commutativity.
+    pub fn user(
+        commutative: bool,
+        function: impl Fn(*const u8, *mut u8, usize) + Send + Sync + 'static,
+    ) -> Combine {
+        Combine { function: Arc::new(function), kind: OpKind::User { commutative } }
+    }
+}
 
 /// Elements that are read.
 ///
@@ -53,6 +80,13 @@ impl Buffer {
     pub(super) fn bytes(&self) -> Option<u64> {
         self.datatype.range(self.count)?;
         self.datatype.bytes(self.count)
+    }
+
+    /// Copies the entries to `offset` of the segment; their bytes.
+    pub(super) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<u64> {
+        let outgoing = Outgoing::of(&self.origin()).ok_or(TOO_FAR)?;
+        outgoing.pack_into(segment, offset)?;
+        Ok(outgoing.bytes())
     }
 
     /// Whether it is the same memory.
@@ -110,13 +144,23 @@ impl BufferMut {
         }
     }
 
+    /// Copies its bytes out of what `rank` has staged, from byte `first` of that on.
+    pub(super) fn take(&mut self, staged: &Staged<'_>, rank: u32, first: u64) -> Result<()> {
+        let mut incoming = Incoming::of(&self.origin_mut()).ok_or(TOO_FAR)?;
+        let bytes = incoming.bytes();
+        incoming.unpack_from(staged.segment(), staged.place(rank, first, bytes)?, bytes)
+    }
+
     /// Replaces each instance by its combination with that of `lower`, which has as many.
     pub(super) fn combine_with(&mut self, lower: &Buffer, combine: &Combine) {
         if self.0.count > 0 {
-            combine(lower.start, self.0.start.cast_mut(), self.0.count);
+            (combine.function)(lower.start, self.0.start.cast_mut(), self.0.count);
         }
     }
 }
+
+/// Plans have looked at the reach of every buffer.
+const TOO_FAR: Error = Error::Damaged { what: "buffer of a collective" };
 
 /// Parts that are read.
 pub(super) fn read(parts: &[Origin<'_>]) -> Vec<Buffer> {
@@ -151,7 +195,7 @@ pub(super) fn whole<T: Element>(elements: &mut Vec<T>) -> BufferMut {
 /// An operation of the standard on elements; `None` if it is not defined for them.
 pub(super) fn predefined<T: Element>(op: Op) -> Option<Combine> {
     let many = T::operation(op).filter(|_| op.is_reduction())?.many;
-    Some(Arc::new(move |lower, upper, count| {
+    Some(Combine::predefined(op, move |lower, upper, count| {
         // SAFETY: 1. buffers of as many elements, of vectors or of scratch memory, so aligned. 2. The
         // promises of both buffers.
         unsafe { many(upper.cast::<T>(), lower.cast::<T>(), count) }
@@ -159,8 +203,8 @@ pub(super) fn predefined<T: Element>(op: Op) -> Option<Combine> {
 }
 
 /// A function of slices.
-pub(super) fn user<T: Element>(function: Function<T>) -> Combine {
-    Arc::new(move |lower, upper, count| {
+pub(super) fn user<T: Element>(function: Function<T>, commutative: bool) -> Combine {
+    Combine::user(commutative, move |lower, upper, count| {
         // SAFETY: as in `predefined`; any bytes are an element.
         let lower = unsafe { std::slice::from_raw_parts(lower.cast::<T>(), count) };
         // SAFETY: as above, and nobody else has these elements while they are combined.

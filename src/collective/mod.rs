@@ -1,27 +1,29 @@
-//! Collectives made of messages: those that are started now and complete later (MPI-4.1 §6.12), and
-//! those of untyped buffers.
+//! Collectives, also between two groups, for programs and for the C interface (MPI-4.1 chapter 6).
 //!
-//! The staged collectives of a communicator (`comm`) need every rank in the call at the same time.
-//! These are *schedules* ([`schedule`]): steps that send, receive, copy and combine, each when the
-//! messages before it have come. Whichever thread of the rank looks for messages takes them further
-//! (`message/driven.rs`), so nobody need wait in the call.
+//! A collective is put together ([`plan`]) and then *meets* ([`form`]): each rank stages what it calls, and
+//! what it gives if that is short, and arrives at a barrier of the staging area (`comm/rounds.rs`). When
+//! all have arrived each rank compares what all call, and takes what it gets out of what is staged
+//! ([`staged`]). What is long goes on as a *schedule* ([`schedule`]): steps that send, receive, copy and
+//! combine, each when the messages before it have come. A blocking call waits at the barrier; of the
+//! others, whichever thread of the rank looks for messages takes them further (`message/driven.rs`).
 //!
-//! 1. Messages go over a channel of their own, with a tag that counts the collectives of the
-//!    communicator and says which call it is. Ranks start them in the same order, so the tags agree;
-//!    ranks that do not agree about the call wait for each other, and the launcher finds them blocked.
-//! 2. A schedule is put together before anything of it is sent ([`plan`]), and is not changed by what
-//!    arrives: a message of the wrong length is an error of this rank, and the steps go on, because
-//!    other ranks wait for them. Only when a rank has failed they end.
-//! 3. A buffer is accessed until the schedule is complete ([`buffer`]); what a schedule owns lives as
+//! 1. Ranks that do not agree get an error, all of the same kind, and nothing has been moved. All blocking
+//!    and nonblocking collectives of a communicator have one order. Persistent ones can be started in any
+//!    order (MPI-4.1 §6.13), so they do not meet; their messages have tags of their own.
+//! 2. Messages go over a channel of their own, with a tag that counts the collectives of the
+//!    communicator and says which call it is.
+//! 3. What arrives does not change a plan: a message of the wrong length is an error of this rank, and the
+//!    steps go on, because other ranks wait for them. Only when a rank has failed they end.
+//! 4. A buffer is accessed until the schedule is complete ([`buffer`]); what a schedule owns lives as
 //!    long, whatever becomes of its request.
-//! 4. Nobody waits for a rank but for what that rank alone can give: parts go straight from who has
-//!    them to who wants them, fetched by the latter if they are long. Trees are for short messages of
-//!    many ranks, and for what has to be combined.
+//! 5. Long parts go straight from who has them to who wants them, fetched by the latter. Trees are for
+//!    short messages of many ranks, and for what has to be combined.
 
 mod across;
 mod bridge;
 mod buffer;
 mod duplicate;
+mod form;
 mod moves;
 mod partitioned;
 mod plan;
@@ -30,6 +32,7 @@ mod request;
 mod running;
 mod scans;
 mod schedule;
+mod staged;
 mod typed;
 
 pub use bridge::{Bridge, Root};

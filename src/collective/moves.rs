@@ -4,6 +4,7 @@
 use super::buffer::{Buffer, BufferMut, read, written};
 use super::plan::Plan;
 use super::request::CollectiveRequest;
+use super::staged::{Cut, Give, Parts, Take};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -19,8 +20,9 @@ const LONG: u64 = 8 * 1024;
 
 /// The collectives of untyped buffers (MPI-4.1 §6.12). All have these rules:
 ///
-/// * All ranks of the communicator start the same collectives on it in the same order, whether they
-///   then wait for them at once or not; several may be under way, and be complete in any order.
+/// * All ranks of the communicator start the same collectives on it in the same order, blocking ones
+///   too; several may be under way, and be complete in any order. Ranks that do not agree get
+///   [`Error::Mismatch`](crate::Error::Mismatch), all of them.
 /// * Starting one is local and does not block, except while another rank allocates.
 /// * What was promised of a buffer to [`Origin::new`] or [`OriginMut::new`] has to hold until the
 ///   request is complete; and if the request is given up, until every rank has left the job.
@@ -33,6 +35,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any call on a communicator ([`Comm`]).
+    #[track_caller]
     pub fn start_barrier(&self) -> Result<CollectiveRequest> {
         self.start_planned(Call::Barrier, |plan| {
             plan.barrier();
@@ -45,73 +48,155 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
     /// farther apart than 2⁶³ - 1 bytes.
+    #[track_caller]
     pub fn start_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Result<CollectiveRequest> {
         let buffer = BufferMut::of(&buffer);
         self.start_planned(Call::Broadcast, |plan| plan.broadcast(buffer, root))
     }
 
-    /// `MPI_Igather`, `MPI_Igatherv` (MPI-4.1 §6.12.3): `mine` of each rank goes to its part of
-    /// `parts` at the root, which has one for each rank. `mine` of the root can be `None` if it is in
-    /// its part already (`MPI_IN_PLACE`); what other ranks give as `parts` means nothing.
+    /// `MPI_Igather` (MPI-4.1 §6.12.3): `mine` of each rank goes to its part of `all` at the root, which
+    /// is cut into as many equal parts as there are ranks. `mine` of the root can be `None` if it is in
+    /// its part already (`MPI_IN_PLACE`); what other ranks give as `all` means nothing.
     ///
     /// # Errors
     /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach), as for a
-    /// broadcast; [`Error::Count`](crate::Error::Count) if there is not one part for each rank, or
-    /// that of the root is not as long as its `mine`; [`Error::Buffer`](crate::Error::Buffer) if a
-    /// buffer is missing.
+    /// broadcast; [`Error::Count`](crate::Error::Count) if the parts are not equal, or that of the root
+    /// is not as long as its `mine`; [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
+    #[track_caller]
     pub fn start_gather(
+        &self,
+        mine: Option<Origin<'_>>,
+        all: Option<OriginMut<'_>>,
+        root: Rank,
+    ) -> Result<CollectiveRequest> {
+        let (mine, all) = (mine.as_ref().map(Buffer::of), all.as_ref().map(BufferMut::of));
+        self.start_planned(Call::Gather, |plan| {
+            let parts = all.map(|all| plan.equal_parts(all)).transpose()?;
+            plan.gather(mine, parts, root)
+        })
+    }
+
+    /// `MPI_Igatherv` (MPI-4.1 §6.12.3): as [`Comm::start_gather`], with a list of parts, one for each
+    /// rank.
+    ///
+    /// # Errors
+    /// As [`Comm::start_gather`]; [`Error::Count`](crate::Error::Count) if there is not one part for
+    /// each rank.
+    #[track_caller]
+    pub fn start_gatherv(
         &self,
         mine: Option<Origin<'_>>,
         parts: Option<&[OriginMut<'_>]>,
         root: Rank,
     ) -> Result<CollectiveRequest> {
         let (mine, parts) = (mine.as_ref().map(Buffer::of), parts.map(written));
-        self.start_planned(Call::Gather, |plan| plan.gather(mine, parts, root))
+        self.start_planned(Call::Gatherv, |plan| plan.gather(mine, parts.map(Parts::Listed), root))
     }
 
-    /// `MPI_Iscatter`, `MPI_Iscatterv` (MPI-4.1 §6.12.4): each rank's part of `parts` of the root goes
-    /// to its `mine`. `mine` of the root can be `None`: its part stays where it is (`MPI_IN_PLACE`).
+    /// `MPI_Iscatter` (MPI-4.1 §6.12.4): each rank's part of `all` of the root goes to its `mine`. `mine`
+    /// of the root can be `None`: its part stays where it is (`MPI_IN_PLACE`).
     ///
     /// # Errors
     /// As [`Comm::start_gather`].
+    #[track_caller]
     pub fn start_scatter(
+        &self,
+        all: Option<Origin<'_>>,
+        mine: Option<OriginMut<'_>>,
+        root: Rank,
+    ) -> Result<CollectiveRequest> {
+        let (mine, all) = (mine.as_ref().map(BufferMut::of), all.as_ref().map(Buffer::of));
+        self.start_planned(Call::Scatter, |plan| {
+            let parts = all.map(|all| plan.equal_parts(all)).transpose()?;
+            plan.scatter(parts, mine, root)
+        })
+    }
+
+    /// `MPI_Iscatterv` (MPI-4.1 §6.12.4): as [`Comm::start_scatter`], with a list of parts.
+    ///
+    /// # Errors
+    /// As [`Comm::start_gatherv`].
+    #[track_caller]
+    pub fn start_scatterv(
         &self,
         parts: Option<&[Origin<'_>]>,
         mine: Option<OriginMut<'_>>,
         root: Rank,
     ) -> Result<CollectiveRequest> {
         let (mine, parts) = (mine.as_ref().map(BufferMut::of), parts.map(read));
-        self.start_planned(Call::Scatter, |plan| plan.scatter(parts, mine, root))
+        self.start_planned(Call::Scatterv, |plan| {
+            plan.scatter(parts.map(Parts::Listed), mine, root)
+        })
     }
 
-    /// `MPI_Iallgather`, `MPI_Iallgatherv` (MPI-4.1 §6.12.5): `mine` of each rank goes to its part of
-    /// `parts` on every rank. `None`: it is in this rank's own part already (`MPI_IN_PLACE`).
+    /// `MPI_Iallgather` (MPI-4.1 §6.12.5): `mine` of each rank goes to its part of `all` on every rank,
+    /// cut as in [`Comm::start_gather`]. `None`: it is in this rank's own part already (`MPI_IN_PLACE`).
     ///
     /// # Errors
     /// [`Error::Reach`](crate::Error::Reach) and [`Error::Count`](crate::Error::Count), as
     /// [`Comm::start_gather`].
+    #[track_caller]
     pub fn start_allgather(
+        &self,
+        mine: Option<Origin<'_>>,
+        all: OriginMut<'_>,
+    ) -> Result<CollectiveRequest> {
+        let (mine, all) = (mine.as_ref().map(Buffer::of), BufferMut::of(&all));
+        self.start_planned(Call::Allgather, |plan| {
+            let parts = plan.equal_parts(all)?;
+            plan.allgather(mine, parts)
+        })
+    }
+
+    /// `MPI_Iallgatherv` (MPI-4.1 §6.12.5): as [`Comm::start_allgather`], with a list of parts.
+    ///
+    /// # Errors
+    /// As [`Comm::start_gatherv`], but for the root.
+    #[track_caller]
+    pub fn start_allgatherv(
         &self,
         mine: Option<Origin<'_>>,
         parts: &[OriginMut<'_>],
     ) -> Result<CollectiveRequest> {
         let (mine, parts) = (mine.as_ref().map(Buffer::of), written(parts));
-        self.start_planned(Call::Allgather, |plan| plan.allgather(mine, parts))
+        self.start_planned(Call::Allgatherv, |plan| plan.allgather(mine, Parts::Listed(parts)))
     }
 
-    /// `MPI_Ialltoall`, `MPI_Ialltoallv`, `MPI_Ialltoallw` (MPI-4.1 §6.12.6): part `k` of `outgoing`
-    /// goes to rank `k`, to the part of its `incoming` that has this rank's number. `None`: what is in
-    /// `incoming` goes out, and is replaced (`MPI_IN_PLACE`).
+    /// `MPI_Ialltoall` (MPI-4.1 §6.12.6): part `k` of `outgoing` goes to rank `k`, to the part of its
+    /// `incoming` that has this rank's number; both are cut as in [`Comm::start_gather`]. `None`: what
+    /// is in `incoming` goes out, and is replaced (`MPI_IN_PLACE`).
     ///
     /// # Errors
     /// As [`Comm::start_allgather`].
+    #[track_caller]
     pub fn start_alltoall(
+        &self,
+        outgoing: Option<Origin<'_>>,
+        incoming: OriginMut<'_>,
+    ) -> Result<CollectiveRequest> {
+        let (outgoing, incoming) = (outgoing.as_ref().map(Buffer::of), BufferMut::of(&incoming));
+        self.start_planned(Call::Alltoall, |plan| {
+            let outgoing = outgoing.map(|all| plan.equal_parts(all)).transpose()?;
+            let incoming = plan.equal_parts(incoming)?;
+            plan.alltoall(outgoing, incoming)
+        })
+    }
+
+    /// `MPI_Ialltoallv`, `MPI_Ialltoallw` (MPI-4.1 §6.12.6): as [`Comm::start_alltoall`], with lists of
+    /// parts.
+    ///
+    /// # Errors
+    /// As [`Comm::start_allgatherv`].
+    #[track_caller]
+    pub fn start_alltoallv(
         &self,
         outgoing: Option<&[Origin<'_>]>,
         incoming: &[OriginMut<'_>],
     ) -> Result<CollectiveRequest> {
         let (outgoing, incoming) = (outgoing.map(read), written(incoming));
-        self.start_planned(Call::Alltoall, |plan| plan.alltoall(outgoing, incoming))
+        self.start_planned(Call::Alltoallv, |plan| {
+            plan.alltoall(outgoing.map(Parts::Listed), Parts::Listed(incoming))
+        })
     }
 
     /// The neighbourhood collectives (MPI-4.1 §8.7): sends each of `outgoing` to its rank and receives
@@ -121,6 +206,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`](crate::Error::Peer) and [`Error::Reach`](crate::Error::Reach).
+    #[track_caller]
     pub fn start_neighbours(
         &self,
         outgoing: &[(Rank, Origin<'_>)],
@@ -184,7 +270,12 @@ impl Plan<'_> {
         self.check_root(root, self.ranks)?;
         let bytes = self.bytes(&buffer.read())?;
         let is_root = self.rank == root.0;
-        if is_by_tree(self.ranks, bytes) {
+        self.agree_on(&buffer.read(), root)?;
+        if self.is_short(bytes) && is_root {
+            self.give = Give::One(buffer.read());
+        } else if self.is_short(bytes) {
+            self.take = Take::From(root.0, 0, buffer);
+        } else if is_by_tree(self.ranks, bytes) {
             self.broadcast_by_tree(buffer, root.0);
         } else if is_root {
             self.others().for_each(|rank| self.send(rank, buffer.read()));
@@ -216,96 +307,190 @@ impl Plan<'_> {
     pub(super) fn gather(
         &mut self,
         mine: Option<Buffer>,
-        parts: Option<Vec<BufferMut>>,
+        parts: Option<Parts<BufferMut>>,
         root: Rank,
     ) -> Result<()> {
         self.check_root(root, self.ranks)?;
-        if self.rank != root.0 {
-            let mine = mine.ok_or_else(|| self.no_buffer("a rank gives no buffer"))?;
-            self.bytes(&mine)?;
-            self.send(root.0, mine);
-            return Ok(());
+        let is_root = self.rank == root.0;
+        let parts = parts.filter(|_| is_root);
+        let (own, gives) = match (&parts, mine) {
+            (Some(parts), mine) => {
+                self.check_parts(&parts.read())?;
+                let own = parts.of(self.rank);
+                mine.iter().try_for_each(|mine| self.check_same(mine, &own))?;
+                (Some(own.clone()), mine.unwrap_or_else(|| own.read()))
+            }
+            (None, _) if is_root => return Err(self.no_buffer("the root gives no buffer")),
+            (None, mine) => (None, mine.ok_or_else(|| self.no_buffer("a rank gives no buffer"))?),
+        };
+        let bytes = self.bytes(&gives)?;
+        let is_equal = self.call == Call::Gather;
+        if is_equal {
+            self.agree_on(&gives, root)?;
         }
-        let parts = parts.ok_or_else(|| self.no_buffer("the root gives no buffer"))?;
-        self.check_parts(parts.iter().map(BufferMut::read), self.ranks)?;
-        let own = &parts[self.rank as usize];
-        if let Some(mine) = &mine {
-            self.check_same(mine, own)?;
+        self.root = root;
+        if !is_equal || !self.is_short(bytes) {
+            match &parts {
+                None => self.send(root.0, gives.clone()),
+                Some(parts) => {
+                    self.others_back().for_each(|rank| self.receive(rank, parts.of(rank)));
+                    let own = own.expect("the root has a part");
+                    self.copy_unless_there(gives.clone(), own);
+                }
+            }
         }
-        self.others_back().for_each(|rank| self.receive(rank, parts[rank as usize].clone()));
-        if let Some(mine) = mine {
-            self.copy(mine, own.clone());
+        if self.has_short_form(is_equal, bytes) {
+            self.give = Give::One(gives);
+            self.take = parts.map_or(Take::Nothing, |parts| Take::Each(self.ranks, 0, parts));
         }
         Ok(())
     }
 
     pub(super) fn scatter(
         &mut self,
-        parts: Option<Vec<Buffer>>,
+        parts: Option<Parts<Buffer>>,
         mine: Option<BufferMut>,
         root: Rank,
     ) -> Result<()> {
         self.check_root(root, self.ranks)?;
-        if self.rank != root.0 {
-            let mine = mine.ok_or_else(|| self.no_buffer("a rank gives no buffer"))?;
-            self.bytes(&mine.read())?;
-            self.receive(root.0, mine);
+        let is_root = self.rank == root.0;
+        let parts = parts.filter(|_| is_root);
+        let own = match (&parts, &mine) {
+            (Some(parts), mine) => {
+                self.check_parts(parts)?;
+                let own = parts.of(self.rank);
+                mine.iter().try_for_each(|mine| self.check_same(&own, mine))?;
+                own
+            }
+            (None, _) if is_root => return Err(self.no_buffer("the root gives no buffer")),
+            (None, Some(mine)) => mine.read(),
+            (None, None) => return Err(self.no_buffer("a rank gives no buffer")),
+        };
+        let bytes = self.bytes(&own)?;
+        let is_equal = self.call == Call::Scatter;
+        if is_equal {
+            self.agree_on(&own, root)?;
+        }
+        self.root = root;
+        let all = bytes.saturating_mul(u64::from(self.ranks));
+        if !is_equal || !self.is_short(all) {
+            match (&parts, &mine) {
+                (None, Some(mine)) => self.receive(root.0, mine.clone()),
+                (Some(parts), mine) => {
+                    self.others().for_each(|rank| self.send(rank, parts.of(rank)));
+                    mine.iter().for_each(|mine| self.copy(own.clone(), mine.clone()));
+                }
+                (None, None) => {}
+            }
+        }
+        if !self.has_short_form(is_equal, all) {
             return Ok(());
         }
-        let parts = parts.ok_or_else(|| self.no_buffer("the root gives no buffer"))?;
-        self.check_parts(parts.iter().cloned(), self.ranks)?;
-        let own = &parts[self.rank as usize];
-        if let Some(mine) = &mine {
-            self.check_same(own, mine)?;
-        }
-        self.others().for_each(|rank| self.send(rank, parts[rank as usize].clone()));
         if let Some(mine) = mine {
-            self.copy(own.clone(), mine);
+            self.take = match is_equal {
+                true => Take::From(root.0, bytes * u64::from(self.rank), mine),
+                false => Take::Listed(root.0..root.0 + 1, self.rank, Parts::Listed(vec![mine])),
+            };
+        }
+        if let Some(parts) = parts {
+            self.give = Give::of(parts);
         }
         Ok(())
     }
 
-    pub(super) fn allgather(&mut self, mine: Option<Buffer>, parts: Vec<BufferMut>) -> Result<()> {
-        self.check_parts(parts.iter().map(BufferMut::read), self.ranks)?;
-        let own = parts[self.rank as usize].clone();
+    pub(super) fn allgather(
+        &mut self,
+        mine: Option<Buffer>,
+        parts: Parts<BufferMut>,
+    ) -> Result<()> {
+        self.check_parts(&parts.read())?;
+        let own = parts.of(self.rank);
         if let Some(mine) = &mine {
             self.check_same(mine, &own)?;
         }
-        let source = mine.clone().unwrap_or_else(|| own.read());
-        self.others_back().for_each(|rank| self.receive(rank, parts[rank as usize].clone()));
-        self.others().for_each(|rank| self.send(rank, source.clone()));
-        if let Some(mine) = mine {
-            self.copy(mine, own);
+        let gives = mine.unwrap_or_else(|| own.read());
+        let (bytes, is_equal) = (self.bytes(&gives)?, self.call == Call::Allgather);
+        if is_equal {
+            self.agree_on(&gives, Rank(0))?;
+        }
+        if !is_equal || !self.is_short(bytes) {
+            self.others_back().for_each(|rank| self.receive(rank, parts.of(rank)));
+            self.others().for_each(|rank| self.send(rank, gives.clone()));
+            self.copy_unless_there(gives.clone(), own);
+        }
+        if self.has_short_form(is_equal, bytes) {
+            (self.give, self.take) = (Give::One(gives), Take::Each(self.ranks, 0, parts));
         }
         Ok(())
     }
 
     pub(super) fn alltoall(
         &mut self,
-        outgoing: Option<Vec<Buffer>>,
-        incoming: Vec<BufferMut>,
+        outgoing: Option<Parts<Buffer>>,
+        incoming: Parts<BufferMut>,
     ) -> Result<()> {
-        self.check_parts(incoming.iter().map(BufferMut::read), self.ranks)?;
-        let (own, is_in_place) = (self.rank as usize, outgoing.is_none());
-        let outgoing = match outgoing {
-            Some(outgoing) => outgoing,
-            None => {
-                let copy = |part: &BufferMut| Ok(self.copied(&part.read())?.read());
-                incoming.iter().map(copy).collect::<Result<_>>()?
+        self.check_parts(&incoming.read())?;
+        let (own, is_in_place) = (self.rank, outgoing.is_none());
+        let outgoing = outgoing.unwrap_or_else(|| incoming.read());
+        self.check_parts(&outgoing)?;
+        self.check_same(&outgoing.of(own), &incoming.of(own))?;
+        let (bytes, is_equal) = (self.bytes(&outgoing.of(own))?, self.call == Call::Alltoall);
+        if is_equal {
+            self.agree_on(&outgoing.of(own), Rank(0))?;
+        }
+        let all = bytes.saturating_mul(u64::from(self.ranks));
+        if !is_equal || !self.is_short(all) {
+            let mut sent: Vec<Buffer> = (0..self.ranks).map(|rank| outgoing.of(rank)).collect();
+            if is_in_place {
+                let copied = |part: &Buffer| Ok(self.copied(part)?.read());
+                sent = sent.iter().map(copied).collect::<Result<_>>()?;
             }
-        };
-        self.check_parts(outgoing.iter().cloned(), self.ranks)?;
-        self.check_same(&outgoing[own], &incoming[own])?;
-        self.others_back().for_each(|rank| self.receive(rank, incoming[rank as usize].clone()));
-        self.others().for_each(|rank| self.send(rank, outgoing[rank as usize].clone()));
-        if !is_in_place {
-            self.copy(outgoing[own].clone(), incoming[own].clone());
+            self.others_back().for_each(|rank| self.receive(rank, incoming.of(rank)));
+            self.others().for_each(|rank| self.send(rank, sent[rank as usize].clone()));
+            if !is_in_place {
+                self.copy(sent[own as usize].clone(), incoming.of(own));
+            }
+        }
+        if self.has_short_form(is_equal, all) {
+            let first = bytes * u64::from(own);
+            self.take = match is_equal {
+                true => Take::Each(self.ranks, first, incoming),
+                false => Take::Listed(0..self.ranks, own, incoming),
+            };
+            self.give = Give::of(outgoing);
         }
         Ok(())
     }
 
+    /// Whether it has a short form, of so many bytes if all ranks know how many it has.
+    fn has_short_form(&mut self, is_equal: bool, bytes: u64) -> bool {
+        self.is_open = !is_equal && self.is_short(0);
+        if is_equal { self.is_short(bytes) } else { self.is_open }
+    }
+
+    fn copy_unless_there(&mut self, from: Buffer, to: BufferMut) {
+        if !from.is_at(&to) {
+            self.copy(from, to);
+        }
+    }
+
+    /// A buffer that is cut into as many equal parts as there are ranks.
+    pub(super) fn equal_parts<B: Cut>(&self, all: B) -> Result<Parts<B>> {
+        let (count, ranks) = (all.instances(), self.ranks as usize);
+        self.check_count("buffer to be cut", count, count.next_multiple_of(ranks))?;
+        Ok(Parts::Equal(all, count / ranks))
+    }
+
+    /// Refuses what is not one part for each rank, of which each can be.
+    fn check_parts(&self, parts: &Parts<Buffer>) -> Result<()> {
+        match parts {
+            Parts::Equal(all, _) => self.bytes(all).map(drop),
+            Parts::Listed(parts) => self.check_list(parts.iter().cloned(), self.ranks),
+        }
+    }
+
     /// Refuses what is not one part for each of so many ranks, of which each can be.
-    pub(super) fn check_parts(
+    pub(super) fn check_list(
         &self,
         mut parts: impl ExactSizeIterator<Item = Buffer>,
         ranks: u32,

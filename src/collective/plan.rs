@@ -1,14 +1,17 @@
 //! Putting a collective together.
 
 use super::buffer::{self, Buffer, BufferMut, Combine};
+use super::form::{Form, Met};
 use super::request::CollectiveRequest;
-use super::schedule::{Kept, Schedule, Step};
+use super::schedule::{Kept, Schedule, Stage, Step};
+use super::staged::{Give, Take};
 use crate::call::Call;
-use crate::comm::Comm;
+use crate::comm::{CHUNK, Comm, Description, part_digest};
 use crate::datatype::CommittedDatatype;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use std::any::Any;
+use std::panic::Location;
 
 /// A collective that has not begun: nothing of it has been sent, so it can be refused.
 pub(super) struct Plan<'c> {
@@ -20,23 +23,38 @@ pub(super) struct Plan<'c> {
     /// Of a collective between two groups, how many the other one has. They are counted on behind
     /// those of the own group.
     pub(super) remote: u32,
-    steps: Vec<Step>,
-    combine: Option<Combine>,
-    kept: Kept,
+    pub(super) root: Rank,
+    /// What all ranks have to agree on. Where it is not said, every part that this rank sends or
+    /// receives.
+    pub(super) what: Option<Description>,
+    /// The short form.
+    pub(super) give: Give,
+    pub(super) take: Take,
+    /// Whether ranks know only once they have met if it is short: it then has both forms.
+    pub(super) is_open: bool,
+    /// The long form.
+    pub(super) steps: Vec<Step>,
+    pub(super) combine: Option<Combine>,
+    pub(super) kept: Kept,
 }
 
+/// What contributions of all ranks have together at most if every rank combines all of them.
+const COMBINED_BY_ALL: u64 = 64 * 1024;
+
 impl Comm {
-    /// Starts the collective that `plan` puts together.
+    /// Starts the collective that `plan` puts together, and on a handle for blocking calls waits for it.
+    #[track_caller]
     pub(super) fn start_planned<B: Any>(
         &self,
         call: Call,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<CollectiveRequest<B>> {
+        let at = Location::caller();
         self.within(call, || {
             self.check_shares(call, "a collective that does not wait")?;
             let mut planned = Plan::new(self, call, self.rank(), self.size());
             plan(&mut planned)?;
-            planned.start()
+            planned.start(at)
         })
     }
 }
@@ -44,7 +62,90 @@ impl Comm {
 impl Plan<'_> {
     pub(super) fn new(comm: &Comm, call: Call, rank: u32, ranks: u32) -> Plan<'_> {
         let kept = Kept { result: Some(Box::new(())), ..Kept::default() };
-        Plan { comm, call, rank, ranks, remote: 0, steps: Vec::new(), combine: None, kept }
+        Plan {
+            comm,
+            call,
+            rank,
+            ranks,
+            remote: 0,
+            root: Rank(0),
+            what: None,
+            give: Give::Nothing,
+            take: Take::Nothing,
+            is_open: false,
+            steps: Vec::new(),
+            combine: None,
+            kept,
+        }
+    }
+
+    /// All ranks have data as `buffer` has, and the same root; 0 is that of what has none.
+    pub(super) fn agree_on(&mut self, buffer: &Buffer, root: Rank) -> Result<()> {
+        self.root = root;
+        let bytes = self.bytes(buffer)?;
+        let (datatype, sequence) = buffer.datatype.signature(buffer.count);
+        self.what = Some(Description::bare(self.call).data(bytes, datatype, sequence));
+        Ok(())
+    }
+
+    /// All ranks have these counts of such data.
+    pub(super) fn agree_on_counts(&mut self, counts: &[usize]) {
+        self.what = self.what.map(|what| what.counts(counts));
+    }
+
+    /// Whether contributions of so many bytes each are short, as all ranks know.
+    pub(super) fn is_short(&self, bytes: u64) -> bool {
+        bytes <= CHUNK as u64 && self.is_staged()
+    }
+
+    /// As [`Plan::is_short`], if the ranks combine all contributions themselves.
+    pub(super) fn is_short_to_combine(&self, bytes: u64) -> bool {
+        self.is_short(bytes) && bytes * u64::from(self.ranks) <= COMBINED_BY_ALL
+    }
+
+    /// Whether the ranks meet in the staging area, and it can have the data.
+    fn is_staged(&self) -> bool {
+        self.remote == 0 && self.comm.has_staging() && self.comm.persistent_number().is_none()
+    }
+
+    /// What all ranks have to agree on.
+    fn description(&self) -> Description {
+        let what = match self.what {
+            Some(what) => what,
+            None => self.described_by_steps(),
+        };
+        let what = what.root(self.root);
+        match &self.combine {
+            Some(combine) if self.remote == 0 => what.op(combine.kind),
+            _ => what,
+        }
+    }
+
+    /// Each part that is sent is received, as long as it is sent.
+    fn described_by_steps(&self) -> Description {
+        let (own, mut sent, mut received) = (self.comm.rank(), 0u64, 0u64);
+        let mut datatypes = Vec::new();
+        for step in &self.steps {
+            let (buffer, peer, sum) = match step {
+                Step::Send(to, from) => (from.clone(), to.0, &mut sent),
+                Step::Receive(from, into) => (into.read(), from.0, &mut received),
+                _ => continue,
+            };
+            let bytes = buffer.bytes().unwrap_or(u64::MAX);
+            let (from, to) = if matches!(step, Step::Send(..)) { (own, peer) } else { (peer, own) };
+            *sum = sum.wrapping_add(part_digest(from, to, bytes));
+            datatypes.push(buffer.datatype.signature(buffer.count).0);
+        }
+        let first = datatypes.first().copied().flatten();
+        let datatype = first.filter(|_| datatypes.iter().all(|one| *one == first));
+        Description::bare(self.call).data(0, datatype, 0).paired(sent, received)
+    }
+
+    /// What the collective does once it has been put together.
+    fn form(self) -> Form {
+        let what = self.description();
+        let Plan { call, give, take, is_open, steps, combine, kept, .. } = self;
+        Form { call, what, give, take, is_open, steps, combine, kept }
     }
 
     /// Gives every rank the name that it has in the communicator.
@@ -56,9 +157,32 @@ impl Plan<'_> {
         }
     }
 
-    pub(super) fn start<B: Any>(self) -> Result<CollectiveRequest<B>> {
-        let Plan { comm, call, steps, combine, kept, .. } = self;
-        CollectiveRequest::start(Schedule::new(comm, call, steps, combine, kept))
+    /// Starts it, in a call that the program has made at `at`; on a handle for blocking calls also
+    /// waits for it.
+    pub(super) fn start<B: Any>(
+        self,
+        at: &'static Location<'static>,
+    ) -> Result<CollectiveRequest<B>> {
+        let (comm, mut form) = (self.comm, self.form());
+        if comm.persistent_number().is_some() {
+            return CollectiveRequest::start(Schedule::new(comm, form, Stage::Moving, 0), at);
+        }
+        let (number, entry) = comm.start_round();
+        if !comm.has_staging() {
+            // One rank agrees with itself.
+            entry.into_iter().for_each(|entry| comm.leave(entry));
+            return CollectiveRequest::start(Schedule::new(comm, form, Stage::Moving, number), at);
+        }
+        let mut stage = Stage::Waiting;
+        if let Some(mut entry) = entry.filter(|_| comm.is_waiting()) {
+            let met = form.meet(comm, &mut entry, at);
+            comm.leave(entry);
+            match met? {
+                Met::Done => return Ok(CollectiveRequest::complete(comm, form)),
+                Met::Long => stage = Stage::Moving,
+            }
+        }
+        CollectiveRequest::start(Schedule::new(comm, form, stage, number), at)
     }
 
     pub(super) fn send(&mut self, to: u32, from: Buffer) {

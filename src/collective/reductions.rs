@@ -7,6 +7,7 @@ use super::buffer::{Buffer, BufferMut, Combine};
 use super::plan::Plan;
 use super::request::CollectiveRequest;
 use super::running::Running;
+use super::staged::{Give, Take};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -34,6 +35,7 @@ impl Comm {
     /// missing; [`Error::Count`](crate::Error::Count) if the result has not as many instances as the
     /// contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than
     /// 2⁶³ - 1 bytes.
+    #[track_caller]
     pub fn start_reduce(
         &self,
         mine: Option<Origin<'_>>,
@@ -49,6 +51,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::start_reduce`], but for the root.
+    #[track_caller]
     pub fn start_allreduce(
         &self,
         mine: Option<Origin<'_>>,
@@ -67,6 +70,7 @@ impl Comm {
     /// # Errors
     /// As [`Comm::start_allreduce`]; [`Error::Count`](crate::Error::Count) if there is not one count
     /// for each rank, or they do not add up to the contribution.
+    #[track_caller]
     pub fn start_reduce_scatter(
         &self,
         mine: Option<Origin<'_>>,
@@ -109,7 +113,7 @@ impl Plan<'_> {
         root: Rank,
     ) -> Result<()> {
         self.check_root(root, self.ranks)?;
-        self.combine_by(combine);
+        self.combine_by(combine.clone());
         let result = result.filter(|_| self.rank == root.0);
         if self.rank == root.0 && result.is_none() {
             return Err(self.no_buffer("the root gives no buffer"));
@@ -123,7 +127,16 @@ impl Plan<'_> {
             (None, Some(result)) => (result.read(), None),
             (None, None) => return Err(self.no_buffer("a rank gives no contribution")),
         };
-        if self.bytes(&mine)? >= CUT && mine.count >= self.ranks as usize {
+        self.agree_on(&mine, root)?;
+        let bytes = self.bytes(&mine)?;
+        if self.is_short_to_combine(bytes) {
+            self.give = Give::One(mine);
+            if let Some(result) = result {
+                self.take = Take::Combined(self.ranks, 0, result, combine);
+            }
+            return Ok(());
+        }
+        if bytes >= CUT && mine.count >= self.ranks as usize {
             return self.reduce_by_parts(&mine, result, room.is_none(), root.0);
         }
         let mut running = Running::new(mine, room);
@@ -167,11 +180,18 @@ impl Plan<'_> {
         result: BufferMut,
         combine: Combine,
     ) -> Result<()> {
-        self.combine_by(combine);
+        self.combine_by(combine.clone());
         let room = mine.is_some().then(|| result.clone());
         let mine = mine.unwrap_or_else(|| result.read());
         self.check_contribution(&mine, result.count())?;
-        if self.bytes(&mine)? < CUT || mine.count < self.ranks as usize {
+        self.agree_on(&mine, Rank(0))?;
+        let bytes = self.bytes(&mine)?;
+        if self.is_short_to_combine(bytes) {
+            self.give = Give::One(mine);
+            self.take = Take::Combined(self.ranks, 0, result, combine);
+            return Ok(());
+        }
+        if bytes < CUT || mine.count < self.ranks as usize {
             if self.is_small() {
                 return self.allreduce_at_first(mine, result);
             }
@@ -292,14 +312,14 @@ impl Plan<'_> {
         (0..ranks).map(|k| start(k)..start(k + 1)).collect()
     }
 
-    fn reduce_scatter(
+    pub(super) fn reduce_scatter(
         &mut self,
         mine: Option<Buffer>,
         result: BufferMut,
         counts: &[usize],
         combine: Combine,
     ) -> Result<()> {
-        self.combine_by(combine);
+        self.combine_by(combine.clone());
         self.check_count("list of counts", counts.len(), self.ranks as usize)?;
         let (parts, end) = ranges(counts);
         let own = parts[self.rank as usize].len();
@@ -310,6 +330,15 @@ impl Plan<'_> {
             self.check_count("result", result.count(), own)?;
         }
         self.bytes(&result.read())?;
+        self.agree_on(&mine, Rank(0))?;
+        self.agree_on_counts(counts);
+        let bytes = self.bytes(&mine)?;
+        if self.is_short_to_combine(bytes) {
+            let first = self.bytes(&mine.part(0, parts[self.rank as usize].start))?;
+            self.give = Give::One(mine);
+            self.take = Take::Combined(self.ranks, first, result.part(0, own), combine);
+            return Ok(());
+        }
         self.combine_parts(&mine, &parts, result.part(0, own), is_in_place)
     }
 

@@ -1,9 +1,11 @@
 //! Requests of collectives.
 
+use super::form::Form;
 use super::schedule::Schedule;
+use crate::call::Call;
+use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::message::Driven;
-use crate::prim::WaitRecord;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,18 +21,49 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Dropped before it is complete, it goes on like that, because other ranks may wait for it, and
 /// keeps its buffers until it is done.
 pub struct CollectiveRequest<B = ()> {
-    schedule: Arc<Schedule>,
-    is_taken: Mutex<bool>,
+    comm: Comm,
+    call: Call,
+    /// `None` if it was complete when it was started.
+    schedule: Option<Arc<Schedule>>,
+    /// What has become of it, until that is taken.
+    outcome: Mutex<Option<Outcome>>,
     gives: PhantomData<fn() -> B>,
 }
 
+/// The outcome, and what the request gives.
+type Outcome = (Result<()>, Option<Box<dyn Any + Send>>);
+
 impl<B: Any> CollectiveRequest<B> {
-    pub(super) fn start(schedule: Schedule) -> Result<CollectiveRequest<B>> {
-        let schedule = Arc::new(schedule);
-        if !schedule.drive() {
-            schedule.comm.keep_driving(schedule.clone())?;
+    /// Of what is complete.
+    pub(super) fn complete(comm: &Comm, form: Form) -> CollectiveRequest<B> {
+        let outcome = Mutex::new(Some((Ok(()), form.kept.result)));
+        CollectiveRequest {
+            comm: comm.clone(),
+            call: form.call,
+            schedule: None,
+            outcome,
+            gives: PhantomData,
         }
-        Ok(CollectiveRequest { schedule, is_taken: Mutex::default(), gives: PhantomData })
+    }
+
+    /// In a call that the program has made at `at`; on a handle for blocking calls also waits.
+    pub(super) fn start(
+        schedule: Schedule,
+        at: &'static Location<'static>,
+    ) -> Result<CollectiveRequest<B>> {
+        let (comm, call, schedule) = (schedule.comm.clone(), schedule.call, Arc::new(schedule));
+        if !schedule.drive() {
+            comm.keep_driving(schedule.clone())?;
+        }
+        if comm.is_waiting() {
+            schedule.wait(at)?;
+        }
+        let outcome = Mutex::default();
+        Ok(CollectiveRequest { comm, call, schedule: Some(schedule), outcome, gives: PhantomData })
+    }
+
+    fn is_done(&self) -> bool {
+        self.schedule.as_ref().is_none_or(|schedule| schedule.is_done())
     }
 
     /// Whether it is complete on this rank; handles what has arrived.
@@ -38,10 +71,10 @@ impl<B: Any> CollectiveRequest<B> {
     /// Local; never blocks. When a rank of the communicator has failed it is complete too: its outcome
     /// is then the error, unless it was complete before.
     pub fn is_complete(&self) -> bool {
-        if !self.schedule.is_done() {
-            self.schedule.comm.progress();
+        if !self.is_done() {
+            self.comm.progress();
         }
-        self.schedule.is_done()
+        self.is_done()
     }
 
     /// The outcome, once, when it is complete; `None` before, and after.
@@ -62,39 +95,35 @@ impl<B: Any> CollectiveRequest<B> {
     /// Blocks until this rank has what the collective gives it. No other rank need wait meanwhile.
     ///
     /// # Errors
-    /// [`Error::Truncated`] if another rank contributes more than this one expects,
-    /// [`Error::Mismatch`] if it contributes less; [`Error::NoMemory`]; [`Error::RankFailed`];
+    /// [`Error::Mismatch`] on all ranks that wait for it, if they do not agree about call, root,
+    /// operation, or the length or datatypes of the data; [`Error::NoMemory`]; [`Error::RankFailed`];
     /// [`Error::Argument`] if the outcome has been taken before.
     #[track_caller]
     pub fn wait(&self) -> Result<B> {
-        let (schedule, at) = (&*self.schedule, Location::caller());
-        if !schedule.is_done() {
-            let tell = |record: &WaitRecord| schedule.tell(record);
-            let waited = schedule.comm.drive_until(schedule.call, at, &tell, || schedule.is_done());
-            schedule.comm.handled(waited)?;
+        if let Some(schedule) = &self.schedule {
+            self.comm.handled(schedule.wait(Location::caller()))?;
         }
         self.outcome().unwrap_or_else(|| {
             let problem = "the outcome of the request has been taken before".into();
-            Err(Error::Argument { at: schedule.comm.place(schedule.call), problem })
+            Err(Error::Argument { at: self.comm.place(self.call), problem })
         })
     }
 
     /// The outcome, unless it has been taken.
     fn outcome(&self) -> Option<Result<B>> {
-        let mut is_taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut *is_taken, true) {
-            return None;
-        }
-        let (outcome, result) = self.schedule.take();
+        let mut kept = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let from_schedule = || self.schedule.as_ref().and_then(|schedule| schedule.take());
+        let (outcome, result) = kept.take().or_else(from_schedule)?;
         let result = result.and_then(|result| result.downcast().ok());
         let given = outcome.map(|()| *result.expect("whoever has made it has given the result"));
-        Some(self.schedule.comm.handled(given))
+        Some(self.comm.handled(given))
     }
 }
 
 impl<B> fmt::Debug for CollectiveRequest<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let how = if self.schedule.is_done() { "complete" } else { "under way" };
-        write!(f, "CollectiveRequest({}, {how})", self.schedule.call)
+        let is_done = self.schedule.as_ref().is_none_or(|schedule| schedule.is_done());
+        let how = if is_done { "complete" } else { "under way" };
+        write!(f, "CollectiveRequest({}, {how})", self.call)
     }
 }

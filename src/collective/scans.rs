@@ -3,9 +3,11 @@
 use super::buffer::{Buffer, BufferMut, Combine};
 use super::plan::Plan;
 use super::request::CollectiveRequest;
+use super::staged::{Give, Take};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::Result;
+use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
 
 /// The scans of untyped buffers (MPI-4.1 §6.12), with the rules of [`Comm::start_reduce`].
@@ -14,6 +16,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::start_allreduce`].
+    #[track_caller]
     pub fn start_scan(
         &self,
         mine: Option<Origin<'_>>,
@@ -29,6 +32,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::start_allreduce`].
+    #[track_caller]
     pub fn start_exscan(
         &self,
         mine: Option<Origin<'_>>,
@@ -47,13 +51,37 @@ impl Plan<'_> {
         result: BufferMut,
         combine: Combine,
     ) -> Result<()> {
-        self.combine_by(combine);
+        self.combine_by(combine.clone());
         self.bytes(&result.read())?;
+        if let Some(mine) = &mine {
+            self.check_contribution(mine, result.count())?;
+        }
+        let gives = mine.clone().unwrap_or_else(|| result.read());
+        if self.scan_short(gives, self.rank + 1, &result, combine)? {
+            return Ok(());
+        }
         if let Some(mine) = mine {
-            self.check_contribution(&mine, result.count())?;
             self.copy(mine, result.clone());
         }
         self.scan_from(0, &result)
+    }
+
+    /// Whether it is short: `result` is then the combination of what the first `ranks` ranks give.
+    fn scan_short(
+        &mut self,
+        gives: Buffer,
+        ranks: u32,
+        result: &BufferMut,
+        combine: Combine,
+    ) -> Result<bool> {
+        self.agree_on(&gives, Rank(0))?;
+        let bytes = self.bytes(&gives)?;
+        let is_short = self.is_short_to_combine(bytes);
+        if is_short {
+            self.give = Give::One(gives);
+            self.take = Take::Combined(ranks, 0, result.clone(), combine);
+        }
+        Ok(is_short)
     }
 
     /// Of the ranks from `first` on: round k combines what the 2ᵏ ranks before this one have.
@@ -87,13 +115,17 @@ impl Plan<'_> {
         result: BufferMut,
         combine: Combine,
     ) -> Result<()> {
-        self.combine_by(combine);
+        self.combine_by(combine.clone());
         self.bytes(&result.read())?;
+        if let Some(mine) = &mine {
+            self.check_contribution(mine, result.count())?;
+        }
+        let gives = mine.clone().unwrap_or_else(|| result.read());
+        if self.scan_short(gives, self.rank, &result, combine)? {
+            return Ok(());
+        }
         let mine = match mine {
-            Some(mine) => {
-                self.check_contribution(&mine, result.count())?;
-                mine
-            }
+            Some(mine) => mine,
             None => self.copied(&result.read())?.read(),
         };
         if self.rank > 0 {

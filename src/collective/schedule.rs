@@ -1,13 +1,15 @@
 //! A collective under way: steps that follow one another, each when the messages before it have come.
 
-use super::buffer::{Buffer, BufferMut, Combine, Scratch};
+use super::buffer::{Buffer, BufferMut, Scratch};
+use super::form::{Form, Met};
 use crate::call::Call;
-use crate::comm::Comm;
-use crate::error::{Error, Result};
+use crate::comm::{Comm, Entry, NUMBERS};
+use crate::error::{Error, MismatchKind, Result};
 use crate::group::Rank;
 use crate::message::{Channel, Driven, MessageRequest};
 use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use std::any::Any;
+use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a collective does on this rank, one after the other. Messages are started and go on by
@@ -43,6 +45,7 @@ pub(super) struct Schedule {
     pub(super) comm: Comm,
     pub(super) call: Call,
     tag: i32,
+    number: u64,
     /// 1 once it is complete, for those who need not look.
     done: Word32,
     progress: Mutex<Progress>,
@@ -57,36 +60,47 @@ struct UnderWay {
     expected: Option<u64>,
 }
 
+/// How far a collective is.
+pub(super) enum Stage {
+    /// It waits for its slot of the staging area.
+    Waiting,
+    /// It has arrived.
+    Arrived(Entry),
+    /// Ranks agree, and its steps are taken.
+    Moving,
+}
+
 struct Progress {
+    stage: Stage,
+    form: Form,
     steps: std::vec::IntoIter<Step>,
     under_way: Vec<UnderWay>,
-    combine: Option<Combine>,
-    kept: Kept,
+    is_taken: bool,
     /// The first error; the steps go on, because other ranks wait for them.
     outcome: Result<()>,
 }
 
 impl Schedule {
-    pub(super) fn new(
-        comm: &Comm,
-        call: Call,
-        steps: Vec<Step>,
-        combine: Option<Combine>,
-        kept: Kept,
-    ) -> Schedule {
+    /// Of the communicator's collective `number`.
+    pub(super) fn new(comm: &Comm, mut form: Form, stage: Stage, number: u64) -> Schedule {
+        let (call, steps) = (form.call, std::mem::take(&mut form.steps).into_iter());
         let progress = Progress {
-            steps: steps.into_iter(),
+            stage,
+            form,
+            steps,
             under_way: Vec::new(),
-            combine,
-            kept,
+            is_taken: false,
             outcome: Ok(()),
         };
+        let of_messages = || number as u32 % NUMBERS;
+        let counted = comm.persistent_number().unwrap_or_else(of_messages);
         // Ranks that do not call the same never take each other's bytes for their own.
-        let tag = (comm.count_collective() << CALL_BITS | call as u32) & i32::MAX as u32;
+        let tag = (counted << CALL_BITS | call as u32) & i32::MAX as u32;
         Schedule {
             comm: comm.clone(),
             call,
             tag: tag as i32,
+            number,
             done: Word32::default(),
             progress: Mutex::new(progress),
         }
@@ -108,8 +122,12 @@ impl Schedule {
             let messages = progress.under_way.iter().filter(|message| !message.request.is_done());
             messages.filter_map(|message| world.get(message.peer.0 as usize).copied()).collect()
         };
+        let progress = self.progress.try_lock();
+        if let Ok(Progress { stage: Stage::Arrived(entry), .. }) = progress.as_deref() {
+            return self.comm.tell_round(entry, record);
+        }
         // Nobody is known while another thread takes it further.
-        let others = self.progress.try_lock().map(missing).unwrap_or_default();
+        let others = progress.map(missing).unwrap_or_default();
         record.say(&Awaited {
             kind: AwaitedKind::Collective,
             others: &others,
@@ -119,11 +137,23 @@ impl Schedule {
         });
     }
 
-    /// The outcome of a collective that is complete, and what its caller gets.
-    pub(super) fn take(&self) -> (Result<()>, Option<Box<dyn Any + Send>>) {
+    /// Waits until it is complete, in a call that the program has made at `at`.
+    pub(super) fn wait(&self, at: &'static Location<'static>) -> Result<()> {
+        if self.is_done() {
+            return Ok(());
+        }
+        let tell = |record: &WaitRecord| self.tell(record);
+        self.comm.drive_until(self.call, at, &tell, || self.is_done())
+    }
+
+    /// The outcome of a collective that is complete, and what its caller gets, once.
+    pub(super) fn take(&self) -> Option<(Result<()>, Option<Box<dyn Any + Send>>)> {
         let mut progress = self.progress();
+        if std::mem::replace(&mut progress.is_taken, true) {
+            return None;
+        }
         let outcome = std::mem::replace(&mut progress.outcome, Ok(()));
-        (outcome, progress.kept.result.take())
+        Some((outcome, progress.form.kept.result.take()))
     }
 }
 
@@ -136,8 +166,8 @@ impl Driven for Schedule {
         let mut progress = self.progress();
         let is_done = progress.advance(self);
         if is_done {
-            progress.kept.scratch = Vec::new();
-            progress.kept.given = None;
+            progress.form.kept.scratch = Vec::new();
+            progress.form.kept.given = None;
             self.done.store(1);
         }
         is_done
@@ -146,7 +176,7 @@ impl Driven for Schedule {
     fn abandon(&self) {
         let mut progress = self.progress();
         progress.under_way.clear();
-        let kept = std::mem::take(&mut progress.kept);
+        let kept = std::mem::take(&mut progress.form.kept);
         let problem = "this rank has left the job".into();
         progress.outcome = Err(Error::Communicator { at: self.comm.place(self.call), problem });
         drop(progress);
@@ -156,8 +186,43 @@ impl Driven for Schedule {
 }
 
 impl Progress {
-    /// Takes all steps that need no wait; whether those were all.
+    /// Goes on as far as it can without a wait; whether it is complete.
     fn advance(&mut self, schedule: &Schedule) -> bool {
+        let comm = &schedule.comm;
+        if let Stage::Waiting = self.stage {
+            let Some(mut entry) = comm.try_enter(schedule.number) else { return false };
+            let arrived = self.form.arrive(comm, &mut entry, true);
+            self.stage = Stage::Arrived(entry);
+            if let Err(error) = arrived {
+                return self.end_round(comm, Err(error));
+            }
+        }
+        if let Stage::Arrived(entry) = &mut self.stage {
+            let Some(passed) = comm.poll_round(entry, schedule.call) else { return false };
+            let taken = passed.and_then(|()| self.form.take(comm, entry, self.steps.len() > 0));
+            if self.end_round(comm, taken) {
+                return true;
+            }
+        }
+        self.take_steps(schedule)
+    }
+
+    /// Leaves the staging area; whether the collective is complete.
+    fn end_round(&mut self, comm: &Comm, met: Result<Met>) -> bool {
+        if let Stage::Arrived(entry) = std::mem::replace(&mut self.stage, Stage::Moving) {
+            comm.leave(entry);
+        }
+        match met {
+            Ok(Met::Long) => return false,
+            Ok(Met::Done) => {}
+            Err(error) => self.outcome = Err(error),
+        }
+        self.steps = Vec::new().into_iter();
+        true
+    }
+
+    /// Takes all steps that need no wait; whether those were all.
+    fn take_steps(&mut self, schedule: &Schedule) -> bool {
         loop {
             if !self.arrived(schedule) {
                 return false;
@@ -209,7 +274,7 @@ impl Progress {
             }
             Step::Copy(from, mut to) => to.copy_from(&from),
             Step::Combine(lower, mut upper) => {
-                if let Some(combine) = &self.combine {
+                if let Some(combine) = &self.form.combine {
                     upper.combine_with(&lower, combine);
                 }
             }
@@ -234,6 +299,6 @@ impl Schedule {
     fn too_short(&self, from: Rank, found: u64, needed: u64) -> Error {
         let call = |bytes| format!("{} of {bytes} bytes", self.call);
         let (at, ours, theirs) = (self.comm.place(self.call), call(needed), call(found));
-        Error::Mismatch { at, ours, other: from.0, theirs }
+        Error::Mismatch { at, kind: MismatchKind::Length, ours, other: from.0, theirs }
     }
 }

@@ -3,17 +3,17 @@
 use super::buffer::{self, BufferMut, Combine};
 use super::plan::Plan;
 use super::request::CollectiveRequest;
+use super::staged::Parts;
 use crate::call::Call;
-use crate::comm::{Comm, Reduction};
+use crate::comm::{Comm, OpKind, Reduction};
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
 
 /// Nonblocking collectives. The request owns the buffers, and gives back what has become of them.
 ///
-/// All ranks of the communicator start the same ones in the same order, wait for them in any order,
-/// and make any other calls in between; the blocking collectives of the communicator are not counted
-/// with them. All contributions have the same length in elements. A call that is refused for what this
+/// All ranks of the communicator start the same ones in the same order, blocking collectives among
+/// them, wait for them in any order, and make any other calls in between. All contributions have the same length in elements. A call that is refused for what this
 /// rank gives has sent nothing; the other ranks then wait in vain for it, unless they are refused too.
 ///
 /// ```no_run
@@ -101,7 +101,7 @@ impl Comm {
                 plan.check_count("buffer to be cut", all.len(), needed)?;
             }
             let parts = all.as_mut().map(|all| plan.parts(all, length));
-            let parts = parts.map(|parts| parts.iter().map(BufferMut::read).collect());
+            let parts = parts.map(|parts| parts.read());
             let own = buffer::whole(&mut mine);
             plan.keep(all, mine);
             plan.scatter(parts, Some(own), root)
@@ -137,7 +137,7 @@ impl Comm {
             plan.check_count("buffer to be cut", found, found.next_multiple_of(ranks))?;
             let mut all = plan.zeroed::<T>(found / ranks);
             let outgoing = plan.parts(&mut mine, found / ranks);
-            let outgoing = outgoing.iter().map(BufferMut::read).collect();
+            let outgoing = outgoing.read();
             let incoming = plan.parts(&mut all, found / ranks);
             plan.keep(mine, all);
             plan.alltoall(Some(outgoing), incoming)
@@ -237,15 +237,17 @@ impl Plan<'_> {
     }
 
     /// The part of each rank, of `length` elements.
-    fn parts<T: Element>(&self, all: &mut Vec<T>, length: usize) -> Vec<BufferMut> {
-        let all = buffer::whole(all);
-        (0..self.ranks as usize).map(|rank| all.part(rank * length, length)).collect()
+    fn parts<T: Element>(&self, all: &mut Vec<T>, length: usize) -> Parts<BufferMut> {
+        Parts::Equal(buffer::whole(all), length)
     }
 
     /// What a reduction does.
     fn function<T: Element>(&self, op: &impl Reduction<T>) -> Result<Combine> {
         let function = match op.user() {
-            Some(function) => Some(buffer::user(function)),
+            Some(function) => {
+                let commutative = op.kind() == OpKind::User { commutative: true };
+                Some(buffer::user(function, commutative))
+            }
             None => op.predefined().and_then(buffer::predefined::<T>),
         };
         function.ok_or_else(|| self.no_operation(op.name(), T::DATATYPE.name()))

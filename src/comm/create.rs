@@ -1,6 +1,7 @@
 //! Communicators made by all ranks of another: dup, create, split.
 
-use super::exchange::{Collective, Description};
+use super::description::Description;
+use super::exchange::Collective;
 use super::outcome::{Outcome, Told};
 use super::room::{self, Room};
 use super::{Comm, Inner};

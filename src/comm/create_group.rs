@@ -9,7 +9,7 @@
 //! others would wait for the one that has given up.
 
 use super::Comm;
-use super::exchange::hash;
+use super::description::hash;
 use super::outcome::{Outcome, Told};
 use super::room::{self, REGISTRY_SITES, registry};
 use crate::attribute::Attributes;

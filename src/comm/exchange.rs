@@ -1,161 +1,27 @@
-//! One chunk through the staging buffers: every rank stages, all meet, all may read all.
+//! One chunk through the staging area: every rank stages, all meet, all may read all.
 
-use super::reduction::sealed::OpKind;
-use super::{Comm, Meeting};
+use super::Comm;
+use super::description::{Description, GUARDED};
+use super::rounds::Entry;
 use crate::call::Call;
-use crate::datatype::{Datatype, Element};
-use crate::error::{Error, Result};
-use crate::group::Rank;
-use crate::op::Op;
-use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord};
-use crate::shm::{STAGE_BYTES, Stage};
-use crate::sync::{self, BarrierWords, Round};
-use bytemuck::{Pod, Zeroable};
+use crate::datatype::Element;
+use crate::error::{Error, MismatchKind, Result};
+use crate::shm::{STAGE_BEGINNING, STAGE_REST, Segment, Stage};
+use bytemuck::Zeroable;
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 
-/// Describes the call that a chunk belongs to; all ranks must stage the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Description {
-    call: u32,
-    root: u32,
-    /// Number of the operation plus one, or zero.
-    op: u32,
-    /// Number of the datatype plus one, or zero.
-    datatype: u32,
-    /// Elements of the call's buffer, which must be as many on every rank; or [`ANY_LENGTH`].
-    elements: u64,
-    /// Chunks of this call before this one.
-    chunk: u64,
-    /// A digest of the counts, which must be the same on every rank; or [`REFUSED`]; or zero.
-    detail: u64,
-    /// Of a short chunk its bytes and a digest of them, which differ from rank to rank ([`guard`]).
-    guard: u64,
-    /// Which meeting of the communicator it was staged for: a rank that comes out of a damaged
-    /// barrier too early finds an older one.
-    round: u64,
-}
-
+/// Bytes of a description.
 pub(super) const HEAD: u64 = size_of::<Description>() as u64;
-/// Payload bytes of one chunk.
-pub(super) const CHUNK: usize = (STAGE_BYTES - HEAD) as usize;
-/// Numbers of operations from here on are user functions.
-const USER_OPS: u32 = 1000;
-/// Chunks up to here are guarded: what the library itself tells the other ranks (offsets, sizes,
-/// process numbers) is that short, and nobody else checks it.
-const GUARDED: usize = 512;
-/// The elements of a call whose buffers may differ in length.
-const ANY_LENGTH: u64 = u64::MAX;
-/// The detail of a call that this rank refuses.
-const REFUSED: u64 = u64::MAX;
-
-const REFUSAL: &str = " with arguments that it is refused for";
-
-/// Whether the data of a collective are the caller's.
-fn has_data(call: Call) -> bool {
-    let within = |first: Call, last: Call| (first as u32..=last as u32).contains(&(call as u32));
-    within(Call::Broadcast, Call::Allreduce) || within(Call::Gatherv, Call::Exscan)
-}
-
+/// Bytes of one contribution to one barrier.
+pub(crate) const CHUNK: usize = STAGE_REST as usize;
+/// Contributions of so many bytes lie beside their descriptions.
+pub(super) const INSIDE: usize = (STAGE_BEGINNING - HEAD) as usize;
 /// Elements of `T` that fit a chunk.
 pub(super) const fn chunk_elements<T>() -> usize {
     CHUNK / size_of::<T>()
-}
-
-impl Description {
-    /// A call without data.
-    pub(super) fn bare(call: Call) -> Self {
-        Description { call: call as u32, ..Description::zeroed() }
-    }
-
-    /// A call with buffers of `T` whose lengths may differ from rank to rank.
-    pub(super) fn typed<T: Element>(call: Call) -> Self {
-        let datatype = T::DATATYPE as u32 + 1;
-        Description { datatype, elements: ANY_LENGTH, ..Description::bare(call) }
-    }
-
-    /// A call with a buffer of `elements` elements of type `T`.
-    pub(super) fn of<T: Element>(call: Call, elements: usize) -> Self {
-        Description { elements: elements as u64, ..Description::typed::<T>(call) }
-    }
-
-    pub(super) fn root(self, root: Rank) -> Self {
-        Description { root: root.0, ..self }
-    }
-
-    pub(super) fn op(self, op: OpKind) -> Self {
-        let op = match op {
-            OpKind::Predefined(op) => op as u32 + 1,
-            OpKind::User { commutative } => USER_OPS + u32::from(commutative),
-        };
-        Description { op, ..self }
-    }
-
-    pub(super) fn counts(self, counts: &[usize]) -> Self {
-        let digest = hash(counts.iter().map(|count| *count as u64)) >> 1;
-        Description { detail: digest, ..self }
-    }
-
-    /// As it is staged with the chunk `mine`, in that meeting.
-    pub(super) fn guarding(&self, mine: &[u8], round: u64) -> Self {
-        Description { guard: guard(mine), round, ..*self }
-    }
-
-    fn call(&self) -> Call {
-        Call::from_word(self.call).unwrap_or(Call::None)
-    }
-
-    fn sentence(&self) -> String {
-        let Description { root, op, datatype, elements, chunk, detail, .. } = *self;
-        let numbered = |number: u32| (number as usize).checked_sub(1);
-        let mut text = self.call().to_string();
-        if !has_data(self.call()) {
-            // What these exchange among themselves is not what the caller has written.
-            return text + if detail == REFUSED { REFUSAL } else { "" };
-        }
-        if let Some(datatype) = numbered(datatype).and_then(|k| Datatype::ALL.get(k)) {
-            text += &match elements {
-                ANY_LENGTH => format!(" of {}", datatype.name()),
-                _ => format!(" of {elements} {}", datatype.name()),
-            };
-        }
-        if op >= USER_OPS {
-            text += " by a user function";
-            text += if op == USER_OPS { " that is not commutative" } else { "" };
-        } else if let Some(op) = numbered(op).and_then(|k| Op::ALL.get(k)) {
-            text += &format!(" by {}", op.name());
-        }
-        if root != 0 {
-            text += &format!(", root {root}");
-        }
-        if chunk != 0 {
-            text += &format!(" (part {})", chunk + 1);
-        }
-        match detail {
-            0 => text,
-            REFUSED => text + REFUSAL,
-            _ => text + &format!(" with counts (digest {detail:x})"),
-        }
-    }
-}
-
-/// FNV-1a, 64 bits, over whole words.
-pub(super) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
-    numbers.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, number| {
-        (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
-    })
-}
-
-/// What guards a chunk: the number of its bytes, and a digest of them; zero for a long one.
-fn guard(chunk: &[u8]) -> u64 {
-    if chunk.len() > GUARDED {
-        return 0;
-    }
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    hash(chunk.chunks(8).map(word)) << 16 | chunk.len() as u64
 }
 
 pub(super) fn damaged() -> Error {
@@ -169,7 +35,9 @@ pub(crate) struct Collective<'a> {
     pub(super) call: Call,
     /// The program's line that made the call.
     at: &'static Location<'static>,
-    meeting: MutexGuard<'a, Meeting>,
+    /// Its slot, from the first exchange on.
+    entry: Option<Entry>,
+    _meeting: MutexGuard<'a, ()>,
 }
 
 impl Comm {
@@ -209,24 +77,10 @@ impl Comm {
         &'c self,
         call: Call,
         at: &'static Location<'static>,
-        meeting: MutexGuard<'c, Meeting>,
+        meeting: MutexGuard<'c, ()>,
     ) -> Collective<'c> {
         *self.thread_inside() = Some(std::thread::current().id());
-        Collective { comm: self, call, at, meeting }
-    }
-
-    /// What a rank waits for at a barrier of all ranks that it has come to in round `before`.
-    pub(crate) fn arrival(&self, words: &BarrierWords, before: Round) -> Awaited<'_> {
-        let (round, come) = words.arrivals(before, self.size());
-        Awaited {
-            kind: AwaitedKind::Arrival,
-            others: self.world_ranks(),
-            come,
-            awaited: self.size(),
-            number: round.number().into(),
-            meeting: self.context().meeting(words),
-            ..Awaited::default()
-        }
+        Collective { comm: self, call, at, entry: None, _meeting: meeting }
     }
 
     /// The thread whose collective is under way.
@@ -237,6 +91,9 @@ impl Comm {
 
 impl Drop for Collective<'_> {
     fn drop(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            self.comm.leave(entry);
+        }
         *self.comm.thread_inside() = None;
     }
 }
@@ -246,35 +103,28 @@ impl Collective<'_> {
     ///
     /// Blocks until every rank has staged its chunk.
     pub(super) fn exchange(&mut self, what: &Description, mine: &[u8]) -> Result<Staged<'_>> {
-        let comm = self.comm;
-        let Some(room) = &comm.inner.room else {
+        let (comm, call, at) = (self.comm, self.call, self.at);
+        if comm.inner.room.is_none() {
             return match &comm.inner.foreign {
                 Some(foreign) => self.exchange_by(foreign, what, mine),
-                None => Ok(Staged { comm, odd: false, alone: mine.to_vec(), stride: 0 }),
+                None => Ok(Staged::of_one(comm, mine)),
             };
-        };
-        let (before, words) = (self.meeting.round, &room.words.barrier);
-        let call = self.call;
-        let lost = |failed| comm.rank_failed(failed, comm.place(call));
-        if words.is_given_up(before) {
-            // Nobody meets here any more; and others may still read what this rank staged before.
-            return Err(lost(JobFailed));
         }
-        let odd = self.meeting.odd;
-        self.meeting.odd = !odd;
-        let staged = Staged { comm, odd, alone: Vec::new(), stride: 0 };
-        let context = comm.context();
-        let mapping = context.segment.mapping();
-        let own = || Stage { rank: comm.rank(), odd };
+        let entry = match &mut self.entry {
+            Some(entry) => entry,
+            None => {
+                let (number, entry) = comm.start_round();
+                let entry = entry.map_or_else(|| comm.enter_later(number, call, at), Ok);
+                self.entry.insert(entry?)
+            }
+        };
         let mine = &mine[..mine.len().min(CHUNK)];
-        let round = u64::from(before.number());
-        let guarded = what.guarding(mine, round);
-        room.write(mapping, own(), 0, bytemuck::bytes_of(&guarded))?;
-        room.write(mapping, own(), HEAD, mine)?;
-        let tell = |record: &WaitRecord| record.say(&comm.arrival(words, before));
-        let waiter = comm.telling_waiter(self.at, &tell);
-        sync::collective(words, comm.size(), &mut self.meeting.round, &waiter).map_err(lost)?;
-        staged.check(what, round)?;
+        let guarded = what.guarding(mine);
+        let write = |segment: &Segment, offset| segment.mapping().write(offset, mine);
+        comm.arrive(entry, &guarded, mine.len(), write)?;
+        comm.await_round(entry, call, at)?;
+        let staged = comm.staged(entry);
+        staged.check(what)?;
         Ok(staged)
     }
 
@@ -283,7 +133,7 @@ impl Collective<'_> {
     /// also once for no elements, because the ranks meet all the same.
     pub(super) fn chunks<T: Element>(
         &mut self,
-        mut what: Description,
+        what: Description,
         elements: usize,
         mine: &[T],
         mut read: impl FnMut(&Staged<'_>, Range<usize>) -> Result<()>,
@@ -296,7 +146,6 @@ impl Collective<'_> {
             if end == elements {
                 return Ok(());
             }
-            what.chunk += 1;
             start = end;
         }
     }
@@ -305,55 +154,103 @@ impl Collective<'_> {
     /// They get an error too, because what is staged here differs from what they stage.
     pub(super) fn refuse(&mut self, what: Description, error: Error) -> Error {
         // Whatever the others do, this rank's own fault is what it is told.
-        let _ = self.exchange(&Description { detail: REFUSED, ..what }, &[]);
+        let _ = self.exchange(&what.refused(), &[]);
         error
     }
 }
 
-/// The staged chunks of all ranks, until this rank exchanges again.
-pub(super) struct Staged<'a> {
+/// The staged chunks of all ranks, until this rank arrives at the next barrier but one of the slot.
+pub(crate) struct Staged<'a> {
     pub(super) comm: &'a Comm,
+    pub(super) slot: usize,
     pub(super) odd: bool,
+    /// The barrier that they were staged for.
+    pub(super) round: u32,
     /// What the only rank of a communicator has staged, or all ranks, if another MPI has brought it.
     pub(super) alone: Vec<u8>,
     /// In that case, how many bytes each rank has there, description included; else zero.
     pub(super) stride: usize,
 }
 
+impl<'a> Staged<'a> {
+    fn of_one(comm: &'a Comm, mine: &[u8]) -> Staged<'a> {
+        Staged { comm, slot: 0, odd: false, round: 0, alone: mine.to_vec(), stride: 0 }
+    }
+}
+
 impl Staged<'_> {
-    pub(super) fn check(&self, ours: &Description, round: u64) -> Result<()> {
+    /// What a rank has staged with its chunk.
+    #[inline]
+    pub(super) fn description(&self, rank: u32) -> Result<Description> {
+        let mut description = Description::zeroed();
+        let to = bytemuck::bytes_of_mut(&mut description);
+        match &self.comm.inner.room {
+            Some(room) => {
+                let from = room.stages.beginning(self.stage(rank));
+                self.comm.context().segment.mapping().read(from, to)?;
+            }
+            None => self.brought(rank, 0, to)?,
+        }
+        Ok(description)
+    }
+
+    #[inline]
+    fn stage(&self, rank: u32) -> Stage {
+        Stage { rank, slot: self.slot, odd: self.odd }
+    }
+
+    /// Whether all ranks call the same, as this one says by `ours`.
+    #[inline]
+    pub(crate) fn check(&self, ours: &Description) -> Result<()> {
+        let (mut sent, mut received) = (0u64, 0u64);
         for other in 0..self.comm.size() {
-            let mut theirs = Description::zeroed();
-            self.copy(other, 0, bytemuck::bytes_of_mut(&mut theirs))?;
-            let guarded = std::mem::take(&mut theirs.guard);
-            if std::mem::take(&mut theirs.round) != round {
+            let theirs = self.description(other)?;
+            if theirs.round != self.round {
                 return Err(damaged());
             }
-            if theirs == *ours {
-                self.check_guard(other, guarded)?;
-            } else {
-                return Err(Error::Mismatch {
-                    at: self.comm.place(ours.call()),
-                    ours: ours.sentence(),
-                    other,
-                    theirs: theirs.sentence(),
-                });
+            if !theirs.is_like(ours) {
+                return self.compare(ours);
+            }
+            let (sends, receives) = theirs.pairs();
+            (sent, received) = (sent.wrapping_add(sends), received.wrapping_add(receives));
+            if theirs.is_guarding() {
+                self.check_guard(other, &theirs)?;
             }
         }
-        Ok(())
+        if sent == received { Ok(()) } else { self.compare(ours) }
+    }
+
+    /// [`Staged::check`] where not all descriptions are alike.
+    #[cold]
+    fn compare(&self, ours: &Description) -> Result<()> {
+        let (comm, ranks) = (self.comm, self.comm.size());
+        let all = (0..ranks).map(|rank| self.description(rank)).collect::<Result<Vec<_>>>()?;
+        if all.iter().any(|one| one.round != self.round) {
+            return Err(damaged());
+        }
+        let mut found = Description::disagreement(&all, comm.rank());
+        let sum = |of: fn(&Description) -> u64| all.iter().map(of).fold(0, u64::wrapping_add);
+        if found.is_none() && sum(|one| one.pairs().0) != sum(|one| one.pairs().1) {
+            found = Some((MismatchKind::Length, ours.partner(comm.rank(), ranks)));
+        }
+        let Some((kind, other)) = found else { return Ok(()) };
+        Err(Error::Mismatch {
+            at: comm.place(ours.call()),
+            kind,
+            ours: ours.sentence(),
+            other,
+            theirs: all[other as usize].sentence(),
+        })
     }
 
     /// Checks that a short chunk is what its rank has staged.
-    fn check_guard(&self, rank: u32, guarded: u64) -> Result<()> {
-        if guarded == 0 {
-            return Ok(());
-        }
+    fn check_guard(&self, rank: u32, theirs: &Description) -> Result<()> {
         let mut chunk = [0; GUARDED];
-        let Some(chunk) = chunk.get_mut(..(guarded & 0xFFFF) as usize) else {
+        let Some(chunk) = chunk.get_mut(..theirs.length as usize) else {
             return Err(damaged());
         };
-        self.copy(rank, HEAD, chunk)?;
-        if guard(chunk) == guarded { Ok(()) } else { Err(damaged()) }
+        self.bytes(rank, 0, chunk)?;
+        if theirs.vouches_for(chunk) { Ok(()) } else { Err(damaged()) }
     }
 
     /// Copies from element `first` on of the chunk that `rank` staged.
@@ -378,17 +275,44 @@ impl Staged<'_> {
     }
 
     /// Copies from byte `first` on of the chunk that `rank` staged.
-    pub(super) fn bytes(&self, rank: u32, first: usize, to: &mut [u8]) -> Result<()> {
-        if self.comm.inner.room.is_none() && self.stride == 0 {
+    pub(crate) fn bytes(&self, rank: u32, first: usize, to: &mut [u8]) -> Result<()> {
+        if self.comm.inner.room.is_some() {
+            let from = self.place(rank, first as u64, to.len() as u64)?;
+            return self.comm.context().segment.mapping().read(from, to);
+        }
+        if self.stride == 0 {
             to.copy_from_slice(&self.alone[first..first + to.len()]);
             return Ok(());
         }
-        self.copy(rank, HEAD + first as u64, to)
+        self.brought(rank, HEAD + first as u64, to)
     }
 
-    fn copy(&self, rank: u32, first: u64, to: &mut [u8]) -> Result<()> {
-        let Some(room) = &self.comm.inner.room else { return self.brought(rank, first, to) };
-        let mapping = self.comm.context().segment.mapping();
-        room.read(mapping, Stage { rank, odd: self.odd }, first, to)
+    pub(crate) fn segment(&self) -> &Segment {
+        &self.comm.context().segment
+    }
+
+    /// Whether every contribution has been staged whole.
+    pub(crate) fn is_whole(&self) -> Result<bool> {
+        for rank in 0..self.comm.size() {
+            if self.description(rank)?.length > CHUNK as u32 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Where bytes of a chunk are in the segment.
+    #[inline]
+    pub(crate) fn place(&self, rank: u32, first: u64, bytes: u64) -> Result<u64> {
+        let room = self.comm.room()?;
+        let length = u64::from(self.description(rank)?.length);
+        if first + bytes > length.min(CHUNK as u64) {
+            return Err(damaged());
+        }
+        Ok(first
+            + match length <= INSIDE as u64 {
+                true => room.stages.beginning(self.stage(rank)) + HEAD,
+                false => room.stages.rest(self.stage(rank)),
+            })
     }
 }

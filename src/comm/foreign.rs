@@ -3,7 +3,8 @@
 //! told as everywhere.
 
 use super::Comm;
-use super::exchange::{CHUNK, Collective, Description, HEAD, Staged, damaged};
+use super::description::Description;
+use super::exchange::{CHUNK, Collective, HEAD, Staged, damaged};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::foreign;
@@ -77,7 +78,7 @@ impl Collective<'_> {
         let (comm, n) = (self.comm, self.comm.size() as usize);
         let failed = |refusal| comm.refused(self.call, refusal);
         let mine = &mine[..mine.len().min(CHUNK)];
-        let guarded = what.guarding(mine, 0);
+        let guarded = what.guarding(mine).staged(mine.len(), 0);
         let mut first = [0; FIRST];
         let (head, rest) = first.split_at_mut(HEAD as usize);
         head.copy_from_slice(bytemuck::bytes_of(&guarded));
@@ -109,8 +110,8 @@ impl Collective<'_> {
                 false => &first[FIRST - SHORT..][..longest],
             });
         }
-        let staged = Staged { comm, odd: false, alone, stride };
-        staged.check(what, 0)?;
+        let staged = Staged { comm, slot: 0, odd: false, round: 0, alone, stride };
+        staged.check(what)?;
         Ok(staged)
     }
 

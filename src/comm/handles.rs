@@ -10,7 +10,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use super::exchange::Description;
+use super::description::Description;
 
 /// Names, handlers and attributes are local: each rank has its own.
 impl Comm {

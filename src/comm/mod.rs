@@ -15,6 +15,7 @@
 
 mod create;
 mod create_group;
+mod description;
 mod exchange;
 mod foreign;
 mod free;
@@ -24,6 +25,7 @@ pub(crate) mod outcome;
 mod reduction;
 mod reductions;
 mod room;
+mod rounds;
 mod shrink;
 mod vectors;
 
@@ -33,19 +35,20 @@ use crate::context::Context;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{Duties, Failure, JobFailed, WaitRecord, Waiter, Word32};
+use crate::prim::{Duties, Failure, JobFailed, ParkWord, WaitRecord, Waiter, Word32};
 use crate::shm::{Scope, is_forked};
-use crate::sync::Round;
-pub(crate) use exchange::Collective;
-use exchange::Description;
+pub(crate) use description::{ANY_ROOT, Description, part_digest};
+pub(crate) use exchange::{CHUNK, Collective, Staged};
 use room::Room;
+pub(crate) use rounds::Entry;
+use rounds::Sequence;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::ThreadId;
 
 pub use create::SplitType;
 pub(crate) use create::{Duplicate, Said};
-pub(crate) use reduction::Function;
+pub(crate) use reduction::{Function, sealed::OpKind};
 pub use reduction::{Reduction, UserOp};
 
 /// An attribute key of communicators.
@@ -82,6 +85,8 @@ enum Purpose {
     Requests,
     /// The persistent collective with that number, of which the same is true.
     Collective(u32),
+    /// Calls that return when what they start is complete on this rank.
+    Waiting,
 }
 
 struct Inner {
@@ -97,16 +102,18 @@ struct Inner {
     /// What its messages are told from others by: the same on all ranks, and of no other
     /// communicator that the job has had.
     identity: [u64; 2],
-    /// Who locks it makes a collective.
-    meeting: Mutex<Meeting>,
+    /// The order of its collectives.
+    sequence: Mutex<Sequence>,
+    /// Changes when a slot that a thread waits for has become free.
+    left: ParkWord,
+    /// Who locks it makes a collective that waits.
+    meeting: Mutex<()>,
     /// The thread that holds it.
     thread_inside: Mutex<Option<ThreadId>>,
     /// Windows made over this communicator so far.
     windows: Word32,
     /// Those of another MPI that have not been freed: they meet there.
     meeting_windows: Word32,
-    /// Collectives made of messages that have been started on it, persistent ones aside.
-    collectives: Word32,
     /// Persistent ones that have been made.
     persistent: Word32,
     /// Tags of partitioned messages that this rank has given out on it.
@@ -119,14 +126,6 @@ struct Inner {
     name: RwLock<String>,
     handler: RwLock<ErrorHandler>,
     attributes: Attributes<Comm>,
-}
-
-/// Where this rank is in the communicator's sequence of collectives.
-#[derive(Clone, Copy, Default)]
-struct Meeting {
-    round: Round,
-    /// Which of the two staging buffers the next chunk uses.
-    odd: bool,
 }
 
 impl Inner {
@@ -152,11 +151,12 @@ impl Inner {
             room,
             foreign,
             identity,
+            sequence: Mutex::default(),
+            left: ParkWord::default(),
             meeting: Mutex::default(),
             thread_inside: Mutex::default(),
             windows: Word32::default(),
             meeting_windows: Word32::default(),
-            collectives: Word32::default(),
             persistent: Word32::default(),
             partitions: Word32::default(),
             freed: Word32::default(),
@@ -180,7 +180,7 @@ impl Inner {
 }
 
 /// Of the numbers of collectives, which go round; the persistent ones have as many behind them.
-const NUMBERS: u32 = 1 << 22;
+pub(crate) const NUMBERS: u32 = 1 << 22;
 
 impl Comm {
     pub(crate) fn world(context: Arc<Context>) -> Result<Comm> {
@@ -269,7 +269,7 @@ impl Comm {
 
     #[inline]
     pub(crate) fn is_freed(&self) -> bool {
-        self.inner.freed.load() != 0 && matches!(self.purpose, Purpose::Calls)
+        self.inner.freed.load() != 0 && matches!(self.purpose, Purpose::Calls | Purpose::Waiting)
     }
 
     /// A handle for a request, by which it can be started and completed also when the communicator has
@@ -329,6 +329,10 @@ impl Comm {
         Waiter { duties, ..context.telling_waiter(&self.inner.scope, at, tell) }
     }
 
+    fn room(&self) -> Result<&Room> {
+        self.inner.room.as_ref().ok_or(Error::Damaged { what: "communicator without memory" })
+    }
+
     /// Where its room is in the segment, the same for all its ranks; zero if it needs none.
     pub(crate) fn place_of_room(&self) -> u64 {
         self.inner.room.as_ref().map_or(0, |room| room.block)
@@ -368,12 +372,27 @@ impl Comm {
         self.inner.windows.fetch_add(1)
     }
 
-    /// The number of a collective made of messages that is started, the same on all ranks. A persistent
-    /// one keeps its own: its starts follow one another on each rank, and so do their messages.
-    pub(crate) fn count_collective(&self) -> u32 {
+    /// The same communicator for blocking calls: what is started on it is complete when the start
+    /// returns.
+    pub fn waiting(self) -> Comm {
+        Comm { purpose: Purpose::Waiting, ..self }
+    }
+
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.purpose, Purpose::Waiting)
+    }
+
+    /// Whether collectives use a staging area.
+    pub(crate) fn has_staging(&self) -> bool {
+        self.inner.room.is_some()
+    }
+
+    /// The number of the messages of this persistent collective: its starts follow one another on each
+    /// rank, and so do its messages.
+    pub(crate) fn persistent_number(&self) -> Option<u32> {
         match self.purpose {
-            Purpose::Collective(number) => NUMBERS + number % NUMBERS,
-            _ => self.inner.collectives.fetch_add(1) % NUMBERS,
+            Purpose::Collective(number) => Some(NUMBERS + number % NUMBERS),
+            _ => None,
         }
     }
 

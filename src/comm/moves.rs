@@ -2,7 +2,8 @@
 //! length.
 
 use super::Comm;
-use super::exchange::{Collective, Description};
+use super::description::Description;
+use super::exchange::Collective;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};

@@ -1,7 +1,8 @@
 //! Reduce, allreduce, reduce_scatter, scan (MPI-2.2 §5.9 to §5.11), in rank order.
 
 use super::Comm;
-use super::exchange::{Collective, Description, chunk_elements};
+use super::description::Description;
+use super::exchange::{Collective, chunk_elements};
 use super::reduction::{Reduction, sealed::Combine};
 use crate::call::Call;
 use crate::datatype::Element;

@@ -4,8 +4,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::prim::{Site, monotonic};
 use crate::shm::{
-    AllocError, Mapping, Placed, RegistryWords, RoomWords, Segment, Stage, Stages, room_bytes,
-    room_stages,
+    AllocError, Placed, RegistryWords, RoomWords, Segment, Stages, room_bytes, room_stages,
 };
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ pub(super) const REGISTRY_SITES: (Site, Site) = (Site::HeapPost, Site::HeapPre);
 /// Barrier words and staging buffers of one communicator. One of a single rank needs none.
 pub(super) struct Room {
     pub(super) words: Placed<RoomWords>,
-    stages: Stages,
+    pub(super) stages: Stages,
     /// Where its block is; zero for the world's, which is no block.
     pub(super) block: u64,
 }
@@ -34,34 +33,6 @@ impl Room {
         }
         let stages = Stages { at: room_stages(block), members };
         Ok(Some(Room { words: segment.place(block)?, stages, block }))
-    }
-
-    /// Copies bytes into a stage, from byte `first` of it on.
-    pub(super) fn write(
-        &self,
-        mapping: &Mapping,
-        to: Stage,
-        first: u64,
-        from: &[u8],
-    ) -> Result<()> {
-        let [a, b] = self.stages.places(&to, first, from.len() as u64);
-        let (beginning, rest) = from.split_at((a.end - a.start) as usize);
-        mapping.write(a.start, beginning)?;
-        if rest.is_empty() { Ok(()) } else { mapping.write(b.start, rest) }
-    }
-
-    /// Copies bytes out of a stage, from byte `first` of it on.
-    pub(super) fn read(
-        &self,
-        mapping: &Mapping,
-        of: Stage,
-        first: u64,
-        to: &mut [u8],
-    ) -> Result<()> {
-        let [a, b] = self.stages.places(&of, first, to.len() as u64);
-        let (beginning, rest) = to.split_at_mut((a.end - a.start) as usize);
-        mapping.read(a.start, beginning)?;
-        if rest.is_empty() { Ok(()) } else { mapping.read(b.start, rest) }
     }
 
     /// As [`leave`], of a freed room that the world's ranks `members` use.

@@ -4,7 +4,8 @@
 //! slices, one for each rank, stands for what the standard describes by counts and displacements.
 
 use super::Comm;
-use super::exchange::{Collective, Description};
+use super::description::Description;
+use super::exchange::Collective;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;

@@ -208,6 +208,20 @@ impl CommittedDatatype {
         self.plan.uniform
     }
 
+    /// What other ranks compare `count` instances by, beside their bytes: the only basic datatype, or a
+    /// digest of the sequence of several. Bytes (`MPI_BYTE`, `MPI_PACKED`) agree with anything.
+    pub(crate) fn signature(&self, count: usize) -> (Option<Datatype>, u64) {
+        match self.plan.uniform {
+            _ if count == 0 || self.plan.size == 0 => (None, 0),
+            Some(Datatype::U8) => (None, 0),
+            Some(datatype) if datatype.pair().is_none() => (Some(datatype), 0),
+            _ => {
+                let signature = self.datatype.summary().signature.repeated(count as u64);
+                (None, signature.map_or(0, |signature| signature.digest()) | 1)
+            }
+        }
+    }
+
     /// The bytes of `count` instances, if these are one block from offset 0 on, as a slice is.
     #[inline]
     pub(crate) fn plain(&self, count: usize) -> Option<u64> {

@@ -50,6 +50,11 @@ impl Signature {
         (self.elements, self.digest) == (other.elements, other.digest)
     }
 
+    /// Of the whole sequence.
+    pub(super) fn digest(&self) -> u64 {
+        self.digest
+    }
+
     /// This sequence, then `next`.
     pub(super) fn then(self, next: Signature) -> Option<Signature> {
         let kind = match (self.kind, next.kind) {

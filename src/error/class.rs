@@ -66,6 +66,34 @@ pub enum ErrorClass {
     Other,
 }
 
+/// What the ranks of a collective do not agree on ([`Error::Mismatch`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MismatchKind {
+    /// The call, or an argument that has no kind of its own: class ARG.
+    Call,
+    /// The root: class ROOT.
+    Root,
+    /// The operation of a reduction: class OP.
+    Operation,
+    /// How long the data are: class TRUNCATE.
+    Length,
+    /// The basic datatypes of the data: class TYPE.
+    Datatype,
+}
+
+impl MismatchKind {
+    fn class(self) -> ErrorClass {
+        match self {
+            MismatchKind::Call => ErrorClass::Arg,
+            MismatchKind::Root => ErrorClass::Root,
+            MismatchKind::Operation => ErrorClass::Op,
+            MismatchKind::Length => ErrorClass::Truncate,
+            MismatchKind::Datatype => ErrorClass::Type,
+        }
+    }
+}
+
 impl Error {
     /// The error class of the standard.
     pub fn class(&self) -> ErrorClass {
@@ -98,7 +126,8 @@ impl Error {
             Error::InfoNokey { .. } => ErrorClass::InfoNokey,
             Error::Tag { .. } => ErrorClass::Tag,
             Error::Truncated { .. } => ErrorClass::Truncate,
-            Error::Argument { .. } | Error::Mismatch { .. } => ErrorClass::Arg,
+            Error::Argument { .. } => ErrorClass::Arg,
+            Error::Mismatch { kind, .. } => kind.class(),
             Error::Foreign(foreign) => foreign.class,
             Error::Attribute { .. }
             | Error::NotInJob { .. }

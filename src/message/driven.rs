@@ -66,6 +66,11 @@ impl Drop for Taken<'_> {
 }
 
 impl AllDriven {
+    /// How many there are.
+    pub(super) fn number(&self) -> u32 {
+        self.number.load()
+    }
+
     fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }

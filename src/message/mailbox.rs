@@ -143,14 +143,15 @@ impl Mailbox {
 
 impl Progress for Mailbox {
     fn bell(&self) -> Option<&ParkWord> {
-        self.has_requests().then(|| self.own.bell())
+        (self.has_requests() || self.driven.number() != 0).then(|| self.own.bell())
     }
 
     fn work(&self, context: &Context) -> bool {
-        let before = self.open.load();
+        let under_way = || (self.open.load(), self.driven.number());
+        let before = under_way();
         // What is wrong is told to whoever waits for messages.
         let looked = self.look(context, |_| false);
-        looked.is_err() || self.open.load() != before
+        looked.is_err() || under_way() != before
     }
 
     fn abandon(&self) {

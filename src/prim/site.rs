@@ -203,6 +203,8 @@ pub enum Fault {
     BarrierReset,
     /// A rank leaves the barrier one arrival early.
     BarrierEarly,
+    /// The last rank to arrive at a barrier does not ring for those that do not wait there.
+    LastArrivalUnrung,
     /// No rank takes over from one that failed in a robust exclusion.
     OrphanForever,
     /// Every rank that sees a failure in a robust exclusion takes over.

@@ -7,11 +7,16 @@ use super::stripes::StripeWords;
 use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32};
 use crate::sync::channel::MailWords;
 use crate::sync::stripes::RankLanes;
-use std::ops::Range;
 
-/// Bytes that one rank can stage for a collective at a time; each rank of a communicator has two
-/// such buffers.
-pub(crate) const STAGE_BYTES: u64 = 4096;
+/// Collectives of a communicator that can use its staging area at the same time, each in a slot of
+/// its own.
+pub(crate) const SLOTS: usize = 2;
+/// Staging buffers of one rank: two for each slot.
+const BUFFERS: u64 = 2 * SLOTS as u64;
+/// Bytes of a staging buffer beside its beginning.
+pub(crate) const STAGE_REST: u64 = 4096;
+/// Bytes of a staging buffer.
+const STAGE_BYTES: u64 = STAGE_BEGINNING + STAGE_REST;
 /// Words by which tests signal between ranks without using what they test.
 pub(crate) const SIGNALS: u64 = 16;
 /// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
@@ -20,7 +25,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few stripes.
 pub(crate) const STRIPE_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +50,15 @@ pub(crate) struct Layout {
     pub(crate) arena: u64,
 }
 
-/// A stage of one rank in one of the two rounds that can overlap.
+/// A staging buffer of one rank: one of the two that its slot has for consecutive barriers.
+#[derive(Clone, Copy)]
 pub(crate) struct Stage {
     pub(crate) rank: u32,
+    pub(crate) slot: usize,
     pub(crate) odd: bool,
 }
 
-/// The staging buffers of a communicator's members, of [`STAGE_BYTES`] bytes each.
+/// The staging buffers of a communicator's members.
 ///
 /// Every member reads the beginnings of all in every collective. So these are adjacent, in few pages
 /// for each member to map; the rest of each buffer follows after all beginnings.
@@ -62,27 +69,27 @@ pub(crate) struct Stages {
 }
 
 /// Bytes of a buffer's beginning, which lies beside those of the other ranks.
-const STAGE_BEGINNING: u64 = GRANULE;
+pub(crate) const STAGE_BEGINNING: u64 = GRANULE;
 
 impl Stages {
     /// The end of the buffers.
     fn end(&self) -> u64 {
-        self.at + u64::from(self.members) * 2 * STAGE_BYTES
+        self.at + u64::from(self.members) * BUFFERS * STAGE_BYTES
     }
 
-    /// The two ranges that hold the `bytes` bytes of a stage from byte `first` on; the first range may
-    /// be empty.
+    /// The offset of a buffer's beginning, which has [`STAGE_BEGINNING`] bytes.
     #[inline]
-    pub(crate) fn places(&self, stage: &Stage, first: u64, bytes: u64) -> [Range<u64>; 2] {
-        let (members, rank, odd) =
-            (u64::from(self.members), u64::from(stage.rank), u64::from(stage.odd));
-        let beginning = self.at + (odd * members + rank) * STAGE_BEGINNING;
-        let rest = self.at
-            + members * 2 * STAGE_BEGINNING
-            + (rank * 2 + odd) * (STAGE_BYTES - STAGE_BEGINNING);
-        let end = first + bytes;
-        let (a, b) = (first.min(STAGE_BEGINNING), end.min(STAGE_BEGINNING));
-        [beginning + a..beginning + b, rest + first - a..rest + end - b]
+    pub(crate) fn beginning(&self, stage: Stage) -> u64 {
+        let number = stage.slot as u64 * 2 + u64::from(stage.odd);
+        self.at + (number * u64::from(self.members) + u64::from(stage.rank)) * STAGE_BEGINNING
+    }
+
+    /// Where its other bytes are, [`STAGE_REST`] of them.
+    #[inline]
+    pub(crate) fn rest(&self, stage: Stage) -> u64 {
+        let number = stage.slot as u64 * 2 + u64::from(stage.odd);
+        let beginnings = u64::from(self.members) * BUFFERS * STAGE_BEGINNING;
+        self.at + beginnings + (u64::from(stage.rank) * BUFFERS + number) * STAGE_REST
     }
 }
 
@@ -115,7 +122,7 @@ impl Layout {
         let lanes = place(n * of(size_of::<RankLanes>()), GRANULE);
         let stripes = place(of(size_of::<StripeWords>()), GRANULE);
         let mail = place(n * of(size_of::<MailWords>()), GRANULE);
-        let stages = place(n * 2 * STAGE_BYTES, GRANULE);
+        let stages = place(n * BUFFERS * STAGE_BYTES, GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let arena = place(0, page);
         Layout {
@@ -198,7 +205,7 @@ const _: () = {
     assert!(std::mem::offset_of!(RankSlot, writing).is_multiple_of(GRANULE as usize));
     assert!(crate::sync::MAX_RANKS <= crate::prim::WaitRecord::MOST_RANKS);
     assert!((size_of::<RoomWords>() as u64).is_multiple_of(GRANULE));
-    assert!(STAGE_BYTES.is_multiple_of(GRANULE));
+    assert!(STAGE_REST.is_multiple_of(GRANULE));
 };
 
 /// The synchronisation words of a window.
@@ -246,30 +253,25 @@ mod tests {
     }
 
     #[test]
-    fn stages_are_apart_and_fill_their_room() {
+    fn stages_are_apart_and_fill_their_area() {
         for members in [1, 2, 7] {
             let stages = Stages { at: GRANULE, members };
-            let whole = |rank| {
-                let of = |odd| stages.places(&Stage { rank, odd }, 0, STAGE_BYTES);
-                of(false).into_iter().chain(of(true))
+            let places = |rank, slot, odd| {
+                let stage = Stage { rank, slot, odd };
+                let (beginning, rest) = (stages.beginning(stage), stages.rest(stage));
+                [beginning..beginning + STAGE_BEGINNING, rest..rest + STAGE_REST]
             };
-            let mut all: Vec<_> = (0..members).flat_map(whole).collect();
+            let mut all = Vec::new();
+            for rank in 0..members {
+                for slot in 0..SLOTS {
+                    all.extend(
+                        places(rank, slot, false).into_iter().chain(places(rank, slot, true)),
+                    );
+                }
+            }
             all.sort_by_key(|place| place.start);
             assert!(all.windows(2).all(|two| two[0].end == two[1].start));
             assert_eq!((all[0].start, all[all.len() - 1].end), (stages.at, stages.end()));
-        }
-    }
-
-    #[test]
-    fn parts_of_a_stage_are_found_where_the_whole_has_them() {
-        let (stages, stage) = (Stages { at: 0, members: 3 }, Stage { rank: 1, odd: true });
-        let bytes = |first, bytes| stages.places(&stage, first, bytes).into_iter().flatten();
-        let whole: Vec<u64> = bytes(0, STAGE_BYTES).collect();
-        for (first, length) in
-            [(0, 0), (0, 128), (56, 72), (56, 73), (100, 300), (128, 8), (4000, 96)]
-        {
-            let part: Vec<u64> = bytes(first, length).collect();
-            assert_eq!(part, whole[first as usize..(first + length) as usize]);
         }
     }
 }

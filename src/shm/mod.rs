@@ -41,7 +41,9 @@ pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use favouring::{Favouring, InTurn};
 pub(crate) use heap::Heap;
 pub(crate) use lane::{Lane, Offsets, Steps, Strip};
-pub(crate) use layout::{GRANULE, Layout, STAGE_BYTES, Stage, Stages, room_bytes, room_stages};
+pub(crate) use layout::{
+    GRANULE, Layout, SLOTS, STAGE_BEGINNING, STAGE_REST, Stage, Stages, room_bytes, room_stages,
+};
 pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
@@ -53,7 +55,7 @@ pub(crate) use placement::SegmentPlacement;
 pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use record::{Recording, Write, WriteRecords};
 pub(crate) use room::{Failure, RegistryWords, RoomWords};
-pub(crate) use segment::{Advice, Mapping, OTHER_VERSION, Placed, PlacedSlice, Segment};
+pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};
 pub(crate) use strip::{copy_strip, copy_strip_past};

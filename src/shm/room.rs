@@ -1,16 +1,18 @@
 //! The words of communicators: the block of one, and the registry in which ranks find each other
 //! before they have a communicator in common.
 
+use super::layout::SLOTS;
 use crate::prim::{Word32, Word64};
 use crate::sync::{BarrierWords, Gathering, Line, MAX_RANKS, RobustExclusion};
 
 /// The head of a communicator's block; the staging buffers follow.
 ///
-/// The words after the barrier are read and written under the registry's lock only, except
+/// The words after the barriers are read and written under the registry's lock only, except
 /// `gathering`, on which members wait.
 #[repr(C, align(128))]
 pub(crate) struct RoomWords {
-    pub(crate) barrier: BarrierWords,
+    /// Of each slot of the staging area.
+    pub(crate) barriers: [BarrierWords; SLOTS],
     /// Members that have arrived to create the communicator.
     pub(crate) gathering: Gathering,
     /// Members that will not use the block any more.

@@ -9,6 +9,7 @@ use super::os::{self, File};
 use super::slot::RankSlot;
 use crate::error::{Error, Result};
 use crate::prim::{Word32, Word64};
+use crate::sync::channel::MailWords;
 use crate::sync::{MAX_RANKS, PostSlot, RankWords, WindowWords};
 use memmap2::{MmapRaw, UncheckedAdvice};
 use std::sync::Arc;
@@ -392,6 +393,11 @@ impl Segment {
     /// The status of one rank; `rank` is below the number of ranks.
     pub(crate) fn slot(&self, rank: u32) -> Result<&RankSlot> {
         self.mapping.view(self.slot_offset(rank))
+    }
+
+    /// Where one rank hears of messages; `rank` is below the number of ranks.
+    pub(crate) fn mail(&self, rank: u32) -> Result<&MailWords> {
+        self.mapping.view(self.layout.mail + u64::from(rank) * size_of::<MailWords>() as u64)
     }
 
     /// The words by which tests signal between ranks.

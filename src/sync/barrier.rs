@@ -53,6 +53,12 @@ impl Round {
     pub fn number(self) -> u32 {
         self.target
     }
+
+    /// The round before this one.
+    #[allow(dead_code, reason = "for reports; the models write none")]
+    pub fn before(self, ranks: u32) -> Round {
+        Round { target: self.target.wrapping_sub(ranks), ..self }
+    }
 }
 
 /// Whether a fence waits for the other ranks.
@@ -125,6 +131,7 @@ impl BarrierWords {
             if count(self.arrived.0.add(STEP)) + 1 == ranks {
                 self.arrived.0.store_and_wake(0);
             }
+            round.open = true;
             return Ok(false);
         }
         let before = count(self.arrived.0.add(STEP));
@@ -260,22 +267,69 @@ pub fn passed(
 
 /// The barrier of a communicator. It also orders memory: every rank sees after it what any rank
 /// wrote before it. Collective; blocks until all `ranks` have arrived.
+#[allow(dead_code, reason = "for the models; collectives do something in between")]
 pub fn collective(
     words: &BarrierWords,
     ranks: u32,
     round: &mut Round,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
+    arrive(words, ranks, round)?;
+    pass(words, ranks, round, waiter)
+}
+
+/// The first half of [`collective`]: arrives, and waits for nobody; whether all have arrived. Who is told
+/// so rings the bells (`channel.rs`) of those who do not wait at the barrier but look with [`try_pass`],
+/// when it has passed: they look again at each ring (models/collective.rs).
+#[inline]
+pub fn arrive(words: &BarrierWords, ranks: u32, round: &mut Round) -> Result<bool, JobFailed> {
     // Publishes the staged contribution; pairs with CollectivePost of every other rank through
     // `arrived`. Fails without it: models/collective.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::CollectivePre);
     proc_sync(ProcSync::CollectiveArrive);
-    if !words.arrive(ranks, round)? {
+    Ok(words.arrive(ranks, round)? && !planted(Fault::LastArrivalUnrung))
+}
+
+/// The second half. Blocks until all `ranks` have arrived.
+#[inline]
+pub fn pass(
+    words: &BarrierWords,
+    ranks: u32,
+    round: &mut Round,
+    waiter: &Waiter<'_>,
+) -> Result<(), JobFailed> {
+    if round.open {
         words.pass_or_lose(ranks, round, waiter)?;
     }
+    passed_collective();
+    Ok(())
+}
+
+/// As [`pass`], without waiting: `None` as long as some have not arrived. If a rank has failed it is
+/// given up.
+pub fn try_pass(
+    words: &BarrierWords,
+    ranks: u32,
+    round: &mut Round,
+    has_failed: bool,
+) -> Option<Result<(), JobFailed>> {
+    if round.open {
+        let passed = match round.outcome(words.count()) {
+            None if has_failed => words.give_up(ranks, *round),
+            outcome => outcome?,
+        };
+        (round.open, round.lost) = (false, passed.is_err());
+        if passed.is_err() {
+            return Some(passed);
+        }
+    }
+    passed_collective();
+    Some(Ok(()))
+}
+
+fn passed_collective() {
     proc_sync(ProcSync::CollectivePass);
     // Observes the contributions of the others; pairs with their CollectivePre.
     // Fails without it: models/collective.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::CollectivePost);
-    Ok(())
 }

@@ -20,7 +20,10 @@ pub mod watch;
 
 use crate::prim::CachePadded;
 
-pub use barrier::{BarrierWords, FenceKind, Round, collective, fence, passed};
+#[allow(unused_imports, reason = "`collective` is for the models")]
+pub use barrier::{
+    BarrierWords, FenceKind, Round, arrive, collective, fence, pass, passed, try_pass,
+};
 pub use exclusion::{Exclusion, Sharing};
 pub use gather::{Gathering, Place, gather};
 pub use lock::LockWords;

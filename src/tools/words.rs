@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::comm::Comm;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, MismatchKind, Place, Result};
 use crate::group::Rank;
 use crate::op::Op;
 use crate::shm::is_forked;
@@ -69,7 +69,13 @@ impl Agreed {
         if let Some(other) = all.chunks_exact(mine.len()).position(|theirs| theirs != mine) {
             let theirs = &all[other * mine.len()..][..mine.len()];
             let (ours, theirs) = (self.words(&mine), self.words(theirs));
-            return Err(Error::Mismatch { at: at(), ours, other: other as u32, theirs });
+            return Err(Error::Mismatch {
+                kind: MismatchKind::Call,
+                at: at(),
+                ours,
+                other: other as u32,
+                theirs,
+            });
         }
         if self.home.0 >= comm.size() {
             return Err(Error::Root { at: at(), root: self.home.0, ranks: comm.size() });

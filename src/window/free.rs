@@ -2,7 +2,7 @@
 
 use super::Win;
 use crate::call::Call;
-use crate::error::{Error, Result};
+use crate::error::{Error, MismatchKind, Result};
 use crate::group::Rank;
 use crate::prim::{JobFailed, Step, step};
 use crate::shm::AllocError;
@@ -96,6 +96,7 @@ impl Win {
         match all.chunks_exact(2).position(|theirs| theirs[0] != self.shown_to_all()) {
             None => Ok(()),
             Some(other) => Err(Error::Mismatch {
+                kind: MismatchKind::Call,
                 at: self.place(call),
                 ours: format!("{call} of this window"),
                 other: other as u32,

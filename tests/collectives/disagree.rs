@@ -1,7 +1,7 @@
 //! Ranks that call different collectives, or the same with arguments that do not match.
 
 use crate::support::spmd;
-use onesided::{Comm, ErrorClass, Op, Rank, Result, UserOp, Window};
+use onesided::{Comm, Error, MismatchKind, Op, Rank, Result, UserOp, Window};
 
 /// A collective that ranks may disagree about.
 type Collective = (&'static str, fn(&Comm) -> Result<()>);
@@ -50,17 +50,26 @@ const COLLECTIVES: [Collective; 31] = [
 #[test]
 fn ranks_that_disagree_all_learn_it() {
     spmd(3, |world| {
+        let mut seen = Vec::new();
         for (one, first) in COLLECTIVES {
             for (other, second) in COLLECTIVES.iter().filter(|(other, _)| *other != one) {
                 let odd = one.len() as u32 % world.size();
                 let result = if world.rank() == odd { first(world) } else { second(world) };
                 let error = result.expect_err(&format!("{one} against {other}"));
-                assert_eq!(error.class(), ErrorClass::Arg, "{error}");
+                let Error::Mismatch { kind, .. } = error else { panic!("{error}") };
+                // The same kind on all ranks.
+                let kinds = world.allgather(&[kind as u32]).unwrap();
+                assert!(kinds.iter().all(|other| *other == kinds[0]), "{error}");
+                seen.push(kind);
                 let text = error.to_string();
                 assert!(text.contains("this rank calls") && text.contains("but rank"), "{text}");
                 // Nothing is out of step afterwards.
                 assert_eq!(world.allreduce(&[1u32], Op::Sum).unwrap(), [3]);
             }
+        }
+        use MismatchKind::{Call, Datatype, Length, Operation, Root};
+        for kind in [Call, Datatype, Length, Operation, Root] {
+            assert!(seen.contains(&kind), "{kind:?}");
         }
     });
 }

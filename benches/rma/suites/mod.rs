@@ -1,6 +1,7 @@
 //! What is measured, by the number of ranks that it needs.
 
 mod alignment;
+pub mod collectives;
 pub mod contended;
 pub mod datatypes;
 pub mod disturbed;
@@ -40,6 +41,8 @@ pub enum Suite {
     Contended,
     /// Fences one by one, beside busy processes and after; waiting for long.
     Waiting,
+    /// Collectives of all ranks.
+    Collectives,
     /// Ranks synchronise after something has disturbed them.
     Disturbed,
     /// Ranks send and receive, in pairs and round all of them.
@@ -78,6 +81,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Epochs => epochs::run(world, options),
         Suite::Contended => contended::run(world, options),
         Suite::Waiting => waiting::run(world, options),
+        Suite::Collectives => collectives::run(world, options),
         Suite::Disturbed => disturbed::run(world, options),
         Suite::Messages => messages::run(world, options),
         Suite::Memory => memory::run(world),

@@ -3,7 +3,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Number};
-use crate::collective::{Block, Over, Start, among, bystander, over, read, rooted, write};
+use crate::collective::{Block, Over, Parts, Start, among, over, read, rooted, write};
 use crate::failure::Outcome;
 use onesided::engine::Root;
 use std::ffi::c_int;
@@ -24,7 +24,7 @@ pub fn start_bcast<C: Number>(
 ) -> Outcome<Start> {
     let (over, root) = rooted(comm, root)?;
     if let (Over::Two(bridge), Root::Elsewhere) = (&over, root) {
-        return bystander(bridge);
+        return Start::new(bridge.clone(), |bridge| bridge.start_broadcast(None, Root::Elsewhere));
     }
     let buffer = Block::new(buffer, count, datatype)?;
     match over {
@@ -49,18 +49,25 @@ fn own_part<C: Number>(
     if over.takes_part(root) { over.own(start, count, datatype) } else { Ok(None) }
 }
 
-/// `parts` are those of the root.
+/// `parts` are those of the root; `is_equal` says whether they have the same number of elements.
 fn gather(
     over: Over,
     mine: Option<Block>,
-    parts: Option<Vec<Block>>,
+    parts: Option<Parts>,
     root: Root,
+    is_equal: bool,
 ) -> Outcome<Start> {
     Start::new(over, move |over| {
-        let (mine, parts) = (mine.as_ref().map(Block::read), parts.as_deref().map(write));
+        let mine = mine.as_ref().map(Block::read);
+        let (all, list) = match &parts {
+            None => (None, None),
+            Some(Parts::Equal(all)) => (Some(all.write()), None),
+            Some(Parts::Listed(list)) => (None, Some(write(list))),
+        };
         match over {
-            Over::One(comm) => comm.start_gather(mine, parts.as_deref(), among(comm, root)),
-            Over::Two(bridge) => bridge.start_gather(mine, parts.as_deref(), root),
+            Over::One(comm) if is_equal => comm.start_gather(mine, all, among(comm, root)),
+            Over::One(comm) => comm.start_gatherv(mine, list.as_deref(), among(comm, root)),
+            Over::Two(bridge) => bridge.start_gather(mine, list.as_deref(), root),
         }
     })
 }
@@ -78,9 +85,9 @@ pub fn start_gather<C: Number>(
 ) -> Outcome<Start> {
     let (over, root) = rooted(comm, root)?;
     let mine = own_part(&over, sendbuf, sendcount, sendtype, root)?;
-    let parts = || Block::equal(recvbuf, recvcount, recvtype, over.parts());
+    let parts = || Parts::equal(&over, recvbuf, recvcount, recvtype);
     let parts = (root == Root::Here).then(parts).transpose()?;
-    gather(over, mine, parts, root)
+    gather(over, mine, parts, root, true)
 }
 
 /// `MPI_Gatherv`
@@ -98,22 +105,29 @@ pub fn start_gatherv<C: Number, D: Number>(
     let (over, root) = rooted(comm, root)?;
     let mine = own_part(&over, sendbuf, sendcount, sendtype, root)?;
     let parts = || Block::placed(recvbuf, recvcounts, displs, recvtype, over.parts());
-    let parts = (root == Root::Here).then(parts).transpose()?;
-    gather(over, mine, parts, root)
+    let parts = (root == Root::Here).then(parts).transpose()?.map(Parts::Listed);
+    gather(over, mine, parts, root, false)
 }
 
-/// `parts` are those of the root.
+/// As [`gather`].
 fn scatter(
     over: Over,
-    parts: Option<Vec<Block>>,
+    parts: Option<Parts>,
     mine: Option<Block>,
     root: Root,
+    is_equal: bool,
 ) -> Outcome<Start> {
     Start::new(over, move |over| {
-        let (mine, parts) = (mine.as_ref().map(Block::write), parts.as_deref().map(read));
+        let mine = mine.as_ref().map(Block::write);
+        let (all, list) = match &parts {
+            None => (None, None),
+            Some(Parts::Equal(all)) => (Some(all.read()), None),
+            Some(Parts::Listed(list)) => (None, Some(read(list))),
+        };
         match over {
-            Over::One(comm) => comm.start_scatter(parts.as_deref(), mine, among(comm, root)),
-            Over::Two(bridge) => bridge.start_scatter(parts.as_deref(), mine, root),
+            Over::One(comm) if is_equal => comm.start_scatter(all, mine, among(comm, root)),
+            Over::One(comm) => comm.start_scatterv(list.as_deref(), mine, among(comm, root)),
+            Over::Two(bridge) => bridge.start_scatter(list.as_deref(), mine, root),
         }
     })
 }
@@ -131,9 +145,9 @@ pub fn start_scatter<C: Number>(
 ) -> Outcome<Start> {
     let (over, root) = rooted(comm, root)?;
     let mine = own_part(&over, recvbuf, recvcount, recvtype, root)?;
-    let parts = || Block::equal(sendbuf, sendcount, sendtype, over.parts());
+    let parts = || Parts::equal(&over, sendbuf, sendcount, sendtype);
     let parts = (root == Root::Here).then(parts).transpose()?;
-    scatter(over, parts, mine, root)
+    scatter(over, parts, mine, root, true)
 }
 
 /// `MPI_Scatterv`
@@ -151,16 +165,17 @@ pub fn start_scatterv<C: Number, D: Number>(
     let (over, root) = rooted(comm, root)?;
     let mine = own_part(&over, recvbuf, recvcount, recvtype, root)?;
     let parts = || Block::placed(sendbuf, sendcounts, displs, sendtype, over.parts());
-    let parts = (root == Root::Here).then(parts).transpose()?;
-    scatter(over, parts, mine, root)
+    let parts = (root == Root::Here).then(parts).transpose()?.map(Parts::Listed);
+    scatter(over, parts, mine, root, false)
 }
 
-fn allgather(over: Over, mine: Option<Block>, parts: Vec<Block>) -> Outcome<Start> {
+fn allgather(over: Over, mine: Option<Block>, parts: Parts) -> Outcome<Start> {
     Start::new(over, move |over| {
         let mine = mine.as_ref().map(Block::read);
-        match over {
-            Over::One(comm) => comm.start_allgather(mine, &write(&parts)),
-            Over::Two(bridge) => bridge.start_allgather(mine, &write(&parts)),
+        match (over, &parts) {
+            (Over::One(comm), Parts::Equal(all)) => comm.start_allgather(mine, all.write()),
+            (Over::One(comm), Parts::Listed(list)) => comm.start_allgatherv(mine, &write(list)),
+            (Over::Two(bridge), parts) => bridge.start_allgather(mine, &write(parts.list())),
         }
     })
 }
@@ -177,7 +192,7 @@ pub fn start_allgather<C: Number>(
 ) -> Outcome<Start> {
     let over = over(comm)?;
     let mine = over.own(sendbuf, sendcount, sendtype)?;
-    let parts = Block::equal(recvbuf, recvcount, recvtype, over.parts())?;
+    let parts = Parts::equal(&over, recvbuf, recvcount, recvtype)?;
     allgather(over, mine, parts)
 }
 
@@ -195,23 +210,32 @@ pub fn start_allgatherv<C: Number, D: Number>(
     let over = over(comm)?;
     let mine = over.own(sendbuf, sendcount, sendtype)?;
     let parts = Block::placed(recvbuf, recvcounts, displs, recvtype, over.parts())?;
-    allgather(over, mine, parts)
+    allgather(over, mine, Parts::Listed(parts))
 }
 
-/// `outgoing` says what goes out, unless that is in place.
+/// `outgoing` says what goes out, unless that is in place, as `incoming` what comes in.
 fn alltoall(
     over: Over,
     sendbuf: Address,
-    outgoing: impl FnOnce() -> Outcome<Vec<Block>>,
-    incoming: Vec<Block>,
+    outgoing: impl FnOnce(&Over) -> Outcome<Parts>,
+    incoming: Parts,
 ) -> Outcome<Start> {
-    let outgoing = (!over.is_in_place(sendbuf)?).then(outgoing).transpose()?;
-    Start::new(over, move |over| {
-        let outgoing = outgoing.as_deref().map(read);
-        let (outgoing, incoming) = (outgoing.as_deref(), write(&incoming));
-        match over {
-            Over::One(comm) => comm.start_alltoall(outgoing, &incoming),
-            Over::Two(bridge) => bridge.start_alltoall(outgoing, &incoming),
+    let is_given = !over.is_in_place(sendbuf)?;
+    let outgoing = is_given.then(|| outgoing(&over)).transpose()?;
+    Start::new(over, move |over| match (over, &outgoing, &incoming) {
+        (Over::One(comm), None, Parts::Equal(incoming)) => {
+            comm.start_alltoall(None, incoming.write())
+        }
+        (Over::One(comm), Some(Parts::Equal(outgoing)), Parts::Equal(incoming)) => {
+            comm.start_alltoall(Some(outgoing.read()), incoming.write())
+        }
+        (over, outgoing, incoming) => {
+            let outgoing = outgoing.as_ref().map(|parts| read(parts.list()));
+            let (outgoing, incoming) = (outgoing.as_deref(), write(incoming.list()));
+            match over {
+                Over::One(comm) => comm.start_alltoallv(outgoing, &incoming),
+                Over::Two(bridge) => bridge.start_alltoall(outgoing, &incoming),
+            }
         }
     })
 }
@@ -227,9 +251,8 @@ pub fn start_alltoall<C: Number>(
     comm: MPI_Comm,
 ) -> Outcome<Start> {
     let over = over(comm)?;
-    let ranks = over.parts();
-    let incoming = Block::equal(recvbuf, recvcount, recvtype, ranks)?;
-    alltoall(over, sendbuf, || Block::equal(sendbuf, sendcount, sendtype, ranks), incoming)
+    let incoming = Parts::equal(&over, recvbuf, recvcount, recvtype)?;
+    alltoall(over, sendbuf, |over| Parts::equal(over, sendbuf, sendcount, sendtype), incoming)
 }
 
 /// `MPI_Alltoallv`
@@ -247,8 +270,9 @@ pub fn start_alltoallv<C: Number, D: Number>(
     let over = over(comm)?;
     let ranks = over.parts();
     let incoming = Block::placed(recvbuf, recvcounts, rdispls, recvtype, ranks)?;
-    let outgoing = || Block::placed(sendbuf, sendcounts, sdispls, sendtype, ranks);
-    alltoall(over, sendbuf, outgoing, incoming)
+    let outgoing =
+        |_: &Over| Block::placed(sendbuf, sendcounts, sdispls, sendtype, ranks).map(Parts::Listed);
+    alltoall(over, sendbuf, outgoing, Parts::Listed(incoming))
 }
 
 /// `MPI_Alltoallw`
@@ -266,6 +290,7 @@ pub fn start_alltoallw<C: Number, D: Number>(
     let over = over(comm)?;
     let ranks = over.parts();
     let incoming = Block::mixed(recvbuf, recvcounts, rdispls, recvtypes, ranks)?;
-    let outgoing = || Block::mixed(sendbuf, sendcounts, sdispls, sendtypes, ranks);
-    alltoall(over, sendbuf, outgoing, incoming)
+    let outgoing =
+        |_: &Over| Block::mixed(sendbuf, sendcounts, sdispls, sendtypes, ranks).map(Parts::Listed);
+    alltoall(over, sendbuf, outgoing, Parts::Listed(incoming))
 }

@@ -4,7 +4,7 @@
 use super::elements;
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Number};
-use crate::collective::{Block, Over, Start, among, bystander, combine, over, rooted};
+use crate::collective::{Block, Over, Start, among, combine, over, rooted};
 use crate::failure::{Failure, Outcome};
 use onesided::engine::Root;
 use std::ffi::c_int;
@@ -44,7 +44,9 @@ pub fn start_reduce<C: Number>(
 ) -> Outcome<Start> {
     let (over, root) = rooted(comm, root)?;
     let (mine, result) = match (&over, root) {
-        (Over::Two(bridge), Root::Elsewhere) => return bystander(bridge),
+        (Over::Two(bridge), Root::Elsewhere) => {
+            return Start::new(bridge.clone(), |bridge| bridge.start_reduce_elsewhere());
+        }
         (Over::Two(_), Root::Here) => (None, Some(Block::new(recvbuf, count, datatype)?)),
         (Over::One(_), Root::Here) => {
             let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;

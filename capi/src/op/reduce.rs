@@ -56,6 +56,11 @@ impl Reduction {
         Ok(self)
     }
 
+    /// What it is.
+    pub fn operation(&self) -> Operation {
+        self.operation
+    }
+
     /// What is combined.
     pub fn datatype(&self) -> &CommittedDatatype {
         &self.committed

@@ -4,7 +4,7 @@ use super::super::buffer::{self, Buffer, BufferMut};
 use super::round::Round;
 use crate::call::Call;
 use crate::comm::Comm;
-use crate::error::{Error, Result};
+use crate::error::{Error, MismatchKind, Result};
 use crate::group::Rank;
 use crate::message::{Channel, Driven, MessageRequest, Pending, Status};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -129,7 +129,7 @@ impl Line {
         }
         let call = |bytes| format!("{} of {bytes} bytes", self.call);
         let (at, ours, theirs) = (self.comm.place(self.call), call(self.bytes), call(bytes));
-        Err(Error::Mismatch { at, ours, other: self.peer.0, theirs })
+        Err(Error::Mismatch { kind: MismatchKind::Length, at, ours, other: self.peer.0, theirs })
     }
 
     /// Starts the message of a group.

@@ -254,7 +254,7 @@ fn a_handler_sees_each_error_once_and_is_inherited() {
             assert_eq!(classes(), [ErrorClass::Root]);
             let len = 1 + comm.rank() as usize;
             comm.allgather(&vec![0u8; len]).unwrap_err();
-            assert_eq!(classes(), [ErrorClass::Arg]);
+            assert_eq!(classes(), [ErrorClass::Truncate]);
             comm.create_group(&Group::empty(), 0).unwrap_err();
             assert_eq!(classes(), [ErrorClass::Group]);
         }

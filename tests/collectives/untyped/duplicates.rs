@@ -10,13 +10,15 @@ fn nobody_waits_for_a_duplicate_but_who_asks_for_it() {
         let key: CommKeyval<u32> =
             KeyvalOptions::new().on_copy(|_, value: &u32| Ok(Some(value + 1))).create();
         world.set_attribute(&key, world.rank()).unwrap();
-        // Rank 0 begins, and the others begin when they have heard of it.
+        // Rank 0 begins, and the others begin when they have heard of it, on another communicator: on
+        // one all collectives have the same order.
+        let talk = world.dup().unwrap();
         let mut begun = (world.rank() == 0).then(|| world.idup().unwrap());
         let mut word = [0u32];
         if world.rank() == 0 {
             word = [7];
         }
-        world.broadcast(&mut word, Rank(0)).unwrap();
+        talk.broadcast(&mut word, Rank(0)).unwrap();
         let first = begun.take().unwrap_or_else(|| world.idup().unwrap());
         let second = world.idup().unwrap();
         // Rank 0 waits for it in front of a barrier, in which the others are before they wait.

@@ -2,7 +2,6 @@
 
 use onesided::engine::{Combine, Origin, OriginMut};
 use onesided::{CommittedDatatype, Datatype, DerivedDatatype};
-use std::sync::Arc;
 
 /// Two by two, in words.
 pub type Matrix = [u64; 4];
@@ -67,7 +66,7 @@ impl Form {
 
     /// The product of matrices in this form.
     pub fn product(self) -> Combine {
-        Arc::new(move |lower, upper, count| {
+        Combine::user(false, move |lower, upper, count| {
             for i in 0..count as i64 {
                 let word = |k: usize| (self.at[k] + i * self.extent) as isize;
                 let (lower, upper) = (lower.cast::<u64>(), upper.cast::<u64>());

@@ -78,7 +78,7 @@ fn what_is_gathered_is_at_the_root() {
                     }
                     let given = (!in_place).then(|| mine.origin());
                     let parts = (me == root).then(|| all.parts_mut(&counts));
-                    let request = world.start_gather(given, parts.as_deref(), Rank(root)).unwrap();
+                    let request = world.start_gatherv(given, parts.as_deref(), Rank(root)).unwrap();
                     request.wait().unwrap();
                     if me == root {
                         assert_eq!(all.get(), all_of(&counts));
@@ -102,7 +102,8 @@ fn what_is_scattered_is_everywhere() {
                     let in_place = in_place && me == root;
                     let parts = (me == root).then(|| all.parts(&counts));
                     let given = (!in_place).then(|| mine.origin_mut());
-                    let request = world.start_scatter(parts.as_deref(), given, Rank(root)).unwrap();
+                    let request =
+                        world.start_scatterv(parts.as_deref(), given, Rank(root)).unwrap();
                     request.wait().unwrap();
                     if !in_place {
                         assert_eq!(mine.get(), matrices(me, counts[me as usize]));
@@ -127,7 +128,7 @@ fn what_is_gathered_by_all_is_everywhere() {
                     all.put(starts(&counts).nth(me as usize).unwrap(), &given);
                 }
                 let mine = (!in_place).then(|| mine.origin());
-                let request = world.start_allgather(mine, &all.parts_mut(&counts)).unwrap();
+                let request = world.start_allgatherv(mine, &all.parts_mut(&counts)).unwrap();
                 request.wait().unwrap();
                 assert_eq!(all.get(), all_of(&counts));
             }
@@ -159,7 +160,7 @@ fn all_to_all() {
                 };
                 let given = (!in_place).then(|| outgoing.parts(&counts));
                 let parts = incoming.parts_mut(&counts);
-                world.start_alltoall(given.as_deref(), &parts).unwrap().wait().unwrap();
+                world.start_alltoallv(given.as_deref(), &parts).unwrap().wait().unwrap();
                 let expected: Vec<Matrix> =
                     (0..ranks).flat_map(|from| letter(from, me, length(from))).collect();
                 assert_eq!(incoming.get(), expected);

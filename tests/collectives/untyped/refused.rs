@@ -2,7 +2,7 @@
 
 use crate::support::spmd;
 use crate::untyped::matrices::{FORMS, Laid, matrices};
-use onesided::{Comm, Error, ErrorClass, Op, Rank};
+use onesided::{Comm, Error, ErrorClass, MismatchKind, Op, Rank};
 
 fn class<T: std::fmt::Debug>(result: onesided::Result<T>) -> ErrorClass {
     result.unwrap_err().class()
@@ -20,19 +20,19 @@ fn a_refused_call_counts_for_nothing() {
         let out = mine.parts(&[1, 1, 1]);
         let refused = [
             class(world.start_broadcast(other.origin_mut(), nobody)),
-            class(world.start_gather(Some(mine.origin()), Some(&all), nobody)),
-            class(world.start_scatter(None, Some(other.origin_mut()), nobody)),
+            class(world.start_gatherv(Some(mine.origin()), Some(&all), nobody)),
+            class(world.start_scatterv(None, Some(other.origin_mut()), nobody)),
             class(world.start_reduce(Some(mine.origin()), None, product(), nobody)),
         ];
         assert_eq!(refused, [ErrorClass::Root; 4]);
         let into = || Some(&parts[..]);
         let me = Rank(world.rank());
         let refused = [
-            class(world.start_allgather(Some(mine.part(0, 1)), &parts)),
-            class(world.start_allgather(Some(mine.origin()), &all)),
-            class(world.start_alltoall(Some(&out), &parts)),
-            class(world.start_alltoall(Some(&out[..2]), &all)),
-            class(world.start_gather(Some(mine.part(0, 1)), into(), me)),
+            class(world.start_allgatherv(Some(mine.part(0, 1)), &parts)),
+            class(world.start_allgatherv(Some(mine.origin()), &all)),
+            class(world.start_alltoallv(Some(&out), &parts)),
+            class(world.start_alltoallv(Some(&out[..2]), &all)),
+            class(world.start_gatherv(Some(mine.part(0, 1)), into(), me)),
             class(world.start_allreduce(Some(mine.part(0, 2)), other.origin_mut(), product())),
             class(world.start_scan(Some(mine.part(0, 2)), other.origin_mut(), product())),
             class(world.start_exscan(Some(mine.part(0, 2)), other.origin_mut(), product())),
@@ -41,12 +41,12 @@ fn a_refused_call_counts_for_nothing() {
             class(world.ialltoall(vec![0u8; 4])),
             class(world.iscatter(Some(vec![0u8; 4]), 2, me)),
         ];
-        let count = class(world.start_allgather(None, &[]));
+        let count = class(world.start_allgatherv(None, &[]));
         assert_eq!(refused, [count; 12]);
         let refused = [
-            class(world.start_gather(Some(mine.origin()), None, me)),
-            class(world.start_gather(None, Some(&all), Rank((me.0 + 1) % 3))),
-            class(world.start_scatter(None, Some(other.origin_mut()), me)),
+            class(world.start_gatherv(Some(mine.origin()), None, me)),
+            class(world.start_gatherv(None, Some(&all), Rank((me.0 + 1) % 3))),
+            class(world.start_scatterv(None, Some(other.origin_mut()), me)),
             class(world.start_reduce(Some(mine.origin()), None, product(), me)),
             class(world.start_reduce(None, None, product(), Rank((me.0 + 1) % 3))),
             class(world.iscatter::<u8>(None, 2, me)),
@@ -62,25 +62,41 @@ fn a_refused_call_counts_for_nothing() {
     });
 }
 
-/// The rank that expects another length says so; the others, and the next collectives, go on.
+/// All ranks get the error, and the next collectives go on.
 #[test]
-fn lengths_that_do_not_match_are_an_error_of_who_receives() {
+fn ranks_that_disagree_are_an_error_on_all() {
     spmd(3, |world| {
+        let kind = |error: Error| match error {
+            Error::Mismatch { kind, .. } => kind,
+            other => panic!("{other}"),
+        };
         for length in [3usize, 5000] {
-            let longer = if world.rank() == 0 { length + 1 } else { length };
-            let cast = world.ibroadcast(vec![7u64; longer], Rank(0)).unwrap().wait();
-            match world.rank() {
-                0 => drop(cast.unwrap()),
-                _ => assert!(matches!(cast, Err(Error::Truncated { .. })), "{cast:?}"),
+            let own = |differs: usize| if world.rank() == 0 { differs } else { length };
+            for other in [length + 1, length - 1] {
+                let cast = world.ibroadcast(vec![7u64; own(other)], Rank(0)).unwrap().wait();
+                assert_eq!(kind(cast.unwrap_err()), MismatchKind::Length);
+                let mine = vec![world.rank(); own(other)];
+                let gathered = world.igather(mine, Rank(2)).unwrap().wait();
+                assert_eq!(kind(gathered.unwrap_err()), MismatchKind::Length);
+                let sum = world.iallreduce(vec![1u32; own(other)], Op::Sum).unwrap().wait();
+                assert_eq!(kind(sum.unwrap_err()), MismatchKind::Length);
             }
-            let shorter = if world.rank() == 0 { length - 1 } else { length };
-            let cast = world.ibroadcast(vec![7u64; shorter], Rank(0)).unwrap().wait();
-            match world.rank() {
-                0 => drop(cast.unwrap()),
-                _ => assert!(matches!(cast, Err(Error::Mismatch { .. })), "{cast:?}"),
-            }
-            let gathered = world.igather(vec![world.rank(); longer], Rank(2)).unwrap().wait();
-            assert_eq!(gathered.is_err(), world.rank() == 2, "{gathered:?}");
+            let root = Rank(u32::from(world.rank() == 1));
+            let cast = world.ibroadcast(vec![7u64; length], root).unwrap().wait();
+            assert_eq!(kind(cast.unwrap_err()), MismatchKind::Root);
+            let op = if world.rank() == 2 { Op::Max } else { Op::Sum };
+            let sum = world.iallreduce(vec![1u32; length], op).unwrap().wait();
+            assert_eq!(kind(sum.unwrap_err()), MismatchKind::Operation);
+            let sum = match world.rank() {
+                1 => world.iallreduce(vec![1f32; length], Op::Sum).unwrap().wait().map(drop),
+                _ => world.iallreduce(vec![1i32; length], Op::Sum).unwrap().wait().map(drop),
+            };
+            assert_eq!(kind(sum.unwrap_err()), MismatchKind::Datatype);
+            let met = match world.rank() {
+                1 => world.ibarrier().unwrap().wait(),
+                _ => world.iallgather(vec![0u8; length]).unwrap().wait().map(drop),
+            };
+            assert_eq!(kind(met.unwrap_err()), MismatchKind::Call);
             let one = world.iallgather(vec![world.rank()]).unwrap().wait().unwrap();
             assert_eq!(one, [0, 1, 2]);
         }

@@ -1,7 +1,9 @@
 //! Ranks that do not agree, and buffers that do not fit.
 
 use super::row::{Row, job, spared};
-use onesided::ErrorClass::{Arg, Buffer, Comm as CommClass, Count, Op as OpClass};
+use onesided::ErrorClass::{
+    Arg, Buffer, Comm as CommClass, Count, Op as OpClass, Root, Truncate, Type,
+};
 use onesided::{Op, Rank, WindowOptions};
 
 const TWO: &[u64] = &[5, 6];
@@ -18,25 +20,25 @@ pub const ROWS: &[Row] = &[
     ),
     job(
         "broadcasts of different lengths",
-        Arg,
+        Truncate,
         &["broadcast by rank {me}", "of 1 MPI_UINT64_T", "of 2 MPI_UINT64_T"],
         |comm| spared(|b| comm.broadcast(&mut b[..1 + comm.rank() as usize], Rank(0))),
     ),
     job(
         "broadcasts of different types",
-        Arg,
+        Type,
         &["broadcast by rank {me}", "MPI_UINT32_T", "MPI_UINT64_T"],
         |comm| match comm.rank() {
             0 => comm.broadcast(&mut [1u32], Rank(0)),
             _ => spared(|b| comm.broadcast(&mut b[..1], Rank(0))),
         },
     ),
-    job("broadcasts from different roots", Arg, &["broadcast by rank {me}", "root 1"], |comm| {
+    job("broadcasts from different roots", Root, &["broadcast by rank {me}", "root 1"], |comm| {
         spared(|b| comm.broadcast(&mut b[..], Rank(comm.rank())))
     }),
     job(
         "reductions by different operations",
-        Arg,
+        OpClass,
         &["allreduce by rank {me}", "MPI_SUM", "MPI_MAX"],
         |comm| {
             let op = if comm.rank() == 0 { Op::Sum } else { Op::Max };

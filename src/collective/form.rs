@@ -1,0 +1,70 @@
+//! A collective that has been put together: how the ranks meet in the staging area, see that they agree,
+//! and take what is short.
+
+use super::buffer::Combine;
+use super::schedule::{Kept, Step};
+use super::staged::{Give, Take};
+use crate::call::Call;
+use crate::comm::{CHUNK, Comm, Description, Entry};
+use crate::error::Result;
+use std::panic::Location;
+
+/// What a collective does on this rank.
+pub(super) struct Form {
+    pub(super) call: Call,
+    /// What all ranks have to agree on.
+    pub(super) what: Description,
+    /// The short form.
+    pub(super) give: Give,
+    pub(super) take: Take,
+    /// Whether ranks know only once they have met if it is short: it then has both forms.
+    pub(super) is_open: bool,
+    /// The long form.
+    pub(super) steps: Vec<Step>,
+    pub(super) combine: Option<Combine>,
+    pub(super) kept: Kept,
+}
+
+/// What has become of a collective in which all ranks have arrived.
+pub(super) enum Met {
+    /// It is complete.
+    Done,
+    /// Its steps remain.
+    Long,
+}
+
+impl Form {
+    /// Stages what this rank gives and arrives; `rings` if it then does not wait there.
+    pub(super) fn arrive(&self, comm: &Comm, entry: &mut Entry, rings: bool) -> Result<()> {
+        let what = if rings { self.what.ringing() } else { self.what };
+        let length = self.give.length();
+        comm.arrive(entry, &what, length, |segment, offset| {
+            if length <= CHUNK { self.give.write(segment, offset) } else { Ok(()) }
+        })
+    }
+
+    /// All ranks have arrived: whether they agree. Takes what is short; what is long has steps.
+    pub(super) fn take(&mut self, comm: &Comm, entry: &Entry, has_steps: bool) -> Result<Met> {
+        let staged = comm.staged(entry);
+        staged.check(&self.what)?;
+        let is_short = if self.is_open { staged.is_whole()? } else { !has_steps };
+        if !is_short {
+            return Ok(Met::Long);
+        }
+        self.take.take(&staged)?;
+        Ok(Met::Done)
+    }
+
+    /// Arrives, waits until all have, and takes what is short.
+    pub(super) fn meet(
+        &mut self,
+        comm: &Comm,
+        entry: &mut Entry,
+        at: &'static Location<'static>,
+    ) -> Result<Met> {
+        self.arrive(comm, entry, false)?;
+        comm.await_round(entry, self.call, at)?;
+        let has_steps = !self.steps.is_empty();
+        self.take(comm, entry, has_steps)
+    }
+}

@@ -1,0 +1,179 @@
+//! The short form of a collective: what a rank puts into the staging area, and what it takes out of it
+//! once all have put something there.
+
+use super::buffer::{self, Buffer, BufferMut, Combine};
+use crate::comm::Staged;
+use crate::error::{Error, Result};
+use crate::shm::Segment;
+
+/// Parts of a buffer, one for each rank.
+pub(super) enum Parts<B> {
+    /// So many instances each, one behind the other, the same on all ranks.
+    Equal(B, usize),
+    Listed(Vec<B>),
+}
+
+/// What can be cut into parts.
+pub(super) trait Cut: Clone {
+    fn cut(&self, first: usize, count: usize) -> Self;
+    /// How many instances it has.
+    fn instances(&self) -> usize;
+}
+
+impl Cut for Buffer {
+    fn cut(&self, first: usize, count: usize) -> Buffer {
+        self.part(first, count)
+    }
+    fn instances(&self) -> usize {
+        self.count
+    }
+}
+
+impl Cut for BufferMut {
+    fn cut(&self, first: usize, count: usize) -> BufferMut {
+        self.part(first, count)
+    }
+    fn instances(&self) -> usize {
+        self.count()
+    }
+}
+
+impl<B: Cut> Parts<B> {
+    /// That of a rank, which has one.
+    pub(super) fn of(&self, rank: u32) -> B {
+        match self {
+            Parts::Equal(all, count) => all.cut(rank as usize * count, *count),
+            Parts::Listed(parts) => parts[rank as usize].clone(),
+        }
+    }
+}
+
+impl Parts<BufferMut> {
+    /// The same parts, to be read.
+    pub(super) fn read(&self) -> Parts<Buffer> {
+        match self {
+            Parts::Equal(all, count) => Parts::Equal(all.read(), *count),
+            Parts::Listed(parts) => Parts::Listed(parts.iter().map(BufferMut::read).collect()),
+        }
+    }
+}
+
+/// What a rank stages.
+#[derive(Default)]
+pub(super) enum Give {
+    #[default]
+    Nothing,
+    One(Buffer),
+    /// Behind a list of where each begins, a `u32` for each rank.
+    Listed(Vec<Buffer>),
+}
+
+/// What it takes of what all have staged.
+#[derive(Default)]
+pub(super) enum Take {
+    #[default]
+    Nothing,
+    /// From byte so much of the contribution of one rank on.
+    From(u32, u64, BufferMut),
+    /// Of each of so many ranks, from that byte on.
+    Each(u32, u64, Parts<BufferMut>),
+    /// The part for this rank, from one rank or from each of so many, which have listed theirs.
+    Listed(std::ops::Range<u32>, u32, Parts<BufferMut>),
+    /// The combination of what the first ranks have from that byte on.
+    Combined(u32, u64, BufferMut, Combine),
+}
+
+/// Bytes of a list of where parts begin.
+fn list_bytes(parts: usize) -> u64 {
+    (parts * size_of::<u32>()).next_multiple_of(16) as u64
+}
+
+impl Give {
+    pub(super) fn of(parts: Parts<Buffer>) -> Give {
+        match parts {
+            Parts::Equal(all, _) => Give::One(all),
+            Parts::Listed(parts) => Give::Listed(parts),
+        }
+    }
+
+    /// Its bytes.
+    pub(super) fn length(&self) -> usize {
+        let bytes = |buffer: &Buffer| buffer.bytes().unwrap_or(u64::MAX);
+        let length = match self {
+            Give::Nothing => 0,
+            Give::One(buffer) => bytes(buffer),
+            Give::Listed(parts) => {
+                parts.iter().map(bytes).fold(list_bytes(parts.len()), u64::saturating_add)
+            }
+        };
+        length.try_into().unwrap_or(usize::MAX)
+    }
+
+    /// Copies it, which fits there, to `offset` of the segment.
+    pub(super) fn write(&self, segment: &Segment, offset: u64) -> Result<()> {
+        match self {
+            Give::Nothing => Ok(()),
+            Give::One(buffer) => buffer.pack_into(segment, offset).map(drop),
+            Give::Listed(parts) => {
+                let mut begins = Vec::with_capacity(parts.len());
+                let mut next = list_bytes(parts.len());
+                for part in parts {
+                    begins.push(next as u32);
+                    next += part.pack_into(segment, offset + next)?;
+                }
+                segment.mapping().write(offset, bytemuck::cast_slice(&begins))
+            }
+        }
+    }
+}
+
+impl Take {
+    /// Copies and combines what this rank gets.
+    pub(super) fn take(&mut self, staged: &Staged<'_>) -> Result<()> {
+        match self {
+            Take::Nothing => Ok(()),
+            Take::From(rank, first, into) => into.take(staged, *rank, *first),
+            Take::Each(ranks, first, parts) => {
+                (0..*ranks).try_for_each(|rank| parts.of(rank).take(staged, rank, *first))
+            }
+            Take::Listed(ranks, own, parts) => ranks.clone().try_for_each(|rank| {
+                let mut first = 0u32;
+                let to = bytemuck::bytes_of_mut(&mut first);
+                staged.bytes(rank, *own as usize * size_of::<u32>(), to)?;
+                let part = if ranks.len() == 1 { 0 } else { rank };
+                parts.of(part).take(staged, rank, first.into())
+            }),
+            Take::Combined(ranks, first, result, combine) => {
+                combined(staged, *ranks, *first, result, combine)
+            }
+        }
+    }
+}
+
+/// Combines the contributions of the first ranks, in their order. Each comes to where the next but one
+/// will, and the last to the result.
+fn combined(
+    staged: &Staged<'_>,
+    ranks: u32,
+    first: u64,
+    result: &mut BufferMut,
+    combine: &Combine,
+) -> Result<()> {
+    if ranks < 2 {
+        return if ranks == 0 { Ok(()) } else { result.take(staged, 0, first) };
+    }
+    let shape = result.read();
+    let scratch = buffer::scratch(shape.count, &shape.datatype);
+    let too_far = Error::Damaged { what: "buffer of a reduction" };
+    let (_memory, mut other) = scratch.ok_or(too_far)?;
+    for rank in 0..ranks {
+        let is_result = (ranks - rank) % 2 == 1;
+        let (next, before) =
+            if is_result { (&mut *result, &other) } else { (&mut other, &*result) };
+        next.take(staged, rank, first)?;
+        if rank > 0 {
+            next.combine_with(&before.read(), combine);
+        }
+    }
+    Ok(())
+}

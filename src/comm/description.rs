@@ -1,0 +1,295 @@
+//! What the ranks of a collective have to agree on, and how one that does not is found.
+
+use super::reduction::sealed::OpKind;
+use crate::call::Call;
+use crate::datatype::{Datatype, Element};
+use crate::error::MismatchKind;
+use crate::group::Rank;
+use crate::op::Op;
+use bytemuck::{Pod, Zeroable};
+
+/// Describes a collective as one rank calls it. It lies in front of what the rank stages, in the same
+/// cache line as a contribution of 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Description {
+    call: u16,
+    flags: u16,
+    /// The root, or [`ANY_ROOT`].
+    root: u32,
+    /// Number of the operation plus one, or zero.
+    op: u32,
+    /// Number of the only basic datatype plus one; zero for several, for none, or for any.
+    datatype: u32,
+    /// Bytes of the data that all ranks have alike, or [`ANY_LENGTH`]. If paired, the sum of a digest of
+    /// each part that this rank sends.
+    bytes: u64,
+    /// A digest of what else has to be the same: the sequence of several datatypes, or the counts. If
+    /// paired, the sum of a digest of each part that this rank receives.
+    digest: u64,
+    /// Bytes that this rank contributes, in all rounds together; more than that many are as many.
+    pub(super) length: u32,
+    /// Of a short contribution of the library itself, a digest ([`guard`]).
+    guard: u32,
+    /// Which barrier of its slot it was staged for: a rank that comes out of a damaged barrier too
+    /// early finds an older one.
+    pub(super) round: u32,
+    reserved: u32,
+}
+
+/// The rank does not wait at the barrier: who arrives last rings its bell.
+const RINGS: u16 = 1;
+/// The rank refuses its own call.
+const REFUSED: u16 = 2;
+/// Two ranks have to agree on each part: the sums of all that is sent and received are the same.
+const PAIRED: u16 = 4;
+
+/// The root of a rank that does not know it.
+pub(crate) const ANY_ROOT: u32 = u32::MAX;
+/// The bytes of a call whose buffers may differ in length.
+const ANY_LENGTH: u64 = u64::MAX;
+/// Contributions up to here are guarded: what the library itself tells the other ranks (offsets, sizes,
+/// process numbers) is that short, and nobody else checks it.
+pub(super) const GUARDED: usize = 512;
+/// Numbers of operations from here on are user functions.
+const USER_OPS: u32 = 1000;
+
+const REFUSAL: &str = " with arguments that it is refused for";
+
+/// Whether the data of a collective are the caller's.
+fn has_data(call: Call) -> bool {
+    let within = |first: Call, last: Call| (first as u32..=last as u32).contains(&(call as u32));
+    within(Call::Broadcast, Call::Allreduce) || within(Call::Gatherv, Call::Exscan)
+}
+
+fn has_root(call: Call) -> bool {
+    use Call::{Broadcast, Gather, Gatherv, Reduce, Scatter, Scatterv};
+    matches!(call, Broadcast | Gather | Gatherv | Reduce | Scatter | Scatterv)
+}
+
+impl Description {
+    /// A call without data.
+    pub(crate) fn bare(call: Call) -> Self {
+        Description { call: call as u16, ..Description::zeroed() }
+    }
+
+    /// A call with buffers of `T` whose lengths may differ from rank to rank.
+    pub(super) fn typed<T: Element>(call: Call) -> Self {
+        let datatype = T::DATATYPE as u32 + 1;
+        Description { datatype, bytes: ANY_LENGTH, ..Description::bare(call) }
+    }
+
+    /// A call with a buffer of `elements` elements of type `T`.
+    pub(super) fn of<T: Element>(call: Call, elements: usize) -> Self {
+        let bytes = (elements * size_of::<T>()) as u64;
+        Description { bytes, ..Description::typed::<T>(call) }
+    }
+
+    /// With data of so many bytes: of one basic datatype, or of a sequence of several that has that
+    /// digest, or if neither is given of any.
+    pub(crate) fn data(self, bytes: u64, datatype: Option<Datatype>, sequence: u64) -> Self {
+        let datatype = datatype.map_or(0, |datatype| datatype as u32 + 1);
+        Description { datatype, bytes, digest: self.digest.wrapping_add(sequence), ..self }
+    }
+
+    /// With parts that pairs of ranks agree on, by the sums of their digests ([`part_digest`]).
+    pub(crate) fn paired(self, sent: u64, received: u64) -> Self {
+        Description { bytes: sent, digest: received, flags: self.flags | PAIRED, ..self }
+    }
+
+    pub(crate) fn root(self, root: Rank) -> Self {
+        Description { root: root.0, ..self }
+    }
+
+    pub(crate) fn op(self, op: OpKind) -> Self {
+        let op = match op {
+            OpKind::Predefined(op) => op as u32 + 1,
+            OpKind::User { commutative } => USER_OPS + u32::from(commutative),
+        };
+        Description { op, ..self }
+    }
+
+    pub(crate) fn counts(self, counts: &[usize]) -> Self {
+        let digest = hash(counts.iter().map(|count| *count as u64)) | 1;
+        Description { digest: self.digest.wrapping_add(digest), ..self }
+    }
+
+    pub(super) fn refused(self) -> Self {
+        Description { flags: self.flags | REFUSED, ..self }
+    }
+
+    /// This rank has to be woken by its bell.
+    pub(crate) fn ringing(self) -> Self {
+        Description { flags: self.flags | RINGS, ..self }
+    }
+
+    pub(super) fn wants_ring(&self) -> bool {
+        self.flags & RINGS != 0
+    }
+
+    /// As it is staged with a contribution of so many bytes, at that barrier.
+    pub(super) fn staged(&self, length: usize, round: u32) -> Self {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        Description { length, round, ..*self }
+    }
+
+    /// With a digest of the contribution, if it is short.
+    pub(super) fn guarding(&self, mine: &[u8]) -> Self {
+        let guard = if mine.len() > GUARDED { 0 } else { guard(mine) };
+        Description { guard, ..*self }
+    }
+
+    /// Whether a contribution is what its rank has staged, as far as that is known.
+    pub(super) fn vouches_for(&self, contribution: &[u8]) -> bool {
+        self.guard == guard(contribution)
+    }
+
+    pub(super) fn is_guarding(&self) -> bool {
+        self.guard != 0
+    }
+
+    pub(super) fn call(&self) -> Call {
+        Call::from_word(self.call.into()).unwrap_or(Call::None)
+    }
+
+    /// Whether another rank calls the same, as far as that can be seen without a look at further ones.
+    #[inline]
+    pub(super) fn is_like(&self, other: &Description) -> bool {
+        let alike =
+            |one: &Description| (one.call, one.flags & !RINGS, one.root, one.op, one.datatype);
+        alike(self) == alike(other)
+            && (self.flags & PAIRED != 0
+                || (self.bytes, self.digest) == (other.bytes, other.digest))
+    }
+
+    /// What this rank sends and what it receives of parts that are paired; nothing of others.
+    #[inline]
+    pub(super) fn pairs(&self) -> (u64, u64) {
+        if self.flags & PAIRED != 0 { (self.bytes, self.digest) } else { (0, 0) }
+    }
+
+    /// A rank to name where parts do not match: the root, or the next rank.
+    pub(super) fn partner(&self, own: u32, ranks: u32) -> u32 {
+        if self.root < ranks && self.root != own { self.root } else { (own + 1) % ranks }
+    }
+
+    fn is_refused(&self) -> bool {
+        self.flags & REFUSED != 0
+    }
+
+    fn is_of_any_datatype(&self) -> bool {
+        self.datatype == 0 && (self.flags & PAIRED != 0 || self.digest == 0)
+    }
+
+    /// What this rank and others call, if they agree with what `next` calls.
+    fn joined(&self, next: &Description) -> Result<Description, MismatchKind> {
+        let mut all = *self;
+        if self.call != next.call || (self.flags ^ next.flags) & !RINGS != 0 || next.is_refused() {
+            return Err(MismatchKind::Call);
+        }
+        match (self.root, next.root) {
+            (_, ANY_ROOT) => {}
+            (ANY_ROOT, root) => all.root = root,
+            (a, b) if a != b => return Err(MismatchKind::Root),
+            _ => {}
+        }
+        if self.op != next.op {
+            return Err(MismatchKind::Operation);
+        }
+        if self.datatype != 0 && next.datatype != 0 && self.datatype != next.datatype {
+            return Err(MismatchKind::Datatype);
+        }
+        if self.flags & PAIRED == 0 && self.bytes != next.bytes {
+            return Err(MismatchKind::Length);
+        }
+        if self.is_of_any_datatype() {
+            (all.datatype, all.digest) = (next.datatype, next.digest);
+        } else if !next.is_of_any_datatype()
+            && (self.datatype != next.datatype
+                || self.flags & PAIRED == 0 && self.digest != next.digest)
+        {
+            return Err(MismatchKind::Datatype);
+        }
+        Ok(all)
+    }
+
+    /// What the ranks do not agree on, and another rank that does not agree with rank `own`: the same
+    /// kind on all ranks, because all of them look at all descriptions in the same order.
+    #[cold]
+    pub(super) fn disagreement(all: &[Description], own: u32) -> Option<(MismatchKind, u32)> {
+        let mut joined = all.first().copied()?;
+        if joined.is_refused() {
+            let other = if own == 0 { 1 } else { 0 };
+            return Some((MismatchKind::Call, other));
+        }
+        for (rank, next) in all.iter().enumerate().skip(1) {
+            joined = match joined.joined(next) {
+                Ok(joined) => joined,
+                Err(kind) => {
+                    let ours = &all[own as usize];
+                    let differs = all.iter().position(|one| ours.joined(one).is_err());
+                    let other = differs.filter(|other| *other != own as usize).unwrap_or(rank);
+                    let other = if other == own as usize { 0 } else { other };
+                    return Some((kind, other as u32));
+                }
+            };
+        }
+        None
+    }
+
+    pub(super) fn sentence(&self) -> String {
+        let Description { root, op, datatype, bytes, digest, .. } = *self;
+        let numbered = |number: u32| (number as usize).checked_sub(1);
+        let mut text = self.call().to_string();
+        if self.is_refused() {
+            return text + REFUSAL;
+        }
+        if !has_data(self.call()) {
+            // What these exchange among themselves is not what the caller has written.
+            return text;
+        }
+        let is_counted = self.flags & PAIRED == 0 && bytes != ANY_LENGTH;
+        text += &match numbered(datatype).and_then(|k| Datatype::ALL.get(k)) {
+            Some(datatype) if is_counted => {
+                format!(" of {} {}", bytes / datatype.size() as u64, datatype.name())
+            }
+            Some(datatype) => format!(" of {}", datatype.name()),
+            None if is_counted => format!(" of {bytes} bytes"),
+            None => String::new(),
+        };
+        if op >= USER_OPS {
+            text += " by a user function";
+            text += if op == USER_OPS { " that is not commutative" } else { "" };
+        } else if let Some(op) = numbered(op).and_then(|k| Op::ALL.get(k)) {
+            text += &format!(" by {}", op.name());
+        }
+        if root != ANY_ROOT && (root != 0 || has_root(self.call())) {
+            text += &format!(", root {root}");
+        }
+        match digest {
+            _ if self.flags & PAIRED != 0 => text + " with lengths that do not match",
+            0 => text,
+            _ if datatype != 0 => text + &format!(" with counts (digest {digest:x})"),
+            _ => text + &format!(" of several datatypes (digest {digest:x})"),
+        }
+    }
+}
+
+/// FNV-1a, 64 bits, over whole words.
+pub(crate) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, number| {
+        (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
+    })
+}
+
+/// What a part of so many bytes adds to the sums of its two ranks.
+pub(crate) fn part_digest(from: u32, to: u32, bytes: u64) -> u64 {
+    hash([u64::from(from) << 32 | u64::from(to), bytes])
+}
+
+/// What guards a contribution.
+fn guard(contribution: &[u8]) -> u32 {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    let digest = hash(contribution.chunks(8).map(word));
+    (digest ^ digest >> 32) as u32 | 1
+}
