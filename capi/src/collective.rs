@@ -22,8 +22,8 @@ pub struct Start(Box<dyn Startable>);
 trait Startable: Send + Sync {
     fn start(&self) -> onesided::Result<CollectiveRequest>;
 
-    /// From now on it is one persistent collective.
-    fn persist(&mut self);
+    /// From now on it is one persistent collective, which all ranks initialise alike.
+    fn persist(&mut self) -> onesided::Result<()>;
 
     /// Starts it, waits until it is complete, and returns its outcome.
     fn finish(self: Box<Self>) -> onesided::Result<()>;
@@ -44,8 +44,10 @@ where
         (self.start)(&self.ranks)
     }
 
-    fn persist(&mut self) {
+    fn persist(&mut self) -> onesided::Result<()> {
+        (self.start)(&self.ranks.agreeing())?.wait()?;
         self.ranks = self.ranks.persisted();
+        Ok(())
     }
 
     fn finish(self: Box<Self>) -> onesided::Result<()> {
@@ -58,6 +60,9 @@ pub trait Ranks: Send + Sync + 'static {
     /// The same for one persistent collective ([`Comm::for_persistent_collective`]).
     fn persisted(&self) -> Self;
 
+    /// The same for its initialisation ([`Comm::agreeing`]).
+    fn agreeing(&self) -> Self;
+
     /// The same for blocking calls ([`Comm::waiting`]).
     fn waiting(self) -> Self;
 }
@@ -65,6 +70,10 @@ pub trait Ranks: Send + Sync + 'static {
 impl Ranks for Comm {
     fn persisted(&self) -> Comm {
         self.for_persistent_collective()
+    }
+
+    fn agreeing(&self) -> Comm {
+        Comm::agreeing(self)
     }
 
     fn waiting(self) -> Comm {
@@ -75,6 +84,10 @@ impl Ranks for Comm {
 impl Ranks for Bridge {
     fn persisted(&self) -> Bridge {
         self.for_persistent_collective()
+    }
+
+    fn agreeing(&self) -> Bridge {
+        Bridge::agreeing(self)
     }
 
     fn waiting(self) -> Bridge {
@@ -107,7 +120,7 @@ pub fn begin(start: Start, comm: MPI_Comm, request: Ptr<MPI_Request>) -> Outcome
 
 /// The persistent form (MPI-4.1 §6.13).
 pub fn persist(mut start: Start, comm: MPI_Comm, request: Ptr<MPI_Request>) -> Outcome {
-    start.0.persist();
+    start.0.persist()?;
     let begin = Box::new(move || start.begin());
     request.set(Handle::new(Request::persistent(Owner::Comm(comm), begin)))
 }
@@ -256,6 +269,13 @@ impl Ranks for Over {
         match self {
             Over::One(comm) => Over::One(comm.persisted()),
             Over::Two(bridge) => Over::Two(bridge.persisted()),
+        }
+    }
+
+    fn agreeing(&self) -> Over {
+        match self {
+            Over::One(comm) => Over::One(comm.agreeing()),
+            Over::Two(bridge) => Over::Two(bridge.agreeing()),
         }
     }
 

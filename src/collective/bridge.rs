@@ -65,6 +65,11 @@ impl Bridge {
         Ok(Bridge { comm: comm.clone(), places, rank, ranks: local.size() })
     }
 
+    /// As [`Comm::agreeing`].
+    pub fn agreeing(&self) -> Bridge {
+        Bridge { comm: self.comm.agreeing(), ..self.clone() }
+    }
+
     /// As [`Comm::waiting`].
     pub fn waiting(self) -> Bridge {
         Bridge { comm: self.comm.waiting(), ..self }

@@ -34,6 +34,12 @@ pub(super) enum Met {
 }
 
 impl Form {
+    /// The ranks compare what they call, and nothing is moved.
+    pub(super) fn only_compare(&mut self) {
+        (self.give, self.take, self.is_open) = (Give::Nothing, Take::Nothing, false);
+        self.steps.clear();
+    }
+
     /// Stages what this rank gives and arrives; `rings` if it then does not wait there.
     pub(super) fn arrive(&self, comm: &Comm, entry: &mut Entry, rings: bool) -> Result<()> {
         let what = if rings { self.what.ringing() } else { self.what };

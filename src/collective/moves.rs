@@ -237,7 +237,10 @@ pub(super) fn is_by_tree(ranks: u32, bytes: u64) -> bool {
 
 impl Plan<'_> {
     pub(super) fn barrier(&mut self) {
-        if !self.is_small() {
+        self.agree_on_nothing();
+        if self.is_short(0) {
+            // The ranks meet.
+        } else if !self.is_small() {
             self.barrier_by_rounds();
         } else if self.rank == 0 {
             self.others().for_each(|rank| self.receive(rank, BufferMut::empty()));

@@ -88,6 +88,11 @@ impl Plan<'_> {
         Ok(())
     }
 
+    /// All ranks call the same, which has no data.
+    pub(super) fn agree_on_nothing(&mut self) {
+        self.what = Some(Description::bare(self.call));
+    }
+
     /// All ranks have these counts of such data.
     pub(super) fn agree_on_counts(&mut self, counts: &[usize]) {
         self.what = self.what.map(|what| what.counts(counts));
@@ -164,22 +169,29 @@ impl Plan<'_> {
         at: &'static Location<'static>,
     ) -> Result<CollectiveRequest<B>> {
         let (comm, mut form) = (self.comm, self.form());
+        if comm.is_agreeing() {
+            form.only_compare();
+        }
         if comm.persistent_number().is_some() {
-            return CollectiveRequest::start(Schedule::new(comm, form, Stage::Moving, 0), at);
+            return CollectiveRequest::start(Schedule::new(comm, form, Stage::Moving(None), 0), at);
         }
         let (number, entry) = comm.start_round();
         if !comm.has_staging() {
             // One rank agrees with itself.
             entry.into_iter().for_each(|entry| comm.leave(entry));
-            return CollectiveRequest::start(Schedule::new(comm, form, Stage::Moving, number), at);
+            return CollectiveRequest::start(
+                Schedule::new(comm, form, Stage::Moving(None), number),
+                at,
+            );
         }
         let mut stage = Stage::Waiting;
         if let Some(mut entry) = entry.filter(|_| comm.is_waiting()) {
-            let met = form.meet(comm, &mut entry, at);
-            comm.leave(entry);
-            match met? {
-                Met::Done => return Ok(CollectiveRequest::complete(comm, form)),
-                Met::Long => stage = Stage::Moving,
+            match form.meet(comm, &mut entry, at) {
+                Ok(Met::Long) => stage = Stage::Moving(comm.keep_to_close(entry)),
+                done => {
+                    comm.leave(entry);
+                    return done.map(|_| CollectiveRequest::complete(comm, form));
+                }
             }
         }
         CollectiveRequest::start(Schedule::new(comm, form, stage, number), at)

@@ -66,8 +66,11 @@ pub(super) enum Stage {
     Waiting,
     /// It has arrived.
     Arrived(Entry),
-    /// Ranks agree, and its steps are taken.
-    Moving,
+    /// Ranks agree, and its steps are taken. It keeps its slot where the job goes on without ranks that
+    /// fail: the ranks then meet once more.
+    Moving(Option<Entry>),
+    /// Its steps have been taken, and it has arrived again: it succeeds on all ranks or on none.
+    Closing(Entry),
 }
 
 struct Progress {
@@ -123,7 +126,9 @@ impl Schedule {
             messages.filter_map(|message| world.get(message.peer.0 as usize).copied()).collect()
         };
         let progress = self.progress.try_lock();
-        if let Ok(Progress { stage: Stage::Arrived(entry), .. }) = progress.as_deref() {
+        if let Ok(Progress { stage: Stage::Arrived(entry) | Stage::Closing(entry), .. }) =
+            progress.as_deref()
+        {
             return self.comm.tell_round(entry, record);
         }
         // Nobody is known while another thread takes it further.
@@ -200,24 +205,61 @@ impl Progress {
         if let Stage::Arrived(entry) = &mut self.stage {
             let Some(passed) = comm.poll_round(entry, schedule.call) else { return false };
             let taken = passed.and_then(|()| self.form.take(comm, entry, self.steps.len() > 0));
-            if self.end_round(comm, taken) {
+            match taken {
+                Ok(Met::Long) => self.move_on(comm),
+                Ok(Met::Done) => return self.end_round(comm, Ok(())),
+                Err(error) => return self.end_round(comm, Err(error)),
+            }
+        }
+        if let Stage::Moving(_) = self.stage {
+            if !self.take_steps(schedule) {
+                return false;
+            }
+            if !self.close(comm) {
                 return true;
             }
         }
-        self.take_steps(schedule)
+        let Stage::Closing(entry) = &mut self.stage else { return true };
+        match comm.poll_round(entry, schedule.call) {
+            None => false,
+            Some(passed) => self.end_round(comm, passed),
+        }
     }
 
-    /// Leaves the staging area; whether the collective is complete.
-    fn end_round(&mut self, comm: &Comm, met: Result<Met>) -> bool {
-        if let Stage::Arrived(entry) = std::mem::replace(&mut self.stage, Stage::Moving) {
+    /// The steps are taken from now on.
+    fn move_on(&mut self, comm: &Comm) {
+        if let Stage::Arrived(entry) = std::mem::replace(&mut self.stage, Stage::Moving(None)) {
+            self.stage = Stage::Moving(comm.keep_to_close(entry));
+        }
+    }
+
+    /// Arrives once more, if the ranks have to; whether this one then has to see that all have.
+    fn close(&mut self, comm: &Comm) -> bool {
+        let Stage::Moving(entry) = &mut self.stage else { return false };
+        let Some(mut entry) = entry.take() else { return false };
+        let arrived = match &self.outcome {
+            // The others cannot succeed either.
+            Err(Error::RankFailed { .. }) => Ok(false),
+            _ => {
+                comm.arrive(&mut entry, &self.form.what.ringing(), 0, |_, _| Ok(())).map(|()| true)
+            }
+        };
+        self.stage = Stage::Closing(entry);
+        match arrived {
+            Ok(true) => true,
+            Ok(false) => !self.end_round(comm, Ok(())),
+            Err(error) => !self.end_round(comm, Err(error)),
+        }
+    }
+
+    /// Leaves the staging area; the collective is complete.
+    fn end_round(&mut self, comm: &Comm, outcome: Result<()>) -> bool {
+        let stage = std::mem::replace(&mut self.stage, Stage::Moving(None));
+        if let Stage::Arrived(entry) | Stage::Closing(entry) = stage {
             comm.leave(entry);
         }
-        match met {
-            Ok(Met::Long) => return false,
-            Ok(Met::Done) => {}
-            Err(error) => self.outcome = Err(error),
-        }
         self.steps = Vec::new().into_iter();
+        self.note(outcome);
         true
     }
 

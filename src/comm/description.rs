@@ -2,7 +2,7 @@
 
 use super::reduction::sealed::OpKind;
 use crate::call::Call;
-use crate::datatype::{Datatype, Element};
+use crate::datatype::{Datatype, Element, Signature};
 use crate::error::MismatchKind;
 use crate::group::Rank;
 use crate::op::Op;
@@ -181,6 +181,14 @@ impl Description {
         self.datatype == 0 && (self.flags & PAIRED != 0 || self.digest == 0)
     }
 
+    /// A digest of all basic datatypes, and of the counts.
+    fn sequence(&self) -> u64 {
+        let datatype = (self.datatype as usize).checked_sub(1).and_then(|k| Datatype::ALL.get(k));
+        let Some(datatype) = datatype else { return self.digest };
+        let whole = Signature::of(*datatype).repeated(self.bytes / datatype.size() as u64);
+        self.digest.wrapping_add(whole.map_or(1, |whole| whole.digest()))
+    }
+
     /// What this rank and others call, if they agree with what `next` calls.
     fn joined(&self, next: &Description) -> Result<Description, MismatchKind> {
         let mut all = *self;
@@ -205,8 +213,8 @@ impl Description {
         if self.is_of_any_datatype() {
             (all.datatype, all.digest) = (next.datatype, next.digest);
         } else if !next.is_of_any_datatype()
-            && (self.datatype != next.datatype
-                || self.flags & PAIRED == 0 && self.digest != next.digest)
+            && self.flags & PAIRED == 0
+            && self.sequence() != next.sequence()
         {
             return Err(MismatchKind::Datatype);
         }

@@ -87,6 +87,8 @@ enum Purpose {
     Collective(u32),
     /// Calls that return when what they start is complete on this rank.
     Waiting,
+    /// Calls that only compare what the ranks call.
+    Agreeing,
 }
 
 struct Inner {
@@ -269,7 +271,8 @@ impl Comm {
 
     #[inline]
     pub(crate) fn is_freed(&self) -> bool {
-        self.inner.freed.load() != 0 && matches!(self.purpose, Purpose::Calls | Purpose::Waiting)
+        self.inner.freed.load() != 0
+            && !matches!(self.purpose, Purpose::Requests | Purpose::Collective(_))
     }
 
     /// A handle for a request, by which it can be started and completed also when the communicator has
@@ -378,8 +381,19 @@ impl Comm {
         Comm { purpose: Purpose::Waiting, ..self }
     }
 
+    /// The same communicator for the initialisation of persistent collectives, which is nonlocal
+    /// (MPI-4.1 §6.13): what is started on it waits until all ranks have started it, compares what they
+    /// call, and moves nothing. Its starts need not do so again.
+    pub fn agreeing(&self) -> Comm {
+        Comm { inner: self.inner.clone(), purpose: Purpose::Agreeing }
+    }
+
     pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self.purpose, Purpose::Waiting)
+        matches!(self.purpose, Purpose::Waiting | Purpose::Agreeing)
+    }
+
+    pub(crate) fn is_agreeing(&self) -> bool {
+        matches!(self.purpose, Purpose::Agreeing)
     }
 
     /// Whether collectives use a staging area.

@@ -113,6 +113,15 @@ impl Comm {
         }
     }
 
+    /// As [`Comm::leave`], unless the ranks meet once more to see whether all live: then it is kept.
+    pub(crate) fn keep_to_close(&self, entry: Entry) -> Option<Entry> {
+        if self.context().records().is_some() {
+            return Some(entry);
+        }
+        self.leave(entry);
+        None
+    }
+
     /// Wakes a thread that waits for the slot, or that waits for what does.
     #[cold]
     fn slot_is_free(&self) {

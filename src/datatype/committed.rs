@@ -217,7 +217,7 @@ impl CommittedDatatype {
             Some(datatype) if datatype.pair().is_none() => (Some(datatype), 0),
             _ => {
                 let signature = self.datatype.summary().signature.repeated(count as u64);
-                (None, signature.map_or(0, |signature| signature.digest()) | 1)
+                (None, signature.map_or(1, |signature| signature.digest()))
             }
         }
     }

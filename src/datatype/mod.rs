@@ -45,4 +45,5 @@ pub use predefined::{
 };
 pub use shape::Shape;
 pub use shaped::{Shaped, ShapedMut};
+pub(crate) use signature::Signature;
 pub(crate) use strips::{Side, zip_sides, zip_strips};

@@ -35,7 +35,7 @@ pub(crate) enum Kind {
 impl Signature {
     pub(super) const EMPTY: Signature = Signature { elements: 0, kind: Kind::Empty, digest: 0 };
 
-    pub(super) fn of(datatype: Datatype) -> Signature {
+    pub(crate) fn of(datatype: Datatype) -> Signature {
         let one = |datatype| Signature {
             elements: 1,
             kind: Kind::One(datatype),
@@ -50,9 +50,9 @@ impl Signature {
         (self.elements, self.digest) == (other.elements, other.digest)
     }
 
-    /// Of the whole sequence.
-    pub(super) fn digest(&self) -> u64 {
-        self.digest
+    /// Of the whole sequence; never zero.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest << 1 | 1
     }
 
     /// This sequence, then `next`.
@@ -68,7 +68,7 @@ impl Signature {
     }
 
     /// This sequence `times` times: squaring, as in a power.
-    pub(super) fn repeated(self, times: u64) -> Option<Signature> {
+    pub(crate) fn repeated(self, times: u64) -> Option<Signature> {
         let mut result = Signature::EMPTY;
         for bit in (0..u64::BITS - times.leading_zeros()).rev() {
             result = result.then(result)?;

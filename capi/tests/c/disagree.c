@@ -44,8 +44,8 @@ static void agrees(enum difference differs, int code)
     checks_passed++;
 }
 
-/* Both forms of a collective whose ranks differ. */
-#define BOTH(name, init, ...)                                                                     \
+/* All forms of a collective whose ranks differ; of the persistent one the initialisation fails. */
+#define FORMS_OF(name, init, ...)                                                                 \
     do {                                                                                          \
         MPI_Request request_;                                                                     \
         arguments(differs);                                                                       \
@@ -53,17 +53,26 @@ static void agrees(enum difference differs, int code)
         agrees(differs, otherwise_ ? another_call() : MPI_##name(__VA_ARGS__));                   \
         together();                                                                               \
         if (otherwise_)                                                                           \
-            OK(MPI_Iscan(given, got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request_));            \
+            OK(MPI_Ibarrier(MPI_COMM_WORLD, &request_));                                          \
         else                                                                                      \
             OK(MPI_I##init(__VA_ARGS__, &request_));                                              \
         agrees(differs, MPI_Wait(&request_, MPI_STATUS_IGNORE));                                  \
         CHECK(request_ == MPI_REQUEST_NULL);                                                      \
         together();                                                                               \
+        agrees(differs, otherwise_ ? another_init()                                               \
+                                   : MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, &request_));   \
+        together();                                                                               \
     } while (0)
 
 static int another_call(void)
 {
-    return MPI_Scan(given, got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int another_init(void)
+{
+    MPI_Request request;
+    return MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request);
 }
 
 /* Nothing is out of step. */
@@ -76,8 +85,8 @@ static void together(void)
 
 static void of_all(enum difference differs)
 {
-    BOTH(Allgather, allgather, given, count, type, got, count, type, MPI_COMM_WORLD);
-    BOTH(Alltoall, alltoall, given, count, type, got, count, type, MPI_COMM_WORLD);
+    FORMS_OF(Allgather, allgather, given, count, type, got, count, type, MPI_COMM_WORLD);
+    FORMS_OF(Alltoall, alltoall, given, count, type, got, count, type, MPI_COMM_WORLD);
     /* Of lists only the parts between two ranks have to match. */
     if (differs == COUNT) {
         arguments(differs);
@@ -98,32 +107,32 @@ static void of_all(enum difference differs)
                                        MPI_COMM_WORLD));
         together();
     } else {
-        BOTH(Alltoallv, alltoallv, given, counts, places, type, got, counts, places, type,
+        FORMS_OF(Alltoallv, alltoallv, given, counts, places, type, got, counts, places, type,
              MPI_COMM_WORLD);
-        BOTH(Allgatherv, allgatherv, given, count, type, got, counts, places, type,
+        FORMS_OF(Allgatherv, allgatherv, given, count, type, got, counts, places, type,
              MPI_COMM_WORLD);
     }
 }
 
 static void of_a_root(enum difference differs)
 {
-    BOTH(Bcast, bcast, given, count, type, root, MPI_COMM_WORLD);
-    BOTH(Gather, gather, given, count, type, got, count, type, root, MPI_COMM_WORLD);
-    BOTH(Scatter, scatter, given, count, type, got, count, type, root, MPI_COMM_WORLD);
-    BOTH(Gatherv, gatherv, given, count, type, got, counts, places, type, root, MPI_COMM_WORLD);
-    BOTH(Scatterv, scatterv, given, counts, places, type, got, count, type, root,
+    FORMS_OF(Bcast, bcast, given, count, type, root, MPI_COMM_WORLD);
+    FORMS_OF(Gather, gather, given, count, type, got, count, type, root, MPI_COMM_WORLD);
+    FORMS_OF(Scatter, scatter, given, count, type, got, count, type, root, MPI_COMM_WORLD);
+    FORMS_OF(Gatherv, gatherv, given, count, type, got, counts, places, type, root, MPI_COMM_WORLD);
+    FORMS_OF(Scatterv, scatterv, given, counts, places, type, got, count, type, root,
          MPI_COMM_WORLD);
 }
 
 static void of_an_operation(enum difference differs)
 {
-    BOTH(Allreduce, allreduce, given, got, count, type, op, MPI_COMM_WORLD);
-    BOTH(Scan, scan, given, got, count, type, op, MPI_COMM_WORLD);
-    BOTH(Exscan, exscan, given, got, count, type, op, MPI_COMM_WORLD);
-    BOTH(Reduce_scatter_block, reduce_scatter_block, given, got, count, type, op,
+    FORMS_OF(Allreduce, allreduce, given, got, count, type, op, MPI_COMM_WORLD);
+    FORMS_OF(Scan, scan, given, got, count, type, op, MPI_COMM_WORLD);
+    FORMS_OF(Exscan, exscan, given, got, count, type, op, MPI_COMM_WORLD);
+    FORMS_OF(Reduce_scatter_block, reduce_scatter_block, given, got, count, type, op,
          MPI_COMM_WORLD);
     if (differs != COUNT)
-        BOTH(Reduce_scatter, reduce_scatter, given, got, counts, type, op, MPI_COMM_WORLD);
+        FORMS_OF(Reduce_scatter, reduce_scatter, given, got, counts, type, op, MPI_COMM_WORLD);
 }
 
 static void long_ones(void)
@@ -187,12 +196,13 @@ int main(int argc, char **argv)
         of_an_operation(OPERATION);
         {
             enum difference differs = OPERATION;
-            BOTH(Reduce, reduce, given, got, count, type, op, root, MPI_COMM_WORLD);
+            FORMS_OF(Reduce, reduce, given, got, count, type, op, root, MPI_COMM_WORLD);
             differs = ROOT;
-            BOTH(Reduce, reduce, given, got, count, type, op, root, MPI_COMM_WORLD);
+            FORMS_OF(Reduce, reduce, given, got, count, type, op, root, MPI_COMM_WORLD);
             differs = CALL;
             arguments(differs);
-            agrees(differs, is_odd ? another_call() : MPI_Barrier(MPI_COMM_WORLD));
+            agrees(differs, is_odd ? MPI_Scan(given, got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD)
+                                   : MPI_Barrier(MPI_COMM_WORLD));
             together();
         }
         long_ones();
