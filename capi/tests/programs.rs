@@ -288,12 +288,12 @@ fn what_is_left_open_is_told() {
             3 => ("the end of the process", ", 1 session\n"),
             _ => ("MPI_Finalize", "1 window epoch\n"),
         };
-        let told = format!("{when} leaves the job before the rank has completed 3 sends, ");
+        let told = format!("{when} leaves the job before the rank has completed 3 collectives, ");
         assert!(said.starts_with("onesided: rank 0 (") && said.contains(&told), "{said}");
         assert!(said.ends_with(session), "{said}");
         for one in [
             "3 receives",
-            "3 collectives",
+            "3 sends",
             "1 partitioned send",
             "1 partitioned receive",
             "1 communicator duplicate",
