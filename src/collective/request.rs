@@ -31,7 +31,7 @@ pub struct CollectiveRequest<B = ()> {
 }
 
 /// The outcome, and what the request gives.
-type Outcome = (Result<()>, Option<Box<dyn Any + Send>>);
+pub(super) type Outcome = (Result<()>, Option<Box<dyn Any + Send>>);
 
 impl<B: Any> CollectiveRequest<B> {
     /// Of what is complete.

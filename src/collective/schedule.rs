@@ -2,6 +2,7 @@
 
 use super::buffer::{Buffer, BufferMut, Scratch};
 use super::form::{Form, Met};
+use super::request::Outcome;
 use crate::call::Call;
 use crate::comm::{Comm, Entry, NUMBERS};
 use crate::error::{Error, MismatchKind, Result};
@@ -152,7 +153,7 @@ impl Schedule {
     }
 
     /// The outcome of a collective that is complete, and what its caller gets, once.
-    pub(super) fn take(&self) -> Option<(Result<()>, Option<Box<dyn Any + Send>>)> {
+    pub(super) fn take(&self) -> Option<Outcome> {
         let mut progress = self.progress();
         if std::mem::replace(&mut progress.is_taken, true) {
             return None;
