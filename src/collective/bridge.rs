@@ -65,17 +65,17 @@ impl Bridge {
         Ok(Bridge { comm: comm.clone(), places, rank, ranks: local.size() })
     }
 
-    /// As [`Comm::agreeing`].
+    /// Like [`Comm::agreeing`].
     pub fn agreeing(&self) -> Bridge {
         Bridge { comm: self.comm.agreeing(), ..self.clone() }
     }
 
-    /// As [`Comm::waiting`].
+    /// Like [`Comm::waiting`].
     pub fn waiting(self) -> Bridge {
         Bridge { comm: self.comm.waiting(), ..self }
     }
 
-    /// As [`Comm::for_persistent_collective`].
+    /// Like [`Comm::for_persistent_collective`].
     pub fn for_persistent_collective(&self) -> Bridge {
         Bridge { comm: self.comm.for_persistent_collective(), ..self.clone() }
     }
@@ -141,7 +141,7 @@ impl Bridge {
     /// its part of `parts` at the root. What a rank neither gives nor gets can be `None`.
     ///
     /// # Errors
-    /// As [`Bridge::start_broadcast`]; [`Error::Count`] if there is not one part for each rank of the
+    /// Like [`Bridge::start_broadcast`]; [`Error::Count`] if there is not one part for each rank of the
     /// other group.
     #[track_caller]
     pub fn start_gather(
@@ -158,7 +158,7 @@ impl Bridge {
     /// `mine` of its rank of the other group. What a rank neither gives nor gets can be `None`.
     ///
     /// # Errors
-    /// As [`Bridge::start_gather`].
+    /// Like [`Bridge::start_gather`].
     #[track_caller]
     pub fn start_scatter(
         &self,
@@ -174,7 +174,7 @@ impl Bridge {
     /// `parts` on every rank of the other group.
     ///
     /// # Errors
-    /// As [`Bridge::start_gather`], but for the root.
+    /// Like [`Bridge::start_gather`], but for the root.
     #[track_caller]
     pub fn start_allgather(
         &self,
@@ -190,7 +190,7 @@ impl Bridge {
     /// goes to rank `k` of the other group, to the part of its `incoming` that has this rank's number.
     ///
     /// # Errors
-    /// As [`Bridge::start_allgather`].
+    /// Like [`Bridge::start_allgather`].
     #[track_caller]
     pub fn start_alltoall(
         &self,
@@ -205,7 +205,7 @@ impl Bridge {
     /// order, goes to `result` of the root. What a rank neither gives nor gets can be `None`.
     ///
     /// # Errors
-    /// As [`Bridge::start_broadcast`].
+    /// Like [`Bridge::start_broadcast`].
     #[track_caller]
     pub fn start_reduce(
         &self,
@@ -233,7 +233,7 @@ impl Bridge {
     /// `result` of every rank.
     ///
     /// # Errors
-    /// As [`Bridge::start_reduce`], but for the root; [`Error::Count`] if the result has not as many
+    /// Like [`Bridge::start_reduce`], but for the root; [`Error::Count`] if the result has not as many
     /// instances as the contribution.
     #[track_caller]
     pub fn start_allreduce(
@@ -253,7 +253,7 @@ impl Bridge {
     /// the own group, whose ranks give them alike. The counts of both groups have the same sum.
     ///
     /// # Errors
-    /// As [`Bridge::start_allreduce`]; [`Error::Count`] if there is not one count for each rank of the
+    /// Like [`Bridge::start_allreduce`]; [`Error::Count`] if there is not one count for each rank of the
     /// own group, or they do not add up to the contribution.
     #[track_caller]
     pub fn start_reduce_scatter(

@@ -9,10 +9,10 @@ use crate::ops::{Incoming, Origin, OriginMut, Outgoing};
 use crate::shm::Segment;
 use std::sync::Arc;
 
-/// Replaces each of so many instances at the second address by its combination with that at the first.
+/// Replaces each of that many instances at the second address by its combination with that at the first.
 type CombineFunction = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
 
-/// What a reduction does to so many instances of a datatype: replaces each instance of the second
+/// What a reduction does to that many instances of a datatype: replaces each instance of the second
 /// buffer by its combination with that of the first, which comes from lower ranks.
 #[derive(Clone)]
 pub struct Combine {

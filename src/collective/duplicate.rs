@@ -51,7 +51,7 @@ impl DuplicateRequest {
     /// Blocks until then.
     ///
     /// # Errors
-    /// As [`Comm::dup`]; [`Error::Argument`] if it has been waited for before.
+    /// Like [`Comm::dup`]; [`Error::Argument`] if it has been waited for before.
     #[track_caller]
     pub fn wait(&self) -> Result<Comm> {
         let said = self.said.wait();

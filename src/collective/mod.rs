@@ -11,7 +11,7 @@
 //!    and nonblocking collectives of a communicator have one order. Persistent ones can be started in any
 //!    order (MPI-4.1 §6.13), so they do not meet; their messages have tags of their own.
 //! 2. Messages go over a channel of their own, with a tag that counts the collectives of the
-//!    communicator and says which call it is.
+//!    communicator and names the call.
 //! 3. What arrives does not change a plan: a message of the wrong length is an error of this rank, and the
 //!    steps go on, because other ranks wait for them. Only when a rank has failed they end.
 //! 4. A buffer is accessed until the schedule is complete ([`buffer`]); what a schedule owns lives as

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
 
-/// Up to so many ranks, one of them tells all others itself what they wait for: that is quicker than
+/// Up to that many ranks, one of them tells all others itself what they wait for: that is quicker than
 /// by several rounds, in each of which ranks wait for one another, and where ranks share cores much
 /// quicker. A longer message is fetched by all at the same time in any case.
 const NEAR: u32 = 16;
@@ -80,7 +80,7 @@ impl Comm {
     /// rank.
     ///
     /// # Errors
-    /// As [`Comm::start_gather`]; [`Error::Count`](crate::Error::Count) if there is not one part for
+    /// Like [`Comm::start_gather`]; [`Error::Count`](crate::Error::Count) if there is not one part for
     /// each rank.
     #[track_caller]
     pub fn start_gatherv(
@@ -97,7 +97,7 @@ impl Comm {
     /// of the root can be `None`: its part stays where it is (`MPI_IN_PLACE`).
     ///
     /// # Errors
-    /// As [`Comm::start_gather`].
+    /// Like [`Comm::start_gather`].
     #[track_caller]
     pub fn start_scatter(
         &self,
@@ -115,7 +115,7 @@ impl Comm {
     /// `MPI_Iscatterv` (MPI-4.1 §6.12.4): as [`Comm::start_scatter`], with a list of parts.
     ///
     /// # Errors
-    /// As [`Comm::start_gatherv`].
+    /// Like [`Comm::start_gatherv`].
     #[track_caller]
     pub fn start_scatterv(
         &self,
@@ -151,7 +151,7 @@ impl Comm {
     /// `MPI_Iallgatherv` (MPI-4.1 §6.12.5): as [`Comm::start_allgather`], with a list of parts.
     ///
     /// # Errors
-    /// As [`Comm::start_gatherv`], but for the root.
+    /// Like [`Comm::start_gatherv`], but for the root.
     #[track_caller]
     pub fn start_allgatherv(
         &self,
@@ -167,7 +167,7 @@ impl Comm {
     /// is in `incoming` goes out, and is replaced (`MPI_IN_PLACE`).
     ///
     /// # Errors
-    /// As [`Comm::start_allgather`].
+    /// Like [`Comm::start_allgather`].
     #[track_caller]
     pub fn start_alltoall(
         &self,
@@ -186,7 +186,7 @@ impl Comm {
     /// parts.
     ///
     /// # Errors
-    /// As [`Comm::start_allgatherv`].
+    /// Like [`Comm::start_allgatherv`].
     #[track_caller]
     pub fn start_alltoallv(
         &self,
@@ -230,7 +230,7 @@ impl Comm {
     }
 }
 
-/// Whether so many ranks pass on what all of them get.
+/// Whether that many ranks pass on what all of them get.
 pub(super) fn is_by_tree(ranks: u32, bytes: u64) -> bool {
     ranks > NEAR && bytes < LONG
 }
@@ -465,7 +465,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Whether it has a short form, of so many bytes if all ranks know how many it has.
+    /// Whether it has a short form, of that many bytes if all ranks know how many it has.
     fn has_short_form(&mut self, is_equal: bool, bytes: u64) -> bool {
         self.is_open = !is_equal && self.is_short(0);
         if is_equal { self.is_short(bytes) } else { self.is_open }
@@ -492,7 +492,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Refuses what is not one part for each of so many ranks, of which each can be.
+    /// Refuses what is not one part for each of that many ranks, of which each can be.
     pub(super) fn check_list(
         &self,
         mut parts: impl ExactSizeIterator<Item = Buffer>,

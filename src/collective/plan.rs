@@ -24,7 +24,7 @@ pub(super) struct Plan<'c> {
     /// those of the own group.
     pub(super) remote: u32,
     pub(super) root: Rank,
-    /// What all ranks have to agree on. Where it is not said, every part that this rank sends or
+    /// What all ranks have to agree on. Where it is not given, every part that this rank sends or
     /// receives.
     pub(super) what: Option<Description>,
     /// The short form.
@@ -98,12 +98,12 @@ impl Plan<'_> {
         self.what = self.what.map(|what| what.counts(counts));
     }
 
-    /// Whether contributions of so many bytes each are short, as all ranks know.
+    /// Whether contributions of that many bytes each are short, as all ranks know.
     pub(super) fn is_short(&self, bytes: u64) -> bool {
         bytes <= CHUNK as u64 && self.is_staged()
     }
 
-    /// As [`Plan::is_short`], if the ranks combine all contributions themselves.
+    /// Like [`Plan::is_short`], if the ranks combine all contributions themselves.
     pub(super) fn is_short_to_combine(&self, bytes: u64) -> bool {
         self.is_short(bytes) && bytes * u64::from(self.ranks) <= COMBINED_BY_ALL
     }

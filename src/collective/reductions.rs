@@ -50,7 +50,7 @@ impl Comm {
     /// `MPI_Iallreduce` (MPI-4.1 §6.12.8): as [`Comm::start_reduce`], with the result on every rank.
     ///
     /// # Errors
-    /// As [`Comm::start_reduce`], but for the root.
+    /// Like [`Comm::start_reduce`], but for the root.
     #[track_caller]
     pub fn start_allreduce(
         &self,
@@ -68,7 +68,7 @@ impl Comm {
     /// at its beginning.
     ///
     /// # Errors
-    /// As [`Comm::start_allreduce`]; [`Error::Count`](crate::Error::Count) if there is not one count
+    /// Like [`Comm::start_allreduce`]; [`Error::Count`](crate::Error::Count) if there is not one count
     /// for each rank, or they do not add up to the contribution.
     #[track_caller]
     pub fn start_reduce_scatter(
@@ -92,7 +92,7 @@ fn both(
     (mine.map(Buffer::of), result.map(BufferMut::of))
 }
 
-/// Parts of so many instances, one behind the other, and where the last one ends.
+/// Parts of that many instances, one behind the other, and where the last one ends.
 pub(super) fn ranges(counts: &[usize]) -> (Vec<Range<usize>>, usize) {
     let mut end = 0usize;
     let part = |count: &usize| {

@@ -82,7 +82,7 @@ impl<B: Any> CollectiveRequest<B> {
     /// Local; never blocks.
     ///
     /// # Errors
-    /// As [`CollectiveRequest::wait`].
+    /// Like [`CollectiveRequest::wait`].
     pub fn take(&self) -> Option<Result<B>> {
         if !self.is_complete() {
             return None;

@@ -15,7 +15,7 @@ impl Comm {
     /// `MPI_Iscan` (MPI-4.1 §6.12.11): the combination of `mine` of ranks 0 to this one.
     ///
     /// # Errors
-    /// As [`Comm::start_allreduce`].
+    /// Like [`Comm::start_allreduce`].
     #[track_caller]
     pub fn start_scan(
         &self,
@@ -31,7 +31,7 @@ impl Comm {
     /// of rank 0 stays as it is.
     ///
     /// # Errors
-    /// As [`Comm::start_allreduce`].
+    /// Like [`Comm::start_allreduce`].
     #[track_caller]
     pub fn start_exscan(
         &self,

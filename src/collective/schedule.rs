@@ -132,7 +132,7 @@ impl Schedule {
         {
             return self.comm.tell_round(entry, record);
         }
-        // Nobody is known while another thread takes it further.
+        // No rank is known while another thread takes it further.
         let others = progress.map(missing).unwrap_or_default();
         record.say(&Awaited {
             kind: AwaitedKind::Collective,
@@ -192,7 +192,7 @@ impl Driven for Schedule {
 }
 
 impl Progress {
-    /// Goes on as far as it can without a wait; whether it is complete.
+    /// Takes every step that needs no wait; whether it is complete.
     fn advance(&mut self, schedule: &Schedule) -> bool {
         let comm = &schedule.comm;
         if let Stage::Waiting = self.stage {

@@ -75,9 +75,9 @@ pub(super) enum Take {
     Nothing,
     /// From byte so much of the contribution of one rank on.
     From(u32, u64, BufferMut),
-    /// Of each of so many ranks, from that byte on.
+    /// Of each of that many ranks, from that byte on.
     Each(u32, u64, Parts<BufferMut>),
-    /// The part for this rank, from one rank or from each of so many, which have listed theirs.
+    /// The part for this rank, from one rank or from each of that many, which have listed theirs.
     Listed(std::ops::Range<u32>, u32, Parts<BufferMut>),
     /// The combination of what the first ranks have from that byte on.
     Combined(u32, u64, BufferMut, Combine),

@@ -175,7 +175,7 @@ impl Comm {
     /// Collective; does not block.
     ///
     /// # Errors
-    /// As [`Comm::ireduce`], but for the root.
+    /// Like [`Comm::ireduce`], but for the root.
     pub fn iallreduce<T: Element>(
         &self,
         mut mine: Vec<T>,
@@ -193,7 +193,7 @@ impl Comm {
     /// Collective; does not block.
     ///
     /// # Errors
-    /// As [`Comm::iallreduce`].
+    /// Like [`Comm::iallreduce`].
     pub fn iscan<T: Element>(
         &self,
         mut mine: Vec<T>,
@@ -212,7 +212,7 @@ impl Comm {
     /// Collective; does not block.
     ///
     /// # Errors
-    /// As [`Comm::iallreduce`].
+    /// Like [`Comm::iallreduce`].
     pub fn iexscan<T: Element>(
         &self,
         mut mine: Vec<T>,

@@ -63,7 +63,7 @@ impl Comm {
     /// [`Comm::set_info`] says.
     ///
     /// # Errors
-    /// As [`Comm::dup`].
+    /// Like [`Comm::dup`].
     #[track_caller]
     pub fn dup_with_info(&self, info: &Info) -> Result<Comm> {
         let _ignored = info;
@@ -127,7 +127,7 @@ impl Comm {
     /// `None` is `MPI_UNDEFINED`. Of the info goes what [`Comm::set_info`] says.
     ///
     /// # Errors
-    /// As [`Comm::split`].
+    /// Like [`Comm::split`].
     #[track_caller]
     pub fn split_type(
         &self,

@@ -48,8 +48,8 @@ const PAIRED: u16 = 4;
 pub(crate) const ANY_ROOT: u32 = u32::MAX;
 /// The bytes of a call whose buffers may differ in length.
 const ANY_LENGTH: u64 = u64::MAX;
-/// Contributions up to here are guarded: what the library itself tells the other ranks (offsets, sizes,
-/// process numbers) is that short, and nobody else checks it.
+/// Contributions up to here are guarded: what the library itself exchanges (offsets, sizes, process
+/// numbers) is that short, and has no other check.
 pub(super) const GUARDED: usize = 512;
 /// Numbers of operations from here on are user functions.
 const USER_OPS: u32 = 1000;
@@ -85,7 +85,7 @@ impl Description {
         Description { bytes, ..Description::typed::<T>(call) }
     }
 
-    /// With data of so many bytes: of one basic datatype, or of a sequence of several that has that
+    /// With data of that many bytes: of one basic datatype, or of a sequence of several that has that
     /// digest, or if neither is given of any.
     pub(crate) fn data(self, bytes: u64, datatype: Option<Datatype>, sequence: u64) -> Self {
         let datatype = datatype.map_or(0, |datatype| datatype as u32 + 1);
@@ -127,7 +127,7 @@ impl Description {
         self.flags & RINGS != 0
     }
 
-    /// As it is staged with a contribution of so many bytes, at that barrier.
+    /// As it is staged with a contribution of that many bytes, at that barrier.
     pub(super) fn staged(&self, length: usize, round: u32) -> Self {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         Description { length, round, ..*self }
@@ -139,7 +139,7 @@ impl Description {
         Description { guard, ..*self }
     }
 
-    /// Whether a contribution is what its rank has staged, as far as that is known.
+    /// Whether a contribution has the digest that its rank has staged.
     pub(super) fn vouches_for(&self, contribution: &[u8]) -> bool {
         self.guard == guard(contribution)
     }
@@ -152,7 +152,7 @@ impl Description {
         Call::from_word(self.call.into()).unwrap_or(Call::None)
     }
 
-    /// Whether another rank calls the same, as far as that can be seen without a look at further ones.
+    /// Whether another rank calls the same, by these two descriptions alone.
     #[inline]
     pub(super) fn is_like(&self, other: &Description) -> bool {
         let alike =
@@ -290,7 +290,7 @@ pub(crate) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
     })
 }
 
-/// What a part of so many bytes adds to the sums of its two ranks.
+/// What a part of that many bytes adds to the sums of its two ranks.
 pub(crate) fn part_digest(from: u32, to: u32, bytes: u64) -> u64 {
     hash([u64::from(from) << 32 | u64::from(to), bytes])
 }

@@ -17,7 +17,7 @@ use std::thread::ThreadId;
 pub(super) const HEAD: u64 = size_of::<Description>() as u64;
 /// Bytes of one contribution to one barrier.
 pub(crate) const CHUNK: usize = STAGE_REST as usize;
-/// Contributions of so many bytes lie beside their descriptions.
+/// Contributions of that many bytes lie beside their descriptions.
 pub(super) const INSIDE: usize = (STAGE_BEGINNING - HEAD) as usize;
 /// Elements of `T` that fit a chunk.
 pub(super) const fn chunk_elements<T>() -> usize {
@@ -58,7 +58,7 @@ impl Comm {
         Ok(self.begun(call, at, meeting))
     }
 
-    /// As [`Comm::begin`], but waits for a collective of another thread: for the calls of a window,
+    /// Like [`Comm::begin`], but waits for a collective of another thread: for the calls of a window,
     /// which have nothing to do with those of its communicator.
     pub(crate) fn begin_patiently(
         &self,
@@ -199,7 +199,7 @@ impl Staged<'_> {
         Stage { rank, slot: self.slot, odd: self.odd }
     }
 
-    /// Whether all ranks call the same, as this one says by `ours`.
+    /// Whether all ranks call the same, as `ours` describes it.
     #[inline]
     pub(crate) fn check(&self, ours: &Description) -> Result<()> {
         let (mut sent, mut received) = (0u64, 0u64);

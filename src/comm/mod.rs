@@ -319,7 +319,7 @@ impl Comm {
         self.context().excluded_in(&self.inner.scope)
     }
 
-    /// As [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
+    /// Like [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
     /// it waits for. Meanwhile it does what this rank owes others.
     #[inline]
     pub(crate) fn telling_waiter<'a>(
@@ -410,7 +410,7 @@ impl Comm {
         }
     }
 
-    /// Gives out so many tags for messages to this rank, and returns the first.
+    /// Gives out that many tags for messages to this rank, and returns the first.
     pub(crate) fn count_partitions(&self, tags: u32) -> u32 {
         self.inner.partitions.fetch_add(tags)
     }
@@ -454,7 +454,7 @@ impl Comm {
         raised.expect("the job goes on");
     }
 
-    /// As [`Comm::await_signal`], for a signal that all ranks of this communicator raise together.
+    /// Like [`Comm::await_signal`], for a signal that all ranks of this communicator raise together.
     ///
     /// # Errors
     /// [`Error::RankFailed`]

@@ -33,7 +33,7 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// As [`Comm::broadcast`].
+    /// Like [`Comm::broadcast`].
     #[track_caller]
     pub fn broadcast_vec<T: Element>(&self, buffer: &mut Vec<T>, root: Rank) -> Result<()> {
         let call = Call::Broadcast;
@@ -167,7 +167,7 @@ impl Collective<'_> {
         self.collect(Description::of::<T>(self.call, mine.len()), mine, true)
     }
 
-    /// As [`Collective::allgather`], but empty unless this rank keeps it.
+    /// Like [`Collective::allgather`], but empty unless this rank keeps it.
     pub(super) fn collect<T: Element>(
         &mut self,
         what: Description,

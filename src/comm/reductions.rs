@@ -44,7 +44,7 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// As [`Comm::reduce`], but for the root.
+    /// Like [`Comm::reduce`], but for the root.
     #[track_caller]
     pub fn allreduce<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let what = Description::of::<T>(Call::Allreduce, mine.len()).op(op.kind());
@@ -58,7 +58,7 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// As [`Comm::allreduce`].
+    /// Like [`Comm::allreduce`].
     #[track_caller]
     pub fn scan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let what = Description::of::<T>(Call::Scan, mine.len()).op(op.kind());
@@ -73,7 +73,7 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// As [`Comm::allreduce`].
+    /// Like [`Comm::allreduce`].
     #[track_caller]
     pub fn exscan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Option<Vec<T>>> {
         let what = Description::of::<T>(Call::Exscan, mine.len()).op(op.kind());

@@ -35,7 +35,7 @@ impl Room {
         Ok(Some(Room { words: segment.place(block)?, stages, block }))
     }
 
-    /// As [`leave`], of a freed room that the world's ranks `members` use.
+    /// Like [`leave`], of a freed room that the world's ranks `members` use.
     ///
     /// Blocks while another rank is in the registry.
     pub(super) fn leave(

@@ -42,7 +42,7 @@ pub(crate) struct Entry {
     slot: usize,
     round: Round,
     odd: bool,
-    /// Whether this rank has arrived last, and has yet to ring the bells of those who do not wait there.
+    /// Whether this rank has arrived last, and has not rung the bells of those that do not wait there.
     is_last: bool,
 }
 
@@ -113,7 +113,7 @@ impl Comm {
         }
     }
 
-    /// As [`Comm::leave`], unless the ranks meet once more to see whether all live: then it is kept.
+    /// Like [`Comm::leave`], unless the ranks meet once more to see whether all live: then it is kept.
     pub(crate) fn keep_to_close(&self, entry: Entry) -> Option<Entry> {
         if self.context().records().is_some() {
             return Some(entry);
@@ -176,7 +176,7 @@ impl Comm {
         self.ring_others(entry)
     }
 
-    /// As [`Comm::await_round`], without waiting: `None` as long as some ranks have not arrived.
+    /// Like [`Comm::await_round`], without waiting: `None` as long as some ranks have not arrived.
     pub(crate) fn poll_round(&self, entry: &mut Entry, call: Call) -> Option<Result<()>> {
         let words = match self.room() {
             Ok(room) => &room.words.barriers[entry.slot],

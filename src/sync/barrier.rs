@@ -278,9 +278,9 @@ pub fn collective(
     pass(words, ranks, round, waiter)
 }
 
-/// The first half of [`collective`]: arrives, and waits for nobody; whether all have arrived. Who is told
-/// so rings the bells (`channel.rs`) of those who do not wait at the barrier but look with [`try_pass`],
-/// when it has passed: they look again at each ring (models/collective.rs).
+/// The first half of [`collective`]: arrives, and does not wait; whether all have arrived. If so, the rank
+/// passes, and then rings the bells (`channel.rs`) of those that do not wait at the barrier but call
+/// [`try_pass`], which they do again after each ring (models/collective.rs).
 #[inline]
 pub fn arrive(words: &BarrierWords, ranks: u32, round: &mut Round) -> Result<bool, JobFailed> {
     // Publishes the staged contribution; pairs with CollectivePost of every other rank through
@@ -305,7 +305,7 @@ pub fn pass(
     Ok(())
 }
 
-/// As [`pass`], without waiting: `None` as long as some have not arrived. If a rank has failed it is
+/// Like [`pass`], without waiting: `None` as long as some have not arrived. If a rank has failed it is
 /// given up.
 pub fn try_pass(
     words: &BarrierWords,

@@ -48,7 +48,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
-    /// bytes; [`Error::Count`] if the elements cannot be cut into so many parts; [`Error::NoMemory`];
+    /// bytes; [`Error::Count`] if the elements cannot be cut into that many parts; [`Error::NoMemory`];
     /// [`Error::RankFailed`] if `dest` has failed.
     pub fn init_partitioned_send(
         &self,
@@ -67,7 +67,7 @@ impl Comm {
     /// Local; does not block, except while another rank allocates.
     ///
     /// # Errors
-    /// As [`Comm::init_partitioned_send`].
+    /// Like [`Comm::init_partitioned_send`].
     pub fn init_partitioned_receive(
         &self,
         into: OriginMut<'_>,

@@ -134,7 +134,7 @@ impl Round {
     }
 }
 
-/// Of so many groups, the one that a partition is in.
+/// Of that many groups, the one that a partition is in.
 fn group_of(line: &Line, groups: usize, partition: u32) -> usize {
     partition as usize / (line.partitions as usize / groups.max(1))
 }
