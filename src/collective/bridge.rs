@@ -141,8 +141,9 @@ impl Bridge {
     /// its part of `parts` at the root. What a rank neither gives nor gets can be `None`.
     ///
     /// # Errors
-    /// Like [`Bridge::start_broadcast`]; [`Error::Count`] if there is not one part for each rank of the
-    /// other group.
+    /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is
+    /// one part for each rank of the other group; [`Error::Reach`] for elements farther apart than
+    /// 2⁶³ - 1 bytes.
     #[track_caller]
     pub fn start_gather(
         &self,
@@ -158,7 +159,9 @@ impl Bridge {
     /// `mine` of its rank of the other group. What a rank neither gives nor gets can be `None`.
     ///
     /// # Errors
-    /// Like [`Bridge::start_gather`].
+    /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is
+    /// one part for each rank of the other group; [`Error::Reach`] for elements farther apart than
+    /// 2⁶³ - 1 bytes.
     #[track_caller]
     pub fn start_scatter(
         &self,
@@ -174,7 +177,8 @@ impl Bridge {
     /// `parts` on every rank of the other group.
     ///
     /// # Errors
-    /// Like [`Bridge::start_gather`], but for the root.
+    /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is one part for each
+    /// rank of the other group; [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes.
     #[track_caller]
     pub fn start_allgather(
         &self,
@@ -190,7 +194,8 @@ impl Bridge {
     /// goes to rank `k` of the other group, to the part of its `incoming` that has this rank's number.
     ///
     /// # Errors
-    /// Like [`Bridge::start_allgather`].
+    /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is one part for each
+    /// rank of the other group; [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes.
     #[track_caller]
     pub fn start_alltoall(
         &self,
@@ -205,7 +210,8 @@ impl Bridge {
     /// order, goes to `result` of the root. What a rank neither gives nor gets can be `None`.
     ///
     /// # Errors
-    /// Like [`Bridge::start_broadcast`].
+    /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Reach`] for elements
+    /// farther apart than 2⁶³ - 1 bytes.
     #[track_caller]
     pub fn start_reduce(
         &self,
@@ -233,8 +239,9 @@ impl Bridge {
     /// `result` of every rank.
     ///
     /// # Errors
-    /// Like [`Bridge::start_reduce`], but for the root; [`Error::Count`] if the result has not as many
-    /// instances as the contribution.
+    /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] if the result does not have as
+    /// many instances as the contribution; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
+    /// bytes.
     #[track_caller]
     pub fn start_allreduce(
         &self,
@@ -253,8 +260,9 @@ impl Bridge {
     /// the own group, whose ranks give them alike. The counts of both groups have the same sum.
     ///
     /// # Errors
-    /// Like [`Bridge::start_allreduce`]; [`Error::Count`] if there is not one count for each rank of the
-    /// own group, or they do not add up to the contribution.
+    /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is one count for
+    /// each rank of the own group and they add up to the contribution; [`Error::Reach`] for
+    /// elements farther apart than 2⁶³ - 1 bytes.
     #[track_caller]
     pub fn start_reduce_scatter(
         &self,

@@ -24,7 +24,7 @@ impl Comm {
     /// Collective, counted with the nonblocking ones ([`Comm::iallgather`]); does not block.
     ///
     /// # Errors
-    /// Those of any call on a communicator ([`Comm`]); what is wrong with the duplicate is said by
+    /// Those of any call on a communicator ([`Comm`]). Errors of the duplication are returned by
     /// [`DuplicateRequest::wait`].
     pub fn idup(&self) -> Result<DuplicateRequest> {
         self.within(Call::CommDup, || {
@@ -51,7 +51,9 @@ impl DuplicateRequest {
     /// Blocks until then.
     ///
     /// # Errors
-    /// Like [`Comm::dup`]; [`Error::Argument`] if it has been waited for before.
+    /// [`Error::Attribute`] on all ranks if a copy callback of any of them fails;
+    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]); [`Error::Argument`] if
+    /// it has been waited for before.
     #[track_caller]
     pub fn wait(&self) -> Result<Comm> {
         let said = self.said.wait();

@@ -59,9 +59,10 @@ impl Comm {
     /// its part already (`MPI_IN_PLACE`); what other ranks give as `all` means nothing.
     ///
     /// # Errors
-    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach), as for a
-    /// broadcast; [`Error::Count`](crate::Error::Count) if the parts are not equal, or that of the root
-    /// is not as long as its `mine`; [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
+    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
+    /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`](crate::Error::Count) if the parts are not
+    /// equal, or that of the root is not as long as its `mine`;
+    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
     #[track_caller]
     pub fn start_gather(
         &self,
@@ -80,8 +81,10 @@ impl Comm {
     /// rank.
     ///
     /// # Errors
-    /// Like [`Comm::start_gather`]; [`Error::Count`](crate::Error::Count) if there is not one part for
-    /// each rank.
+    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
+    /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`](crate::Error::Count) unless there is one
+    /// part for each rank, of the right length; [`Error::Buffer`](crate::Error::Buffer) if a buffer
+    /// is missing.
     #[track_caller]
     pub fn start_gatherv(
         &self,
@@ -97,7 +100,10 @@ impl Comm {
     /// of the root can be `None`: its part stays where it is (`MPI_IN_PLACE`).
     ///
     /// # Errors
-    /// Like [`Comm::start_gather`].
+    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
+    /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`](crate::Error::Count) if the parts are not
+    /// equal, or that of the root is not as long as its `mine`;
+    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
     #[track_caller]
     pub fn start_scatter(
         &self,
@@ -115,7 +121,10 @@ impl Comm {
     /// `MPI_Iscatterv` (MPI-4.1 §6.12.4): as [`Comm::start_scatter`], with a list of parts.
     ///
     /// # Errors
-    /// Like [`Comm::start_gatherv`].
+    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
+    /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`](crate::Error::Count) unless there is one
+    /// part for each rank, of the right length; [`Error::Buffer`](crate::Error::Buffer) if a buffer
+    /// is missing.
     #[track_caller]
     pub fn start_scatterv(
         &self,
@@ -133,8 +142,8 @@ impl Comm {
     /// cut as in [`Comm::start_gather`]. `None`: it is in this rank's own part already (`MPI_IN_PLACE`).
     ///
     /// # Errors
-    /// [`Error::Reach`](crate::Error::Reach) and [`Error::Count`](crate::Error::Count), as
-    /// [`Comm::start_gather`].
+    /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes;
+    /// [`Error::Count`](crate::Error::Count) if the parts are not equal.
     #[track_caller]
     pub fn start_allgather(
         &self,
@@ -151,7 +160,9 @@ impl Comm {
     /// `MPI_Iallgatherv` (MPI-4.1 §6.12.5): as [`Comm::start_allgather`], with a list of parts.
     ///
     /// # Errors
-    /// Like [`Comm::start_gatherv`], but for the root.
+    /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes;
+    /// [`Error::Count`](crate::Error::Count) unless there is one part for each rank, of the right
+    /// length; [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
     #[track_caller]
     pub fn start_allgatherv(
         &self,
@@ -167,7 +178,8 @@ impl Comm {
     /// is in `incoming` goes out, and is replaced (`MPI_IN_PLACE`).
     ///
     /// # Errors
-    /// Like [`Comm::start_allgather`].
+    /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes;
+    /// [`Error::Count`](crate::Error::Count) if the parts are not equal.
     #[track_caller]
     pub fn start_alltoall(
         &self,
@@ -186,7 +198,9 @@ impl Comm {
     /// parts.
     ///
     /// # Errors
-    /// Like [`Comm::start_allgatherv`].
+    /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes;
+    /// [`Error::Count`](crate::Error::Count) unless there is one part for each rank, of the right
+    /// length; [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
     #[track_caller]
     pub fn start_alltoallv(
         &self,

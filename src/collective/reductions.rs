@@ -32,8 +32,8 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`](crate::Error::Root); [`Error::Buffer`](crate::Error::Buffer) if a buffer is
-    /// missing; [`Error::Count`](crate::Error::Count) if the result has not as many instances as the
-    /// contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than
+    /// missing; [`Error::Count`](crate::Error::Count) if the result does not have as many instances
+    /// as the contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than
     /// 2⁶³ - 1 bytes.
     #[track_caller]
     pub fn start_reduce(
@@ -50,7 +50,10 @@ impl Comm {
     /// `MPI_Iallreduce` (MPI-4.1 §6.12.8): as [`Comm::start_reduce`], with the result on every rank.
     ///
     /// # Errors
-    /// Like [`Comm::start_reduce`], but for the root.
+    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing;
+    /// [`Error::Count`](crate::Error::Count) if the result does not have as many instances as the
+    /// contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1
+    /// bytes.
     #[track_caller]
     pub fn start_allreduce(
         &self,
@@ -68,8 +71,10 @@ impl Comm {
     /// at its beginning.
     ///
     /// # Errors
-    /// Like [`Comm::start_allreduce`]; [`Error::Count`](crate::Error::Count) if there is not one count
-    /// for each rank, or they do not add up to the contribution.
+    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing;
+    /// [`Error::Count`](crate::Error::Count) unless there is one count for each rank and they add
+    /// up to the contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart
+    /// than 2⁶³ - 1 bytes.
     #[track_caller]
     pub fn start_reduce_scatter(
         &self,

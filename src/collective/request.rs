@@ -82,7 +82,9 @@ impl<B: Any> CollectiveRequest<B> {
     /// Local; never blocks.
     ///
     /// # Errors
-    /// Like [`CollectiveRequest::wait`].
+    /// [`Error::Mismatch`] on all ranks that wait for it, if they do not agree about call, root,
+    /// operation, or the length or datatypes of the data; [`Error::NoMemory`];
+    /// [`Error::RankFailed`]; [`Error::Argument`] if the outcome has been taken before.
     pub fn take(&self) -> Option<Result<B>> {
         if !self.is_complete() {
             return None;

@@ -15,7 +15,10 @@ impl Comm {
     /// `MPI_Iscan` (MPI-4.1 §6.12.11): the combination of `mine` of ranks 0 to this one.
     ///
     /// # Errors
-    /// Like [`Comm::start_allreduce`].
+    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing;
+    /// [`Error::Count`](crate::Error::Count) if the result does not have as many instances as the
+    /// contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1
+    /// bytes.
     #[track_caller]
     pub fn start_scan(
         &self,
@@ -31,7 +34,10 @@ impl Comm {
     /// of rank 0 stays as it is.
     ///
     /// # Errors
-    /// Like [`Comm::start_allreduce`].
+    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing;
+    /// [`Error::Count`](crate::Error::Count) if the result does not have as many instances as the
+    /// contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1
+    /// bytes.
     #[track_caller]
     pub fn start_exscan(
         &self,

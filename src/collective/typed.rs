@@ -175,7 +175,8 @@ impl Comm {
     /// Collective; does not block.
     ///
     /// # Errors
-    /// Like [`Comm::ireduce`], but for the root.
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T` or not for
+    /// reductions.
     pub fn iallreduce<T: Element>(
         &self,
         mut mine: Vec<T>,
@@ -193,7 +194,8 @@ impl Comm {
     /// Collective; does not block.
     ///
     /// # Errors
-    /// Like [`Comm::iallreduce`].
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T` or not for
+    /// reductions.
     pub fn iscan<T: Element>(
         &self,
         mut mine: Vec<T>,
@@ -212,7 +214,8 @@ impl Comm {
     /// Collective; does not block.
     ///
     /// # Errors
-    /// Like [`Comm::iallreduce`].
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T` or not for
+    /// reductions.
     pub fn iexscan<T: Element>(
         &self,
         mut mine: Vec<T>,

@@ -35,7 +35,7 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Attribute`] on all ranks if a copy callback of any of them refuses;
+    /// [`Error::Attribute`] on all ranks if a copy callback of any of them fails;
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
     #[track_caller]
     pub fn dup(&self) -> Result<Comm> {
@@ -63,7 +63,8 @@ impl Comm {
     /// [`Comm::set_info`] says.
     ///
     /// # Errors
-    /// Like [`Comm::dup`].
+    /// [`Error::Attribute`] on all ranks if a copy callback of any of them fails;
+    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
     #[track_caller]
     pub fn dup_with_info(&self, info: &Info) -> Result<Comm> {
         let _ignored = info;
@@ -127,7 +128,7 @@ impl Comm {
     /// `None` is `MPI_UNDEFINED`. Of the info goes what [`Comm::set_info`] says.
     ///
     /// # Errors
-    /// Like [`Comm::split`].
+    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
     #[track_caller]
     pub fn split_type(
         &self,

@@ -33,7 +33,7 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// Like [`Comm::broadcast`].
+    /// [`Error::Root`]; those of any collective ([`Comm`]).
     #[track_caller]
     pub fn broadcast_vec<T: Element>(&self, buffer: &mut Vec<T>, root: Rank) -> Result<()> {
         let call = Call::Broadcast;

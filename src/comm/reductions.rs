@@ -44,7 +44,8 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// Like [`Comm::reduce`], but for the root.
+    /// [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of any
+    /// collective ([`Comm`]).
     #[track_caller]
     pub fn allreduce<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let what = Description::of::<T>(Call::Allreduce, mine.len()).op(op.kind());
@@ -58,7 +59,8 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// Like [`Comm::allreduce`].
+    /// [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of any
+    /// collective ([`Comm`]).
     #[track_caller]
     pub fn scan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let what = Description::of::<T>(Call::Scan, mine.len()).op(op.kind());
@@ -73,7 +75,8 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// Like [`Comm::allreduce`].
+    /// [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of any
+    /// collective ([`Comm`]).
     #[track_caller]
     pub fn exscan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Option<Vec<T>>> {
         let what = Description::of::<T>(Call::Exscan, mine.len()).op(op.kind());
@@ -89,7 +92,8 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Count`] if the elements cannot be cut equally; as [`Comm::allreduce`].
+    /// [`Error::Count`] if the elements cannot be cut equally; [`Error::Operation`] if `op` is not
+    /// defined for `T` or not for reductions; those of any collective ([`Comm`]).
     #[track_caller]
     pub fn reduce_scatter_block<T: Element>(
         &self,
@@ -111,8 +115,9 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Count`] if there is not one count for each rank or they do not add up to the
-    /// length of `mine`; as [`Comm::allreduce`].
+    /// [`Error::Count`] unless there is one count for each rank and they add up to the length of
+    /// `mine`; [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of
+    /// any collective ([`Comm`]).
     #[track_caller]
     pub fn reduce_scatter<T: Element>(
         &self,

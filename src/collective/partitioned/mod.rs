@@ -67,7 +67,9 @@ impl Comm {
     /// Local; does not block, except while another rank allocates.
     ///
     /// # Errors
-    /// Like [`Comm::init_partitioned_send`].
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
+    /// bytes; [`Error::Count`] if the elements cannot be cut into that many parts;
+    /// [`Error::NoMemory`]; [`Error::RankFailed`] if `source` has failed.
     pub fn init_partitioned_receive(
         &self,
         into: OriginMut<'_>,
