@@ -149,6 +149,17 @@ impl Datatype {
         matches!(self, DoubleInt | LongInt | ShortInt | LongDoubleInt)
     }
 
+    /// The bytes of an element of `size` bytes that belong to its numbers, in at most two pieces: all but
+    /// the padding of a pair.
+    pub(crate) const fn numbers(self, size: usize) -> [(usize, usize); 2] {
+        match self {
+            Datatype::DoubleInt | Datatype::LongInt => [(0, 12), (12, 0)],
+            Datatype::LongDoubleInt => [(0, 20), (20, 0)],
+            Datatype::ShortInt => [(0, 2), (4, 4)],
+            _ => [(0, size), (size, 0)],
+        }
+    }
+
     /// The name in the standard.
     pub fn name(self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
 use super::update::Update;
+use super::{Layout, Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
@@ -80,6 +81,10 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
+        if T::DATATYPE.is_padded() {
+            let (origin, layout) = (Origin::of_slice(origin), Layout::of_slice(origin));
+            return self.accumulate_layout_as(call, origin, op, target, disp, layout);
+        }
         self.within(call, || {
             let operation = self.operation::<T>(call, op)?;
             let bytes = size_of_val(origin);
@@ -305,10 +310,16 @@ impl Win {
         if self.fetch_few(call, origin, result, op, target, disp).is_some() {
             return Ok(());
         }
+        let reads_origin = op != Op::NoOp;
+        let is_short = reads_origin && origin.len() != result.len();
+        if T::DATATYPE.is_padded() && !is_short {
+            let layout = Layout::of_slice(result);
+            let buffers = (Origin::of_slice(origin), OriginMut::of_slice(result));
+            return self.get_accumulate_layout_as(call, buffers, op, target, disp, layout);
+        }
         self.within(call, || {
             let operation = self.operation::<T>(call, op)?;
-            let reads_origin = op != Op::NoOp;
-            if reads_origin && origin.len() != result.len() {
+            if is_short {
                 let (found, needed) = (origin.len(), result.len());
                 let (at, what) = (self.place(call), "origin buffer");
                 return Err(Error::Count { at, what, found, needed });

@@ -8,13 +8,14 @@
 #![allow(unsafe_code, reason = "updates checked target memory, block by block")]
 
 use super::bulk::MANY;
+use super::local::{load, store};
 use super::update::{BATCH, Update, pass_middle};
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::op::functions::update_native;
 use crate::op::{Carrier, Op};
 use crate::prim::Site;
-use crate::shm::{Lane, Piece, Process, Strip, copy, copy_strip};
+use crate::shm::{Lane, Piece, Process, Strip, copy_strip};
 use crate::window::{Via, Win};
 use std::slice::from_raw_parts;
 
@@ -50,7 +51,11 @@ impl<T: Element> Blocks<'_, T> {
     /// Updates the blocks of a strip. Blocks while others update elements around them.
     pub(super) fn strip(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
         let elements = strip.bytes / size_of::<T>();
-        if elements >= LONG || self.update.target.via == Via::Foreign {
+        let is_foreign = self.update.target.via == Via::Foreign;
+        if T::DATATYPE.is_padded() && elements > 1 && !is_foreign {
+            return each_alone(strip, size_of::<T>(), |alone| self.strip(alone));
+        }
+        if elements >= LONG || is_foreign {
             return (0..strip.blocks).try_for_each(|block| self.long(&strip.part(block, 1)));
         }
         let mut rest = *strip;
@@ -81,20 +86,20 @@ impl<T: Element> Blocks<'_, T> {
 
     /// The only block of a strip, as an operation on slices.
     fn long(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
-        let (n, bytes) = (strip.bytes / size_of::<T>(), strip.bytes);
+        let n = strip.bytes / size_of::<T>();
         let [from, at, into] = strip.lanes.map(|lane| lane.block(0));
         let update = Update { target: self.update.target.part(at), ..self.update };
         let (mut operands, mut before) = (Vec::new(), Vec::new());
         let operands: &[T] = match self.origin.map(|origin| origin.wrapping_offset(from as isize)) {
             None => &[],
             // SAFETY: as many elements of the origin, which nobody writes meanwhile; aligned.
-            Some(from) if from.cast::<T>().is_aligned() => unsafe {
+            Some(from) if from.cast::<T>().is_aligned() && !T::DATATYPE.is_padded() => unsafe {
                 from_raw_parts(from.cast(), n)
             },
             Some(from) => {
-                operands.resize(n, T::zeroed());
-                // SAFETY: 1. as above; as many elements. 2. They are new.
-                unsafe { copy(from, operands.as_mut_ptr().cast(), bytes) };
+                let at = |i: usize| from.wrapping_add(i * size_of::<T>());
+                // SAFETY: an element of the origin.
+                operands.extend((0..n).map(|i| unsafe { load::<T>(at(i)) }));
                 &operands
             }
         };
@@ -110,8 +115,10 @@ impl<T: Element> Blocks<'_, T> {
         })?;
         if let Some(result) = self.result {
             let to = result.wrapping_offset(into as isize);
-            // SAFETY: 1. a block of the result; as many elements. 2. They are this function's own.
-            unsafe { copy(before.as_ptr().cast(), to, bytes) };
+            for (i, value) in before.iter().enumerate() {
+                // SAFETY: an element of the result; `before` is this function's own.
+                unsafe { store(value, to.wrapping_add(i * size_of::<T>())) };
+            }
         }
         Ok(())
     }
@@ -119,7 +126,8 @@ impl<T: Element> Blocks<'_, T> {
     /// Updates blocks that instructions update, from the first on; how many.
     fn native(&mut self, strip: &Strip<'_, 3>) -> Result<usize> {
         let elements = strip.bytes / size_of::<T>();
-        if strip.blocks * elements < MANY {
+        // A loop over the target would write the padding of pairs.
+        if strip.blocks * elements < MANY || T::DATATYPE.is_padded() {
             return self.by_instructions(strip);
         }
         let (near, first, end) = self.near(strip);
@@ -242,7 +250,7 @@ impl<T: Element> Blocks<'_, T> {
         let between = |from, to| Strip { lanes: [from, to], bytes, blocks };
         match process {
             // SAFETY: 1. entries of the target; room for as many. 2. It is this process's own.
-            None => unsafe { copy_strip(target, values.cast(), &between(lane, packed)) },
+            None => unsafe { copy_elements::<T>(target, values.cast(), &between(lane, packed)) },
             Some(process) => self.by_the_kernel(strip, values, |pieces| {
                 // SAFETY: 1. room for as many elements. 2. One behind the other.
                 unsafe { process.read_pieces(pieces) }
@@ -250,21 +258,21 @@ impl<T: Element> Blocks<'_, T> {
         }
         if let Some(result) = self.result {
             // SAFETY: 1. as above; entries of the result. 2. As above.
-            unsafe { copy_strip(values.cast(), result, &between(packed, result_lane)) };
+            unsafe { copy_elements::<T>(values.cast(), result, &between(packed, result_lane)) };
         }
         if self.update.op == Op::NoOp {
             return Ok(());
         }
         if let Some(origin) = self.origin {
             // SAFETY: 1. entries of the origin; room for as many. 2. As above.
-            unsafe { copy_strip(origin, operands.cast(), &between(origin_lane, packed)) };
+            unsafe { copy_elements::<T>(origin, operands.cast(), &between(origin_lane, packed)) };
         }
         // SAFETY: 1. and 2. `n` elements each, of a vector that only this thread has.
         unsafe { (self.update.operation.many)(values, operands, n) };
         match process {
             None => {
                 // SAFETY: as of the other direction.
-                unsafe { copy_strip(values.cast(), target, &between(packed, lane)) };
+                unsafe { copy_elements::<T>(values.cast(), target, &between(packed, lane)) };
                 Ok(())
             }
             Some(process) => self.by_the_kernel(strip, values, |pieces| {
@@ -281,13 +289,51 @@ impl<T: Element> Blocks<'_, T> {
         values: *mut T,
         moved: impl FnOnce(&[Piece]) -> std::io::Result<()>,
     ) -> Result<()> {
-        let piece = |block: usize| {
+        let pieces = |block: usize| {
             let own = values.cast::<u8>().wrapping_add(block * strip.bytes);
-            Piece { own, other: self.target(strip, block), bytes: strip.bytes }
+            let other = self.target(strip, block);
+            let pieces = T::DATATYPE.numbers(strip.bytes).into_iter();
+            pieces.filter(|(_, bytes)| *bytes > 0).map(move |(at, bytes)| Piece {
+                own: own.wrapping_add(at),
+                other: other.wrapping_add(at),
+                bytes,
+            })
         };
-        let pieces: Vec<_> = (0..strip.blocks).map(piece).collect();
+        let pieces: Vec<_> = (0..strip.blocks).flat_map(pieces).collect();
         let Update { call, ref target, .. } = self.update;
         moved(&pieces).map_err(|error| self.win.kernel_error(call, target.rank, error))
+    }
+}
+
+/// Calls `each` with strips of the same elements, each in a block of its own.
+fn each_alone(
+    strip: &Strip<'_, 3>,
+    bytes: usize,
+    mut each: impl FnMut(&Strip<'_, 3>) -> Result<()>,
+) -> Result<()> {
+    (0..strip.blocks).try_for_each(|block| {
+        let lanes = strip.lanes.map(|lane| Lane::even(lane.block(block), bytes as i64));
+        each(&Strip { lanes, bytes, blocks: strip.bytes / bytes })
+    })
+}
+
+/// As [`copy_strip`], of elements, each of them in a block of its own if it is a pair with padding, which
+/// stays as it is.
+///
+/// # Safety
+/// As [`copy_strip`], of the numbers of all elements.
+#[inline(always)]
+unsafe fn copy_elements<T: Element>(from: *const u8, to: *mut u8, strip: &Strip<'_>) {
+    if !T::DATATYPE.is_padded() {
+        // SAFETY: the caller's obligations.
+        return unsafe { copy_strip(from, to, strip) };
+    }
+    for block in 0..strip.blocks {
+        let [from_at, to_at] = strip.lanes.each_ref().map(|lane| lane.block(block) as isize);
+        // SAFETY: the caller's obligation 1.
+        let value = unsafe { load::<T>(from.wrapping_offset(from_at)) };
+        // SAFETY: the caller's obligations 1 and 2.
+        unsafe { store(&value, to.wrapping_offset(to_at)) };
     }
 }
 
@@ -305,18 +351,16 @@ impl<T: Element> One<T> {
     /// where in the others it is.
     #[inline(always)]
     fn update(&self, at: *mut T::Carrier, place: impl Fn(usize) -> isize) {
-        let mut operand = T::zeroed();
-        if let Some(origin) = self.origin {
-            let from = origin.wrapping_offset(place(ORIGIN));
-            // SAFETY: 1. an element of the origin. 2. `operand` is new.
-            unsafe { copy(from, (&raw mut operand).cast(), size_of::<T>()) };
-        }
+        let operand = match self.origin {
+            // SAFETY: an element of the origin.
+            Some(origin) => unsafe { load(origin.wrapping_offset(place(ORIGIN))) },
+            None => T::zeroed(),
+        };
         // SAFETY: 1. and 2. an element of the target, native. 3. by invariant 4 of `shm`.
         let old = unsafe { update_native(at, self.op, self.function, operand) };
         if let Some(result) = self.result {
-            let to = result.wrapping_offset(place(RESULT));
-            // SAFETY: 1. an element of the result. 2. `old` is this function's own.
-            unsafe { copy((&raw const old).cast(), to, size_of::<T>()) };
+            // SAFETY: an element of the result; `old` is this function's own.
+            unsafe { store(&old, result.wrapping_offset(place(RESULT))) };
         }
     }
 }

@@ -101,28 +101,12 @@ impl Combine<'_, '_> {
             return win.within(call, || win.null_target(call).map(|_| ()));
         }
         match self.datatype() {
-            Ok(Some(datatype)) => {
-                if datatype.is_padded() {
-                    self.take_padding();
-                }
-                datatype.visit(&mut self)
-            }
+            Ok(Some(datatype)) => datatype.visit(&mut self),
             Ok(None) => win.within(call, || {
                 // No element anywhere: what remains to be checked is the target.
                 win.target_around(call, target, self.disp, &self.layout.range()).map(|_| ())
             }),
             Err(error) => win.within(call, || Err(error)),
-        }
-    }
-
-    /// Takes pairs as values, with their padding, of which the target's stays as it is.
-    #[cold]
-    fn take_padding(&mut self) {
-        self.layout = self.layout.with_padding();
-        let origin = self.origin.as_mut().map(|origin| &mut origin.layout);
-        let result = self.result.as_mut().map(|result| &mut result.layout);
-        for layout in origin.into_iter().chain(result) {
-            *layout = layout.with_padding();
         }
     }
 
@@ -170,7 +154,7 @@ impl Combine<'_, '_> {
         let origin = self.origin.as_ref().map(Located::from);
         let result = self.result.as_ref().map(Located::from);
         for own in [origin, result].iter().flatten() {
-            win.check_reach(call, &own.layout)?;
+            win.check_reach(call, &own.layout.with_padding())?;
         }
         // What reaches farther than can be said is refused with its range.
         let is_known = layout.known_range().is_some();
@@ -219,12 +203,14 @@ impl Combine<'_, '_> {
         let op = if origin.is_some() { self.op } else { Op::NoOp };
         let update =
             Update { op, operation: win.operation(call, op)?, call, target: target.part(0) };
+        // Where each element lies, pairs with their padding, which nobody touches.
+        let layout = layout.with_padding();
         // A side that is not there is as long as the target, and never looked at.
         let absent = Side::Packed(layout.datatype.bytes(layout.count).unwrap_or(u64::MAX));
         let sides = [
-            origin.map_or(absent, |origin| origin.layout.side()),
+            origin.map_or(absent, |origin| origin.layout.with_padding().side()),
             layout.side(),
-            result.as_ref().map_or(absent, |result| result.layout.side()),
+            result.as_ref().map_or(absent, |result| result.layout.with_padding().side()),
         ];
         let mut blocks = Blocks::<E> {
             win,

@@ -20,6 +20,11 @@ impl<'d> Layout<'d> {
         Layout { count, datatype: datatype.into() }
     }
 
+    /// The elements of a slice.
+    pub(super) fn of_slice<T: Element>(slice: &[T]) -> Layout<'static> {
+        Layout::new(slice.len(), T::DATATYPE)
+    }
+
     pub(super) fn side(&self) -> Side<'d> {
         Side::Typed(self.datatype, self.count)
     }
@@ -61,7 +66,7 @@ impl<'d> Layout<'d> {
         self.datatype.values().saturating_mul(self.count as u64)
     }
 
-    /// The same as operations on elements see it: pairs with their padding.
+    /// The same as operations on elements see it: where each lies, pairs with their padding.
     #[inline]
     pub(super) fn with_padding(&self) -> Layout<'d> {
         Layout { datatype: self.datatype.with_padding(), ..*self }

@@ -8,7 +8,7 @@ use crate::datatype::{Element, Side, Visitor, zip_sides, zip_strips};
 use crate::error::{Error, Place, Result};
 use crate::op::Op;
 use crate::op::functions::Operation;
-use crate::shm::copy_strip;
+use crate::shm::{copy, copy_strip};
 
 impl Origin<'_> {
     /// Copies the entries to `to`, one behind the other, as [`CommittedDatatype::pack`] does
@@ -125,24 +125,52 @@ impl Visitor for Local<'_> {
     }
 }
 
+/// The element at `from`, which need not be aligned; the padding of a pair is zero, and not read.
+///
+/// # Safety
+/// The bytes of its numbers are valid for reads.
+#[inline(always)]
+pub(super) unsafe fn load<E: Element>(from: *const u8) -> E {
+    let mut value = E::zeroed();
+    let to = (&raw mut value).cast::<u8>();
+    for (at, bytes) in E::DATATYPE.numbers(size_of::<E>()) {
+        // SAFETY: 1. the caller's obligation; bytes of `value`. 2. `value` is new.
+        unsafe { copy(from.wrapping_add(at), to.wrapping_add(at), bytes) };
+    }
+    value
+}
+
+/// Stores an element at `to`, which need not be aligned; the padding of a pair there stays as it is.
+///
+/// # Safety
+/// The bytes of its numbers are valid for writes, and not those of `value`.
+#[inline(always)]
+pub(super) unsafe fn store<E: Element>(value: &E, to: *mut u8) {
+    let from = std::ptr::from_ref(value).cast::<u8>();
+    for (at, bytes) in E::DATATYPE.numbers(size_of::<E>()) {
+        // SAFETY: 1. and 2. bytes of `value`, and the caller's obligation.
+        unsafe { copy(from.wrapping_add(at), to.wrapping_add(at), bytes) };
+    }
+}
+
 /// Replaces each of `n` values at `to` by the operation of it and that at `from`.
 ///
 /// # Safety
-/// `from` is valid for reads and `to` for reads and writes of `n` values, which nobody else accesses,
-/// and which do not overlap. They need not be aligned.
+/// The numbers of `n` values are valid at `from` for reads and at `to` for reads and writes, nobody else
+/// accesses them, and they do not overlap. They need not be aligned.
 unsafe fn combine<E: Element>(operation: &Operation<E>, from: *const E, to: *mut E, n: usize) {
-    if from.is_aligned() && to.is_aligned() {
+    if from.is_aligned() && to.is_aligned() && !E::DATATYPE.is_padded() {
         // SAFETY: 1. and 2. of `widest` by the caller's obligation; aligned.
         return unsafe { (operation.many)(to, from, n) };
     }
     for i in 0..n {
-        let (from, at) = (from.wrapping_add(i), to.wrapping_add(i));
+        let (from, at) = (from.wrapping_add(i).cast(), to.wrapping_add(i).cast());
         // SAFETY: the caller's obligation; `i < n`.
-        let value = unsafe { from.read_unaligned() };
+        let value = unsafe { load(from) };
         // SAFETY: as above.
-        let old = unsafe { at.read_unaligned() };
+        let old = unsafe { load(at) };
         // SAFETY: as above.
-        unsafe { at.write_unaligned((operation.one)(old, value)) };
+        unsafe { store(&(operation.one)(old, value), at) };
     }
 }
 

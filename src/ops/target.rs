@@ -65,7 +65,8 @@ impl Win {
     }
 
     /// The address of one element of a target as a carrier, if it is mapped, nothing is wrong, and
-    /// the machine updates such elements: the hot path of accumulates, where `buffers` are theirs.
+    /// the machine updates such elements: the hot path of accumulates, where `buffers` are theirs. Not of
+    /// pairs with padding, which no operation touches.
     #[inline(always)]
     pub(super) fn mapped_carrier<T: Element, const N: usize>(
         &self,
@@ -73,7 +74,7 @@ impl Win {
         disp: u64,
         buffers: [&T; N],
     ) -> Option<*mut T::Carrier> {
-        if !T::Carrier::IS_NATIVE {
+        if !T::Carrier::IS_NATIVE || T::DATATYPE.is_padded() {
             return None;
         }
         let size = size_of::<T>();
@@ -102,7 +103,7 @@ impl Win {
         let is_few = (1..=SHORT).contains(&elements);
         // Several elements are recorded where somebody may be left to ask.
         let is_recorded = elements > 1 && self.context().records().is_some();
-        if !T::Carrier::IS_NATIVE || !is_few || is_recorded {
+        if !T::Carrier::IS_NATIVE || T::DATATYPE.is_padded() || !is_few || is_recorded {
             return None;
         }
         let bytes = elements * size_of::<T>();

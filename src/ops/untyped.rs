@@ -32,7 +32,7 @@ impl<'d> Origin<'d> {
     /// needed.
     ///
     /// # Safety
-    /// 1. The entries, those of pair types with their padding, are valid for reads until the value
+    /// 1. The entries, those of pair types without their padding, are valid for reads until the value
     ///    returned is used for the last time.
     /// 2. Nobody writes them until then.
     pub unsafe fn new(
@@ -41,6 +41,11 @@ impl<'d> Origin<'d> {
         datatype: impl Into<&'d CommittedDatatype>,
     ) -> Origin<'d> {
         Origin { start, layout: Layout::new(count, datatype) }
+    }
+
+    /// A slice, which stays borrowed.
+    pub(super) fn of_slice<T: Element>(slice: &'d [T]) -> Origin<'d> {
+        Origin { start: slice.as_ptr().cast(), layout: Layout::of_slice(slice) }
     }
 
     /// Address, number of instances and datatype.
@@ -94,7 +99,7 @@ impl<'d> OriginMut<'d> {
     /// As [`Origin::new`].
     ///
     /// # Safety
-    /// 1. The entries, those of pair types with their padding, are valid for reads and writes, and
+    /// 1. The entries, those of pair types without their padding, are valid for reads and writes, and
     ///    initialised, until the value returned is used for the last time.
     /// 2. Nobody else accesses them until then.
     pub unsafe fn new(
@@ -103,6 +108,12 @@ impl<'d> OriginMut<'d> {
         datatype: impl Into<&'d CommittedDatatype>,
     ) -> OriginMut<'d> {
         OriginMut { start, layout: Layout::new(count, datatype) }
+    }
+
+    /// As [`Origin::of_slice`].
+    pub(super) fn of_slice<T: Element>(slice: &'d mut [T]) -> OriginMut<'d> {
+        let layout = Layout::of_slice(slice);
+        OriginMut { start: slice.as_mut_ptr().cast(), layout }
     }
 
     /// As [`Origin::parts`].

@@ -3,9 +3,10 @@
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::{
-    Comm, Complex, DoubleInt, Element, Integer, LockAssert, LongInt, Op, Rank, ShortInt, Window,
-    WindowOptions,
+    Comm, Complex, DoubleInt, Element, ErrorClass, Integer, Located, LockAssert, LongInt, Op, Rank,
+    ShortInt, Window, WindowOptions,
 };
+use std::fmt::Debug;
 
 /// Elements that all ranks add to.
 const ELEMENTS: usize = 2000;
@@ -276,6 +277,56 @@ fn of_all_pairs_the_best_with_the_smallest_index_remains() {
             assert_eq!(found, expected);
         }
         window.free().unwrap();
+    });
+}
+
+/// Two pairs in a part that ends with the index of the second; of those that are fetched the bytes behind
+/// the index stay.
+fn pairs_in_their_numbers<T: Located + Debug + PartialEq>(
+    world: &Comm,
+    marked: &[T; 2],
+    used: u64,
+) {
+    let bytes = size_of::<T>() as u64 + used;
+    let win = WindowOptions::new().allocate_bytes(world, bytes, 1).unwrap();
+    let (target, own) = (Rank(1 - world.rank()), Rank(world.rank()));
+    win.lock_all(LockAssert::NONE).unwrap();
+    let ones = vec![0x11u8; bytes as usize];
+    win.put(&ones, own, 0).unwrap();
+    world.barrier().unwrap();
+    let zeros = [T::zeroed(); 2];
+    win.accumulate(&zeros, Op::Replace, target, 0).unwrap();
+    let mut before = *marked;
+    win.get_accumulate(&zeros, &mut before, Op::Maxloc, target, 0).unwrap();
+    let mut one = marked[0];
+    win.fetch_and_op(&zeros[0], &mut one, Op::NoOp, target, size_of::<T>() as u64).unwrap();
+    for pair in [&before[0], &before[1], &one] {
+        assert_eq!(*pair, T::zeroed());
+        let bytes = bytemuck::bytes_of(pair);
+        assert!(bytes.iter().all(|byte| [0, 0x77].contains(byte)), "{bytes:x?}");
+        assert!(bytes.contains(&0x77), "the padding of {pair:?} has been written");
+    }
+    let beyond = win.accumulate(&zeros, Op::Replace, target, 1).unwrap_err();
+    assert_eq!(beyond.class(), ErrorClass::RmaRange);
+    world.barrier().unwrap();
+    let mut now = vec![0u8; bytes as usize];
+    win.load(0, &mut now).unwrap();
+    assert!(now.contains(&0x11), "the padding at the target has been written");
+    win.unlock_all().unwrap();
+    win.free().unwrap();
+}
+
+/// MPI-4.1 §6.9.4: a pair is its two numbers.
+#[test]
+fn a_pair_occupies_its_numbers_alone() {
+    fn marked<T: Element>() -> [T; 2] {
+        let bytes = vec![0x77u8; 2 * size_of::<T>()];
+        [bytemuck::pod_read_unaligned(&bytes[..size_of::<T>()]); 2]
+    }
+    spmd(2, |world| {
+        pairs_in_their_numbers(world, &marked::<DoubleInt>(), 12);
+        pairs_in_their_numbers(world, &marked::<LongInt>(), 12);
+        pairs_in_their_numbers(world, &marked::<ShortInt>(), 8);
     });
 }
 

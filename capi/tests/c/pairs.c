@@ -146,12 +146,56 @@ static void one_sided(MPI_Datatype name, MPI_Datatype made, void *in, const void
     OK(MPI_Win_free(&win));
 }
 
+/* Two pairs in memory that ends with the index of the second, at the origin, the target and the result,
+   whether the target is mapped or not. */
+static void tight(MPI_Datatype name, const void *pair, size_t extent, size_t used, size_t gap_from,
+                  size_t gap_to)
+{
+    size_t bytes = extent + used, first = gap_from && gap_from < used ? gap_from : used;
+    for (int is_private = 0; is_private < 2; is_private++) {
+        char *part, *origin = malloc(bytes), *result = malloc(bytes), guard[64];
+        MPI_Win win;
+        if (is_private) {
+            part = malloc(bytes);
+            OK(MPI_Win_create(part, (MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        } else {
+            OK(MPI_Win_allocate((MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &win));
+        }
+        memset(origin, 0, bytes);
+        memcpy(origin, pair, used);
+        memcpy(origin + extent, pair, used);
+        memset(part, MARK, bytes);
+        memset(result, MARK, bytes);
+        memset(guard, MARK, sizeof guard);
+        OK(MPI_Win_fence(0, win));
+        OK(MPI_Accumulate(origin, 2, name, behind(), 0, 2, name, MPI_REPLACE, win));
+        OK(MPI_Win_fence(0, win));
+        OK(MPI_Get_accumulate(origin, 2, name, result, 2, name, behind(), 0, 2, name, MPI_MAXLOC,
+                              win));
+        OK(MPI_Win_fence(0, win));
+        EQUAL(memcmp(result + extent, origin + extent, first), 0);
+        EQUAL(memcmp(part + extent, origin + extent, first), 0);
+        padding_stays(result, gap_from, gap_to);
+        padding_stays(part, gap_from, gap_to);
+        OK(MPI_Fetch_and_op(origin, guard, name, behind(), (MPI_Aint)extent, MPI_NO_OP, win));
+        padding_stays(guard, gap_from, gap_to);
+        padding_stays(guard, used, sizeof guard);
+        OK(MPI_Win_fence(0, win));
+        OK(MPI_Win_free(&win));
+        if (is_private)
+            free(part);
+        free(origin);
+        free(result);
+    }
+}
+
 /* Every rank's value is its number but for one, and the indices say whose it is. */
 #define REDUCES(type, gap_from, gap_to)                                                            \
     static void reduces_##type(MPI_Datatype name)                                                  \
     {                                                                                              \
         RULE("MPI-4.1 6.9.4: reductions of " #type);                                                              \
         type mine[3], best[3], *part;                                                              \
+        memset(mine, 0, sizeof mine);                                                              \
         for (int i = 0; i < 3; i++)                                                                \
             mine[i].value = (rank_here + i) % ranks, mine[i].index = rank_here;                    \
         memset(best, MARK, sizeof best);                                                           \
@@ -173,14 +217,19 @@ static void one_sided(MPI_Datatype name, MPI_Datatype made, void *in, const void
         OK(MPI_Win_flush(0, win));                                                                 \
         OK(MPI_Barrier(MPI_COMM_WORLD));                                                           \
         type got;                                                                                  \
+        memset(&got, ours() ? MARK : 0, sizeof got);                                               \
         OK(MPI_Fetch_and_op(mine, &got, name, 0, 1, MPI_NO_OP, win));                              \
         OK(MPI_Win_flush(0, win));                                                                 \
         REAL(got.value, 0);                                                                        \
         EQUAL(got.index, ranks - 1);                                                               \
+        if (ours())                                                                                \
+            padding_stays(&got, gap_from, gap_to);                                                 \
         OK(MPI_Barrier(MPI_COMM_WORLD));                                                           \
         mine[2].value = 7, mine[2].index = 9;                                                      \
         OK(MPI_Get_accumulate(&mine[2], 1, name, &got, 1, name, 0, 2, 1, name, MPI_REPLACE, win)); \
         OK(MPI_Win_unlock_all(win));                                                               \
+        if (ours())                                                                                \
+            padding_stays(&got, gap_from, gap_to);                                                 \
         OK(MPI_Barrier(MPI_COMM_WORLD));                                                           \
         if (rank_here == 0) {                                                                      \
             REAL(part[0].value, 0);                                                                \
@@ -191,6 +240,8 @@ static void one_sided(MPI_Datatype name, MPI_Datatype made, void *in, const void
                 padding_stays(&part[i], gap_from, gap_to);                                         \
         }                                                                                          \
         OK(MPI_Win_free(&win));                                                                    \
+        if (ours())                                                                                \
+            tight(name, &mine[2], sizeof(type), offsetof(type, index) + sizeof(int), gap_from, gap_to);\
     }
 
 REDUCES(double_int, 12, 16)
