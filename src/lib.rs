@@ -160,7 +160,7 @@ pub mod engine {
     pub use crate::attribute::Attributes;
     pub use crate::collective::{Bridge, CollectiveRequest, Combine, Partitioned, Root};
     pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status};
-    pub use crate::ops::{Layout, Origin, OriginMut};
+    pub use crate::ops::{Layout, Origin, OriginMut, Transfer};
     pub use crate::window::Win;
 }
 

@@ -174,4 +174,13 @@ fn active(world: &Comm, window: &mut Window<i64>) {
         }
         epoch.close(FenceAssert::NONE).expect("fence");
     });
+    let source = [7];
+    path("put of 8 bytes, the first of its fence epoch, + fence", |n| {
+        let mut epoch = window.fence(FenceAssert::NONE).expect("fence");
+        for _ in 0..n {
+            epoch.put(black_box(&source[..]), Rank(0), 0).expect("put");
+            epoch = epoch.fence(FenceAssert::NONE).expect("fence");
+        }
+        epoch.close(FenceAssert::NONE).expect("fence");
+    });
 }

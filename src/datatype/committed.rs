@@ -242,10 +242,10 @@ impl CommittedDatatype {
         (self.plan.slice == bytes && bytes > 0).then_some(&self.plan.bytes)
     }
 
-    /// Whether [`CommittedDatatype::overlaps`] is known to be false for one instance.
+    /// Whether [`CommittedDatatype::overlaps`] has been found false for one instance.
     #[inline]
     pub(crate) fn is_known_apart(&self) -> bool {
-        self.plan.plain || self.plan.overlap.get() == Some(&false)
+        self.plan.overlap.get() == Some(&false)
     }
 
     /// The contiguous pieces of `count` instances, in the order of the type map: offset and length in

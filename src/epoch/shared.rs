@@ -137,7 +137,16 @@ impl<T: Element> SharedPart<'_, T> {
         let (to, bytes) = (self.at(index, from.len())?, size_of_val(from));
         let (from, start) = (from.as_ptr().cast(), || (index * size_of::<T>()) as u64);
         // SAFETY: as in `load`.
-        unsafe { self.win.copy_out(Call::SharedAccess, self.rank, start, from, to.cast(), bytes) };
+        unsafe {
+            self.win.copy_out(
+                (self.win.context(), Call::SharedAccess),
+                self.rank,
+                start,
+                from,
+                to.cast(),
+                bytes,
+            )
+        };
         Ok(())
     }
 

@@ -82,13 +82,13 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         if T::DATATYPE.is_padded() {
-            let (origin, layout) = (Origin::of_slice(origin), Layout::of_slice(origin));
+            let (origin, layout) = (Origin::of_slice(origin), Layout::of_slice::<T>(origin.len()));
             return self.accumulate_layout_as(call, origin, op, target, disp, layout);
         }
         self.within(call, || {
             let operation = self.operation::<T>(call, op)?;
             let bytes = size_of_val(origin);
-            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+            let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
                 return Ok(());
             };
             self.check_apart(call, &target, disp, origin.as_ptr().cast(), bytes)?;
@@ -313,7 +313,7 @@ impl Win {
         let reads_origin = op != Op::NoOp;
         let is_short = reads_origin && origin.len() != result.len();
         if T::DATATYPE.is_padded() && !is_short {
-            let layout = Layout::of_slice(result);
+            let layout = Layout::of_slice::<T>(result.len());
             let buffers = (Origin::of_slice(origin), OriginMut::of_slice(result));
             return self.get_accumulate_layout_as(call, buffers, op, target, disp, layout);
         }
@@ -325,7 +325,7 @@ impl Win {
                 return Err(Error::Count { at, what, found, needed });
             }
             let bytes = size_of_val(result);
-            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+            let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
                 return Ok(());
             };
             if reads_origin {

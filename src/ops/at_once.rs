@@ -16,7 +16,7 @@ impl Win {
     /// As [`Win::put_at_once`], for [`Win::accumulate_untyped`].
     #[inline]
     pub fn accumulate_at_once(&self, origin: Origin<'_>, op: Op, target: Rank, disp: u64) -> bool {
-        let Some(datatype) = origin.layout.datatype.uniform() else { return false };
+        let Some(datatype) = origin.layout.uniform() else { return false };
         let accumulate = Accumulate { win: self, origin, op, target, disp };
         match datatype {
             // What programs add up mostly, without the way over the table of all datatypes.
@@ -36,7 +36,7 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> bool {
-        let Some(datatype) = result.layout.datatype.uniform() else { return false };
+        let Some(datatype) = result.layout.uniform() else { return false };
         let fetch = Fetch { win: self, origin, result, op, target, disp };
         match (datatype, op) {
             // What programs count with: of an operation that is known, the instruction stands here.
@@ -56,7 +56,7 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> bool {
-        match result.layout.datatype.uniform() {
+        match result.layout.uniform() {
             Some(Datatype::I32) => self.swap_one::<i32>(new, compare, result, target, disp),
             Some(Datatype::U32) => self.swap_one::<u32>(new, compare, result, target, disp),
             Some(Datatype::I64) => self.swap_one::<i64>(new, compare, result, target, disp),

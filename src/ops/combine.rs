@@ -3,7 +3,6 @@
 
 use super::blocks::Blocks;
 use super::layout::{Layout, Located};
-use super::target::Target;
 use super::untyped::{Origin, OriginMut};
 use super::update::Update;
 use crate::call::Call;
@@ -12,8 +11,7 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::shm::Recording;
-use crate::window::Win;
-use std::ops::Range;
+use crate::window::{Target, Win};
 
 /// An accumulate with its buffers.
 struct Combine<'w, 'd> {
@@ -104,7 +102,7 @@ impl Combine<'_, '_> {
             Ok(Some(datatype)) => datatype.visit(&mut self),
             Ok(None) => win.within(call, || {
                 // No element anywhere: what remains to be checked is the target.
-                win.target_around(call, target, self.disp, &self.layout.range()).map(|_| ())
+                win.target(call, target, self.disp, &self.layout.range()).map(|_| ())
             }),
             Err(error) => win.within(call, || Err(error)),
         }
@@ -119,7 +117,7 @@ impl Combine<'_, '_> {
             if layout.elements() == 0 {
                 continue;
             }
-            let uniform = layout.datatype.uniform();
+            let uniform = layout.uniform();
             if uniform.is_none() || datatype.is_some() && uniform != datatype {
                 let why = "all basic elements of an accumulate, on every side, must have the same \
                            predefined datatype";
@@ -167,7 +165,7 @@ impl Combine<'_, '_> {
             }
             win.check_entries_apart(call, &result.layout)?;
         }
-        let Some(target) = win.target_around(call, target, disp, &layout.range())? else {
+        let Some(target) = win.target(call, target, disp, &layout.range())? else {
             return Ok(None);
         };
         win.check_entries_apart(call, layout)?;
@@ -206,7 +204,7 @@ impl Combine<'_, '_> {
         // Where each element lies, pairs with their padding, which nobody touches.
         let layout = layout.with_padding();
         // A side that is not there is as long as the target, and never looked at.
-        let absent = Side::Packed(layout.datatype.bytes(layout.count).unwrap_or(u64::MAX));
+        let absent = Side::Packed(layout.bytes().unwrap_or(u64::MAX));
         let sides = [
             origin.map_or(absent, |origin| origin.layout.with_padding().side()),
             layout.side(),
@@ -230,10 +228,10 @@ impl Combine<'_, '_> {
 
     /// Says that everything from the first element to the last is written.
     fn recording(&self, target: &Target<'_>) -> Recording<'_> {
-        let Range { start, end } = self.layout.range();
-        let (start, bytes) = (target.start.wrapping_add_signed(start), end.wrapping_sub(start));
         match self.origin {
-            Some(_) => self.win.record(self.call, target.rank, start, bytes as u64),
+            Some(_) => {
+                self.win.record_around(self.call, target.rank, target.start, &self.layout.range())
+            }
             None => Recording::Nothing,
         }
     }

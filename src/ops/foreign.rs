@@ -1,7 +1,6 @@
 //! Operations on windows of another MPI: complete when they return, as all are.
 #![allow(unsafe_code, reason = "hands checked buffers to another MPI")]
 
-use super::target::Target;
 use super::update::Update;
 use crate::call::Call;
 use crate::datatype::{Element, Integer};
@@ -9,54 +8,12 @@ use crate::error::Result;
 use crate::foreign::Window;
 use crate::op::Op;
 use crate::shm::Piece;
-use crate::window::Win;
+use crate::window::{Target, Win};
 
 impl Win {
     /// The window that `Via::Foreign` goes by.
     fn by(&self) -> &Window {
         self.foreign().expect("only a window of another MPI has parts that are another MPI's")
-    }
-
-    /// Writes to the target bytes from `into` on.
-    ///
-    /// # Safety
-    /// `from` is valid for reads of `bytes` bytes.
-    #[cold]
-    pub(super) unsafe fn put_by(
-        &self,
-        call: Call,
-        target: &Target<'_>,
-        into: usize,
-        from: *const u8,
-        bytes: usize,
-    ) -> Result<()> {
-        let to = target.at.wrapping_add(into) as u64;
-        // SAFETY: the caller's obligation; complete before this returns.
-        let put = unsafe { self.by().put(from, target.rank, to, bytes) };
-        self.told(call, put)?;
-        self.by().flush(target.rank);
-        Ok(())
-    }
-
-    /// Reads the target bytes from `into` on.
-    ///
-    /// # Safety
-    /// `to` is valid for writes of `bytes` bytes.
-    #[cold]
-    pub(super) unsafe fn get_by(
-        &self,
-        call: Call,
-        target: &Target<'_>,
-        into: usize,
-        to: *mut u8,
-        bytes: usize,
-    ) -> Result<()> {
-        let from = target.at.wrapping_add(into) as u64;
-        // SAFETY: the caller's obligation; complete before this returns.
-        let got = unsafe { self.by().get(to, target.rank, from, bytes) };
-        self.told(call, got)?;
-        self.by().flush(target.rank);
-        Ok(())
     }
 
     /// Moves pieces between buffers and `target`, at whose offsets `other` is: to it if it is a `put`.

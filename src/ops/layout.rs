@@ -2,90 +2,209 @@
 
 use super::target::are_apart;
 use super::untyped::{Origin, OriginMut};
-use crate::datatype::{CommittedDatatype, Element, Side};
+use crate::datatype::{CommittedDatatype, Datatype, Element, Shape, Side};
 use std::ops::Range;
 
-/// So many instances of a datatype, one extent apart (the standard's count and datatype).
+/// Instances of a datatype, one extent apart (the standard's count and datatype), or the
+/// elements of a slice, which are a layout of one run.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout<'d> {
-    pub(super) count: usize,
-    pub(super) datatype: &'d CommittedDatatype,
+pub struct Layout<'d>(Form<'d>);
+
+#[derive(Clone, Copy, Debug)]
+enum Form<'d> {
+    /// Bytes of elements without padding, one behind the other.
+    Slice {
+        bytes: usize,
+        of: Datatype,
+    },
+    Typed {
+        count: usize,
+        datatype: &'d CommittedDatatype,
+    },
 }
 
+use Form::{Slice, Typed};
+
 impl<'d> Layout<'d> {
-    /// `count` instances of `datatype`: a [`Datatype`](crate::Datatype), a
-    /// [`&CommittedDatatype`](CommittedDatatype) or a [`&Shape`](crate::Shape).
+    /// `count` instances of `datatype`: a [`Datatype`], a [`&CommittedDatatype`](CommittedDatatype) or a
+    /// [`&Shape`](crate::Shape).
     #[inline]
     pub fn new(count: usize, datatype: impl Into<&'d CommittedDatatype>) -> Layout<'d> {
-        Layout { count, datatype: datatype.into() }
+        Layout(Typed { count, datatype: datatype.into() })
     }
 
-    /// The elements of a slice.
-    pub(super) fn of_slice<T: Element>(slice: &[T]) -> Layout<'static> {
-        Layout::new(slice.len(), T::DATATYPE)
+    /// The elements of a slice of that length; of pairs, which may have padding, the numbers.
+    #[inline(always)]
+    pub(super) fn of_slice<T: Element>(len: usize) -> Layout<'static> {
+        match T::DATATYPE.is_padded() {
+            true => Layout::new(len, T::DATATYPE),
+            false => Layout(Slice { bytes: len * size_of::<T>(), of: T::DATATYPE }),
+        }
     }
 
+    /// The elements of a shape.
+    #[inline(always)]
+    pub(super) fn of_shape<T: Element>(shape: &'d Shape<T>) -> Layout<'d> {
+        match shape.plain() {
+            Some(bytes) if !T::DATATYPE.is_padded() => {
+                Layout(Slice { bytes: bytes as usize, of: T::DATATYPE })
+            }
+            _ => Layout::new(1, shape),
+        }
+    }
+
+    /// Bytes of whatever both sides of an operation have.
+    #[inline(always)]
+    pub(super) fn of_bytes(bytes: usize) -> Layout<'static> {
+        Layout(Slice { bytes, of: Datatype::U8 })
+    }
+
+    /// The bytes of both, if both are slices of the same elements.
+    #[inline(always)]
+    pub(super) fn same_slice(&self, other: &Layout<'_>) -> Option<usize> {
+        match (self.0, other.0) {
+            (Slice { bytes, of }, Slice { bytes: others, of: other }) if of == other => {
+                (bytes == others).then_some(bytes)
+            }
+            _ => None,
+        }
+    }
+
+    /// Number of instances and datatype.
+    #[inline]
+    pub(super) fn parts(&self) -> (usize, &'d CommittedDatatype) {
+        match self.0 {
+            Slice { bytes, of } => (bytes / of.size(), of.into()),
+            Typed { count, datatype } => (count, datatype),
+        }
+    }
+
+    #[inline(always)]
     pub(super) fn side(&self) -> Side<'d> {
-        Side::Typed(self.datatype, self.count)
+        match self.0 {
+            Slice { bytes, .. } => Side::Packed(bytes as u64),
+            Typed { count, datatype } => Side::Typed(datatype, count),
+        }
     }
 
     /// The bytes from displacement 0 on; `None` for what reaches farther than can be said.
-    #[inline]
+    #[inline(always)]
     pub(super) fn known_range(&self) -> Option<Range<i64>> {
-        self.datatype.range(self.count)
+        match self.0 {
+            // No slice has more than `i64::MAX` bytes.
+            Slice { bytes, .. } => Some(0..bytes as i64),
+            Typed { count, datatype } => datatype.range(count),
+        }
     }
 
-    /// As [`Layout::known_range`]; all bytes there are for what
-    /// reaches farther, and so fits nowhere.
+    /// As [`Layout::known_range`]; all bytes there are for what reaches farther, and so fits nowhere.
     #[inline]
     pub(super) fn range(&self) -> Range<i64> {
         self.known_range().unwrap_or(i64::MIN..i64::MAX)
     }
 
+    /// The bytes of its elements; `None` if no `u64` holds them.
+    #[inline]
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match self.0 {
+            Slice { bytes, .. } => Some(bytes as u64),
+            Typed { count, datatype } => datatype.bytes(count),
+        }
+    }
+
     /// Its bytes, if they are one block from displacement 0 on.
     #[inline]
     pub(super) fn plain(&self) -> Option<usize> {
-        self.datatype.plain(self.count).map(|bytes| bytes as usize)
+        match self.0 {
+            Slice { bytes, .. } => Some(bytes),
+            Typed { count, datatype } => datatype.plain(count).map(|bytes| bytes as usize),
+        }
     }
 
     /// Whether it is one element, as a value of `E` lies in memory.
     #[inline(always)]
     pub(super) fn is_single<E: Element>(&self) -> bool {
-        self.count == 1 && self.datatype.is_single(E::DATATYPE, size_of::<E>())
+        match self.0 {
+            Slice { bytes, of } => of == E::DATATYPE && bytes == size_of::<E>(),
+            Typed { count, datatype } => {
+                count == 1 && datatype.is_single(E::DATATYPE, size_of::<E>())
+            }
+        }
+    }
+
+    /// The one predefined datatype of all elements, if they have one.
+    #[inline]
+    pub(super) fn uniform(&self) -> Option<Datatype> {
+        match self.0 {
+            Slice { of, .. } => Some(of),
+            Typed { datatype, .. } => datatype.uniform(),
+        }
     }
 
     /// Basic elements; all there may be, if they are more.
     #[inline]
     pub(super) fn elements(&self) -> u64 {
-        self.datatype.elements(self.count).unwrap_or(u64::MAX)
+        let (count, datatype) = self.parts();
+        datatype.elements(count).unwrap_or(u64::MAX)
     }
 
     /// Values of the one datatype that all elements have; pairs are one each.
     #[inline]
     pub(super) fn values(&self) -> u64 {
-        self.datatype.values().saturating_mul(self.count as u64)
+        let (count, datatype) = self.parts();
+        datatype.values().saturating_mul(count as u64)
     }
 
     /// The same as operations on elements see it: where each lies, pairs with their padding.
     #[inline]
     pub(super) fn with_padding(&self) -> Layout<'d> {
-        Layout { datatype: self.datatype.with_padding(), ..*self }
+        match self.0 {
+            Slice { .. } => *self,
+            Typed { count, datatype } => Layout(Typed { count, datatype: datatype.with_padding() }),
+        }
+    }
+
+    /// The bytes of `slice` and the datatype, if this is one instance and that a slice of the same elements.
+    #[inline(always)]
+    pub(super) fn instance_of_slice(
+        &self,
+        slice: &Layout<'_>,
+    ) -> Option<(usize, &'d CommittedDatatype)> {
+        match (self.0, slice.0) {
+            (Typed { count: 1, datatype }, Slice { bytes, of }) => {
+                (datatype.uniform() == Some(of)).then_some((bytes, datatype))
+            }
+            _ => None,
+        }
     }
 
     #[inline]
     pub(super) fn fits_into(&self, to: &Layout<'_>) -> bool {
-        self.datatype.fits_into(self.count, to.datatype, to.count)
+        let ((count, datatype), (room, other)) = (self.parts(), to.parts());
+        datatype.fits_into(count, other, room)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn overlaps(&self) -> bool {
-        self.datatype.overlaps(self.count)
+        match self.0 {
+            Slice { .. } => false,
+            Typed { count, datatype } => datatype.overlaps(count),
+        }
+    }
+
+    /// What is refused, for an error.
+    pub(super) fn shown(&self) -> String {
+        match self.parts() {
+            (1, datatype) => format!("{datatype:?}"),
+            (count, datatype) => format!("{count} x {datatype:?}"),
+        }
     }
 
     /// First address and length of its pieces, with displacement 0 at `zero`, in order of address.
     fn pieces(&self, zero: *const u8) -> Vec<(usize, u64)> {
         let address = |at| (zero as usize).wrapping_add_signed(at as isize);
-        let pieces = self.datatype.pieces(self.count);
+        let (count, datatype) = self.parts();
+        let pieces = datatype.pieces(count);
         let mut pieces: Vec<_> = pieces.map(|(at, bytes)| (address(at), bytes)).collect();
         pieces.sort_unstable();
         pieces
@@ -160,7 +279,7 @@ impl<'d> From<&OriginMut<'d>> for Located<'d> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datatype::{Datatype, DerivedDatatype};
+    use crate::datatype::DerivedDatatype;
     use proptest::prelude::*;
 
     fn layout() -> impl Strategy<Value = (usize, CommittedDatatype)> {

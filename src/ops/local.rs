@@ -47,7 +47,7 @@ impl OriginMut<'_> {
 
 /// So many packed bytes, if they are those of the entries.
 fn packed(call: Call, layout: &Layout<'_>, bytes: usize) -> Result<Side<'static>> {
-    let needed = layout.datatype.bytes(layout.count).filter(|_| layout.known_range().is_some());
+    let needed = layout.bytes().filter(|_| layout.known_range().is_some());
     if needed == Some(bytes as u64) {
         return Ok(Side::Packed(bytes as u64));
     }
@@ -74,8 +74,8 @@ impl Op {
         if needed == 0 {
             return Ok(());
         }
-        let datatype = inout.layout.datatype.uniform();
-        match datatype.filter(|_| input.layout.datatype.uniform() == datatype) {
+        let datatype = inout.layout.uniform();
+        match datatype.filter(|_| input.layout.uniform() == datatype) {
             Some(datatype) => datatype.visit(Local { op: self, input, inout }),
             None => Err(mixed(&inout.layout)),
         }
@@ -88,7 +88,7 @@ const PLACE: Place = Place { call: Call::ReduceLocal, window: None, rank: None }
 fn mixed(layout: &Layout<'_>) -> Error {
     Error::Datatype {
         at: PLACE,
-        datatype: format!("{:?}", layout.datatype),
+        datatype: format!("{:?}", layout.parts().1),
         why: "all basic elements of a reduction must have the same predefined datatype",
     }
 }

@@ -3,6 +3,7 @@
 //! The check of the counter comes first, so a call that is refused has neither moved a byte nor
 //! counted.
 
+use super::transfer::Transfer;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;
@@ -36,7 +37,7 @@ impl Win {
         counter: u32,
     ) -> Result<()> {
         let counter = self.counter_at(Call::PutNotify, target, counter)?;
-        self.put_as(Call::PutNotify, origin, target, disp)?;
+        self.transfer(Transfer::put(Call::PutNotify, origin, target, disp))?;
         self.count(Call::PutNotify, target, counter);
         Ok(())
     }
@@ -54,7 +55,7 @@ impl Win {
         counter: u32,
     ) -> Result<()> {
         let counter = self.counter_at(Call::GetNotify, target, counter)?;
-        self.get_as(Call::GetNotify, origin, target, disp)?;
+        self.transfer(Transfer::get(Call::GetNotify, origin, target, disp))?;
         self.count(Call::GetNotify, target, counter);
         Ok(())
     }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "copies between a kept buffer and checked memory of the segment")]
 
 use super::layout::{Layout, are_far};
-use super::scatter::copy_sides;
+use super::transfer::copy_sides;
 use super::untyped::{Origin, OriginMut};
 use crate::datatype::{CommittedDatatype, Side};
 use crate::error::{Error, Result};
@@ -38,8 +38,8 @@ impl Kept {
     #[cold]
     fn of_scattered(start: *mut u8, layout: &Layout<'_>) -> Option<Kept> {
         layout.known_range()?;
-        let bytes = layout.datatype.bytes(layout.count)?;
-        Some(Kept { start, bytes, scattered: Some((layout.datatype.clone(), layout.count)) })
+        let (count, datatype) = layout.parts();
+        Some(Kept { start, bytes: layout.bytes()?, scattered: Some((datatype.clone(), count)) })
     }
 
     /// Whether an entry may share a byte with the `bytes` bytes at `other`.

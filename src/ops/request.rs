@@ -4,6 +4,7 @@
 //! may be used again, and what a get asked for is there. At the target it is complete after a
 //! flush or the end of the epoch, as the standard says.
 
+use super::transfer::Transfer;
 use super::{Layout, Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::Element;
@@ -85,7 +86,7 @@ impl Win {
         disp: u64,
     ) -> Result<Request<'b>> {
         self.handled(self.check_passive(Call::Rput))?;
-        self.put_as(Call::Rput, origin, target, disp)?;
+        self.transfer(Transfer::put(Call::Rput, origin, target, disp))?;
         Ok(Request::complete())
     }
 
@@ -100,7 +101,7 @@ impl Win {
         disp: u64,
     ) -> Result<Request<'b>> {
         self.handled(self.check_passive(Call::Rget))?;
-        self.get_as(Call::Rget, origin, target, disp)?;
+        self.transfer(Transfer::get(Call::Rget, origin, target, disp))?;
         Ok(Request::complete())
     }
 
@@ -152,7 +153,7 @@ impl Win {
         layout: Layout<'_>,
     ) -> Result<Request<'d>> {
         self.handled(self.check_passive(Call::Rput))?;
-        self.put_layout_as(Call::Rput, origin, target, disp, layout)?;
+        self.transfer(Transfer::put_between(Call::Rput, &origin, target, disp, layout))?;
         Ok(Request::complete())
     }
 
@@ -168,7 +169,7 @@ impl Win {
         layout: Layout<'_>,
     ) -> Result<Request<'d>> {
         self.handled(self.check_passive(Call::Rget))?;
-        self.get_layout_as(Call::Rget, origin, target, disp, layout)?;
+        self.transfer(Transfer::get_between(Call::Rget, origin, target, disp, layout))?;
         Ok(Request::complete())
     }
 

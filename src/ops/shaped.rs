@@ -1,6 +1,7 @@
 //! Operations between slices with a shape and targets with one.
 
 use super::layout::Layout;
+use super::transfer::Transfer;
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::{Element, Shape, Shaped, ShapedMut};
@@ -19,90 +20,32 @@ impl Win {
         disp: u64,
         shape: &Shape<T>,
     ) -> Result<()> {
-        if let Some(bytes) = origin.all()
-            && shape.plain() == Some(bytes.len() as u64)
-        {
-            return self.put_as(Call::Put, bytes, target, disp);
-        }
-        self.put_scattered(origin, target, disp, shape)
-    }
-
-    /// [`Win::put_shaped`], not of a slice on both sides.
-    #[inline(never)]
-    fn put_scattered<'s, T: Element>(
-        &self,
-        origin: Shaped<'s, 's, T>,
-        target: Rank,
-        disp: u64,
-        shape: &Shape<T>,
-    ) -> Result<()> {
-        if let Some(bytes) = origin.all()
-            && self.put_slice(bytes, target, disp, shape.datatype())
-        {
+        let (found, origin, layout) = (origin.len(), Origin::of(origin), Layout::of_shape(shape));
+        let transfer = Transfer::put_between(Call::Put, &origin, target, disp, layout);
+        if self.try_transfer(&transfer) {
             return Ok(());
         }
-        self.put_from_any(origin, target, disp, shape)
-    }
-
-    /// As [`Win::put_scattered`], of what is no slice or needs a further look; apart, so that short
-    /// puts of slices do not pay for its room on the stack.
-    #[inline(never)]
-    fn put_from_any<'s, T: Element>(
-        &self,
-        origin: Shaped<'s, 's, T>,
-        target: Rank,
-        disp: u64,
-        shape: &Shape<T>,
-    ) -> Result<()> {
-        self.check_len(Call::Put, origin.len(), shape)?;
-        self.put_layout(Origin::of(origin), target, disp, Layout::new(1, shape))
+        self.check_len(Call::Put, found, shape)?;
+        self.transfer_slowly(&transfer.copied())
     }
 
     /// [`Win::get_layout`] of the elements of a shape to as many.
     #[inline(always)]
     pub(crate) fn get_shaped<'s, T: Element>(
         &self,
-        mut origin: ShapedMut<'s, 's, T>,
-        target: Rank,
-        disp: u64,
-        shape: &Shape<T>,
-    ) -> Result<()> {
-        if let Some(bytes) = origin.all()
-            && shape.plain() == Some(bytes.len() as u64)
-        {
-            return self.get_as(Call::Get, bytes, target, disp);
-        }
-        self.get_scattered(origin, target, disp, shape)
-    }
-
-    /// [`Win::get_shaped`], not of a slice on both sides.
-    #[inline(never)]
-    fn get_scattered<'s, T: Element>(
-        &self,
-        mut origin: ShapedMut<'s, 's, T>,
-        target: Rank,
-        disp: u64,
-        shape: &Shape<T>,
-    ) -> Result<()> {
-        if let Some(bytes) = origin.all()
-            && self.get_slice(bytes, target, disp, shape.datatype())
-        {
-            return Ok(());
-        }
-        self.get_to_any(origin, target, disp, shape)
-    }
-
-    /// As [`Win::put_from_any`], the other way.
-    #[inline(never)]
-    fn get_to_any<'s, T: Element>(
-        &self,
         origin: ShapedMut<'s, 's, T>,
         target: Rank,
         disp: u64,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.check_len(Call::Get, origin.len(), shape)?;
-        self.get_layout(OriginMut::of(origin), target, disp, Layout::new(1, shape))
+        let (found, origin, layout) =
+            (origin.len(), OriginMut::of(origin), Layout::of_shape(shape));
+        let transfer = Transfer::get_between(Call::Get, origin, target, disp, layout);
+        if self.try_transfer(&transfer) {
+            return Ok(());
+        }
+        self.check_len(Call::Get, found, shape)?;
+        self.transfer_slowly(&transfer.copied())
     }
 
     /// [`Win::accumulate_layout`] of elements into as many of a shape.

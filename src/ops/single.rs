@@ -60,7 +60,7 @@ impl Win {
     /// The datatype of the one element that a layout has.
     #[inline]
     fn element_of(&self, call: Call, layout: &Layout<'_>) -> Result<Datatype> {
-        match layout.datatype.uniform() {
+        match layout.uniform() {
             Some(datatype) if layout.values() == 1 => Ok(datatype),
             _ => Err(self.no_element(call, layout, "it has to be one element")),
         }
@@ -68,7 +68,7 @@ impl Win {
 
     #[cold]
     fn no_element(&self, call: Call, layout: &Layout<'_>, why: &'static str) -> Error {
-        let datatype = format!("{:?}", layout.datatype.datatype());
+        let datatype = layout.shown();
         let error = Error::Datatype { at: self.place(call), datatype, why };
         self.handled::<()>(Err(error)).expect_err("it is one")
     }

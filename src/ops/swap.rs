@@ -76,7 +76,7 @@ impl Win {
         let call = Call::CompareAndSwap;
         self.within(call, || {
             let bytes = size_of::<T>();
-            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
+            let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
                 return Ok(());
             };
             for buffer in [new, compare, &*result] {

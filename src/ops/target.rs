@@ -6,30 +6,8 @@ use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Carrier;
 use crate::shm::{ONE_STORE, is_one_store};
-use crate::sync::Sharing;
-use crate::window::{Reached, Via, Win};
+use crate::window::{Target, Via, Win};
 use std::ops::Range;
-
-/// Bytes of a target's part that an operation may access.
-pub(super) struct Target<'w> {
-    pub(super) rank: u32,
-    /// Where they are, in the process that `via` says.
-    pub(super) at: *mut u8,
-    /// Where that is, in bytes from the beginning of the part.
-    pub(super) start: u64,
-    pub(super) via: Via,
-    /// Keeps memory of a dynamic window attached while the operation is under way.
-    _sharing: Option<Sharing<'w>>,
-}
-
-impl Target<'_> {
-    /// What lies `by` bytes behind the beginning; kept, as long as it is used, by the whole.
-    pub(super) fn part(&self, by: i64) -> Target<'_> {
-        let at = self.at.wrapping_offset(by as isize);
-        let start = self.start.wrapping_add_signed(by);
-        Target { at, start, _sharing: None, ..*self }
-    }
-}
 
 /// Whether `bytes` bytes at `a` and at `b` do not overlap.
 #[inline(always)]
@@ -114,81 +92,42 @@ impl Win {
         (is_whole && buffers.into_iter().all(is_apart)).then_some(at.cast())
     }
 
-    /// The target bytes of an operation, after every check: `None` for [`Rank::NULL`].
+    /// The bytes around displacement `disp` of a target, after every check of rank, epoch and range; the
+    /// address is that of the displacement. `None` if there is nothing to do: for [`Rank::NULL`], and of no
+    /// bytes, which fit anywhere.
+    #[inline(always)]
     pub(super) fn target(
         &self,
         call: Call,
         target: Rank,
         disp: u64,
-        bytes: u64,
+        bytes: &Range<i64>,
     ) -> Result<Option<Target<'_>>> {
-        let at = self.reach(target).and_then(|part| part.at(disp, bytes));
-        match at {
-            Some(at) => {
-                let (rank, via, start) = (target.0, Via::Mapped, self.start_of(target.0, disp));
-                Ok(Some(Target { rank, at, start, via, _sharing: None }))
-            }
-            // No slice has more than `i64::MAX` bytes.
-            None => self.target_beyond(call, target, disp, &(0..bytes as i64)),
+        match self.reach(target).and_then(|part| part.around(disp, bytes)) {
+            Some(at) => Ok(Some(self.mapped_target(target.0, disp, at))),
+            None => self.target_slowly(call, target, disp, bytes),
         }
     }
 
-    /// As [`Win::target`], of bytes around the displacement; the address is that of the
-    /// displacement.
-    pub(super) fn target_around(
+    /// [`Win::target`] where the bytes are not mapped, or there are none.
+    #[cold]
+    fn target_slowly(
         &self,
         call: Call,
         target: Rank,
         disp: u64,
-        range: &Range<i64>,
-    ) -> Result<Option<Target<'_>>> {
-        if range.is_empty() {
-            return self.target(call, target, disp, 0);
-        }
-        match self.mapped_around(target, disp, range) {
-            Some(at) => {
-                let (rank, via, start) = (target.0, Via::Mapped, self.start_of(target.0, disp));
-                Ok(Some(Target { rank, at, start, via, _sharing: None }))
-            }
-            None => self.target_beyond(call, target, disp, range),
-        }
-    }
-
-    /// The address of the displacement, if the bytes around it (not none) are mapped and the epoch
-    /// reaches them.
-    #[inline(always)]
-    pub(super) fn mapped_around(
-        &self,
-        target: Rank,
-        disp: u64,
-        range: &Range<i64>,
-    ) -> Option<*mut u8> {
-        let part = self.reach(target)?;
-        part.span.around(disp, part.disp_unit, range)
-    }
-
-    /// Target bytes that are not mapped, or why there are none: [`Rank::NULL`], or an error.
-    fn target_beyond(
-        &self,
-        call: Call,
-        target: Rank,
-        disp: u64,
-        range: &Range<i64>,
+        bytes: &Range<i64>,
     ) -> Result<Option<Target<'_>>> {
         if target == Rank::NULL {
             return self.null_target(call);
         }
         self.check_rank(call, target)?;
         self.check_operation(call, target.0)?;
-        if range.is_empty() {
-            // No bytes fit anywhere.
+        if bytes.is_empty() {
+            self.note_operation();
             return Ok(None);
         }
-        let reached = self.reach_beyond(call, target.0, disp, range)?;
-        let Reached { at, via, sharing } =
-            reached.ok_or_else(|| self.out_of_range(call, target.0, disp, range))?;
-        let (rank, start) = (target.0, self.start_of(target.0, disp));
-        Ok(Some(Target { rank, at, start, via, _sharing: sharing }))
+        self.memory(call, target.0, disp, bytes).map(Some)
     }
 
     /// MPI-2.2 §11.3: an operation on MPI_PROC_NULL does nothing, but belongs in an epoch.

@@ -1,240 +1,455 @@
-//! Put and get: the two directions of one copy.
+//! Put and get: one description, one route, and one place that moves bytes.
+//!
+//! [`Win::transfer`] is the route. Its first lines do what most operations are: a slice on both sides, mapped,
+//! and nothing is wrong. All else, and every refusal, is [`Win::transfer_slowly`], its other half.
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
-use super::target::Target;
+use super::layout::{Layout, Located, are_far};
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
-use crate::datatype::Element;
-use crate::error::Result;
+use crate::context::Context;
+use crate::datatype::{CommittedDatatype, Element, Side, zip_strips};
+use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::Step;
-use crate::shm::{ONE_STORE, Recording, copy_past, is_one_store};
-use crate::window::{Via, Win};
+use crate::shm::{
+    Lane, ONE_STORE, Piece, Process, Recording, Strip, Write, WriteRecords, copy, copy_past,
+    copy_strip_past, is_one_store,
+};
+use crate::window::{Target, Via, Win};
+use std::ops::Range;
+
+/// Which way a transfer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Put,
+    Get,
+}
+
+/// A transfer between the origin's memory and a target.
+///
+/// Whoever makes one has the right to read the origin's entries (to write them, for a get), by
+/// [`Origin::new`] or [`OriginMut::new`], or because they are those of a slice.
+pub struct Transfer<'d> {
+    call: Call,
+    way: Way,
+    /// The origin's side.
+    own: Located<'d>,
+    target: Rank,
+    disp: u64,
+    /// The target's side.
+    layout: Layout<'d>,
+}
+
+impl<'d> Transfer<'d> {
+    /// A put of a slice to as many elements.
+    #[inline(always)]
+    pub(super) fn put<T: Element>(
+        call: Call,
+        origin: &'d [T],
+        target: Rank,
+        disp: u64,
+    ) -> Transfer<'d> {
+        let layout = Layout::of_slice::<T>(origin.len());
+        let own = Located { zero: origin.as_ptr().cast(), layout };
+        Transfer { call, way: Way::Put, own, target, disp, layout }
+    }
+
+    /// A get of as many elements into a slice.
+    #[inline(always)]
+    pub(super) fn get<T: Element>(
+        call: Call,
+        origin: &'d mut [T],
+        target: Rank,
+        disp: u64,
+    ) -> Transfer<'d> {
+        let layout = Layout::of_slice::<T>(origin.len());
+        let own = Located { zero: origin.as_mut_ptr().cast(), layout };
+        Transfer { call, way: Way::Get, own, target, disp, layout }
+    }
+
+    /// A put between layouts.
+    #[inline(always)]
+    pub(super) fn put_between(
+        call: Call,
+        origin: &Origin<'d>,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'d>,
+    ) -> Transfer<'d> {
+        Transfer { call, way: Way::Put, own: Located::from(origin), target, disp, layout }
+    }
+
+    /// A get between layouts.
+    #[inline(always)]
+    pub(super) fn get_between(
+        call: Call,
+        origin: OriginMut<'d>,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'d>,
+    ) -> Transfer<'d> {
+        Transfer { call, way: Way::Get, own: Located::from(&origin), target, disp, layout }
+    }
+
+    /// A put to a target of the same layout, if that is one block.
+    #[inline(always)]
+    pub fn put_alike(origin: Origin<'d>, target: Rank, disp: u64) -> Option<Transfer<'d>> {
+        let layout = Layout::of_bytes(origin.layout.plain()?);
+        let own = Located { zero: origin.start, layout };
+        Some(Transfer { call: Call::Put, way: Way::Put, own, target, disp, layout })
+    }
+
+    /// A get from a target of the same layout, if that is one block.
+    #[inline(always)]
+    pub fn get_alike(origin: OriginMut<'d>, target: Rank, disp: u64) -> Option<Transfer<'d>> {
+        let layout = Layout::of_bytes(origin.layout.plain()?);
+        let own = Located { zero: origin.start, layout };
+        Some(Transfer { call: Call::Get, way: Way::Get, own, target, disp, layout })
+    }
+
+    /// The same, for the other half of the route: so the first lines have nothing in memory for its sake.
+    #[inline(always)]
+    pub(super) fn copied(self) -> Transfer<'d> {
+        Transfer { ..self }
+    }
+
+    /// What is read, and what is written.
+    #[inline(always)]
+    fn sides(&self) -> (&Layout<'d>, &Layout<'d>) {
+        match self.way {
+            Way::Put => (&self.own.layout, &self.layout),
+            Way::Get => (&self.layout, &self.own.layout),
+        }
+    }
+
+    /// Reading and writing address of something at `own` and `at`.
+    #[inline(always)]
+    fn directed(&self, at: *mut u8) -> (*const u8, *mut u8) {
+        match self.way {
+            Way::Put => (self.own.zero, at),
+            Way::Get => (at, self.own.zero.cast_mut()),
+        }
+    }
+
+    #[inline(always)]
+    fn middle(&self) -> Step {
+        match self.way {
+            Way::Put => Step::MidPut,
+            Way::Get => Step::MidGet,
+        }
+    }
+
+    /// The ranges of the own side and of the target's, if what is read fits into what is written, and there
+    /// is something. `None` says nothing.
+    #[inline(always)]
+    fn ranges(&self) -> Option<(Range<i64>, Range<i64>)> {
+        let (own, other) = (&self.own.layout, &self.layout);
+        let (from, to) = self.sides();
+        let ranges = (own.known_range()?, other.known_range()?);
+        (from.elements() != 0 && from.fits_into(to)).then_some(ranges)
+    }
+
+    /// Moves every strip, which has been checked, with a target at `at`.
+    #[inline(always)]
+    fn move_strips(&self, at: *mut u8) {
+        let ((from, to), bases) = (self.sides(), self.directed(at));
+        // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. The sides
+        // have been found apart.
+        unsafe { copy_sides(self.middle(), (bases.0, from.side()), (bases.1, to.side())) };
+    }
+
+    /// As [`Transfer::move_strips`], with a target that is not addressed in this process, by batches of
+    /// pieces.
+    fn move_pieces<E>(
+        &self,
+        at: *mut u8,
+        move_batch: impl Fn(&[Piece]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let (from, to) = self.sides();
+        let (mut pieces, mut moved) = (Vec::with_capacity(BATCH), Ok(()));
+        zip_strips(from.side(), to.side(), |strip| {
+            for block in 0..strip.blocks {
+                if moved.is_err() {
+                    return;
+                }
+                pieces.push(self.piece(strip, block, at));
+                if pieces.len() == BATCH {
+                    moved = move_batch(&pieces);
+                    pieces.clear();
+                }
+            }
+        });
+        moved.and_then(|()| move_batch(&pieces))
+    }
+
+    /// A block of a strip.
+    fn piece(&self, strip: &Strip<'_>, block: usize, at: *mut u8) -> Piece {
+        let [from, to] = strip.lanes;
+        let (own, other) = match self.way {
+            Way::Put => (from, to),
+            Way::Get => (to, from),
+        };
+        let own = self.own.zero.wrapping_offset(own.block(block) as isize).cast_mut();
+        Piece { own, other: at.wrapping_offset(other.block(block) as isize), bytes: strip.bytes }
+    }
+
+    fn move_by_kernel(&self, process: Process, batch: &[Piece]) -> std::io::Result<()> {
+        match self.way {
+            // SAFETY: `Transfer` for the own pieces; the window exposes the others.
+            Way::Put => unsafe { process.write_pieces(batch) },
+            // SAFETY: 1. as above. 2. The own layout has been found not to overlap itself.
+            Way::Get => unsafe { process.read_pieces(batch) },
+        }
+    }
+}
+
+/// Pieces that are collected before the kernel is asked to move them.
+const BATCH: usize = 512;
 
 impl Win {
-    /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to the window of `target`, from displacement
-    /// `disp` (in the target's displacement units) on.
-    ///
-    /// Local; does not block, except in a dynamic window while the target attaches or detaches.
-    /// Nothing happens for [`Rank::NULL`].
-    ///
-    /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
-    /// [`Error::Range`](crate::Error::Range) or, in a dynamic window,
-    /// [`Error::NotAttached`](crate::Error::NotAttached),
-    /// [`Error::Conflict`](crate::Error::Conflict); of private memory
-    /// [`Error::Unreachable`](crate::Error::Unreachable).
+    /// Does a put or a get.
     #[inline(always)]
-    pub fn put<T: Element>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
-        self.put_as(Call::Put, origin, target, disp)
-    }
-
-    /// [`Win::put`] for `call`.
-    #[inline(always)]
-    pub(super) fn put_as<T: Element>(
-        &self,
-        call: Call,
-        origin: &[T],
-        target: Rank,
-        disp: u64,
-    ) -> Result<()> {
-        let (from, bytes) = (origin.as_ptr().cast(), size_of_val(origin));
-        // SAFETY: `origin` is a slice.
-        match unsafe { self.put_mapped(call, from, bytes, target, disp) } {
-            Some(()) => Ok(()),
-            // SAFETY: as above.
-            None => unsafe { self.put_beyond(call, from, bytes, target, disp) },
+    pub(super) fn transfer(&self, transfer: Transfer<'_>) -> Result<()> {
+        match self.try_transfer(&transfer) {
+            true => Ok(()),
+            false => self.transfer_slowly(&transfer.copied()),
         }
     }
 
-    /// [`Win::put`] of an untyped buffer, to a target of the same layout: whether it is done. If not,
-    /// nothing is, and [`Win::put_untyped`] does it or says why not.
+    /// The first lines of [`Win::transfer`]: whether it is done. If not, nothing is. So a caller that has to
+    /// make room for errors, as a C interface has, makes it in the other half alone.
     #[inline(always)]
-    pub fn put_at_once(&self, origin: Origin<'_>, target: Rank, disp: u64) -> bool {
-        let Some(bytes) = origin.layout.plain() else { return false };
-        // SAFETY: obligation 1 of `Origin::new`: all of these bytes are entries.
-        unsafe { self.put_mapped(Call::Put, origin.start, bytes, target, disp) }.is_some()
-    }
-
-    /// As [`Win::put_at_once`], for [`Win::get_untyped`].
-    #[inline(always)]
-    pub fn get_at_once(&self, origin: OriginMut<'_>, target: Rank, disp: u64) -> bool {
-        let Some(bytes) = origin.layout.plain() else { return false };
-        // SAFETY: obligation 1 of `OriginMut::new`: all of these bytes are entries.
-        unsafe { self.get_mapped(Call::Get, origin.start, bytes, target, disp) }.is_some()
-    }
-
-    /// The hot path of a put: `None`, and nothing has been done, if the memory is not mapped, if
-    /// something is wrong, or if it is the first operation of a fence epoch.
-    ///
-    /// # Safety
-    /// `from` is valid for reads of `bytes` bytes.
-    #[inline(always)]
-    unsafe fn put_mapped(
-        &self,
-        call: Call,
-        from: *const u8,
-        bytes: usize,
-        target: Rank,
-        disp: u64,
-    ) -> Option<()> {
+    pub fn try_transfer(&self, transfer: &Transfer<'_>) -> bool {
+        let Some(bytes) = transfer.own.layout.same_slice(&transfer.layout) else {
+            return self.move_instance(transfer);
+        };
         // Apart, so that the checks of one word are those of a size that the compiler knows.
         match is_one_store(bytes) {
-            // SAFETY: the caller's obligation.
-            true => unsafe { self.put_of_size(call, from, ONE_STORE, target, disp) },
-            // SAFETY: as above.
-            false => unsafe { self.put_of_size(call, from, bytes, target, disp) },
+            true => self.move_slice(transfer, ONE_STORE),
+            false => self.move_slice(transfer, bytes),
         }
     }
 
-    /// [`Win::put_mapped`], where the compiler may know the size.
-    ///
-    /// # Safety
-    /// As [`Win::put_mapped`].
+    /// Moves a slice of that many bytes, if the target's are mapped and nothing is wrong; whether it has.
     #[inline(always)]
-    unsafe fn put_of_size(
-        &self,
-        call: Call,
-        from: *const u8,
-        bytes: usize,
-        target: Rank,
-        disp: u64,
-    ) -> Option<()> {
-        let to = self.mapped(target, disp, bytes, from)?;
-        let start = || self.start_of(target.0, disp);
-        let said = self.say(call);
-        // SAFETY: 1. The caller's obligation; `mapped` has checked the target bytes. 2. It has
-        // checked that too.
-        unsafe { self.copy_out(call, target, start, from, to, bytes) };
-        said.end();
-        Some(())
+    fn move_slice(&self, transfer: &Transfer<'_>, bytes: usize) -> bool {
+        let &Transfer { call, way, own, target, disp, .. } = transfer;
+        let Some(at) = self.mapped(target, disp, bytes, own.zero) else { return false };
+        let context = self.context();
+        let in_call = context.enter(call, self.block);
+        let ((from, to), start) = (transfer.directed(at), || self.start_of(target.0, disp));
+        match way {
+            // SAFETY: 1. `Transfer` for the own side, `mapped` for the other. 2. `mapped`.
+            Way::Put => unsafe { self.copy_out((context, call), target, start, from, to, bytes) },
+            // SAFETY: as above.
+            Way::Get => unsafe { copy_past(Step::MidGet, from, to, bytes) },
+        }
+        in_call.end();
+        true
     }
 
-    /// [`Win::put`] where [`Win::put_mapped`] has done nothing.
-    ///
-    /// # Safety
-    /// `from` is valid for reads of `bytes` bytes.
+    /// As [`Win::move_slice`], between a slice and as many elements of one instance of a datatype.
+    #[inline(always)]
+    fn move_instance(&self, transfer: &Transfer<'_>) -> bool {
+        let &Transfer { call, way, ref own, target, disp, ref layout } = transfer;
+        let Some((bytes, datatype)) = layout.instance_of_slice(&own.layout) else { return false };
+        match way {
+            Way::Put => self.move_blocks::<true>(call, own.zero, bytes, datatype, target, disp),
+            Way::Get => self.move_blocks::<false>(call, own.zero, bytes, datatype, target, disp),
+        }
+    }
+
+    /// The body of [`Win::move_instance`], which has all that it needs in registers.
+    #[inline(never)]
+    fn move_blocks<const PUT: bool>(
+        &self,
+        call: Call,
+        own: *const u8,
+        all: usize,
+        datatype: &CommittedDatatype,
+        target: Rank,
+        disp: u64,
+    ) -> bool {
+        let Some(range) = datatype.range_of_bytes(all as u64) else { return false };
+        let found = self.reach(target).and_then(|part| part.around(disp, range));
+        let Some(at) = found.filter(|_| !PUT || datatype.is_known_apart()) else { return false };
+        if !are_far((own, &(0..all as i64)), (at, range)) {
+            return false;
+        }
+        self.note_operation();
+        let in_call = self.enter(call);
+        let recording = match PUT && self.context().records().is_some() {
+            true => self.record_around(call, target.0, self.start_of(target.0, disp), range),
+            false => Recording::Nothing,
+        };
+        let (from, to) = if PUT { (own, at) } else { (at.cast_const(), own.cast_mut()) };
+        let middle = if PUT { Step::MidPut } else { Step::MidGet };
+        match datatype.blocks() {
+            Some(Strip { lanes: [lane], bytes, blocks }) => {
+                let slice = Lane::even(0, bytes as i64);
+                let lanes = if PUT { [slice, lane] } else { [lane, slice] };
+                // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. They
+                // have been found apart.
+                unsafe { copy_strip_past(middle, from, to, &Strip { lanes, bytes, blocks }) };
+            }
+            None => {
+                let (slice, typed) = (Side::Packed(all as u64), Side::Typed(datatype, 1));
+                let sides = if PUT { (slice, typed) } else { (typed, slice) };
+                // SAFETY: as above.
+                unsafe { copy_sides(middle, (from, sides.0), (to, sides.1)) };
+            }
+        }
+        recording.end();
+        in_call.end();
+        true
+    }
+
+    /// The other half of [`Win::transfer`]: any layouts, memory that is not mapped, and why a transfer is
+    /// refused.
+    #[inline(never)]
+    pub(super) fn transfer_slowly(&self, transfer: &Transfer<'_>) -> Result<()> {
+        let call = self.enter(transfer.call);
+        let Some((at, start)) = self.mapped_sides(transfer) else {
+            return self.handled(self.transfer_otherwise(transfer));
+        };
+        self.note_operation();
+        let recording = match transfer.way {
+            Way::Put => self.record_around(
+                transfer.call,
+                transfer.target.0,
+                start,
+                &transfer.layout.range(),
+            ),
+            Way::Get => Recording::Nothing,
+        };
+        transfer.move_strips(at);
+        recording.end();
+        drop(call);
+        Ok(())
+    }
+
+    /// Address and start of the target's displacement, if its entries are mapped and nothing is wrong with
+    /// either side.
+    #[inline(always)]
+    fn mapped_sides(&self, transfer: &Transfer<'_>) -> Option<(*mut u8, u64)> {
+        let (own_range, range) = transfer.ranges()?;
+        let at = self.reach(transfer.target)?.around(transfer.disp, &range)?;
+        let is_apart = are_far((transfer.own.zero, &own_range), (at, &range));
+        let start = self.start_of(transfer.target.0, transfer.disp);
+        (is_apart && !transfer.sides().1.overlaps()).then_some((at, start))
+    }
+
+    /// A transfer with memory that is not mapped, or between sides that need a closer look, or a reason for
+    /// none.
     #[cold]
-    unsafe fn put_beyond(
+    fn transfer_otherwise(&self, transfer: &Transfer<'_>) -> Result<()> {
+        let &Transfer { call, ref own, target, disp, ref layout, .. } = transfer;
+        if target == Rank::NULL {
+            return self.null_target(call).map(|_| ());
+        }
+        let (from, to) = transfer.sides();
+        self.check_reach(call, &own.layout)?;
+        // What reaches farther than can be said is refused with its range.
+        if layout.known_range().is_some() {
+            self.check_fits(call, from, to)?;
+        }
+        let Some(target) = self.target(call, target, disp, &layout.range())? else {
+            return Ok(());
+        };
+        self.check_entries_apart(call, to)?;
+        self.check_apart_from(call, &target, disp, layout, own)?;
+        self.note_operation();
+        if from.elements() == 0 {
+            return Ok(());
+        }
+        let is_word = target.via == Via::Mapped && layout.plain() == Some(ONE_STORE);
+        let recording = match transfer.way {
+            Way::Put if !is_word => {
+                self.record_around(call, target.rank, target.start, &layout.range())
+            }
+            _ => Recording::Nothing,
+        };
+        let moved = self.move_between(transfer, &target);
+        recording.end();
+        moved
+    }
+
+    /// Moves what has been checked, wherever the target is.
+    fn move_between(&self, transfer: &Transfer<'_>, target: &Target<'_>) -> Result<()> {
+        match target.via {
+            Via::Mapped | Via::Own => {
+                transfer.move_strips(target.at);
+                Ok(())
+            }
+            Via::Kernel(process) => {
+                let moved = transfer
+                    .move_pieces(target.at, |batch| transfer.move_by_kernel(process, batch));
+                moved.map_err(|error| self.kernel_error(transfer.call, target.rank, error))
+            }
+            _ => transfer.move_pieces(target.at, |batch| {
+                let put = transfer.way == Way::Put;
+                // SAFETY: `Transfer` for the own pieces; those that are written do not overlap.
+                unsafe { self.move_by(transfer.call, target.rank, put, batch) }
+            }),
+        }
+    }
+
+    /// Copies `bytes` bytes to the part of `target`, where `to` is `start` bytes from its beginning: an
+    /// operation of the program, recorded unless it is one instruction.
+    ///
+    /// # Safety
+    /// 1. `from` is valid for reads and `to` for writes of `bytes` bytes.
+    /// 2. The ranges do not overlap.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_out(
         &self,
-        call: Call,
+        (context, call): (&Context, Call),
+        target: Rank,
+        start: impl FnOnce() -> u64,
         from: *const u8,
+        to: *mut u8,
         bytes: usize,
-        target: Rank,
-        disp: u64,
-    ) -> Result<()> {
-        self.within_any(call, || {
-            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
-                return Ok(());
-            };
-            self.check_apart(call, &target, disp, from, bytes)?;
-            self.note_operation();
-            // Of any length where the kernel copies: that is not one instruction.
-            let recording = match target.via == Via::Mapped && is_one_store(bytes) {
-                true => Recording::Nothing,
-                false => self.record(call, target.rank, target.start, bytes as u64),
-            };
-            // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
-            let written = unsafe { self.write_to(call, &target, 0, from, bytes) };
-            recording.end();
-            written
-        })
-    }
-
-    /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp`
-    /// (in the target's displacement units) on, to `origin`.
-    ///
-    /// Local; does not block, except as [`Win::put`]. Nothing happens for [`Rank::NULL`].
-    ///
-    /// # Errors
-    /// As [`Win::put`].
-    #[inline(always)]
-    pub fn get<T: Element>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
-        self.get_as(Call::Get, origin, target, disp)
-    }
-
-    /// [`Win::get`] for `call`.
-    #[inline(always)]
-    pub(super) fn get_as<T: Element>(
-        &self,
-        call: Call,
-        origin: &mut [T],
-        target: Rank,
-        disp: u64,
-    ) -> Result<()> {
-        let (to, bytes) = (origin.as_mut_ptr().cast::<u8>(), size_of_val(origin));
-        // SAFETY: `origin` is a slice.
-        match unsafe { self.get_mapped(call, to, bytes, target, disp) } {
-            Some(()) => Ok(()),
+    ) {
+        if is_one_store(bytes) {
+            // SAFETY: the caller's obligations 1 and 2.
+            unsafe { copy(from, to, bytes) };
+        } else if let Some(records) = context.records() {
+            let write = self.write(call, target.0, start(), bytes as u64);
             // SAFETY: as above.
-            None => unsafe { self.get_beyond(call, to, bytes, target, disp) },
+            unsafe { copy_recorded(records, write, from, to) };
+        } else {
+            // SAFETY: as above.
+            unsafe { copy_past(Step::MidPut, from, to, bytes) };
         }
     }
 
-    /// The hot path of a get, as [`Win::put_mapped`].
-    ///
-    /// # Safety
-    /// `to` is valid for writes of `bytes` bytes.
+    /// Says that this thread is about to write `bytes` bytes from `start` of the part of `target`
+    /// on, until the record is ended: around every write that is more than one instruction.
     #[inline(always)]
-    unsafe fn get_mapped(
-        &self,
-        call: Call,
-        to: *mut u8,
-        bytes: usize,
-        target: Rank,
-        disp: u64,
-    ) -> Option<()> {
-        match is_one_store(bytes) {
-            // SAFETY: the caller's obligation.
-            true => unsafe { self.get_of_size(call, to, ONE_STORE, target, disp) },
-            // SAFETY: as above.
-            false => unsafe { self.get_of_size(call, to, bytes, target, disp) },
+    pub(super) fn record(&self, call: Call, target: u32, start: u64, bytes: u64) -> Recording<'_> {
+        match self.context().records() {
+            Some(records) => records.begin(self.write(call, target, start, bytes)),
+            None => Recording::Nothing,
         }
     }
 
-    /// [`Win::get_mapped`], as [`Win::put_of_size`].
-    ///
-    /// # Safety
-    /// As [`Win::get_mapped`].
+    /// As [`Win::record`], of the bytes around `start`.
     #[inline(always)]
-    unsafe fn get_of_size(
+    pub(super) fn record_around(
         &self,
         call: Call,
-        to: *mut u8,
-        bytes: usize,
-        target: Rank,
-        disp: u64,
-    ) -> Option<()> {
-        let from = self.mapped(target, disp, bytes, to)?;
-        let said = self.say(call);
-        // SAFETY: as in `put_mapped`.
-        unsafe { copy_past(Step::MidGet, from, to, bytes) };
-        said.end();
-        Some(())
+        target: u32,
+        start: u64,
+        bytes: &Range<i64>,
+    ) -> Recording<'_> {
+        let start = start.wrapping_add_signed(bytes.start);
+        self.record(call, target, start, bytes.end.wrapping_sub(bytes.start) as u64)
     }
 
-    /// [`Win::get`] where [`Win::get_mapped`] has done nothing.
-    ///
-    /// # Safety
-    /// `to` is valid for writes of `bytes` bytes.
-    #[cold]
-    unsafe fn get_beyond(
-        &self,
-        call: Call,
-        to: *mut u8,
-        bytes: usize,
-        target: Rank,
-        disp: u64,
-    ) -> Result<()> {
-        self.within_any(call, || {
-            let Some(target) = self.target(call, target, disp, bytes as u64)? else {
-                return Ok(());
-            };
-            self.check_apart(call, &target, disp, to, bytes)?;
-            self.note_operation();
-            // SAFETY: 1. The caller's obligation; `target` has been checked. 2. `check_apart`.
-            unsafe { self.read_from(call, &target, 0, to, bytes) }
-        })
+    #[inline(always)]
+    fn write(&self, call: Call, target: u32, start: u64, bytes: u64) -> Write {
+        Write { call, window: self.block, target, start, bytes }
     }
 
     /// Copies to the target bytes from `into` on; recorded by the caller, as a part of what it does.
@@ -250,10 +465,6 @@ impl Win {
         from: *const u8,
         bytes: usize,
     ) -> Result<()> {
-        if target.via == Via::Foreign {
-            // SAFETY: the caller's obligation 1.
-            return unsafe { self.put_by(call, target, into, from, bytes) };
-        }
         let to = target.at.wrapping_add(into);
         if let Via::Kernel(process) = target.via {
             // SAFETY: the caller's obligation 1; the memory at `to` is exposed by the window.
@@ -278,10 +489,6 @@ impl Win {
         to: *mut u8,
         bytes: usize,
     ) -> Result<()> {
-        if target.via == Via::Foreign {
-            // SAFETY: the caller's obligation 1.
-            return unsafe { self.get_by(call, target, into, to, bytes) };
-        }
         let from = target.at.wrapping_add(into);
         if let Via::Kernel(process) = target.via {
             // SAFETY: the caller's obligation 1.
@@ -292,4 +499,95 @@ impl Win {
         unsafe { copy_past(Step::MidGet, from, to, bytes) };
         Ok(())
     }
+
+    /// Refuses what the other side has no room for.
+    pub(super) fn check_fits(&self, call: Call, from: &Layout<'_>, to: &Layout<'_>) -> Result<()> {
+        if from.fits_into(to) {
+            return Ok(());
+        }
+        let why = "its basic elements are not those, or the first of those, of the other side";
+        Err(self.unfit(call, from, why))
+    }
+
+    /// Refuses a buffer of this process that no address space holds.
+    pub(super) fn check_reach(&self, call: Call, own: &Layout<'_>) -> Result<()> {
+        match own.known_range() {
+            Some(_) => Ok(()),
+            None => {
+                let (count, datatype) = own.parts();
+                let buffer = format!("the buffer of {count} x {datatype:?}");
+                Err(Error::Reach { at: self.place(call), buffer })
+            }
+        }
+    }
+
+    /// Refuses to write two entries to one byte (MPI-2.2 §11.3.1, §11.3.2).
+    pub(super) fn check_entries_apart(&self, call: Call, to: &Layout<'_>) -> Result<()> {
+        match to.overlaps() {
+            true => Err(self.unfit(call, to, "entries that are written to share a byte")),
+            false => Ok(()),
+        }
+    }
+
+    /// A layout that the call cannot take.
+    #[cold]
+    pub(super) fn unfit(&self, call: Call, layout: &Layout<'_>, why: &'static str) -> Error {
+        Error::Datatype { at: self.place(call), datatype: layout.shown(), why }
+    }
+
+    /// Refuses an origin an entry of which overlaps a target entry of the same operation.
+    pub(super) fn check_apart_from(
+        &self,
+        call: Call,
+        target: &Target<'_>,
+        disp: u64,
+        layout: &Layout<'_>,
+        own: &Located<'_>,
+    ) -> Result<()> {
+        let other = Located { zero: target.at, layout: *layout };
+        if matches!(target.via, Via::Kernel(_) | Via::Foreign) || own.is_apart_from(&other) {
+            return Ok(());
+        }
+        Err(self.conflict(call, target.rank, disp, layout.bytes().unwrap_or(u64::MAX)))
+    }
+}
+
+/// A recorded copy. Apart, so that a job that records nothing has no more of it than a branch.
+///
+/// # Safety
+/// As [`Win::copy_out`], of the bytes of `write`.
+#[cold]
+#[inline(never)]
+unsafe fn copy_recorded(records: &WriteRecords, write: Write, from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's obligations 1 and 2.
+    let copied = || unsafe { copy_past(Step::MidPut, from, to, write.bytes as usize) };
+    match records.own() {
+        Some(record) => {
+            record.begin(write);
+            copied();
+            record.end();
+        }
+        None => {
+            let recording = records.begin(write);
+            copied();
+            recording.end();
+        }
+    }
+}
+
+/// Copies entry by entry between sides whose displacement 0 lies there.
+///
+/// # Safety
+/// 1. The entries that both have are valid for reads, and for writes.
+/// 2. No entry of one overlaps an entry of the other.
+#[inline(never)]
+pub(super) unsafe fn copy_sides(
+    middle: Step,
+    from: (*const u8, Side<'_>),
+    to: (*mut u8, Side<'_>),
+) {
+    zip_strips(from.1, to.1, |strip| {
+        // SAFETY: 1. and 2. of the caller.
+        unsafe { copy_strip_past(middle, from.0, to.0, strip) };
+    });
 }

@@ -44,20 +44,30 @@ impl<'d> Origin<'d> {
     }
 
     /// A slice, which stays borrowed.
+    #[inline(always)]
     pub(super) fn of_slice<T: Element>(slice: &'d [T]) -> Origin<'d> {
-        Origin { start: slice.as_ptr().cast(), layout: Layout::of_slice(slice) }
+        Origin { start: slice.as_ptr().cast(), layout: Layout::of_slice::<T>(slice.len()) }
+    }
+
+    /// Where the elements lie in the buffer.
+    pub fn layout(&self) -> Layout<'d> {
+        self.layout
     }
 
     /// Address, number of instances and datatype.
     pub(crate) fn parts(&self) -> (*const u8, usize, &'d CommittedDatatype) {
-        (self.start, self.layout.count, self.layout.datatype)
+        let (count, datatype) = self.layout.parts();
+        (self.start, count, datatype)
     }
 
     /// The elements of a slice, which stays borrowed.
     #[inline]
     pub(crate) fn of<T: Element>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
+        if let Some(bytes) = shaped.all() {
+            return Origin { start: bytes.as_ptr(), layout: Layout::of_slice::<T>(shaped.len()) };
+        }
         let (bytes, datatype, count) = shaped.parts();
-        Origin { start: bytes.as_ptr(), layout: Layout { count, datatype } }
+        Origin { start: bytes.as_ptr(), layout: Layout::new(count, datatype) }
     }
 
     /// The buffer as a slice, if it lies in memory as one.
@@ -66,9 +76,7 @@ impl<'d> Origin<'d> {
         if elements == 0 {
             return Some(&[]);
         }
-        if self.layout.datatype.uniform() != Some(E::DATATYPE)
-            || !self.start.cast::<E>().is_aligned()
-        {
+        if self.layout.uniform() != Some(E::DATATYPE) || !self.start.cast::<E>().is_aligned() {
             return None;
         }
         // SAFETY: obligations 1 and 2 of `new`: a block of so many elements from `start` on, which
@@ -111,21 +119,27 @@ impl<'d> OriginMut<'d> {
     }
 
     /// As [`Origin::of_slice`].
+    #[inline(always)]
     pub(super) fn of_slice<T: Element>(slice: &'d mut [T]) -> OriginMut<'d> {
-        let layout = Layout::of_slice(slice);
+        let layout = Layout::of_slice::<T>(slice.len());
         OriginMut { start: slice.as_mut_ptr().cast(), layout }
     }
 
     /// As [`Origin::parts`].
     pub(crate) fn parts(&self) -> (*const u8, usize, &'d CommittedDatatype) {
-        (self.start, self.layout.count, self.layout.datatype)
+        let (count, datatype) = self.layout.parts();
+        (self.start, count, datatype)
     }
 
     /// The elements of a slice, which stays borrowed.
     #[inline]
-    pub(crate) fn of<T: Element>(shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
+    pub(crate) fn of<T: Element>(mut shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
+        let len = shaped.len();
+        if let Some(bytes) = shaped.all() {
+            return OriginMut { start: bytes.as_mut_ptr(), layout: Layout::of_slice::<T>(len) };
+        }
         let (bytes, datatype, count) = shaped.parts();
-        OriginMut { start: bytes.as_mut_ptr(), layout: Layout { count, datatype } }
+        OriginMut { start: bytes.as_mut_ptr(), layout: Layout::new(count, datatype) }
     }
 
     /// As [`Origin::slice`].
@@ -134,9 +148,7 @@ impl<'d> OriginMut<'d> {
         if elements == 0 {
             return Some(&mut []);
         }
-        if self.layout.datatype.uniform() != Some(E::DATATYPE)
-            || !self.start.cast::<E>().is_aligned()
-        {
+        if self.layout.uniform() != Some(E::DATATYPE) || !self.start.cast::<E>().is_aligned() {
             return None;
         }
         // SAFETY: obligations 1 and 2 of `new`, as in `Origin::slice`.
@@ -163,23 +175,6 @@ impl<'d> OriginMut<'d> {
 }
 
 impl Win {
-    /// [`Win::put`] of an untyped buffer, to a target of the same layout.
-    ///
-    /// # Errors
-    /// As [`Win::put_layout`].
-    pub fn put_untyped(&self, origin: Origin<'_>, target: Rank, disp: u64) -> Result<()> {
-        self.put_layout(origin, target, disp, origin.layout)
-    }
-
-    /// [`Win::get`] into an untyped buffer, from a target of the same layout.
-    ///
-    /// # Errors
-    /// As [`Win::get_layout`].
-    pub fn get_untyped(&self, origin: OriginMut<'_>, target: Rank, disp: u64) -> Result<()> {
-        let layout = origin.layout;
-        self.get_layout(origin, target, disp, layout)
-    }
-
     /// [`Win::accumulate`] of an untyped buffer, to a target of the same layout.
     ///
     /// # Errors
@@ -208,7 +203,7 @@ impl Win {
     ) -> Result<()> {
         let layout = result.layout;
         let (found, needed) = (origin.layout.values(), layout.values());
-        let same = origin.layout.datatype.uniform() == layout.datatype.uniform();
+        let same = origin.layout.uniform() == layout.uniform();
         if op != Op::NoOp && same && found != needed {
             let (at, what) = (self.place(Call::GetAccumulate), "origin buffer");
             let (found, needed) = (found as usize, needed as usize);

@@ -1,7 +1,6 @@
 //! The update under every accumulate: of each element by an instruction, or under an exclusion.
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
-use super::target::Target;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
@@ -9,7 +8,7 @@ use crate::op::functions::{Operation, update_native};
 use crate::op::{Carrier, Op};
 use crate::prim::{Site, Step, step};
 use crate::shm::Recording;
-use crate::window::{Via, Win};
+use crate::window::{Target, Via, Win};
 use std::ops::Range;
 
 /// Elements updated under one grant of the exclusion, so that a long accumulate does not keep

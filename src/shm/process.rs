@@ -93,6 +93,10 @@ impl Process {
     /// 1. Each own piece is valid for writes, and no Rust reference is to it.
     /// 2. No two own pieces overlap.
     pub(crate) unsafe fn read_pieces(self, pieces: &[Piece]) -> Result<()> {
+        if let &[Piece { own, other, bytes }] = pieces {
+            // SAFETY: obligation 1.
+            return unsafe { self.read(other, own, bytes) };
+        }
         in_batches(pieces, |batch| {
             let slice = |piece: &Piece| {
                 // SAFETY: obligations 1 and 2; any bytes are valid.
@@ -113,6 +117,10 @@ impl Process {
     /// Each own piece is valid for reads, and the memory of each other piece is exposed by its
     /// owner.
     pub(crate) unsafe fn write_pieces(self, pieces: &[Piece]) -> Result<()> {
+        if let &[Piece { own, other, bytes }] = pieces {
+            // SAFETY: the caller's obligation.
+            return unsafe { self.write(own, other, bytes) };
+        }
         in_batches(pieces, |batch| {
             let slice = |piece: &Piece| {
                 // SAFETY: the caller's obligation.

@@ -73,6 +73,12 @@ impl Part {
         let at = || self.span.base.wrapping_add((disp * u64::from(self.disp_unit)) as usize);
         (disp < self.words_end).then(at)
     }
+
+    /// As [`Span::around`]: bytes around displacement `disp`, if there are any and all lie inside.
+    #[inline(always)]
+    pub(crate) fn around(&self, disp: u64, bytes: &Range<i64>) -> Option<*mut u8> {
+        if bytes.is_empty() { None } else { self.span.around(disp, self.disp_unit, bytes) }
+    }
 }
 
 /// The first byte and the end of a layout, in bytes from the base, where its displacement 0 is `units`

@@ -1,7 +1,7 @@
 //! The loops that copy blocks at strides, and at offsets of a list.
 #![allow(unsafe_code, reason = "copies between raw addresses")]
 
-use super::copy::{LARGE, copy};
+use super::copy::{LARGE, copy, copy_past};
 use super::lane::{Offsets, Steps, Strip};
 use crate::prim::{Step, step};
 
@@ -53,6 +53,12 @@ pub(crate) unsafe fn copy_strip_past(
         step(middle);
         // SAFETY: the other part.
         return unsafe { copy_strip(from, to, &strip.part(half, strip.blocks - half)) };
+    }
+    if cfg!(feature = "test-hooks") && strip.blocks == 1 {
+        let [a, b] = strip.lanes.map(|lane| lane.block(0) as isize);
+        let (from, to) = (from.wrapping_offset(a), to.wrapping_offset(b));
+        // SAFETY: the obligations of this function's caller.
+        return unsafe { copy_past(middle, from, to, strip.bytes) };
     }
     // SAFETY: the obligations of this function's caller.
     unsafe { copy_strip(from, to, strip) }

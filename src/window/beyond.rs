@@ -72,12 +72,25 @@ pub(crate) enum Via {
     Foreign,
 }
 
-/// Memory of a target beyond its mapped part.
-pub(crate) struct Reached<'w> {
+/// Bytes of a target's part that an operation may access.
+pub(crate) struct Target<'w> {
+    pub(crate) rank: u32,
+    /// Where they are, in the process that `via` says.
     pub(crate) at: *mut u8,
+    /// Where that is, in bytes from the beginning of the part.
+    pub(crate) start: u64,
     pub(crate) via: Via,
-    /// Keeps the memory attached.
-    pub(crate) sharing: Option<Sharing<'w>>,
+    /// Keeps memory of a dynamic window attached while the operation is under way.
+    pub(super) _sharing: Option<Sharing<'w>>,
+}
+
+impl Target<'_> {
+    /// What lies `by` bytes behind the beginning; kept, as long as it is used, by the whole.
+    pub(crate) fn part(&self, by: i64) -> Target<'_> {
+        let at = self.at.wrapping_offset(by as isize);
+        let start = self.start.wrapping_add_signed(by);
+        Target { at, start, _sharing: None, ..*self }
+    }
 }
 
 impl Private {
@@ -91,44 +104,73 @@ impl Private {
 }
 
 impl Win {
-    /// The bytes (not none) around displacement `disp` of `target`, a rank that has no mapped bytes
-    /// there; the address is that of the displacement. Blocks while the target attaches or
-    /// detaches.
-    pub(crate) fn reach_beyond(
+    /// The bytes (not none) around displacement `disp` of a rank of the window, wherever they are; the
+    /// address is that of the displacement. Blocks while the rank attaches or detaches memory.
+    pub(crate) fn memory(
         &self,
         call: Call,
-        target: u32,
+        rank: u32,
         disp: u64,
         bytes: &Range<i64>,
-    ) -> Result<Option<Reached<'_>>> {
+    ) -> Result<Target<'_>> {
+        if let Some(at) = self.part(rank).around(disp, bytes) {
+            return Ok(self.mapped_target(rank, disp, at));
+        }
+        let found = self.unmapped(call, rank, disp, bytes)?;
+        found.ok_or_else(|| self.out_of_range(call, rank, disp, bytes))
+    }
+
+    /// Mapped bytes of a rank: `at` is the address of displacement `disp`.
+    #[inline(always)]
+    pub(crate) fn mapped_target(&self, rank: u32, disp: u64, at: *mut u8) -> Target<'_> {
+        let start = self.start_of(rank, disp);
+        Target { rank, at, start, via: Via::Mapped, _sharing: None }
+    }
+
+    /// Where displacement `disp` of `target`, a rank of the window, is from the beginning of its part,
+    /// in bytes; checked, or to be, by whoever reaches it.
+    #[inline]
+    pub(crate) fn start_of(&self, target: u32, disp: u64) -> u64 {
+        disp.wrapping_mul(u64::from(self.part(target).disp_unit))
+    }
+
+    /// The bytes around displacement `disp` of `rank`, which has no mapped bytes there.
+    fn unmapped(
+        &self,
+        call: Call,
+        rank: u32,
+        disp: u64,
+        bytes: &Range<i64>,
+    ) -> Result<Option<Target<'_>>> {
+        let (unit, start) = (self.part(rank).disp_unit, self.start_of(rank, disp));
+        let found = |at, via, sharing| Target { rank, at, start, via, _sharing: sharing };
         match &self.beyond {
             Beyond::Nothing => Ok(None),
             Beyond::Private(privates) => {
-                let private = &privates[target as usize];
-                let at = private.span.around(disp, self.part(target).disp_unit, bytes);
-                let via = self.via(call, target, private.process)?;
-                Ok(at.map(|at| Reached { at, via, sharing: None }))
+                let private = &privates[rank as usize];
+                let at = private.span.around(disp, unit, bytes);
+                let via = self.via(call, rank, private.process)?;
+                Ok(at.map(|at| found(at, via, None)))
             }
             Beyond::Foreign(memory) => {
-                let at =
-                    memory.parts[target as usize].around(disp, self.part(target).disp_unit, bytes);
-                Ok(at.map(|at| Reached { at, via: Via::Foreign, sharing: None }))
+                let at = memory.parts[rank as usize].around(disp, unit, bytes);
+                Ok(at.map(|at| found(at, Via::Foreign, None)))
             }
             Beyond::Dynamic { directories, processes } => {
                 let context = self.context();
-                let directory = &directories[target as usize];
-                let Some((start, end)) = range_at(disp, 1, bytes) else {
+                let directory = &directories[rank as usize];
+                let Some((first, end)) = range_at(disp, 1, bytes) else {
                     return Ok(None);
                 };
-                let length = end - start;
-                let found = directory.find(&context.segment, start, length, &self.excluded());
-                let found = found.map_err(|error| self.heap_error(call, error, 0))?;
-                let Some((region, sharing)) = found else {
+                let length = end - first;
+                let attached = directory.find(&context.segment, first, length, &self.excluded());
+                let attached = attached.map_err(|error| self.heap_error(call, error, 0))?;
+                let Some((region, sharing)) = attached else {
                     return Ok(None);
                 };
-                let into = start - region.address;
+                let into = first - region.address;
                 let (first, via) = match region.offset {
-                    None => (start as *mut u8, self.via(call, target, processes[target as usize])?),
+                    None => (first as *mut u8, self.via(call, rank, processes[rank as usize])?),
                     Some(offset) => {
                         let at = offset.checked_add(into);
                         let at = at.and_then(|at| context.segment.mapping().at(at, length));
@@ -136,9 +178,33 @@ impl Win {
                     }
                 };
                 let at = first.wrapping_offset((bytes.start as isize).wrapping_neg());
-                Ok(Some(Reached { at, via, sharing: Some(sharing) }))
+                Ok(Some(found(at, via, Some(sharing))))
             }
         }
+    }
+
+    /// Why a part has no such bytes.
+    #[cold]
+    fn out_of_range(
+        &self,
+        call: Call,
+        target: u32,
+        displacement: u64,
+        range: &Range<i64>,
+    ) -> Error {
+        let at = self.place(call);
+        // The distance of two `i64`s, each of them perhaps the smallest or largest.
+        let bytes = range.end.wrapping_sub(range.start) as u64;
+        if self.flavour() == Flavour::Dynamic {
+            let displacement = displacement.saturating_add_signed(range.start);
+            return Error::NotAttached { at, target, address: displacement, bytes };
+        }
+        let (disp_unit, size) = (self.part(target).disp_unit, self.bytes_of(target));
+        if range.start != 0 {
+            let (start, end) = (range.start, range.end);
+            return Error::LayoutRange { at, target, displacement, start, end, disp_unit, size };
+        }
+        Error::Range { at, target, displacement, bytes, disp_unit, size }
     }
 
     fn via(&self, call: Call, target: u32, process: Process) -> Result<Via> {

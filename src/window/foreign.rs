@@ -7,7 +7,7 @@ use super::plan::{Follows, Plan, Wish};
 use super::refusal::Refusal;
 use super::turn::{ACCESS, BOTH, EXPOSURE};
 use super::{
-    FenceAssert, Flavour, LockAssert, LockType, Part, PostAssert, Reached, StartAssert, Via, Win,
+    FenceAssert, Flavour, LockAssert, LockType, Part, PostAssert, StartAssert, Target, Via, Win,
     block,
 };
 use crate::call::Call;
@@ -93,13 +93,13 @@ impl Win {
     }
 
     /// Own memory of a window, which is addressed as such.
-    pub(super) fn as_own<'w>(&self, reached: Reached<'w>) -> Reached<'w> {
-        match (self.foreign(), reached.via) {
+    pub(crate) fn as_own<'w>(&self, target: Target<'w>) -> Target<'w> {
+        match (self.foreign(), target.via) {
             (Some(window), Via::Foreign) => {
-                let at = window.own().base().wrapping_add(reached.at as usize);
-                Reached { at, via: Via::Own, ..reached }
+                let at = window.own().base().wrapping_add(target.at as usize);
+                Target { at, via: Via::Own, ..target }
             }
-            _ => reached,
+            _ => target,
         }
     }
 

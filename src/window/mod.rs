@@ -17,7 +17,6 @@ mod free;
 mod grant;
 mod hints;
 mod lenient;
-mod local;
 mod notify;
 mod options;
 mod passive;
@@ -52,7 +51,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
 use turn::Turn;
 
-pub(crate) use beyond::{Reached, Via};
+pub(crate) use beyond::{Target, Via};
 
 pub use crate::sync::Held as LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};

@@ -1,13 +1,10 @@
 //! What a rank was writing when it failed: recorded before, and read by those who live.
-#![allow(unsafe_code, reason = "copies to checked target memory")]
 
 use super::Win;
 use crate::call::Call;
 use crate::group::Rank;
-use crate::prim::Step;
-use crate::shm::{Recording, Write, WriteRecords, copy, copy_past, is_one_store};
+use crate::shm::Write;
 use crate::sync;
-use std::ops::Range;
 
 /// Bytes of a window that a rank was writing when it failed: each is as before, or as the call would
 /// have left it, or, of an accumulate, any step between, element by element. See [`Win::torn`].
@@ -102,94 +99,6 @@ impl Win {
         match self.flavour() {
             super::Flavour::Dynamic => u64::MAX,
             _ => self.bytes_of(rank),
-        }
-    }
-
-    /// Says that this thread is about to write `bytes` bytes from `start` of the part of `target`
-    /// on, until the record is ended: around every write that is more than one instruction.
-    #[inline(always)]
-    pub(crate) fn record(&self, call: Call, target: u32, start: u64, bytes: u64) -> Recording<'_> {
-        match self.context().records() {
-            Some(records) => records.begin(self.write(call, target, start, bytes)),
-            None => Recording::Nothing,
-        }
-    }
-
-    #[inline(always)]
-    fn write(&self, call: Call, target: u32, start: u64, bytes: u64) -> Write {
-        Write { call, window: self.block, target, start, bytes }
-    }
-
-    /// Copies `bytes` bytes to the part of `target`, where `to` is `start` bytes from its beginning: an
-    /// operation of the program, recorded unless it is one instruction.
-    ///
-    /// # Safety
-    /// 1. `from` is valid for reads and `to` for writes of `bytes` bytes.
-    /// 2. The ranges do not overlap.
-    #[inline(always)]
-    pub(crate) unsafe fn copy_out(
-        &self,
-        call: Call,
-        target: Rank,
-        start: impl FnOnce() -> u64,
-        from: *const u8,
-        to: *mut u8,
-        bytes: usize,
-    ) {
-        if is_one_store(bytes) {
-            // SAFETY: the caller's obligations 1 and 2.
-            unsafe { copy(from, to, bytes) };
-        } else if let Some(records) = self.context().records() {
-            let write = self.write(call, target.0, start(), bytes as u64);
-            // SAFETY: as above.
-            unsafe { copy_recorded(records, write, from, to) };
-        } else {
-            // SAFETY: as above.
-            unsafe { copy_past(Step::MidPut, from, to, bytes) };
-        }
-    }
-
-    /// As [`Win::record`], of `bytes` around displacement `disp`.
-    #[inline(always)]
-    pub(crate) fn record_around(
-        &self,
-        call: Call,
-        target: Rank,
-        disp: u64,
-        bytes: &Range<i64>,
-    ) -> Recording<'_> {
-        let Some(records) = self.context().records() else { return Recording::Nothing };
-        let start = self.start_of(target.0, disp).wrapping_add_signed(bytes.start);
-        let bytes = bytes.end.wrapping_sub(bytes.start) as u64;
-        records.begin(self.write(call, target.0, start, bytes))
-    }
-
-    /// Where displacement `disp` of `target`, a rank of the window, is from the beginning of its part,
-    /// in bytes; checked, or to be, by whoever reaches it.
-    #[inline]
-    pub(crate) fn start_of(&self, target: u32, disp: u64) -> u64 {
-        disp.wrapping_mul(u64::from(self.part(target).disp_unit))
-    }
-}
-
-/// A recorded copy. Apart, so that a job that records nothing has no more of it than a branch.
-///
-/// # Safety
-/// As [`Win::copy_out`], of the bytes of `write`.
-#[inline(never)]
-unsafe fn copy_recorded(records: &WriteRecords, write: Write, from: *const u8, to: *mut u8) {
-    // SAFETY: the caller's obligations 1 and 2.
-    let copied = || unsafe { copy_past(Step::MidPut, from, to, write.bytes as usize) };
-    match records.own() {
-        Some(record) => {
-            record.begin(write);
-            copied();
-            record.end();
-        }
-        None => {
-            let recording = records.begin(write);
-            copied();
-            recording.end();
         }
     }
 }

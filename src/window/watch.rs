@@ -120,26 +120,17 @@ impl Win {
     /// One atomic load of the element at `disp` of the part of `rank`.
     fn peek<T: Integer>(&self, call: Call, rank: u32, disp: u64) -> Result<T> {
         const { assert!(T::Carrier::IS_NATIVE) };
-        let (part, bytes) = (self.part(rank), size_of::<T>());
-        let (at, _sharing) = match part.at(disp, bytes as u64) {
-            Some(at) => (at, None),
-            None => {
-                let range = 0..bytes as i64;
-                let reached = self.reach_beyond(call, rank, disp, &range)?;
-                let reached = reached.ok_or_else(|| self.out_of_range(call, rank, disp, &range))?;
-                match reached.via {
-                    Via::Mapped | Via::Own => {}
-                    Via::Kernel(_) => {
-                        return Err(self.wrong_flavour(call, "memory of this process"));
-                    }
-                    Via::Foreign => {
-                        let what = "waiting until an element has a value";
-                        return Err(Error::not_foreign(self.place(call), what));
-                    }
-                }
-                (reached.at, reached.sharing)
+        let bytes = size_of::<T>();
+        let found = self.memory(call, rank, disp, &(0..bytes as i64))?;
+        match found.via {
+            Via::Mapped | Via::Own => {}
+            Via::Kernel(_) => return Err(self.wrong_flavour(call, "memory of this process")),
+            Via::Foreign => {
+                let what = "waiting until an element has a value";
+                return Err(Error::not_foreign(self.place(call), what));
             }
-        };
+        }
+        let at = found.at;
         if !(at as usize).is_multiple_of(bytes) {
             return Err(self.misaligned(call, rank, disp, bytes));
         }

@@ -115,8 +115,8 @@ fn with_own_memory(win: &Win, origin: usize, disp: u64) -> [Result<()>; 4] {
     // SAFETY: `other` outlives the calls below.
     let apart = unsafe { Origin::new(other.as_ptr(), 16, Datatype::U8) };
     [
-        win.put_untyped(from, me, disp),
-        win.get_untyped(to(), me, disp),
+        win.put_layout(from, me, disp, from.layout()),
+        win.get_layout(to(), me, disp, from.layout()),
         win.accumulate_untyped(from, Op::Sum, me, disp),
         win.get_accumulate_untyped(apart, to(), Op::Sum, me, disp),
     ]
@@ -170,8 +170,8 @@ fn datatypes_known_at_run_time_do_what_types_do() {
             let from = unsafe { Origin::new(ones.as_ptr().cast(), count, datatype) };
             // SAFETY: as above, for `back`.
             let to = unsafe { OriginMut::new(back.as_mut_ptr().cast(), count, datatype) };
-            win.put_untyped(from, target, 3).unwrap();
-            win.get_untyped(to, target, 3).unwrap();
+            win.put_layout(from, target, 3, from.layout()).unwrap();
+            win.get_layout(to, target, 3, from.layout()).unwrap();
             assert_eq!(ones[..words], back[..words], "{datatype:?}");
             // What pairs have between and behind their numbers stays as it is.
             win.put(&[0u8; 32], target, 8).unwrap();

@@ -10,7 +10,7 @@ use crate::arguments::{Address, Number, Ptr};
 use crate::datatype::usable_at_once;
 use crate::op::{COMBINED, Operation};
 use crate::status::tell;
-use onesided::engine::{Channel, Origin, OriginMut};
+use onesided::engine::{Channel, Origin, OriginMut, Transfer};
 use onesided::{LockType, Rank};
 use std::ffi::c_int;
 
@@ -74,7 +74,7 @@ pub fn put_at_once<C: Number>(
     };
     let (rank, disp) = place(target_rank, target_disp);
     is_like((origin_count, origin_datatype), (target_count, target_datatype))
-        && window.win.put_at_once(origin, rank, disp)
+        && Transfer::put_alike(origin, rank, disp).is_some_and(|put| window.win.try_transfer(&put))
 }
 
 /// As [`super::get`].
@@ -95,7 +95,7 @@ pub fn get_at_once<C: Number>(
     };
     let (rank, disp) = place(target_rank, target_disp);
     is_like((origin_count, origin_datatype), (target_count, target_datatype))
-        && window.win.get_at_once(origin, rank, disp)
+        && Transfer::get_alike(origin, rank, disp).is_some_and(|get| window.win.try_transfer(&get))
 }
 
 /// As [`super::accumulate`].

@@ -108,7 +108,7 @@ pub const ROWS: &[Row] = &[
         |s| {
             // SAFETY: two elements of the own part of the window, which no other thread accesses.
             let own = unsafe { Origin::new(s.win.base(), 2, Datatype::U64) };
-            s.win.put_untyped(own, s.me, 1)
+            s.win.put_layout(own, s.me, 1, own.layout())
         },
     ),
     row(
@@ -119,7 +119,7 @@ pub const ROWS: &[Row] = &[
         |s| {
             // SAFETY: as for the put.
             let own = unsafe { OriginMut::new(s.win.base(), 2, Datatype::U64) };
-            s.win.get_untyped(own, s.me, 1)
+            s.win.get_layout(own, s.me, 1, Layout::new(2, Datatype::U64))
         },
     ),
     row(

@@ -9,7 +9,7 @@ use crate::programs::program::{Access, Act, Completion, Flush, Kind, Session, Us
 use crate::programs::sabotage::Sabotage;
 use crate::programs::transfer::{Buffers, Types};
 use crate::programs::value::{apply, of_type, size};
-use onesided::engine::Win;
+use onesided::engine::{Layout as Contiguous, Win};
 use onesided::{Datatype, Element, Integer, LockAssert, Op, Rank, Request, Result};
 
 /// One rank's hands on a window.
@@ -83,7 +83,8 @@ impl Hands<'_> {
         let (win, count) = (self.win(), act.count as usize);
         let mut result = Buffer::fresh(Layout::Contiguous, act.datatype, act.count);
         win.lock(self.sabotage.guard(), target, LockAssert::NONE)?;
-        win.get_untyped(result.origin_mut(count, act.datatype.into()), target, disp)?;
+        let layout = Contiguous::new(count, act.datatype);
+        win.get_layout(result.origin_mut(count, act.datatype.into()), target, disp, layout)?;
         win.flush(target)?;
         // Any other rank that could enter now would.
         std::thread::yield_now();
@@ -92,7 +93,7 @@ impl Hands<'_> {
         let pairs = given.chunks(size).zip(origin.chunks(size));
         let sums = pairs.flat_map(|(old, new)| apply(Op::Sum, act.datatype, old, new));
         let sums = Buffer::of(Layout::Contiguous, act.datatype, &sums.collect::<Vec<_>>());
-        win.put_untyped(sums.origin(count, act.datatype.into()), target, disp)?;
+        win.put_layout(sums.origin(count, act.datatype.into()), target, disp, layout)?;
         win.unlock(target).map(|()| given)
     }
 

@@ -4,7 +4,7 @@ use crate::programs::buffer::{Buffer, FRESH};
 use crate::programs::operate::Hands;
 use crate::programs::program::{Act, Completion, Kind, Use};
 use crate::programs::sabotage::Sabotage;
-use onesided::engine::Layout;
+use onesided::engine::{Layout, Transfer, Win};
 use onesided::{CommittedDatatype, Rank, Request, Result};
 
 /// The datatypes of an act, which its request borrows.
@@ -52,6 +52,10 @@ impl Buffers {
     }
 }
 
+fn tried(win: &Win, transfer: Option<Transfer<'_>>) -> bool {
+    transfer.is_some_and(|transfer| win.try_transfer(&transfer))
+}
+
 impl Hands<'_> {
     /// The operation; its request, if it has one that is not complete yet.
     pub fn transfer<'t>(
@@ -91,9 +95,9 @@ impl Hands<'_> {
         // The calls for one layout on both sides, where there is one.
         let same = act.own == act.layout;
         match act.kind {
-            Kind::Put if same => win.put_untyped(from, target, disp),
+            // As the C interface puts: first as most puts are, and only otherwise in any other way.
+            Kind::Put if same && tried(win, Transfer::put_alike(from, target, disp)) => Ok(()),
             Kind::Put => win.put_layout(from, target, disp, layout),
-            Kind::Get if same => win.get_untyped(into, target, disp),
             Kind::Get => win.get_layout(into, target, disp, layout),
             Kind::Accumulate(op) => (0..self.sabotage.times(act)).try_for_each(|_| match same {
                 true => win.accumulate_untyped(from, op, target, disp),
