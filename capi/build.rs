@@ -105,7 +105,7 @@ fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
     let body = if function.returns != "int" || name.ends_with("_toint") {
         call
     } else {
-        let shown: String = named().map(|p| format!("(\"{0}\", &{0}), ", p.name)).collect();
+        let shown: String = named().map(|p| format!("(\"{}\", &{}), ", p.name, shown(p))).collect();
         let owner = owner(function);
         format!(
             "match {call} {{ Ok(()) => MPI_SUCCESS, Err(failure) => \
@@ -131,6 +131,18 @@ fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
          {otherwise}#[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}({declared}) -> {returns} {{ \
          PMPI_{name}({passed}) }}\n"
     )
+}
+
+/// How a message shows an argument: a number that may be a constant by its name.
+fn shown(Parameter { ctype, name, .. }: &Parameter) -> String {
+    match name.as_str() {
+        _ if ctype != "int" => name.clone(),
+        "assert" => format!("crate::assertion::Assertions({name})"),
+        "rank" | "root" | "source" | "dest" | "target_rank" => format!("OneOf({name}, RANKS)"),
+        "tag" | "sendtag" | "recvtag" => format!("OneOf({name}, TAGS)"),
+        "lock_type" => format!("OneOf({name}, LOCKS)"),
+        _ => name.clone(),
+    }
 }
 
 /// Whether it is a place for what the call makes or tells, which has to be there: otherwise the call would

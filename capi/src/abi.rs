@@ -3,6 +3,7 @@
 
 use crate::handle::{Handle, Object};
 use std::ffi::c_int;
+use std::fmt::{self, Display};
 
 #[allow(dead_code, reason = "the table has all constants of the standard")]
 mod constants {
@@ -15,6 +16,27 @@ pub use constants::*;
 pub fn constant_name(kind: &str, value: usize) -> Option<&'static str> {
     let named = PREDEFINED.iter().find(|(of, number, _)| *of == kind && *number == value);
     named.map(|(.., name)| *name)
+}
+
+/// How a message shows a number that may be one of some constants.
+pub struct OneOf(pub c_int, pub Constants);
+
+/// Constants of a kind, by name.
+pub type Constants = &'static [(&'static str, c_int)];
+
+pub const RANKS: Constants =
+    &[("MPI_ANY_SOURCE", MPI_ANY_SOURCE), ("MPI_PROC_NULL", MPI_PROC_NULL), ("MPI_ROOT", MPI_ROOT)];
+pub const TAGS: Constants = &[("MPI_ANY_TAG", MPI_ANY_TAG)];
+pub const LOCKS: Constants =
+    &[("MPI_LOCK_EXCLUSIVE", MPI_LOCK_EXCLUSIVE), ("MPI_LOCK_SHARED", MPI_LOCK_SHARED)];
+
+impl Display for OneOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1.iter().find(|(_, value)| *value == self.0) {
+            Some((name, _)) => f.write_str(name),
+            None => write!(f, "{}", self.0),
+        }
+    }
 }
 
 /// `MPI_Aint`

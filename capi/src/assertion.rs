@@ -6,6 +6,7 @@ use crate::abi::*;
 use crate::failure::{Failure, Outcome};
 use onesided::{FenceAssert, LockAssert, PostAssert, StartAssert};
 use std::ffi::c_int;
+use std::fmt::{self, Display};
 
 /// Refuses an assertion with other bits than those that are named.
 #[inline(always)]
@@ -16,6 +17,15 @@ fn check(assert: c_int, allowed: &[(c_int, &str)]) -> Outcome {
 
 #[cold]
 fn unknown(assert: c_int, allowed: &[(c_int, &str)]) -> Failure {
+    let rest = allowed.iter().fold(assert, |rest, (bit, _)| rest & !bit);
+    let taken: Vec<&str> = allowed.iter().map(|(_, name)| *name).collect();
+    let (wrong, taken) = (names(rest).join(", "), taken.join(", "));
+    let why = format!("the call does not take {wrong} as an assertion, only {taken}");
+    Failure::new(MPI_ERR_ASSERT, why)
+}
+
+/// The assertions of a union, by name.
+fn names(assert: c_int) -> Vec<String> {
     const ALL: [(c_int, &str); 5] = [
         (MPI_MODE_NOCHECK, "MPI_MODE_NOCHECK"),
         (MPI_MODE_NOSTORE, "MPI_MODE_NOSTORE"),
@@ -23,21 +33,22 @@ fn unknown(assert: c_int, allowed: &[(c_int, &str)]) -> Failure {
         (MPI_MODE_NOPRECEDE, "MPI_MODE_NOPRECEDE"),
         (MPI_MODE_NOSUCCEED, "MPI_MODE_NOSUCCEED"),
     ];
-    let mut rest = allowed.iter().fold(assert, |rest, (bit, _)| rest & !bit);
-    let mut wrong = Vec::new();
-    for (bit, name) in ALL {
-        if rest & bit != 0 {
-            wrong.push(name.to_owned());
-            rest &= !bit;
+    let set = ALL.into_iter().filter(|(bit, _)| assert & bit != 0);
+    let rest = ALL.iter().fold(assert, |rest, (bit, _)| rest & !bit);
+    let other = (rest != 0).then(|| format!("{rest:#x} (which is no assertion)"));
+    set.map(|(_, name)| name.to_owned()).chain(other).collect()
+}
+
+/// How a message shows an assertion that is an argument.
+pub struct Assertions(pub c_int);
+
+impl Display for Assertions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("0"),
+            assert => f.write_str(&names(assert).join(" | ")),
         }
     }
-    if rest != 0 {
-        wrong.push(format!("{rest:#x} (which is no assertion)"));
-    }
-    let taken: Vec<&str> = allowed.iter().map(|(_, name)| *name).collect();
-    let (wrong, taken) = (wrong.join(", "), taken.join(", "));
-    let why = format!("the call does not take {wrong} as an assertion, only {taken}");
-    Failure::new(MPI_ERR_ASSERT, why)
 }
 
 /// The union of those flags whose bits are set.

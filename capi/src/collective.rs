@@ -314,7 +314,10 @@ impl Over {
             _ => {
                 let or = if is_two { ", or MPI_ROOT, or MPI_PROC_NULL" } else { "" };
                 let last = self.parts() - 1;
-                let why = format!("there is no rank {root} to be the root; it is 0 to {last}{or}");
+                let why = format!(
+                    "there is no rank {} to be the root; it is 0 to {last}{or}",
+                    OneOf(root, RANKS)
+                );
                 Err(Failure::new(MPI_ERR_ROOT, why))
             }
         }

@@ -173,7 +173,7 @@ pub fn rank_of(rank: c_int, size: u32) -> Outcome<Rank> {
 fn no_rank(rank: c_int, size: u32) -> Failure {
     let why = match size {
         0 => format!("there is no rank {rank}, because there are no ranks"),
-        _ => format!("there is no rank {rank}; the ranks are 0 to {}", size - 1),
+        _ => format!("there is no rank {}; the ranks are 0 to {}", OneOf(rank, RANKS), size - 1),
     };
     Failure::new(MPI_ERR_RANK, why)
 }

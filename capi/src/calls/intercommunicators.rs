@@ -126,7 +126,7 @@ pub fn intercomm_create(
     let local = parent.intra()?;
     let leader = a_rank(local_leader, local.size())?;
     let Ok(tag) = u32::try_from(tag) else {
-        return Err(Failure::new(MPI_ERR_TAG, format!("the tag {tag} is negative")));
+        return Err(Failure::new(MPI_ERR_TAG, format!("the tag {} is negative", OneOf(tag, TAGS))));
     };
     let tag = tag | OWN;
     // Significant at the leader alone.

@@ -93,7 +93,7 @@ pub fn comm_create_group(
 ) -> Outcome {
     let (comm, group) = (comm.get()?, group.get()?);
     let Ok(tag) = u32::try_from(tag) else {
-        return Err(Failure::new(MPI_ERR_TAG, format!("the tag {tag} is negative")));
+        return Err(Failure::new(MPI_ERR_TAG, format!("the tag {} is negative", OneOf(tag, TAGS))));
     };
     let own = crate::job::world()?.rank();
     // A rank that is not in the group may call it with the others, and has no part in it.

@@ -143,7 +143,7 @@ pub(super) fn check_tag(tag: c_int) -> Outcome {
 
 #[cold]
 fn wrong_tag(tag: c_int) -> Failure {
-    Failure::new(MPI_ERR_TAG, format!("the tag {tag} is negative"))
+    Failure::new(MPI_ERR_TAG, format!("the tag {} is negative", OneOf(tag, TAGS)))
 }
 
 pub(super) fn begun(comm: MPI_Comm, work: Work, request: Ptr<MPI_Request>) -> Outcome {

@@ -116,11 +116,15 @@ static void texts(void)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Win_set_name(win, "halo"));
     SAYS("4294967295", MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, win), "no rank MPI_PROC_NULL",
-         "win=\"halo\"");
+         "win=\"halo\"", "lock_type=MPI_LOCK_SHARED", "rank=MPI_PROC_NULL");
     SAYS("combination", MPI_Win_lock(MPI_LOCK_SHARED, 0, 1 << 30, win), "0x40000000",
          "only MPI_MODE_NOCHECK");
     SAYS(NULL, MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOPUT, win), "not take MPI_MODE_NOPUT",
-         "only MPI_MODE_NOCHECK");
+         "only MPI_MODE_NOCHECK", "assert=MPI_MODE_NOPUT");
+    SAYS(NULL, MPI_Win_fence(MPI_MODE_NOCHECK | MPI_MODE_NOPUT, win),
+         "assert=MPI_MODE_NOCHECK | MPI_MODE_NOPUT");
+    SAYS("rank -1", MPI_Send(&value, 1, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD),
+         "dest=MPI_ANY_SOURCE", "tag=MPI_ANY_TAG", "no rank MPI_ANY_SOURCE");
     SAYS(NULL, MPI_Put(&value, 1, MPI_DOUBLE, 0, 9, 1, MPI_DOUBLE, win), "origin_datatype=MPI_DOUBLE");
     SAYS("unit 0", MPI_Win_allocate(8, -4, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &none),
          "displacement unit -4", "comm=MPI_COMM_WORLD", "info=MPI_INFO_NULL");
