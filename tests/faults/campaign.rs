@@ -15,11 +15,14 @@ use std::time::{Duration, Instant};
 pub fn run(cases: &[Case], at_once: usize) -> [Table; 2] {
     let (next, tables) = (AtomicUsize::new(0), Mutex::new([false, true].map(Table::new)));
     let (began, total) = (Instant::now(), cases.len());
+    let heavy = Mutex::new(());
     thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
+                    let alone = case.is_heavy().then(|| heavy.lock());
                     let verdict = job::run(case);
+                    drop(alone);
                     complain(case, &verdict);
                     let mut tables = tables.lock().expect("no other worker has failed");
                     tables[usize::from(case.goes_on)].add(case, &verdict);

@@ -43,6 +43,8 @@ pub const BLOWS: [(&str, Blow); 10] = [
 
 /// By what the ranks' program is started.
 pub const WRAPPERS: [&str; 3] = ["plain", "env", "shell"];
+/// Instead of those: each rank holds so much memory that the kernel takes long to free it.
+pub const HOARD: &str = "hoard";
 
 pub const SEGMENTS: [&str; 3] = ["memfd", "posix", "named"];
 
@@ -92,6 +94,13 @@ impl fmt::Display for Case {
     }
 }
 
+impl Case {
+    /// Whether its ranks hold so much memory that there must be one such job at a time.
+    pub fn is_heavy(&self) -> bool {
+        self.wrapper == HOARD
+    }
+}
+
 pub fn name_of(blow: Blow) -> &'static str {
     BLOWS.iter().find(|(_, one)| *one == blow).map_or("", |(name, _)| name)
 }
@@ -124,7 +133,7 @@ pub fn read(text: &str) -> Option<Case> {
     };
     Some(Case {
         ranks: ranks.parse().ok()?,
-        wrapper: known(&WRAPPERS, wrapper)?,
+        wrapper: known(&WRAPPERS, wrapper).or((wrapper == HOARD).then_some(HOARD))?,
         segment: known(&SEGMENTS, segment)?,
         goes_on: MODES.iter().position(|one| *one == mode)? == 1,
         what,

@@ -1,6 +1,6 @@
 //! Runs one case, and looks at everything that it must and must not leave.
 
-use crate::case::{self, Blow, Case, What};
+use crate::case::{self, Blow, Case, HOARD, What};
 use crate::judge::{self, Verdict};
 use crate::processes::{self, MARK};
 use crate::trip::PHASES;
@@ -23,12 +23,16 @@ pub const WALK: &str = "ONESIDED_TEST_WALK";
 /// So, in a job that goes on; how many deaths to await follows.
 pub const SURVIVE: &str = "survive ";
 const FAULT: &str = "ONESIDED_FAULT";
+/// How many bytes each rank takes before it joins.
+pub const BYTES: &str = "ONESIDED_TEST_HOARD";
 /// A job that takes longer hangs.
 const HANG: Duration = Duration::from_secs(10);
 /// How long a stopped rank stays stopped.
 const STOPPED: Duration = Duration::from_secs(1);
 /// How soon all must be gone when no process is left that could report it.
 const GONE: Duration = Duration::from_secs(2);
+/// So many times as long for ranks that take, and whose end gives back, much memory.
+const HEAVY: u32 = 10;
 
 /// What was seen of a job.
 pub struct Seen {
@@ -64,6 +68,8 @@ pub struct Job {
     pidfd: OwnedFd,
     mark: String,
     name: Option<PathBuf>,
+    /// How many times as long as others it may take.
+    slowness: u32,
     started: Instant,
     stdout: Option<JoinHandle<String>>,
     stderr: JoinHandle<String>,
@@ -165,6 +171,7 @@ impl Job {
         match wrapper {
             "shell" => command.args(["sh", "-c", "\"$@\"; exit $?", "sh"]),
             "env" => command.args(["env", "LC_ALL=C"]),
+            HOARD => command.env(BYTES, (4_u64 << 30).to_string()),
             _ => &mut command,
         };
         command.arg(std::env::current_exe().expect("the test's own path"));
@@ -186,7 +193,8 @@ impl Job {
             spawn(move || lines(stdout, |line| drop(pass_on.send(line.to_owned()))))
         });
         let name = (segment == "named").then(|| PathBuf::from("/dev/shm").join(&mark));
-        Job { child, pidfd, mark, name, started, stdout, stderr, faults, lines: said }
+        let slowness = if wrapper == HOARD { HEAVY } else { 1 };
+        Job { child, pidfd, mark, name, slowness, started, stdout, stderr, faults, lines: said }
     }
 
     fn guard(&self) -> Pid {
@@ -310,11 +318,12 @@ impl Job {
     }
 
     pub fn finish(mut self, mut rank: Option<u32>, blow: Option<Instant>) -> Seen {
-        let hangs = self.await_end(HANG);
+        let hangs = self.await_end(HANG * self.slowness);
         let ended = Instant::now();
         let status = self.child.wait().expect("rmarun can be waited for");
         // A killed launcher cannot wait for the others; otherwise nothing may be left now.
-        let patience = if status.signal().is_some() { GONE } else { Duration::ZERO };
+        let patience =
+            if status.signal().is_some() { GONE * self.slowness } else { Duration::ZERO };
         let (left, gone) = self.what_is_left(ended, patience);
         if left.is_some() {
             processes::kill_all(&self.mark);

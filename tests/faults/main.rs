@@ -63,6 +63,8 @@ const FOR_LONG: Duration = Duration::from_secs(30);
 #[ignore = "a rank"]
 fn rank() {
     let Ok(number) = std::env::var(launch::ENV_RANK) else { return };
+    let hoard = std::env::var(job::BYTES).ok().and_then(|bytes| bytes.parse().ok());
+    let _hoard = std::hint::black_box(vec![1_u8; hoard.unwrap_or_default()]);
     let task = std::env::var(job::WALK).unwrap_or_default();
     let number_in = |prefix| task.strip_prefix(prefix).and_then(|number| number.parse().ok());
     match &*task {
@@ -188,6 +190,7 @@ fn every_site_once_and_some_at_random() {
             goes_on: Share { each: 1, one_in: 40, several: 3, ranks_killed: 4 },
             phases: None,
             launchers: 16,
+            heavy: 0,
         },
         3,
     );
@@ -203,6 +206,7 @@ fn slice() {
             goes_on: Share { each: 1, one_in: 5, several: 18, ranks_killed: 36 },
             phases: Some(Share { each: 1, one_in: 15, several: 0, ranks_killed: 0 }),
             launchers: 100,
+            heavy: 0,
         },
         4,
     );
@@ -215,7 +219,7 @@ fn survivors_only() {
     let ends = Share { each: 0, one_in: 1, several: 0, ranks_killed: 0 };
     let goes_on = Share { each: 1, one_in: 1, several: 30, ranks_killed: 60 };
     let phases = Some(Share { each: 1, one_in: 1, several: 0, ranks_killed: 0 });
-    let faults = campaign(&Extent { ends, goes_on, phases, launchers: 0 }, 4);
+    let faults = campaign(&Extent { ends, goes_on, phases, launchers: 0, heavy: 0 }, 4);
     assert!(faults >= 1_000, "{faults} faults");
 }
 
@@ -228,6 +232,7 @@ fn full() {
             goes_on: Share { each: 3, one_in: 1, several: 300, ranks_killed: 600 },
             phases: Some(Share { each: 2, one_in: 1, several: 0, ranks_killed: 0 }),
             launchers: 2000,
+            heavy: 80,
         },
         4,
     );
@@ -312,7 +317,8 @@ fn a_case_is_read_as_it_was_written() {
         let blow = case::BLOWS[choices.below(case::BLOWS.len() as u64) as usize].1;
         let many = plan::ranks_killed(&mut choices);
         let struck = plan::launcher_struck(blow, &mut choices);
-        for case in [plan::rank_killed(&mut choices), struck, many] {
+        let heavy = plan::heavy(&mut choices);
+        for case in [plan::rank_killed(&mut choices), struck, many, heavy] {
             assert_eq!(case::read(&case.to_string()), Some(case));
         }
     }

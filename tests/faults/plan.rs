@@ -1,6 +1,6 @@
 //! Which faults a campaign tries.
 
-use crate::case::{ACTIONS, BLOWS, Blow, Case, LOSSES, SEGMENTS, WRAPPERS, What};
+use crate::case::{ACTIONS, BLOWS, Blow, Case, HOARD, LOSSES, SEGMENTS, WRAPPERS, What};
 use crate::choices::Choices;
 use crate::job;
 use std::collections::BTreeMap;
@@ -17,6 +17,8 @@ pub struct Extent {
     pub phases: Option<Share>,
     /// Blows to the launcher.
     pub launchers: u64,
+    /// Ranks killed, and blows to the launcher, while two ranks hold 4 GiB each.
+    pub heavy: u64,
 }
 
 /// What is tried in jobs of one kind.
@@ -98,6 +100,7 @@ pub fn cases(extent: &Extent, seed: u64) -> Vec<Case> {
         };
         cases.push(launcher_struck(blow, &mut choices));
     }
+    cases.extend((0..extent.heavy).map(|_| heavy(&mut choices)));
     let order = choices.permutation(cases.len() as u64);
     order.into_iter().map(|at| cases[at as usize].clone()).collect()
 }
@@ -204,6 +207,17 @@ pub fn launcher_struck(blow: Blow, choices: &mut Choices) -> Case {
     let until = if choices.below(2) == 0 { 5_000 } else { 80_000 };
     let micros = choices.below(until);
     Case { what: What::Launcher { blow, micros }, ..wrapped(ranks, choices) }
+}
+
+/// A rank or the launcher of two ranks of 4 GiB, while they take them or when they have them.
+pub fn heavy(choices: &mut Choices) -> Case {
+    let micros = choices.below(5_000_000);
+    let blow = BLOWS.get(choices.below(2 * BLOWS.len() as u64) as usize);
+    let (what, goes_on) = match blow {
+        Some((_, blow)) => (What::Launcher { blow: *blow, micros }, false),
+        None => (What::Rank { rank: choices.below(2) as u32, micros }, choices.below(2) == 0),
+    };
+    Case { wrapper: HOARD, goes_on, what, ..plain(2) }
 }
 
 fn wrapped(ranks: u32, choices: &mut Choices) -> Case {

@@ -76,10 +76,12 @@ impl Table {
                     (format!("one, and another in {phase}"), action.to_owned())
                 }
             },
+            What::Rank { .. } if case.is_heavy() => killed("a rank that holds 4 GiB"),
             What::Rank { .. } => killed("a rank, at a random time"),
             What::Ranks { .. } => killed("several ranks, at random times"),
             What::Launcher { blow, .. } => {
-                (format!("the launcher: {}", name_of(*blow)), case.wrapper.to_owned())
+                let of = if case.is_heavy() { ", of ranks of 4 GiB" } else { "" };
+                (format!("the launcher{of}: {}", name_of(*blow)), case.wrapper.to_owned())
             }
         };
         self.runs += 1;
