@@ -3,6 +3,33 @@
 use crate::explore::{Explored, Finding, Model};
 use crate::mutants::{Row, Verdict};
 use crate::prim::model::Mutant;
+use std::str::FromStr;
+
+/// A part of a list: every `of`-th item, from the `first` on.
+#[derive(Clone, Copy)]
+pub struct Part {
+    first: usize,
+    of: usize,
+}
+
+impl Part {
+    /// The items of this part.
+    pub fn of<T>(self, items: Vec<T>) -> Vec<T> {
+        items.into_iter().skip(self.first).step_by(self.of).collect()
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers =
+            text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+        let part =
+            numbers.map(|(first, of)| Part { first, of }).filter(|part| part.first < part.of);
+        part.ok_or_else(|| format!("'{text}' is not k/n with k below n"))
+    }
+}
 
 /// Explores every model, and prints a line for each. Returns those that failed.
 pub fn explore_all(models: &[Model], deep: bool) -> Vec<String> {

@@ -13,6 +13,9 @@ struct Options {
     /// Only models whose name contains this.
     #[arg(long, default_value = "")]
     filter: String,
+    /// Only every n-th, from the k-th on, counted from 0: `k/n`.
+    #[arg(long, default_value = "0/1")]
+    part: report::Part,
     /// Explore with this many failed polls instead.
     #[arg(long)]
     polls: Option<usize>,
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let mut models = models::all();
     models.retain(|model| model.name.contains(&options.filter));
+    models = options.part.of(models);
     for model in &mut models {
         let mut bounds = model.bounds(options.deep);
         bounds.polls = options.polls.unwrap_or(bounds.polls);
