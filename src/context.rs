@@ -1,5 +1,5 @@
-//! What every handle of a process shares: who it is in its job, its segment, how it waits, and the
-//! record of the call that it is in.
+//! The data that all handles of a process share: its rank and segment, how it waits, and its call
+//! record.
 
 use crate::call::Call;
 use crate::error::{Error, Place, Result};
@@ -17,18 +17,18 @@ use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
-/// All that is known of a wait before an exclusion of the library.
+/// The record of a wait for an exclusion of the library.
 fn say_excluded(record: &WaitRecord) {
     record.say(&Awaited { kind: AwaitedKind::Exclusion, ..Awaited::default() });
 }
 
-/// What a process does for other ranks whenever it waits: the part of a layer above.
+/// The progress that a process makes while it waits: implemented by a layer above.
 pub(crate) trait Progress: Send + Sync {
-    /// As [`Duties::bell`].
+    /// See [`Duties::bell`].
     fn bell(&self) -> Option<&ParkWord>;
-    /// As [`Duties::work`].
+    /// See [`Duties::work`].
     fn work(&self, context: &Context) -> bool;
-    /// The process leaves the job: drops what has a handle of its own of the process's context.
+    /// The process leaves the job: drops the objects that have a handle of the context.
     fn abandon(&self);
 }
 
@@ -42,7 +42,7 @@ impl Duties for Context {
     }
 }
 
-/// What every handle of a process shares.
+/// The data that all handles of a process share.
 pub(crate) struct Context {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
@@ -53,14 +53,14 @@ pub(crate) struct Context {
     here: u32,
     pub(crate) segment: Arc<Segment>,
     notice: Arc<NoticeBoard>,
-    /// Of waits for nobody in particular: the failure of a rank ends them if it ends the job.
+    /// The scope of waits for no rank in particular: a failure ends them if it ends the job.
     job: Scope,
-    /// Whether somebody may be left to ask what this rank was writing when it failed.
+    /// Whether survivors may ask what this rank was writing when it failed.
     records: bool,
     patience: Patience,
     pub(crate) stripes: Stripes,
     slot: Placed<RankSlot>,
-    /// Communicators of this rank alone that have been made.
+    /// The number of communicators made of this rank alone.
     alone: Word32,
     progress: OnceLock<&'static dyn Progress>,
 }
@@ -91,8 +91,8 @@ impl Context {
         })
     }
 
-    /// Takes the rank's place in the job, which only one process may do: the counters of the segment go
-    /// on from where a rank has left them.
+    /// Takes the rank's slot in the job, which only one process may do: the counters of the segment
+    /// continue from where a rank has left them.
     pub(crate) fn take_slot(&self) -> Result<()> {
         if !self.slot.joined.set_first() {
             let what = format!("another process has joined it as rank {} before", self.rank);
@@ -108,9 +108,9 @@ impl Context {
         self.slot.one_thread.store(1);
     }
 
-    /// Records that this rank has left the job in good order, once.
+    /// Records that this rank has finalized, once.
     pub(crate) fn leave(&self) {
-        // A process that the rank has forked, and that ends, does not end the rank.
+        // The end of a forked process does not end the rank.
         if std::thread::panicking() || is_forked() || self.slot.finished.is_set() {
             return;
         }
@@ -127,32 +127,32 @@ impl Context {
         self.alone.fetch_add(1).into()
     }
 
-    /// Lets the process's waits make that progress too.
+    /// Adds `progress` to the process's waits.
     pub(crate) fn make_progress(&self, progress: &'static dyn Progress) {
-        // One layer has any.
+        // Only one layer calls this.
         let _ = self.progress.set(progress);
     }
 
-    /// As [`Progress::abandon`].
+    /// See [`Progress::abandon`].
     pub(crate) fn abandon(&self) {
         if let Some(progress) = self.progress.get() {
             progress.abandon();
         }
     }
 
-    /// The call that this rank says it is in.
+    /// The recorded call of this rank.
     pub(crate) fn call(&self) -> Call {
         self.slot.doing().0
     }
 
-    /// The process that has joined as that rank of the job, as it numbers itself.
+    /// The process that has joined as that rank of the job.
     pub(crate) fn process(&self, rank: u32) -> Result<Process> {
         // No other process is ever reached under another MPI.
         let near = if self.foreign.is_some() { self.here } else { rank };
         Ok(Process::numbered(self.segment.slot(near)?.pid.load() as i32))
     }
 
-    /// How this process waits for nobody in particular.
+    /// How this process waits for no rank in particular.
     #[cfg(feature = "test-hooks")]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
         self.waiter_in(&self.job)
@@ -165,22 +165,22 @@ impl Context {
         Waiter { rank: self.here, failed, patience, account: None, duties: None }
     }
 
-    /// How this process waits for one that is inside an exclusion of the library's own.
+    /// How this process waits for an exclusion of the library.
     #[inline]
     #[track_caller]
     pub(crate) fn excluded(&self) -> Waiter<'_> {
         self.excluded_in(&self.job)
     }
 
-    /// As [`Context::excluded`], for an exclusion between the ranks of a scope.
+    /// [`Context::excluded`] for an exclusion between the ranks of a scope.
     #[inline]
     #[track_caller]
     pub(crate) fn excluded_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
         self.telling_waiter(scope, Location::caller(), &say_excluded)
     }
 
-    /// As [`Context::waiter_in`], in a call that the program has made at `at`; asleep, it says by
-    /// `tell` what it waits for.
+    /// [`Context::waiter_in`] in a call that the program has made at `at`; asleep, it records by `tell`
+    /// what it waits for.
     #[inline]
     pub(crate) fn telling_waiter<'a>(
         &'a self,
@@ -193,7 +193,7 @@ impl Context {
         Waiter { account, ..self.waiter_in(scope) }
     }
 
-    /// Whether the job goes on although ranks have failed.
+    /// Whether the job continues although ranks have failed.
     pub(crate) fn goes_on(&self) -> bool {
         !self.job.is_set()
     }
@@ -203,13 +203,12 @@ impl Context {
         Scope::of(&self.notice, ranks)
     }
 
-    /// Where words that ranks meet at are in the segment.
+    /// The offset in the segment of words at which ranks synchronise.
     pub(crate) fn meeting<T>(&self, words: &T) -> u64 {
         self.segment.offset_of(std::ptr::from_ref(words).cast(), 0).unwrap_or_default()
     }
 
-    /// Records in the segment which call this rank is in, and on which window, until the guard is
-    /// dropped or ended.
+    /// Marks the current call and window for the launcher's report, until the guard is dropped or ended.
     #[inline(always)]
     pub(crate) fn enter(&self, call: Call, window: u64) -> InCall<'_> {
         let slot = &*self.slot;
@@ -217,18 +216,18 @@ impl Context {
         InCall { slot }
     }
 
-    /// Where this rank says what it writes, if somebody may ever want to know.
+    /// The records of this rank's writes, in a job that continues after a failure.
     #[inline(always)]
     pub(crate) fn records(&self) -> Option<&WriteRecords> {
         self.records.then(|| &self.slot.writing)
     }
 
-    /// The error of a wait for nobody in particular that ended because the job failed.
+    /// The error of a wait for no rank in particular that ended because the job failed.
     pub(crate) fn job_failed(&self, _: JobFailed, at: Place) -> Error {
         Error::RankFailed { at, failed: self.job.named(), lock_of: None }
     }
 
-    /// What the allocator, asked for that many bytes, has said.
+    /// The error of an allocation of that many bytes.
     pub(crate) fn refusal(&self, error: AllocError, at: Place, requested: u64) -> Error {
         match error {
             AllocError::JobFailed => self.job_failed(JobFailed, at),
@@ -246,14 +245,14 @@ impl Drop for Context {
     }
 }
 
-/// While this lives, the launcher's report names the call.
+/// Marks a call for the launcher's report while it lives.
 #[must_use = "the call is under way until it is ended"]
 pub(crate) struct InCall<'a> {
     slot: &'a RankSlot,
 }
 
 impl InCall<'_> {
-    /// Drops the guard where nothing panics: a store and no question.
+    /// Ends the mark where nothing panics: one store, without a check.
     #[inline(always)]
     pub(crate) fn end(self) {
         let record = ManuallyDrop::new(self);
