@@ -153,6 +153,30 @@ fn the_readmes_program_is_the_example() {
     assert!(crate_docs.contains(program), "examples/hello.rs and the crate's documentation differ");
 }
 
+/// The calls that ARCHITECTURE.md draws, hop by hop: each line has a function and its file.
+#[test]
+fn every_hop_of_the_architecture_exists() {
+    let text = read("ARCHITECTURE.md");
+    let (_, calls) = text.split_once("## Calls").expect("the chapter of calls");
+    let drawn = calls.split("```").nth(1).expect("the calls as a text");
+    let mut hops = 0;
+    for line in drawn.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(function), Some(file)) = (words.next(), words.next()) else { continue };
+        if !file.ends_with(".rs") {
+            continue;
+        }
+        let source = read(&format!("src/{file}"));
+        let name = function.rsplit("::").next().unwrap();
+        let is_there = [format!("fn {name}("), format!("fn {name}<")];
+        assert!(is_there.iter().any(|text| source.contains(text)), "no {function} in {file}");
+        hops += 1;
+    }
+    assert!(hops > 20, "{hops} hops");
+    let lines = text.lines().count();
+    assert!(lines <= 140, "ARCHITECTURE.md has {lines} lines");
+}
+
 #[test]
 fn ci_runs_the_readmes_commands() {
     let ci = read(".ci/run");
