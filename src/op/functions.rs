@@ -307,6 +307,12 @@ mod tests {
                     Op::Maxloc | Op::Minloc => !integer && !floating && !complex,
                     _ => integer,
                 };
+                // Where the processor has no such numbers, they are moved and replaced only.
+                let extended = matches!(datatype, LongDouble | LongDoubleComplex | LongDoubleInt);
+                let expected = expected
+                    && (cfg!(target_arch = "x86_64")
+                        || !extended
+                        || matches!(op, Op::Replace | Op::NoOp));
                 assert_eq!(datatype.visit(Defined(op)), expected, "{op:?} {datatype:?}");
             }
         }
