@@ -23,7 +23,7 @@ fn say_excluded(record: &WaitRecord) {
 }
 
 /// The progress that a process makes while it waits: implemented by a layer above.
-pub(crate) trait Progress: Send + Sync {
+pub(crate) trait ProgressEngine: Send + Sync {
     /// See [`Duties::bell`].
     fn bell(&self) -> Option<&ParkWord>;
     /// See [`Duties::work`].
@@ -62,7 +62,7 @@ pub(crate) struct Context {
     slot: Placed<RankSlot>,
     /// The number of communicators made of this rank alone.
     alone: Word32,
-    progress: OnceLock<&'static dyn Progress>,
+    progress: OnceLock<&'static dyn ProgressEngine>,
 }
 
 impl Context {
@@ -128,12 +128,12 @@ impl Context {
     }
 
     /// Adds `progress` to the process's waits.
-    pub(crate) fn make_progress(&self, progress: &'static dyn Progress) {
+    pub(crate) fn make_progress(&self, progress: &'static dyn ProgressEngine) {
         // Only one layer calls this.
         let _ = self.progress.set(progress);
     }
 
-    /// See [`Progress::abandon`].
+    /// See [`ProgressEngine::abandon`].
     pub(crate) fn abandon(&self) {
         if let Some(progress) = self.progress.get() {
             progress.abandon();

@@ -6,7 +6,6 @@
 
 use super::mailbox::Mailbox;
 use super::request::Held;
-use super::send::Sent;
 use super::wait::End;
 use super::{Channel, MessageRequest, SendMode, Status};
 use crate::call::Call;
@@ -150,10 +149,7 @@ impl Comm {
         dest: Rank,
         tag: i32,
     ) -> Result<MessageRequest> {
-        Ok(match self.sending(call, channel, SendMode::Standard, origin, dest, tag)? {
-            Sent::Now(status) => MessageRequest::complete(self, status),
-            Sent::Later(slot) => MessageRequest::pending(self, slot),
-        })
+        Ok(self.send_by(call, channel, SendMode::Standard, origin, dest, tag)?.request(self))
     }
 
     pub(crate) fn post_receive(
@@ -164,11 +160,7 @@ impl Comm {
         source: Rank,
         tag: i32,
     ) -> Result<MessageRequest> {
-        let slot = self.receiving(call, channel, into, Some(source), Some(tag))?;
-        Ok(slot.map_or_else(
-            || MessageRequest::complete(self, Status::NOTHING),
-            |slot| MessageRequest::pending(self, slot),
-        ))
+        self.receive_by(call, channel, into, Some(source), Some(tag))
     }
 
     /// Waits until `done`, and drives meanwhile what is under way, in a call that the program has made

@@ -5,11 +5,11 @@
 //! follows in the queues: it has not arrived yet, as far as anybody can tell, and costs no copy.
 
 use super::driven::AllDriven;
-use super::incoming::{Record, Sources};
+use super::incoming::{Record, Sources, Taken};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, Kind, Queue};
 use super::slots::{Outcome, Slot, Slots, Stage, Trouble};
-use crate::context::{Context, Progress};
+use crate::context::{Context, ProgressEngine};
 use crate::error::{Error, Place, Result};
 use crate::ops::Incoming;
 use crate::prim::{ParkWord, Word32};
@@ -141,7 +141,7 @@ impl Mailbox {
     }
 }
 
-impl Progress for Mailbox {
+impl ProgressEngine for Mailbox {
     fn bell(&self) -> Option<&ParkWord> {
         (self.has_requests() || self.driven.number() != 0).then(|| self.own.bell())
     }
@@ -205,6 +205,22 @@ impl State {
             }
         }
         Ok(true)
+    }
+
+    /// Takes the next message of the queues that are known, if it is what is wanted and no table has
+    /// anything that would come first.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        context: &Context,
+        wanted: &Envelope,
+        into: &mut Incoming,
+    ) -> Taken {
+        let is_first = self.posted.is_empty() && self.unexpected.is_empty() && self.owed.is_empty();
+        if !is_first {
+            return Taken::Otherwise;
+        }
+        self.sources.take(&context.segment, wanted, into)
     }
 
     /// Whether there is anything to drain in the queues that are known.
@@ -343,6 +359,22 @@ impl State {
         if let Some(Stage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
             let outcome = Outcome { envelope: *envelope, bytes: *bytes, trouble: None };
             self.finish(slot, outcome);
+        }
+    }
+
+    /// [`State::put`] if the queue is there and has room; whether it is done.
+    #[inline]
+    pub(super) fn try_put(
+        &mut self,
+        context: &Context,
+        to: u32,
+        head: &Head,
+        inside: u64,
+        fill: impl FnOnce(u64) -> Result<()>,
+    ) -> bool {
+        match self.queues.get_mut(to as usize) {
+            Some(Some(queue)) => queue.try_put(&context.segment, head, inside, fill),
+            _ => false,
         }
     }
 

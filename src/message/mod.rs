@@ -16,7 +16,6 @@
 //!    back what it has offered, because a rank has failed, says so first, and whoever has read from
 //!    there since does not believe what it has read.
 
-mod at_once;
 mod brought;
 mod driven;
 mod incoming;

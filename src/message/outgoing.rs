@@ -127,33 +127,44 @@ impl Queue {
         let Some(stride) = stride else {
             return Err(AllocError::Short { available: 0, limit: Limit::Segment });
         };
-        if self.at + stride + MessageWords::ALIGN > self.chunk.bytes {
+        if !self.has_room(stride) {
             self.go_on(segment, stride + MessageWords::ALIGN, waiter)?;
         }
+        Ok(self.append(segment, head, stride, fill)?)
+    }
+
+    /// [`Queue::put`] if the chunk has room; whether it is done.
+    #[inline]
+    pub(super) fn try_put(
+        &mut self,
+        segment: &Segment,
+        head: &Head,
+        inside: u64,
+        fill: impl FnOnce(u64) -> Result<()>,
+    ) -> bool {
+        let stride = MessageWords::stride(inside).filter(|stride| self.has_room(*stride));
+        stride.is_some_and(|stride| self.append(segment, head, stride, fill).is_ok())
+    }
+
+    /// Whether a record of `stride` bytes fits the chunk, with a link behind it.
+    #[inline]
+    fn has_room(&self, stride: u64) -> bool {
+        self.at + stride + MessageWords::ALIGN <= self.chunk.bytes
+    }
+
+    #[inline]
+    fn append(
+        &mut self,
+        segment: &Segment,
+        head: &Head,
+        stride: u64,
+        fill: impl FnOnce(u64) -> Result<()>,
+    ) -> Result<()> {
         let mut filled = Ok(());
         self.write(segment, head, stride, |offset| filled = fill(offset))?;
         filled?;
         self.mail.ring();
         Ok(())
-    }
-
-    /// [`Queue::put`] of a message whose bytes are inside, if the chunk has room; whether it had.
-    #[inline]
-    pub(super) fn put_at_once(
-        &mut self,
-        segment: &Segment,
-        head: &Head,
-        fill: impl FnOnce(u64) -> Result<()>,
-    ) -> bool {
-        let Some(stride) = MessageWords::stride(head.bytes) else { return false };
-        let mut filled = Ok(());
-        let is_done = self.at + stride + MessageWords::ALIGN <= self.chunk.bytes
-            && self.write(segment, head, stride, |offset| filled = fill(offset)).is_ok()
-            && filled.is_ok();
-        if is_done {
-            self.mail.ring();
-        }
-        is_done
     }
 
     #[inline]

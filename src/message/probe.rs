@@ -35,7 +35,8 @@ impl Message {
             let Some((envelope, message)) = self.found.take() else {
                 return Ok(MessageRequest::complete(&comm, Status::NOTHING));
             };
-            let slot = comm.receive_taken(&into, envelope, message)?;
+            let found = |_: &mut State| Some((envelope, message));
+            let slot = comm.post_for(Call::Receive, &into, envelope, found)?;
             Ok(MessageRequest::pending(&comm, slot))
         })
     }

@@ -1,6 +1,7 @@
 //! Receives (MPI-2.2 §3.2.4, §3.7.2).
 
-use super::mailbox::{Arrived, Mailbox};
+use super::incoming::Taken;
+use super::mailbox::{Arrived, Mailbox, State};
 use super::matching::Envelope;
 use super::slots::{Slot, Stage};
 use super::wait::{End, say_messages};
@@ -29,13 +30,59 @@ impl Comm {
         source: Option<Rank>,
         tag: Option<i32>,
     ) -> Result<MessageRequest> {
-        self.within(Call::Receive, || {
-            let slot = self.receiving(Call::Receive, channel, &into, source, tag)?;
-            Ok(slot.map_or_else(
-                || MessageRequest::complete(self, Status::NOTHING),
-                |slot| MessageRequest::pending(self, slot),
-            ))
-        })
+        self.within(Call::Receive, || self.receive_by(Call::Receive, channel, &into, source, tag))
+    }
+
+    /// A receive in the call `call`, which is recorded.
+    pub(super) fn receive_by(
+        &self,
+        call: Call,
+        channel: Channel,
+        into: &OriginMut<'_>,
+        source: Option<Rank>,
+        tag: Option<i32>,
+    ) -> Result<MessageRequest> {
+        let slot = self.receiving(call, channel, into, source, tag)?;
+        Ok(slot.map_or_else(
+            || MessageRequest::complete(self, Status::NOTHING),
+            |slot| MessageRequest::pending(self, slot),
+        ))
+    }
+
+    /// `MPI_Recv` of a short message that comes while this rank spins, if nothing stands in the way: its
+    /// status. If not, nothing has been done, and [`Comm::start_receive`] receives it, or says what is
+    /// wrong.
+    ///
+    /// Local; blocks for as long as waits spin, never asleep.
+    #[inline]
+    pub fn try_receive(
+        &self,
+        channel: Channel,
+        into: OriginMut<'_>,
+        source: Option<Rank>,
+        tag: Option<i32>,
+    ) -> Option<Status> {
+        let (context, mailbox) = (self.context(), Mailbox::existing()?);
+        let from = match source {
+            Some(source) => self.partner(source)?,
+            None => Envelope::ANY_SOURCE,
+        };
+        let mut into = Incoming::of(&into)?;
+        if tag.is_some_and(|tag| tag < 0) || !self.is_sound() || mailbox.has_requests() {
+            return None;
+        }
+        let tag = tag.unwrap_or(Envelope::ANY_TAG);
+        let wanted = Envelope { context: self.message_context(channel), source: from, tag };
+        let (record, mut taken) = (context.enter(Call::Receive, 0), Taken::Otherwise);
+        self.waiter().spin(1, || {
+            let took = |state: &mut State| state.take(context, &wanted, &mut into);
+            taken = mailbox.in_favour(took).unwrap_or(Taken::Otherwise);
+            !matches!(taken, Taken::Nothing)
+        });
+        record.end();
+        let Taken::Message(Envelope { source: from, tag, .. }, bytes) = taken else { return None };
+        let source = source.or_else(|| self.rank_of_world(from)).unwrap_or(Rank::NULL);
+        Some(Status { source, tag, bytes, cancelled: false })
     }
 
     /// Checks the arguments of a receive, and posts it; `None` if it receives nothing.
@@ -48,26 +95,36 @@ impl Comm {
         tag: Option<i32>,
     ) -> Result<Option<Slot>> {
         let Some(wanted) = self.wanted(call, channel, source, tag)? else { return Ok(None) };
+        self.post_for(call, into, wanted, |state| state.unexpected.take(&wanted)).map(Some)
+    }
+
+    /// Posts a receive, unless `find` has its message in the tables: then it goes to its buffer.
+    pub(super) fn post_for(
+        &self,
+        call: Call,
+        into: &OriginMut<'_>,
+        wanted: Envelope,
+        find: impl FnOnce(&mut State) -> Option<(Envelope, Arrived)>,
+    ) -> Result<Slot> {
         let Some(into) = Incoming::of(into) else { return Err(self.too_far(call)) };
         let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
         let mut state = mailbox.turn();
-        let arrived = state.unexpected.take(&wanted);
+        let found = find(&mut state);
         let slot = state.slots.add(Stage::Posted { wanted, into });
-        match arrived {
-            None => state.posted.post(wanted, slot),
-            Some((envelope, message)) => {
-                if let Err(error) = state.deliver(context, slot, envelope, message) {
-                    state.slots.remove(slot);
-                    return Err(error);
-                }
-                let pulls = !state.pulls.is_empty();
-                drop(state);
-                if pulls {
-                    mailbox.pull_all(context);
-                }
-            }
+        let Some((envelope, message)) = found else {
+            state.posted.post(wanted, slot);
+            return Ok(slot);
+        };
+        if let Err(error) = state.deliver(context, slot, envelope, message) {
+            state.slots.remove(slot);
+            return Err(error);
         }
-        Ok(Some(slot))
+        let pulls = !state.pulls.is_empty();
+        drop(state);
+        if pulls {
+            mailbox.pull_all(context);
+        }
+        Ok(slot)
     }
 
     /// What a receive or a probe asks for; `None` for [`Rank::NULL`].
@@ -90,26 +147,6 @@ impl Comm {
         };
         let (context, tag) = (self.message_context(channel), tag.unwrap_or(Envelope::ANY_TAG));
         Ok(Some(Envelope { context, source, tag }))
-    }
-
-    /// Receives a message that has been taken out of the tables.
-    pub(super) fn receive_taken(
-        &self,
-        into: &OriginMut<'_>,
-        envelope: Envelope,
-        message: Arrived,
-    ) -> Result<Slot> {
-        let Some(into) = Incoming::of(into) else { return Err(self.too_far(Call::Receive)) };
-        let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
-        let mut state = mailbox.turn();
-        let slot = state.slots.add(Stage::Posted { wanted: envelope, into });
-        if let Err(error) = state.deliver(context, slot, envelope, message) {
-            state.slots.remove(slot);
-            return Err(error);
-        }
-        drop(state);
-        mailbox.pull_all(context);
-        Ok(slot)
     }
 
     /// Lets the threads of this rank that wait in [`Comm::progress_until`] ask `done` again, because

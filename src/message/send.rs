@@ -45,16 +45,71 @@ impl Comm {
         tag: i32,
     ) -> Result<MessageRequest> {
         self.within(Call::Send, || {
-            let sent = self.sending(Call::Send, channel, mode, &origin, dest, tag)?;
-            Ok(match sent {
-                Sent::Now(status) => MessageRequest::complete(self, status),
-                Sent::Later(slot) => MessageRequest::pending(self, slot),
-            })
+            Ok(self.send_by(Call::Send, channel, mode, &origin, dest, tag)?.request(self))
         })
     }
 
-    /// Checks the arguments of a send, and makes it.
-    pub(super) fn sending(
+    /// `MPI_Send` of a short message, if nothing stands in the way: whether it is sent. If not, nothing
+    /// has been done, and [`Comm::start_send`] sends it, or says what is wrong.
+    ///
+    /// Local; never blocks.
+    #[inline]
+    pub fn try_send(&self, channel: Channel, origin: Origin<'_>, dest: Rank, tag: i32) -> bool {
+        self.send_eagerly(Some(Call::Send), channel, &origin, dest, tag).is_some()
+    }
+
+    /// A send in the call `call`, which is recorded: by the usual path, or else by the one that knows all
+    /// cases.
+    pub(super) fn send_by(
+        &self,
+        call: Call,
+        channel: Channel,
+        mode: SendMode,
+        origin: &Origin<'_>,
+        dest: Rank,
+        tag: i32,
+    ) -> Result<Sent> {
+        if mode != SendMode::Synchronous
+            && let Some(bytes) = self.send_eagerly(None, channel, origin, dest, tag)
+        {
+            let source = Rank(self.rank());
+            return Ok(Sent::Now(Status { source, tag, bytes, cancelled: false }));
+        }
+        self.send_slowly(call, channel, mode, origin, dest, tag)
+    }
+
+    /// The usual path of a send: a short message to another rank, whose queue has room, by the thread that
+    /// the tables favour, where nothing is wrong. Its bytes; `None` if nothing has been done. Records
+    /// `call`, unless that is done.
+    #[inline]
+    fn send_eagerly(
+        &self,
+        call: Option<Call>,
+        channel: Channel,
+        origin: &Origin<'_>,
+        dest: Rank,
+        tag: i32,
+    ) -> Option<u64> {
+        let (context, to, mailbox) = (self.context(), self.partner(dest)?, Mailbox::existing()?);
+        let from = Outgoing::of(origin)?;
+        let bytes = from.bytes();
+        if tag < 0 || bytes > EAGER || !self.is_sound() {
+            return None;
+        }
+        let of = self.message_context(channel);
+        let head = Head { kind: Kind::Data, tag, context: of, bytes, token: 0, place: 0 };
+        let record = call.map(|call| context.enter(call, 0));
+        let fill = |offset| from.pack_into(&context.segment, offset);
+        let put = mailbox.in_favour(|state| state.try_put(context, to, &head, bytes, fill));
+        if let Some(record) = record {
+            record.end();
+        }
+        (put == Some(true)).then_some(bytes)
+    }
+
+    /// Any other send: checks its arguments, and makes it.
+    #[inline(never)]
+    fn send_slowly(
         &self,
         call: Call,
         channel: Channel,
@@ -95,6 +150,18 @@ impl Comm {
         found.ok_or_else(|| self.no_peer(call, peer))
     }
 
+    /// The rank of the job that a rank of the communicator is, if it is another one than this.
+    #[inline]
+    pub(super) fn partner(&self, rank: Rank) -> Option<u32> {
+        self.world_rank(rank.0).filter(|partner| *partner != self.context().rank)
+    }
+
+    /// Whether nothing is wrong with the communicator.
+    #[inline]
+    pub(super) fn is_sound(&self) -> bool {
+        !is_forked() && !self.is_freed() && !self.has_lost_any()
+    }
+
     #[cold]
     fn no_peer(&self, call: Call, peer: Rank) -> Error {
         Error::Peer { at: self.place(call), peer: peer.0, ranks: self.size() }
@@ -112,6 +179,15 @@ pub(super) enum Sent {
     Now(Status),
     /// It is complete when this request is done.
     Later(Slot),
+}
+
+impl Sent {
+    pub(super) fn request(self, comm: &Comm) -> MessageRequest {
+        match self {
+            Sent::Now(status) => MessageRequest::complete(comm, status),
+            Sent::Later(slot) => MessageRequest::pending(comm, slot),
+        }
+    }
 }
 
 impl Sending<'_> {

@@ -128,11 +128,11 @@ impl Comm {
     ) -> Result<()> {
         let (call, origin) = (Call::Send, Origin::of(from.into()));
         let is_plain = matches!(mode, SendMode::Standard | SendMode::Ready);
-        if is_plain && self.send_at_once(Channel::Program, origin, dest, tag) {
+        if is_plain && self.try_send(Channel::Program, origin, dest, tag) {
             return Ok(());
         }
         self.within(call, || {
-            match self.sending(call, Channel::Program, mode, &origin, dest, tag)? {
+            match self.send_by(call, Channel::Program, mode, &origin, dest, tag)? {
                 Sent::Now(_) => Ok(()),
                 Sent::Later(slot) => {
                     Borrowed { comm: self, slot: Some(slot) }.wait(call, at).map(drop)
@@ -178,7 +178,7 @@ impl Comm {
         let (source, tag) = (source.into(), tag.into());
         let (whose, which) = (source.known(), tag.known());
         let origin = OriginMut::of(into.into());
-        if let Some(status) = self.receive_at_once(Channel::Program, origin, whose, which) {
+        if let Some(status) = self.try_receive(Channel::Program, origin, whose, which) {
             return Ok(status);
         }
         self.within(call, || self.post(call, into, source, tag)?.wait(call, at))
@@ -204,7 +204,7 @@ impl Comm {
             let receive = self.post(call, into, source.into(), tag.into())?;
             let origin = Origin::of(from.into());
             let mode = SendMode::Standard;
-            let sent = self.sending(call, Channel::Program, mode, &origin, dest, send_tag)?;
+            let sent = self.send_by(call, Channel::Program, mode, &origin, dest, send_tag)?;
             if let Sent::Later(slot) = sent {
                 Borrowed { comm: self, slot: Some(slot) }.wait(call, at)?;
             }

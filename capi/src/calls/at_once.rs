@@ -192,7 +192,7 @@ pub fn win_flush_at_once(rank: c_int, win: MPI_Win) -> bool {
 
 /// As [`super::send`].
 #[inline(always)]
-pub fn send_at_once<C: Number>(
+pub fn try_send<C: Number>(
     buf: Address,
     count: C,
     datatype: MPI_Datatype,
@@ -202,12 +202,12 @@ pub fn send_at_once<C: Number>(
 ) -> bool {
     let Some(comm) = comm.find().filter(|comm| comm.inter.is_none()) else { return false };
     let Some((origin, _)) = origin(buf, count, datatype) else { return false };
-    comm.comm.send_at_once(Channel::Program, origin, Rank(dest as u32), tag)
+    comm.comm.try_send(Channel::Program, origin, Rank(dest as u32), tag)
 }
 
 /// As [`super::recv`].
 #[inline(always)]
-pub fn recv_at_once<C: Number>(
+pub fn try_recv<C: Number>(
     buf: Address,
     count: C,
     datatype: MPI_Datatype,
@@ -220,6 +220,6 @@ pub fn recv_at_once<C: Number>(
     let Some(into) = origin_mut(buf, count, datatype) else { return false };
     let source = (source != MPI_ANY_SOURCE).then_some(Rank(source as u32));
     let tag = (tag != MPI_ANY_TAG).then_some(tag);
-    let received = comm.comm.receive_at_once(Channel::Program, into, source, tag);
+    let received = comm.comm.try_receive(Channel::Program, into, source, tag);
     received.is_some_and(|message| tell(status, &message).is_ok())
 }
