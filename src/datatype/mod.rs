@@ -8,7 +8,9 @@
 //! 4. [`cursor`] walks the loops in the order of the type map, [`strips`] walks several datatypes
 //!    together, [`overlap`] decides whether entries share a byte.
 //! 5. [`pack`] copies between a laid-out and a packed buffer of this process.
-//! 6. [`shape`] is the typed form, a selection of a slice's elements; [`shaped`] binds it to a slice.
+//! 6. [`functions`] has what a reduction does with elements of each type, [`extended`] with those of C's
+//!    `long double`.
+//! 7. [`shape`] is the typed form, a selection of a slice's elements; [`shaped`] binds it to a slice.
 //!
 //! Invariants:
 //! 1. All bounds and extents of a datatype fit in an `i64`, and so does every distance between two of
@@ -24,6 +26,8 @@ mod committed;
 mod constructor;
 mod cursor;
 mod derived;
+mod extended;
+pub(crate) mod functions;
 mod overlap;
 mod pack;
 mod plan;

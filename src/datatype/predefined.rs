@@ -236,8 +236,8 @@ macro_rules! elements {
     )*};
 }
 
-use crate::op::extended::{self, LongDouble, LongDoubleComplex};
-use crate::op::functions::{Operation, complex, floating, integer, located};
+use super::extended::{self, LongDouble, LongDoubleComplex};
+use super::functions::{Operation, complex, floating, integer, located};
 
 elements! {
     i8 => I8, u8, true, integer;

@@ -1,8 +1,6 @@
 //! The predefined reduction operations, and their atomic implementation.
 
 mod carrier;
-pub(crate) mod extended;
-pub(crate) mod functions;
 
 pub use carrier::Carrier;
 

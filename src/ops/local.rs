@@ -4,10 +4,10 @@
 use super::layout::Layout;
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
+use crate::datatype::functions::Operation;
 use crate::datatype::{Element, Side, Visitor, zip_sides, zip_strips};
 use crate::error::{Error, Place, Result};
 use crate::op::Op;
-use crate::op::functions::Operation;
 use crate::shm::{copy, copy_strip};
 
 impl Origin<'_> {

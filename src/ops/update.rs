@@ -3,8 +3,8 @@
 
 use crate::call::Call;
 use crate::datatype::Element;
+use crate::datatype::functions::{Operation, update_native};
 use crate::error::{Error, Result};
-use crate::op::functions::{Operation, update_native};
 use crate::op::{Carrier, Op};
 use crate::prim::{Site, Step, step};
 use crate::shm::Recording;

@@ -1,8 +1,8 @@
 //! C's `long double` and what is made of it, for which Rust has no type: by the instructions that C uses.
 #![allow(unsafe_code, reason = "instructions on ten bytes that Rust has no type for")]
 
-use super::Op;
 use super::functions::{self, Floating, Operation};
+use crate::op::Op;
 use bytemuck::{Pod, Zeroable};
 use std::cmp;
 use std::ops::{Add, Mul};
@@ -163,7 +163,7 @@ pub(crate) fn complex(op: Op) -> Option<&'static Operation<LongDoubleComplex>> {
 }
 
 #[inline]
-pub(crate) fn located<T: crate::datatype::Located>(op: Op) -> Option<&'static Operation<T>> {
+pub(crate) fn located<T: super::Located>(op: Op) -> Option<&'static Operation<T>> {
     // Replacing compares nothing.
     if NATIVE || op == Op::Replace { functions::located(op) } else { functions::any(op) }
 }

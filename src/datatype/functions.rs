@@ -1,8 +1,8 @@
 //! The operations as functions of (target value, origin value), and as loops over many of both.
 #![allow(unsafe_code, reason = "loops over memory without references to it")]
 
-use super::{Carrier, Op};
-use crate::datatype::{Element, Located};
+use super::{Element, Located};
+use crate::op::{Carrier, Op};
 use bytemuck::must_cast;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 
