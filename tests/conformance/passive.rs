@@ -38,7 +38,7 @@ pub const SECTION: Section = Section {
             "operations of the epoch are complete at origin and target when unlock_all returns",
             &[
                 "synchronization/flush::what_is_flushed_is_seen_before_unlock_all",
-                "random/phases::random_programs_of_eight_ranks",
+                "random/programs/mod::random_programs_run_as_the_oracle_says",
             ],
         ),
         rule(

@@ -2,7 +2,6 @@
 
 mod engine_walk;
 mod fuzz_ranges;
-mod phases;
 mod programs;
 #[path = "../support/mod.rs"]
 mod support;

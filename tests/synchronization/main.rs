@@ -7,7 +7,6 @@ mod fence;
 mod flush;
 mod hostile;
 mod lock;
-mod lock_differential;
 mod lock_progress;
 mod locks;
 mod matching;
