@@ -102,15 +102,26 @@ fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
     // Those of the tool interface need not be there (MPI-4.1 §15.3).
     let looks = |one: &&Parameter| !name.starts_with("T_") && tells(one);
     let call = named().filter(looks).fold(call, given);
-    let body = if function.returns != "int" || name.ends_with("_toint") {
-        call
-    } else {
-        let shown: String = named().map(|p| format!("(\"{}\", &{}), ", p.name, shown(p))).collect();
-        let owner = owner(function);
-        format!(
-            "match {call} {{ Ok(()) => MPI_SUCCESS, Err(failure) => \
-             crate::raise::raise(failure, {owner}, \"MPI_{name}\", &[{shown}]) }}"
-        )
+    let is_raised = function.returns == "int" && !name.ends_with("_toint");
+    let (body, raised) = match is_raised {
+        false => (call, String::new()),
+        true => {
+            let shown: String =
+                named().map(|p| format!("(\"{}\", &{}), ", p.name, shown(p))).collect();
+            let (raised, owner) = (format!("{}_raised", name.to_lowercase()), owner(function));
+            let body = format!(
+                "match {call} {{ Ok(()) => MPI_SUCCESS, \
+                 Err(failure) => {raised}(failure, {passed}) }}"
+            );
+            // Apart, so that the arguments need no place in memory before something fails.
+            let raised = format!(
+                "#[cold]\n#[inline(never)]\n\
+                 #[allow(clippy::too_many_arguments, reason = \"those of the function of C\")]\n\
+                 fn {raised}(failure: crate::failure::Failure, {declared}) -> c_int {{ \
+                 crate::raise::raise(failure, {owner}, \"MPI_{name}\", &[{shown}]) }}\n"
+            );
+            (body, raised)
+        }
     };
     let (body, otherwise) = match fast {
         None => (body, String::new()),
@@ -128,7 +139,7 @@ fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
     };
     format!(
         "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}({declared}) -> {returns} {{ {body} }}\n\
-         {otherwise}#[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}({declared}) -> {returns} {{ \
+         {raised}{otherwise}#[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}({declared}) -> {returns} {{ \
          PMPI_{name}({passed}) }}\n"
     )
 }

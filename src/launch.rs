@@ -16,7 +16,7 @@ use crate::prim::{Step, step};
 use crate::shm::{File, Kind, Layout, NoticeBoard, Segment};
 use crate::shm::{
     admit, close_on_exec, duplicate, has_more_rights, largest_segment, nonce, page_size,
-    stand_apart, total_memory,
+    total_memory,
 };
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
@@ -262,7 +262,6 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
         // Somebody else's text: nothing in it moves the cursor.
         Error::NotInJob { what: what.replace(char::is_control, " ") }
     })?;
-    stand_apart();
     let (rank, ranks) = (world.rank, world.size);
     if ranks > MAX_RANKS {
         let what = format!("it has {ranks} ranks, and more than {MAX_RANKS} are too many");

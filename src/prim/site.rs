@@ -197,7 +197,7 @@ pub enum Step {
 /// Algorithm faults that the mutation run plants, one at a time. Natively [`super::planted`] is
 /// a constant `false`, so none of this reaches a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(dead_code, reason = "some are planted where the models do what `window/active.rs` does")]
+#[allow(dead_code, reason = "some are planted where the models do what `window/fence.rs` does")]
 pub enum Fault {
     /// The last arriver resets the barrier's counter instead of letting it grow.
     BarrierReset,

@@ -48,8 +48,8 @@ pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
-    File, Kind, close_on_exec, duplicate, has_more_rights, is_apart, is_forked, largest_segment,
-    nonce, notice_forks, page_size, stand_apart, total_memory,
+    File, Kind, close_on_exec, duplicate, has_more_rights, is_forked, largest_segment, nonce,
+    notice_forks, page_size, total_memory,
 };
 pub(crate) use placement::SegmentPlacement;
 pub(crate) use process::{Piece, Process, admit, is_gone};

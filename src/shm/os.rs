@@ -14,15 +14,12 @@ use std::sync::OnceLock;
 
 /// Set in a process forked from one that had called [`notice_forks`].
 static FORKED: OnceLock<()> = OnceLock::new();
-/// Set in such a process, and in one that has called [`stand_apart`].
-static APART: OnceLock<()> = OnceLock::new();
 
 /// Marks every process that this one forks from now on as such a child. (Except one created by a bare
 /// clone(2).)
 pub(crate) fn notice_forks() -> Result<()> {
     extern "C" fn in_child() {
         let _ = FORKED.set(());
-        stand_apart();
         super::thread::forget();
     }
     // SAFETY: the handler stores a few words, and neither allocates nor takes a lock, so that it may
@@ -31,18 +28,6 @@ pub(crate) fn notice_forks() -> Result<()> {
         0 => Ok(()),
         errno => Err(os_error("watching for forks")(nix::Error::from_raw(errno))),
     }
-}
-
-/// Marks this process as one whose windows are another MPI's.
-pub(crate) fn stand_apart() {
-    let _ = APART.set(());
-}
-
-/// Whether the process is so marked or was forked from a rank: one load for both, so that the fast
-/// paths of ordinary jobs pay no more.
-#[inline]
-pub(crate) fn is_apart() -> bool {
-    APART.get().is_some()
 }
 
 /// Whether this process was forked from a rank. Costs one load.

@@ -3,6 +3,9 @@
 //! start (MPI-4.1 §12.3.5), and locks of a window whose hint `no_locks` is in force (§12.2.1).
 
 use super::Win;
+use super::grant::Access;
+use crate::call::Call;
+use crate::error::Result;
 use std::sync::OnceLock;
 
 /// What is told of the first such call of the job; none is accepted where nothing is set.
@@ -14,6 +17,21 @@ impl Win {
     /// rank makes it, with a sentence for the user.
     pub fn accept_what_is_plain(&self, tell: fn(&str)) {
         self.leniency.0.get_or_init(|| tell);
+    }
+
+    /// Refuses a request-based operation in an epoch of active target synchronisation. What else
+    /// an operation needs is checked by the operation.
+    pub(crate) fn check_passive(&self, call: Call) -> Result<()> {
+        match self.epochs.access() {
+            Access::None | Access::LockedAll { .. } | Access::Locked => Ok(()),
+            Access::Fence | Access::Started => {
+                let problem = format!("{call} is allowed in an epoch of lock or lock_all only");
+                if self.is_accepted(&problem) {
+                    return Ok(());
+                }
+                Err(self.wrong_epoch(call, problem))
+            }
+        }
     }
 
     /// Whether a call is accepted of which `what` says why it is wrong.

@@ -4,28 +4,30 @@
 //! is an error with its class, and a call refused by it has changed nothing. The typed face (module
 //! `epoch`) sits on it and makes most of these errors impossible to write.
 
-mod active;
 mod allocate;
 mod assertion;
-mod at_once;
 mod attributes;
 mod beyond;
 mod block;
 mod create;
+mod fence;
+mod flush;
 mod foreign;
 mod free;
 mod grant;
 mod hints;
 mod lenient;
+mod lock;
 mod notify;
 mod options;
-mod passive;
 mod plan;
 mod posts;
+mod pscw;
 mod recover;
 mod refusal;
 mod state;
 mod torn;
+mod transport;
 mod turn;
 mod watch;
 

@@ -8,6 +8,7 @@ use super::grant::Access;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
+use crate::sync::Queueing;
 use std::result;
 
 /// Why a call on a window is refused. A call that is refused has changed nothing.
@@ -61,6 +62,37 @@ pub(crate) enum Refusal {
 
 /// What a check gives.
 pub(crate) type Check<R = ()> = result::Result<R, Refusal>;
+
+/// Why the usual path of a call does not end it: what the cold half has to do. As small as a
+/// [`Refusal`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slow {
+    /// The call has not begun: the window's turn is not this thread's for nothing.
+    NotBegun,
+    /// The call has begun; it waits, or the other MPI does the rest.
+    Waits,
+    /// The same, and waits for those who hold the lock alone ([`Queueing::HoldersOnly`]).
+    WaitsForHolders,
+    /// The call is refused.
+    Refused(Refusal),
+}
+
+/// What the usual path of a call gives.
+pub(super) type Fast = result::Result<(), Slow>;
+
+impl From<Refusal> for Slow {
+    #[inline(always)]
+    fn from(refusal: Refusal) -> Slow {
+        Slow::Refused(refusal)
+    }
+}
+
+impl Slow {
+    /// How a lock that waits queues.
+    pub(super) fn queueing(self) -> Queueing {
+        if self == Slow::WaitsForHolders { Queueing::HoldersOnly } else { Queueing::Fair }
+    }
+}
 
 impl Refusal {
     /// A call is not allowed in this state of the access side.

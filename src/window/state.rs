@@ -76,6 +76,7 @@ impl Epochs {
     }
 
     /// Why a call is refused that the access side does not admit.
+    #[cold]
     fn refusal(&self) -> Refusal {
         if self.is_used() { Refusal::InUsedFence } else { Refusal::in_state(self.access()) }
     }
@@ -111,14 +112,17 @@ impl Epochs {
         self.may_be_hidden(Refusal::Exposed)
     }
 
+    #[inline]
     pub(crate) fn may_start(&self) -> Check {
         self.may_begin()
     }
 
+    #[inline]
     pub(crate) fn may_complete(&self) -> Check {
         if self.access() == Access::Started { Ok(()) } else { Err(self.refusal()) }
     }
 
+    #[inline]
     pub(crate) fn may_post(&self, own: u32) -> Check {
         self.may_be_hidden(Refusal::Exposed)?;
         if self.is_used() {
@@ -133,6 +137,7 @@ impl Epochs {
     }
 
     /// The number of origins to wait for.
+    #[inline]
     pub(crate) fn may_wait(&self) -> Check<u32> {
         self.exposed_to.load().checked_sub(1).ok_or(Refusal::NotExposed)
     }
@@ -244,26 +249,31 @@ impl Epochs {
         self.used.store(1);
     }
 
+    #[inline]
     pub(crate) fn fenced(&self, opens: bool) {
         self.used.store(0);
         self.set_access(if opens { Access::Fence } else { Access::None });
     }
 
+    #[inline]
     pub(crate) fn started(&self, targets: &[u32]) {
         targets.iter().for_each(|target| self.set_grant(*target, Grant::Started));
         self.set_access(Access::Started);
     }
 
     /// Closes the access epoch opened by start on those targets.
+    #[inline]
     pub(crate) fn completed(&self, targets: &[u32]) {
         self.set_access(Access::None);
         targets.iter().for_each(|target| self.set_grant(*target, Grant::None));
     }
 
+    #[inline]
     pub(crate) fn posted(&self, origins: u32) {
         self.exposed_to.store(origins + 1);
     }
 
+    #[inline]
     pub(crate) fn waited(&self) {
         self.exposed_to.store(0);
     }
@@ -297,10 +307,12 @@ impl Epochs {
         }
     }
 
+    #[inline]
     pub(crate) fn locked_all(&self, nocheck: bool) {
         self.set_access(Access::LockedAll { nocheck });
     }
 
+    #[inline]
     pub(crate) fn unlocked_all(&self) {
         self.set_access(Access::None);
     }

@@ -8,11 +8,11 @@
 
 use super::Win;
 use super::posts::Pscw;
-use super::refusal::{Check, Refusal};
+use super::refusal::{Check, Fast, Refusal, Slow};
 use crate::call::Call;
 use crate::error::Result;
 use crate::group::Rank;
-use crate::shm::InTurn;
+use crate::shm::{InTurn, is_forked};
 use crate::sync::Round;
 
 /// What only synchronising calls read and write.
@@ -46,6 +46,36 @@ impl Win {
         self.turn.turn()
     }
 
+    /// Runs `f`, the usual path of `call`, if this thread is the one that the window's turn favours.
+    #[inline(always)]
+    pub(super) fn in_turn(&self, call: Call, f: impl FnOnce(&mut Turn) -> Fast) -> Fast {
+        let said = self.say(call);
+        let done = self.turn.in_favour(f).unwrap_or(Err(Slow::NotBegun));
+        said.end();
+        done
+    }
+
+    /// The beginning of the cold half of `call`: what is left to do, if anything is, where its usual
+    /// path `f` has ended as `slow`.
+    pub(super) fn go_on(
+        &self,
+        call: Call,
+        target: Rank,
+        slow: Slow,
+        f: impl FnOnce(&mut Turn) -> Fast,
+    ) -> Result<Option<Slow>> {
+        let tried = match slow {
+            Slow::NotBegun if is_forked() => Err(Slow::Refused(Refusal::Forked)),
+            Slow::NotBegun => f(&mut self.turn()),
+            slow => Err(slow),
+        };
+        match tried {
+            Ok(()) => Ok(None),
+            Err(Slow::Refused(refusal)) => Err(self.refused(call, target, refusal)),
+            Err(slow) => Ok(Some(slow)),
+        }
+    }
+
     /// Claims the sides for `call`, which is going to wait.
     #[inline]
     pub(super) fn begin_waiting(
@@ -55,12 +85,24 @@ impl Win {
         sides: Sides,
     ) -> Result<Waiting<'_>> {
         self.allowed(call, Rank::NULL, turn.may_wait(sides))?;
-        sides.iter().for_each(|side| turn.waiting[*side] = Some(call));
-        Ok(Waiting { win: self, sides })
+        turn.wait(call, sides);
+        Ok(self.waiting(sides))
+    }
+
+    /// The call of this thread that has claimed the sides by [`Turn::wait`].
+    #[inline]
+    pub(super) fn waiting(&self, sides: Sides) -> Waiting<'_> {
+        Waiting { win: self, sides }
     }
 }
 
 impl Turn {
+    /// Claims the sides for `call`, which may wait on them.
+    #[inline]
+    pub(super) fn wait(&mut self, call: Call, sides: Sides) {
+        sides.iter().for_each(|side| self.waiting[*side] = Some(call));
+    }
+
     fn waits_no_more(&mut self, sides: Sides) {
         sides.iter().for_each(|side| self.waiting[*side] = None);
     }

@@ -1,4 +1,4 @@
-//! Operations, synchronising calls and short messages as they mostly are: a window or communicator that
+//! Operations and short messages as they mostly are: a window or communicator that
 //! exists, a predefined datatype, the same on both sides, and nothing is wrong.
 //!
 //! Each says whether it is done. If not it has done nothing, and the function of that name without
@@ -10,8 +10,8 @@ use crate::arguments::{Address, Number, Ptr};
 use crate::datatype::usable_at_once;
 use crate::op::{COMBINED, Operation};
 use crate::status::tell;
+use onesided::Rank;
 use onesided::engine::{Channel, Origin, OriginMut, Transfer};
-use onesided::{LockType, Rank};
 use std::ffi::c_int;
 
 /// Whether there can be buffers at these addresses ([`super::check_buffer`]).
@@ -164,30 +164,6 @@ pub fn compare_and_swap_at_once(
         let result = result_addr.origin_mut(1, datatype);
         window.win.compare_and_swap_at_once(new, compare, result, rank, disp)
     }
-}
-
-/// As [`super::win_lock`].
-#[inline(always)]
-pub fn win_lock_at_once(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> bool {
-    let kind = match lock_type {
-        MPI_LOCK_EXCLUSIVE => LockType::Exclusive,
-        MPI_LOCK_SHARED => LockType::Shared,
-        _ => return false,
-    };
-    let Some(window) = win.find() else { return false };
-    assert == 0 && window.win.lock_at_once(kind, Rank(rank as u32))
-}
-
-/// As [`super::win_unlock`].
-#[inline(always)]
-pub fn win_unlock_at_once(rank: c_int, win: MPI_Win) -> bool {
-    win.find().is_some_and(|window| window.win.unlock_at_once(Rank(rank as u32)))
-}
-
-/// As [`super::win_flush`].
-#[inline(always)]
-pub fn win_flush_at_once(rank: c_int, win: MPI_Win) -> bool {
-    win.find().is_some_and(|window| window.win.flush_at_once(Rank(rank as u32)))
 }
 
 /// As [`super::send`].

@@ -16,6 +16,12 @@ fn target(win: MPI_Win, rank: c_int) -> Outcome<(&'static Window, Rank)> {
     Ok((window, rank_of(rank, window.win.comm().size())?))
 }
 
+#[cold]
+fn no_lock_type(given: c_int) -> Failure {
+    let why = format!("{given} is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED");
+    Failure::new(MPI_ERR_LOCKTYPE, why)
+}
+
 /// `MPI_Win_fence`
 pub fn win_fence(assert: c_int, win: MPI_Win) -> Outcome {
     let window = win.get()?;
@@ -51,15 +57,13 @@ pub fn win_test(win: MPI_Win, flag: Ptr<c_int>) -> Outcome {
 }
 
 /// `MPI_Win_lock`
+#[inline(always)]
 pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> Outcome {
     let (window, rank) = target(win, rank)?;
     let kind = match lock_type {
         MPI_LOCK_EXCLUSIVE => LockType::Exclusive,
         MPI_LOCK_SHARED => LockType::Shared,
-        _ => {
-            let why = format!("{lock_type} is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED");
-            return Err(Failure::new(MPI_ERR_LOCKTYPE, why));
-        }
+        _ => return Err(no_lock_type(lock_type)),
     };
     Ok(window.win.lock(kind, rank, assertion::of_lock(assert)?)?)
 }
@@ -71,6 +75,7 @@ pub fn win_lock_all(assert: c_int, win: MPI_Win) -> Outcome {
 }
 
 /// `MPI_Win_unlock`
+#[inline(always)]
 pub fn win_unlock(rank: c_int, win: MPI_Win) -> Outcome {
     let (window, rank) = target(win, rank)?;
     Ok(window.win.unlock(rank)?)
@@ -82,6 +87,7 @@ pub fn win_unlock_all(win: MPI_Win) -> Outcome {
 }
 
 /// `MPI_Win_flush`
+#[inline(always)]
 pub fn win_flush(rank: c_int, win: MPI_Win) -> Outcome {
     let (window, rank) = target(win, rank)?;
     Ok(window.win.flush(rank)?)

@@ -147,7 +147,7 @@ pub(super) fn arrive_only(ranks: usize) {
     );
 }
 
-/// A rank of a window whose fences say what they open and close, as `src/window/active.rs` has it.
+/// A rank of a window whose fences say what they open and close, as `src/window/fence.rs` has it.
 struct Member<'w> {
     w: &'w World,
     rank: usize,

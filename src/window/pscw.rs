@@ -1,0 +1,148 @@
+//! General active target synchronisation: post, start, complete, wait, test (MPI-2.2 §11.4.2).
+
+use super::posts::Pscw;
+use super::refusal::Refusal;
+use super::turn::{ACCESS, EXPOSURE, Turn};
+use super::{PostAssert, StartAssert, Win};
+use crate::call::Call;
+use crate::error::Result;
+use crate::group::{Group, Rank};
+use crate::sync::Side;
+use std::panic::Location;
+
+impl Win {
+    /// `MPI_Win_post` (MPI-2.2 §11.4.2): exposes this rank's part to the ranks of `origins`.
+    ///
+    /// Local; never blocks for another rank's call. An empty group opens an exposure epoch that
+    /// `wait` closes at once.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), also if the part is locked; [`Error::Group`](crate::Error::Group);
+    /// [`Error::NoMemory`](crate::Error::NoMemory) at the first post, for the post slots.
+    pub fn post(&self, origins: &Group, assert: PostAssert) -> Result<()> {
+        self.within(Call::Post, || self.post_in_turn(origins, assert, &mut self.turn()))
+    }
+
+    fn post_in_turn(&self, origins: &Group, assert: PostAssert, turn: &mut Turn) -> Result<()> {
+        let own = self.comm.rank();
+        self.allowed(Call::Post, Rank::NULL, turn.may_wait(EXPOSURE))?;
+        self.allowed(Call::Post, Rank::NULL, self.epochs.may_post(own))?;
+        let lock = &self.words_of(own).lock;
+        let is_locked = lock.is_held(Side::Left) || lock.is_held(Side::RightExclusive);
+        if is_locked || self.words.lock_all.is_held(Side::Left) {
+            return Err(self.refused(Call::Post, Rank::NULL, Refusal::PartLocked));
+        }
+        let tells = !assert.has(PostAssert::NOCHECK);
+        let slots_too = tells && self.has_slots();
+        let (origins, slots) = turn.pscw.set_origins(self, origins, slots_too)?;
+        self.tell_post(if tells { origins } else { &[] }, slots)?;
+        self.epochs.posted(origins.len() as u32);
+        Ok(())
+    }
+
+    /// `MPI_Win_start` (MPI-2.2 §11.4.2): opens an access epoch on the ranks of `group`.
+    ///
+    /// Local; blocks until each of them has posted for this rank, unless NOCHECK is asserted.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn start(&self, group: &Group, assert: StartAssert) -> Result<()> {
+        let at = Location::caller();
+        self.within(Call::Start, || {
+            let (mut targets, waiting) = {
+                let mut turn = self.turn();
+                self.allowed(Call::Start, Rank::NULL, self.epochs.may_start())?;
+                let waiting = self.begin_waiting(&mut turn, Call::Start, ACCESS)?;
+                (turn.pscw.targets.take().unwrap_or_default(), waiting)
+            };
+            let posted = targets
+                .set(self, group)
+                .and_then(|()| self.await_posts(&mut targets, !assert.is_nocheck(), at));
+            if posted.is_ok() {
+                self.leave_fence();
+            }
+            waiting.end(|turn| {
+                if posted.is_ok() {
+                    self.epochs.started(targets.ranks());
+                }
+                turn.pscw.targets = Some(targets);
+            });
+            posted
+        })
+    }
+
+    /// `MPI_Win_complete` (MPI-2.2 §11.4.2): closes the access epoch opened by start; its
+    /// operations are complete at the origin, and at each target once that has waited.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn complete(&self) -> Result<()> {
+        self.within(Call::Complete, || {
+            let turn = self.turn();
+            self.allowed(Call::Complete, Rank::NULL, self.epochs.may_complete())?;
+            let targets = turn.pscw.targets();
+            self.epochs.completed(targets);
+            self.tell_complete(targets)
+        })
+    }
+
+    /// `MPI_Win_wait` (MPI-2.2 §11.4.2): closes the exposure epoch opened by post.
+    ///
+    /// Local; blocks until every origin of the post has completed.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn wait(&self) -> Result<()> {
+        let at = Location::caller();
+        self.within(Call::Wait, || {
+            let (awaited, mut seen, waiting) = {
+                let mut turn = self.turn();
+                let awaited = self.origins_to_await(Call::Wait)?;
+                let waiting = self.begin_waiting(&mut turn, Call::Wait, EXPOSURE)?;
+                (awaited, turn.pscw.completes_seen, waiting)
+            };
+            let waited = self.await_completes(awaited, &mut seen, at);
+            waiting.end(|turn| {
+                turn.pscw.completes_seen = seen;
+                if waited.is_ok() {
+                    self.unexpose(&turn.pscw);
+                }
+            });
+            waited
+        })
+    }
+
+    /// `MPI_Win_test` (MPI-2.2 §11.4.2): as [`Win::wait`] if that would not block, and `true`;
+    /// else no effect, and `false`.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn test(&self) -> Result<bool> {
+        self.within(Call::Test, || {
+            let mut turn = self.turn();
+            self.allowed(Call::Test, Rank::NULL, turn.may_wait(EXPOSURE))?;
+            let origins = self.origins_to_await(Call::Test)?;
+            let done = self.test_completes(origins, &mut turn.pscw)?;
+            if done {
+                self.unexpose(&turn.pscw);
+            }
+            Ok(done)
+        })
+    }
+
+    pub(super) fn unexpose(&self, pscw: &Pscw) {
+        pscw.expect_post();
+        self.words_of(self.comm.rank()).open.exposure.store(0);
+        self.epochs.waited();
+    }
+
+    pub(super) fn origins_to_await(&self, call: Call) -> Result<u32> {
+        self.allowed(call, Rank::NULL, self.epochs.may_wait())
+    }
+}

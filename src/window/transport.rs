@@ -1,0 +1,297 @@
+//! How the ranks of a window synchronise: by words of the segment that all of them map, or by another
+//! MPI ([`crate::foreign`]). Chosen when the window is made, and asked for here alone: the calls above
+//! check what is legal, and keep this rank's epochs.
+//!
+//! What the other MPI does is always slow: it may block, and it may fail.
+
+use super::posts::{Pscw, Targets};
+use super::refusal::{Fast, Slow};
+use super::{LockType, Win};
+use crate::call::Call;
+use crate::error::{Error, Result};
+use crate::foreign;
+use crate::group::Rank;
+use crate::prim::{Awaited, AwaitedKind, WaitRecord};
+use crate::sync::{self, FenceKind, PostSlot, Queueing, RankWords, Round, Side};
+use std::panic::Location;
+
+/// Fence.
+impl Win {
+    /// Announces whether this rank's fence opens an epoch, and meets all ranks, or arrives only.
+    #[inline(always)]
+    pub(super) fn meet_in_fence(
+        &self,
+        round: &mut Round,
+        kind: FenceKind,
+        opens: bool,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        if let Some(window) = self.foreign() {
+            return self.fence_by(window, opens);
+        }
+        let (words, ranks, before) = (&self.words.fence, self.meet.size(), *round);
+        let announce = || self.announce_fence(opens);
+        let ring = || self.ring_all();
+        let tell = |record: &WaitRecord| record.say(&self.meet.arrival(words, before));
+        let waiter = self.telling_waiter(at, &tell);
+        sync::fence(words, ranks, round, kind, announce, ring, &waiter)
+            .map_err(|failed| self.job_failed(failed, Call::Fence))
+    }
+
+    #[cold]
+    fn fence_by(&self, window: &foreign::Window, opens: bool) -> Result<()> {
+        let met = self.told(Call::Fence, window.fence(u8::from(opens)));
+        self.announce_fence(opens);
+        for (rank, opens) in (0..).zip(met.as_deref().unwrap_or_default()) {
+            // Until its next fence: of what it leaves before, others are not told.
+            self.words_of(rank).open.fenced(self.fences.load(), *opens != 0);
+        }
+        met.map(drop)
+    }
+
+    /// Counts a fence, and tells the others whether it opens an epoch.
+    #[inline(always)]
+    fn announce_fence(&self, opens: bool) {
+        let number = self.fences.load().wrapping_add(1);
+        self.fences.store(number);
+        self.words_of(self.comm.rank()).open.fenced(number, opens);
+    }
+}
+
+/// General active target synchronisation.
+impl Win {
+    /// Whether ranks tell each other of posts by slots.
+    pub(super) fn has_slots(&self) -> bool {
+        self.foreign().is_none()
+    }
+
+    /// Exposes this rank's part, and tells these origins, or none; `slots` are this rank's.
+    #[inline]
+    pub(super) fn tell_post(&self, origins: &[u32], slots: &[PostSlot]) -> Result<()> {
+        let exposure = &self.words_of(self.comm.rank()).open.exposure;
+        if let Some(window) = self.foreign() {
+            self.told(Call::Post, window.post(origins))?;
+            exposure.store(1);
+            return Ok(());
+        }
+        // Nothing can fail from here on, and nobody may see the post before the flag.
+        exposure.store(1);
+        sync::post(origins.iter().map(|origin| &slots[*origin as usize]));
+        Ok(())
+    }
+
+    /// Waits until each of the targets has posted for this rank, if it `awaits` that.
+    #[inline]
+    pub(super) fn await_posts(
+        &self,
+        targets: &mut Targets,
+        awaits: bool,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        if let Some(window) = self.foreign() {
+            let awaited = if awaits { targets.ranks() } else { &[] };
+            return self.told(Call::Start, window.start(awaited));
+        }
+        targets.expect_complete(self);
+        if awaits {
+            targets.await_posts(self, at)?;
+        }
+        sync::started();
+        Ok(())
+    }
+
+    /// Tells the targets that this rank's accesses are over.
+    #[inline]
+    pub(super) fn tell_complete(&self, targets: &[u32]) -> Result<()> {
+        if let Some(window) = self.foreign() {
+            return self.told(Call::Complete, window.complete(targets));
+        }
+        sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
+        self.ring(targets.iter().copied());
+        Ok(())
+    }
+
+    /// Waits for that many completes more than those `seen`.
+    #[inline]
+    pub(super) fn await_completes(
+        &self,
+        awaited: u32,
+        seen: &mut u32,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        if let Some(window) = self.foreign() {
+            let origins = self.turn().pscw.origins_here().to_vec();
+            return self.told(Call::Wait, window.wait(&origins));
+        }
+        let (words, before) = (&self.words_of(self.comm.rank()).pscw, *seen);
+        let tell = |record: &WaitRecord| {
+            record.say(&Awaited {
+                kind: AwaitedKind::Complete,
+                others: self.turn().pscw.origins(),
+                come: words.come(before),
+                awaited,
+                ..Awaited::default()
+            });
+        };
+        sync::wait(words, awaited, seen, &self.telling_waiter(at, &tell))
+            .map_err(|failed| self.job_failed(failed, Call::Wait))
+    }
+
+    /// Whether that many completes more have come than this rank has seen.
+    #[inline]
+    pub(super) fn test_completes(&self, awaited: u32, pscw: &mut Pscw) -> Result<bool> {
+        if let Some(window) = self.foreign() {
+            return self.told(Call::Test, window.test(pscw.origins_here()));
+        }
+        let words = &self.words_of(self.comm.rank()).pscw;
+        Ok(sync::test(words, awaited, &mut pscw.completes_seen))
+    }
+}
+
+/// Lock.
+impl Win {
+    /// Locks a target with these words, if that need not wait.
+    #[inline(always)]
+    pub(super) fn try_lock(
+        &self,
+        lock_type: LockType,
+        words: &RankWords,
+        nocheck: bool,
+        queueing: Queueing,
+    ) -> Fast {
+        if nocheck {
+            sync::lock_nocheck();
+            return Ok(());
+        }
+        let (window, own) = (&self.words.lock_all, self.comm.rank());
+        let locked = self.foreign().is_none()
+            && sync::try_lock(window, &words.lock, lock_type, own, queueing);
+        match queueing {
+            _ if locked => Ok(()),
+            Queueing::Fair => Err(Slow::Waits),
+            Queueing::HoldersOnly => Err(Slow::WaitsForHolders),
+        }
+    }
+
+    /// Waits for a lock of `target`.
+    pub(super) fn await_lock(
+        &self,
+        lock_type: LockType,
+        target: u32,
+        queueing: Queueing,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        if let Some(window) = self.foreign() {
+            let lock = match lock_type {
+                LockType::Shared => foreign::Lock::Shared,
+                LockType::Exclusive => foreign::Lock::Exclusive,
+            };
+            return self.told(Call::Lock, window.lock(lock, target));
+        }
+        let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
+        let tell = |record: &WaitRecord| record.say(&self.wanted_lock(lock_type, target));
+        let waiter = self.telling_waiter(at, &tell);
+        sync::lock(window, words, lock_type, self.comm.rank(), queueing, &waiter)
+            .map_err(|_| self.lock_failed(target))
+    }
+
+    /// Releases a lock of the target with these words.
+    #[inline(always)]
+    pub(super) fn release(
+        &self,
+        target: Rank,
+        words: &RankWords,
+        held: LockType,
+        nocheck: bool,
+    ) -> Fast {
+        if nocheck {
+            sync::unlock_nocheck();
+        } else if self.foreign().is_some() {
+            return Err(Slow::Waits);
+        } else {
+            sync::unlock(&self.words.lock_all, &words.lock, held);
+        }
+        self.ring([target.0]);
+        Ok(())
+    }
+
+    /// [`Win::release`] by the other MPI.
+    pub(super) fn release_slowly(&self, target: Rank) -> Result<()> {
+        let Some(window) = self.foreign() else { return Ok(()) };
+        self.told(Call::Unlock, window.unlock(target.0))
+    }
+
+    /// Locks all targets, if that need not wait.
+    #[inline(always)]
+    pub(super) fn try_lock_all(&self, nocheck: bool) -> Fast {
+        if nocheck {
+            sync::lock_all_nocheck();
+            return Ok(());
+        }
+        let locked = self.foreign().is_none() && sync::try_lock_all(&self.words.lock_all);
+        if locked { Ok(()) } else { Err(Slow::Waits) }
+    }
+
+    /// Waits for a lock of all targets.
+    pub(super) fn await_lock_all(&self, at: &'static Location<'static>) -> Result<()> {
+        if let Some(window) = self.foreign() {
+            return self.told(Call::LockAll, window.lock_all());
+        }
+        let tell = |record: &WaitRecord| {
+            let holder = (0..self.comm.size()).find_map(|rank| self.exclusive_holder(rank));
+            record.say(&Awaited { kind: AwaitedKind::LockAll, holder, ..Awaited::default() });
+        };
+        sync::lock_all(&self.words.lock_all, &self.telling_waiter(at, &tell))
+            .map_err(|failed| self.job_failed(failed, Call::LockAll))
+    }
+
+    /// Releases the lock of all targets.
+    #[inline(always)]
+    pub(super) fn release_all(&self, nocheck: bool) -> Fast {
+        if nocheck {
+            sync::unlock_all_nocheck();
+        } else if self.foreign().is_some() {
+            return Err(Slow::Waits);
+        } else {
+            sync::unlock_all(&self.words.lock_all);
+        }
+        self.ring_all();
+        Ok(())
+    }
+
+    /// [`Win::release_all`] by the other MPI.
+    pub(super) fn release_all_slowly(&self) -> Result<()> {
+        let Some(window) = self.foreign() else { return Ok(()) };
+        self.told(Call::UnlockAll, window.unlock_all())
+    }
+
+    /// What win_sync is to the other MPI. What is wrong shows in the next call that can say so.
+    pub(super) fn sync_elsewhere(&self) {
+        let _ = self.foreign().map(foreign::Window::sync);
+    }
+
+    /// What is in the way of a lock that this rank waits for.
+    fn wanted_lock(&self, lock_type: LockType, target: u32) -> Awaited<'_> {
+        let holder = self.exclusive_holder(target);
+        let of_all = lock_type == LockType::Exclusive && self.words.lock_all.is_held(Side::Left);
+        let kind = match holder {
+            None if of_all => AwaitedKind::LockAllEnds,
+            _ => AwaitedKind::Lock,
+        };
+        Awaited { kind, peer: self.comm.world_rank(target), holder, ..Awaited::default() }
+    }
+
+    /// The world's rank that holds the lock of `target` exclusively, if one does.
+    fn exclusive_holder(&self, target: u32) -> Option<u32> {
+        self.words_of(target).lock.owner().and_then(|owner| self.comm.world_rank(owner))
+    }
+
+    /// The error of a wait for a lock that ended because the job failed.
+    #[cold]
+    fn lock_failed(&self, target: u32) -> Error {
+        let owner = self.words_of(target).lock.owner();
+        let owner = owner.and_then(|rank| self.comm.failed_rank(rank));
+        let failed = owner.unwrap_or_else(|| self.meet.first_failed());
+        Error::RankFailed { at: self.place(Call::Lock), failed, lock_of: owner.map(|_| target) }
+    }
+}
