@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 const SLEEP_BOUND: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How long a sleep waits on its word alone, without the alarm.
 const DEAF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+/// In a job of more ranks most sleeps are longer than that, so they are on both words from the beginning:
+/// each wakes once instead of twice, while others want the processor.
+const DEAF_RANKS: usize = 64;
 /// How long a rank sleeps that has progress work to look for.
 const BRIEF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// How long a wait sleeps before it is overdue (a lock's fairness then gives way), in a job of up to
@@ -148,7 +151,7 @@ impl FutexWord {
     }
 
     /// Blocks while the word is `expected` and `alarm` is `heard`. Returns early on a signal or after
-    /// `most`. `first`: it is the first such sleep of the wait.
+    /// `most`. `first`: for a moment on the word alone, because most sleeps are that short.
     pub(super) fn wait(
         &self,
         expected: u32,
@@ -335,6 +338,8 @@ pub struct Patience {
     slow_yield: Duration,
     /// How long a wait sleeps before it is overdue.
     overdue: Duration,
+    /// Whether a wait sleeps on its word alone first.
+    is_deaf_first: bool,
     since: Instant,
     /// Until when (nanoseconds after `since`) yielding is distrusted.
     distrust_until: AtomicU64,
@@ -375,6 +380,7 @@ impl Patience {
             spins,
             slow_yield,
             overdue,
+            is_deaf_first: ranks <= DEAF_RANKS,
             since: Instant::now(),
             distrust_until: AtomicU64::default(),
             distrust: AtomicU64::default(),
@@ -507,7 +513,7 @@ impl Patience {
 
     /// The arguments of [`FutexWord::wait`] for the next sleep of the wait.
     pub(super) fn sleep(&self, tier: &Tier) -> (bool, Duration) {
-        (!tier.has_looked, self.overdue)
+        (self.is_deaf_first && !tier.has_looked, self.overdue)
     }
 
     /// Yielding was slow at `now`, in nanoseconds after `since`.
