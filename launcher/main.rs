@@ -30,6 +30,7 @@ mod deadlock;
 mod foreign;
 mod guard;
 mod inquiry;
+mod limits;
 mod oom;
 mod output;
 mod ranks;
@@ -44,6 +45,8 @@ mod tree;
 mod watch;
 
 use args::{Options, Parsed};
+use limits::Need;
+use output::Output;
 use report::Refusal;
 use std::process::ExitCode;
 
@@ -68,6 +71,7 @@ fn launch(options: Options) -> Result<u8, Refusal> {
     };
     foreign::refuse(&command[0])?;
     let refused = |what| move |error| Refusal::system(what, error);
+    Need::of(options.ranks, Output::reads(options.ranks, options.tag_output)).check()?;
     // Before a name exists that a signal could leave behind.
     let taken = signals::take().map_err(refused("cannot take over the signals"))?;
     let plan = segment::plan(&options)?;

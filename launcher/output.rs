@@ -50,13 +50,19 @@ impl Output {
         };
         Ok(Output {
             sinks: [stdout, stderr],
-            direct: ranks == 1 && !tag,
+            direct: !Output::reads(ranks, tag),
             // A tag would be overwritten with the line.
             draws: !tag && launch::is_terminal(io::stderr()),
             inlets: [Vec::new(), Vec::new()],
             relays: [None, None],
             stop: None,
         })
+    }
+
+    /// Whether the launcher reads what the ranks write. The only rank of a job writes to the launcher's
+    /// output itself, unless each line begins with a tag.
+    pub fn reads(ranks: u32, tag: bool) -> bool {
+        ranks != 1 || tag
     }
 
     /// The output streams of one rank; called once for each before [`start`].

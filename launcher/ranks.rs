@@ -28,6 +28,9 @@ use std::time::Duration;
 /// The exit code of a child that could not execute the program; it is not shown.
 const REFUSED: i32 = 127;
 
+/// How long a rank may take to die that could not be watched.
+const UNWATCHED_LIMIT: Duration = Duration::from_secs(2);
+
 /// A rank's process.
 pub struct Rank {
     pub pid: Pid,
@@ -90,30 +93,50 @@ impl<'a> Start<'a> {
     ///
     /// Ranks stay in the launcher's process group. So the terminal's Ctrl-C and Ctrl-Z reach all of them,
     /// and rank 0 may read from the terminal, which is allowed to the foreground group only.
-    pub fn rank(&mut self, rank: u32, streams: Streams) -> Result<Rank, Refusal> {
+    ///
+    /// `cannot` is the refusal of a system that has not enough of something.
+    pub fn rank(
+        &mut self,
+        rank: u32,
+        streams: Streams,
+        cannot: impl Fn(io::Error) -> Refusal,
+    ) -> Result<Rank, Refusal> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         command.envs(self.job.environment(rank, self.supervisor.as_raw() as u32));
         command.envs(self.strict.then_some((ENV_STRICT, "1")));
         command.envs(streams.terminal);
         command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
-        let cannot = |error| Refusal::system("cannot prepare a rank", error);
-        if let Some([stdout, stderr]) = self.lowered(streams.pipes).map_err(cannot)? {
+        if let Some([stdout, stderr]) = self.lowered(streams.pipes).map_err(&cannot)? {
             command.stdout(stdout).stderr(stderr);
         }
         let arrange = self.arrangement(rank);
         // SAFETY: the closure makes system calls and nothing else: it neither allocates nor
         // takes a lock, so that it may run in the child of a process with threads.
         unsafe { command.pre_exec(arrange) };
-        let pid = self.spawn(&mut command).map_err(|error| Refusal::Program {
-            program: self.command[0].to_string_lossy().into_owned(),
-            error,
+        let pid = self.spawn(&mut command).map_err(|error| match is_shortage(&error) {
+            true => cannot(error),
+            false => {
+                let program = self.command[0].to_string_lossy().into_owned();
+                Refusal::Program { program, error }
+            }
         })?;
         drop(command);
-        self.reserved = Some(reserve(&self.refusals.1).map_err(cannot)?);
-        let pidfd = rustix::process::Pid::from_raw(pid.as_raw())
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Ok(Rank { pid, pidfd, end: None })
+        // First the descriptors that have just become free, which are below `end`.
+        let reserved = reserve(&self.refusals.1);
+        let watched = reserved.and_then(|reserved| {
+            self.reserved = Some(reserved);
+            watch(pid)
+        });
+        match watched {
+            Ok(pidfd) => Ok(Rank { pid, pidfd, end: None }),
+            Err(error) => {
+                // Nobody else knows of it yet.
+                kill_and_await(pid, UNWATCHED_LIMIT);
+                reap(pid);
+                Err(cannot(error))
+            }
+        }
     }
 
     /// The output streams of a rank, under numbers below `end`.
@@ -186,6 +209,21 @@ impl<'a> Start<'a> {
             mask.thread_set_mask()?;
             Ok(())
         }
+    }
+}
+
+/// Whether the machine's or the user's limits are why the system refuses, and not the program.
+fn is_shortage(error: &io::Error) -> bool {
+    use nix::libc::{EAGAIN, EMFILE, ENFILE, ENOMEM};
+    matches!(error.raw_os_error(), Some(EMFILE | ENFILE | EAGAIN | ENOMEM))
+}
+
+/// A descriptor that becomes readable when the process ends; `None` where the system denies such.
+fn watch(pid: Pid) -> io::Result<Option<OwnedFd>> {
+    let Some(pid) = rustix::process::Pid::from_raw(pid.as_raw()) else { return Ok(None) };
+    match pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from) {
+        Err(error) if is_shortage(&error) => Err(error),
+        descriptor => Ok(descriptor.ok()),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod deadlock;
 pub mod standing;
 
+use crate::limits::Need;
 use deadlock::Deadlock;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -66,6 +67,12 @@ impl Refusal {
         Refusal::Launcher(format!("{what}: {}", plain(&error.into())))
     }
 
+    /// The system refuses what rank number `rank` needs to be started.
+    pub fn rank(rank: u32, ranks: u32, need: Need, error: io::Error) -> Refusal {
+        let why = need.explain(&error, rank.into()).map_or(String::new(), |why| format!("; {why}"));
+        Refusal::Launcher(format!("cannot start rank {rank} of {ranks}: {}{why}", plain(&error)))
+    }
+
     pub fn job(error: Error) -> Refusal {
         Refusal::Launcher(match error {
             // The error's own sentence is for a rank.
@@ -81,10 +88,6 @@ impl Refusal {
             Refusal::Foreign { .. } => CANNOT_EXECUTE,
             Refusal::Program { error, .. } => match error.raw_os_error().map(Errno::from_raw) {
                 Some(Errno::ENOENT) => NOT_FOUND,
-                // A limit of the machine or the user, not an error of the program.
-                Some(Errno::EMFILE | Errno::ENFILE | Errno::EAGAIN | Errno::ENOMEM) => {
-                    LAUNCHER_FAILED
-                }
                 _ => CANNOT_EXECUTE,
             },
         }

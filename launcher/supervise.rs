@@ -6,6 +6,7 @@ use crate::args::Options;
 use crate::binding::Binding;
 use crate::deadlock::Detector;
 use crate::guard;
+use crate::limits::Need;
 use crate::oom::OutOfMemory;
 use crate::output::{Output, STREAMS};
 use crate::ranks::{self, Rank, Start};
@@ -162,9 +163,11 @@ impl<'a> Supervisor<'a> {
     }
 
     fn start_rank(&mut self, start: &mut Start<'_>, rank: u32) -> Result<(), Refusal> {
-        let cannot = |error| Refusal::system("cannot prepare a rank", error);
+        let Options { ranks, tag_output, .. } = *self.options;
+        let need = Need::of(ranks, Output::reads(ranks, tag_output));
+        let cannot = |error: io::Error| Refusal::rank(rank, ranks, need, error);
         let streams = self.output.of_rank(rank).map_err(cannot)?;
-        let started = start.rank(rank, streams)?;
+        let started = start.rank(rank, streams, cannot)?;
         let watched = match &started.pidfd {
             Some(pidfd) => self.watch.add(pidfd, Event::Rank(rank)),
             None => Ok(()),

@@ -3,6 +3,7 @@
 use crate::limits::ranks::{asks_for, fails, program, rmarun, succeeds};
 use nix::sys::resource::{Resource, setrlimit};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 /// Has `command` start with a limit.
@@ -18,7 +19,10 @@ fn too_few_files_are_an_error_of_the_launcher() {
         let mut command = rmarun(64, &[]);
         program(&mut command, "synchronise");
         limited(&mut command, Resource::RLIMIT_NOFILE, files);
-        fails(&mut command, &["rmarun: ", "Too many open files"]);
+        let limit = format!("the hard limit is {files} (RLIMIT_NOFILE, ulimit -Hn)");
+        let needed = "rmarun: cannot start 64 ranks: rmarun needs about 216 open files";
+        let outcome = fails(&mut command, &[needed, &limit]);
+        assert_eq!(outcome.output.lines().count(), 1, "{}", outcome.output);
     }
     let mut command = rmarun(8, &[]);
     program(&mut command, "synchronise");
@@ -36,8 +40,39 @@ fn too_few_processes_are_an_error_of_the_launcher() {
     command.args(["--", "sh", "-c", "exec sleep 100"]).uid(54_321).gid(54_321);
     command.current_dir("/");
     limited(&mut command, Resource::RLIMIT_NPROC, 4);
-    let outcome = fails(&mut command, &["rmarun: "]);
-    assert!(outcome.output.contains("Resource temporarily unavailable"), "{}", outcome.output);
+    let sentence = "rmarun: cannot start 8 ranks: it needs 11 more processes, and the user may have 4 \
+                    (RLIMIT_NPROC, ulimit -u)";
+    fails(&mut command, &[sentence]);
+    // Known only when the kernel refuses one: the limit counts what the user has besides.
+    let mut command = rmarun(8, &[]);
+    command.args(["--", "sh", "-c", "sleep 100 & sleep 100 & exec sleep 100"]);
+    command.uid(54_321).gid(54_321).current_dir("/");
+    limited(&mut command, Resource::RLIMIT_NPROC, 11);
+    fails(&mut command, &["rmarun: cannot start rank ", " of 8: ", " of at most 11 (RLIMIT_NPROC"]);
+}
+
+/// Where this process may make control groups.
+#[test]
+fn too_few_processes_of_a_control_group_are_an_error_of_the_launcher() {
+    let all = Path::new("/sys/fs/cgroup");
+    let of_pids = Some(all.join("pids")).filter(|folder| folder.exists());
+    let group =
+        of_pids.unwrap_or(all.to_path_buf()).join(format!("onesided-{}", std::process::id()));
+    let made = std::fs::create_dir(&group);
+    if made.and_then(|()| std::fs::write(group.join("pids.max"), "6")).is_err() {
+        let _ = std::fs::remove_dir(&group);
+        println!("not tested: this process may not make a control group with a limit of processes");
+        return;
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"echo $$ > "$1/cgroup.procs"; shift; exec "$@""#, "sh"]).arg(&group);
+    command.arg(env!("CARGO_BIN_EXE_rmarun")).args(["-n", "8", "--", "true"]);
+    let outcome = crate::support::run(&mut command, "a job beyond its limits");
+    std::fs::remove_dir(&group).expect("nobody is left in the group");
+    assert_eq!(outcome.status.code(), Some(125), "{}", outcome.output);
+    let words =
+        ["rmarun: cannot start 8 ranks: it needs 11 more processes", " of at most 6 (", "pids.max"];
+    assert!(words.iter().all(|word| outcome.output.contains(word)), "{}", outcome.output);
 }
 
 /// The segment is as large as the limit allows, and the job runs.
