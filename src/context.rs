@@ -4,7 +4,7 @@
 use crate::call::Call;
 use crate::error::{Error, Place, Result};
 use crate::foreign;
-use crate::launch::Membership;
+use crate::launch::{self, JobWatch, Membership};
 use crate::prim::{
     Account, Awaited, AwaitedKind, Duties, Failure, JobFailed, ParkWord, Patience, Placement, Step,
     WaitRecord, Waiter, Word32, step,
@@ -71,6 +71,7 @@ impl Context {
         let here = if member.foreign.is_some() { 0 } else { member.rank };
         let slot = segment.place(segment.slot_offset(here))?;
         let notice = Arc::new(member.notice);
+        let job = JobWatch::new(member.rank, &segment, &notice, launch::launcher());
         Ok(Context {
             rank: member.rank,
             ranks: member.ranks,
@@ -79,7 +80,8 @@ impl Context {
             patience: Patience::at(Placement::join(
                 here,
                 Box::new(SegmentPlacement::new(&segment)?),
-            )),
+            ))
+            .looking(move || job.look()),
             job: Scope::of(&notice, []),
             records: notice.continues(),
             stripes: Stripes::join(&segment, here)?,

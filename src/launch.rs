@@ -9,6 +9,7 @@
 #[cfg(feature = "test-hooks")]
 pub(crate) mod fault;
 mod observe;
+mod watch;
 
 use crate::error::{Error, Result};
 use crate::foreign;
@@ -20,6 +21,8 @@ use crate::shm::{
 };
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
+
+pub(crate) use watch::JobWatch;
 
 pub use observe::{
     Awaited, AwaitedKind, AwaitedRead, Observed, RankStatus, Sleep, Standing, View,
@@ -115,7 +118,7 @@ impl Job {
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, ranks, bytes, nonce)?;
         let continues = on_failure == OnFailure::Continue;
-        let notice = NoticeBoard::create(&kind, nonce, ranks, continues)?;
+        let notice = NoticeBoard::create(&kind, nonce, ranks, continues, watch::began())?;
         Ok(Job { segment, notice, ranks, nonce })
     }
 
@@ -268,6 +271,12 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
         return Err(Error::NotInJob { what });
     }
     Ok(Membership { rank, ranks, foreign: Some(world), ..alone()? })
+}
+
+/// The process that has started this one, if one has.
+pub(crate) fn launcher() -> Option<u32> {
+    variable(ENV_RANK)?;
+    number(ENV_LAUNCHER).ok()
 }
 
 /// Allows the other ranks of the job, which descend from the launcher, to access the private memory of

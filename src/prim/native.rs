@@ -351,6 +351,8 @@ pub struct Patience {
     forgiven: AtomicU64,
     /// The processors of this rank and the others, if known.
     placement: Option<Placement>,
+    /// What else a wait looks at that has slept for long.
+    look: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// Progress of one wait through the tiers.
@@ -387,6 +389,7 @@ impl Patience {
             ask_at: AtomicU64::default(),
             forgiven: AtomicU64::default(),
             placement: None,
+            look: None,
         }
     }
 
@@ -394,6 +397,11 @@ impl Patience {
     pub fn at(placement: Placement) -> Self {
         let (ranks, cores) = (placement.ranks(), placement.processors());
         Patience { placement: Some(placement), ..Patience::new(ranks, cores) }
+    }
+
+    /// Where a wait that has slept for long looks by `look` at something else, too.
+    pub fn looking(self, look: impl Fn() + Send + Sync + 'static) -> Self {
+        Patience { look: Some(Box::new(look)), ..self }
     }
 
     pub(super) fn begin(&self) -> Tier {
@@ -502,6 +510,7 @@ impl Patience {
         let overdue = tier.sleeping_since.is_some_and(|since| since.elapsed() >= self.overdue);
         if overdue {
             (tier.sleeping_since, tier.has_looked) = (Some(Instant::now()), true);
+            self.look.iter().for_each(|look| look());
         }
         overdue
     }

@@ -48,8 +48,8 @@ pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
-    File, Kind, close_on_exec, duplicate, has_more_rights, is_forked, largest_segment, nonce,
-    notice_forks, page_size, total_memory,
+    File, Kind, close_on_exec, duplicate, has_more_rights, is_forked, kill_this_process,
+    largest_segment, nonce, notice_forks, page_size, stat_of, takes_output, total_memory,
 };
 pub(crate) use placement::SegmentPlacement;
 pub(crate) use process::{Piece, Process, admit, is_gone};

@@ -19,6 +19,8 @@ pub(crate) struct Notice {
     nonce: Word64,
     /// Set after the first failure is recorded below. Its alarm rings at each change of the notice.
     failed: FailedWord,
+    /// When the launcher has begun, as the kernel counts it.
+    began: Word64,
     /// 1 while the job goes on without the ranks that have failed.
     continues: Word32,
     /// One bit for each failed rank, and for every number that is no rank: so no rank waits for one
@@ -40,6 +42,7 @@ impl NoticeBoard {
         nonce: u64,
         ranks: u32,
         continues: bool,
+        began: u64,
     ) -> Result<NoticeBoard> {
         let page = os::page_size();
         let kind = if *kind == os::Kind::Memfd { os::Kind::Memfd } else { os::Kind::Posix };
@@ -48,6 +51,7 @@ impl NoticeBoard {
         let mapping = Mapping::of(&file, page, true)?;
         let notice = mapping.view::<Notice>(0)?;
         notice.nonce.store(nonce);
+        notice.began.store(began);
         notice.continues.store(continues.into());
         for (word, first) in notice.dead.iter().zip((0..).step_by(64)) {
             let ours = ranks.saturating_sub(first);
@@ -78,6 +82,11 @@ impl NoticeBoard {
 
     fn notice(&self) -> &Notice {
         self.mapping.view(0).expect("the notice is one page long")
+    }
+
+    /// When the launcher has begun, as the kernel counts it (proc(5), starttime).
+    pub(crate) fn began(&self) -> u64 {
+        self.notice().began.load()
     }
 
     /// The launcher: records that a rank has failed, which ends the waits for it. The first failed

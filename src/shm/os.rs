@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, fcntl, open};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{shm_open, shm_unlink};
 use nix::sys::resource::{Resource, getrlimit};
@@ -275,6 +276,29 @@ pub(crate) fn nonce() -> Result<u64> {
     let mut bytes = [0u8; 8];
     random_bytes(&mut bytes)?;
     Ok(u64::from_ne_bytes(bytes))
+}
+
+/// The line /proc/PID/stat of a process; `None` if there is no such process.
+pub(crate) fn stat_of(pid: u32) -> std::io::Result<Option<Vec<u8>>> {
+    match std::fs::read(format!("/proc/{pid}/stat")) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        // It has ended between two system calls.
+        Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Ends this process without its cooperation.
+pub(crate) fn kill_this_process() {
+    // A process may always send a signal to itself.
+    let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
+}
+
+/// Whether a short line can be written there without waiting for who reads it.
+pub(crate) fn takes_output(file: &impl AsFd) -> bool {
+    let mut ready = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
+    poll(&mut ready, PollTimeout::ZERO) == Ok(1)
 }
 
 /// The machine's page size in bytes.

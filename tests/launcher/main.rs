@@ -13,6 +13,7 @@ mod inquiry;
 mod joining;
 mod limits;
 mod many_ranks;
+mod orphans;
 mod output;
 mod placement;
 mod segments;

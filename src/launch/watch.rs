@@ -1,0 +1,195 @@
+//! What a rank that sleeps for long looks at besides what it waits for: whether its job still is.
+//!
+//! The launcher ends a job whose segment is damaged or of which one half of the launcher has died, and the
+//! kernel ends the ranks that the supervisor has started when that dies. What is left is a launcher that is
+//! stopped, slow or dead altogether, and a rank that is not the supervisor's child, because a shell or a
+//! debugger stands between. So a rank that sleeps looks for itself; if what it sees lasts, it ends.
+
+use crate::shm::{NoticeBoard, Segment, kill_this_process, stat_of, takes_output};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the launcher has for what it would do.
+const LASTS: Duration = Duration::from_secs(1);
+/// How often a rank looks for the launcher. (The segment it looks at each time.)
+const LOOKS_EVERY: Duration = Duration::from_millis(500);
+
+/// The job of a rank, as it can see it.
+pub(crate) struct JobWatch {
+    rank: u32,
+    segment: Arc<Segment>,
+    /// Unless it cannot be seen: without a launcher, without /proc, or in another namespace.
+    launcher: Option<Launcher>,
+    seen: Mutex<Seen>,
+}
+
+struct Seen {
+    /// When the launcher was looked for.
+    looked: Instant,
+    /// Since when the job has been in trouble, and in which.
+    trouble: Option<(Instant, Trouble)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    Damaged,
+    SupervisorDied,
+    GuardDied,
+}
+
+impl Trouble {
+    fn sentence(self) -> &'static str {
+        match self {
+            Trouble::Damaged => {
+                "the job's segment is damaged: something, most likely a rank that writes where it \
+                 should not, has written over its beginning, and the launcher does not end the job"
+            }
+            Trouble::SupervisorDied => "the launcher of the job was killed (its supervisor)",
+            Trouble::GuardDied => {
+                "the launcher of the job was killed (its guard), and its supervisor does not end \
+                 the job"
+            }
+        }
+    }
+}
+
+impl JobWatch {
+    /// That of the rank `rank`, whose launcher is the process `launcher`.
+    pub(crate) fn new(
+        rank: u32,
+        segment: &Arc<Segment>,
+        notice: &NoticeBoard,
+        launcher: Option<u32>,
+    ) -> JobWatch {
+        let launcher = launcher.and_then(|pid| Launcher::find(pid, notice.began()));
+        let seen = Mutex::new(Seen { looked: Instant::now(), trouble: None });
+        JobWatch { rank, segment: segment.clone(), launcher, seen }
+    }
+
+    /// Ends this process if the job has been in trouble for so long that nobody else does.
+    pub(crate) fn look(&self) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let trouble = match self.segment.is_whole() {
+            false => Some(Trouble::Damaged),
+            true if seen.trouble.is_none() && seen.looked.elapsed() < LOOKS_EVERY => None,
+            true => {
+                seen.looked = Instant::now();
+                self.launcher.as_ref().and_then(Launcher::trouble)
+            }
+        };
+        seen.trouble = trouble.map(|now| match seen.trouble {
+            Some((since, before)) if before == now => (since, before),
+            _ => (Instant::now(), now),
+        });
+        if let Some((since, trouble)) = seen.trouble
+            && since.elapsed() >= LASTS
+        {
+            self.end(trouble);
+        }
+    }
+
+    /// Says why and ends the process, without what the program does at its end: it might wait for other
+    /// ranks.
+    #[allow(clippy::disallowed_methods, reason = "the job is over, and its user is to know why")]
+    fn end(&self, trouble: Trouble) {
+        let line = format!("onesided: rank {} ends: {}\n", self.rank, trouble.sentence());
+        // A pipe that is full would hold this rank up, if nobody reads it any more.
+        if takes_output(&std::io::stderr()) {
+            let _ = std::io::stderr().write_all(line.as_bytes());
+        }
+        kill_this_process();
+    }
+}
+
+/// The supervisor, and the guard by being its parent.
+struct Launcher {
+    pid: u32,
+    began: u64,
+    guard: u32,
+    /// This process, and when it has begun: what cannot be seen of it says nothing of the launcher either.
+    own: (u32, u64),
+}
+
+impl Launcher {
+    /// The process `pid`, if it is the one that has begun at `began`: a number may be that of another one
+    /// in another namespace.
+    fn find(pid: u32, began: u64) -> Option<Launcher> {
+        let own = std::process::id();
+        let own = (own, Stat::of(own).ok()??.began);
+        let now = Stat::of(pid).ok()??;
+        (now.began == began).then_some(Launcher { pid, began, guard: now.parent, own })
+    }
+
+    /// What has become of it; nothing if this process cannot tell: it has no descriptor left, or another
+    /// /proc, or none.
+    fn trouble(&self) -> Option<Trouble> {
+        let now = Stat::of(self.pid).ok()?;
+        match now.filter(|now| now.began == self.began && !now.is_dead) {
+            None => self.sees_itself().then_some(Trouble::SupervisorDied),
+            Some(now) if now.parent != self.guard => Some(Trouble::GuardDied),
+            Some(_) => None,
+        }
+    }
+
+    fn sees_itself(&self) -> bool {
+        let (pid, began) = self.own;
+        Stat::of(pid).is_ok_and(|own| own.is_some_and(|own| own.began == began))
+    }
+}
+
+/// A line of /proc/PID/stat.
+struct Stat {
+    is_dead: bool,
+    parent: u32,
+    began: u64,
+}
+
+impl Stat {
+    /// `None` if there is no such process.
+    fn of(pid: u32) -> io::Result<Option<Stat>> {
+        Ok(stat_of(pid)?.and_then(|stat| Stat::read(&stat)))
+    }
+
+    /// The words behind the name, which stands in parentheses and may contain anything (proc(5)).
+    fn read(stat: &[u8]) -> Option<Stat> {
+        let behind = stat.iter().rposition(|byte| *byte == b')')? + 1;
+        let mut words = std::str::from_utf8(&stat[behind..]).ok()?.split_whitespace();
+        let is_dead = matches!(words.next()?, "Z" | "X");
+        let parent = words.next()?.parse().ok()?;
+        let began = words.nth(17)?.parse().ok()?;
+        Some(Stat { is_dead, parent, began })
+    }
+}
+
+/// When this process has begun, as the kernel counts it: what tells it from others of its number.
+pub(super) fn began() -> u64 {
+    Stat::of(std::process::id()).ok().flatten().map_or(0, |stat| stat.began)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_from_others_by_its_beginning() {
+        let own = Stat::of(std::process::id()).unwrap().unwrap();
+        assert!(!own.is_dead && own.parent == std::os::unix::process::parent_id());
+        assert!(Launcher::find(std::process::id(), own.began + 1).is_none());
+        let found = Launcher::find(std::process::id(), own.began).unwrap();
+        assert_eq!(found.trouble(), None);
+        let orphan = Launcher { guard: own.parent + 1, ..found };
+        assert_eq!(orphan.trouble(), Some(Trouble::GuardDied));
+        let gone = Launcher { began: 1, ..orphan };
+        assert_eq!(gone.trouble(), Some(Trouble::SupervisorDied));
+        let blind = Launcher { own: (gone.own.0, 1), ..gone };
+        assert_eq!(blind.trouble(), None);
+    }
+
+    #[test]
+    fn a_name_may_contain_anything() {
+        let line = b"7 (a) Z 1 (b\xff) S 3 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 9";
+        let stat = Stat::read(line).unwrap();
+        assert_eq!((stat.is_dead, stat.parent, stat.began), (false, 3, 12345));
+    }
+}
