@@ -20,7 +20,8 @@
 //! A signal handler might change it too: it runs in a sleeping thread, may notify this rank, send to
 //! it, or complete its generalized request, and the thread sleeps again when it returns. So where a
 //! process handles a signal, except those of [`NOT_AWAITED`], a deadlock is only suspected, much later,
-//! and the job continues.
+//! and the job continues. While a rank waits for a generalized request, which only the program
+//! completes, every handler counts, except those of [`FAULTS`].
 //!
 //! A rank that has left the job does nothing any more. So a wait that needs it never ends either. That
 //! is proven in the same way, for that rank alone.
@@ -44,8 +45,11 @@ use std::time::{Duration, Instant};
 const LOOKS: u32 = 2;
 /// Looks between two readings for a suspected deadlock, which a signal might end: five seconds.
 const LOOKS_TO_SUSPECT: u32 = 50;
-/// Signals whose handlers end no wait: faults of the thread itself, requests to end or stop, signals of
-/// terminals and pipes, and the C library's own.
+/// Signals of a fault of the thread itself, and the C library's own: no program completes a request in
+/// their handlers.
+const FAULTS: &[c_int] = &[SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, 32, 33];
+/// Signals whose handlers end no wait, except one for a generalized request: those of [`FAULTS`], requests
+/// to end or stop, and signals of terminals and pipes.
 const NOT_AWAITED: &[c_int] = &[
     SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ, SIGHUP, SIGINT,
     SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH, SIGPIPE, 32, 33,
@@ -55,6 +59,10 @@ const READ_EVERY: Duration = Duration::from_millis(200);
 /// How often they are read after a possible first reading of a proof. Ranks look ten times a second, in
 /// a job of more than 256 ranks less often.
 const READ_AGAIN: Duration = Duration::from_millis(25);
+
+/// The pause after a reading that proves nothing, in multiples of its duration: of thousands of processes
+/// that sleep and are not provably blocked, all of /proc is read.
+const REST: u32 = 10;
 
 /// The readings of a job's ranks.
 pub struct Detector {
@@ -99,7 +107,8 @@ impl Detector {
         if !self.due_in().is_zero() {
             return None;
         }
-        self.due = Instant::now() + READ_EVERY;
+        let began = Instant::now();
+        self.due = began + READ_EVERY;
         let now = Reading::of(view, is_alive)?;
         let proven = match now.all_sleep {
             true => self.all_sleep(view, &now),
@@ -112,6 +121,9 @@ impl Detector {
         let found = proven.filter(is_new);
         if !self.all.is_empty() && !self.all_by_handlers && self.reported.is_empty() {
             self.due = Instant::now() + READ_AGAIN;
+        } else {
+            // Of thousands of processes that sleep and are not blocked for certain.
+            self.due = self.due.max(Instant::now() + began.elapsed() * REST);
         }
         found
     }
@@ -169,6 +181,12 @@ impl Detector {
             let awaited = view.awaited(rank).ok().flatten();
             awaited.is_none_or(|awaited| awaited.kind == AwaitedKind::Value)
         };
+        let is_program = |rank: u32| {
+            let awaited = view.awaited(rank).ok().flatten();
+            awaited.is_some_and(|awaited| awaited.kind == AwaitedKind::Program)
+        };
+        let by_program = now.asleep.iter().any(|(rank, _)| is_program(*rank));
+        let not_awaited = if by_program { FAULTS } else { NOT_AWAITED };
         let vouches = |(rank, _): &(u32, Sleep)| {
             view.standing(*rank).is_ok_and(|standing| standing.one_thread)
         };
@@ -182,7 +200,7 @@ impl Detector {
             return None;
         }
         let handlers: Option<Vec<bool>> =
-            have.iter().map(|process| alone_but_for_handlers(*process, vouched)).collect();
+            { have.iter() }.map(|id| alone_but_for_handlers(*id, vouched, not_awaited)).collect();
         Some(handlers?.contains(&true))
     }
 }
@@ -241,14 +259,14 @@ fn has_looked(first: &(u32, Sleep), now: &(u32, Sleep), looks: u32) -> bool {
     now.1.looks.saturating_sub(first.1.looks) >= looks
 }
 
-/// Whether a process handles signals that could end a wait; `None` if it has a debugger, or several
+/// Whether a process handles signals beside `not_awaited`, which could end a wait; `None` if it has a debugger, or several
 /// threads without `vouches` for the others.
-fn alone_but_for_handlers(pid: u32, vouches: bool) -> Option<bool> {
+fn alone_but_for_handlers(pid: u32, vouches: bool, not_awaited: &[c_int]) -> Option<bool> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let is_alone = (vouches || field("Threads:") == Some("1")) && field("TracerPid:") == Some("0");
     let handled = u64::from_str_radix(field("SigCgt:")?, 16).ok()?;
-    let not_awaited = NOT_AWAITED.iter().fold(0, |mask, signal| mask | 1u64 << (signal - 1));
+    let not_awaited = not_awaited.iter().fold(0, |mask, signal| mask | 1u64 << (signal - 1));
     is_alone.then_some(handled & !not_awaited != 0)
 }
 

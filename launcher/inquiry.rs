@@ -84,14 +84,15 @@ fn segment_of(pid: u32) -> Result<Option<Observed>, Refusal> {
 fn rows(view: View<'_>) -> Vec<Row> {
     let now = monotonic();
     let all = Deadlock::of_all(view);
+    let graph = all.graph();
     let row = |rank: u32| {
         let (standing, status) = (view.standing(rank).ok()?, view.status(rank).ok()?);
-        let waiting = all.waiting.iter().find(|waiting| waiting.rank == rank);
+        let waiting = graph.waiting(rank);
         Some(Row {
             rank,
             pid: standing.joined.then_some(standing.pid),
             is_stopped: standing.joined && is_stopped(standing.pid),
-            waits_for: waiting.map(|waiting| all.wants(waiting)),
+            waits_for: waiting.map(|waiting| graph.wants(waiting)),
             place: waiting
                 .map(|waiting| waiting.awaited.place.clone())
                 .filter(|place| !place.is_empty()),

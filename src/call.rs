@@ -219,6 +219,10 @@ pub enum Call {
     PartitionedSend,
     /// `MPI_Precv_init`, and the calls on its request.
     PartitionedReceive,
+    /// `MPI_Waitany`.
+    WaitAny,
+    /// `MPI_Waitsome`.
+    WaitSome,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -329,6 +333,8 @@ const NAMES: &[(Call, &str)] = &[
     (Call::Neighbours, "neighbour exchange"),
     (Call::PartitionedSend, "partitioned send"),
     (Call::PartitionedReceive, "partitioned receive"),
+    (Call::WaitAny, "waitany"),
+    (Call::WaitSome, "waitsome"),
 ];
 
 impl Call {

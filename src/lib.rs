@@ -159,7 +159,7 @@ pub use window::{
 pub mod engine {
     pub use crate::attribute::Attributes;
     pub use crate::collective::{Bridge, CollectiveRequest, Combine, Partitioned, Root};
-    pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status};
+    pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status, Waits};
     pub use crate::ops::{Layout, Origin, OriginMut, Transfer};
     pub use crate::window::Win;
 }

@@ -6,6 +6,7 @@ use crate::arguments::{Address, Function};
 use crate::failure::{Failure, Outcome};
 use crate::job;
 use crate::status;
+use onesided::engine::Waits;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -60,7 +61,7 @@ impl Generalized {
     /// Waits for it, and asks the program for its status.
     pub fn wait(&self) -> Outcome<MPI_Status> {
         if !self.is_complete() {
-            job::progress_until(|| self.is_complete())?;
+            job::progress_until(Waits::for_program(), || self.is_complete())?;
         }
         let mut status = status::EMPTY;
         check((self.query)(self.extra_state, &mut status), "query")?;

@@ -10,6 +10,7 @@ use crate::handler::Held;
 use crate::message::MessageObject;
 use crate::request::Request;
 use crate::window::Window;
+use onesided::engine::Waits;
 use onesided::{Comm, Error, Memory, Universe};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -231,10 +232,10 @@ pub fn free(base: Address) -> Outcome {
     }
 }
 
-/// Waits until `done` says so, handling messages meanwhile.
-pub fn progress_until(done: impl FnMut() -> bool) -> Outcome {
+/// Waits until `done` says so, handling messages meanwhile; `waits` is what it waits for.
+pub fn progress_until(waits: Waits, done: impl FnMut() -> bool) -> Outcome {
     let world = MPI_Comm::predefined(MPI_COMM_WORLD).get()?;
-    Ok(world.comm.progress_until(done)?)
+    Ok(world.comm.progress_for(waits, done)?)
 }
 
 /// Lets threads of this rank that wait in [`progress_until`] look again.

@@ -8,7 +8,7 @@ use crate::generalized::Generalized;
 use crate::handle::{Object, Table};
 use crate::raise::Owner;
 use crate::status;
-use onesided::engine::{CollectiveRequest, MessageRequest, Partitioned};
+use onesided::engine::{CollectiveRequest, MessageRequest, Partitioned, Waits};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -88,6 +88,18 @@ impl Work {
             Work::Generalized(generalized) => generalized.is_complete(),
             Work::Duplicate(duplication) => duplication.is_complete(),
             Work::Partitioned(partitioned) => partitioned.is_complete(),
+        }
+    }
+
+    /// Adds what it waits for.
+    fn add_to(&self, waits: &mut Waits) {
+        match self {
+            Work::Done(_) => {}
+            Work::Send(message) | Work::Receive(message) => waits.add(message.waits_for()),
+            Work::Both(both) => waits.add(both.iter().flat_map(MessageRequest::waits_for)),
+            Work::Generalized(_) => waits.add_program(),
+            Work::Collective(_) | Work::Duplicate(_) => waits.add([]),
+            Work::Partitioned(partitioned) => waits.add(partitioned.waits_for()),
         }
     }
 
@@ -212,6 +224,13 @@ impl Request {
     /// Whether it stands for something that has begun and has not been waited for.
     pub fn is_active(&self) -> bool {
         !matches!(*self.state(), State::Inactive)
+    }
+
+    /// Adds what it waits for, if it is active.
+    pub fn add_to(&self, waits: &mut Waits) {
+        if let State::Active(work) = &*self.state() {
+            work.add_to(waits);
+        }
     }
 
     /// `MPI_Start`

@@ -324,6 +324,25 @@ fn a_deadlock_names_the_collectives_and_who_is_missing() {
 }
 
 #[test]
+fn a_deadlock_names_calls_that_wait_for_several_requests() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let output = under_rmarun(4, &compiled("ends/several"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{said}");
+    for part in [
+        "rank 0 in waitany waits for one of 2 requests, which ranks 1 and 2 can complete\n",
+        "rank 1 in waitsome waits for its request, which rank 2 can complete\n",
+        "rank 2 in partitioned send waits for 3 of 4 partitions of its message to rank 3 with tag 9 \
+         to be handed over\n",
+        "rank 3 in partitioned receive waits for a message from rank 2 with tag 9\n",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
 fn abort_ends_all_with_its_code() {
     if !has("cc") || !has("timeout") {
         return;

@@ -2,7 +2,8 @@
 
 use onesided::Call;
 use onesided::launch::{Awaited, AwaitedKind, AwaitedRead};
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::rc::Rc;
 
 /// A rank that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,104 +35,180 @@ const ANOTHER: &str = "another rank";
 const MOST_RUNS: usize = 8;
 /// The longest cycle that is written out.
 const WRITTEN_OUT: usize = 6;
+/// Most lines about waiting ranks. If there are more, lines that differ only in the awaited rank are one.
+const MOST_LINES: usize = 16;
+
+/// Which rank waits for which. Everything that a line about one rank asks of the others is found here
+/// without a look at them all, because jobs have thousands of ranks.
+pub struct WaitGraph<'a> {
+    deadlock: &'a Deadlock,
+    /// The ranks that wait in each collective.
+    there: HashMap<Option<Collective>, HashSet<u32>>,
+    /// For each waiting rank, the known ranks that must act before it can continue.
+    needs: HashMap<u32, Rc<[u32]>>,
+    /// The index in `waiting` of each rank.
+    places: HashMap<u32, usize>,
+}
+
+/// A collective: its kind, the place of its words, and its number there.
+type Collective = (AwaitedKind, u64, u64);
 
 impl Deadlock {
-    /// The known ranks that must act before `rank` can continue.
-    fn needs(&self, rank: &Waiting) -> Vec<u32> {
-        let awaited = &rank.awaited;
-        match awaited.kind {
-            AwaitedKind::Arrival => self.missing(awaited).unwrap_or_default(),
-            AwaitedKind::Post | AwaitedKind::Message | AwaitedKind::Receipt => {
-                awaited.peer.into_iter().collect()
+    /// Which rank waits for which.
+    pub fn graph(&self) -> WaitGraph<'_> {
+        let mut there: HashMap<_, HashSet<u32>> = HashMap::new();
+        let mut places = HashMap::new();
+        for (at, rank) in self.waiting.iter().enumerate() {
+            places.insert(rank.rank, at);
+            if let Some(met) = met_at(&rank.awaited) {
+                there.entry(Some(met)).or_default().insert(rank.rank);
             }
-            // Only the number of arrivals is known, not the ranks; so all or none.
-            AwaitedKind::Complete if awaited.come == 0 => awaited.others.clone(),
-            AwaitedKind::Collective => awaited.others.clone(),
-            AwaitedKind::Lock | AwaitedKind::LockAll => awaited.holder.into_iter().collect(),
-            _ => Vec::new(),
         }
-    }
-
-    /// The ranks that have not arrived where others wait, if that is certain: some may have arrived
-    /// without waiting.
-    fn missing(&self, awaited: &AwaitedRead) -> Option<Vec<u32>> {
-        let there = self.waiting.iter().filter(|rank| met_at(&rank.awaited) == met_at(awaited));
-        let there: HashSet<u32> = there.map(|rank| rank.rank).collect();
-        let missing: Vec<u32> =
-            awaited.others.iter().copied().filter(|rank| !there.contains(rank)).collect();
-        let number = awaited.awaited.saturating_sub(awaited.come);
-        (missing.len() == number as usize).then_some(missing)
+        let mut graph = WaitGraph { deadlock: self, there, needs: HashMap::new(), places };
+        // Ranks in the same barrier need the same ranks.
+        let mut shared: HashMap<_, Rc<[u32]>> = HashMap::new();
+        for rank in &self.waiting {
+            let read = || graph.read_needs(rank);
+            let needs = match rank.awaited.kind {
+                AwaitedKind::Arrival => {
+                    let AwaitedRead { come, awaited, others, .. } = &rank.awaited;
+                    let met = (met_at(&rank.awaited), *come, *awaited, others.len());
+                    shared.entry(met).or_insert_with(read).clone()
+                }
+                _ => read(),
+            };
+            graph.needs.insert(rank.rank, needs);
+        }
+        graph
     }
 
     /// Only the ranks whose wait needs a rank that has left the job, if there are any.
     pub fn of_those_that_need_who_left(self) -> Option<Deadlock> {
-        let needs_one = |rank: &&Waiting| self.needs(rank).iter().any(|r| self.left.contains(r));
+        let graph = self.graph();
+        let needs_one = |rank: &&Waiting| graph.needs(rank).iter().any(|r| graph.has_left(r));
         let waiting: Vec<Waiting> = self.waiting.iter().filter(needs_one).cloned().collect();
         (!waiting.is_empty()).then_some(Deadlock { waiting, ..self })
     }
 
     /// The message, with a line for each waiting rank. `end` is the consequence for the job.
     pub fn lines(&self, end: &str) -> String {
+        let graph = self.graph();
         let mut text = match self.is_suspected {
-            false => format!("deadlock: {}; {end}", self.heart()),
+            false => format!("deadlock: {}; {end}", graph.heart()),
             true => format!(
                 "deadlock suspected: {}; only the handler of a signal could wake one; {end}",
-                self.heart()
+                graph.heart()
             ),
         };
-        let mut same: Vec<(Vec<u32>, String, String)> = Vec::new();
-        for rank in &self.waiting {
-            // An unknown call is left out.
+        let mut lines = graph.sentences(|rank| graph.sentence(rank));
+        if lines.len() > MOST_LINES {
+            lines = graph.sentences(|rank| graph.sentence_of_many(rank));
+        }
+        let hidden: usize = lines.iter().skip(MOST_LINES).map(|line| line.ranks.len()).sum();
+        for Line { ranks, place, what, peers } in lines.iter().take(MOST_LINES) {
+            let (waits, whom) = match (ranks.len(), peers.len()) {
+                (1, _) => ("waits", named(peers)),
+                (_, 0 | 1) => ("wait", named(peers)),
+                _ => ("wait, each", format!("one of {}", named(peers))),
+            };
+            text += &format!("\n{} {place}{waits} for {}", named(ranks), what.replace(PEER, &whom));
+        }
+        if hidden > 0 {
+            text += &format!("\n{hidden} more ranks wait for something else each");
+        }
+        text
+    }
+}
+
+/// A line of the report: what one or more ranks wait for.
+struct Line {
+    ranks: Vec<u32>,
+    /// The call and its window; empty for an unknown call.
+    place: String,
+    /// Contains [`PEER`] in the place of `peers`, if there are any.
+    what: String,
+    peers: Vec<u32>,
+}
+
+/// Stands for the awaited rank in a line of ranks that wait for different ones.
+const PEER: &str = "\u{0}";
+
+impl WaitGraph<'_> {
+    /// The known ranks that must act before `rank` can continue.
+    fn needs(&self, rank: &Waiting) -> &[u32] {
+        self.needs.get(&rank.rank).map_or(&[], |needs| needs)
+    }
+
+    fn read_needs(&self, rank: &Waiting) -> Rc<[u32]> {
+        let awaited = &rank.awaited;
+        match awaited.kind {
+            AwaitedKind::Arrival => self.missing(awaited).unwrap_or_default().into(),
+            AwaitedKind::Post | AwaitedKind::Message | AwaitedKind::Receipt => {
+                awaited.peer.into_iter().collect()
+            }
+            // Only the number of arrivals is known, not the ranks; so all or none.
+            AwaitedKind::Complete if awaited.come == 0 => awaited.others[..].into(),
+            AwaitedKind::Collective => awaited.others[..].into(),
+            AwaitedKind::Lock | AwaitedKind::LockAll => awaited.holder.into_iter().collect(),
+            _ => [].into(),
+        }
+    }
+
+    /// The ranks that have not arrived where others wait, if that is certain: some may have arrived
+    /// without waiting.
+    fn missing(&self, awaited: &AwaitedRead) -> Option<Vec<u32>> {
+        let there = self.there.get(&met_at(awaited));
+        let is_there = |rank: &u32| there.is_some_and(|there| there.contains(rank));
+        let missing: Vec<u32> =
+            awaited.others.iter().copied().filter(|rank| !is_there(rank)).collect();
+        let number = awaited.awaited.saturating_sub(awaited.come);
+        (missing.len() == number as usize).then_some(missing)
+    }
+
+    /// Whether a rank has left the job.
+    fn has_left(&self, rank: &u32) -> bool {
+        self.deadlock.left.binary_search(rank).is_ok()
+    }
+
+    /// The lines of the report: ranks with the same place and sentence share one.
+    fn sentences(&self, say: impl Fn(&Waiting) -> (String, Option<u32>)) -> Vec<Line> {
+        let mut lines: Vec<Line> = Vec::new();
+        let mut found: HashMap<(String, String), usize> = HashMap::new();
+        for rank in &self.deadlock.waiting {
             let place = match rank.call {
                 Call::None => String::new(),
                 _ => format!("{} ", rank.place()),
             };
-            let what = self.sentence(rank);
-            match same.iter_mut().find(|(_, p, w)| (p, w) == (&place, &what)) {
-                Some((ranks, ..)) => ranks.push(rank.rank),
-                None => same.push((vec![rank.rank], place, what)),
+            let (what, peer) = say(rank);
+            let at = *found.entry((place.clone(), what.clone())).or_insert(lines.len());
+            if at == lines.len() {
+                lines.push(Line { ranks: Vec::new(), place, what, peers: Vec::new() });
             }
+            lines[at].ranks.push(rank.rank);
+            lines[at].peers.extend(peer);
         }
-        for (ranks, place, what) in same {
-            let waits = if ranks.len() == 1 { "waits" } else { "wait" };
-            text += &format!("\n{} {place}{waits} for {what}", named(&ranks));
+        for line in &mut lines {
+            line.peers.sort_unstable();
+            line.peers.dedup();
         }
-        text
+        lines
     }
 
     /// Which rank waits for which.
     fn heart(&self) -> String {
-        let rank = |rank: &u32| format!("rank {rank}");
-        let whom =
-            |ranks: &[u32]| ranks.iter().map(rank).collect::<Vec<_>>().join(", which waits for ");
+        let Deadlock { waiting, left, .. } = self.deadlock;
         if let Some(cycle) = self.cycle() {
-            let text = match &cycle[..] {
-                [only] => format!("rank {only} waits for itself"),
-                [first, others @ ..] if cycle.len() <= WRITTEN_OUT => {
-                    let others = [others, &[*first]].concat();
-                    format!("rank {first} waits for {}", whom(&others))
-                }
-                [first, others @ ..] => format!(
-                    "rank {first} waits for {}, and so on round {} ranks",
-                    whom(&others[..2]),
-                    cycle.len()
-                ),
-                [] => unreachable!("a cycle has a rank"),
-            };
-            let met = self.waiting.iter().filter(|w| cycle.contains(&w.rank));
-            let met: Option<HashSet<_>> = met.map(|w| met_at(&w.awaited)).collect();
-            let disagree = met.is_some_and(|met| met.len() > 1);
-            return text + if disagree { " (in different collectives)" } else { "" };
+            return self.round(&cycle);
         }
         let who_left = |waiting: &Waiting| {
-            let left = self.needs(waiting).into_iter().find(|rank| self.left.contains(rank))?;
+            let left = self.needs(waiting).iter().find(|rank| self.has_left(rank))?;
             Some(format!("rank {} waits for rank {left}, which has left the job", waiting.rank))
         };
-        if let Some(text) = self.waiting.iter().find_map(who_left) {
+        if let Some(text) = waiting.iter().find_map(who_left) {
             return text;
         }
-        let ranks: Vec<u32> = self.waiting.iter().map(|rank| rank.rank).collect();
-        match (&ranks[..], &self.left[..]) {
+        let ranks: Vec<u32> = waiting.iter().map(|rank| rank.rank).collect();
+        match (&ranks[..], &left[..]) {
             ([only], []) => format!("rank {only} waits, and no other can wake it"),
             ([only], left) => format!("rank {only} waits, and {} left the job", have(left)),
             (all, []) => format!("all {} ranks wait, and none can be woken by another", all.len()),
@@ -139,33 +216,78 @@ impl Deadlock {
         }
     }
 
-    /// The shortest cycle through the first rank that is on one.
-    fn cycle(&self) -> Option<Vec<u32>> {
-        let needs: HashMap<u32, Vec<u32>> =
-            self.waiting.iter().map(|rank| (rank.rank, self.needs(rank))).collect();
-        self.waiting.iter().find_map(|rank| way_back(rank.rank, &needs))
+    /// The sentence about a cycle.
+    fn round(&self, cycle: &[u32]) -> String {
+        let rank = |rank: &u32| format!("rank {rank}");
+        let whom =
+            |ranks: &[u32]| ranks.iter().map(rank).collect::<Vec<_>>().join(", which waits for ");
+        let text = match cycle {
+            [only] => format!("rank {only} waits for itself"),
+            [first, others @ ..] if cycle.len() <= WRITTEN_OUT => {
+                let others = [others, &[*first]].concat();
+                format!("rank {first} waits for {}", whom(&others))
+            }
+            [first, others @ ..] => format!(
+                "rank {first} waits for {}, and so on round {} ranks",
+                whom(&others[..2]),
+                cycle.len()
+            ),
+            [] => unreachable!("a cycle has a rank"),
+        };
+        let met = cycle.iter().filter_map(|rank| self.waiting(*rank));
+        let met: Option<HashSet<_>> = met.map(|w| met_at(&w.awaited)).collect();
+        let disagree = met.is_some_and(|met| met.len() > 1);
+        text + if disagree { " (in different collectives)" } else { "" }
     }
 
-    fn sentence(&self, rank: &Waiting) -> String {
+    /// That rank, if it waits.
+    pub fn waiting(&self, rank: u32) -> Option<&Waiting> {
+        self.places.get(&rank).map(|at| &self.deadlock.waiting[*at])
+    }
+
+    /// The shortest cycle through the first rank that is on one.
+    fn cycle(&self) -> Option<Vec<u32>> {
+        let on_one = ranks_on_cycles(&self.deadlock.waiting, &self.needs);
+        let first = self.deadlock.waiting.iter().find(|rank| on_one.contains(&rank.rank))?;
+        way_back(first.rank, &self.needs)
+    }
+
+    fn sentence(&self, rank: &Waiting) -> (String, Option<u32>) {
         let (wants, place) = (self.wants(rank), &rank.awaited.place);
-        if place.is_empty() { wants } else { format!("{wants} ({place})") }
+        (if place.is_empty() { wants } else { format!("{wants} ({place})") }, None)
+    }
+
+    /// As [`WaitGraph::sentence`], with [`PEER`] in the place of the awaited rank, and that rank.
+    fn sentence_of_many(&self, rank: &Waiting) -> (String, Option<u32>) {
+        let (mut said, _) = self.sentence(rank);
+        let Some(peer) = rank.awaited.peer.or(rank.awaited.holder) else { return (said, None) };
+        // "rank 1" is no part of "rank 12".
+        let name = format!("rank {peer}");
+        let mut from = 0;
+        while let Some(at) = said[from..].find(&name).map(|at| at + from) {
+            let is_whole = !said[at + name.len()..].starts_with(|l: char| l.is_ascii_digit());
+            if is_whole {
+                said.replace_range(at..at + name.len(), PEER);
+            }
+            from = at + if is_whole { PEER.len() } else { name.len() };
+        }
+        (said, Some(peer))
     }
 
     /// What a rank waits for.
     pub fn wants(&self, rank: &Waiting) -> String {
         let needs = self.needs(rank);
-        let left: Vec<u32> = needs.iter().copied().filter(|r| self.left.contains(r)).collect();
+        let left: Vec<u32> = needs.iter().copied().filter(|rank| self.has_left(rank)).collect();
+        // Of an arrival those that are missing, if they are known.
         let is_arrival = rank.awaited.kind == AwaitedKind::Arrival;
-        let missing = if is_arrival { self.missing(&rank.awaited) } else { None };
-        match (&needs[..], &left[..]) {
-            (_, []) => rank.what(missing.as_deref()) + &self.elsewhere(rank),
+        let missing = Some(needs).filter(|needs| is_arrival && !needs.is_empty());
+        match (needs, &left[..]) {
+            (_, []) => rank.what(missing) + &self.elsewhere(rank),
             ([only], _) if met_at(&rank.awaited).is_some() => {
                 format!("{}, which has left the job", named(&[*only]))
             }
             ([_], _) => format!("{}, which has left the job", rank.what(None)),
-            (_, some) => {
-                format!("{}, of which {} left the job", rank.what(missing.as_deref()), have(some))
-            }
+            (_, some) => format!("{}, of which {} left the job", rank.what(missing), have(some)),
         }
     }
 
@@ -174,19 +296,64 @@ impl Deadlock {
         if rank.awaited.kind != AwaitedKind::Collective {
             return String::new();
         }
-        let is_elsewhere = |other: &&Waiting| {
-            rank.awaited.others.contains(&other.rank)
-                && met_at(&other.awaited) != met_at(&rank.awaited)
-        };
-        let others = self.waiting.iter().filter(is_elsewhere).take(WRITTEN_OUT);
+        let others = rank.awaited.others.iter().filter_map(|other| self.waiting(*other));
+        let is_elsewhere = |other: &&Waiting| met_at(&other.awaited) != met_at(&rank.awaited);
+        let others = others.filter(is_elsewhere).take(WRITTEN_OUT);
         others.map(|other| format!("; rank {} is {}", other.rank, other.place())).collect()
     }
 }
 
 /// Identifies the collective in which a rank waits.
-fn met_at(awaited: &AwaitedRead) -> Option<(AwaitedKind, u64, u64)> {
+fn met_at(awaited: &AwaitedRead) -> Option<Collective> {
     let meets = matches!(awaited.kind, AwaitedKind::Arrival | AwaitedKind::Collective);
     meets.then_some((awaited.kind, awaited.meeting, awaited.number))
+}
+
+/// The ranks on a cycle: Tarjan's strongly connected components, without recursion.
+fn ranks_on_cycles(waiting: &[Waiting], needs: &HashMap<u32, Rc<[u32]>>) -> HashSet<u32> {
+    let none: Rc<[u32]> = [].into();
+    let of = |rank: u32| needs.get(&rank).unwrap_or(&none);
+    let (mut number, mut low): (HashMap<u32, u32>, HashMap<u32, u32>) = Default::default();
+    let (mut open, mut is_open, mut found) = (Vec::new(), HashSet::new(), HashSet::new());
+    for start in waiting {
+        let mut way = if number.contains_key(&start.rank) { vec![] } else { vec![(start.rank, 0)] };
+        while let Some((rank, next)) = way.pop() {
+            if next == 0 {
+                let count = number.len() as u32;
+                number.insert(rank, count);
+                low.insert(rank, count);
+                open.push(rank);
+                is_open.insert(rank);
+            } else {
+                // It comes back from the rank before `next`.
+                let below = low[&of(rank)[next - 1]];
+                low.entry(rank).and_modify(|own| *own = below.min(*own));
+            }
+            let mut at = next;
+            let unseen = loop {
+                let Some(other) = of(rank).get(at) else { break false };
+                match number.get(other) {
+                    None => break true,
+                    Some(seen) if is_open.contains(other) => {
+                        low.entry(rank).and_modify(|own| *own = (*seen).min(*own));
+                    }
+                    Some(_) => {}
+                }
+                at += 1;
+            };
+            if unseen {
+                way.extend([(rank, at + 1), (of(rank)[at], 0)]);
+            } else if low[&rank] == number[&rank] {
+                let first = open.iter().rposition(|one| *one == rank).unwrap_or_default();
+                let together = open.split_off(first);
+                together.iter().for_each(|one| _ = is_open.remove(one));
+                if together.len() > 1 || of(rank).contains(&rank) {
+                    found.extend(together);
+                }
+            }
+        }
+    }
+    found
 }
 
 impl Waiting {
@@ -260,7 +427,34 @@ impl Waiting {
             AwaitedKind::Receipt => format!("{rank} to receive its message{}", tagged(*number)),
             AwaitedKind::Collective if others.is_empty() => "other ranks to take part".to_owned(),
             AwaitedKind::Collective => format!("{} to take part", named(others)),
-            _ => "one of several messages".to_owned(),
+            AwaitedKind::Partitions => {
+                let AwaitedRead { come, awaited, .. } = &self.awaited;
+                let left = awaited.saturating_sub(*come);
+                format!(
+                    "{left} of {awaited} partitions of its message to {rank}{} to be handed over",
+                    tagged(*number)
+                )
+            }
+            _ => self.requests(),
+        }
+    }
+}
+
+impl Waiting {
+    /// The requests that it waits for, of which one is enough.
+    fn requests(&self) -> String {
+        let AwaitedRead { kind, others, awaited, .. } = &self.awaited;
+        let by_program = *kind == AwaitedKind::Program;
+        match (awaited, by_program) {
+            (0, _) => "one of several messages".to_owned(),
+            (1, true) => "the program to complete its generalized request".to_owned(),
+            (_, true) => format!("one of {awaited} requests, of which the program completes some"),
+            (1, false) if others.is_empty() => "its request".to_owned(),
+            (1, false) => format!("its request, which {} can complete", named(others)),
+            (_, false) if others.is_empty() => format!("one of {awaited} requests"),
+            (_, false) => {
+                format!("one of {awaited} requests, which {} can complete", named(others))
+            }
         }
     }
 }
@@ -275,11 +469,11 @@ fn have(ranks: &[u32]) -> String {
 }
 
 /// The shortest cycle through `start`.
-fn way_back(start: u32, needs: &HashMap<u32, Vec<u32>>) -> Option<Vec<u32>> {
-    let mut from: BTreeMap<u32, u32> = BTreeMap::new();
+fn way_back(start: u32, needs: &HashMap<u32, Rc<[u32]>>) -> Option<Vec<u32>> {
+    let mut from: HashMap<u32, u32> = HashMap::new();
     let mut next = VecDeque::from([start]);
     while let Some(at) = next.pop_front() {
-        for to in needs.get(&at).into_iter().flatten() {
+        for to in needs.get(&at).into_iter().flat_map(|needs| needs.iter()) {
             if *to == start {
                 let mut way = vec![at];
                 while let Some(before) = way.last().filter(|rank| **rank != start) {
@@ -288,7 +482,7 @@ fn way_back(start: u32, needs: &HashMap<u32, Vec<u32>>) -> Option<Vec<u32>> {
                 way.reverse();
                 return Some(way);
             }
-            if *to != start && !from.contains_key(to) {
+            if !from.contains_key(to) {
                 from.insert(*to, at);
                 next.push_back(*to);
             }

@@ -159,3 +159,61 @@ fn without_a_cycle_it_is_said_that_all_wait() {
         assert!(text.starts_with(&format!("deadlock: {heart}")), "{text}");
     }
 }
+
+/// Every rank waits for a message from the next one.
+fn ring(n: u32) -> Vec<Waiting> {
+    let of = |rank: u32| {
+        let (kind, peer) = (AwaitedKind::Message, Some((rank + 1) % n));
+        let place = "a.rs:1".into();
+        let awaited = AwaitedRead { kind, peer, number: 7, place, ..AwaitedRead::default() };
+        Waiting { rank, sleep: 1, call: Call::Receive, window: None, awaited }
+    };
+    (0..n).map(of).collect()
+}
+
+#[test]
+fn many_lines_that_differ_in_ranks_alone_are_one() {
+    assert_eq!(deadlock(ring(16), &[]).lines("end").lines().count(), 1 + 16);
+    assert_eq!(
+        deadlock(ring(4096), &[]).lines("end"),
+        "deadlock: rank 0 waits for rank 1, which waits for rank 2, and so on round 4096 ranks; end\n\
+         ranks 0-4095 in recv wait, each for a message from one of ranks 0-4095 with tag 7 (a.rs:1)"
+    );
+    let apart = |rank| waiting(rank, Call::Start, post((rank + 1) % 40));
+    let text = deadlock((0..40).map(apart).collect(), &[]).lines("end");
+    assert_eq!(text.lines().count(), 1 + 16 + 1);
+    assert!(text.ends_with("\n24 more ranks wait for something else each"), "{text}");
+}
+
+/// In each half the ranks wait for those of the other: sixteen million needs.
+#[test]
+fn thousands_of_ranks_that_need_thousands_are_reported_in_seconds() {
+    let all: Vec<u32> = (0..4096).collect();
+    let half = |rank: u32| {
+        let awaited = arrival(2048, &all, 64 + u64::from(rank % 2));
+        Waiting { awaited, ..waiting(rank, Call::Barrier, AwaitedRead::default()) }
+    };
+    let halves = deadlock(all.iter().map(|rank| half(*rank)).collect(), &[]);
+    let begin = std::time::Instant::now();
+    let text = halves.lines("end");
+    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    assert_eq!(
+        text.lines().next(),
+        Some(
+            "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different collectives); end"
+        )
+    );
+    assert_eq!(text.lines().count(), 1 + 2, "{text}");
+}
+
+#[test]
+fn the_first_rank_on_a_cycle_begins_it() {
+    // 0 needs 1, which needs 2; 2 and 3 need each other; 5 needs itself.
+    let needs = [(0, 1), (1, 2), (2, 3), (3, 2), (4, 0), (5, 5)];
+    let waits = needs.map(|(rank, peer)| waiting(rank, Call::Start, post(peer)));
+    let all = deadlock(waits.into(), &[]);
+    let graph = all.graph();
+    let on_one = ranks_on_cycles(&all.waiting, &graph.needs);
+    assert_eq!(on_one, HashSet::from([2, 3, 5]));
+    assert_eq!(graph.cycle(), Some(vec![2, 3]));
+}

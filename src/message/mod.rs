@@ -30,6 +30,7 @@ mod send;
 mod slots;
 mod typed;
 mod wait;
+mod waits;
 
 use crate::group::Rank;
 
@@ -38,7 +39,7 @@ pub use owned::Pending;
 pub use probe::Message;
 pub use request::MessageRequest;
 pub use typed::{Source, Tag};
-pub(crate) use wait::say_messages;
+pub use waits::Waits;
 
 /// Which of a communicator's messages: they never meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,15 @@ use super::incoming::Taken;
 use super::mailbox::{Arrived, Mailbox, State};
 use super::matching::Envelope;
 use super::slots::{Slot, Stage};
-use super::wait::{End, say_messages};
+use super::wait::End;
+use super::waits::Waits;
 use super::{Channel, MessageRequest, Status};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::ops::{Incoming, OriginMut};
+use crate::prim::WaitRecord;
 use std::panic::Location;
 
 impl Comm {
@@ -159,8 +161,18 @@ impl Comm {
         Ok(())
     }
 
+    /// As [`Comm::progress_for`], of something that is not known.
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn progress_until(&self, done: impl FnMut() -> bool) -> Result<()> {
+        self.progress_for(Waits::default(), done)
+    }
+
     /// Waits until `done` says so, and handles what has arrived before each of its looks: for waits
-    /// for one of several requests, or for steps that follow from requests.
+    /// for one of several requests, or for steps that follow from requests. `waits` is for reports of
+    /// deadlocks.
     ///
     /// Blocks, asleep if need be; `done` is asked whenever something has happened to messages of this
     /// rank, and must not itself wait.
@@ -168,8 +180,10 @@ impl Comm {
     /// # Errors
     /// [`Error::RankFailed`] if a rank of the communicator has failed and `done` does not say so then.
     #[track_caller]
-    pub fn progress_until(&self, mut done: impl FnMut() -> bool) -> Result<()> {
-        let (call, at) = (Call::MessageWait, Location::caller());
+    pub fn progress_for(&self, waits: Waits, mut done: impl FnMut() -> bool) -> Result<()> {
+        let (call, at) = (waits.call(), Location::caller());
+        let wanted = waits.awaited();
+        let tell = |record: &WaitRecord| record.say(&wanted);
         self.within(call, || {
             let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
             loop {
@@ -178,7 +192,7 @@ impl Comm {
                 if done() {
                     return Ok(());
                 }
-                match mailbox.await_ring(self, at, &say_messages, seen)? {
+                match mailbox.await_ring(self, at, &tell, seen)? {
                     End::Done => {}
                     End::Failed(_) if done() => return Ok(()),
                     End::Failed(failed) => return Err(self.rank_failed(failed, self.place(call))),

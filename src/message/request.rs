@@ -49,6 +49,14 @@ impl MessageRequest {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Its place in the process's table, unless its outcome has been taken or it needs none.
+    pub(super) fn slot(&self) -> Option<Slot> {
+        match *self.held() {
+            Held::Slot(slot) => Some(slot),
+            Held::Complete(_) | Held::Taken => None,
+        }
+    }
+
     /// Whether it is complete; handles what has arrived (MPI-2.2 §3.7.4, progress).
     ///
     /// Local; never blocks. A request whose communicator has lost a rank is complete too: its

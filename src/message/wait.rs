@@ -6,7 +6,7 @@ use super::slots::{Outcome, Stage, Trouble};
 use crate::comm::Comm;
 use crate::context::Context;
 use crate::error::Result;
-use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord, Waiter};
+use crate::prim::{Awaited, JobFailed, WaitRecord, Waiter};
 use crate::shm::{AllocError, is_gone};
 use std::panic::Location;
 
@@ -16,11 +16,6 @@ pub(super) enum End {
     Done,
     /// A rank of the communicator has failed first.
     Failed(JobFailed),
-}
-
-/// Says that the rank waits for one of several messages.
-pub(crate) fn say_messages(record: &WaitRecord) {
-    record.say(&Awaited { kind: AwaitedKind::Messages, ..Awaited::default() });
 }
 
 impl Mailbox {

@@ -44,14 +44,18 @@ pub enum AwaitedKind {
     Message,
     /// `peer` receives a message with tag `number`.
     Receipt,
-    /// One of several messages is sent or received.
-    Messages,
+    /// One of `awaited` requests is complete; the requests wait for `others`.
+    Requests,
     /// All of `others` take part in the collective `number` of the communicator at `meeting`.
     Collective,
+    /// `come` of `awaited` partitions of a message to `peer`, which has tag `number`, have been handed over.
+    Partitions,
+    /// The program itself completes a generalized request.
+    Program,
 }
 
 impl AwaitedKind {
-    const ALL: [AwaitedKind; 14] = [
+    const ALL: [AwaitedKind; 16] = [
         AwaitedKind::Unknown,
         AwaitedKind::Arrival,
         AwaitedKind::Post,
@@ -64,8 +68,10 @@ impl AwaitedKind {
         AwaitedKind::Exclusion,
         AwaitedKind::Message,
         AwaitedKind::Receipt,
-        AwaitedKind::Messages,
+        AwaitedKind::Requests,
         AwaitedKind::Collective,
+        AwaitedKind::Partitions,
+        AwaitedKind::Program,
     ];
 }
 

@@ -1,9 +1,13 @@
 //! Jobs of many ranks: more than have a place in a lock's queue, and as many as there can be.
 
+use crate::harness::rank_function_in;
 use crate::support;
 use onesided::{
-    FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, WindowOptions, launch,
+    FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, Universe, WindowOptions,
+    launch,
 };
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Every rank adds to rank 0's part in every kind of epoch that all can be in at once.
 #[test]
@@ -76,4 +80,51 @@ fn more_ranks_want_a_lock_than_can_queue() {
         assert_eq!(sum[0], if world.rank() == 0 { 599 - 12 } else { 0 });
         win.free().expect("no epoch is open");
     });
+}
+
+/// Rank 0 waits for a message of rank 1, which waits for a post, and the others for these two.
+#[test]
+#[ignore = "a rank"]
+fn wait_for_one_another() {
+    let Ok(universe) = Universe::init() else { return };
+    let world = universe.world();
+    if world.size() == 1 {
+        return;
+    }
+    universe.vouch_for_one_thread();
+    let options = WindowOptions::new().name("halo").notifications(1);
+    let win = options.allocate_bytes(world, 8, 8).expect("a window");
+    match world.rank() {
+        0 => win.wait_notify(0, 1).expect("a notification"),
+        1 => {
+            let first = world.group().incl(&[0]).expect("a rank of the world");
+            win.start(&first, StartAssert::NONE).expect("a start");
+        }
+        _ => world.barrier().expect("a barrier"),
+    }
+    unreachable!("nobody comes here");
+}
+
+/// The report comes within seconds, and says in a line for each what the ranks wait for.
+#[test]
+fn a_deadlock_of_a_thousand_ranks_is_reported_soon_and_shortly() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+    command.args(["-n", "1000", "--"]);
+    command.args(rank_function_in("many_ranks", "wait_for_one_another"));
+    let began = Instant::now();
+    let outcome = support::run(&mut command, "a job in deadlock");
+    assert_eq!(outcome.status.code(), Some(123), "{}", outcome.output);
+    let said: Vec<&str> =
+        outcome.output.lines().filter_map(|line| line.strip_prefix("rmarun: ")).collect();
+    assert_eq!(said.len(), 4, "{}", outcome.output);
+    for (line, words) in said.iter().zip([
+        "deadlock: all 1000 ranks wait, and none can be woken by another; job ended",
+        "rank 0 in wait_notify on window 'halo' waits for 1 notification of counter 0",
+        "rank 1 in start on window 'halo' waits for a post by rank 0",
+        "ranks 2-999 in barrier wait for ranks 0 and 1 to arrive",
+    ]) {
+        assert!(line.contains(words), "no '{words}' in: {line}");
+    }
+    // Most of it is the start of the ranks, beside whatever else the machine does.
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }

@@ -8,6 +8,7 @@ use crate::handle::Handle;
 use crate::job;
 use crate::request::Request;
 use crate::status;
+use onesided::engine::Waits;
 use std::ffi::c_int;
 
 /// A request of an array, or nothing for `MPI_REQUEST_NULL`.
@@ -137,6 +138,12 @@ fn has_active(pending: &[Option<&'static Request>]) -> bool {
     pending.iter().flatten().any(|request| request.is_active())
 }
 
+/// What a wait for the active ones of these requests waits for.
+fn waiting_for(mut waits: Waits, pending: &[Option<&'static Request>]) -> Waits {
+    pending.iter().flatten().for_each(|request| request.add_to(&mut waits));
+    waits
+}
+
 /// Ends the request at `index`, or says that none is active.
 fn tell_any(
     index: Option<usize>,
@@ -162,7 +169,7 @@ pub fn waitany(
     let pending = if count == 0 { Vec::new() } else { all(count, requests)? };
     let mut first = None;
     if has_active(&pending) {
-        job::progress_until(|| {
+        job::progress_until(waiting_for(Waits::for_any(), &pending), || {
             first = first_complete(&pending);
             first.is_some()
         })?;
@@ -227,7 +234,8 @@ pub fn waitsome(
 ) -> Outcome {
     let pending = if incount == 0 { Vec::new() } else { all(incount, requests)? };
     if has_active(&pending) {
-        job::progress_until(|| first_complete(&pending).is_some())?;
+        let waits = waiting_for(Waits::for_some(), &pending);
+        job::progress_until(waits, || first_complete(&pending).is_some())?;
     }
     finish_some(&pending, requests, outcount, indices, statuses)
 }

@@ -7,6 +7,7 @@ use crate::comm::Comm;
 use crate::error::{Error, MismatchKind, Result};
 use crate::group::Rank;
 use crate::message::{Channel, Driven, MessageRequest, Pending, Status};
+use crate::prim::{Awaited, AwaitedKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes out, or where what comes goes.
@@ -254,6 +255,19 @@ impl Line {
 
     pub(super) fn is_complete(&self) -> bool {
         self.state().round.as_ref().is_none_or(Round::is_done)
+    }
+
+    /// What a wait for the start waits for.
+    pub(super) fn awaited(&self) -> Awaited<'static> {
+        let handed = self.state().round.as_ref().map_or(0, Round::handed_over);
+        let kind = match self.is_send() {
+            true if handed < self.partitions => AwaitedKind::Partitions,
+            true => AwaitedKind::Receipt,
+            false => AwaitedKind::Message,
+        };
+        let peer = self.comm.world_rank(self.peer.0);
+        let (come, awaited, number) = (handed, self.partitions, self.tag as u64);
+        Awaited { kind, peer, come, awaited, number, ..Awaited::default() }
     }
 
     /// The outcome of what is complete.

@@ -20,8 +20,9 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::message::{Status, say_messages};
+use crate::message::Status;
 use crate::ops::{Origin, OriginMut};
+use crate::prim::WaitRecord;
 use line::{Line, Side};
 use std::fmt;
 use std::panic::Location;
@@ -172,6 +173,11 @@ impl Partitioned {
         self.0.is_complete()
     }
 
+    /// The rank of the world that has to do something before a start is complete. Local; does not block.
+    pub fn waits_for(&self) -> Option<u32> {
+        self.0.awaited().peer
+    }
+
     /// `MPI_Wait`: waits until a start is complete, after which it can be started again; an empty
     /// status if it has not been started. A send is complete when all its partitions have been handed
     /// over and the buffer can be used again, a receive when all have arrived.
@@ -185,7 +191,8 @@ impl Partitioned {
     pub fn wait(&self) -> Result<Status> {
         let (line, at) = (&*self.0, Location::caller());
         if !line.is_complete() {
-            let waited = line.comm.drive_until(line.call, at, &say_messages, || line.is_complete());
+            let tell = |record: &WaitRecord| record.say(&line.awaited());
+            let waited = line.comm.drive_until(line.call, at, &tell, || line.is_complete());
             line.comm.handled(waited)?;
         }
         line.comm.handled(line.take())

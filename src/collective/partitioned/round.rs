@@ -39,6 +39,11 @@ impl Round {
         self.groups.as_ref().is_some_and(|groups| groups.len() == self.passed)
     }
 
+    /// How many partitions of a send the program has handed over.
+    pub(super) fn handed_over(&self) -> u32 {
+        self.ready.iter().filter(|ready| **ready).count() as u32
+    }
+
     pub(super) fn outcome(self) -> Result<()> {
         self.outcome
     }

@@ -1,0 +1,83 @@
+//! What a wait for requests says of them while it sleeps.
+
+use super::MessageRequest;
+use super::mailbox::Mailbox;
+use super::matching::Envelope;
+use super::slots::Stage;
+use crate::call::Call;
+use crate::prim::{Awaited, AwaitedKind};
+
+/// What [`Comm::progress_for`](crate::Comm::progress_for) waits for, as a report of a deadlock
+/// names it: none, or one of some requests. Ranks are those of the world.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    any: bool,
+    some: bool,
+    requests: u32,
+    ranks: Vec<u32>,
+    by_program: bool,
+}
+
+impl Waits {
+    /// One of the requests that are added, as `MPI_Waitany`.
+    pub fn for_any() -> Waits {
+        Waits { any: true, ..Waits::default() }
+    }
+
+    /// As [`Waits::for_any`], by `MPI_Waitsome`.
+    pub fn for_some() -> Waits {
+        Waits { some: true, ..Waits::default() }
+    }
+
+    /// A generalized request, which the program itself completes.
+    pub fn for_program() -> Waits {
+        let mut waits = Waits::default();
+        waits.add_program();
+        waits
+    }
+
+    /// One more request, which waits for `ranks`.
+    pub fn add(&mut self, ranks: impl IntoIterator<Item = u32>) {
+        self.requests += 1;
+        self.ranks.extend(ranks);
+    }
+
+    /// One more request, which the program itself completes.
+    pub fn add_program(&mut self) {
+        self.requests += 1;
+        self.by_program = true;
+    }
+
+    pub(super) fn call(&self) -> Call {
+        match (self.some, self.any) {
+            (true, _) => Call::WaitSome,
+            (false, true) => Call::WaitAny,
+            (false, false) => Call::MessageWait,
+        }
+    }
+
+    pub(super) fn awaited(&self) -> Awaited<'_> {
+        let kind = if self.by_program { AwaitedKind::Program } else { AwaitedKind::Requests };
+        Awaited { kind, others: &self.ranks, awaited: self.requests, ..Awaited::default() }
+    }
+}
+
+impl MessageRequest {
+    /// The ranks of the world of which one has to do something before it is complete. Local; does not
+    /// block.
+    pub fn waits_for(&self) -> Vec<u32> {
+        let (Some(slot), Ok(mailbox)) = (self.slot(), Mailbox::of(self.comm.context())) else {
+            return Vec::new();
+        };
+        match mailbox.turn().slots.stage(slot) {
+            Some(Stage::Posted { wanted: envelope, .. } | Stage::Promised { envelope, .. }) => {
+                match envelope.source {
+                    Envelope::ANY_SOURCE => self.comm.world_ranks().to_vec(),
+                    source => vec![source],
+                }
+            }
+            Some(Stage::Offered { to, .. }) => vec![*to],
+            _ => Vec::new(),
+        }
+    }
+}
