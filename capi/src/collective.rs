@@ -14,6 +14,7 @@ use crate::raise::Owner;
 use crate::request::{Request, Work};
 use onesided::engine::{Bridge, CollectiveRequest, Combine, Origin, OriginMut, Root};
 use onesided::{Comm, CommittedDatatype, Rank};
+use std::borrow::Cow;
 use std::ffi::c_int;
 
 /// Starts a collective whose arguments have been found right.
@@ -131,14 +132,19 @@ pub fn persist(mut start: Start, comm: MPI_Comm, request: Ptr<MPI_Request>) -> O
 pub struct Block {
     start: Address,
     pub count: usize,
-    pub datatype: CommittedDatatype,
+    pub datatype: Cow<'static, CommittedDatatype>,
 }
 
 impl Block {
     pub fn new<C: Number>(start: Address, count: C, datatype: MPI_Datatype) -> Outcome<Block> {
+        let lasts = datatype.get()?.lasts();
         let (count, datatype) = (elements(count)?, usable(datatype)?);
         check_buffer(start, count, datatype)?;
-        Ok(Block { start, count, datatype: datatype.clone() })
+        let datatype = match lasts {
+            true => Cow::Borrowed(datatype),
+            false => Cow::Owned(datatype.clone()),
+        };
+        Ok(Block { start, count, datatype })
     }
 
     pub fn read(&self) -> Origin<'_> {
@@ -360,8 +366,12 @@ pub fn among(comm: &Comm, root: Root) -> Rank {
 
 /// What a reduction does, for as long as it may go on.
 pub fn combine(op: MPI_Op, datatype: MPI_Datatype) -> Outcome<Combine> {
-    let reduction = Reduction::new(op, datatype)?.kept()?;
-    let operation = reduction.operation();
+    let reduction = Reduction::new(op, datatype)?;
+    let (operation, fortran) = reduction.operation();
+    if let (Operation::Predefined(op), false) = (operation, fortran) {
+        return Ok(Combine::of(op));
+    }
+    let reduction = reduction.kept()?;
     let combine = move |lower: *const u8, upper: *mut u8, count| {
         let combined = reduction.combine(Address::of(lower), Address::of(upper), count);
         combined.expect("what is not defined has been refused");

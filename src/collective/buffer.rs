@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::ops::{Incoming, Origin, OriginMut, Outgoing};
 use crate::shm::Segment;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// Replaces each of that many instances at the second address by its combination with that at the first.
@@ -16,17 +17,23 @@ type CombineFunction = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
 /// buffer by its combination with that of the first, which comes from lower ranks.
 #[derive(Clone)]
 pub struct Combine {
-    function: Arc<CombineFunction>,
+    /// `None` for what the operation does to elements of one basic datatype.
+    function: Option<Arc<CombineFunction>>,
     pub(super) kind: OpKind,
 }
 
 impl Combine {
-    /// What an operation of the standard does.
+    /// What an operation of the standard does to elements of one basic datatype. It is defined for them.
+    pub fn of(op: Op) -> Combine {
+        Combine { function: None, kind: OpKind::Predefined(op) }
+    }
+
+    /// What an operation of the standard does, by a function.
     pub fn predefined(
         op: Op,
         function: impl Fn(*const u8, *mut u8, usize) + Send + Sync + 'static,
     ) -> Combine {
-        Combine { function: Arc::new(function), kind: OpKind::Predefined(op) }
+        Combine { function: Some(Arc::new(function)), kind: OpKind::Predefined(op) }
     }
 
     /// What a function of the program does. All ranks say the same of its commutativity.
@@ -34,7 +41,7 @@ impl Combine {
         commutative: bool,
         function: impl Fn(*const u8, *mut u8, usize) + Send + Sync + 'static,
     ) -> Combine {
-        Combine { function: Arc::new(function), kind: OpKind::User { commutative } }
+        Combine { function: Some(Arc::new(function)), kind: OpKind::User { commutative } }
     }
 }
 
@@ -46,7 +53,33 @@ impl Combine {
 pub(super) struct Buffer {
     start: *const u8,
     pub(super) count: usize,
-    pub(super) datatype: CommittedDatatype,
+    pub(super) datatype: Held,
+}
+
+/// A datatype as long as a collective needs it.
+#[derive(Clone, Debug)]
+pub(super) enum Held {
+    /// A predefined one.
+    Lasting(&'static CommittedDatatype),
+    Counted(CommittedDatatype),
+}
+
+impl Held {
+    fn of(datatype: &CommittedDatatype) -> Held {
+        datatype.lasting().map_or_else(|| Held::Counted(datatype.clone()), Held::Lasting)
+    }
+}
+
+impl Deref for Held {
+    type Target = CommittedDatatype;
+
+    #[inline]
+    fn deref(&self) -> &CommittedDatatype {
+        match self {
+            Held::Lasting(datatype) => datatype,
+            Held::Counted(datatype) => datatype,
+        }
+    }
 }
 
 /// Elements that are written; as [`Buffer`], by [`OriginMut::new`].
@@ -62,18 +95,18 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     pub(super) fn of(origin: &Origin<'_>) -> Buffer {
         let (start, count, datatype) = origin.parts();
-        Buffer { start, count, datatype: datatype.clone() }
+        Buffer { start, count, datatype: Held::of(datatype) }
     }
 
     /// No elements.
     pub(super) fn empty() -> Buffer {
         let start = std::ptr::dangling();
-        Buffer { start, count: 0, datatype: Datatype::U8.into() }
+        Buffer { start, count: 0, datatype: Held::Lasting(Datatype::U8.into()) }
     }
 
     pub(super) fn origin(&self) -> Origin<'_> {
         // SAFETY: 1. and 2.: the promise of the maker.
-        unsafe { Origin::new(self.start, self.count, &self.datatype) }
+        unsafe { Origin::new(self.start, self.count, &*self.datatype) }
     }
 
     /// Bytes of the entries; `None` if they or their range are more than can be said.
@@ -106,7 +139,7 @@ impl Buffer {
 impl BufferMut {
     pub(super) fn of(origin: &OriginMut<'_>) -> BufferMut {
         let (start, count, datatype) = origin.parts();
-        BufferMut(Buffer { start, count, datatype: datatype.clone() })
+        BufferMut(Buffer { start, count, datatype: Held::of(datatype) })
     }
 
     /// No elements.
@@ -133,7 +166,7 @@ impl BufferMut {
 
     pub(super) fn origin_mut(&mut self) -> OriginMut<'_> {
         // SAFETY: 1. and 2.: the promise of the maker.
-        unsafe { OriginMut::new(self.0.start.cast_mut(), self.0.count, &self.0.datatype) }
+        unsafe { OriginMut::new(self.0.start.cast_mut(), self.0.count, &*self.0.datatype) }
     }
 
     /// Copies the entries of `from`, which has no more bytes and reaches no farther than can be said.
@@ -152,9 +185,15 @@ impl BufferMut {
     }
 
     /// Replaces each instance by its combination with that of `lower`, which has as many.
-    pub(super) fn combine_with(&mut self, lower: &Buffer, combine: &Combine) {
-        if self.0.count > 0 {
-            (combine.function)(lower.start, self.0.start.cast_mut(), self.0.count);
+    pub(super) fn combine_with(&mut self, lower: &Buffer, combine: &Combine) -> Result<()> {
+        match (&combine.function, combine.kind) {
+            _ if self.0.count == 0 => Ok(()),
+            (Some(function), _) => {
+                function(lower.start, self.0.start.cast_mut(), self.0.count);
+                Ok(())
+            }
+            (None, OpKind::Predefined(op)) => op.reduce_local(lower.origin(), self.origin_mut()),
+            (None, OpKind::User { .. }) => Ok(()),
         }
     }
 }
@@ -177,7 +216,7 @@ pub(super) type Scratch = Vec<u128>;
 
 /// New memory for `count` instances of a datatype, with displacement 0 as aligned as that of an
 /// aligned buffer; `None` for what reaches farther than can be said.
-pub(super) fn scratch(count: usize, datatype: &CommittedDatatype) -> Option<(Scratch, BufferMut)> {
+pub(super) fn scratch(count: usize, datatype: &Held) -> Option<(Scratch, BufferMut)> {
     const UNIT: i64 = size_of::<u128>() as i64;
     let range = datatype.with_padding().range(count)?;
     let before = range.start.div_euclid(UNIT) * UNIT;
@@ -189,23 +228,19 @@ pub(super) fn scratch(count: usize, datatype: &CommittedDatatype) -> Option<(Scr
 /// The elements of a vector that the collective owns.
 pub(super) fn whole<T: Element>(elements: &mut Vec<T>) -> BufferMut {
     let (start, count) = (elements.as_mut_ptr().cast_const().cast(), elements.len());
-    BufferMut(Buffer { start, count, datatype: T::DATATYPE.into() })
+    BufferMut(Buffer { start, count, datatype: Held::Lasting(T::DATATYPE.into()) })
 }
 
 /// An operation of the standard on elements; `None` if it is not defined for them.
 pub(super) fn predefined<T: Element>(op: Op) -> Option<Combine> {
-    let many = T::operation(op).filter(|_| op.is_reduction())?.many;
-    Some(Combine::predefined(op, move |lower, upper, count| {
-        // SAFETY: 1. buffers of as many elements, of vectors or of scratch memory, so aligned. 2. The
-        // promises of both buffers.
-        unsafe { many(upper.cast::<T>(), lower.cast::<T>(), count) }
-    }))
+    T::operation(op).filter(|_| op.is_reduction()).map(|_| Combine::of(op))
 }
 
 /// A function of slices.
 pub(super) fn user<T: Element>(function: Function<T>, commutative: bool) -> Combine {
     Combine::user(commutative, move |lower, upper, count| {
-        // SAFETY: as in `predefined`; any bytes are an element.
+        // SAFETY: buffers of as many elements, of vectors or of scratch memory, so aligned, by the promises
+        // of both; any bytes are an element.
         let lower = unsafe { std::slice::from_raw_parts(lower.cast::<T>(), count) };
         // SAFETY: as above, and nobody else has these elements while they are combined.
         let upper = unsafe { std::slice::from_raw_parts_mut(upper.cast::<T>(), count) };

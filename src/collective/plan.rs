@@ -1,6 +1,6 @@
 //! Putting a collective together.
 
-use super::buffer::{self, Buffer, BufferMut, Combine};
+use super::buffer::{self, Buffer, BufferMut, Combine, Held};
 use super::form::{Form, Met};
 use super::request::CollectiveRequest;
 use super::schedule::{Kept, Schedule, Stage, Step};
@@ -230,7 +230,7 @@ impl Plan<'_> {
     }
 
     /// Memory for `count` instances of a datatype that fit into an address space.
-    pub(super) fn scratch(&mut self, count: usize, of: &CommittedDatatype) -> Result<BufferMut> {
+    pub(super) fn scratch(&mut self, count: usize, of: &Held) -> Result<BufferMut> {
         let (memory, buffer) = buffer::scratch(count, of).ok_or_else(|| self.too_far(of))?;
         self.kept.scratch.push(memory);
         Ok(buffer)

@@ -2,9 +2,8 @@
 
 use super::form::Form;
 use super::schedule::Schedule;
-use crate::call::Call;
 use crate::comm::Comm;
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::message::Driven;
 use std::any::Any;
 use std::fmt;
@@ -21,8 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Dropped before it is complete, it goes on like that, because other ranks may wait for it, and
 /// keeps its buffers until it is done.
 pub struct CollectiveRequest<B = ()> {
-    comm: Comm,
-    call: Call,
+    at: Place,
     /// `None` if it was complete when it was started.
     schedule: Option<Arc<Schedule>>,
     /// What has become of it, until that is taken.
@@ -37,13 +35,8 @@ impl<B: Any> CollectiveRequest<B> {
     /// Of what is complete.
     pub(super) fn complete(comm: &Comm, form: Form) -> CollectiveRequest<B> {
         let outcome = Mutex::new(Some((Ok(()), form.kept.result)));
-        CollectiveRequest {
-            comm: comm.clone(),
-            call: form.call,
-            schedule: None,
-            outcome,
-            gives: PhantomData,
-        }
+        let at = comm.place(form.call);
+        CollectiveRequest { at, schedule: None, outcome, gives: PhantomData }
     }
 
     /// In a call that the program has made at `at`; on a handle for blocking calls also waits.
@@ -51,15 +44,16 @@ impl<B: Any> CollectiveRequest<B> {
         schedule: Schedule,
         at: &'static Location<'static>,
     ) -> Result<CollectiveRequest<B>> {
-        let (comm, call, schedule) = (schedule.comm.clone(), schedule.call, Arc::new(schedule));
+        let place = schedule.comm.place(schedule.call);
+        let schedule = Arc::new(schedule);
         if !schedule.drive() {
-            comm.keep_driving(schedule.clone())?;
+            schedule.comm.keep_driving(schedule.clone())?;
         }
-        if comm.is_waiting() {
+        if schedule.comm.is_waiting() {
             schedule.wait(at)?;
         }
-        let outcome = Mutex::default();
-        Ok(CollectiveRequest { comm, call, schedule: Some(schedule), outcome, gives: PhantomData })
+        let (schedule, outcome) = (Some(schedule), Mutex::default());
+        Ok(CollectiveRequest { at: place, schedule, outcome, gives: PhantomData })
     }
 
     fn is_done(&self) -> bool {
@@ -71,8 +65,8 @@ impl<B: Any> CollectiveRequest<B> {
     /// Local; never blocks. When a rank of the communicator has failed it is complete too: its outcome
     /// is then the error, unless it was complete before.
     pub fn is_complete(&self) -> bool {
-        if !self.is_done() {
-            self.comm.progress();
+        if let Some(schedule) = self.schedule.as_ref().filter(|schedule| !schedule.is_done()) {
+            schedule.comm.progress();
         }
         self.is_done()
     }
@@ -103,11 +97,11 @@ impl<B: Any> CollectiveRequest<B> {
     #[track_caller]
     pub fn wait(&self) -> Result<B> {
         if let Some(schedule) = &self.schedule {
-            self.comm.handled(schedule.wait(Location::caller()))?;
+            schedule.comm.handled(schedule.wait(Location::caller()))?;
         }
         self.outcome().unwrap_or_else(|| {
             let problem = "the outcome of the request has been taken before".into();
-            Err(Error::Argument { at: self.comm.place(self.call), problem })
+            Err(Error::Argument { at: self.at.clone(), problem })
         })
     }
 
@@ -118,7 +112,10 @@ impl<B: Any> CollectiveRequest<B> {
         let (outcome, result) = kept.take().or_else(from_schedule)?;
         let result = result.and_then(|result| result.downcast().ok());
         let given = outcome.map(|()| *result.expect("whoever has made it has given the result"));
-        Some(self.comm.handled(given))
+        Some(match &self.schedule {
+            Some(schedule) => schedule.comm.handled(given),
+            None => given,
+        })
     }
 }
 
@@ -126,6 +123,6 @@ impl<B> fmt::Debug for CollectiveRequest<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_done = self.schedule.as_ref().is_none_or(|schedule| schedule.is_done());
         let how = if is_done { "complete" } else { "under way" };
-        write!(f, "CollectiveRequest({}, {how})", self.call)
+        write!(f, "CollectiveRequest({}, {how})", self.at.call)
     }
 }

@@ -318,7 +318,7 @@ impl Progress {
             Step::Copy(from, mut to) => to.copy_from(&from),
             Step::Combine(lower, mut upper) => {
                 if let Some(combine) = &self.form.combine {
-                    upper.combine_with(&lower, combine);
+                    upper.combine_with(&lower, combine)?;
                 }
             }
         }

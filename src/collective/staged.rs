@@ -172,7 +172,7 @@ fn combined(
             if is_result { (&mut *result, &other) } else { (&mut other, &*result) };
         next.take(staged, rank, first)?;
         if rank > 0 {
-            next.combine_with(&before.read(), combine);
+            next.combine_with(&before.read(), combine)?;
         }
     }
     Ok(())

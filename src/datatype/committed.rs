@@ -1,5 +1,6 @@
 //! A committed datatype, as operations take it.
 
+use super::constructor::Constructor;
 use super::cursor::{Cursor, Run};
 use super::overlap::{self, Known};
 use super::plan::{Item, Items};
@@ -206,6 +207,16 @@ impl CommittedDatatype {
     #[inline]
     pub(crate) fn uniform(&self) -> Option<Datatype> {
         self.plan.uniform
+    }
+
+    /// The library's own instance of a predefined datatype, which lives as long as the process.
+    pub(crate) fn lasting(&self) -> Option<&'static CommittedDatatype> {
+        match self.datatype.constructor() {
+            Constructor::Predefined(datatype) if !self.datatype.has_padding() => {
+                Some((*datatype).into())
+            }
+            _ => None,
+        }
     }
 
     /// What other ranks compare `count` instances by, beside their bytes: the only basic datatype, or a

@@ -153,6 +153,11 @@ impl DerivedDatatype {
         &self.node.constructor
     }
 
+    /// Whether the padding of pair types is among its bytes.
+    pub(super) fn has_padding(&self) -> bool {
+        self.node.padded
+    }
+
     /// The same datatype under a name, which errors print (`MPI_Type_set_name`, MPI-2.2 §6.8).
     pub fn named(&self, name: &str) -> DerivedDatatype {
         DerivedDatatype { node: self.node.clone(), name: Some(name.into()) }

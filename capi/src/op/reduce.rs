@@ -56,9 +56,9 @@ impl Reduction {
         Ok(self)
     }
 
-    /// What it is.
-    pub fn operation(&self) -> Operation {
-        self.operation
+    /// What it is, and whether its elements are pairs of Fortran.
+    pub fn operation(&self) -> (Operation, bool) {
+        (self.operation, self.fortran)
     }
 
     /// What is combined.
