@@ -1,154 +1,445 @@
-//! Accumulates of many elements, at the speed of memory, and what keeps those of single elements
-//! from them: the protocol of `sync/stripes.rs`.
-#![allow(unsafe_code, reason = "updates checked target memory")]
+//! The update under the other half of every accumulate: strips of blocks that belong to each other, of the
+//! origin, the target and the result.
+//!
+//! Each element is updated as [`super::update`] says. Those that instructions update are announced once for
+//! as long as they stay in one stripe; where many lie close to each other, they are combined by a vectorised
+//! loop while nobody else is in their stripes (`sync/stripes.rs`); all others the same way under the target's
+//! exclusion. What does not lie behind one another is gathered before, and put back.
+#![allow(unsafe_code, reason = "updates checked target memory, block by block")]
 
-use super::update::{Update, pass_middle};
+use super::local::{load, store};
+use super::memory::Atomicity;
 use crate::call::Call;
-use crate::context::InCall;
 use crate::datatype::Element;
 use crate::error::Result;
-use crate::op::Op;
-use crate::shm::{Announced, copy};
+use crate::datatype::functions::{Operation, update_native};
+use crate::op::{Carrier, Op};
+use crate::prim::{Site, Step, step};
+use crate::shm::{Lane, Piece, Steps, Strip, copy_strip};
 use crate::sync::stripes::MOST;
-use crate::window::{Via, Win};
+use crate::window::{Target, Win};
 use std::ops::Range;
 
 /// From how many elements on an accumulate has more from a vectorised loop than it loses by the
 /// barrier of all ranks (docs/performance.md). Test builds have it low, so that every random
 /// program gets there.
-pub(super) const MANY: usize = if cfg!(feature = "test-hooks") { 24 } else { 1024 };
-/// Elements whose values before are fetched, and are still in the cache when they are updated.
-const BLOCK: usize = 512;
+const MANY: usize = if cfg!(feature = "test-hooks") { 24 } else { 1024 };
+/// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
+/// short ones out for its whole length. Their values before are still in the cache when they are updated.
+const BATCH: usize = 512;
+/// Elements of a batch that no kernel copies: each may have a cache line of its own, and all of these
+/// are still in the nearest cache when they are put back.
+const CLOSE: usize = 128;
+/// Blocks that are updated by instructions before there is another look whether many are near.
+const SPREAD: usize = 64;
+/// The sides of a strip.
+const ORIGIN: usize = 0;
+const TARGET: usize = 1;
+const RESULT: usize = 2;
 
-impl Win {
-    /// Records `call`, an operation that has passed its checks, and announces that this thread updates
-    /// elements at `at` by instructions. `None` if many are updated around them: another way of the call
-    /// is then next.
-    #[inline(always)]
-    pub(super) fn announce(
-        &self,
-        call: Call,
-        at: *const u8,
-    ) -> Option<(InCall<'_>, Announced<'_>)> {
-        self.note_operation();
-        let context = self.context();
-        let said = context.enter(call, self.block);
-        Some((said, context.stripes.announce(at)?))
-    }
+/// A checked accumulate. All blocks that its strips name are entries of the layouts that have been
+/// checked; those of sides that are not there are never looked at.
+pub(super) struct Blocks<'a, T> {
+    pub(super) win: &'a Win,
+    pub(super) call: Call,
+    pub(super) op: Op,
+    /// What `op` is on these elements.
+    pub(super) operation: &'a Operation<T>,
+    pub(super) target: &'a Target<'a>,
+    /// Where displacement 0 of the origin lies, if there is one; otherwise the operation is
+    /// [`Op::NoOp`].
+    pub(super) origin: Option<*const u8>,
+    /// As much of the result.
+    pub(super) result: Option<*mut u8>,
+    /// Room for a batch of target values, and behind it for one of origin values.
+    pub(super) room: Vec<T>,
+    /// Elements that are done.
+    pub(super) done: usize,
+}
 
-    /// Runs `f`, which updates elements at `at`, all in one stripe, by instructions. Blocks while
-    /// many are updated around them.
-    #[inline(always)]
-    pub(super) fn by_instructions<R>(
-        &self,
-        call: Call,
-        at: *const u8,
-        f: impl FnOnce() -> R,
-    ) -> Result<R> {
-        match self.context().stripes.announce(at) {
-            Some(announced) => {
-                let result = f();
-                announced.withdraw();
-                Ok(result)
-            }
-            None => self.by_instructions_slowly(call, at, f),
+impl<T: Element> Blocks<'_, T> {
+    /// Updates the blocks of a strip. Blocks while others update elements around them.
+    pub(super) fn strip(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
+        let elements = strip.bytes / size_of::<T>();
+        if self.target.atomicity() == Atomicity::Owner {
+            return (0..strip.blocks).try_for_each(|block| self.by_owner(&strip.part(block, 1)));
         }
-    }
-
-    #[cold]
-    fn by_instructions_slowly<R>(
-        &self,
-        call: Call,
-        at: *const u8,
-        f: impl FnOnce() -> R,
-    ) -> Result<R> {
-        let context = self.context();
-        let updated = context.stripes.slowly(at, &context.excluded(), f);
-        updated.map_err(|failed| self.job_failed(failed, call))
-    }
-
-    /// The bytes from `at` to the end of its stripe.
-    #[inline(always)]
-    pub(super) fn rest_of_stripe(&self, at: *const u8) -> usize {
-        self.context().stripes.rest(at)
-    }
-
-    /// Updates the first of `n` elements, if they are many, and says how many it has updated.
-    /// Blocks while others update elements around them.
-    ///
-    /// `result` receives the values before, unless it is empty.
-    pub(super) fn update_many<T: Element>(
-        &self,
-        update: &Update<'_, T>,
-        n: usize,
-        origin: &[T],
-        result: &mut [T],
-    ) -> Result<usize> {
-        let (Some(at), true) = (self.native::<T>(&update.target), n >= MANY) else {
-            return match update.target.via {
-                Via::Foreign => self.update_by(update, n, origin, result),
-                _ => Ok(0),
+        if elements > BATCH || T::DATATYPE.is_padded() && elements > 1 {
+            return each_alone(strip, size_of::<T>(), |alone| self.strip(alone));
+        }
+        let mut rest = *strip;
+        loop {
+            let done = match self.is_native(self.at(&rest, 0)) {
+                true => self.native(&rest)?,
+                false => self.excluded(&rest)?,
             };
-        };
-        let mut done = 0;
-        while n - done >= MANY {
-            let first = at.wrapping_add(done).cast::<T>();
-            let rest = self.context().stripes.rest_of_many(first.cast()) / size_of::<T>();
-            let end = n.min(done + rest);
-            let bytes = (end - done) * size_of::<T>();
-            let updated = self.exclusively(update.call, first.cast(), bytes, || {
-                for start in (done..end).step_by(BLOCK) {
-                    let block = start..end.min(start + BLOCK);
-                    let at = at.wrapping_add(start).cast::<T>();
-                    pass_middle(block.clone());
-                    if let Some(before) = result.get_mut(block.clone()) {
-                        let bytes = size_of_val(before);
-                        // SAFETY: 1. `before` is as long as the block, which `target` covers.
-                        // 2. The caller has found them apart.
-                        unsafe { copy(at.cast(), before.as_mut_ptr().cast(), bytes) };
-                    }
-                    if update.op != Op::NoOp {
-                        let origin = &origin[block.clone()];
-                        // SAFETY: 1. `target` covers the block, `native` has found it aligned,
-                        // and `origin` is as long. 2. `exclusively`; invariant 4 of `shm`.
-                        unsafe { (update.operation.many)(at, origin.as_ptr(), block.len()) };
-                    }
-                }
-            });
-            match updated? {
-                Some(()) => done = end,
-                None => break,
+            if done == rest.blocks {
+                return Ok(());
             }
+            rest = rest.part(done, rest.blocks - done);
         }
-        Ok(done)
     }
 
-    /// Runs `f`, which updates elements among the `bytes` bytes at `at`, not more than
-    /// [`Win::reach_of_many`], in any way. Blocks while others update elements around them; `None`,
-    /// and nothing has been done, where elements are updated by instructions only.
-    pub(super) fn exclusively<R>(
-        &self,
-        call: Call,
+    /// The address of a block at the target.
+    #[inline(always)]
+    fn at(&self, strip: &Strip<'_, 3>, block: usize) -> *mut u8 {
+        self.target.at.wrapping_offset(strip.lanes[TARGET].block(block) as isize)
+    }
+
+    /// Whether the elements of a block at `at` are updated by instructions.
+    #[inline(always)]
+    fn is_native(&self, at: *mut u8) -> bool {
+        let by_instructions = self.target.atomicity() == Atomicity::Instructions;
+        T::Carrier::IS_NATIVE && by_instructions && (at as usize).is_multiple_of(size_of::<T>())
+    }
+
+    /// Has the owner of the memory update the only block of a strip.
+    #[cold]
+    fn by_owner(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
+        let n = strip.bytes / size_of::<T>();
+        let [from, at, into] = strip.lanes.map(|lane| lane.block(0));
+        let place = |base: *const u8, at: i64, i: usize| {
+            base.wrapping_offset(at as isize).wrapping_add(i * size_of::<T>())
+        };
+        // SAFETY: an element of the origin.
+        let value = |origin, i| unsafe { load::<T>(place(origin, from, i)) };
+        let origin = self.origin.iter().flat_map(|origin| (0..n).map(|i| value(*origin, i)));
+        let operands: Vec<T> = origin.collect();
+        let mut before = vec![T::zeroed(); if self.result.is_some() { n } else { 0 }];
+        let target = self.target.part(at);
+        self.win.update_by_owner(self.call, self.op, &target, &operands, &mut before)?;
+        for (i, value) in before.iter().enumerate() {
+            let result = self.result.expect("there are values for it");
+            // SAFETY: an element of the result; `before` is this function's own.
+            unsafe { store(value, place(result, into, i).cast_mut()) };
+        }
+        Ok(())
+    }
+
+    /// Updates blocks that instructions update, from the first on; how many.
+    fn native(&mut self, strip: &Strip<'_, 3>) -> Result<usize> {
+        let elements = strip.bytes / size_of::<T>();
+        // A loop over the target would write the padding of pairs.
+        if strip.blocks * elements < MANY || T::DATATYPE.is_padded() {
+            return self.by_instructions(strip);
+        }
+        let (near, first, end) = self.near(strip);
+        if near * elements >= MANY {
+            let part = strip.part(0, near);
+            let bytes = end as usize - first as usize;
+            self.make_room(&part);
+            if let Some(updated) = self.exclusively(first, bytes, |own| own.batches(&part))? {
+                return updated.map(|()| near);
+            }
+        }
+        self.by_instructions(&strip.part(0, near.max(strip.blocks.min(SPREAD))))
+    }
+
+    /// Runs `f`, which updates elements among the `bytes` bytes at `at`, in any way. Blocks while others
+    /// update elements around them; `None`, and nothing has been done, where elements are updated by
+    /// instructions only.
+    fn exclusively<R>(
+        &mut self,
         at: *const u8,
         bytes: usize,
-        f: impl FnOnce() -> R,
+        f: impl FnOnce(&mut Self) -> R,
     ) -> Result<Option<R>> {
-        let context = self.context();
+        let (win, context) = (self.win, self.win.context());
         if !context.stripes.are_common() {
             return Ok(None);
         }
-        let updated = context.stripes.exclusively(at, bytes, &context.excluded(), f);
-        updated.map_err(|failed| self.job_failed(failed, call))
+        let updated = context.stripes.exclusively(at, bytes, &context.excluded(), || f(self));
+        updated.map_err(|failed| win.job_failed(failed, self.call))
     }
 
-    /// The addresses of the stripe that `at` is in.
+    /// How many blocks, from the first on, instructions update, all within the memory that one
+    /// update of many elements reaches; where they begin, and where they end.
+    fn near(&self, strip: &Strip<'_, 3>) -> (usize, *mut u8, *mut u8) {
+        let at = self.at(strip, 0);
+        let reach = self.win.context().stripes.around(MOST, at);
+        if is_dense(strip, TARGET) {
+            let blocks = strip.blocks.min((reach.end - at as usize) / strip.bytes);
+            return (blocks, at, at.wrapping_add(blocks * strip.bytes));
+        }
+        let (mut low, mut high) = (at as usize, at as usize);
+        let is_near = |block: &usize| {
+            let first = self.at(strip, *block);
+            let (begin, end) = (first as usize, first as usize + strip.bytes);
+            let near = reach.start <= begin && end <= reach.end && self.is_native(first);
+            if near {
+                (low, high) = (low.min(begin), high.max(end));
+            }
+            near
+        };
+        let blocks = (0..strip.blocks).take_while(is_near).count();
+        (blocks, at.with_addr(low), at.with_addr(high))
+    }
+
+    /// Updates native blocks, the first and those that follow it, element by element, announced as
+    /// long as they stay in one stripe; how many.
+    fn by_instructions(&mut self, strip: &Strip<'_, 3>) -> Result<usize> {
+        // Copies, which need not be read again behind every update.
+        let (win, call, strip, target) = (self.win, self.call, *strip, self.target.at);
+        let function = self.operation.one;
+        let one = One { op: self.op, function, origin: self.origin, result: self.result };
+        let place = |side: usize, block, within: usize| {
+            (strip.lanes[side].block(block) as isize).wrapping_add(within as isize)
+        };
+        let done = self.done;
+        let (mut block, mut within, mut is_native) = (0, 0, true);
+        while block < strip.blocks && is_native {
+            let first = target.wrapping_offset(place(TARGET, block, within));
+            let stripe = win.context().stripes.around(1, first);
+            win.by_instructions(call, first, || {
+                while block < strip.blocks {
+                    let at = target.wrapping_offset(place(TARGET, block, within));
+                    is_native = (at as usize).is_multiple_of(size_of::<T>());
+                    if !is_native || !stripe.contains(&(at as usize)) {
+                        return;
+                    }
+                    let done = done + (block * strip.bytes + within) / size_of::<T>();
+                    pass_middle(done..done + 1);
+                    one.update(at.cast(), |side| place(side, block, within));
+                    within += size_of::<T>();
+                    if within == strip.bytes {
+                        (block, within) = (block + 1, 0);
+                    }
+                }
+            })?;
+        }
+        self.done += block * (strip.bytes / size_of::<T>());
+        Ok(block)
+    }
+
+    /// Updates blocks that no instruction updates, from the first on, under one grant of the
+    /// target's exclusion; how many. Blocks while it is held.
+    fn excluded(&mut self, strip: &Strip<'_, 3>) -> Result<usize> {
+        let most = strip.blocks.min(BATCH / (strip.bytes / size_of::<T>()));
+        let is_native = |block: &usize| self.is_native(self.at(strip, *block));
+        let blocks = (1..most).find(is_native).unwrap_or(most);
+        let part = strip.part(0, blocks);
+        self.make_room(&part);
+        let (win, call, target) = (self.win, self.call, self.target);
+        win.excluded_at(call, target, || self.batches(&part))?;
+        Ok(blocks)
+    }
+
+    /// Before others are kept out: nothing is taken from the heap meanwhile.
+    fn make_room(&mut self, strip: &Strip<'_, 3>) {
+        if self.room.is_empty() && self.in_place(strip).is_none() {
+            let elements = strip.blocks * strip.bytes / size_of::<T>();
+            self.room.resize(2 * elements.min(BATCH), T::zeroed());
+        }
+    }
+
+    /// The target's and the origin's values, if both lie behind one another where a loop can take them.
+    fn in_place(&self, strip: &Strip<'_, 3>) -> Option<(*mut T, *const T)> {
+        let at = self.at(strip, 0);
+        let from = match self.origin {
+            Some(origin) => {
+                let from = origin.wrapping_offset(strip.lanes[ORIGIN].block(0) as isize);
+                is_dense(strip, ORIGIN).then_some(from.cast::<T>())?
+            }
+            None => std::ptr::null(),
+        };
+        let is_native = self.is_native(at) && !T::DATATYPE.is_padded();
+        (is_native && is_dense(strip, TARGET) && from.is_aligned()).then_some((at.cast(), from))
+    }
+
+    /// Updates blocks, a batch at a time, while nobody else updates their elements.
+    fn batches(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
+        let is_near = self.target.is_addressed() && !is_dense(strip, TARGET);
+        let most = if is_near { CLOSE } else { BATCH };
+        let most = (most / (strip.bytes / size_of::<T>())).max(1);
+        (0..strip.blocks).step_by(most).try_for_each(|first| {
+            let part = strip.part(first, most.min(strip.blocks - first));
+            let n = part.blocks * part.bytes / size_of::<T>();
+            pass_middle(self.done..self.done + n);
+            self.done += n;
+            self.batch(&dense(&part), n)
+        })
+    }
+
+    /// Updates the `n` elements of a batch.
+    fn batch(&mut self, strip: &Strip<'_, 3>, n: usize) -> Result<()> {
+        let in_place = self.in_place(strip);
+        let [origin_lane, lane, result_lane] = strip.lanes;
+        let (bytes, blocks) = (strip.bytes, strip.blocks);
+        let packed = Lane::even(0, bytes as i64);
+        let between = |from, to| Strip { lanes: [from, to], bytes, blocks };
+        let (values, operands) = match in_place {
+            Some(places) => places,
+            None => {
+                let half = self.room.len() / 2;
+                let (values, operands) = self.room.split_at_mut(half);
+                (values[..n].as_mut_ptr(), operands[..n].as_mut_ptr().cast_const())
+            }
+        };
+        if in_place.is_none() {
+            // SAFETY: 1. entries of the target; room for as many. 2. It is this process's own.
+            unsafe { self.fetched(values.cast(), &between(lane, packed)) }?;
+        }
+        if let Some(result) = self.result {
+            // SAFETY: 1. as above; entries of the result. 2. As above, or found apart.
+            unsafe { copy_elements::<T>(values.cast(), result, &between(packed, result_lane)) };
+        }
+        if self.op == Op::NoOp {
+            return Ok(());
+        }
+        if let (Some(origin), None) = (self.origin, in_place) {
+            let operands = operands.cast_mut().cast();
+            // SAFETY: 1. entries of the origin; room for as many. 2. As above.
+            unsafe { copy_elements::<T>(origin, operands, &between(origin_lane, packed)) };
+        }
+        // SAFETY: 1. `n` elements each, of the target and the origin, aligned, or of a vector that only this
+        // thread has. 2. Nobody else updates them.
+        unsafe { (self.operation.many)(values, operands, n) };
+        match in_place {
+            Some(_) => Ok(()),
+            // SAFETY: as of the other direction.
+            None => unsafe { self.put_back(values.cast(), &between(packed, lane)) },
+        }
+    }
+
+    /// Copies elements of the target.
+    ///
+    /// # Safety
+    /// As [`copy_elements`], from the target.
+    unsafe fn fetched(&self, to: *mut u8, strip: &Strip<'_>) -> Result<()> {
+        if self.target.is_addressed() {
+            // SAFETY: the caller's obligations.
+            unsafe { copy_elements::<T>(self.target.at, to, strip) };
+            return Ok(());
+        }
+        // SAFETY: the caller's obligations.
+        unsafe { self.win.read_pieces(self.call, self.target, &self.pieces(to, [1, 0], strip)) }
+    }
+
+    /// Copies elements to the target.
+    ///
+    /// # Safety
+    /// As [`copy_elements`], to the target.
+    unsafe fn put_back(&self, from: *mut u8, strip: &Strip<'_>) -> Result<()> {
+        if self.target.is_addressed() {
+            // SAFETY: the caller's obligations.
+            unsafe { copy_elements::<T>(from, self.target.at, strip) };
+            return Ok(());
+        }
+        // SAFETY: the caller's obligations.
+        unsafe { self.win.write_pieces(self.call, self.target, &self.pieces(from, [0, 1], strip)) }
+    }
+
+    /// The blocks of a strip between own memory and the target, whose lanes those are.
+    fn pieces(&self, own: *mut u8, [own_lane, lane]: [usize; 2], strip: &Strip<'_>) -> Vec<Piece> {
+        let pieces = |block: usize| {
+            let at = |base: *mut u8, lane: usize| {
+                base.wrapping_offset(strip.lanes[lane].block(block) as isize)
+            };
+            let (own, other) = (at(own, own_lane), at(self.target.at, lane));
+            let numbers = T::DATATYPE.numbers(strip.bytes).into_iter();
+            numbers.filter(|(_, bytes)| *bytes > 0).map(move |(at, bytes)| Piece {
+                own: own.wrapping_add(at),
+                other: other.wrapping_add(at),
+                bytes,
+            })
+        };
+        (0..strip.blocks).flat_map(pieces).collect()
+    }
+}
+
+impl Win {
+    /// Runs `f`, which updates elements of `target` that no instruction updates. Blocks while others do.
+    pub(super) fn excluded_at<R>(
+        &self,
+        call: Call,
+        target: &Target<'_>,
+        f: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let sites = (Site::AccumulatePost, Site::AccumulatePre);
+        let exclusion = &self.words_of(target.rank).accumulate;
+        let updated = exclusion.run(sites, &self.excluded(), f);
+        updated.map_err(|failed| self.job_failed(failed, call))?
+    }
+}
+
+/// Whether the blocks of a side lie behind one another.
+fn is_dense(strip: &Strip<'_, 3>, side: usize) -> bool {
+    let dense = |stride| stride == strip.bytes as i64;
+    strip.blocks == 1 || matches!(strip.lanes[side].steps, Steps::Even(stride) if dense(stride))
+}
+
+/// The same elements as one block, if they lie behind one another on all sides.
+fn dense<'a>(strip: &Strip<'a, 3>) -> Strip<'a, 3> {
+    match (0..3).all(|side| is_dense(strip, side)) {
+        true => Strip { bytes: strip.bytes * strip.blocks, blocks: 1, ..*strip },
+        false => *strip,
+    }
+}
+
+/// Calls `each` with strips of the same elements, each in a block of its own.
+fn each_alone(
+    strip: &Strip<'_, 3>,
+    bytes: usize,
+    mut each: impl FnMut(&Strip<'_, 3>) -> Result<()>,
+) -> Result<()> {
+    (0..strip.blocks).try_for_each(|block| {
+        let lanes = strip.lanes.map(|lane| Lane::even(lane.block(block), bytes as i64));
+        each(&Strip { lanes, bytes, blocks: strip.bytes / bytes })
+    })
+}
+
+/// Before elements of an accumulate: test builds pass the middle of a long one.
+#[inline(always)]
+fn pass_middle(elements: Range<usize>) {
+    if cfg!(feature = "test-hooks") && elements.contains(&(BATCH + BATCH / 2)) {
+        step(Step::MidAccumulate);
+    }
+}
+
+/// As [`copy_strip`], of elements, each of them in a block of its own if it is a pair with padding, which
+/// stays as it is.
+///
+/// # Safety
+/// As [`copy_strip`], of the numbers of all elements.
+#[inline(always)]
+unsafe fn copy_elements<T: Element>(from: *const u8, to: *mut u8, strip: &Strip<'_>) {
+    if !T::DATATYPE.is_padded() {
+        // SAFETY: the caller's obligations.
+        return unsafe { copy_strip(from, to, strip) };
+    }
+    for block in 0..strip.blocks {
+        let [from_at, to_at] = strip.lanes.each_ref().map(|lane| lane.block(block) as isize);
+        // SAFETY: the caller's obligation 1.
+        let value = unsafe { load::<T>(from.wrapping_offset(from_at)) };
+        // SAFETY: the caller's obligations 1 and 2.
+        unsafe { store(&value, to.wrapping_offset(to_at)) };
+    }
+}
+
+/// The update of one element by an instruction.
+struct One<T> {
+    op: Op,
+    function: fn(T, T) -> T,
+    /// As in [`Blocks`].
+    origin: Option<*const u8>,
+    result: Option<*mut u8>,
+}
+
+impl<T: Element> One<T> {
+    /// Of the element at `at`, which is an entry of the target, announced and native; `place` says
+    /// where in the others it is.
     #[inline(always)]
-    pub(super) fn stripe_of(&self, at: *const u8) -> Range<usize> {
-        self.context().stripes.around(1, at)
-    }
-
-    /// The addresses around `at` that one update of many elements reaches.
-    pub(super) fn reach_of_many(&self, at: *const u8) -> Range<usize> {
-        self.context().stripes.around(MOST, at)
+    fn update(&self, at: *mut T::Carrier, place: impl Fn(usize) -> isize) {
+        let operand = match self.origin {
+            // SAFETY: an element of the origin.
+            Some(origin) => unsafe { load(origin.wrapping_offset(place(ORIGIN))) },
+            None => T::zeroed(),
+        };
+        // SAFETY: 1. and 2. an element of the target, native. 3. by invariant 4 of `shm`.
+        let old = unsafe { update_native(at, self.op, self.function, operand) };
+        if let Some(result) = self.result {
+            // SAFETY: an element of the result; `old` is this function's own.
+            unsafe { store(&old, result.wrapping_offset(place(RESULT))) };
+        }
     }
 }

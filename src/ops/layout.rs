@@ -141,6 +141,15 @@ impl<'d> Layout<'d> {
         }
     }
 
+    /// Whether it has no elements.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        match self.0 {
+            Slice { bytes, .. } => bytes == 0,
+            Typed { count, datatype } => datatype.elements(count) == Some(0),
+        }
+    }
+
     /// Basic elements; all there may be, if they are more.
     #[inline]
     pub(super) fn elements(&self) -> u64 {

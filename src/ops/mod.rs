@@ -3,35 +3,29 @@
 //! Operations are eager: when the call returns, the bytes are where they should be, and only
 //! their order against other accesses is left to the synchronisation that ends the epoch.
 //!
-//! 1. [`target`] turns (rank, displacement, bytes) into checked memory, and nothing else does.
+//! 1. [`target`] turns (rank, displacement, bytes) into checked memory, and nothing else does; [`memory`] is the
+//!    seam to it, wherever it is.
 //! 2. [`transfer`] is put and get: one description, one route, one place that moves bytes. A [`layout`] says
-//!    where the elements of either side are; those of a slice are a layout of one run. [`calls`] has the calls.
-//! 3. [`accumulate`] and [`swap`] have one update routine under all four accumulates, and [`bulk`]
-//!    what keeps single elements and many from each other.
-//! 4. [`request`] has the operations with requests, which are complete at once.
-//! 5. [`notify`] has operations that count themselves at their target.
-//! 6. [`combine`] has the accumulates of any layout on either side; [`blocks`] updates what lies there.
-//! 7. [`untyped`] and [`single`] are the same for callers who know the datatype only at run time,
-//!    [`at_once`] the hot paths of these alone, [`shaped`] for slices with a shape. [`local`] combines two
-//!    of their buffers without a window; [`own`] has loads and stores of the own part.
-//! 8. [`packed`] has the buffers of messages, which move as packed bytes.
+//!    where the elements of either side are; those of a slice are a layout of one run.
+//! 3. [`update`] is the accumulates, in the same way: [`atomic`] updates one element or a few, [`bulk`] all
+//!    others.
+//! 4. [`calls`] has the calls, [`request`] those with requests, which are complete at once, [`notify`] those
+//!    that count themselves at their target, [`own`] loads and stores of the own part.
+//! 5. [`untyped`] has the buffers of callers who know the datatype only at run time, [`single`] what these
+//!    call for accumulates; [`local`] combines two such buffers without a window.
+//! 6. [`packed`] has the buffers of messages, which move as packed bytes.
 
-mod accumulate;
-mod at_once;
-mod blocks;
+mod atomic;
 mod bulk;
 mod calls;
-mod combine;
-mod foreign;
 mod layout;
 mod local;
+mod memory;
 mod notify;
 mod own;
 mod packed;
 mod request;
-mod shaped;
 mod single;
-mod swap;
 mod target;
 mod transfer;
 mod untyped;

@@ -74,7 +74,7 @@ impl Win {
         counter: u32,
     ) -> Result<()> {
         let counter = self.counter_at(Call::AccumulateNotify, target, counter)?;
-        self.accumulate_as(Call::AccumulateNotify, origin, op, target, disp)?;
+        self.accumulate_slice(Call::AccumulateNotify, origin, op, target, disp)?;
         self.count(Call::AccumulateNotify, target, counter);
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! flush or the end of the epoch, as the standard says.
 
 use super::transfer::Transfer;
+use super::update::Update;
 use super::{Layout, Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::Element;
@@ -117,7 +118,7 @@ impl Win {
         disp: u64,
     ) -> Result<Request<'b>> {
         self.handled(self.check_passive(Call::Raccumulate))?;
-        self.accumulate_as(Call::Raccumulate, origin, op, target, disp)?;
+        self.accumulate_slice(Call::Raccumulate, origin, op, target, disp)?;
         Ok(Request::complete())
     }
 
@@ -134,7 +135,7 @@ impl Win {
         disp: u64,
     ) -> Result<Request<'b>> {
         self.handled(self.check_passive(Call::RgetAccumulate))?;
-        self.fetch(Call::RgetAccumulate, origin, result, op, target, disp)?;
+        self.fetch_slice(Call::RgetAccumulate, (origin, result), op, target, disp)?;
         Ok(Request::complete())
     }
 }
@@ -186,7 +187,8 @@ impl Win {
         layout: Layout<'_>,
     ) -> Result<Request<'d>> {
         self.handled(self.check_passive(Call::Raccumulate))?;
-        self.accumulate_layout_as(Call::Raccumulate, origin, op, target, disp, layout)?;
+        let update = Update::new(Call::Raccumulate, (origin, None), op, target, disp, layout);
+        self.update_slowly(&update)?;
         Ok(Request::complete())
     }
 
@@ -205,7 +207,8 @@ impl Win {
     ) -> Result<Request<'d>> {
         let call = Call::RgetAccumulate;
         self.handled(self.check_passive(call))?;
-        self.get_accumulate_layout_as(call, (origin, result), op, target, disp, layout)?;
+        let update = Update::new(call, (origin, Some(result)), op, target, disp, layout);
+        self.update_slowly(&update)?;
         Ok(Request::complete())
     }
 }

@@ -1,12 +1,10 @@
 //! From (rank, displacement, bytes) to checked memory: every range check of the operations.
 
 use crate::call::Call;
-use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::op::Carrier;
 use crate::shm::{ONE_STORE, is_one_store};
-use crate::window::{Target, Via, Win};
+use crate::window::{Target, Win};
 use std::ops::Range;
 
 /// Whether `bytes` bytes at `a` and at `b` do not overlap.
@@ -19,9 +17,6 @@ pub(super) fn are_apart(a: *const u8, b: *const u8, bytes: usize) -> bool {
         false => a.abs_diff(b) >= bytes,
     }
 }
-
-/// Elements that an accumulate of the hot path has at most: more make its fixed costs small.
-const SHORT: usize = 64;
 
 impl Win {
     /// The hot path of put and get: the target bytes, if they are mapped, the epoch reaches them,
@@ -40,56 +35,6 @@ impl Win {
             self.note_operation();
             at
         })
-    }
-
-    /// The address of one element of a target as a carrier, if it is mapped, nothing is wrong, and
-    /// the machine updates such elements: the hot path of accumulates, where `buffers` are theirs. Not of
-    /// pairs with padding, which no operation touches.
-    #[inline(always)]
-    pub(super) fn mapped_carrier<T: Element, const N: usize>(
-        &self,
-        target: Rank,
-        disp: u64,
-        buffers: [&T; N],
-    ) -> Option<*mut T::Carrier> {
-        if !T::Carrier::IS_NATIVE || T::DATATYPE.is_padded() {
-            return None;
-        }
-        let size = size_of::<T>();
-        let at = self.reach(target)?.at(disp, size as u64)?;
-        let is_apart = |buffer: &T| {
-            let buffer = std::ptr::from_ref(buffer).cast();
-            match align_of::<T>() == size {
-                // Of two such elements one is the other, or they share no byte.
-                true => buffer != at.cast_const(),
-                false => are_apart(buffer, at, size),
-            }
-        };
-        let apart = (at as usize).is_multiple_of(size) && buffers.into_iter().all(is_apart);
-        apart.then_some(at.cast())
-    }
-
-    /// As [`Win::mapped_carrier`], of a few elements in one stripe.
-    #[inline(always)]
-    pub(super) fn mapped_few<T: Element, const N: usize>(
-        &self,
-        target: Rank,
-        disp: u64,
-        elements: usize,
-        buffers: [*const T; N],
-    ) -> Option<*mut T::Carrier> {
-        let is_few = (1..=SHORT).contains(&elements);
-        // Several elements are recorded where somebody may be left to ask.
-        let is_recorded = elements > 1 && self.context().records().is_some();
-        if !T::Carrier::IS_NATIVE || T::DATATYPE.is_padded() || !is_few || is_recorded {
-            return None;
-        }
-        let bytes = elements * size_of::<T>();
-        let at = self.reach(target)?.at(disp, bytes as u64)?;
-        let is_whole =
-            (at as usize).is_multiple_of(size_of::<T>()) && bytes <= self.rest_of_stripe(at);
-        let is_apart = |buffer: *const T| are_apart(buffer.cast(), at, bytes);
-        (is_whole && buffers.into_iter().all(is_apart)).then_some(at.cast())
     }
 
     /// The bytes around displacement `disp` of a target, after every check of rank, epoch and range; the
@@ -145,9 +90,7 @@ impl Win {
         origin: *const u8,
         bytes: usize,
     ) -> Result<()> {
-        if are_apart(origin, target.at, bytes)
-            || matches!(target.via, Via::Kernel(_) | Via::Foreign)
-        {
+        if !target.is_addressed() || are_apart(origin, target.at, bytes) {
             return Ok(());
         }
         Err(self.conflict(call, target.rank, disp, bytes as u64))

@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
 use super::layout::{Layout, Located, are_far};
+use super::memory::Atomicity;
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
 use crate::context::Context;
@@ -13,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::Step;
 use crate::shm::{
-    Lane, ONE_STORE, Piece, Process, Recording, Strip, Write, WriteRecords, copy, copy_past,
+    Lane, ONE_STORE, Piece, Recording, Strip, Write, WriteRecords, copy, copy_past,
     copy_strip_past, is_one_store,
 };
-use crate::window::{Target, Via, Win};
+use crate::window::{Target, Win};
 use std::ops::Range;
 
 /// Which way a transfer goes.
@@ -31,7 +32,7 @@ enum Way {
 /// Whoever makes one has the right to read the origin's entries (to write them, for a get), by
 /// [`Origin::new`] or [`OriginMut::new`], or because they are those of a slice.
 pub struct Transfer<'d> {
-    call: Call,
+    pub(super) call: Call,
     way: Way,
     /// The origin's side.
     own: Located<'d>,
@@ -161,13 +162,9 @@ impl<'d> Transfer<'d> {
 
     /// As [`Transfer::move_strips`], with a target that is not addressed in this process, by batches of
     /// pieces.
-    fn move_pieces<E>(
-        &self,
-        at: *mut u8,
-        move_batch: impl Fn(&[Piece]) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
+    fn move_pieces(&self, at: *mut u8, move_batch: impl Fn(&[Piece]) -> Result<()>) -> Result<()> {
         let (from, to) = self.sides();
-        let (mut pieces, mut moved) = (Vec::with_capacity(BATCH), Ok(()));
+        let (mut pieces, mut moved) = (Vec::new(), Ok(()));
         zip_strips(from.side(), to.side(), |strip| {
             for block in 0..strip.blocks {
                 if moved.is_err() {
@@ -192,15 +189,6 @@ impl<'d> Transfer<'d> {
         };
         let own = self.own.zero.wrapping_offset(own.block(block) as isize).cast_mut();
         Piece { own, other: at.wrapping_offset(other.block(block) as isize), bytes: strip.bytes }
-    }
-
-    fn move_by_kernel(&self, process: Process, batch: &[Piece]) -> std::io::Result<()> {
-        match self.way {
-            // SAFETY: `Transfer` for the own pieces; the window exposes the others.
-            Way::Put => unsafe { process.write_pieces(batch) },
-            // SAFETY: 1. as above. 2. The own layout has been found not to overlap itself.
-            Way::Get => unsafe { process.read_pieces(batch) },
-        }
     }
 }
 
@@ -363,7 +351,8 @@ impl Win {
         if from.elements() == 0 {
             return Ok(());
         }
-        let is_word = target.via == Via::Mapped && layout.plain() == Some(ONE_STORE);
+        let is_word =
+            target.atomicity() == Atomicity::Instructions && layout.plain() == Some(ONE_STORE);
         let recording = match transfer.way {
             Way::Put if !is_word => {
                 self.record_around(call, target.rank, target.start, &layout.range())
@@ -377,22 +366,17 @@ impl Win {
 
     /// Moves what has been checked, wherever the target is.
     fn move_between(&self, transfer: &Transfer<'_>, target: &Target<'_>) -> Result<()> {
-        match target.via {
-            Via::Mapped | Via::Own => {
-                transfer.move_strips(target.at);
-                Ok(())
-            }
-            Via::Kernel(process) => {
-                let moved = transfer
-                    .move_pieces(target.at, |batch| transfer.move_by_kernel(process, batch));
-                moved.map_err(|error| self.kernel_error(transfer.call, target.rank, error))
-            }
-            _ => transfer.move_pieces(target.at, |batch| {
-                let put = transfer.way == Way::Put;
-                // SAFETY: `Transfer` for the own pieces; those that are written do not overlap.
-                unsafe { self.move_by(transfer.call, target.rank, put, batch) }
-            }),
+        if target.is_addressed() {
+            transfer.move_strips(target.at);
+            return Ok(());
         }
+        transfer.move_pieces(target.at, |pieces| match transfer.way {
+            // SAFETY: 1. `Transfer` for the own pieces; the target's entries lie in its part. 2. In another
+            // process.
+            Way::Put => unsafe { self.write_pieces(transfer.call, target, pieces) },
+            // SAFETY: 1. as above. 2. The own layout has been found not to overlap itself.
+            Way::Get => unsafe { self.read_pieces(transfer.call, target, pieces) },
+        })
     }
 
     /// Copies `bytes` bytes to the part of `target`, where `to` is `start` bytes from its beginning: an
@@ -452,54 +436,6 @@ impl Win {
         Write { call, window: self.block, target, start, bytes }
     }
 
-    /// Copies to the target bytes from `into` on; recorded by the caller, as a part of what it does.
-    ///
-    /// # Safety
-    /// 1. `from` is valid for reads of `bytes` bytes, and `target` has as many from `into` on.
-    /// 2. The two do not overlap.
-    pub(super) unsafe fn write_to(
-        &self,
-        call: Call,
-        target: &Target<'_>,
-        into: usize,
-        from: *const u8,
-        bytes: usize,
-    ) -> Result<()> {
-        let to = target.at.wrapping_add(into);
-        if let Via::Kernel(process) = target.via {
-            // SAFETY: the caller's obligation 1; the memory at `to` is exposed by the window.
-            let written = unsafe { process.write(from, to, bytes) };
-            return written.map_err(|error| self.kernel_error(call, target.rank, error));
-        }
-        // SAFETY: the caller's obligations 1 and 2.
-        unsafe { copy_past(Step::MidPut, from, to, bytes) };
-        Ok(())
-    }
-
-    /// Copies from the target bytes from `into` on.
-    ///
-    /// # Safety
-    /// 1. `to` is valid for writes of `bytes` bytes, and `target` has as many from `into` on.
-    /// 2. The two do not overlap.
-    pub(super) unsafe fn read_from(
-        &self,
-        call: Call,
-        target: &Target<'_>,
-        into: usize,
-        to: *mut u8,
-        bytes: usize,
-    ) -> Result<()> {
-        let from = target.at.wrapping_add(into);
-        if let Via::Kernel(process) = target.via {
-            // SAFETY: the caller's obligation 1.
-            let read = unsafe { process.read(from, to, bytes) };
-            return read.map_err(|error| self.kernel_error(call, target.rank, error));
-        }
-        // SAFETY: the caller's obligations 1 and 2.
-        unsafe { copy_past(Step::MidGet, from, to, bytes) };
-        Ok(())
-    }
-
     /// Refuses what the other side has no room for.
     pub(super) fn check_fits(&self, call: Call, from: &Layout<'_>, to: &Layout<'_>) -> Result<()> {
         if from.fits_into(to) {
@@ -545,7 +481,7 @@ impl Win {
         own: &Located<'_>,
     ) -> Result<()> {
         let other = Located { zero: target.at, layout: *layout };
-        if matches!(target.via, Via::Kernel(_) | Via::Foreign) || own.is_apart_from(&other) {
+        if !target.is_addressed() || own.is_apart_from(&other) {
             return Ok(());
         }
         Err(self.conflict(call, target.rank, disp, layout.bytes().unwrap_or(u64::MAX)))

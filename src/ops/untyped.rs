@@ -1,16 +1,8 @@
-//! The operations for callers who know the datatype only at run time, such as a C interface.
-//!
-//! The `_untyped` operations mean the same layout on both sides, the `_layout` ones (in
-//! [`super::scatter`] and [`super::combine`]) any two.
+//! The buffers of operations, for callers who know the datatype only at run time, such as a C interface.
 #![allow(unsafe_code, reason = "vouches for the caller's address and count")]
 
 use super::layout::Layout;
-use crate::call::Call;
 use crate::datatype::{CommittedDatatype, Element, Shaped, ShapedMut};
-use crate::error::{Error, Result};
-use crate::group::Rank;
-use crate::op::Op;
-use crate::window::Win;
 
 /// An origin buffer that is read: address, and layout of the elements.
 #[derive(Clone, Copy, Debug)]
@@ -171,44 +163,5 @@ impl<'d> OriginMut<'d> {
     pub(super) fn set_element<E: Element>(&mut self, value: E) {
         // SAFETY: obligations 1 and 2 of `new`.
         unsafe { self.start.cast::<E>().write_unaligned(value) }
-    }
-}
-
-impl Win {
-    /// [`Win::accumulate`] of an untyped buffer, to a target of the same layout.
-    ///
-    /// # Errors
-    /// As [`Win::accumulate_layout`].
-    pub fn accumulate_untyped(
-        &self,
-        origin: Origin<'_>,
-        op: Op,
-        target: Rank,
-        disp: u64,
-    ) -> Result<()> {
-        self.accumulate_layout(origin, op, target, disp, origin.layout)
-    }
-
-    /// [`Win::get_accumulate`] of untyped buffers, with a target of the result's layout.
-    ///
-    /// # Errors
-    /// As [`Win::get_accumulate_layout`], and [`Error::Count`] if the numbers of elements differ.
-    pub fn get_accumulate_untyped(
-        &self,
-        origin: Origin<'_>,
-        result: OriginMut<'_>,
-        op: Op,
-        target: Rank,
-        disp: u64,
-    ) -> Result<()> {
-        let layout = result.layout;
-        let (found, needed) = (origin.layout.values(), layout.values());
-        let same = origin.layout.uniform() == layout.uniform();
-        if op != Op::NoOp && same && found != needed {
-            let (at, what) = (self.place(Call::GetAccumulate), "origin buffer");
-            let (found, needed) = (found as usize, needed as usize);
-            return self.handled(Err(Error::Count { at, what, found, needed }));
-        }
-        self.get_accumulate_layout(origin, result, op, target, disp, layout)
     }
 }

@@ -1,21 +1,127 @@
-//! The update under every accumulate: of each element by an instruction, or under an exclusion.
-#![allow(unsafe_code, reason = "updates checked target memory")]
+//! The accumulates: one description, one route.
+//!
+//! Every element is updated atomically against every other accumulate of the window, whatever mix of calls: an
+//! element of 1, 2, 4 or 8 bytes at an address aligned to its size by one atomic instruction, or a loop around
+//! one, or, with many others, while nobody else is in its stripe; any other element, and any in private
+//! memory, under the target's accumulate exclusion. Which of the two depends on size and address alone, so two
+//! accumulates on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location, same
+//! predefined datatype).
+//!
+//! [`super::atomic`] has the first lines of the route, what most accumulates are: one element or a few, mapped,
+//! and nothing is wrong. All else, and every refusal, is [`Win::update_slowly`]; [`super::bulk`] updates then.
 
+use super::bulk::Blocks;
+use super::layout::{Layout, Located};
+use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
-use crate::datatype::Element;
-use crate::datatype::functions::{Operation, update_native};
+use crate::datatype::{Datatype, Element, Side, Visitor, zip_sides};
 use crate::error::{Error, Result};
-use crate::op::{Carrier, Op};
-use crate::prim::{Site, Step, step};
+use crate::group::Rank;
+use crate::op::Op;
+use crate::datatype::functions::Operation;
 use crate::shm::Recording;
-use crate::window::{Target, Via, Win};
-use std::ops::Range;
+use crate::window::{Target, Win};
 
-/// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
-/// short ones out for its whole length.
-pub(super) const BATCH: usize = 512;
+/// An accumulate of elements of one predefined datatype, with its buffers.
+///
+/// Whoever makes one has the right to read the origin's entries and to write the result's, by
+/// [`Origin::new`] and [`OriginMut::new`], or because they are those of slices.
+pub(super) struct Update<'d> {
+    pub(super) call: Call,
+    pub(super) op: Op,
+    /// Not there for [`Op::NoOp`].
+    pub(super) origin: Option<Located<'d>>,
+    /// Where the values before go, in the calls that fetch.
+    pub(super) result: Option<Located<'d>>,
+    pub(super) target: Rank,
+    pub(super) disp: u64,
+    /// The target's side.
+    pub(super) layout: Layout<'d>,
+}
+
+impl<'d> Update<'d> {
+    /// Of as many elements as a slice has.
+    pub(super) fn slice<T: Element>(
+        call: Call,
+        origin: &'d [T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Update<'d> {
+        let origin = Origin::of_slice(origin);
+        Update::new(call, (origin, None), op, target, disp, origin.layout)
+    }
+
+    /// As [`Update::slice`], which fetches.
+    pub(super) fn fetching<T: Element>(
+        call: Call,
+        (origin, result): (&'d [T], &'d mut [T]),
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Update<'d> {
+        let (origin, result) = (Origin::of_slice(origin), OriginMut::of_slice(result));
+        let layout = result.layout;
+        Update::new(call, (origin, Some(result)), op, target, disp, layout)
+    }
+
+    /// Between any layouts.
+    pub(super) fn new(
+        call: Call,
+        (origin, result): (Origin<'d>, Option<OriginMut<'d>>),
+        op: Op,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'d>,
+    ) -> Update<'d> {
+        let origin = (op != Op::NoOp || result.is_none()).then(|| Located::from(&origin));
+        let result = result.as_ref().map(Located::from);
+        Update { call, op, origin, result, target, disp, layout }
+    }
+
+    /// The buffers of this process.
+    fn own(&self) -> impl Iterator<Item = &Located<'d>> {
+        self.origin.iter().chain(&self.result)
+    }
+}
 
 impl Win {
+    /// The other half of every accumulate: any layouts, any memory, and why one is refused.
+    #[inline(never)]
+    pub(super) fn update_slowly(&self, update: &Update<'_>) -> Result<()> {
+        self.within(update.call, || {
+            if update.target == Rank::NULL {
+                return self.null_target(update.call).map(|_| ());
+            }
+            match self.datatype_of(update)? {
+                Some(datatype) => datatype.visit(Slow { win: self, update }),
+                // No element anywhere: what remains to be checked is the target.
+                None => {
+                    let Update { call, target, disp, ref layout, .. } = *update;
+                    self.target(call, target, disp, &layout.range()).map(|_| ())
+                }
+            }
+        })
+    }
+
+    /// The one predefined datatype of everything, if there are elements.
+    fn datatype_of(&self, update: &Update<'_>) -> Result<Option<Datatype>> {
+        let mut datatype = None;
+        for layout in [&update.layout].into_iter().chain(update.own().map(|own| &own.layout)) {
+            if layout.is_empty() {
+                continue;
+            }
+            let uniform = layout.uniform();
+            if uniform.is_none() || datatype.is_some() && uniform != datatype {
+                let why = "all basic elements of an accumulate, on every side, must have the same \
+                           predefined datatype";
+                return Err(self.unfit(update.call, layout, why));
+            }
+            datatype = uniform;
+        }
+        Ok(datatype)
+    }
+
     pub(super) fn operation<T: Element>(
         &self,
         call: Call,
@@ -27,122 +133,107 @@ impl Win {
         })
     }
 
-    /// The address as a carrier, if the elements there are updated by instructions.
-    #[inline]
-    pub(super) fn native<T: Element>(&self, target: &Target<'_>) -> Option<*mut T::Carrier> {
-        let aligned = (target.at as usize).is_multiple_of(size_of::<T>());
-        let native = T::Carrier::IS_NATIVE && aligned && target.via == Via::Mapped;
-        native.then_some(target.at.cast())
-    }
-
-    /// Runs `f`, which does the update to `n` elements: what it writes is recorded.
-    #[inline]
-    pub(super) fn recorded<T: Element, R>(
-        &self,
-        update: &Update<'_, T>,
-        n: usize,
-        f: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        let Update { op, call, ref target, .. } = *update;
-        let recording = match op != Op::NoOp && (n > 1 || self.native::<T>(target).is_none()) {
-            true => self.record(call, target.rank, target.start, (n * size_of::<T>()) as u64),
-            // One instruction, or none that writes.
-            false => Recording::Nothing,
+    /// Every check of an update; the target, if there is something to do.
+    fn target_of(&self, update: &Update<'_>) -> Result<Option<Target<'_>>> {
+        let &Update { call, target, disp, ref layout, .. } = update;
+        for own in update.own() {
+            self.check_reach(call, &own.layout.with_padding())?;
+        }
+        // What reaches farther than can be said is refused with its range.
+        let is_known = layout.known_range().is_some();
+        if let Some(origin) = update.origin.as_ref().filter(|_| is_known) {
+            self.check_fits(call, &origin.layout, layout)?;
+        }
+        if let Some(result) = &update.result {
+            if is_known {
+                self.check_fits(call, layout, &result.layout)?;
+            }
+            self.check_entries_apart(call, &result.layout)?;
+        }
+        let Some(target) = self.target(call, target, disp, &layout.range())? else {
+            return Ok(None);
         };
-        let done = f();
+        self.check_entries_apart(call, layout)?;
+        for own in update.own() {
+            self.check_apart_from(call, &target, disp, layout, own)?;
+        }
+        self.note_operation();
+        Ok(Some(target))
+    }
+}
+
+/// The rest of [`Win::update_slowly`], of elements whose type is known.
+struct Slow<'w, 'd> {
+    win: &'w Win,
+    update: &'w Update<'d>,
+}
+
+impl Visitor for Slow<'_, '_> {
+    type Output = Result<()>;
+
+    fn visit<E: Element>(self) -> Result<()> {
+        let Slow { win, update } = self;
+        win.operation::<E>(update.call, update.op)?;
+        let Some(target) = win.target_of(update)? else { return Ok(()) };
+        let recording = self.recording::<E>(&target);
+        let is_short = update.origin.as_ref().map(|origin| origin.layout.elements())
+            < Some(update.layout.elements());
+        // What the origin has no element for is fetched only, and so is, before, the rest.
+        let fetched = match update.result.is_some() && is_short {
+            true => self.walk::<E>(&target, None),
+            false => Ok(()),
+        };
+        let done = match (&update.origin, fetched) {
+            (Some(origin), Ok(())) => self.walk::<E>(&target, Some(origin)),
+            (_, fetched) => fetched,
+        };
         recording.end();
         done
     }
+}
 
-    /// Updates these elements, one by one; `operand` gives the origin's values, `before` takes the
-    /// target's.
-    #[inline]
-    pub(super) fn update<T: Element>(
-        &self,
-        update: &Update<'_, T>,
-        elements: Range<usize>,
-        operand: impl Fn(usize) -> T,
-        mut before: impl FnMut(usize, T),
-    ) -> Result<()> {
-        let Update { op, call, ref target, .. } = *update;
-        let function = update.operation.one;
-        let operand = |i: usize| {
-            pass_middle(i..i + 1);
-            operand(i)
-        };
-        let Some(at) = self.native::<T>(target) else {
-            for start in elements.clone().step_by(BATCH) {
-                let batch = start..elements.end.min(start + BATCH);
-                self.update_excluded(target, call, batch, |i, old| {
-                    before(i, old);
-                    function(old, operand(i))
-                })?;
+impl Slow<'_, '_> {
+    /// Says that everything from the first element to the last is written, unless that is one instruction.
+    fn recording<E: Element>(&self, target: &Target<'_>) -> Recording<'_> {
+        let &Slow { win, update } = self;
+        let is_one = update.layout.is_single::<E>() && target.native::<E>().is_some();
+        match update.op == Op::NoOp || is_one {
+            true => Recording::Nothing,
+            false => {
+                win.record_around(update.call, target.rank, target.start, &update.layout.range())
             }
-            return Ok(());
-        };
-        let mut start = elements.start;
-        while start < elements.end {
-            let first = at.wrapping_add(start).cast();
-            let end = elements.end.min(start + self.rest_of_stripe(first) / size_of::<T>());
-            self.by_instructions(call, first, || {
-                for i in start..end {
-                    let at = at.wrapping_add(i);
-                    // SAFETY: `native`, and `target` covers all elements.
-                    before(i, unsafe { update_native(at, op, function, operand(i)) });
-                }
-            })?;
-            start = end;
         }
-        Ok(())
     }
 
-    /// Updates elements under the target's accumulate exclusion, in a copy of them; blocks while
-    /// it is held.
-    pub(super) fn update_excluded<T: Element>(
-        &self,
-        target: &Target<'_>,
-        call: Call,
-        elements: Range<usize>,
-        mut step: impl FnMut(usize, T) -> T,
-    ) -> Result<()> {
-        let sites = (Site::AccumulatePost, Site::AccumulatePre);
-        let exclusion = &self.words_of(target.rank).accumulate;
-        // Not taken from the heap while others are kept out; of one element, not at all.
-        let (mut one, mut more) = ([T::zeroed()], Vec::new());
-        let values: &mut [T] = match elements.len() {
-            0..=1 => &mut one[..elements.len()],
-            n => {
-                more.resize(n, T::zeroed());
-                &mut more
-            }
-        };
-        let updated = exclusion.run(sites, &self.excluded(), || {
-            let (into, bytes) = (elements.start * size_of::<T>(), size_of_val(values));
-            // SAFETY: 1. `target` covers the elements, and `values` is as long. 2. `values` is new.
-            unsafe { self.read_from(call, target, into, values.as_mut_ptr().cast(), bytes) }?;
-            for (i, value) in elements.zip(&mut *values) {
-                *value = step(i, *value);
-            }
-            // SAFETY: as above.
-            unsafe { self.write_to(call, target, into, values.as_ptr().cast(), bytes) }
+    /// Updates the elements that the sides have in common, from the first on.
+    fn walk<E: Element>(&self, target: &Target<'_>, origin: Option<&Located<'_>>) -> Result<()> {
+        let Update { call, ref layout, ref result, .. } = *self.update;
+        let op = if origin.is_some() { self.update.op } else { Op::NoOp };
+        // Where each element lies, pairs with their padding, which nobody touches.
+        let layout = layout.with_padding();
+        // A side that is not there is as long as the target, and never looked at.
+        let absent = Side::Packed(layout.bytes().unwrap_or(u64::MAX));
+        let [from, into] = [origin, result.as_ref()].map(|own| match own {
+            Some(own) => own.layout.with_padding().side(),
+            None => absent,
         });
-        updated.map_err(|failed| self.job_failed(failed, call))?
+        let sides = [from, layout.side(), into];
+        let mut blocks = Blocks::<E> {
+            win: self.win,
+            call,
+            op,
+            operation: self.win.operation(call, op)?,
+            target,
+            origin: origin.map(|origin| origin.zero),
+            result: result.as_ref().map(|result| result.zero.cast_mut()),
+            room: Vec::new(),
+            done: 0,
+        };
+        let mut done = Ok(());
+        zip_sides(sides, |strip| {
+            done = blocks.strip(strip);
+            done.is_ok()
+        });
+        done
     }
-}
-
-/// Before elements of an accumulate: test builds pass the middle of a long one.
-#[inline(always)]
-pub(super) fn pass_middle(elements: Range<usize>) {
-    if cfg!(feature = "test-hooks") && elements.contains(&(BATCH + BATCH / 2)) {
-        step(Step::MidAccumulate);
-    }
-}
-
-/// What [`Win::update`] does, and where.
-pub(super) struct Update<'w, T> {
-    pub(super) op: Op,
-    /// What `op` is on these elements.
-    pub(super) operation: &'w Operation<T>,
-    pub(super) call: Call,
-    pub(super) target: Target<'w>,
 }

@@ -59,4 +59,4 @@ pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};
 pub(crate) use strip::{copy_strip, copy_strip_past};
-pub(crate) use stripes::{Announced, Stripes};
+pub(crate) use stripes::Stripes;

@@ -63,12 +63,6 @@ impl Stripes {
         STRIPE_BYTES - (self.offset(address) & (STRIPE_BYTES - 1))
     }
 
-    /// The bytes from `address` to the end of one bulk update.
-    pub(crate) fn rest_of_many(&self, address: *const u8) -> usize {
-        let most = STRIPE_BYTES * MOST;
-        most - (self.offset(address) & (most - 1))
-    }
-
     /// The addresses of the aligned group of stripes around this one; the size of a group is a power of
     /// two.
     #[inline(always)]
@@ -126,8 +120,8 @@ impl Stripes {
         self.words.common.holds()
     }
 
-    /// [`stripes::exclusively`] for the `bytes` bytes at `address`: at least one, at most
-    /// [`Stripes::rest_of_many`].
+    /// [`stripes::exclusively`] for the `bytes` bytes at `address`: at least one, all in one group of
+    /// [`MOST`] stripes.
     pub(crate) fn exclusively<R>(
         &self,
         address: *const u8,

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "the untyped operations take addresses")]
 
 use crate::support::spmd;
-use onesided::engine::{Origin, OriginMut, Win};
+use onesided::engine::{Layout, Origin, OriginMut, Win};
 use onesided::{Comm, Datatype, ErrorClass, LockAssert, LockType, Op, Rank, Result, WindowOptions};
 
 /// Bits without a pattern (a linear congruential generator).
@@ -117,8 +117,8 @@ fn with_own_memory(win: &Win, origin: usize, disp: u64) -> [Result<()>; 4] {
     [
         win.put_layout(from, me, disp, from.layout()),
         win.get_layout(to(), me, disp, from.layout()),
-        win.accumulate_untyped(from, Op::Sum, me, disp),
-        win.get_accumulate_untyped(apart, to(), Op::Sum, me, disp),
+        win.accumulate_layout(from, Op::Sum, me, disp, from.layout()),
+        win.get_accumulate_layout(apart, to(), Op::Sum, me, disp, from.layout()),
     ]
 }
 
@@ -175,15 +175,16 @@ fn datatypes_known_at_run_time_do_what_types_do() {
             assert_eq!(ones[..words], back[..words], "{datatype:?}");
             // What pairs have between and behind their numbers stays as it is.
             win.put(&[0u8; 32], target, 8).unwrap();
-            win.accumulate_untyped(from, Op::Replace, target, 8).unwrap();
+            win.accumulate_layout(from, Op::Replace, target, 8, from.layout()).unwrap();
             back = [0; 4];
             // SAFETY: as above.
             let to = unsafe { OriginMut::new(back.as_mut_ptr().cast(), count, datatype) };
-            win.get_accumulate_untyped(from, to, Op::NoOp, target, 8).unwrap();
+            win.get_accumulate_layout(from, to, Op::NoOp, target, 8, from.layout()).unwrap();
             assert_eq!(ones[..words], back[..words], "{datatype:?}");
             let undefined = if datatype.size() < 8 { Op::Maxloc } else { Op::Land };
             if !matches!(datatype, Datatype::I64 | Datatype::U64 | Datatype::I128) {
-                let refused = win.accumulate_untyped(from, undefined, target, 0).unwrap_err();
+                let refused =
+                    win.accumulate_layout(from, undefined, target, 0, from.layout()).unwrap_err();
                 assert_eq!(refused.class(), ErrorClass::Op, "{refused}");
             }
         }
@@ -202,7 +203,9 @@ fn two_datatypes_in_one_call_are_refused() {
         let from = unsafe { Origin::new(ones.as_ptr().cast(), 1, Datatype::I64) };
         // SAFETY: as above.
         let to = unsafe { OriginMut::new(back.as_mut_ptr().cast(), 1, Datatype::F64) };
-        let refused = win.get_accumulate_untyped(from, to, Op::Sum, Rank(1), 0).unwrap_err();
+        let layout = Layout::new(1, Datatype::F64);
+        let refused = win.get_accumulate_layout(from, to, Op::Sum, Rank(1), 0, layout);
+        let refused = refused.unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Type, "{refused}");
         let text = refused.to_string();
         assert!(text.contains("get_accumulate on window 'typed'"), "{text}");

@@ -118,7 +118,7 @@ pub fn accumulate_at_once<C: Number>(
     let Some(op) = Operation::at_once(op, kind | COMBINED) else { return false };
     let (rank, disp) = place(target_rank, target_disp);
     is_like((origin_count, origin_datatype), (target_count, target_datatype))
-        && window.win.accumulate_at_once(origin, op, rank, disp)
+        && window.win.try_accumulate_alike(origin, op, rank, disp)
 }
 
 /// As [`super::fetch_and_op`].
@@ -140,7 +140,7 @@ pub fn fetch_and_op_at_once(
     are_buffers([origin_addr, result_addr]) && {
         let (origin, result) =
             (origin_addr.origin(1, datatype), result_addr.origin_mut(1, datatype));
-        window.win.fetch_and_op_at_once(origin, result, op, rank, disp)
+        window.win.try_fetch_and_op(origin, result, op, rank, disp)
     }
 }
 
@@ -162,7 +162,7 @@ pub fn compare_and_swap_at_once(
     are_buffers([origin_addr, compare_addr, result_addr]) && {
         let (new, compare) = (origin_addr.origin(1, datatype), compare_addr.origin(1, datatype));
         let result = result_addr.origin_mut(1, datatype);
-        window.win.compare_and_swap_at_once(new, compare, result, rank, disp)
+        window.win.try_compare_and_swap(new, compare, result, rank, disp)
     }
 }
 

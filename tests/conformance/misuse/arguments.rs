@@ -73,7 +73,8 @@ pub const ROWS: &[Row] = &[
                 // SAFETY: the first element of the buffer.
                 let to = unsafe { OriginMut::new(b.as_mut_ptr().cast(), 1, Datatype::F64) };
                 let from = origin(1, Datatype::I64);
-                s.win.get_accumulate_untyped(from, to, Op::Sum, s.other, 0)
+                let layout = Layout::new(1, Datatype::F64);
+                s.win.get_accumulate_layout(from, to, Op::Sum, s.other, 0, layout)
             })
         },
     ),

@@ -92,20 +92,19 @@ impl Hands<'_> {
         let from = buffers.origin.origin(count - self.sabotage.dropped(act), &types.own);
         let into = buffers.result.origin_mut(count, &types.own);
         let layout = Layout::new(act.layout.instances(act.count), &types.target);
-        // The calls for one layout on both sides, where there is one.
+        // As the C interface: with one layout on both sides first the first lines of the call, and the other
+        // half only where these have done nothing.
         let same = act.own == act.layout;
         match act.kind {
-            // As the C interface puts: first as most puts are, and only otherwise in any other way.
             Kind::Put if same && tried(win, Transfer::put_alike(from, target, disp)) => Ok(()),
             Kind::Put => win.put_layout(from, target, disp, layout),
             Kind::Get => win.get_layout(into, target, disp, layout),
-            Kind::Accumulate(op) => (0..self.sabotage.times(act)).try_for_each(|_| match same {
-                true => win.accumulate_untyped(from, op, target, disp),
-                false => win.accumulate_layout(from, op, target, disp, layout),
+            Kind::Accumulate(op) => (0..self.sabotage.times(act)).try_for_each(|_| {
+                match same && win.try_accumulate_alike(from, op, target, disp) {
+                    true => Ok(()),
+                    false => win.accumulate_layout(from, op, target, disp, layout),
+                }
             }),
-            Kind::GetAccumulate(op) if same => {
-                win.get_accumulate_untyped(from, into, op, target, disp)
-            }
             Kind::GetAccumulate(op) => {
                 win.get_accumulate_layout(from, into, op, target, disp, layout)
             }
