@@ -49,25 +49,6 @@ impl Target {
         }
         Ok(Target { window, rank, disp: disp as u64, layout })
     }
-
-    #[inline]
-    fn put(&self, origin: Origin<'_>) -> Outcome {
-        Ok(self.window.win.put_layout(origin, self.rank, self.disp, self.layout)?)
-    }
-
-    #[inline]
-    fn get(&self, origin: OriginMut<'_>) -> Outcome {
-        Ok(self.window.win.get_layout(origin, self.rank, self.disp, self.layout)?)
-    }
-
-    fn accumulate(&self, origin: Origin<'_>, op: Op) -> Outcome {
-        Ok(self.window.win.accumulate_layout(origin, op, self.rank, self.disp, self.layout)?)
-    }
-
-    fn get_accumulate(&self, origin: Origin<'_>, result: OriginMut<'_>, op: Op) -> Outcome {
-        let Target { window, rank, disp, layout } = self;
-        Ok(window.win.get_accumulate_layout(origin, result, op, *rank, *disp, *layout)?)
-    }
 }
 
 /// The origin's buffer of an operation that reads it.
@@ -118,7 +99,9 @@ pub fn put<C: Number>(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    target.put(origin(origin_addr, origin_count, origin_datatype)?)
+    let origin = origin(origin_addr, origin_count, origin_datatype)?;
+    let Target { window, rank, disp, layout } = target;
+    Ok(window.win.put_layout(origin, rank, disp, layout)?)
 }
 
 /// `MPI_Get`
@@ -133,7 +116,9 @@ pub fn get<C: Number>(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    target.get(origin_mut(origin_addr, origin_count, origin_datatype)?)
+    let origin = origin_mut(origin_addr, origin_count, origin_datatype)?;
+    let Target { window, rank, disp, layout } = target;
+    Ok(window.win.get_layout(origin, rank, disp, layout)?)
 }
 
 /// `MPI_Accumulate`
@@ -149,12 +134,13 @@ pub fn accumulate<C: Number>(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(
-        (target_datatype, elements(target_count)?),
-        &[origin_datatype],
-        false,
+    let (origin, op) = combining(
+        (origin_addr, origin_count, origin_datatype),
+        (target_datatype, target_count),
+        op,
     )?;
-    target.accumulate(origin(origin_addr, origin_count, origin_datatype)?, op)
+    let Target { window, rank, disp, layout } = target;
+    Ok(window.win.accumulate_layout(origin, op, rank, disp, layout)?)
 }
 
 /// `MPI_Get_accumulate`
@@ -173,19 +159,48 @@ pub fn get_accumulate<C: Number>(
     win: MPI_Win,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = fetching_op(
+    let (origin, result, op) = fetching(
+        (origin_addr, origin_count, origin_datatype),
+        (result_addr, result_count, result_datatype),
+        (target_datatype, target_count),
         op,
-        (target_datatype, elements(target_count)?),
-        origin_datatype,
-        result_datatype,
     )?;
-    let result = origin_mut(result_addr, result_count, result_datatype)?;
-    target.get_accumulate(fetching(origin_addr, origin_count, origin_datatype, op)?, result, op)
+    let Target { window, rank, disp, layout } = target;
+    Ok(window.win.get_accumulate_layout(origin, result, op, rank, disp, layout)?)
 }
 
-/// The origin of a get_accumulate, which is not looked at with `MPI_NO_OP` (MPI-4.1 §12.3.4).
-#[inline]
+/// Origin and operation of an accumulate.
+fn combining<C: Number>(
+    (origin_addr, origin_count, origin_datatype): (Address, C, MPI_Datatype),
+    (datatype, count): (MPI_Datatype, C),
+    op: MPI_Op,
+) -> Outcome<(Origin<'static>, Op)> {
+    let target = (datatype, elements(count)?);
+    let op = op.get()?.of_accumulate(target, &[origin_datatype], false)?;
+    Ok((origin(origin_addr, origin_count, origin_datatype)?, op))
+}
+
+/// Origin, result and operation of an accumulate that fetches. With `MPI_NO_OP` neither the origin nor its
+/// datatype is looked at (MPI-4.1 §12.3.4).
 fn fetching<C: Number>(
+    (origin_addr, origin_count, origin_datatype): (Address, C, MPI_Datatype),
+    (result_addr, result_count, result_datatype): (Address, C, MPI_Datatype),
+    (datatype, count): (MPI_Datatype, C),
+    op: MPI_Op,
+) -> Outcome<(Origin<'static>, OriginMut<'static>, Op)> {
+    let (operation, target) = (op.get()?, (datatype, elements(count)?));
+    let op = match operation {
+        Operation::Predefined(Op::NoOp) => {
+            operation.of_accumulate(target, &[result_datatype], true)?
+        }
+        _ => operation.of_accumulate(target, &[origin_datatype, result_datatype], true)?,
+    };
+    let result = origin_mut(result_addr, result_count, result_datatype)?;
+    Ok((combined_origin(origin_addr, origin_count, origin_datatype, op)?, result, op))
+}
+
+/// The origin of an accumulate that fetches.
+fn combined_origin<C: Number>(
     start: Address,
     count: C,
     datatype: MPI_Datatype,
@@ -194,20 +209,6 @@ fn fetching<C: Number>(
     match op {
         Op::NoOp => Ok(start.origin(0, usable(MPI_Datatype::predefined(MPI_BYTE))?)),
         _ => origin(start, count, datatype),
-    }
-}
-
-/// The operation of an accumulate that fetches. With `MPI_NO_OP` the origin's datatype is not looked at.
-fn fetching_op(
-    op: MPI_Op,
-    target: (MPI_Datatype, usize),
-    origin: MPI_Datatype,
-    result: MPI_Datatype,
-) -> Outcome<Op> {
-    let operation = op.get()?;
-    match operation {
-        Operation::Predefined(Op::NoOp) => operation.of_accumulate(target, &[result], true),
-        _ => operation.of_accumulate(target, &[origin, result], true),
     }
 }
 
@@ -234,7 +235,7 @@ pub fn fetch_and_op(
     check_predefined(datatype)?;
     let op = op.get()?.of_accumulate((datatype, 1), &[], true)?;
     let result = origin_mut(result_addr, 1, datatype)?;
-    let origin = fetching(origin_addr, 1, datatype, op)?;
+    let origin = combined_origin(origin_addr, 1, datatype, op)?;
     Ok(target.window.win.fetch_and_op_untyped(origin, result, op, target.rank, target.disp)?)
 }
 
@@ -313,12 +314,11 @@ pub fn raccumulate<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = op.get()?.of_accumulate(
-        (target_datatype, elements(target_count)?),
-        &[origin_datatype],
-        false,
+    let (origin, op) = combining(
+        (origin_addr, origin_count, origin_datatype),
+        (target_datatype, target_count),
+        op,
     )?;
-    let origin = origin(origin_addr, origin_count, origin_datatype)?;
     let Target { window, rank, disp, layout } = target;
     window.win.raccumulate_layout(origin, op, rank, disp, layout)?.wait();
     complete(win, request)
@@ -341,14 +341,12 @@ pub fn rget_accumulate<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let target = Target::new(win, target_rank, target_disp, target_count, target_datatype)?;
-    let op = fetching_op(
+    let (origin, result, op) = fetching(
+        (origin_addr, origin_count, origin_datatype),
+        (result_addr, result_count, result_datatype),
+        (target_datatype, target_count),
         op,
-        (target_datatype, elements(target_count)?),
-        origin_datatype,
-        result_datatype,
     )?;
-    let result = origin_mut(result_addr, result_count, result_datatype)?;
-    let origin = fetching(origin_addr, origin_count, origin_datatype, op)?;
     let Target { window, rank, disp, layout } = target;
     window.win.rget_accumulate_layout(origin, result, op, rank, disp, layout)?.wait();
     complete(win, request)
