@@ -153,8 +153,13 @@ impl<'d> Layout<'d> {
     /// Basic elements; all there may be, if they are more.
     #[inline]
     pub(super) fn elements(&self) -> u64 {
-        let (count, datatype) = self.parts();
-        datatype.elements(count).unwrap_or(u64::MAX)
+        match self.0 {
+            Slice { bytes, of } if of.pair().is_none() => (bytes / of.size()) as u64,
+            _ => {
+                let (count, datatype) = self.parts();
+                datatype.elements(count).unwrap_or(u64::MAX)
+            }
+        }
     }
 
     /// Values of the one datatype that all elements have; pairs are one each.
@@ -189,8 +194,13 @@ impl<'d> Layout<'d> {
 
     #[inline]
     pub(super) fn fits_into(&self, to: &Layout<'_>) -> bool {
-        let ((count, datatype), (room, other)) = (self.parts(), to.parts());
-        datatype.fits_into(count, other, room)
+        match self.0 {
+            Slice { of, .. } if to.uniform() == Some(of) => self.elements() <= to.elements(),
+            _ => {
+                let ((count, datatype), (room, other)) = (self.parts(), to.parts());
+                datatype.fits_into(count, other, room)
+            }
+        }
     }
 
     #[inline(always)]
