@@ -176,20 +176,30 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<T> {
-        let (call, mut before) = (Call::FetchAndOp, T::zeroed());
-        match self.fetch_element(call, origin, [], op, target, disp) {
+        match self.fetch_element(Call::FetchAndOp, origin, [], op, target, disp) {
             Some(old) if op != Op::NoOp => {
                 self.flush_updated(target);
-                return Ok(old);
+                Ok(old)
             }
             // A mere load.
-            Some(old) => before = old,
+            Some(old) => {
+                self.flush_reached(target);
+                Ok(old)
+            }
             None => {
-                let buffers = (slice_of(&origin), slice_of_mut(&mut before));
-                self.update_slowly(&Update::fetching(call, buffers, op, target, disp))?;
+                let old = self.fetch_slowly(origin, op, target, disp)?;
+                self.flush_reached(target);
+                Ok(old)
             }
         }
-        self.flush_reached(target);
+    }
+
+    /// The other half of a fetch_and_op of a value.
+    #[cold]
+    fn fetch_slowly<T: Element>(&self, origin: T, op: Op, target: Rank, disp: u64) -> Result<T> {
+        let mut before = T::zeroed();
+        let buffers = (slice_of(&origin), slice_of_mut(&mut before));
+        self.update_slowly(&Update::fetching(Call::FetchAndOp, buffers, op, target, disp))?;
         Ok(before)
     }
 
