@@ -226,9 +226,9 @@ impl<T: Element> Blocks<'_, T> {
 
     /// Before others are kept out: nothing is taken from the heap meanwhile.
     fn make_room(&mut self, strip: &Strip<'_, 3>) {
-        if self.room.is_empty() && self.in_place(strip).is_none() {
-            let elements = strip.blocks * strip.bytes / size_of::<T>();
-            self.room.resize(2 * elements.min(BATCH), T::zeroed());
+        let elements = (strip.blocks * strip.bytes / size_of::<T>()).min(BATCH);
+        if self.room.len() < 2 * elements && self.in_place(strip).is_none() {
+            self.room.resize(2 * elements, T::zeroed());
         }
     }
 
@@ -256,7 +256,7 @@ impl<T: Element> Blocks<'_, T> {
             let n = part.blocks * part.bytes / size_of::<T>();
             pass_middle(self.done..self.done + n);
             self.done += n;
-            self.batch(&dense(&part), n)
+            self.batch(&if T::DATATYPE.is_padded() { part } else { dense(&part) }, n)
         })
     }
 
