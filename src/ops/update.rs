@@ -90,16 +90,15 @@ impl Win {
     #[inline(never)]
     pub(super) fn update_slowly(&self, update: &Update<'_>) -> Result<()> {
         self.within(update.call, || {
-            if update.target == Rank::NULL {
-                return self.null_target(update.call).map(|_| ());
-            }
-            match self.datatype_of(update)? {
-                Some(datatype) => datatype.visit(Slow { win: self, update }),
+            match self.datatype_of(update) {
+                Ok(Some(datatype)) => datatype.visit(Slow { win: self, update }),
+                _ if update.target == Rank::NULL => self.null_target(update.call).map(|_| ()),
                 // No element anywhere: what remains to be checked is the target.
-                None => {
+                Ok(None) => {
                     let Update { call, target, disp, ref layout, .. } = *update;
                     self.target(call, target, disp, &layout.range()).map(|_| ())
                 }
+                Err(error) => Err(error),
             }
         })
     }
@@ -174,6 +173,9 @@ impl Visitor for Slow<'_, '_> {
     fn visit<E: Element>(self) -> Result<()> {
         let Slow { win, update } = self;
         win.operation::<E>(update.call, update.op)?;
+        if update.target == Rank::NULL {
+            return win.null_target(update.call).map(|_| ());
+        }
         let Some(target) = win.target_of(update)? else { return Ok(()) };
         let recording = self.recording::<E>(&target);
         let is_short = update.origin.as_ref().map(|origin| origin.layout.elements())
