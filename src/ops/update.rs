@@ -14,11 +14,11 @@ use super::bulk::Blocks;
 use super::layout::{Layout, Located};
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
+use crate::datatype::functions::Operation;
 use crate::datatype::{Datatype, Element, Side, Visitor, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
-use crate::datatype::functions::Operation;
 use crate::shm::Recording;
 use crate::window::{Target, Win};
 
