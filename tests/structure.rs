@@ -161,16 +161,16 @@ const PUT: &[(&str, &str)] = &[
 /// A figure of `src` that may only fall: a change that lowers it also lowers `now`.
 struct Figure {
     what: &'static str,
-    /// Its value, with some slack while branches land.
+    /// Its value.
     now: usize,
     /// What it is to become.
     aim: usize,
 }
 
-const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 38, aim: 12 };
-const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 38, aim: 2 };
-const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 29, aim: 2 };
-const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 40, aim: 0 };
+const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 32, aim: 12 };
+const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 32, aim: 2 };
+const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 27, aim: 2 };
+const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 37, aim: 0 };
 const HOPS: Figure = Figure { what: "functions between a public put and the copy", now: 5, aim: 6 };
 
 impl Figure {

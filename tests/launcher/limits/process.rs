@@ -3,6 +3,7 @@
 use crate::limits::ranks::{asks_for, fails, program, rmarun, succeeds};
 use nix::sys::resource::{Resource, setrlimit};
 use std::os::unix::process::CommandExt;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::Command;
 
@@ -44,11 +45,19 @@ fn too_few_processes_are_an_error_of_the_launcher() {
                     (RLIMIT_NPROC, ulimit -u)";
     fails(&mut command, &[sentence]);
     // Known only when the kernel refuses one: the limit counts what the user has besides.
+    let sleeper = || Command::new("sleep").arg("100").uid(54_321).gid(54_321).spawn();
+    let mut others: Vec<_> = (0..6).map(|_| sleeper().unwrap()).collect();
     let mut command = rmarun(8, &[]);
-    command.args(["--", "sh", "-c", "sleep 100 & sleep 100 & exec sleep 100"]);
-    command.uid(54_321).gid(54_321).current_dir("/");
+    command.args(["--", "sh", "-c", "exec sleep 100"]).uid(54_321).gid(54_321);
+    command.current_dir("/");
     limited(&mut command, Resource::RLIMIT_NPROC, 11);
-    fails(&mut command, &["rmarun: cannot start rank ", " of 8: ", " of at most 11 (RLIMIT_NPROC"]);
+    let sentence = ["rmarun: cannot start rank ", " of 8: ", " of at most 11 (RLIMIT_NPROC"];
+    let refused = std::panic::catch_unwind(AssertUnwindSafe(|| fails(&mut command, &sentence)));
+    for other in &mut others {
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+    refused.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
 /// Where this process may make control groups.
