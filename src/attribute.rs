@@ -29,7 +29,7 @@ type Delete<O> = Box<dyn Fn(&O, &Value) -> std::result::Result<(), String> + Sen
 /// # Ok(()) }
 /// ```
 pub struct Keyval<O, T> {
-    key: Arc<Key<O>>,
+    key: Arc<KeyEntry<O>>,
     values: PhantomData<fn(T) -> T>,
 }
 
@@ -40,7 +40,7 @@ pub struct KeyvalOptions<O, T> {
     values: PhantomData<fn(T) -> T>,
 }
 
-struct Key<O> {
+struct KeyEntry<O> {
     copy: Option<Copy<O>>,
     delete: Option<Delete<O>>,
     freed: Word32,
@@ -50,15 +50,15 @@ struct Key<O> {
 /// (`MPI_Type_set_attr`, MPI-4.1 §7.7.4). All its functions are local and do not block.
 pub struct Attributes<O> {
     /// In the order in which they were set.
-    slots: Mutex<Vec<Slot<O>>>,
+    slots: Mutex<Vec<AttributeSlot<O>>>,
 }
 
-struct Slot<O> {
-    key: Arc<Key<O>>,
+struct AttributeSlot<O> {
+    key: Arc<KeyEntry<O>>,
     value: Value,
 }
 
-fn position<O>(slots: &[Slot<O>], key: &Arc<Key<O>>) -> Option<usize> {
+fn position<O>(slots: &[AttributeSlot<O>], key: &Arc<KeyEntry<O>>) -> Option<usize> {
     slots.iter().position(|slot| Arc::ptr_eq(&slot.key, key))
 }
 
@@ -106,7 +106,7 @@ impl<O, T: Any + Send + Sync> KeyvalOptions<O, T> {
     /// `MPI_Comm_create_keyval`, `MPI_Win_create_keyval` (MPI-4.1 §7.7.2, §7.7.3). Local; does
     /// not block.
     pub fn create(self) -> Keyval<O, T> {
-        let key = Key { copy: self.copy, delete: self.delete, freed: Word32::default() };
+        let key = KeyEntry { copy: self.copy, delete: self.delete, freed: Word32::default() };
         Keyval { key: Arc::new(key), values: PhantomData }
     }
 }
@@ -147,7 +147,7 @@ impl<O> Default for Attributes<O> {
 /// removed before its delete callback is called, so that only one of two concurrent threads calls it,
 /// and inserted again if the callback fails.
 impl<O> Attributes<O> {
-    fn slots(&self) -> MutexGuard<'_, Vec<Slot<O>>> {
+    fn slots(&self) -> MutexGuard<'_, Vec<AttributeSlot<O>>> {
         self.slots.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -175,7 +175,7 @@ impl<O> Attributes<O> {
         loop {
             let mut slots = self.slots();
             if position(&slots, key).is_none() {
-                slots.push(Slot { key: key.clone(), value });
+                slots.push(AttributeSlot { key: key.clone(), value });
                 return Ok(());
             }
             drop(slots);
@@ -224,7 +224,7 @@ impl<O> Attributes<O> {
         &self,
         at: &Place,
         object: &O,
-        choose: impl FnOnce(&[Slot<O>]) -> Option<usize>,
+        choose: impl FnOnce(&[AttributeSlot<O>]) -> Option<usize>,
     ) -> Result<bool> {
         let mut slots = self.slots();
         let Some(k) = choose(&slots) else { return Ok(false) };
@@ -256,7 +256,7 @@ impl<O> Attributes<O> {
         for (key, value) in slots {
             match key.copy.as_ref().map_or(Ok(None), |copy| copy(object, &value)) {
                 Ok(None) => {}
-                Ok(Some(value)) => copies.slots().push(Slot { key, value }),
+                Ok(Some(value)) => copies.slots().push(AttributeSlot { key, value }),
                 Err(why) => {
                     // The caller gets the error of the copy callback.
                     let _ = copies.delete_all(at, object);

@@ -6,11 +6,11 @@ use crate::error::{Error, Place, Result};
 use crate::foreign;
 use crate::launch::{self, JobWatch, Membership};
 use crate::prim::{
-    Account, Awaited, AwaitedKind, Duties, Failure, JobFailed, ParkWord, Patience, Placement, Step,
-    WaitRecord, Waiter, Word32, step,
+    Account, Awaited, AwaitedKind, Backoff, Failure, JobFailed, ParkWord, Placement, Progress,
+    Step, WaitRecord, Waiter, Word32, step,
 };
 use crate::shm::{
-    AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, SegmentPlacement, Stripes,
+    AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, SegmentPlacement, Shards,
     WriteRecords, is_forked,
 };
 use std::mem::ManuallyDrop;
@@ -24,15 +24,15 @@ fn say_excluded(record: &WaitRecord) {
 
 /// The progress that a process makes while it waits: implemented by a layer above.
 pub(crate) trait ProgressEngine: Send + Sync {
-    /// See [`Duties::bell`].
+    /// See [`Progress::bell`].
     fn bell(&self) -> Option<&ParkWord>;
-    /// See [`Duties::work`].
+    /// See [`Progress::work`].
     fn work(&self, context: &Context) -> bool;
     /// The process leaves the job: drops the objects that have a handle of the context.
     fn abandon(&self);
 }
 
-impl Duties for Context {
+impl Progress for Context {
     fn bell(&self) -> Option<&ParkWord> {
         self.progress.get()?.bell()
     }
@@ -48,7 +48,7 @@ pub(crate) struct Context {
     pub(crate) ranks: u32,
     /// The world of the other MPI, if its launcher has started the job. The segment is then this
     /// process's alone.
-    pub(crate) foreign: Option<foreign::Comm>,
+    pub(crate) foreign: Option<foreign::ForeignComm>,
     /// The rank of this process in the segment.
     here: u32,
     pub(crate) segment: Arc<Segment>,
@@ -57,8 +57,8 @@ pub(crate) struct Context {
     job: Scope,
     /// Whether survivors may ask what this rank was writing when it failed.
     records: bool,
-    patience: Patience,
-    pub(crate) stripes: Stripes,
+    backoff: Backoff,
+    pub(crate) shards: Shards,
     slot: Placed<RankSlot>,
     /// The number of communicators made of this rank alone.
     alone: Word32,
@@ -77,14 +77,11 @@ impl Context {
             ranks: member.ranks,
             foreign: member.foreign,
             here,
-            patience: Patience::at(Placement::join(
-                here,
-                Box::new(SegmentPlacement::new(&segment)?),
-            ))
-            .looking(move || job.look()),
+            backoff: Backoff::at(Placement::join(here, Box::new(SegmentPlacement::new(&segment)?)))
+                .looking(move || job.look()),
             job: Scope::of(&notice, []),
             records: notice.continues(),
-            stripes: Stripes::join(&segment, here)?,
+            shards: Shards::join(&segment, here)?,
             notice,
             segment,
             slot,
@@ -163,8 +160,8 @@ impl Context {
     /// How this process waits for the ranks of a scope.
     #[inline]
     pub(crate) fn waiter_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
-        let (failed, patience) = (scope, &self.patience);
-        Waiter { rank: self.here, failed, patience, account: None, duties: None }
+        let (failed, backoff) = (scope, &self.backoff);
+        Waiter { rank: self.here, failed, backoff, account: None, progress: None }
     }
 
     /// How this process waits for an exclusion of the library.
@@ -206,7 +203,7 @@ impl Context {
     }
 
     /// The offset in the segment of words at which ranks synchronise.
-    pub(crate) fn meeting<T>(&self, words: &T) -> u64 {
+    pub(crate) fn object<T>(&self, words: &T) -> u64 {
         self.segment.offset_of(std::ptr::from_ref(words).cast(), 0).unwrap_or_default()
     }
 

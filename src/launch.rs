@@ -14,7 +14,7 @@ mod watch;
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::prim::{Step, step};
-use crate::shm::{File, Kind, Layout, NoticeBoard, Segment};
+use crate::shm::{File, FileKind, NoticeBoard, Segment, SegmentLayout};
 use crate::shm::{
     admit, close_on_exec, duplicate, has_more_rights, largest_segment, nonce, page_size,
     total_memory,
@@ -71,12 +71,12 @@ pub enum SegmentKind {
     Named(String),
 }
 
-impl From<&SegmentKind> for Kind {
-    fn from(kind: &SegmentKind) -> Kind {
+impl From<&SegmentKind> for FileKind {
+    fn from(kind: &SegmentKind) -> FileKind {
         match kind {
-            SegmentKind::Memfd => Kind::Memfd,
-            SegmentKind::Posix => Kind::Posix,
-            SegmentKind::Named(name) => Kind::Named(name.clone()),
+            SegmentKind::Memfd => FileKind::Memfd,
+            SegmentKind::Posix => FileKind::Posix,
+            SegmentKind::Named(name) => FileKind::Named(name.clone()),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Job {
             return Err(Error::NotInJob { what });
         }
         let bytes = Job::segment_bytes(ranks, bytes)?;
-        let kind = Kind::from(kind);
+        let kind = FileKind::from(kind);
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, ranks, bytes, nonce)?;
         let continues = on_failure == OnFailure::Continue;
@@ -125,7 +125,7 @@ impl Job {
     /// The size in bytes of the segment that [`Job::create`] makes for `bytes`.
     pub fn segment_bytes(ranks: u32, bytes: Option<u64>) -> Result<u64> {
         let page = page_size();
-        let least = Layout::new(ranks, page).least_bytes(page);
+        let least = SegmentLayout::new(ranks, page).least_bytes(page);
         match bytes {
             None => Ok(total_memory()?.min(largest_segment()).max(least) / page * page),
             Some(bytes) if bytes >= least && bytes <= i64::MAX as u64 => Ok(bytes / page * page),
@@ -191,7 +191,7 @@ pub(crate) struct Membership {
     pub(crate) ranks: u32,
     /// The world, if another MPI's launcher has started the job. The segment then belongs to this
     /// process alone, whose rank in it is 0.
-    pub(crate) foreign: Option<foreign::Comm>,
+    pub(crate) foreign: Option<foreign::ForeignComm>,
     pub(crate) segment: Segment,
     pub(crate) notice: NoticeBoard,
 }

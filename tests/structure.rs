@@ -28,7 +28,7 @@ const RULES: &[Rule] = &[
             "src/shm/span.rs",
             "src/shm/copy.rs",
             "src/shm/strip.rs",
-            "src/shm/favouring.rs",
+            "src/shm/biased.rs",
             "src/shm/process.rs",
             "src/shm/numa.rs",
             "src/op/carrier.rs",
@@ -81,7 +81,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         what: "a futex, a spin or a yield",
-        patterns: &["futex::", "yield_now", "spin_loop", "Backoff"],
+        patterns: &["futex::", "yield_now", "spin_loop", "crossbeam_utils::Backoff"],
         files: &["src/prim/native.rs", "src/prim/model.rs"],
     },
     Rule {
@@ -169,8 +169,8 @@ struct Figure {
 
 const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 32, aim: 12 };
 const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 32, aim: 2 };
-const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 27, aim: 2 };
-const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 37, aim: 0 };
+const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 26, aim: 2 };
+const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };
 const HOPS: Figure = Figure { what: "functions between a public put and the copy", now: 5, aim: 6 };
 
 impl Figure {

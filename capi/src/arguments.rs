@@ -278,12 +278,12 @@ impl Text {
 impl TextBuffer {
     /// Writes the bytes of `text` that fit into `room` bytes with a null character; returns their number
     /// without the null character.
-    pub fn write(self, text: &str, room: usize) -> Outcome<c_int> {
+    pub fn write(self, text: &str, space: usize) -> Outcome<c_int> {
         let mut bytes = text::bytes_of(text);
-        bytes.truncate(room.saturating_sub(1));
+        bytes.truncate(space.saturating_sub(1));
         let end = bytes.len();
         let place = Address(self.0.cast()).place::<u8>();
-        if room != 0 {
+        if space != 0 {
             place.set_all(bytes.into_iter().chain([0]))?;
         }
         Ok(end as c_int)

@@ -82,7 +82,7 @@ pub fn about<T: Bearer, R>(
 }
 
 /// The result of a function of the program.
-fn told<R>(code: c_int, value: R) -> Result<R, String> {
+fn checked<R>(code: c_int, value: R) -> Result<R, String> {
     if code == MPI_SUCCESS {
         return Ok(value);
     }
@@ -99,12 +99,12 @@ pub fn create<T: Bearer>(copy: Function, delete: Function, extra_state: Address)
     if let Some(copy) = CopyFunction::of(copy) {
         options = options.on_copy(move |_, value: &Address| {
             let (code, copied) = copy.call(OBJECT.get(), keyval, extra_state, *value);
-            told(code, copied)
+            checked(code, copied)
         });
     }
     if let Some(delete) = DeleteFunction::of(delete) {
         options = options.on_delete(move |_, value: &Address| {
-            told(delete.call(OBJECT.get(), keyval, *value, extra_state), ())
+            checked(delete.call(OBJECT.get(), keyval, *value, extra_state), ())
         });
     }
     known.keys.insert(keyval, options.create());
@@ -284,11 +284,11 @@ impl Bearer for Window {
 
     fn predefined_attribute(&self, keyval: c_int) -> Option<Address> {
         match keyval {
-            MPI_WIN_BASE => Some(self.told.base),
-            MPI_WIN_SIZE => Some(Address::of(&self.told.size)),
-            MPI_WIN_DISP_UNIT => Some(Address::of(&self.told.disp_unit)),
-            MPI_WIN_CREATE_FLAVOR => Some(Address::of(&self.told.flavour)),
-            MPI_WIN_MODEL => Some(Address::of(&self.told.model)),
+            MPI_WIN_BASE => Some(self.facts.base),
+            MPI_WIN_SIZE => Some(Address::of(&self.facts.size)),
+            MPI_WIN_DISP_UNIT => Some(Address::of(&self.facts.disp_unit)),
+            MPI_WIN_CREATE_FLAVOR => Some(Address::of(&self.facts.flavour)),
+            MPI_WIN_MODEL => Some(Address::of(&self.facts.model)),
             _ => None,
         }
     }

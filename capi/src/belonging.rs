@@ -36,10 +36,12 @@ impl Belonging {
     }
 
     /// A status of the communicator that messages go through, with the source as the program names it.
-    pub fn told(&self, status: Status) -> Status {
+    pub fn translated(&self, status: Status) -> Status {
         match (self.freed.get(), self.owner) {
-            (Some(freed), _) => freed.sides.as_ref().map_or(status, |sides| sides.told(status)),
-            (None, Owner::Comm(comm)) => comm.find().map_or(status, |comm| comm.told(status)),
+            (Some(freed), _) => {
+                freed.sides.as_ref().map_or(status, |sides| sides.translated(status))
+            }
+            (None, Owner::Comm(comm)) => comm.find().map_or(status, |comm| comm.translated(status)),
             _ => status,
         }
     }

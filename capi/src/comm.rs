@@ -49,7 +49,7 @@ pub struct Sides {
 }
 
 impl Sides {
-    pub fn told(&self, status: Status) -> Status {
+    pub fn translated(&self, status: Status) -> Status {
         let Rank(rank) = status.source;
         if status.source == Rank::NULL {
             return status;
@@ -116,8 +116,8 @@ impl Communicator {
 
     /// A status of [`Communicator::messages`], with the source as the program names it.
     #[inline]
-    pub fn told(&self, status: Status) -> Status {
-        self.inter.as_ref().map_or(status, |inter| inter.sides().told(status))
+    pub fn translated(&self, status: Status) -> Status {
+        self.inter.as_ref().map_or(status, |inter| inter.sides().translated(status))
     }
 
     /// The communicator, for calls that an intercommunicator cannot be given to.

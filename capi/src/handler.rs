@@ -138,9 +138,9 @@ impl Drop for Held {
 }
 
 /// The place of an object where its error handler is kept.
-pub struct HandlerOf(Mutex<Kept>);
+pub struct HandlerOf(Mutex<HandlerState>);
 
-struct Kept {
+struct HandlerState {
     held: Held,
     /// Whether the program has set it.
     chosen: bool,
@@ -148,28 +148,28 @@ struct Kept {
 
 impl HandlerOf {
     pub const fn new(held: Held) -> HandlerOf {
-        HandlerOf(Mutex::new(Kept { held, chosen: false }))
+        HandlerOf(Mutex::new(HandlerState { held, chosen: false }))
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn state(&self) -> MutexGuard<'_, HandlerState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn get(&self) -> Handler {
-        self.kept().held.handler()
+        self.state().held.handler()
     }
 
     pub fn is_chosen(&self) -> bool {
-        self.kept().chosen
+        self.state().chosen
     }
 
     /// A further use of it.
     pub fn share(&self) -> Held {
-        self.kept().held.share()
+        self.state().held.share()
     }
 
     pub fn set(&self, new: Held) {
-        let old = std::mem::replace(&mut *self.kept(), Kept { held: new, chosen: true });
+        let old = std::mem::replace(&mut *self.state(), HandlerState { held: new, chosen: true });
         drop(old);
     }
 }

@@ -105,15 +105,15 @@ impl Work {
 
     /// Waits for it, for no time if it is complete.
     fn wait(&self, of: &Belonging) -> Outcome<MPI_Status> {
-        let told = |status| of.told(status);
+        let translated = |status| of.translated(status);
         match self {
             Work::Done(status) => Ok(*status),
             Work::Send(message) => Ok(status::of_send(&message.wait()?)),
-            Work::Receive(message) => status::received(told, message.wait()),
+            Work::Receive(message) => status::received(translated, message.wait()),
             Work::Both(both) => {
                 let [send, receive] = &**both;
                 let (received, sent) = (receive.wait(), send.wait());
-                let received = status::received(told, received)?;
+                let received = status::received(translated, received)?;
                 sent?;
                 Ok(received)
             }
@@ -127,7 +127,7 @@ impl Work {
                 if partitioned.is_send() {
                     return Ok(status::of_send(&partitioned.wait()?));
                 }
-                status::received(told, partitioned.wait())
+                status::received(translated, partitioned.wait())
             }
         }
     }

@@ -44,8 +44,8 @@ pub fn of(status: &Status) -> MPI_Status {
         Rank::NULL => (MPI_PROC_NULL, MPI_ANY_TAG),
         Rank(rank) => (rank as c_int, status.tag),
     };
-    let told = MPI_Status { source, tag, ..EMPTY };
-    told.with_bytes(status.bytes).with_cancelled(status.cancelled)
+    let translated = MPI_Status { source, tag, ..EMPTY };
+    translated.with_bytes(status.bytes).with_cancelled(status.cancelled)
 }
 
 /// The status of a send, which only has whether it was cancelled.
@@ -56,10 +56,10 @@ pub fn of_send(status: &Status) -> MPI_Status {
 /// The status of a receive on a communicator, with the program's rank numbers. A message longer than its
 /// buffer has source and tag too; nothing of it has been received.
 pub fn received(
-    told: impl Fn(Status) -> Status,
+    translated: impl Fn(Status) -> Status,
     outcome: onesided::Result<Status>,
 ) -> Outcome<MPI_Status> {
-    let named = |status| of(&told(status));
+    let named = |status| of(&translated(status));
     outcome.map(named).map_err(|error| {
         let status = match error {
             Error::Truncated { from, tag, .. } => {

@@ -22,10 +22,10 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
-            let mut room = [0; 4];
+            let mut space = [0; 4];
             match unescape(character) {
                 None => text.push(character),
-                Some(_) => text.extend(character.encode_utf8(&mut room).bytes().map(escape)),
+                Some(_) => text.extend(character.encode_utf8(&mut space).bytes().map(escape)),
             }
         }
         text.extend(chunk.invalid().iter().copied().map(escape));
@@ -36,11 +36,11 @@ pub fn of_bytes(bytes: &[u8]) -> String {
 /// The bytes of such a string.
 pub fn bytes_of(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut room = [0; 4];
+    let mut space = [0; 4];
     for character in text.chars() {
         match unescape(character) {
             Some(byte) => bytes.push(byte),
-            None => bytes.extend_from_slice(character.encode_utf8(&mut room).as_bytes()),
+            None => bytes.extend_from_slice(character.encode_utf8(&mut space).as_bytes()),
         }
     }
     bytes

@@ -18,11 +18,11 @@ pub struct Window {
     /// Whether the program has given it a name.
     pub named: OnceLock<()>,
     /// The values to which the predefined attributes point (MPI-4.1 §12.2.7).
-    pub told: Told,
+    pub facts: WindowFacts,
 }
 
 /// What C reads through the addresses of the predefined attributes.
-pub struct Told {
+pub struct WindowFacts {
     pub base: Address,
     pub size: Aint,
     pub disp_unit: c_int,
@@ -45,14 +45,14 @@ impl Window {
             Flavour::Shared => MPI_WIN_FLAVOR_SHARED,
         };
         let size = win.size(own)? as Aint;
-        let told = Told {
+        let facts = WindowFacts {
             base: if size == 0 { empty } else { Address::of(win.base()) },
             size,
             disp_unit: win.disp_unit(own)? as c_int,
             flavour,
             model: MPI_WIN_UNIFIED,
         };
-        Ok(Window { win, errhandler: HandlerOf::new(Held::FATAL), named: OnceLock::new(), told })
+        Ok(Window { win, errhandler: HandlerOf::new(Held::FATAL), named: OnceLock::new(), facts })
     }
 
     pub fn handler(&self) -> Handler {

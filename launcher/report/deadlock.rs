@@ -306,7 +306,7 @@ impl WaitGraph<'_> {
 /// Identifies the collective in which a rank waits.
 fn met_at(awaited: &AwaitedRead) -> Option<Collective> {
     let meets = matches!(awaited.kind, AwaitedKind::Arrival | AwaitedKind::Collective);
-    meets.then_some((awaited.kind, awaited.meeting, awaited.number))
+    meets.then_some((awaited.kind, awaited.object, awaited.number))
 }
 
 /// The ranks on a cycle: Tarjan's strongly connected components, without recursion.

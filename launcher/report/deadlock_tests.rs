@@ -7,9 +7,9 @@ fn waiting(rank: u32, call: Call, awaited: AwaitedRead) -> Waiting {
     Waiting { rank, sleep: 1, call, window: None, awaited: AwaitedRead { place, ..awaited } }
 }
 
-fn arrival(come: u32, others: &[u32], meeting: u64) -> AwaitedRead {
+fn arrival(come: u32, others: &[u32], object: u64) -> AwaitedRead {
     let (kind, awaited, others) = (AwaitedKind::Arrival, others.len() as u32, others.to_vec());
-    AwaitedRead { kind, come, awaited, others, meeting, ..AwaitedRead::default() }
+    AwaitedRead { kind, come, awaited, others, object, ..AwaitedRead::default() }
 }
 
 fn post(peer: u32) -> AwaitedRead {

@@ -55,16 +55,16 @@ pub const SITES: &[Site] = &[
     Site::NotifyPost,
     Site::WatchWaiter,
     Site::WatchPost,
-    Site::StripeAlone,
-    Site::StripeAnnounce,
-    Site::StripeLook,
-    Site::StripeWithdraw,
-    Site::StripeWithdrawn,
-    Site::StripeBarrier,
-    Site::StripeRung,
-    Site::StripeDrained,
-    Site::StripePost,
-    Site::StripePre,
+    Site::ShardAlone,
+    Site::ShardAnnounce,
+    Site::ShardLook,
+    Site::ShardWithdraw,
+    Site::ShardWithdrawn,
+    Site::ShardBarrier,
+    Site::ShardRung,
+    Site::ShardDrained,
+    Site::ShardPost,
+    Site::ShardPre,
     Site::MessagePre,
     Site::MessageRing,
     Site::MessageLook,
@@ -111,7 +111,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::HoldersPassed,
     Fault::LockAllIgnored,
     Fault::TargetFirst,
-    Fault::RoomKept,
+    Fault::SpaceKept,
     Fault::SleepUnannounced,
     Fault::SleepWithoutCheck,
     Fault::WakeForgotten,
@@ -135,11 +135,11 @@ pub const FAULTS: &[Fault] = &[
     Fault::QueueUnrung,
     Fault::CountSplit,
     Fault::TicketSplit,
-    Fault::StripeLooksFirst,
-    Fault::StripeUnrung,
-    Fault::StripeNotEntered,
-    Fault::StripeNotDrained,
-    Fault::StripeDeadAnnounced,
+    Fault::ShardLooksFirst,
+    Fault::ShardUnrung,
+    Fault::ShardNotEntered,
+    Fault::ShardNotDrained,
+    Fault::ShardDeadAnnounced,
     Fault::MessageEarly,
     Fault::MessageUncleared,
     Fault::MessageUnrung,
@@ -172,16 +172,16 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         }
         Site::NotifyPre | Site::NotifyPost => &["notify/there and back x"],
         Site::WatchWaiter | Site::WatchPost => &["watch/after flush, rank"],
-        Site::StripeAlone => &["stripes/alone, rank"],
-        Site::StripePost => &["stripes/the slow way x"],
-        Site::StripeAnnounce
-        | Site::StripeLook
-        | Site::StripeWithdraw
-        | Site::StripeWithdrawn
-        | Site::StripeBarrier
-        | Site::StripeRung
-        | Site::StripeDrained
-        | Site::StripePre => &["stripes/one against many, rank"],
+        Site::ShardAlone => &["shards/alone, rank"],
+        Site::ShardPost => &["shards/the slow way x"],
+        Site::ShardAnnounce
+        | Site::ShardLook
+        | Site::ShardWithdraw
+        | Site::ShardWithdrawn
+        | Site::ShardBarrier
+        | Site::ShardRung
+        | Site::ShardDrained
+        | Site::ShardPre => &["shards/one against many, rank"],
         Site::MessagePre | Site::MessagePost => &["channel/both ways x"],
         Site::MessageRing | Site::MessageLook | Site::MessageList | Site::MessageFind => {
             &["channel/both ways once x"]
@@ -207,10 +207,10 @@ const FULL_BARRIERS: &[(Site, &[&str])] = &[
     (Site::UnlockAllPre, &["watch/after unlock_all, rank"]),
     (Site::CompletePre, &["watch/after complete, rank"]),
     (Site::FencePre, &["watch/before fence, rank"]),
-    (Site::StripeAlone, &["stripes/alone, rank"]),
-    (Site::StripeAnnounce, &["stripes/one against many, rank"]),
-    (Site::StripeWithdrawn, &["stripes/one against many, rank"]),
-    (Site::StripeBarrier, &["stripes/one against many, rank"]),
+    (Site::ShardAlone, &["shards/alone, rank"]),
+    (Site::ShardAnnounce, &["shards/one against many, rank"]),
+    (Site::ShardWithdrawn, &["shards/one against many, rank"]),
+    (Site::ShardBarrier, &["shards/one against many, rank"]),
     (Site::ParkWaiter, PARKED_FENCES),
     (Site::ParkWaker, PARKED_FENCES),
 ];
@@ -263,11 +263,11 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::QueueUnrung => &["queue/with bells x2"],
         Fault::CountSplit => &["counter/two threads x"],
         Fault::TicketSplit => &["counter/tickets x"],
-        Fault::StripeLooksFirst | Fault::StripeUnrung | Fault::StripeNotDrained => {
-            &["stripes/one against many, rank"]
+        Fault::ShardLooksFirst | Fault::ShardUnrung | Fault::ShardNotDrained => {
+            &["shards/one against many, rank"]
         }
-        Fault::StripeNotEntered => &["stripes/both ways x"],
-        Fault::StripeDeadAnnounced => &["stripes/dies announced, rank"],
+        Fault::ShardNotEntered => &["shards/both ways x"],
+        Fault::ShardDeadAnnounced => &["shards/dies announced, rank"],
         other => found_by_failure(other),
     }
 }
@@ -281,7 +281,7 @@ fn found_by_failure(fault: Fault) -> &'static [&'static str] {
         Fault::GatherDecidesAlone | Fault::GatherLeftOpen => &["gather/fails Counted x3"],
         Fault::GatherClosedLate => &["gather/fails Closing twice x2"],
         Fault::GatherNotLeft => &["gather/fails Before x2"],
-        Fault::RoomKept => &["failure/exclusive lock of a shared one"],
+        Fault::SpaceKept => &["failure/exclusive lock of a shared one"],
         Fault::AlarmForgotten | Fault::FailureIgnored => &["failure/fence"],
         message => found_by_channel(message),
     }

@@ -1,7 +1,7 @@
 //! What every model needs around the words of its protocol.
 
 pub use crate::data::Data;
-use crate::prim::{FailedWord, JobFailed, ParkWord, Patience, Waiter, model};
+use crate::prim::{Backoff, FailedWord, JobFailed, ParkWord, Waiter, model};
 use std::sync::Arc;
 
 /// The job: how its ranks wait, and the word that ends every wait.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub struct Job {
     /// Set by a model's launcher.
     pub failed: FailedWord,
-    patience: Patience,
+    backoff: Backoff,
 }
 
 impl Job {
@@ -18,9 +18,9 @@ impl Job {
         Waiter {
             rank: 0,
             failed: &self.failed,
-            patience: &self.patience,
+            backoff: &self.backoff,
             account: None,
-            duties: None,
+            progress: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::buffer::{Buffer, BufferMut, Combine};
 use super::moves::is_by_tree;
 use super::plan::Plan;
 use super::reductions::ranges;
-use super::staged::Parts;
+use super::staged::BufferParts;
 use crate::error::Result;
 use crate::group::Rank;
 
@@ -140,13 +140,13 @@ impl Plan<'_> {
         if self.ranks == 1 {
             return Ok(Some(mine));
         }
-        let room = match self.rank {
+        let space = match self.rank {
             0 => Some(self.scratch(mine.count, &mine.datatype)?),
             _ => None,
         };
-        self.reduce(Some(mine), room.clone(), combine, Rank(0))?;
+        self.reduce(Some(mine), space.clone(), combine, Rank(0))?;
         self.wait();
-        Ok(room.map(|room| room.read()))
+        Ok(space.map(|space| space.read()))
     }
 
     pub(super) fn reduce_across(
@@ -213,6 +213,6 @@ impl Plan<'_> {
             self.wait();
             parts.iter().map(|part| whole.part(part.start, part.len()).read()).collect()
         });
-        self.scatter(parts.map(Parts::Listed), Some(result), Rank(0))
+        self.scatter(parts.map(BufferParts::Listed), Some(result), Rank(0))
     }
 }

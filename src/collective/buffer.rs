@@ -1,5 +1,8 @@
 //! Where the elements of a collective are in this process, and memory of its own for some of them.
-#![allow(unsafe_code, reason = "buffers are kept by address until their collective is complete")]
+#![allow(
+    unsafe_code,
+    reason = "buffers are retained by address until their collective is complete"
+)]
 
 use crate::comm::{Function, OpKind, Staged};
 use crate::datatype::{CommittedDatatype, Datatype, Element};
@@ -53,31 +56,33 @@ impl Combine {
 pub(super) struct Buffer {
     start: *const u8,
     pub(super) count: usize,
-    pub(super) datatype: Held,
+    pub(super) datatype: HeldDatatype,
 }
 
 /// A datatype as long as a collective needs it.
 #[derive(Clone, Debug)]
-pub(super) enum Held {
+pub(super) enum HeldDatatype {
     /// A predefined one.
     Lasting(&'static CommittedDatatype),
     Counted(CommittedDatatype),
 }
 
-impl Held {
-    fn of(datatype: &CommittedDatatype) -> Held {
-        datatype.lasting().map_or_else(|| Held::Counted(datatype.clone()), Held::Lasting)
+impl HeldDatatype {
+    fn of(datatype: &CommittedDatatype) -> HeldDatatype {
+        datatype
+            .lasting()
+            .map_or_else(|| HeldDatatype::Counted(datatype.clone()), HeldDatatype::Lasting)
     }
 }
 
-impl Deref for Held {
+impl Deref for HeldDatatype {
     type Target = CommittedDatatype;
 
     #[inline]
     fn deref(&self) -> &CommittedDatatype {
         match self {
-            Held::Lasting(datatype) => datatype,
-            Held::Counted(datatype) => datatype,
+            HeldDatatype::Lasting(datatype) => datatype,
+            HeldDatatype::Counted(datatype) => datatype,
         }
     }
 }
@@ -95,13 +100,13 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     pub(super) fn of(origin: &Origin<'_>) -> Buffer {
         let (start, count, datatype) = origin.parts();
-        Buffer { start, count, datatype: Held::of(datatype) }
+        Buffer { start, count, datatype: HeldDatatype::of(datatype) }
     }
 
     /// No elements.
     pub(super) fn empty() -> Buffer {
         let start = std::ptr::dangling();
-        Buffer { start, count: 0, datatype: Held::Lasting(Datatype::U8.into()) }
+        Buffer { start, count: 0, datatype: HeldDatatype::Lasting(Datatype::U8.into()) }
     }
 
     pub(super) fn origin(&self) -> Origin<'_> {
@@ -139,7 +144,7 @@ impl Buffer {
 impl BufferMut {
     pub(super) fn of(origin: &OriginMut<'_>) -> BufferMut {
         let (start, count, datatype) = origin.parts();
-        BufferMut(Buffer { start, count, datatype: Held::of(datatype) })
+        BufferMut(Buffer { start, count, datatype: HeldDatatype::of(datatype) })
     }
 
     /// No elements.
@@ -216,7 +221,7 @@ pub(super) type Scratch = Vec<u128>;
 
 /// New memory for `count` instances of a datatype, with displacement 0 as aligned as that of an
 /// aligned buffer; `None` for what reaches farther than can be said.
-pub(super) fn scratch(count: usize, datatype: &Held) -> Option<(Scratch, BufferMut)> {
+pub(super) fn scratch(count: usize, datatype: &HeldDatatype) -> Option<(Scratch, BufferMut)> {
     const UNIT: i64 = size_of::<u128>() as i64;
     let range = datatype.with_padding().range(count)?;
     let before = range.start.div_euclid(UNIT) * UNIT;
@@ -228,7 +233,7 @@ pub(super) fn scratch(count: usize, datatype: &Held) -> Option<(Scratch, BufferM
 /// The elements of a vector that the collective owns.
 pub(super) fn whole<T: Element>(elements: &mut Vec<T>) -> BufferMut {
     let (start, count) = (elements.as_mut_ptr().cast_const().cast(), elements.len());
-    BufferMut(Buffer { start, count, datatype: Held::Lasting(T::DATATYPE.into()) })
+    BufferMut(Buffer { start, count, datatype: HeldDatatype::Lasting(T::DATATYPE.into()) })
 }
 
 /// An operation of the standard on elements; `None` if it is not defined for them.

@@ -2,7 +2,7 @@
 
 use super::CollectiveRequest;
 use crate::call::Call;
-use crate::comm::{Comm, Duplicate, Said};
+use crate::comm::{Comm, CreationVote, Duplicate};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 /// it is no communicator, and what memory it has taken stays taken until the job ends.
 pub struct DuplicateRequest {
     comm: Comm,
-    said: CollectiveRequest<Vec<u64>>,
+    votes: CollectiveRequest<Vec<u64>>,
     made: Mutex<Option<Duplicate>>,
 }
 
@@ -28,11 +28,11 @@ impl Comm {
     /// [`DuplicateRequest::wait`].
     pub fn idup(&self) -> Result<DuplicateRequest> {
         self.within(Call::CommDup, || {
-            let (made, said) = self.begin_duplicate();
-            let words: [u64; 4] = bytemuck::cast(said);
+            let (made, votes) = self.begin_duplicate();
+            let words: [u64; 4] = bytemuck::cast(votes);
             match self.iallgather(words.to_vec()) {
-                Ok(said) => {
-                    Ok(DuplicateRequest { comm: self.clone(), said, made: Mutex::new(Some(made)) })
+                Ok(votes) => {
+                    Ok(DuplicateRequest { comm: self.clone(), votes, made: Mutex::new(Some(made)) })
                 }
                 Err(error) => Err(self.give_duplicate_up(made, error)),
             }
@@ -43,7 +43,7 @@ impl Comm {
 impl DuplicateRequest {
     /// Whether it is complete on this rank; handles what has arrived. Local; never blocks.
     pub fn is_complete(&self) -> bool {
-        self.said.is_complete()
+        self.votes.is_complete()
     }
 
     /// `MPI_Wait`: waits until all ranks have begun the duplication, and returns the communicator.
@@ -56,7 +56,7 @@ impl DuplicateRequest {
     /// it has been waited for before.
     #[track_caller]
     pub fn wait(&self) -> Result<Comm> {
-        let said = self.said.wait();
+        let votes = self.votes.wait();
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(made) = made else {
             let problem = "the communicator has been taken before".into();
@@ -64,8 +64,10 @@ impl DuplicateRequest {
         };
         // Also of a communicator that has been freed meanwhile.
         let _call = self.comm.context().enter(Call::CommDup, 0);
-        self.comm.handled(match said {
-            Ok(words) => self.comm.end_duplicate(made, bytemuck::cast_slice::<u64, Said>(&words)),
+        self.comm.handled(match votes {
+            Ok(words) => {
+                self.comm.end_duplicate(made, bytemuck::cast_slice::<u64, CreationVote>(&words))
+            }
             Err(error) => Err(self.comm.give_duplicate_up(made, error)),
         })
     }
@@ -73,6 +75,6 @@ impl DuplicateRequest {
 
 impl fmt::Debug for DuplicateRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DuplicateRequest({:?})", self.said)
+        write!(f, "DuplicateRequest({:?})", self.votes)
     }
 }

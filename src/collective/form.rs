@@ -2,15 +2,15 @@
 //! and take what is short.
 
 use super::buffer::Combine;
-use super::schedule::{Kept, Step};
+use super::schedule::{PlanStep, Retained};
 use super::staged::{Give, Take};
 use crate::call::Call;
-use crate::comm::{CHUNK, Comm, Description, Entry};
+use crate::comm::{CHUNK, CollectiveEntry, Comm, Description};
 use crate::error::Result;
 use std::panic::Location;
 
 /// What a collective does on this rank.
-pub(super) struct Form {
+pub(super) struct CollectiveForm {
     pub(super) call: Call,
     /// What all ranks have to agree on.
     pub(super) what: Description,
@@ -20,9 +20,9 @@ pub(super) struct Form {
     /// Whether ranks know only once they have met if it is short: it then has both forms.
     pub(super) is_open: bool,
     /// The long form.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PlanStep>,
     pub(super) combine: Option<Combine>,
-    pub(super) kept: Kept,
+    pub(super) retained: Retained,
 }
 
 /// What has become of a collective in which all ranks have arrived.
@@ -33,7 +33,7 @@ pub(super) enum Met {
     Long,
 }
 
-impl Form {
+impl CollectiveForm {
     /// The ranks compare what they call, and nothing is moved.
     pub(super) fn only_compare(&mut self) {
         (self.give, self.take, self.is_open) = (Give::Nothing, Take::Nothing, false);
@@ -41,7 +41,12 @@ impl Form {
     }
 
     /// Stages what this rank gives and arrives; `rings` if it then does not wait there.
-    pub(super) fn arrive(&self, comm: &Comm, entry: &mut Entry, rings: bool) -> Result<()> {
+    pub(super) fn arrive(
+        &self,
+        comm: &Comm,
+        entry: &mut CollectiveEntry,
+        rings: bool,
+    ) -> Result<()> {
         let what = if rings { self.what.ringing() } else { self.what };
         let length = self.give.length();
         comm.arrive(entry, &what, length, |segment, offset| {
@@ -50,7 +55,12 @@ impl Form {
     }
 
     /// All ranks have arrived: whether they agree. Takes what is short; what is long has steps.
-    pub(super) fn take(&mut self, comm: &Comm, entry: &Entry, has_steps: bool) -> Result<Met> {
+    pub(super) fn take(
+        &mut self,
+        comm: &Comm,
+        entry: &CollectiveEntry,
+        has_steps: bool,
+    ) -> Result<Met> {
         let staged = comm.staged(entry);
         staged.check(&self.what)?;
         let is_short = if self.is_open { staged.is_whole()? } else { !has_steps };
@@ -65,7 +75,7 @@ impl Form {
     pub(super) fn meet(
         &mut self,
         comm: &Comm,
-        entry: &mut Entry,
+        entry: &mut CollectiveEntry,
         at: &'static Location<'static>,
     ) -> Result<Met> {
         self.arrive(comm, entry, false)?;

@@ -4,7 +4,7 @@
 use super::buffer::{Buffer, BufferMut, read, written};
 use super::plan::Plan;
 use super::request::CollectiveRequest;
-use super::staged::{Cut, Give, Parts, Take};
+use super::staged::{BufferParts, Cut, Give, Take};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -93,7 +93,9 @@ impl Comm {
         root: Rank,
     ) -> Result<CollectiveRequest> {
         let (mine, parts) = (mine.as_ref().map(Buffer::of), parts.map(written));
-        self.start_planned(Call::Gatherv, |plan| plan.gather(mine, parts.map(Parts::Listed), root))
+        self.start_planned(Call::Gatherv, |plan| {
+            plan.gather(mine, parts.map(BufferParts::Listed), root)
+        })
     }
 
     /// `MPI_Iscatter` (MPI-4.1 §6.12.4): each rank's part of `all` of the root goes to its `mine`. `mine`
@@ -134,7 +136,7 @@ impl Comm {
     ) -> Result<CollectiveRequest> {
         let (mine, parts) = (mine.as_ref().map(BufferMut::of), parts.map(read));
         self.start_planned(Call::Scatterv, |plan| {
-            plan.scatter(parts.map(Parts::Listed), mine, root)
+            plan.scatter(parts.map(BufferParts::Listed), mine, root)
         })
     }
 
@@ -170,7 +172,9 @@ impl Comm {
         parts: &[OriginMut<'_>],
     ) -> Result<CollectiveRequest> {
         let (mine, parts) = (mine.as_ref().map(Buffer::of), written(parts));
-        self.start_planned(Call::Allgatherv, |plan| plan.allgather(mine, Parts::Listed(parts)))
+        self.start_planned(Call::Allgatherv, |plan| {
+            plan.allgather(mine, BufferParts::Listed(parts))
+        })
     }
 
     /// `MPI_Ialltoall` (MPI-4.1 §6.12.6): part `k` of `outgoing` goes to rank `k`, to the part of its
@@ -209,7 +213,7 @@ impl Comm {
     ) -> Result<CollectiveRequest> {
         let (outgoing, incoming) = (outgoing.map(read), written(incoming));
         self.start_planned(Call::Alltoallv, |plan| {
-            plan.alltoall(outgoing.map(Parts::Listed), Parts::Listed(incoming))
+            plan.alltoall(outgoing.map(BufferParts::Listed), BufferParts::Listed(incoming))
         })
     }
 
@@ -324,7 +328,7 @@ impl Plan<'_> {
     pub(super) fn gather(
         &mut self,
         mine: Option<Buffer>,
-        parts: Option<Parts<BufferMut>>,
+        parts: Option<BufferParts<BufferMut>>,
         root: Rank,
     ) -> Result<()> {
         self.check_root(root, self.ranks)?;
@@ -365,7 +369,7 @@ impl Plan<'_> {
 
     pub(super) fn scatter(
         &mut self,
-        parts: Option<Parts<Buffer>>,
+        parts: Option<BufferParts<Buffer>>,
         mine: Option<BufferMut>,
         root: Rank,
     ) -> Result<()> {
@@ -406,7 +410,9 @@ impl Plan<'_> {
         if let Some(mine) = mine {
             self.take = match is_equal {
                 true => Take::From(root.0, bytes * u64::from(self.rank), mine),
-                false => Take::Listed(root.0..root.0 + 1, self.rank, Parts::Listed(vec![mine])),
+                false => {
+                    Take::Listed(root.0..root.0 + 1, self.rank, BufferParts::Listed(vec![mine]))
+                }
             };
         }
         if let Some(parts) = parts {
@@ -418,7 +424,7 @@ impl Plan<'_> {
     pub(super) fn allgather(
         &mut self,
         mine: Option<Buffer>,
-        parts: Parts<BufferMut>,
+        parts: BufferParts<BufferMut>,
     ) -> Result<()> {
         self.check_parts(&parts.read())?;
         let own = parts.of(self.rank);
@@ -443,8 +449,8 @@ impl Plan<'_> {
 
     pub(super) fn alltoall(
         &mut self,
-        outgoing: Option<Parts<Buffer>>,
-        incoming: Parts<BufferMut>,
+        outgoing: Option<BufferParts<Buffer>>,
+        incoming: BufferParts<BufferMut>,
     ) -> Result<()> {
         self.check_parts(&incoming.read())?;
         let (own, is_in_place) = (self.rank, outgoing.is_none());
@@ -492,17 +498,17 @@ impl Plan<'_> {
     }
 
     /// A buffer that is cut into as many equal parts as there are ranks.
-    pub(super) fn equal_parts<B: Cut>(&self, all: B) -> Result<Parts<B>> {
+    pub(super) fn equal_parts<B: Cut>(&self, all: B) -> Result<BufferParts<B>> {
         let (count, ranks) = (all.instances(), self.ranks as usize);
         self.check_count("buffer to be cut", count, count.next_multiple_of(ranks))?;
-        Ok(Parts::Equal(all, count / ranks))
+        Ok(BufferParts::Equal(all, count / ranks))
     }
 
     /// Refuses what is not one part for each rank, of which each can be.
-    fn check_parts(&self, parts: &Parts<Buffer>) -> Result<()> {
+    fn check_parts(&self, parts: &BufferParts<Buffer>) -> Result<()> {
         match parts {
-            Parts::Equal(all, _) => self.bytes(all).map(drop),
-            Parts::Listed(parts) => self.check_list(parts.iter().cloned(), self.ranks),
+            BufferParts::Equal(all, _) => self.bytes(all).map(drop),
+            BufferParts::Listed(parts) => self.check_list(parts.iter().cloned(), self.ranks),
         }
     }
 

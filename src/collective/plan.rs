@@ -1,9 +1,9 @@
 //! Putting a collective together.
 
-use super::buffer::{self, Buffer, BufferMut, Combine, Held};
-use super::form::{Form, Met};
+use super::buffer::{self, Buffer, BufferMut, Combine, HeldDatatype};
+use super::form::{CollectiveForm, Met};
 use super::request::CollectiveRequest;
-use super::schedule::{Kept, Schedule, Stage, Step};
+use super::schedule::{PlanStep, Retained, Schedule, ScheduleStage};
 use super::staged::{Give, Take};
 use crate::call::Call;
 use crate::comm::{CHUNK, Comm, Description, part_digest};
@@ -33,9 +33,9 @@ pub(super) struct Plan<'c> {
     /// Whether ranks know only once they have met if it is short: it then has both forms.
     pub(super) is_open: bool,
     /// The long form.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PlanStep>,
     pub(super) combine: Option<Combine>,
-    pub(super) kept: Kept,
+    pub(super) retained: Retained,
 }
 
 /// What contributions of all ranks have together at most if every rank combines all of them.
@@ -61,7 +61,7 @@ impl Comm {
 
 impl Plan<'_> {
     pub(super) fn new(comm: &Comm, call: Call, rank: u32, ranks: u32) -> Plan<'_> {
-        let kept = Kept { result: Some(Box::new(())), ..Kept::default() };
+        let retained = Retained { result: Some(Box::new(())), ..Retained::default() };
         Plan {
             comm,
             call,
@@ -75,7 +75,7 @@ impl Plan<'_> {
             is_open: false,
             steps: Vec::new(),
             combine: None,
-            kept,
+            retained,
         }
     }
 
@@ -132,12 +132,13 @@ impl Plan<'_> {
         let mut datatypes = Vec::new();
         for step in &self.steps {
             let (buffer, peer, sum) = match step {
-                Step::Send(to, from) => (from.clone(), to.0, &mut sent),
-                Step::Receive(from, into) => (into.read(), from.0, &mut received),
+                PlanStep::Send(to, from) => (from.clone(), to.0, &mut sent),
+                PlanStep::Receive(from, into) => (into.read(), from.0, &mut received),
                 _ => continue,
             };
             let bytes = buffer.bytes().unwrap_or(u64::MAX);
-            let (from, to) = if matches!(step, Step::Send(..)) { (own, peer) } else { (peer, own) };
+            let (from, to) =
+                if matches!(step, PlanStep::Send(..)) { (own, peer) } else { (peer, own) };
             *sum = sum.wrapping_add(part_digest(from, to, bytes));
             datatypes.push(buffer.datatype.signature(buffer.count).0);
         }
@@ -147,16 +148,16 @@ impl Plan<'_> {
     }
 
     /// What the collective does once it has been put together.
-    fn form(self) -> Form {
+    fn form(self) -> CollectiveForm {
         let what = self.description();
-        let Plan { call, give, take, is_open, steps, combine, kept, .. } = self;
-        Form { call, what, give, take, is_open, steps, combine, kept }
+        let Plan { call, give, take, is_open, steps, combine, retained, .. } = self;
+        CollectiveForm { call, what, give, take, is_open, steps, combine, retained }
     }
 
     /// Gives every rank the name that it has in the communicator.
     pub(super) fn rename(&mut self, places: &[Rank]) {
         for step in &mut self.steps {
-            if let Step::Send(rank, _) | Step::Receive(rank, _) = step {
+            if let PlanStep::Send(rank, _) | PlanStep::Receive(rank, _) = step {
                 *rank = places[rank.0 as usize];
             }
         }
@@ -173,21 +174,24 @@ impl Plan<'_> {
             form.only_compare();
         }
         if comm.persistent_number().is_some() {
-            return CollectiveRequest::start(Schedule::new(comm, form, Stage::Moving(None), 0), at);
+            return CollectiveRequest::start(
+                Schedule::new(comm, form, ScheduleStage::Moving(None), 0),
+                at,
+            );
         }
         let (number, entry) = comm.start_round();
         if !comm.has_staging() {
             // One rank agrees with itself.
             entry.into_iter().for_each(|entry| comm.leave(entry));
             return CollectiveRequest::start(
-                Schedule::new(comm, form, Stage::Moving(None), number),
+                Schedule::new(comm, form, ScheduleStage::Moving(None), number),
                 at,
             );
         }
-        let mut stage = Stage::Waiting;
+        let mut stage = ScheduleStage::Waiting;
         if let Some(mut entry) = entry.filter(|_| comm.is_waiting()) {
             match form.meet(comm, &mut entry, at) {
-                Ok(Met::Long) => stage = Stage::Moving(comm.keep_to_close(entry)),
+                Ok(Met::Long) => stage = ScheduleStage::Moving(comm.keep_to_close(entry)),
                 done => {
                     comm.leave(entry);
                     return done.map(|_| CollectiveRequest::complete(comm, form));
@@ -198,24 +202,24 @@ impl Plan<'_> {
     }
 
     pub(super) fn send(&mut self, to: u32, from: Buffer) {
-        self.steps.push(Step::Send(Rank(to), from));
+        self.steps.push(PlanStep::Send(Rank(to), from));
     }
 
     pub(super) fn receive(&mut self, from: u32, into: BufferMut) {
-        self.steps.push(Step::Receive(Rank(from), into));
+        self.steps.push(PlanStep::Receive(Rank(from), into));
     }
 
     /// Ends a round: what follows needs its messages, or its buffers.
     pub(super) fn wait(&mut self) {
-        self.steps.push(Step::Await);
+        self.steps.push(PlanStep::Await);
     }
 
     pub(super) fn copy(&mut self, from: Buffer, to: BufferMut) {
-        self.steps.push(Step::Copy(from, to));
+        self.steps.push(PlanStep::Copy(from, to));
     }
 
     pub(super) fn combine(&mut self, lower: Buffer, upper: BufferMut) {
-        self.steps.push(Step::Combine(lower, upper));
+        self.steps.push(PlanStep::Combine(lower, upper));
     }
 
     /// What [`Plan::combine`] does.
@@ -225,14 +229,14 @@ impl Plan<'_> {
 
     /// What the request keeps, and what it gives.
     pub(super) fn keep(&mut self, given: impl Any + Send, result: impl Any + Send) {
-        self.kept.given = Some(Box::new(given));
-        self.kept.result = Some(Box::new(result));
+        self.retained.given = Some(Box::new(given));
+        self.retained.result = Some(Box::new(result));
     }
 
     /// Memory for `count` instances of a datatype that fit into an address space.
-    pub(super) fn scratch(&mut self, count: usize, of: &Held) -> Result<BufferMut> {
+    pub(super) fn scratch(&mut self, count: usize, of: &HeldDatatype) -> Result<BufferMut> {
         let (memory, buffer) = buffer::scratch(count, of).ok_or_else(|| self.too_far(of))?;
-        self.kept.scratch.push(memory);
+        self.retained.scratch.push(memory);
         Ok(buffer)
     }
 

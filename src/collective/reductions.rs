@@ -123,7 +123,7 @@ impl Plan<'_> {
         if self.rank == root.0 && result.is_none() {
             return Err(self.no_buffer("the root gives no buffer"));
         }
-        let (mine, room) = match (mine, &result) {
+        let (mine, space) = match (mine, &result) {
             (Some(mine), Some(result)) => {
                 self.check_contribution(&mine, result.count())?;
                 (mine, Some(result.clone()))
@@ -142,9 +142,9 @@ impl Plan<'_> {
             return Ok(());
         }
         if bytes >= CUT && mine.count >= self.ranks as usize {
-            return self.reduce_by_parts(&mine, result, room.is_none(), root.0);
+            return self.reduce_by_parts(&mine, result, space.is_none(), root.0);
         }
-        let mut running = Running::new(mine, room);
+        let mut running = Running::new(mine, space);
         self.reduce_range(&mut running, 0..self.ranks, root.0)?;
         if let Some(result) = result {
             running.finish(self, result);
@@ -171,7 +171,7 @@ impl Plan<'_> {
             self.send(to, running.value());
             self.wait();
         } else if self.rank == to {
-            let received = running.room(self)?;
+            let received = running.space(self)?;
             self.receive(from, received.clone());
             self.wait();
             running.absorb(self, received, from < to)?;
@@ -186,7 +186,7 @@ impl Plan<'_> {
         combine: Combine,
     ) -> Result<()> {
         self.combine_by(combine.clone());
-        let room = mine.is_some().then(|| result.clone());
+        let space = mine.is_some().then(|| result.clone());
         let mine = mine.unwrap_or_else(|| result.read());
         self.check_contribution(&mine, result.count())?;
         self.agree_on(&mine, Rank(0))?;
@@ -200,7 +200,7 @@ impl Plan<'_> {
             if self.is_small() {
                 return self.allreduce_at_first(mine, result);
             }
-            let mut running = Running::new(mine, room);
+            let mut running = Running::new(mine, space);
             self.allreduce_by_pairs(&mut running)?;
             running.finish(self, result);
             return Ok(());
@@ -208,7 +208,7 @@ impl Plan<'_> {
         let parts = self.cut(mine.count);
         let own = parts[self.rank as usize].clone();
         let part = result.part(own.start, own.len());
-        self.combine_parts(&mine, &parts, part, room.is_none())?;
+        self.combine_parts(&mine, &parts, part, space.is_none())?;
         let part = |rank: u32| result.part(parts[rank as usize].start, parts[rank as usize].len());
         self.others_back().for_each(|rank| self.receive(rank, part(rank)));
         self.others().for_each(|rank| self.send(rank, part(self.rank).read()));
@@ -251,7 +251,7 @@ impl Plan<'_> {
         let mut own = rank - beyond.min(rank);
         if first {
             if rank % 2 == 0 {
-                let result = running.room(self)?;
+                let result = running.space(self)?;
                 self.receive(rank + 1, result.clone());
                 self.send(rank + 1, running.value());
                 self.wait();
@@ -276,7 +276,7 @@ impl Plan<'_> {
 
     /// Combines what `from` sends with what this rank has, which goes to `to` meanwhile.
     fn take_in(&mut self, running: &mut Running, from: u32, to: Option<u32>) -> Result<()> {
-        let received = running.room(self)?;
+        let received = running.space(self)?;
         self.receive(from, received.clone());
         if let Some(to) = to {
             self.send(to, running.value());

@@ -1,6 +1,6 @@
 //! Requests of collectives.
 
-use super::form::Form;
+use super::form::CollectiveForm;
 use super::schedule::Schedule;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
@@ -24,17 +24,17 @@ pub struct CollectiveRequest<B = ()> {
     /// `None` if it was complete when it was started.
     schedule: Option<Arc<Schedule>>,
     /// What has become of it, until that is taken.
-    outcome: Mutex<Option<Outcome>>,
+    outcome: Mutex<Option<CollectiveOutcome>>,
     gives: PhantomData<fn() -> B>,
 }
 
 /// The outcome, and what the request gives.
-pub(super) type Outcome = (Result<()>, Option<Box<dyn Any + Send>>);
+pub(super) type CollectiveOutcome = (Result<()>, Option<Box<dyn Any + Send>>);
 
 impl<B: Any> CollectiveRequest<B> {
     /// Of what is complete.
-    pub(super) fn complete(comm: &Comm, form: Form) -> CollectiveRequest<B> {
-        let outcome = Mutex::new(Some((Ok(()), form.kept.result)));
+    pub(super) fn complete(comm: &Comm, form: CollectiveForm) -> CollectiveRequest<B> {
+        let outcome = Mutex::new(Some((Ok(()), form.retained.result)));
         let at = comm.place(form.call);
         CollectiveRequest { at, schedule: None, outcome, gives: PhantomData }
     }
@@ -107,9 +107,9 @@ impl<B: Any> CollectiveRequest<B> {
 
     /// The outcome, unless it has been taken.
     fn outcome(&self) -> Option<Result<B>> {
-        let mut kept = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut retained = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         let from_schedule = || self.schedule.as_ref().and_then(|schedule| schedule.take());
-        let (outcome, result) = kept.take().or_else(from_schedule)?;
+        let (outcome, result) = retained.take().or_else(from_schedule)?;
         let result = result.and_then(|result| result.downcast().ok());
         let given = outcome.map(|()| *result.expect("whoever has made it has given the result"));
         Some(match &self.schedule {

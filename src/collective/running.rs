@@ -14,9 +14,9 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Only `mine` so far; `room` is the first memory that is used.
-    pub(super) fn new(mine: Buffer, room: Option<BufferMut>) -> Running {
-        Running { mine, value: None, spare: room }
+    /// Only `mine` so far; `space` is the first memory that is used.
+    pub(super) fn new(mine: Buffer, space: Option<BufferMut>) -> Running {
+        Running { mine, value: None, spare: space }
     }
 
     pub(super) fn value(&self) -> Buffer {
@@ -24,7 +24,7 @@ impl Running {
     }
 
     /// Memory for another contribution.
-    pub(super) fn room(&mut self, plan: &mut Plan<'_>) -> Result<BufferMut> {
+    pub(super) fn space(&mut self, plan: &mut Plan<'_>) -> Result<BufferMut> {
         match self.spare.take() {
             Some(spare) => Ok(spare),
             None => plan.scratch(self.mine.count, &self.mine.datatype),
@@ -46,9 +46,9 @@ impl Running {
         let value = match &self.value {
             Some(value) => value.clone(),
             None => {
-                let room = self.room(plan)?;
-                plan.copy(self.mine.clone(), room.clone());
-                room
+                let space = self.space(plan)?;
+                plan.copy(self.mine.clone(), space.clone());
+                space
             }
         };
         plan.combine(received.read(), value.clone());

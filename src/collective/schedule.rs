@@ -1,10 +1,10 @@
 //! A collective under way: steps that follow one another, each when the messages before it have come.
 
 use super::buffer::{Buffer, BufferMut, Scratch};
-use super::form::{Form, Met};
-use super::request::Outcome;
+use super::form::{CollectiveForm, Met};
+use super::request::CollectiveOutcome;
 use crate::call::Call;
-use crate::comm::{Comm, Entry, NUMBERS};
+use crate::comm::{CollectiveEntry, Comm, NUMBERS};
 use crate::error::{Error, MismatchKind, Result};
 use crate::group::Rank;
 use crate::message::{Channel, Driven, MessageRequest};
@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a collective does on this rank, one after the other. Messages are started and go on by
 /// themselves.
-pub(super) enum Step {
+pub(super) enum PlanStep {
     Send(Rank, Buffer),
     /// Of exactly as many bytes.
     Receive(Rank, BufferMut),
@@ -29,7 +29,7 @@ pub(super) enum Step {
 
 /// What a collective keeps until it is complete.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct Retained {
     /// Memory for what is on its way.
     pub(super) scratch: Vec<Scratch>,
     /// What the caller has given away, and what the caller gets.
@@ -39,7 +39,7 @@ pub(super) struct Kept {
 
 /// Of collectives that were under way when their rank left the job, for the messages that may still
 /// come.
-static LEFT_BEHIND: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+static LEFT_BEHIND: Mutex<Vec<Retained>> = Mutex::new(Vec::new());
 
 /// A collective under way.
 pub(super) struct Schedule {
@@ -49,7 +49,7 @@ pub(super) struct Schedule {
     number: u64,
     /// 1 once it is complete, for those who need not look.
     done: Word32,
-    progress: Mutex<Progress>,
+    progress: Mutex<ScheduleState>,
 }
 
 /// A message under way.
@@ -62,22 +62,22 @@ struct UnderWay {
 }
 
 /// How far a collective is.
-pub(super) enum Stage {
+pub(super) enum ScheduleStage {
     /// It waits for its slot of the staging area.
     Waiting,
     /// It has arrived.
-    Arrived(Entry),
+    Arrived(CollectiveEntry),
     /// Ranks agree, and its steps are taken. It keeps its slot where the job goes on without ranks that
     /// fail: the ranks then meet once more.
-    Moving(Option<Entry>),
+    Moving(Option<CollectiveEntry>),
     /// Its steps have been taken, and it has arrived again: it succeeds on all ranks or on none.
-    Closing(Entry),
+    Closing(CollectiveEntry),
 }
 
-struct Progress {
-    stage: Stage,
-    form: Form,
-    steps: std::vec::IntoIter<Step>,
+struct ScheduleState {
+    stage: ScheduleStage,
+    form: CollectiveForm,
+    steps: std::vec::IntoIter<PlanStep>,
     under_way: Vec<UnderWay>,
     is_taken: bool,
     /// The first error; the steps go on, because other ranks wait for them.
@@ -86,9 +86,14 @@ struct Progress {
 
 impl Schedule {
     /// Of the communicator's collective `number`.
-    pub(super) fn new(comm: &Comm, mut form: Form, stage: Stage, number: u64) -> Schedule {
+    pub(super) fn new(
+        comm: &Comm,
+        mut form: CollectiveForm,
+        stage: ScheduleStage,
+        number: u64,
+    ) -> Schedule {
         let (call, steps) = (form.call, std::mem::take(&mut form.steps).into_iter());
-        let progress = Progress {
+        let progress = ScheduleState {
             stage,
             form,
             steps,
@@ -110,7 +115,7 @@ impl Schedule {
         }
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, ScheduleState> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,13 +127,15 @@ impl Schedule {
     #[cold]
     pub(super) fn tell(&self, record: &WaitRecord) {
         let world = self.comm.world_ranks();
-        let missing = |progress: MutexGuard<'_, Progress>| -> Vec<u32> {
+        let missing = |progress: MutexGuard<'_, ScheduleState>| -> Vec<u32> {
             let messages = progress.under_way.iter().filter(|message| !message.request.is_done());
             messages.filter_map(|message| world.get(message.peer.0 as usize).copied()).collect()
         };
         let progress = self.progress.try_lock();
-        if let Ok(Progress { stage: Stage::Arrived(entry) | Stage::Closing(entry), .. }) =
-            progress.as_deref()
+        if let Ok(ScheduleState {
+            stage: ScheduleStage::Arrived(entry) | ScheduleStage::Closing(entry),
+            ..
+        }) = progress.as_deref()
         {
             return self.comm.tell_round(entry, record);
         }
@@ -138,7 +145,7 @@ impl Schedule {
             kind: AwaitedKind::Collective,
             others: &others,
             number: self.tag as u64,
-            meeting: self.comm.place_of_room(),
+            object: self.comm.block_offset(),
             ..Awaited::default()
         });
     }
@@ -153,13 +160,13 @@ impl Schedule {
     }
 
     /// The outcome of a collective that is complete, and what its caller gets, once.
-    pub(super) fn take(&self) -> Option<Outcome> {
+    pub(super) fn take(&self) -> Option<CollectiveOutcome> {
         let mut progress = self.progress();
         if std::mem::replace(&mut progress.is_taken, true) {
             return None;
         }
         let outcome = std::mem::replace(&mut progress.outcome, Ok(()));
-        Some((outcome, progress.form.kept.result.take()))
+        Some((outcome, progress.form.retained.result.take()))
     }
 }
 
@@ -172,8 +179,8 @@ impl Driven for Schedule {
         let mut progress = self.progress();
         let is_done = progress.advance(self);
         if is_done {
-            progress.form.kept.scratch = Vec::new();
-            progress.form.kept.given = None;
+            progress.form.retained.scratch = Vec::new();
+            progress.form.retained.given = None;
             self.done.store(1);
         }
         is_done
@@ -182,28 +189,28 @@ impl Driven for Schedule {
     fn abandon(&self) {
         let mut progress = self.progress();
         progress.under_way.clear();
-        let kept = std::mem::take(&mut progress.form.kept);
+        let retained = std::mem::take(&mut progress.form.retained);
         let problem = "this rank has left the job".into();
         progress.outcome = Err(Error::Communicator { at: self.comm.place(self.call), problem });
         drop(progress);
         self.done.store(1);
-        LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
+        LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).push(retained);
     }
 }
 
-impl Progress {
+impl ScheduleState {
     /// Takes every step that needs no wait; whether it is complete.
     fn advance(&mut self, schedule: &Schedule) -> bool {
         let comm = &schedule.comm;
-        if let Stage::Waiting = self.stage {
+        if let ScheduleStage::Waiting = self.stage {
             let Some(mut entry) = comm.try_enter(schedule.number) else { return false };
             let arrived = self.form.arrive(comm, &mut entry, true);
-            self.stage = Stage::Arrived(entry);
+            self.stage = ScheduleStage::Arrived(entry);
             if let Err(error) = arrived {
                 return self.end_round(comm, Err(error));
             }
         }
-        if let Stage::Arrived(entry) = &mut self.stage {
+        if let ScheduleStage::Arrived(entry) = &mut self.stage {
             let Some(passed) = comm.poll_round(entry, schedule.call) else { return false };
             let taken = passed.and_then(|()| self.form.take(comm, entry, self.steps.len() > 0));
             match taken {
@@ -212,7 +219,7 @@ impl Progress {
                 Err(error) => return self.end_round(comm, Err(error)),
             }
         }
-        if let Stage::Moving(_) = self.stage {
+        if let ScheduleStage::Moving(_) = self.stage {
             if !self.take_steps(schedule) {
                 return false;
             }
@@ -220,7 +227,7 @@ impl Progress {
                 return true;
             }
         }
-        let Stage::Closing(entry) = &mut self.stage else { return true };
+        let ScheduleStage::Closing(entry) = &mut self.stage else { return true };
         match comm.poll_round(entry, schedule.call) {
             None => false,
             Some(passed) => self.end_round(comm, passed),
@@ -229,14 +236,16 @@ impl Progress {
 
     /// The steps are taken from now on.
     fn move_on(&mut self, comm: &Comm) {
-        if let Stage::Arrived(entry) = std::mem::replace(&mut self.stage, Stage::Moving(None)) {
-            self.stage = Stage::Moving(comm.keep_to_close(entry));
+        if let ScheduleStage::Arrived(entry) =
+            std::mem::replace(&mut self.stage, ScheduleStage::Moving(None))
+        {
+            self.stage = ScheduleStage::Moving(comm.keep_to_close(entry));
         }
     }
 
     /// Arrives once more, if the ranks have to; whether this one then has to see that all have.
     fn close(&mut self, comm: &Comm) -> bool {
-        let Stage::Moving(entry) = &mut self.stage else { return false };
+        let ScheduleStage::Moving(entry) = &mut self.stage else { return false };
         let Some(mut entry) = entry.take() else { return false };
         let arrived = match &self.outcome {
             // The others cannot succeed either.
@@ -245,7 +254,7 @@ impl Progress {
                 comm.arrive(&mut entry, &self.form.what.ringing(), 0, |_, _| Ok(())).map(|()| true)
             }
         };
-        self.stage = Stage::Closing(entry);
+        self.stage = ScheduleStage::Closing(entry);
         match arrived {
             Ok(true) => true,
             Ok(false) => !self.end_round(comm, Ok(())),
@@ -255,8 +264,8 @@ impl Progress {
 
     /// Leaves the staging area; the collective is complete.
     fn end_round(&mut self, comm: &Comm, outcome: Result<()>) -> bool {
-        let stage = std::mem::replace(&mut self.stage, Stage::Moving(None));
-        if let Stage::Arrived(entry) | Stage::Closing(entry) = stage {
+        let stage = std::mem::replace(&mut self.stage, ScheduleStage::Moving(None));
+        if let ScheduleStage::Arrived(entry) | ScheduleStage::Closing(entry) = stage {
             comm.leave(entry);
         }
         self.steps = Vec::new().into_iter();
@@ -273,7 +282,7 @@ impl Progress {
             loop {
                 match self.steps.next() {
                     None if self.under_way.is_empty() => return true,
-                    None | Some(Step::Await) => break,
+                    None | Some(PlanStep::Await) => break,
                     Some(step) => {
                         let taken = self.take(schedule, step);
                         self.note(taken);
@@ -300,23 +309,23 @@ impl Progress {
         true
     }
 
-    fn take(&mut self, schedule: &Schedule, step: Step) -> Result<()> {
+    fn take(&mut self, schedule: &Schedule, step: PlanStep) -> Result<()> {
         let Schedule { comm, call, tag, .. } = schedule;
         match step {
-            Step::Await => {}
-            Step::Send(to, from) => {
+            PlanStep::Await => {}
+            PlanStep::Send(to, from) => {
                 let request =
                     comm.post_send(*call, Channel::Collective, &from.origin(), to, *tag)?;
                 self.under_way.push(UnderWay { request, peer: to, expected: None });
             }
-            Step::Receive(from, mut into) => {
+            PlanStep::Receive(from, mut into) => {
                 let needed = into.bytes().unwrap_or(u64::MAX);
                 let request =
                     comm.post_receive(*call, Channel::Collective, &into.origin_mut(), from, *tag)?;
                 self.under_way.push(UnderWay { request, peer: from, expected: Some(needed) });
             }
-            Step::Copy(from, mut to) => to.copy_from(&from),
-            Step::Combine(lower, mut upper) => {
+            PlanStep::Copy(from, mut to) => to.copy_from(&from),
+            PlanStep::Combine(lower, mut upper) => {
                 if let Some(combine) = &self.form.combine {
                     upper.combine_with(&lower, combine)?;
                 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::shm::Segment;
 
 /// Parts of a buffer, one for each rank.
-pub(super) enum Parts<B> {
+pub(super) enum BufferParts<B> {
     /// So many instances each, one behind the other, the same on all ranks.
     Equal(B, usize),
     Listed(Vec<B>),
@@ -38,22 +38,24 @@ impl Cut for BufferMut {
     }
 }
 
-impl<B: Cut> Parts<B> {
+impl<B: Cut> BufferParts<B> {
     /// That of a rank, which has one.
     pub(super) fn of(&self, rank: u32) -> B {
         match self {
-            Parts::Equal(all, count) => all.cut(rank as usize * count, *count),
-            Parts::Listed(parts) => parts[rank as usize].clone(),
+            BufferParts::Equal(all, count) => all.cut(rank as usize * count, *count),
+            BufferParts::Listed(parts) => parts[rank as usize].clone(),
         }
     }
 }
 
-impl Parts<BufferMut> {
+impl BufferParts<BufferMut> {
     /// The same parts, to be read.
-    pub(super) fn read(&self) -> Parts<Buffer> {
+    pub(super) fn read(&self) -> BufferParts<Buffer> {
         match self {
-            Parts::Equal(all, count) => Parts::Equal(all.read(), *count),
-            Parts::Listed(parts) => Parts::Listed(parts.iter().map(BufferMut::read).collect()),
+            BufferParts::Equal(all, count) => BufferParts::Equal(all.read(), *count),
+            BufferParts::Listed(parts) => {
+                BufferParts::Listed(parts.iter().map(BufferMut::read).collect())
+            }
         }
     }
 }
@@ -76,9 +78,9 @@ pub(super) enum Take {
     /// From byte so much of the contribution of one rank on.
     From(u32, u64, BufferMut),
     /// Of each of that many ranks, from that byte on.
-    Each(u32, u64, Parts<BufferMut>),
+    Each(u32, u64, BufferParts<BufferMut>),
     /// The part for this rank, from one rank or from each of that many, which have listed theirs.
-    Listed(std::ops::Range<u32>, u32, Parts<BufferMut>),
+    Listed(std::ops::Range<u32>, u32, BufferParts<BufferMut>),
     /// The combination of what the first ranks have from that byte on.
     Combined(u32, u64, BufferMut, Combine),
 }
@@ -89,10 +91,10 @@ fn list_bytes(parts: usize) -> u64 {
 }
 
 impl Give {
-    pub(super) fn of(parts: Parts<Buffer>) -> Give {
+    pub(super) fn of(parts: BufferParts<Buffer>) -> Give {
         match parts {
-            Parts::Equal(all, _) => Give::One(all),
-            Parts::Listed(parts) => Give::Listed(parts),
+            BufferParts::Equal(all, _) => Give::One(all),
+            BufferParts::Listed(parts) => Give::Listed(parts),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::buffer::{self, BufferMut, Combine};
 use super::plan::Plan;
 use super::request::CollectiveRequest;
-use super::staged::Parts;
+use super::staged::BufferParts;
 use crate::call::Call;
 use crate::comm::{Comm, OpKind, Reduction};
 use crate::datatype::Element;
@@ -240,8 +240,8 @@ impl Plan<'_> {
     }
 
     /// The part of each rank, of `length` elements.
-    fn parts<T: Element>(&self, all: &mut Vec<T>, length: usize) -> Parts<BufferMut> {
-        Parts::Equal(buffer::whole(all), length)
+    fn parts<T: Element>(&self, all: &mut Vec<T>, length: usize) -> BufferParts<BufferMut> {
+        BufferParts::Equal(buffer::whole(all), length)
     }
 
     /// What a reduction does.

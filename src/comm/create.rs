@@ -2,8 +2,8 @@
 
 use super::description::Description;
 use super::exchange::Collective;
-use super::outcome::{Outcome, Told};
-use super::room::{self, Room};
+use super::outcome::{CreationOutcome, OutcomeWords};
+use super::shared::{self, SharedBlock};
 use super::{Comm, Inner};
 use crate::attribute::Attributes;
 use crate::call::Call;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Group;
 use crate::info::Info;
-use crate::shm::room_bytes;
+use crate::shm::comm_block_bytes;
 use bytemuck::{Pod, Zeroable};
 use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
@@ -46,7 +46,7 @@ impl Comm {
             let group = self.group();
             let made = self.begin(Call::CommDup, line).and_then(|mut dup| {
                 let groups = std::slice::from_ref(&group);
-                let blocks = dup.rooms(groups, attributes.is_err())?;
+                let blocks = dup.blocks(groups, attributes.is_err())?;
                 Ok((blocks[0], dup.split_by(groups)?))
             });
             // The own refusal says more than what all ranks are told.
@@ -188,18 +188,18 @@ impl Comm {
         Ok(different.iter().filter(|list| !list.is_empty()).map(group).collect())
     }
 
-    /// The communicator of `group`, which this rank is in, with the room at `block`, or that of
+    /// The communicator of `group`, which this rank is in, with the shared block at `block`, or that of
     /// another MPI.
     pub(super) fn child(
         &self,
         group: Group,
         block: u64,
-        foreign: Option<foreign::Comm>,
+        foreign: Option<foreign::ForeignComm>,
         attributes: Attributes<Comm>,
     ) -> Result<Comm> {
         let context = self.context().clone();
-        let room = Room::at(block, group.size(), &context.segment)?;
-        let mut inner = Inner::new(context, group, room, foreign);
+        let shared = SharedBlock::at(block, group.size(), &context.segment)?;
+        let mut inner = Inner::new(context, group, shared, foreign);
         inner.handler = RwLock::new(self.error_handler());
         inner.attributes = attributes;
         Ok(inner.handle())
@@ -209,30 +209,30 @@ impl Comm {
 /// A duplicate that is being made: what this rank has done for it.
 pub(crate) struct Duplicate {
     attributes: Result<Attributes<Comm>>,
-    outcome: Outcome,
+    outcome: CreationOutcome,
 }
 
 /// A duplication in two halves, between which every rank is told what all have said.
 impl Comm {
-    /// The first half: copies the attributes and, on the first rank, takes the room. Waits for nobody
+    /// The first half: copies the attributes and, on the first rank, takes the shared block. Waits for nobody
     /// but who is allocating.
-    pub(crate) fn begin_duplicate(&self) -> (Duplicate, Said) {
+    pub(crate) fn begin_duplicate(&self) -> (Duplicate, CreationVote) {
         let attributes = self.inner.attributes.copy(&self.place(Call::CommDup), self);
         let leads = leader(self, &self.inner.group) == self.rank();
         let outcome = match leads && attributes.is_ok() {
-            true => Outcome::of(room::allocate(self.context(), self.size())),
-            false => Outcome::from(Told::zeroed()),
+            true => CreationOutcome::of(shared::allocate(self.context(), self.size())),
+            false => CreationOutcome::from(OutcomeWords::zeroed()),
         };
-        let said = Said { told: outcome.told, refuses: u64::from(attributes.is_err()) };
-        (Duplicate { attributes, outcome }, said)
+        let vote = CreationVote { words: outcome.words, refuses: u64::from(attributes.is_err()) };
+        (Duplicate { attributes, outcome }, vote)
     }
 
     /// The second half: `said` is what all ranks have said, in rank order.
-    pub(crate) fn end_duplicate(&self, made: Duplicate, said: &[Said]) -> Result<Comm> {
+    pub(crate) fn end_duplicate(&self, made: Duplicate, vote: &[CreationVote]) -> Result<Comm> {
         let leader = leader(self, &self.inner.group);
-        let told = decided(self, Call::CommDup, said, &[leader]);
-        let outcome = told.map(|told| Outcome::from(told[0]));
-        let bytes = room_bytes(self.size());
+        let words = decided(self, Call::CommDup, vote, &[leader]);
+        let outcome = words.map(|words| CreationOutcome::from(words[0]));
+        let bytes = comm_block_bytes(self.size());
         match outcome.and_then(|outcome| outcome.block(self, Call::CommDup, bytes)) {
             Ok(block) => self.child(self.group(), block, None, made.attributes?),
             Err(error) => Err(self.give_duplicate_up(made, error)),
@@ -242,9 +242,9 @@ impl Comm {
     /// Undoes the first half, because of an error; the one to report, which is the own refusal if this
     /// rank has refused.
     pub(crate) fn give_duplicate_up(&self, made: Duplicate, error: Error) -> Error {
-        if made.outcome.told.block != 0 {
+        if made.outcome.words.block != 0 {
             let heap = self.context().segment.heap();
-            let _ = heap.free(made.outcome.told.block, &self.context().excluded());
+            let _ = heap.free(made.outcome.words.block, &self.context().excluded());
         }
         match made.attributes {
             Ok(copies) => {
@@ -259,9 +259,9 @@ impl Comm {
 /// What a rank tells all others while communicators are made.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Said {
+pub(crate) struct CreationVote {
     /// The outcome of its allocation, if it leads a group.
-    told: Told,
+    words: OutcomeWords,
     /// Whether it does not want the communicator that it could have.
     refuses: u64,
 }
@@ -270,7 +270,7 @@ impl Collective<'_> {
     /// Makes the communicators of `groups`, which are disjoint and the same on all ranks; returns
     /// that of this rank.
     fn make(&mut self, groups: &[Group]) -> Result<Option<Comm>> {
-        let blocks = self.rooms(groups, false)?;
+        let blocks = self.blocks(groups, false)?;
         let world = self.comm.context().rank;
         let own = groups.iter().position(|group| group.rank_of_world(world).is_some());
         let foreign = self.split_by(groups)?;
@@ -280,55 +280,64 @@ impl Collective<'_> {
         own.map(child).transpose()
     }
 
-    /// The blocks of the rooms of `groups`, or the same error on all ranks.
-    fn rooms(&mut self, groups: &[Group], refuses: bool) -> Result<Vec<u64>> {
+    /// The offsets of the shared blocks of `groups`, or the same error on all ranks.
+    fn blocks(&mut self, groups: &[Group], refuses: bool) -> Result<Vec<u64>> {
         let (comm, call) = (self.comm, self.call);
         let leaders: Vec<u32> = groups.iter().map(|group| leader(comm, group)).collect();
         let led = leaders.iter().position(|leader| *leader == comm.rank());
         let mut mine = match led {
-            Some(k) if !refuses => Outcome::of(room::allocate(comm.context(), groups[k].size())),
-            _ => Outcome::from(Told::zeroed()),
+            Some(k) if !refuses => {
+                CreationOutcome::of(shared::allocate(comm.context(), groups[k].size()))
+            }
+            _ => CreationOutcome::from(OutcomeWords::zeroed()),
         };
-        let said = Said { told: mine.told, refuses: u64::from(refuses) };
-        let blocks = self.tell(&said, &leaders).and_then(|told| {
-            let outcomes = told.into_iter().enumerate().map(|(k, told)| {
-                let told = Outcome::from(told);
+        let vote = CreationVote { words: mine.words, refuses: u64::from(refuses) };
+        let blocks = self.tell(&vote, &leaders).and_then(|words| {
+            let outcomes = words.into_iter().enumerate().map(|(k, words)| {
+                let words = CreationOutcome::from(words);
                 let outcome =
-                    if led == Some(k) { std::mem::replace(&mut mine, told) } else { told };
-                outcome.block(comm, call, room_bytes(groups[k].size()))
+                    if led == Some(k) { std::mem::replace(&mut mine, words) } else { words };
+                outcome.block(comm, call, comm_block_bytes(groups[k].size()))
             });
             outcomes.collect::<Result<Vec<_>>>()
         });
-        if blocks.is_err() && said.told.block != 0 {
+        if blocks.is_err() && vote.words.block != 0 {
             // The error that all ranks get is the one to report.
-            let _ = comm.context().segment.heap().free(said.told.block, &comm.context().excluded());
+            let _ =
+                comm.context().segment.heap().free(vote.words.block, &comm.context().excluded());
         }
         blocks
     }
 
     /// Tells all ranks and returns what the leaders tell, unless a rank refuses.
-    fn tell(&mut self, said: &Said, leaders: &[u32]) -> Result<Vec<Told>> {
+    fn tell(&mut self, vote: &CreationVote, leaders: &[u32]) -> Result<Vec<OutcomeWords>> {
         let (comm, call) = (self.comm, self.call);
-        let staged = self.exchange(&Description::bare(call), bytemuck::bytes_of(said))?;
-        let mut all = vec![Said::zeroed(); comm.size() as usize];
-        for (rank, said) in all.iter_mut().enumerate() {
-            staged.bytes(rank as u32, 0, bytemuck::bytes_of_mut(said))?;
+        let staged = self.exchange(&Description::bare(call), bytemuck::bytes_of(vote))?;
+        let mut all = vec![CreationVote::zeroed(); comm.size() as usize];
+        for (rank, vote) in all.iter_mut().enumerate() {
+            staged.bytes(rank as u32, 0, bytemuck::bytes_of_mut(vote))?;
         }
         decided(comm, call, &all, leaders)
     }
 }
 
 /// What the leaders tell, of what all ranks have said, unless a rank refuses.
-fn decided(comm: &Comm, call: Call, all: &[Said], leaders: &[u32]) -> Result<Vec<Told>> {
-    if let Some(rank) = all.iter().position(|said| said.refuses != 0) {
+fn decided(
+    comm: &Comm,
+    call: Call,
+    all: &[CreationVote],
+    leaders: &[u32],
+) -> Result<Vec<OutcomeWords>> {
+    if let Some(rank) = all.iter().position(|vote| vote.refuses != 0) {
         let problem = format!("a copy callback of rank {rank} refuses");
         return Err(Error::Attribute { at: comm.place(call), problem });
     }
-    let told = |leader: &u32| all.get(*leader as usize).map_or(Told::zeroed(), |said| said.told);
-    Ok(leaders.iter().map(told).collect())
+    let words =
+        |leader: &u32| all.get(*leader as usize).map_or(OutcomeWords::zeroed(), |vote| vote.words);
+    Ok(leaders.iter().map(words).collect())
 }
 
-/// The rank of `comm` that allocates for `group`; no rank for a group of one, which needs no room, nor
+/// The rank of `comm` that allocates for `group`; no rank for a group of one, which needs no shared block, nor
 /// where another MPI has communicators.
 fn leader(comm: &Comm, group: &Group) -> u32 {
     match group.world_ranks() {

@@ -1,49 +1,51 @@
 //! `MPI_Comm_create_group`: a communicator made by its members alone.
 //!
-//! They find each other in the registry, a list in the segment of the rooms that are being made:
-//! who comes first allocates the room and writes down what it is for; who comes later finds it by
+//! They find each other in the registry, a list in the segment of the shared blocks that are being made:
+//! who comes first allocates the shared block and writes down what it is for; who comes later finds it by
 //! parent, tag and members; who comes last takes it off the list and wakes the others. Where a member
-//! has failed that has not come, the room is given up by the first who notices: so all members who
+//! has failed that has not come, the shared block is given up by the first who notices: so all members who
 //! live have the communicator, or none has (`sync/gather.rs`). An allocation that fails is written
 //! down as well, in a place that needs no allocation, until every member has heard of it: else the
 //! others would wait for the one that has given up.
 
 use super::Comm;
 use super::description::hash;
-use super::outcome::{Outcome, Told};
-use super::room::{self, REGISTRY_SITES, registry};
+use super::outcome::{CreationOutcome, OutcomeWords};
+use super::shared::{self, REGISTRY_SITES, registry};
 use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::prim::{Awaited, AwaitedKind, JobFailed, Step, WaitRecord, Waiter, Word64, step};
-use crate::shm::{Failure, RegistryWords, RoomWords, Scope, room_bytes, room_stages};
-use crate::sync::{self, Gathering, Place};
+use crate::shm::{
+    CommWords, CreationFailure, RegistryWords, Scope, comm_block_bytes, comm_block_stages,
+};
+use crate::sync::{self, GatherPlace, Gathering};
 use std::panic::Location;
 
 const CALL: Call = Call::CommCreateGroup;
-/// Of rooms whose members have not all come: a longer list goes round in a circle.
-const MOST_ROOMS: u32 = 1 << 20;
+/// Of shared blocks whose members have not all come: a longer list goes round in a circle.
+const MOST_BLOCKS: u32 = 1 << 20;
 /// Set in the number of a member that has come.
 const HAS_COME: u32 = 1 << 31;
 
 /// What communicators that are being made are told apart by, beside their members.
 #[derive(Clone, Copy)]
-pub(super) struct Key {
+pub(super) struct CreationKey {
     /// The block of the communicator that it is made from.
     parent: u64,
     tag: u32,
 }
 
-impl Key {
-    fn tagged(comm: &Comm, tag: u32) -> Key {
-        Key { parent: comm.place_of_room(), tag }
+impl CreationKey {
+    fn tagged(comm: &Comm, tag: u32) -> CreationKey {
+        CreationKey { parent: comm.block_offset(), tag }
     }
 
     /// That of the communicator of those who live. No block is at an odd offset.
-    pub(super) fn shrinking(comm: &Comm) -> Key {
-        let Key { parent, .. } = Key::tagged(comm, 0);
-        Key { parent: parent | 1, tag: 0 }
+    pub(super) fn shrinking(comm: &Comm) -> CreationKey {
+        let CreationKey { parent, .. } = CreationKey::tagged(comm, 0);
+        CreationKey { parent: parent | 1, tag: 0 }
     }
 }
 
@@ -74,34 +76,34 @@ impl Comm {
             let scope = self.context().scope(group.world_ranks().iter().copied());
             let block = match group.size() {
                 1 => 0,
-                _ => self.await_members(CALL, group, Key::tagged(self, tag), &scope, at)?,
+                _ => self.await_members(CALL, group, CreationKey::tagged(self, tag), &scope, at)?,
             };
             self.child(group.clone(), block, None, Attributes::default())
         })
     }
 
-    /// The block of the room of `group`, when all its members have come for it. `scope` is theirs.
+    /// The block of the communicator of `group`, when all its members have come for it. `scope` is theirs.
     pub(super) fn await_members(
         &self,
         call: Call,
         group: &Group,
-        key: Key,
+        key: CreationKey,
         scope: &Scope,
         at: &'static Location<'static>,
     ) -> Result<u64> {
         let context = self.context();
         let registry = registry(&context.segment)?;
-        let wish = Wish { comm: self, call, registry, key, group, scope, at };
+        let wish = CreationRequest { comm: self, call, registry, key, group, scope, at };
         sync::gather(&registry.lock.0, REGISTRY_SITES, &wish, group.size(), &context.excluded())
     }
 }
 
 /// A communicator that this rank wants to make.
-struct Wish<'a> {
+struct CreationRequest<'a> {
     comm: &'a Comm,
     call: Call,
     registry: &'a RegistryWords,
-    key: Key,
+    key: CreationKey,
     group: &'a Group,
     /// The members.
     scope: &'a Scope,
@@ -109,32 +111,32 @@ struct Wish<'a> {
     at: &'static Location<'static>,
 }
 
-impl Place for Wish<'_> {
-    /// The block of the room.
+impl GatherPlace for CreationRequest<'_> {
+    /// The block of the communicator.
     type At = u64;
     type Error = Error;
 
     fn come(&self) -> Result<(u64, bool)> {
         let block = self.find_or_open()?;
         let all = self.join(block)?;
-        step(Step::RoomMarked);
+        step(Step::SpaceMarked);
         Ok((block, all))
     }
 
-    /// Takes the room off the list, if it is there.
+    /// Takes the shared block off the list, if it is there.
     fn close(&self, block: u64) -> Result<()> {
-        let next = self.room(block)?.next.load();
+        let next = self.shared_words(block)?.next.load();
         let mut link: &Word64 = &self.registry.first;
-        for _ in 0..MOST_ROOMS {
+        for _ in 0..MOST_BLOCKS {
             match link.load() {
                 // Whoever has taken it off has failed before it could say more.
                 0 => return Ok(()),
                 found if found == block => {
                     link.store(next);
-                    step(Step::RoomClosed);
+                    step(Step::SpaceClosed);
                     return Ok(());
                 }
-                before => link = &self.room(before)?.next,
+                before => link = &self.shared_words(before)?.next,
             }
         }
         Err(Error::Damaged { what: "list of communicators" })
@@ -144,12 +146,12 @@ impl Place for Wish<'_> {
         let members = self.members(block)?;
         let come = members.iter().filter(|member| **member & HAS_COME != 0);
         let come = come.map(|member| member & !HAS_COME);
-        let left = room::leave(self.comm.context(), self.room(block)?, block, come);
+        let left = shared::leave(self.comm.context(), self.shared_words(block)?, block, come);
         left.map_err(|error| self.comm.context().refusal(error, self.comm.place(self.call), 0))
     }
 
     fn words(&self, block: u64) -> Result<&Gathering> {
-        Ok(&self.room(block)?.gathering)
+        Ok(&self.shared_words(block)?.gathering)
     }
 
     fn wait(
@@ -163,7 +165,7 @@ impl Place for Wish<'_> {
                 others: self.group.world_ranks(),
                 come: self.words(block).map_or(0, Gathering::come),
                 awaited: self.group.size(),
-                meeting: block,
+                object: block,
                 ..Awaited::default()
             });
         };
@@ -177,38 +179,39 @@ impl Place for Wish<'_> {
 }
 
 /// All these run in the registry.
-impl<'a> Wish<'a> {
-    /// The block of the room.
+impl<'a> CreationRequest<'a> {
+    /// The block of the communicator.
     fn find_or_open(&self) -> Result<u64> {
-        let bytes = room_bytes(self.group.size());
-        if let Some(told) = self.hear_of_failure() {
-            return Outcome::from(told).block(self.comm, self.call, bytes);
+        let bytes = comm_block_bytes(self.group.size());
+        if let Some(words) = self.hear_of_failure() {
+            return CreationOutcome::from(words).block(self.comm, self.call, bytes);
         }
         if let Some(block) = self.find()? {
             return Ok(block);
         }
-        let outcome = Outcome::of(room::allocate(self.comm.context(), self.group.size()));
+        let outcome = CreationOutcome::of(shared::allocate(self.comm.context(), self.group.size()));
         if outcome.is_failure() {
-            self.note_failure(&outcome.told);
+            self.note_failure(&outcome.words);
         }
         let block = outcome.block(self.comm, self.call, bytes)?;
         self.open(block)?;
         Ok(block)
     }
 
-    fn room(&self, block: u64) -> Result<&'a RoomWords> {
+    fn shared_words(&self, block: u64) -> Result<&'a CommWords> {
         self.comm.context().segment.mapping().view(block)
     }
 
-    /// The awaited room of just these members.
+    /// The awaited shared block of just these members.
     fn find(&self) -> Result<Option<u64>> {
         let mut block = self.registry.first.load();
-        for _ in 0..MOST_ROOMS {
+        for _ in 0..MOST_BLOCKS {
             if block == 0 {
                 return Ok(None);
             }
-            let room = self.room(block)?;
-            let (parent, tag, members) = (room.parent.load(), room.tag.load(), room.members.load());
+            let words = self.shared_words(block)?;
+            let (parent, tag, members) =
+                (words.parent.load(), words.tag.load(), words.members.load());
             if (parent, tag, members) == (self.key.parent, self.key.tag, self.group.size()) {
                 let members = self.members(block)?;
                 let world = self.group.world_ranks();
@@ -216,19 +219,19 @@ impl<'a> Wish<'a> {
                     return Ok(Some(block));
                 }
             }
-            block = room.next.load();
+            block = words.next.load();
         }
         Err(Error::Damaged { what: "list of communicators" })
     }
 
-    /// Writes down in a fresh room whom it is for, and puts it on the list.
+    /// Writes down in a fresh shared block whom it is for, and puts it on the list.
     fn open(&self, block: u64) -> Result<()> {
-        let room = self.room(block)?;
-        room.parent.store(self.key.parent);
-        room.tag.store(self.key.tag);
-        room.members.store(self.group.size());
+        let words = self.shared_words(block)?;
+        words.parent.store(self.key.parent);
+        words.tag.store(self.key.tag);
+        words.members.store(self.group.size());
         self.set_members(block, self.group.world_ranks())?;
-        room.next.store(self.registry.first.load());
+        words.next.store(self.registry.first.load());
         self.registry.first.store(block);
         Ok(())
     }
@@ -252,13 +255,13 @@ impl<'a> Wish<'a> {
     fn members(&self, block: u64) -> Result<Vec<u32>> {
         let mut members = vec![0; self.group.size() as usize];
         let mapping = self.comm.context().segment.mapping();
-        mapping.read(room_stages(block), bytemuck::cast_slice_mut(&mut members))?;
+        mapping.read(comm_block_stages(block), bytemuck::cast_slice_mut(&mut members))?;
         Ok(members)
     }
 
     fn set_members(&self, block: u64, members: &[u32]) -> Result<()> {
         let mapping = self.comm.context().segment.mapping();
-        mapping.write(room_stages(block), bytemuck::cast_slice(members))
+        mapping.write(comm_block_stages(block), bytemuck::cast_slice(members))
     }
 
     /// Tells failures for these members from others.
@@ -268,9 +271,9 @@ impl<'a> Wish<'a> {
     }
 
     /// The oldest failure that this rank has to hear of.
-    fn hear_of_failure(&self) -> Option<Told> {
+    fn hear_of_failure(&self) -> Option<OutcomeWords> {
         let own = self.comm.context().rank;
-        let unheard = |failure: &&Failure| {
+        let unheard = |failure: &&CreationFailure| {
             failure.number.load() != 0
                 && failure.key.load() == self.digest()
                 && !failure.aware.contains(own)
@@ -283,12 +286,12 @@ impl<'a> Wish<'a> {
             failure.number.store(0);
         }
         let [kind, available] = &failure.what;
-        Some(Told { block: 0, failure: kind.load(), available: available.load() })
+        Some(OutcomeWords { block: 0, failure: kind.load(), available: available.load() })
     }
 
     /// Writes a failure down for the other members: in a free place, whose number is zero, or in
     /// that of the oldest failure, whose members have most likely ended otherwise.
-    fn note_failure(&self, told: &Told) {
+    fn note_failure(&self, words: &OutcomeWords) {
         let failures = self.registry.failures.iter();
         let Some(failure) = failures.min_by_key(|failure| failure.number.load()) else { return };
         let number = self.registry.failures_noted.load().wrapping_add(1);
@@ -297,8 +300,8 @@ impl<'a> Wish<'a> {
         failure.number.store(0);
         failure.key.store(self.digest());
         failure.unaware.store(u64::from(self.group.size()) - 1);
-        failure.what[0].store(told.failure);
-        failure.what[1].store(told.available);
+        failure.what[0].store(words.failure);
+        failure.what[1].store(words.available);
         failure.aware.clear();
         failure.aware.insert(self.comm.context().rank);
         failure.number.store(number);

@@ -2,11 +2,11 @@
 
 use super::Comm;
 use super::description::{Description, GUARDED};
-use super::rounds::Entry;
+use super::rounds::CollectiveEntry;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, MismatchKind, Result};
-use crate::shm::{STAGE_BEGINNING, STAGE_REST, Segment, Stage};
+use crate::shm::{STAGE_BEGINNING, STAGE_REST, Segment, StagingBuffer};
 use bytemuck::Zeroable;
 use std::ops::Range;
 use std::panic::Location;
@@ -36,8 +36,8 @@ pub(crate) struct Collective<'a> {
     /// The program's line that made the call.
     at: &'static Location<'static>,
     /// Its slot, from the first exchange on.
-    entry: Option<Entry>,
-    _meeting: MutexGuard<'a, ()>,
+    entry: Option<CollectiveEntry>,
+    _collective_lock: MutexGuard<'a, ()>,
 }
 
 impl Comm {
@@ -47,15 +47,15 @@ impl Comm {
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<Collective<'_>> {
-        let meeting = match self.inner.meeting.try_lock() {
-            Ok(meeting) => meeting,
+        let collective_lock = match self.inner.collective_lock.try_lock() {
+            Ok(collective_lock) => collective_lock,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => {
                 let problem = "another collective of this rank is under way on the communicator";
                 return Err(self.problem(call, problem));
             }
         };
-        Ok(self.begun(call, at, meeting))
+        Ok(self.begun(call, at, collective_lock))
     }
 
     /// Like [`Comm::begin`], but waits for a collective of another thread: for the calls of a window,
@@ -69,18 +69,19 @@ impl Comm {
             let problem = "a collective of this thread is under way on the communicator";
             return Err(self.problem(call, problem));
         }
-        let meeting = self.inner.meeting.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.begun(call, at, meeting))
+        let collective_lock =
+            self.inner.collective_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.begun(call, at, collective_lock))
     }
 
     fn begun<'c>(
         &'c self,
         call: Call,
         at: &'static Location<'static>,
-        meeting: MutexGuard<'c, ()>,
+        collective_lock: MutexGuard<'c, ()>,
     ) -> Collective<'c> {
         *self.thread_inside() = Some(std::thread::current().id());
-        Collective { comm: self, call, at, entry: None, _meeting: meeting }
+        Collective { comm: self, call, at, entry: None, _collective_lock: collective_lock }
     }
 
     /// The thread whose collective is under way.
@@ -104,7 +105,7 @@ impl Collective<'_> {
     /// Blocks until every rank has staged its chunk.
     pub(super) fn exchange(&mut self, what: &Description, mine: &[u8]) -> Result<Staged<'_>> {
         let (comm, call, at) = (self.comm, self.call, self.at);
-        if comm.inner.room.is_none() {
+        if comm.inner.shared.is_none() {
             return match &comm.inner.foreign {
                 Some(foreign) => self.exchange_by(foreign, what, mine),
                 None => Ok(Staged::of_one(comm, mine)),
@@ -184,19 +185,19 @@ impl Staged<'_> {
     pub(super) fn description(&self, rank: u32) -> Result<Description> {
         let mut description = Description::zeroed();
         let to = bytemuck::bytes_of_mut(&mut description);
-        match &self.comm.inner.room {
-            Some(room) => {
-                let from = room.stages.beginning(self.stage(rank));
+        match &self.comm.inner.shared {
+            Some(shared) => {
+                let from = shared.stages.beginning(self.stage(rank));
                 self.comm.context().segment.mapping().read(from, to)?;
             }
-            None => self.brought(rank, 0, to)?,
+            None => self.fetch_staged(rank, 0, to)?,
         }
         Ok(description)
     }
 
     #[inline]
-    fn stage(&self, rank: u32) -> Stage {
-        Stage { rank, slot: self.slot, odd: self.odd }
+    fn stage(&self, rank: u32) -> StagingBuffer {
+        StagingBuffer { rank, slot: self.slot, odd: self.odd }
     }
 
     /// Whether all ranks call the same, as `ours` describes it.
@@ -276,7 +277,7 @@ impl Staged<'_> {
 
     /// Copies from byte `first` on of the chunk that `rank` staged.
     pub(crate) fn bytes(&self, rank: u32, first: usize, to: &mut [u8]) -> Result<()> {
-        if self.comm.inner.room.is_some() {
+        if self.comm.inner.shared.is_some() {
             let from = self.place(rank, first as u64, to.len() as u64)?;
             return self.comm.context().segment.mapping().read(from, to);
         }
@@ -284,7 +285,7 @@ impl Staged<'_> {
             to.copy_from_slice(&self.alone[first..first + to.len()]);
             return Ok(());
         }
-        self.brought(rank, HEAD + first as u64, to)
+        self.fetch_staged(rank, HEAD + first as u64, to)
     }
 
     pub(crate) fn segment(&self) -> &Segment {
@@ -304,15 +305,15 @@ impl Staged<'_> {
     /// Where bytes of a chunk are in the segment.
     #[inline]
     pub(crate) fn place(&self, rank: u32, first: u64, bytes: u64) -> Result<u64> {
-        let room = self.comm.room()?;
+        let shared = self.comm.shared()?;
         let length = u64::from(self.description(rank)?.length);
         if first + bytes > length.min(CHUNK as u64) {
             return Err(damaged());
         }
         Ok(first
             + match length <= INSIDE as u64 {
-                true => room.stages.beginning(self.stage(rank)) + HEAD,
-                false => room.stages.rest(self.stage(rank)),
+                true => shared.stages.beginning(self.stage(rank)) + HEAD,
+                false => shared.stages.rest(self.stage(rank)),
             })
     }
 }

@@ -1,5 +1,5 @@
 //! Communicators where another MPI's launcher has started the job: they have one of that MPI instead
-//! of a room. Chunks go by its allgather, with their descriptions, so that ranks that disagree are
+//! of a shared block. Chunks go by its allgather, with their descriptions, so that ranks that disagree are
 //! told as everywhere.
 
 use super::Comm;
@@ -17,7 +17,7 @@ const FIRST: usize = HEAD as usize + size_of::<u64>() + SHORT;
 
 impl Comm {
     /// The other MPI's communicator, if there is one.
-    pub(crate) fn foreign(&self) -> Option<&foreign::Comm> {
+    pub(crate) fn foreign(&self) -> Option<&foreign::ForeignComm> {
         self.inner.foreign.as_ref()
     }
 
@@ -52,7 +52,11 @@ impl Comm {
     }
 
     /// The other MPI's communicator of `group`, all of whose ranks are here, if it is one of such.
-    pub(super) fn create_group_by(&self, group: &Group, tag: u32) -> Result<Option<foreign::Comm>> {
+    pub(super) fn create_group_by(
+        &self,
+        group: &Group,
+        tag: u32,
+    ) -> Result<Option<foreign::ForeignComm>> {
         let Some(foreign) = self.foreign() else { return Ok(None) };
         let here = |world: &u32| self.rank_of_world(*world).map(|rank| rank.0);
         let ranks: Vec<u32> = group.world_ranks().iter().filter_map(here).collect();
@@ -71,7 +75,7 @@ impl Collective<'_> {
     #[cold]
     pub(super) fn exchange_by(
         &self,
-        foreign: &foreign::Comm,
+        foreign: &foreign::ForeignComm,
         what: &Description,
         mine: &[u8],
     ) -> Result<Staged<'_>> {
@@ -117,7 +121,7 @@ impl Collective<'_> {
 
     /// The other MPI's communicator of the group of `groups` that this rank is in, where there is
     /// another MPI. They are disjoint and the same on all ranks.
-    pub(super) fn split_by(&self, groups: &[Group]) -> Result<Option<foreign::Comm>> {
+    pub(super) fn split_by(&self, groups: &[Group]) -> Result<Option<foreign::ForeignComm>> {
         let Some(foreign) = self.comm.foreign() else { return Ok(None) };
         let world = self.comm.context().rank;
         let rank_in = |group: &Group| group.rank_of_world(world);
@@ -130,7 +134,7 @@ impl Collective<'_> {
 impl Staged<'_> {
     /// Copies from byte `first` on of what another MPI has brought from `rank`. Of the only rank of a
     /// communicator nothing is checked.
-    pub(super) fn brought(&self, rank: u32, first: u64, to: &mut [u8]) -> Result<()> {
+    pub(super) fn fetch_staged(&self, rank: u32, first: u64, to: &mut [u8]) -> Result<()> {
         if self.stride == 0 {
             return Ok(());
         }

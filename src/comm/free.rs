@@ -40,15 +40,16 @@ impl Comm {
     }
 }
 
-/// Gives the room of a freed communicator back, with the last handle of the last rank that lives.
+/// Gives the shared block of a freed communicator back, with the last handle of the last rank that lives.
 impl Drop for Inner {
     fn drop(&mut self) {
-        let room = self.room.as_ref().filter(|room| self.freed.load() != 0 && room.block != 0);
+        let shared =
+            self.shared.as_ref().filter(|shared| self.freed.load() != 0 && shared.block != 0);
         // What a fork of the rank drops, the rank still has.
-        if let Some(room) = room.filter(|_| !is_forked()) {
+        if let Some(shared) = shared.filter(|_| !is_forked()) {
             let _call = self.context.enter(Call::CommFree, 0);
             // It fails when the job has failed, which ends the memory too.
-            let _ = room.leave(&self.context, self.group.world_ranks());
+            let _ = shared.leave(&self.context, self.group.world_ranks());
         }
     }
 }

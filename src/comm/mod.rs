@@ -7,9 +7,9 @@
 //!
 //! Invariants:
 //! 1. Each communicator of two or more ranks has barrier words and staging buffers of its own, its
-//!    *room*; so collectives on different communicators never meet, whatever threads make them.
+//!    *shared block*; so collectives on different communicators never meet, whatever threads make them.
 //! 2. On one rank, one collective at a time is under way on a communicator ([`Comm::begin`]).
-//! 3. A room is given back by the last rank that leaves it, of those who live. A rank leaves when it has
+//! 3. A shared block is given back by the last rank that leaves it, of those who live. A rank leaves when it has
 //!    freed the communicator and has no handle of it any more, be it that of a window or of a request.
 //! 4. A communicator is made on all its members or on none.
 
@@ -24,8 +24,8 @@ mod moves;
 pub(crate) mod outcome;
 mod reduction;
 mod reductions;
-mod room;
 mod rounds;
+mod shared;
 mod shrink;
 mod vectors;
 
@@ -35,19 +35,19 @@ use crate::context::Context;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
-use crate::prim::{Duties, Failure, JobFailed, ParkWord, WaitRecord, Waiter, Word32};
+use crate::prim::{Failure, JobFailed, ParkWord, Progress, WaitRecord, Waiter, Word32};
 use crate::shm::{Scope, is_forked};
 pub(crate) use description::{ANY_ROOT, Description, part_digest};
 pub(crate) use exchange::{CHUNK, Collective, Staged};
-use room::Room;
-pub(crate) use rounds::Entry;
+pub(crate) use rounds::CollectiveEntry;
 use rounds::Sequence;
+use shared::SharedBlock;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::ThreadId;
 
 pub use create::SplitType;
-pub(crate) use create::{Duplicate, Said};
+pub(crate) use create::{CreationVote, Duplicate};
 pub(crate) use reduction::{Function, sealed::OpKind};
 pub use reduction::{Reduction, UserOp};
 
@@ -98,9 +98,9 @@ struct Inner {
     scope: Scope,
     rank: u32,
     /// `None` for a communicator of one rank, or of another MPI.
-    room: Option<Room>,
+    shared: Option<SharedBlock>,
     /// That of the other MPI, if it is no communicator of this rank alone.
-    foreign: Option<crate::foreign::Comm>,
+    foreign: Option<crate::foreign::ForeignComm>,
     /// What its messages are told from others by: the same on all ranks, and of no other
     /// communicator that the job has had.
     identity: [u64; 2],
@@ -109,7 +109,7 @@ struct Inner {
     /// Changes when a slot that a thread waits for has become free.
     left: ParkWord,
     /// Who locks it makes a collective that waits.
-    meeting: Mutex<()>,
+    collective_lock: Mutex<()>,
     /// The thread that holds it.
     thread_inside: Mutex<Option<ThreadId>>,
     /// Windows made over this communicator so far.
@@ -134,13 +134,13 @@ impl Inner {
     fn new(
         context: Arc<Context>,
         group: Group,
-        room: Option<Room>,
-        foreign: Option<crate::foreign::Comm>,
+        shared: Option<SharedBlock>,
+        foreign: Option<crate::foreign::ForeignComm>,
     ) -> Inner {
         let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
         let scope = context.scope(group.world_ranks().iter().copied());
-        let identity = match &room {
-            Some(room) => [room.block, room.words.made.load()],
+        let identity = match &shared {
+            Some(shared) => [shared.block, shared.words.made.load()],
             // Its messages are seen by this process alone. No block is there.
             None => [u64::MAX - 3, context.count_alone()],
         };
@@ -150,12 +150,12 @@ impl Inner {
             group,
             scope,
             rank,
-            room,
+            shared,
             foreign,
             identity,
             sequence: Mutex::default(),
             left: ParkWord::default(),
-            meeting: Mutex::default(),
+            collective_lock: Mutex::default(),
             thread_inside: Mutex::default(),
             windows: Word32::default(),
             meeting_windows: Word32::default(),
@@ -188,12 +188,12 @@ impl Comm {
     pub(crate) fn world(context: Arc<Context>) -> Result<Comm> {
         let group = Group::world(context.ranks);
         let foreign = context.foreign;
-        let room = match context.ranks {
+        let shared = match context.ranks {
             1 => None,
             _ if foreign.is_some() => None,
-            _ => Some(Room::world(&context.segment)?),
+            _ => Some(SharedBlock::world(&context.segment)?),
         };
-        Ok(Inner::new(context, group, room, foreign).permanent("MPI_COMM_WORLD"))
+        Ok(Inner::new(context, group, shared, foreign).permanent("MPI_COMM_WORLD"))
     }
 
     /// The communicator of this rank alone.
@@ -301,7 +301,7 @@ impl Comm {
     }
 
     /// What its messages are told from those of other communicators by; multiples of four first, which
-    /// leaves room for the channels.
+    /// leaves space for the channels.
     pub(crate) fn identity(&self) -> [u64; 2] {
         self.inner.identity
     }
@@ -328,17 +328,17 @@ impl Comm {
         tell: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
         let context = self.context();
-        let duties = Some(&**context as &dyn Duties);
-        Waiter { duties, ..context.telling_waiter(&self.inner.scope, at, tell) }
+        let progress = Some(&**context as &dyn Progress);
+        Waiter { progress, ..context.telling_waiter(&self.inner.scope, at, tell) }
     }
 
-    fn room(&self) -> Result<&Room> {
-        self.inner.room.as_ref().ok_or(Error::Damaged { what: "communicator without memory" })
+    fn shared(&self) -> Result<&SharedBlock> {
+        self.inner.shared.as_ref().ok_or(Error::Damaged { what: "communicator without memory" })
     }
 
-    /// Where its room is in the segment, the same for all its ranks; zero if it needs none.
-    pub(crate) fn place_of_room(&self) -> u64 {
-        self.inner.room.as_ref().map_or(0, |room| room.block)
+    /// Where its shared block is in the segment, the same for all its ranks; zero if it needs none.
+    pub(crate) fn block_offset(&self) -> u64 {
+        self.inner.shared.as_ref().map_or(0, |shared| shared.block)
     }
 
     /// The error of such a wait that ended because one of them failed.
@@ -398,7 +398,7 @@ impl Comm {
 
     /// Whether collectives use a staging area.
     pub(crate) fn has_staging(&self) -> bool {
-        self.inner.room.is_some()
+        self.inner.shared.is_some()
     }
 
     /// The number of the messages of this persistent collective: its starts follow one another on each

@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 /// In words that can be told to other ranks.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Told {
+pub(crate) struct OutcomeWords {
     /// Where the block is; zero if there is none.
     pub(crate) block: u64,
     /// Why there is none.
@@ -23,20 +23,20 @@ const OTHER: u64 = 1;
 const SHORT: u64 = 2;
 
 /// As the rank that allocates has it, or as another rank was told.
-pub(crate) struct Outcome {
-    pub(crate) told: Told,
+pub(crate) struct CreationOutcome {
+    pub(crate) words: OutcomeWords,
     /// In full, which only the allocating rank has.
     error: Option<AllocError>,
 }
 
-impl From<Told> for Outcome {
-    fn from(told: Told) -> Outcome {
-        Outcome { told, error: None }
+impl From<OutcomeWords> for CreationOutcome {
+    fn from(words: OutcomeWords) -> CreationOutcome {
+        CreationOutcome { words, error: None }
     }
 }
 
-impl Outcome {
-    pub(crate) fn of(result: std::result::Result<u64, AllocError>) -> Outcome {
+impl CreationOutcome {
+    pub(crate) fn of(result: std::result::Result<u64, AllocError>) -> CreationOutcome {
         let (block, error) = match result {
             Ok(block) => (block, None),
             Err(error) => (0, Some(error)),
@@ -46,21 +46,21 @@ impl Outcome {
             Some(AllocError::Short { available, limit }) => (SHORT + *limit as u64, *available),
             Some(_) => (OTHER, 0),
         };
-        Outcome { told: Told { block, failure, available }, error }
+        CreationOutcome { words: OutcomeWords { block, failure, available }, error }
     }
 
     /// Whether there is no block where one was asked for.
     pub(crate) fn is_failure(&self) -> bool {
-        self.told.failure != 0
+        self.words.failure != 0
     }
 
     /// The block, or the error of `call`, which asked for `requested` bytes.
     pub(crate) fn block(self, comm: &Comm, call: Call, requested: u64) -> Result<u64> {
         let at = comm.place(call);
-        let Told { block, failure, available } = self.told;
+        let OutcomeWords { block, failure, available } = self.words;
         let limit = failure.checked_sub(SHORT).and_then(|k| Limit::ALL.get(k as usize));
         let error = match (failure, self.error, limit) {
-            (0, ..) => return told_block(comm, block, requested),
+            (0, ..) => return allocated_block(comm, block, requested),
             (_, Some(error), _) => error,
             (_, None, Some(limit)) => AllocError::Short { available, limit: *limit },
             (_, None, None) => AllocError::Other(Error::system(
@@ -73,7 +73,7 @@ impl Outcome {
 }
 
 /// The block that was told, or none for who needs none, if it can be one.
-fn told_block(comm: &Comm, block: u64, requested: u64) -> Result<u64> {
+fn allocated_block(comm: &Comm, block: u64, requested: u64) -> Result<u64> {
     let segment = &comm.context().segment;
     let inside =
         block >= segment.layout().arena && segment.mapping().at(block, requested).is_some();

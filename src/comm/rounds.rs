@@ -12,7 +12,7 @@ use super::exchange::{HEAD, INSIDE, Staged};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord};
-use crate::shm::{SLOTS, Segment, Stage};
+use crate::shm::{SLOTS, Segment, StagingBuffer};
 use crate::sync::{self, BarrierWords, Round};
 use std::panic::Location;
 use std::sync::{MutexGuard, PoisonError};
@@ -22,12 +22,12 @@ use std::sync::{MutexGuard, PoisonError};
 pub(super) struct Sequence {
     /// The number of the next collective.
     next: u64,
-    slots: [Slot; SLOTS],
+    slots: [CollectiveSlot; SLOTS],
 }
 
 /// A slot between two collectives.
 #[derive(Clone, Copy, Default)]
-struct Slot {
+struct CollectiveSlot {
     /// Collectives that have left it.
     left: u64,
     round: Round,
@@ -36,7 +36,7 @@ struct Slot {
 
 /// A collective that has entered its slot. Given back by [`Comm::leave`].
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CollectiveEntry {
     /// Which of the communicator's collectives it is.
     pub(crate) number: u64,
     slot: usize,
@@ -47,10 +47,10 @@ pub(crate) struct Entry {
 }
 
 impl Sequence {
-    fn enter(&self, number: u64) -> Option<Entry> {
+    fn enter(&self, number: u64) -> Option<CollectiveEntry> {
         let slot = (number % SLOTS as u64) as usize;
-        let Slot { left, round, odd } = self.slots[slot];
-        (left == number / SLOTS as u64).then_some(Entry {
+        let CollectiveSlot { left, round, odd } = self.slots[slot];
+        (left == number / SLOTS as u64).then_some(CollectiveEntry {
             number,
             slot,
             round,
@@ -66,7 +66,7 @@ impl Comm {
     }
 
     /// The number of a collective that is started now, and if its slot is free its entry.
-    pub(crate) fn start_round(&self) -> (u64, Option<Entry>) {
+    pub(crate) fn start_round(&self) -> (u64, Option<CollectiveEntry>) {
         let mut sequence = self.sequence();
         let number = sequence.next;
         sequence.next += 1;
@@ -74,7 +74,7 @@ impl Comm {
     }
 
     /// Enters the slot of collective `number`, if that is free.
-    pub(crate) fn try_enter(&self, number: u64) -> Option<Entry> {
+    pub(crate) fn try_enter(&self, number: u64) -> Option<CollectiveEntry> {
         self.sequence().enter(number)
     }
 
@@ -86,12 +86,12 @@ impl Comm {
         number: u64,
         call: Call,
         at: &'static Location<'static>,
-    ) -> Result<Entry> {
+    ) -> Result<CollectiveEntry> {
         let slot = (number % SLOTS as u64) as usize;
         let before = self.sequence().slots[slot].round;
         let tell = |record: &WaitRecord| {
-            if let Some(room) = &self.inner.room {
-                record.say(&self.arrival(&room.words.barriers[slot], before));
+            if let Some(shared) = &self.inner.shared {
+                record.say(&self.arrival(&shared.words.barriers[slot], before));
             }
         };
         let waiter = self.telling_waiter(at, &tell);
@@ -102,10 +102,10 @@ impl Comm {
     }
 
     /// The collective needs its slot no more; what was staged for it has been read.
-    pub(crate) fn leave(&self, entry: Entry) {
-        let Entry { number, slot, round, odd, .. } = entry;
+    pub(crate) fn leave(&self, entry: CollectiveEntry) {
+        let CollectiveEntry { number, slot, round, odd, .. } = entry;
         let mut sequence = self.sequence();
-        sequence.slots[slot] = Slot { left: number / SLOTS as u64 + 1, round, odd };
+        sequence.slots[slot] = CollectiveSlot { left: number / SLOTS as u64 + 1, round, odd };
         let is_awaited = sequence.next > number + SLOTS as u64;
         drop(sequence);
         if is_awaited {
@@ -114,7 +114,7 @@ impl Comm {
     }
 
     /// Like [`Comm::leave`], unless the ranks meet once more to see whether all live: then it is kept.
-    pub(crate) fn keep_to_close(&self, entry: Entry) -> Option<Entry> {
+    pub(crate) fn keep_to_close(&self, entry: CollectiveEntry) -> Option<CollectiveEntry> {
         if self.context().records().is_some() {
             return Some(entry);
         }
@@ -135,13 +135,13 @@ impl Comm {
     /// a chunk to the offset that it gets; then arrives at the next barrier of the slot.
     pub(crate) fn arrive(
         &self,
-        entry: &mut Entry,
+        entry: &mut CollectiveEntry,
         what: &Description,
         length: usize,
         write: impl FnOnce(&Segment, u64) -> Result<()>,
     ) -> Result<()> {
-        let room = self.room()?;
-        let words = &room.words.barriers[entry.slot];
+        let shared = self.shared()?;
+        let words = &shared.words.barriers[entry.slot];
         let lost = |failed| self.rank_failed(failed, self.place(what.call()));
         if words.is_given_up(entry.round) {
             // No barrier of this slot is passed any more; and others may still read what this rank
@@ -149,12 +149,15 @@ impl Comm {
             return Err(lost(JobFailed));
         }
         entry.odd = !entry.odd;
-        let stage = Stage { rank: self.rank(), slot: entry.slot, odd: entry.odd };
+        let stage = StagingBuffer { rank: self.rank(), slot: entry.slot, odd: entry.odd };
         let segment = &self.context().segment;
-        let beginning = room.stages.beginning(stage);
+        let beginning = shared.stages.beginning(stage);
         let staged = what.staged(length, entry.round.number());
         segment.mapping().write(beginning, bytemuck::bytes_of(&staged))?;
-        write(segment, if length <= INSIDE { beginning + HEAD } else { room.stages.rest(stage) })?;
+        write(
+            segment,
+            if length <= INSIDE { beginning + HEAD } else { shared.stages.rest(stage) },
+        )?;
         words.expect_arrival();
         entry.is_last = sync::arrive(words, self.size(), &mut entry.round).map_err(lost)?;
         Ok(())
@@ -163,11 +166,11 @@ impl Comm {
     /// Waits until all ranks have arrived, in a call that the program has made at `at`.
     pub(crate) fn await_round(
         &self,
-        entry: &mut Entry,
+        entry: &mut CollectiveEntry,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let words = &self.room()?.words.barriers[entry.slot];
+        let words = &self.shared()?.words.barriers[entry.slot];
         let before = entry.round.before(self.size());
         let tell = |record: &WaitRecord| record.say(&self.arrival(words, before));
         let waiter = self.telling_waiter(at, &tell);
@@ -177,9 +180,9 @@ impl Comm {
     }
 
     /// Like [`Comm::await_round`], without waiting: `None` as long as some ranks have not arrived.
-    pub(crate) fn poll_round(&self, entry: &mut Entry, call: Call) -> Option<Result<()>> {
-        let words = match self.room() {
-            Ok(room) => &room.words.barriers[entry.slot],
+    pub(crate) fn poll_round(&self, entry: &mut CollectiveEntry, call: Call) -> Option<Result<()>> {
+        let words = match self.shared() {
+            Ok(shared) => &shared.words.barriers[entry.slot],
             Err(error) => return Some(Err(error)),
         };
         let has_failed = self.has_lost_any();
@@ -190,16 +193,16 @@ impl Comm {
 
     /// Says for a report of a deadlock who has arrived at the barrier that this rank waits at.
     #[cold]
-    pub(crate) fn tell_round(&self, entry: &Entry, record: &WaitRecord) {
-        if let Some(room) = &self.inner.room {
+    pub(crate) fn tell_round(&self, entry: &CollectiveEntry, record: &WaitRecord) {
+        if let Some(shared) = &self.inner.shared {
             let before = entry.round.before(self.size());
-            record.say(&self.arrival(&room.words.barriers[entry.slot], before));
+            record.say(&self.arrival(&shared.words.barriers[entry.slot], before));
         }
     }
 
     /// The last rank that has arrived rings the bells of those who do not wait at the barrier.
     #[inline]
-    fn ring_others(&self, entry: &mut Entry) -> Result<()> {
+    fn ring_others(&self, entry: &mut CollectiveEntry) -> Result<()> {
         if !std::mem::take(&mut entry.is_last) {
             return Ok(());
         }
@@ -221,13 +224,13 @@ impl Comm {
             come,
             awaited: self.size(),
             number: round.number().into(),
-            meeting: self.context().meeting(words),
+            object: self.context().object(words),
             ..Awaited::default()
         }
     }
 
     /// What all ranks have staged for a barrier that has been passed.
-    pub(crate) fn staged(&self, entry: &Entry) -> Staged<'_> {
+    pub(crate) fn staged(&self, entry: &CollectiveEntry) -> Staged<'_> {
         let round = entry.round.number().wrapping_sub(self.size());
         Staged { comm: self, slot: entry.slot, odd: entry.odd, round, alone: Vec::new(), stride: 0 }
     }

@@ -2,7 +2,7 @@
 //! proposal for fault tolerance: `MPIX_Comm_shrink`, `MPIX_Comm_get_failed`).
 
 use super::Comm;
-use super::create_group::Key;
+use super::create_group::CreationKey;
 use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ impl Comm {
         loop {
             let group = self.inner.group.difference(&self.failed());
             let scope = self.context().scope(group.world_ranks().iter().copied());
-            let key = Key::shrinking(self);
+            let key = CreationKey::shrinking(self);
             let block = match group.size() {
                 1 => Ok(0),
                 _ => self.await_members(call, &group, key, &scope, at),

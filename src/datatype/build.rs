@@ -167,10 +167,10 @@ impl DerivedDatatype {
 }
 
 /// Lengths of blocks and their displacements.
-type Blocks = (Box<[usize]>, Box<[i64]>);
+type BlockList = (Box<[usize]>, Box<[i64]>);
 
 /// Checks that the two have the same length.
-fn blocks(call: Call, lengths: &[usize], displacements: &[i64]) -> Result<Blocks> {
+fn blocks(call: Call, lengths: &[usize], displacements: &[i64]) -> Result<BlockList> {
     equally_long(call, "array of displacements", displacements.len(), lengths.len())?;
     Ok((lengths.into(), displacements.into()))
 }

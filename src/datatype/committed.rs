@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[derive(Clone)]
 pub struct CommittedDatatype {
     datatype: DerivedDatatype,
-    plan: Arc<Plan>,
+    plan: Arc<CommittedPlan>,
 }
 
 /// The result of a commit.
-pub(super) struct Plan {
+pub(super) struct CommittedPlan {
     items: Items,
     /// One instance, if it is a single loop over a block.
     run: Option<Run<'static>>,
@@ -45,15 +45,15 @@ pub(super) struct Plan {
     interleaved: Mutex<Known>,
 }
 
-impl Plan {
-    pub(super) fn new(datatype: &DerivedDatatype) -> Plan {
+impl CommittedPlan {
+    pub(super) fn new(datatype: &DerivedDatatype) -> CommittedPlan {
         let items = datatype.items().clone();
         let start = datatype.true_lower_bound();
         let run = Run::of(&Item::whole(&items)).and_then(Run::kept);
         let (size, extent, uniform) = (datatype.size(), datatype.extent(), datatype.uniform());
         let has_padding = datatype.summary().padded_size != size;
         let is_padded = has_padding && uniform.is_some();
-        Plan {
+        CommittedPlan {
             plain: start == 0
                 && run.is_some_and(|run| run.blocks == 1 && extent as u64 == run.bytes),
             run,
@@ -72,7 +72,7 @@ impl Plan {
 }
 
 impl CommittedDatatype {
-    pub(super) fn new(datatype: DerivedDatatype, plan: Arc<Plan>) -> CommittedDatatype {
+    pub(super) fn new(datatype: DerivedDatatype, plan: Arc<CommittedPlan>) -> CommittedDatatype {
         CommittedDatatype { datatype, plan }
     }
 
@@ -255,7 +255,7 @@ impl CommittedDatatype {
 
     /// Whether [`CommittedDatatype::overlaps`] has been found false for one instance.
     #[inline]
-    pub(crate) fn is_known_apart(&self) -> bool {
+    pub(crate) fn is_known_disjoint(&self) -> bool {
         self.plan.overlap.get() == Some(&false)
     }
 
@@ -275,8 +275,8 @@ impl CommittedDatatype {
     /// The entries of one instance as blocks at a stride, if they have one.
     #[inline(always)]
     pub(crate) fn blocks(&self) -> Option<Strip<'static, 1>> {
-        let Run { lane, bytes, blocks } = *self.plan.run.as_ref()?;
-        Some(Strip { lanes: [lane], bytes: bytes as usize, blocks: blocks as usize })
+        let Run { pattern, bytes, blocks } = *self.plan.run.as_ref()?;
+        Some(Strip { patterns: [pattern], bytes: bytes as usize, blocks: blocks as usize })
     }
 
     /// `count` instances as a single loop over a block or list of blocks, if they are one. `count` has a

@@ -1,13 +1,13 @@
 //! Walks a plan in the order of the type map.
 
-use super::plan::{Body, Dim, Item};
-use crate::shm::{Lane, Steps};
+use super::plan::{Dim, Item, LoopBody};
+use crate::shm::{Pattern, Steps};
 use std::slice::from_ref;
 
 /// Equal blocks: the innermost loop of an item, or its list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<'a> {
-    pub(super) lane: Lane<'a>,
+    pub(super) pattern: Pattern<'a>,
     /// Bytes of a block; not zero.
     pub(super) bytes: u64,
     /// Number of blocks; not zero.
@@ -20,10 +20,12 @@ impl<'a> Run<'a> {
     pub(super) fn of(item: &Item) -> Option<Run<'_>> {
         let (dims, start) = (item.dims(), item.offset);
         match (&item.body, dims) {
-            (Body::Block(bytes), [] | [_]) => Some(Run::even(start, *bytes, dims.last().copied())),
-            (Body::Listed(bytes, offsets), []) => {
-                let lane = Lane { start, steps: Steps::Listed(offsets, 0) };
-                Some(Run { lane, bytes: *bytes, blocks: offsets.all().len() as u64 })
+            (LoopBody::Block(bytes), [] | [_]) => {
+                Some(Run::even(start, *bytes, dims.last().copied()))
+            }
+            (LoopBody::Listed(bytes, offsets), []) => {
+                let pattern = Pattern { start, steps: Steps::Listed(offsets, 0) };
+                Some(Run { pattern, bytes: *bytes, blocks: offsets.all().len() as u64 })
             }
             _ => None,
         }
@@ -33,20 +35,21 @@ impl<'a> Run<'a> {
     #[inline]
     pub(super) fn even(start: i64, bytes: u64, dim: Option<Dim>) -> Run<'a> {
         let (stride, blocks) = dim.map_or((0, 1), |dim| (dim.stride, dim.count));
-        Run { lane: Lane::even(start, stride), bytes, blocks }
+        Run { pattern: Pattern::even(start, stride), bytes, blocks }
     }
 
     /// The same without a borrow, if it needs no list.
     pub(super) fn kept(self) -> Option<Run<'static>> {
-        let Run { lane: Lane { start, steps: Steps::Even(stride) }, bytes, blocks } = self else {
+        let Run { pattern: Pattern { start, steps: Steps::Even(stride) }, bytes, blocks } = self
+        else {
             return None;
         };
-        Some(Run { lane: Lane::even(start, stride), bytes, blocks })
+        Some(Run { pattern: Pattern::even(start, stride), bytes, blocks })
     }
 
     /// Offset and length of each block.
     pub(super) fn pieces(self) -> impl Iterator<Item = (i64, u64)> {
-        (0..self.blocks).map(move |i| (self.lane.block(i as usize), self.bytes))
+        (0..self.blocks).map(move |i| (self.pattern.block(i as usize), self.bytes))
     }
 }
 
@@ -112,16 +115,20 @@ impl<'a> Iterator for Cursor<'a> {
             let start = self.frame.base.wrapping_add(item.offset).wrapping_add(self.frame.shift);
             let dims = item.dims();
             match &item.body {
-                Body::Block(bytes) => {
+                LoopBody::Block(bytes) => {
                     self.frame.turn(item, dims.len().saturating_sub(1));
                     return Some(Run::even(start, *bytes, dims.last().copied()));
                 }
-                Body::Listed(bytes, offsets) => {
+                LoopBody::Listed(bytes, offsets) => {
                     self.frame.turn(item, dims.len());
-                    let lane = Lane { start, steps: Steps::Listed(offsets, 0) };
-                    return Some(Run { lane, bytes: *bytes, blocks: offsets.all().len() as u64 });
+                    let pattern = Pattern { start, steps: Steps::Listed(offsets, 0) };
+                    return Some(Run {
+                        pattern,
+                        bytes: *bytes,
+                        blocks: offsets.all().len() as u64,
+                    });
                 }
-                Body::List(items) => {
+                LoopBody::List(items) => {
                     self.frame.turn(item, dims.len());
                     let list = Frame::new(items, start);
                     self.outer.push(std::mem::replace(&mut self.frame, list));

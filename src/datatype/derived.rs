@@ -1,9 +1,9 @@
 //! A derived datatype: a handle on an immutable description, and the queries.
 
-use super::committed::{CommittedDatatype, Plan};
+use super::committed::{CommittedDatatype, CommittedPlan};
 use super::constructor::Constructor;
 use super::plan::Items;
-use super::signature::{Kind, Signature};
+use super::signature::{Signature, SignatureKind};
 use super::summary::Summary;
 use super::{Datatype, plan};
 use crate::call::Call;
@@ -51,7 +51,7 @@ struct Node {
     padded: bool,
     /// Without and with the padding of pair types.
     items: [OnceLock<Items>; 2],
-    plan: OnceLock<Arc<Plan>>,
+    plan: OnceLock<Arc<CommittedPlan>>,
 }
 
 impl DerivedDatatype {
@@ -97,7 +97,7 @@ impl DerivedDatatype {
     /// Compiles the datatype for use in operations (`MPI_Type_commit`, MPI-2.2 §4.1.9). The result is
     /// cached: a second commit, also of a clone, is free. Local; does not block.
     pub fn commit(&self) -> CommittedDatatype {
-        let plan = self.node.plan.get_or_init(|| Arc::new(Plan::new(self)));
+        let plan = self.node.plan.get_or_init(|| Arc::new(CommittedPlan::new(self)));
         CommittedDatatype::new(self.clone(), plan.clone())
     }
 
@@ -142,8 +142,8 @@ impl DerivedDatatype {
     /// (MPI-2.2 §11.3.4); `None` without elements.
     pub fn uniform(&self) -> Option<Datatype> {
         match self.node.summary.signature.kind {
-            Kind::One(datatype) => Some(datatype),
-            Kind::Empty | Kind::Mixed => None,
+            SignatureKind::One(datatype) => Some(datatype),
+            SignatureKind::Empty | SignatureKind::Mixed => None,
         }
     }
 

@@ -50,4 +50,4 @@ pub use predefined::{
 pub use shape::Shape;
 pub use shaped::{Shaped, ShapedMut};
 pub(crate) use signature::Signature;
-pub(crate) use strips::{Side, zip_sides, zip_strips};
+pub(crate) use strips::{TransferSide, zip_sides, zip_strips};

@@ -1,6 +1,6 @@
 //! Packing and unpacking: the entries of a datatype without the gaps between them.
 
-use super::strips::{Side, zip_strips};
+use super::strips::{TransferSide, zip_strips};
 use super::{CommittedDatatype, build};
 use crate::call::Call;
 use crate::error::Result;
@@ -21,7 +21,7 @@ impl CommittedDatatype {
             to.copy_from_slice(&from[start..start + bytes]);
             return Ok(());
         }
-        let sides = (Side::Typed(self, count), Side::Packed(to.len() as u64));
+        let sides = (TransferSide::Typed(self, count), TransferSide::Packed(to.len() as u64));
         zip_strips(sides.0, sides.1, |strip| strip.copy_slices(from, base, to, 0));
         Ok(())
     }
@@ -40,7 +40,7 @@ impl CommittedDatatype {
             to[start..start + bytes].copy_from_slice(from);
             return Ok(());
         }
-        let sides = (Side::Packed(from.len() as u64), Side::Typed(self, count));
+        let sides = (TransferSide::Packed(from.len() as u64), TransferSide::Typed(self, count));
         zip_strips(sides.0, sides.1, |strip| strip.copy_slices(from, 0, to, base));
         Ok(())
     }

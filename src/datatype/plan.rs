@@ -31,7 +31,7 @@ pub(super) struct Dim {
 
 /// The body of the innermost loop.
 #[derive(Clone, Debug)]
-pub(super) enum Body {
+pub(super) enum LoopBody {
     /// A block with its length in bytes.
     Block(u64),
     /// Blocks of one length in bytes, at offsets relative to the loops' position.
@@ -47,34 +47,34 @@ pub(super) struct Item {
     pub(super) offset: i64,
     dims: [Dim; MOST_DIMS],
     depth: usize,
-    pub(super) body: Body,
+    pub(super) body: LoopBody,
 }
 
-impl Body {
-    fn is(&self, other: &Body) -> bool {
+impl LoopBody {
+    fn is(&self, other: &LoopBody) -> bool {
         match (self, other) {
-            (Body::Block(a), Body::Block(b)) => a == b,
-            (Body::List(a), Body::List(b)) => Arc::ptr_eq(a, b),
-            (Body::Listed(_, a), Body::Listed(_, b)) => Arc::ptr_eq(a, b),
+            (LoopBody::Block(a), LoopBody::Block(b)) => a == b,
+            (LoopBody::List(a), LoopBody::List(b)) => Arc::ptr_eq(a, b),
+            (LoopBody::Listed(_, a), LoopBody::Listed(_, b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }
 }
 
 impl Item {
-    fn new(offset: i64, body: Body) -> Item {
+    fn new(offset: i64, body: LoopBody) -> Item {
         Item { offset, dims: [Dim::default(); MOST_DIMS], depth: 0, body }
     }
 
     pub(super) fn block(bytes: u64) -> Item {
-        Item::new(0, Body::Block(bytes))
+        Item::new(0, LoopBody::Block(bytes))
     }
 
     /// The only item of a list, or one around it.
     pub(super) fn whole(items: &Items) -> Item {
         match &items[..] {
             [item] => item.clone(),
-            _ => Item::new(0, Body::List(items.clone())),
+            _ => Item::new(0, LoopBody::List(items.clone())),
         }
     }
 
@@ -90,7 +90,7 @@ impl Item {
             return self;
         }
         if self.depth == 0
-            && let Body::Block(bytes) = &mut self.body
+            && let LoopBody::Block(bytes) = &mut self.body
             && i128::from(stride) == i128::from(*bytes)
         {
             *bytes *= count;
@@ -103,7 +103,7 @@ impl Item {
             return self;
         }
         if self.depth == MOST_DIMS {
-            self = Item::new(0, Body::List(Arc::new([self])));
+            self = Item::new(0, LoopBody::List(Arc::new([self])));
         }
         self.dims.copy_within(..self.depth, 1);
         self.dims[0] = Dim { count, stride };
@@ -114,8 +114,8 @@ impl Item {
     /// The bytes of a block, if it is a few blocks.
     fn unrolled(&self) -> Option<u64> {
         match (&self.body, self.dims()) {
-            (Body::Block(bytes), []) => Some(*bytes),
-            (Body::Block(bytes), [dim]) if dim.count <= UNROLLED => Some(*bytes),
+            (LoopBody::Block(bytes), []) => Some(*bytes),
+            (LoopBody::Block(bytes), [dim]) if dim.count <= UNROLLED => Some(*bytes),
             _ => None,
         }
     }
@@ -130,7 +130,7 @@ impl Item {
         let distance = next.offset.wrapping_sub(self.offset);
         if self.depth == 0
             && next.depth == 0
-            && let (Body::Block(bytes), Body::Block(more)) = (&mut self.body, &next.body)
+            && let (LoopBody::Block(bytes), LoopBody::Block(more)) = (&mut self.body, &next.body)
             && i128::from(distance) == i128::from(*bytes)
         {
             *bytes += more;
@@ -203,7 +203,7 @@ fn listed(items: Vec<Item>) -> Vec<Item> {
             Some(bytes) if alike.len() > 1 => {
                 let at = alike.iter().filter_map(Run::of).flat_map(Run::pieces);
                 let offsets = Offsets::new(at.map(|(at, _)| at).collect());
-                all.push(Item::new(0, Body::Listed(bytes, Arc::new(offsets))));
+                all.push(Item::new(0, LoopBody::Listed(bytes, Arc::new(offsets))));
             }
             _ => all.extend_from_slice(alike),
         }

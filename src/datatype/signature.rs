@@ -17,13 +17,13 @@ const BASE: u64 = 0x0b5a_d4ec_eda1_ce2a;
 pub(crate) struct Signature {
     pub(super) elements: u64,
     /// The kind by the datatypes as the program has named them.
-    pub(super) kind: Kind,
+    pub(super) kind: SignatureKind,
     digest: u64,
 }
 
 /// The datatypes in a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SignatureKind {
     /// None.
     Empty,
     /// Only this one.
@@ -33,16 +33,17 @@ pub(crate) enum Kind {
 }
 
 impl Signature {
-    pub(super) const EMPTY: Signature = Signature { elements: 0, kind: Kind::Empty, digest: 0 };
+    pub(super) const EMPTY: Signature =
+        Signature { elements: 0, kind: SignatureKind::Empty, digest: 0 };
 
     pub(crate) fn of(datatype: Datatype) -> Signature {
         let one = |datatype| Signature {
             elements: 1,
-            kind: Kind::One(datatype),
+            kind: SignatureKind::One(datatype),
             digest: 1 + datatype as u64,
         };
         let pair = datatype.pair().and_then(|(value, _)| one(value).then(one(Datatype::I32)));
-        pair.map_or(one(datatype), |pair| Signature { kind: Kind::One(datatype), ..pair })
+        pair.map_or(one(datatype), |pair| Signature { kind: SignatureKind::One(datatype), ..pair })
     }
 
     /// Whether it is the same sequence of numbers.
@@ -58,9 +59,9 @@ impl Signature {
     /// This sequence, then `next`.
     pub(super) fn then(self, next: Signature) -> Option<Signature> {
         let kind = match (self.kind, next.kind) {
-            (kind, Kind::Empty) | (Kind::Empty, kind) => kind,
+            (kind, SignatureKind::Empty) | (SignatureKind::Empty, kind) => kind,
             (a, b) if a == b => a,
-            _ => Kind::Mixed,
+            _ => SignatureKind::Mixed,
         };
         let elements = self.elements.checked_add(next.elements)?;
         let digest = add(multiply(self.digest, power(next.elements)), next.digest);

@@ -3,34 +3,34 @@
 use super::CommittedDatatype;
 use super::cursor::{Cursor, Run};
 use super::plan::Item;
-use crate::shm::{Lane, Strip};
+use crate::shm::{Pattern, Strip};
 
 /// One side of a transfer.
 #[derive(Clone, Copy)]
-pub(crate) enum Side<'a> {
+pub(crate) enum TransferSide<'a> {
     /// A number of instances, which have a range ([`CommittedDatatype::range`]).
     Typed(&'a CommittedDatatype, usize),
     /// A number of bytes from offset 0 on.
     Packed(u64),
 }
 
-impl<'a> Side<'a> {
+impl<'a> TransferSide<'a> {
     /// The side as a single loop over a block or list of blocks, if it is one.
     #[inline(always)]
     fn run(self) -> Option<Run<'a>> {
         match self {
-            Side::Typed(datatype, count) => datatype.run_of(count),
-            Side::Packed(0) => None,
-            Side::Packed(bytes) => Some(Run::even(0, bytes, None)),
+            TransferSide::Typed(datatype, count) => datatype.run_of(count),
+            TransferSide::Packed(0) => None,
+            TransferSide::Packed(bytes) => Some(Run::even(0, bytes, None)),
         }
     }
 
     /// The side as loops; `None` if it is empty.
     fn item(self) -> Option<Item> {
         match self {
-            Side::Typed(_, 0) | Side::Packed(0) => None,
-            Side::Typed(datatype, count) => Some(datatype.root(count as u64)),
-            Side::Packed(bytes) => Some(Item::block(bytes)),
+            TransferSide::Typed(_, 0) | TransferSide::Packed(0) => None,
+            TransferSide::Typed(datatype, count) => Some(datatype.root(count as u64)),
+            TransferSide::Packed(bytes) => Some(Item::block(bytes)),
         }
     }
 }
@@ -40,7 +40,7 @@ impl<'a> Side<'a> {
 ///
 /// Allocates nothing if both sides are regular.
 #[inline]
-pub(crate) fn zip_strips(from: Side, to: Side, mut each: impl FnMut(&Strip<'_>)) {
+pub(crate) fn zip_strips(from: TransferSide, to: TransferSide, mut each: impl FnMut(&Strip<'_>)) {
     zip_sides([from, to], |strip| {
         each(strip);
         true
@@ -50,7 +50,7 @@ pub(crate) fn zip_strips(from: Side, to: Side, mut each: impl FnMut(&Strip<'_>))
 /// [`zip_strips`] for any number of sides, until `each` stops it.
 #[inline]
 pub(crate) fn zip_sides<const N: usize>(
-    sides: [Side; N],
+    sides: [TransferSide; N],
     mut each: impl FnMut(&Strip<'_, N>) -> bool,
 ) {
     match only_strip(&sides) {
@@ -63,8 +63,11 @@ pub(crate) fn zip_sides<const N: usize>(
 
 /// Slow path of [`zip_sides`], for any loops.
 #[inline(never)]
-fn zip_loops<const N: usize>(sides: [Side; N], each: &mut impl FnMut(&Strip<'_, N>) -> bool) {
-    let items = sides.map(Side::item);
+fn zip_loops<const N: usize>(
+    sides: [TransferSide; N],
+    each: &mut impl FnMut(&Strip<'_, N>) -> bool,
+) {
+    let items = sides.map(TransferSide::item);
     if items.iter().any(Option::is_none) {
         return;
     }
@@ -74,7 +77,7 @@ fn zip_loops<const N: usize>(sides: [Side; N], each: &mut impl FnMut(&Strip<'_, 
 
 /// The strip of sides that need only one.
 #[inline(always)]
-fn only_strip<'a, const N: usize>(sides: &[Side<'a>; N]) -> Option<Strip<'a, N>> {
+fn only_strip<'a, const N: usize>(sides: &[TransferSide<'a>; N]) -> Option<Strip<'a, N>> {
     let mut runs = [Run::even(0, 0, None); N];
     let (mut bytes, mut blocks) = (0, 0);
     for (run, side) in runs.iter_mut().zip(sides) {
@@ -83,17 +86,17 @@ fn only_strip<'a, const N: usize>(sides: &[Side<'a>; N]) -> Option<Strip<'a, N>>
             (bytes, blocks) = (run.bytes, run.blocks);
         }
     }
-    let mut lanes = [Lane::even(0, 0); N];
-    for (lane, run) in lanes.iter_mut().zip(runs) {
-        *lane = if run.blocks == blocks && run.bytes == bytes {
-            run.lane
+    let mut patterns = [Pattern::even(0, 0); N];
+    for (pattern, run) in patterns.iter_mut().zip(runs) {
+        *pattern = if run.blocks == blocks && run.bytes == bytes {
+            run.pattern
         } else if run.blocks == 1 && run.bytes == bytes * blocks {
-            Lane::even(run.lane.block(0), bytes as i64)
+            Pattern::even(run.pattern.block(0), bytes as i64)
         } else {
             return None;
         };
     }
-    Some(Strip { lanes, bytes: bytes as usize, blocks: blocks as usize })
+    Some(Strip { patterns, bytes: bytes as usize, blocks: blocks as usize })
 }
 
 /// The rest of a side.
@@ -132,12 +135,12 @@ impl<'a> Walk<'a> {
     }
 
     /// The places and the number of the next blocks of `bytes`, at least one.
-    fn ahead(&self, bytes: u64) -> (Lane<'a>, u64) {
+    fn ahead(&self, bytes: u64) -> (Pattern<'a>, u64) {
         if self.is_whole(bytes) {
-            return (self.run.lane, self.run.blocks);
+            return (self.run.pattern, self.run.blocks);
         }
-        let start = self.run.lane.block(0).wrapping_add(self.used as i64);
-        (Lane::even(start, bytes as i64), self.left() / bytes)
+        let start = self.run.pattern.block(0).wrapping_add(self.used as i64);
+        (Pattern::even(start, bytes as i64), self.left() / bytes)
     }
 
     /// Skips `blocks` blocks of `bytes`.
@@ -153,7 +156,7 @@ impl<'a> Walk<'a> {
             self.used = 0;
             self.run.blocks -= whole;
             if self.run.blocks > 0 {
-                self.run.lane = self.run.lane.behind(whole as usize);
+                self.run.pattern = self.run.pattern.behind(whole as usize);
             }
         }
     }
@@ -165,5 +168,9 @@ fn step<'a, const N: usize>(walks: &mut [Walk<'a>; N]) -> Strip<'a, N> {
     let ahead = walks.each_ref().map(|walk| walk.ahead(bytes));
     let blocks = ahead.iter().map(|(_, blocks)| *blocks).min().unwrap_or(0);
     walks.iter_mut().for_each(|walk| walk.skip(bytes, blocks));
-    Strip { lanes: ahead.map(|(lane, _)| lane), bytes: bytes as usize, blocks: blocks as usize }
+    Strip {
+        patterns: ahead.map(|(pattern, _)| pattern),
+        bytes: bytes as usize,
+        blocks: blocks as usize,
+    }
 }

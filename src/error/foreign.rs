@@ -4,32 +4,32 @@ use super::{Error, ErrorClass, Place};
 
 /// An error of another MPI, or a call that is not supported over one (docs/foreign.md).
 #[derive(Debug, thiserror::Error)]
-#[error("{at}: {said}")]
+#[error("{at}: {text}")]
 pub struct Foreign {
     /// The call that failed.
     pub at: Place,
     /// The other MPI's error class, if this library has it too.
     pub class: ErrorClass,
     /// The other MPI's error string, or what is not supported and why.
-    pub said: String,
+    pub text: String,
 }
 
 impl Error {
     /// The error of calls that need memory mapped by all ranks, under another MPI's launcher.
     #[cold]
     pub(crate) fn not_foreign(at: Place, what: &str) -> Error {
-        let said = format!(
+        let text = format!(
             "{what} is not there under another MPI's launcher, because the ranks share no memory; \
              start the program with rmarun"
         );
-        Error::Foreign(Foreign { at, class: ErrorClass::UnsupportedOperation, said })
+        Error::Foreign(Foreign { at, class: ErrorClass::UnsupportedOperation, text })
     }
 
     /// An error string of another MPI, with the number of its class (MPI 5.0 ABI).
     #[cold]
-    pub(crate) fn of_foreign(at: Place, class: i32, said: &str) -> Error {
+    pub(crate) fn of_foreign(at: Place, class: i32, text: &str) -> Error {
         let class = ErrorClass::of_abi(class);
-        Error::Foreign(Foreign { at, class, said: format!("the MPI underneath says: {said}") })
+        Error::Foreign(Foreign { at, class, text: format!("the MPI underneath says: {text}") })
     }
 }
 

@@ -3,21 +3,21 @@
 
 use super::abi::{self, Handle};
 use super::library::{checked, functions};
-use super::{ForeignError, Outcome};
+use super::{ForeignError, ForeignResult};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
 /// A communicator of the other MPI, whose errors are returned. A copy is another handle of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Comm {
+pub(crate) struct ForeignComm {
     pub(super) handle: Handle,
     pub(crate) rank: u32,
     pub(crate) size: u32,
 }
 
-impl Comm {
+impl ForeignComm {
     /// The communicator of a handle, with its rank and size.
-    pub(super) fn of(handle: Handle) -> Outcome<Comm> {
+    pub(super) fn of(handle: Handle) -> ForeignResult<ForeignComm> {
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a live communicator; a place for an int.
         checked(unsafe { (functions().comm_rank)(handle, &raw mut rank) })?;
@@ -25,13 +25,13 @@ impl Comm {
         checked(unsafe { (functions().comm_size)(handle, &raw mut size) })?;
         // SAFETY: a live communicator, a predefined handler.
         checked(unsafe { (functions().comm_errors)(handle, abi::ERRORS_RETURN) })?;
-        Ok(Comm { handle, rank: rank as u32, size: size as u32 })
+        Ok(ForeignComm { handle, rank: rank as u32, size: size as u32 })
     }
 
     /// `MPI_Allgather` of equally many bytes from each rank into `all`, in rank order.
     ///
     /// Collective; blocks until every rank has called it.
-    pub(crate) fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Outcome<()> {
+    pub(crate) fn allgather(&self, mine: &[u8], all: &mut [u8]) -> ForeignResult<()> {
         let bytes = mine.len() as c_int;
         debug_assert_eq!(all.len(), mine.len() * self.size as usize);
         // SAFETY: a live communicator; both buffers have the given lengths.
@@ -49,27 +49,31 @@ impl Comm {
     }
 
     /// `MPI_Comm_dup`. Collective; blocks until every rank has called it.
-    pub(crate) fn dup(&self) -> Outcome<Comm> {
+    pub(crate) fn dup(&self) -> ForeignResult<ForeignComm> {
         let mut made = abi::COMM_NULL;
         // SAFETY: a live communicator; a place for a handle.
         checked(unsafe { (functions().comm_dup)(self.handle, &raw mut made) })?;
-        Comm::of(made)
+        ForeignComm::of(made)
     }
 
     /// `MPI_Comm_split`; `None` is `MPI_UNDEFINED`. Collective; blocks until every rank has called it.
-    pub(crate) fn split(&self, colour: Option<u32>, key: u32) -> Outcome<Option<Comm>> {
+    pub(crate) fn split(
+        &self,
+        colour: Option<u32>,
+        key: u32,
+    ) -> ForeignResult<Option<ForeignComm>> {
         let colour = colour.map_or(abi::UNDEFINED, |colour| colour as c_int);
         let mut made = abi::COMM_NULL;
         // SAFETY: as in `dup`.
         checked(unsafe {
             (functions().comm_split)(self.handle, colour, key as c_int, &raw mut made)
         })?;
-        if made == abi::COMM_NULL { Ok(None) } else { Comm::of(made).map(Some) }
+        if made == abi::COMM_NULL { Ok(None) } else { ForeignComm::of(made).map(Some) }
     }
 
     /// `MPI_Comm_create_group`, of those ranks of this communicator, in their order. Collective over
     /// them; blocks until each has called it.
-    pub(crate) fn create_group(&self, ranks: &[u32], tag: u32) -> Outcome<Comm> {
+    pub(crate) fn create_group(&self, ranks: &[u32], tag: u32) -> ForeignResult<ForeignComm> {
         let ranks: Vec<c_int> = ranks.iter().map(|rank| *rank as c_int).collect();
         let [mut all, mut some] = [abi::GROUP_NULL; 2];
         let mut made = abi::COMM_NULL;
@@ -88,17 +92,17 @@ impl Comm {
             checked(unsafe { (functions().group_free)(&raw mut group) })?;
         }
         checked(code)?;
-        Comm::of(made)
+        ForeignComm::of(made)
     }
 
     /// `MPI_Comm_free`, of the last handle that is used. Collective.
-    pub(crate) fn free(mut self) -> Outcome<()> {
+    pub(crate) fn free(mut self) -> ForeignResult<()> {
         // SAFETY: a live communicator, which is not used any more.
         checked(unsafe { (functions().comm_free)(&raw mut self.handle) })
     }
 
     /// Sends a message without data. Does not block.
-    pub(super) fn tell(&self, rank: u32, tag: c_int) -> Outcome<()> {
+    pub(super) fn tell(&self, rank: u32, tag: c_int) -> ForeignResult<()> {
         let mut request = abi::REQUEST_NULL;
         // SAFETY: no data; a place for a handle.
         checked(unsafe {
@@ -117,7 +121,7 @@ impl Comm {
     }
 
     /// Receives one. Blocks until it arrives.
-    pub(super) fn hear(&self, rank: u32, tag: c_int) -> Outcome<()> {
+    pub(super) fn hear(&self, rank: u32, tag: c_int) -> ForeignResult<()> {
         // SAFETY: no data; null stands for an ignored status.
         checked(unsafe {
             (functions().recv)(
@@ -133,7 +137,7 @@ impl Comm {
     }
 
     /// Whether one has arrived. Does not block.
-    pub(super) fn has_heard(&self, rank: u32, tag: c_int) -> Outcome<bool> {
+    pub(super) fn has_heard(&self, rank: u32, tag: c_int) -> ForeignResult<bool> {
         self.probe(rank as c_int, tag)
     }
 
@@ -143,7 +147,7 @@ impl Comm {
         let _ = self.probe(abi::ANY_SOURCE, abi::ANY_TAG);
     }
 
-    fn probe(&self, rank: c_int, tag: c_int) -> Outcome<bool> {
+    fn probe(&self, rank: c_int, tag: c_int) -> ForeignResult<bool> {
         let mut found = 0;
         // SAFETY: a live communicator; a place for an int; as in `hear`.
         let code =
@@ -153,7 +157,7 @@ impl Comm {
     }
 
     /// Whether `mine` is true on all ranks. Collective; blocks until every rank has called it.
-    pub(super) fn all_agree(&self, mine: bool) -> Outcome<bool> {
+    pub(super) fn all_agree(&self, mine: bool) -> ForeignResult<bool> {
         let mut all = vec![0; self.size as usize];
         self.allgather(&[u8::from(mine)], &mut all)?;
         Ok(all.iter().all(|one| *one == 1))
@@ -163,6 +167,6 @@ impl Comm {
 impl ForeignError {
     /// The error on a rank when another one has failed, which alone knows the reason.
     pub(super) fn elsewhere() -> ForeignError {
-        ForeignError { class: 16, said: "another rank was refused, and says why".into() }
+        ForeignError { class: 16, text: "another rank was refused, and says why".into() }
     }
 }

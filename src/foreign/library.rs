@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "loads a library and calls its functions")]
 
 use super::abi::{self, Handle};
-use super::{Comm, ForeignError, Outcome};
+use super::{ForeignComm, ForeignError, ForeignResult};
 use crate::shm::is_forked;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
@@ -94,7 +94,7 @@ pub(super) fn functions() -> &'static Functions {
 }
 
 /// The outcome of a function of the library.
-pub(super) fn checked(code: c_int) -> Outcome<()> {
+pub(super) fn checked(code: c_int) -> ForeignResult<()> {
     if code == abi::SUCCESS { Ok(()) } else { Err(refusal(functions(), code)) }
 }
 
@@ -106,13 +106,13 @@ fn refusal(functions: &Functions, code: c_int) -> ForeignError {
     unsafe { (functions.error_class)(code, &raw mut class) };
     // SAFETY: the longest string of the ABI fits; a place for an int.
     unsafe { (functions.error_string)(code, text.as_mut_ptr().cast(), &raw mut length) };
-    let said = text.get(..length.max(0) as usize).unwrap_or(&text);
-    ForeignError { class, said: String::from_utf8_lossy(said).into_owned() }
+    let text = text.get(..length.max(0) as usize).unwrap_or(&text);
+    ForeignError { class, text: String::from_utf8_lossy(text).into_owned() }
 }
 
 /// Calls `MPI_Init_thread` of the library `name` and returns the world, or a sentence for the error.
 /// Once per process; blocks until every rank has called it.
-pub(crate) fn join(name: &str) -> std::result::Result<Comm, String> {
+pub(crate) fn join(name: &str) -> std::result::Result<ForeignComm, String> {
     // SAFETY: the library is an MPI that the user has named or installed, with its initialisers.
     let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| error.to_string())?;
@@ -135,7 +135,7 @@ pub(crate) fn join(name: &str) -> std::result::Result<Comm, String> {
         )
     };
     if code != abi::SUCCESS {
-        return Err(refusal(&found, code).said);
+        return Err(refusal(&found, code).text);
     }
     let (functions, _) = JOINED.get_or_init(|| (found, library));
     watch_exit()?;
@@ -144,7 +144,7 @@ pub(crate) fn join(name: &str) -> std::result::Result<Comm, String> {
     }
     // SAFETY: two predefined handles.
     let code = unsafe { (functions.comm_errors)(abi::COMM_WORLD, abi::ERRORS_RETURN) };
-    checked(code).and_then(|()| Comm::of(abi::COMM_WORLD)).map_err(|refusal| refusal.said)
+    checked(code).and_then(|()| ForeignComm::of(abi::COMM_WORLD)).map_err(|refusal| refusal.text)
 }
 
 fn version(functions: &Functions) -> String {
@@ -194,7 +194,7 @@ fn watch_exit() -> std::result::Result<(), String> {
 /// Ends the job, because the other MPI may still access memory of this process.
 #[cold]
 pub(super) fn give_up(why: &ForeignError) -> ! {
-    eprintln!("onesided: the MPI underneath cannot complete an operation: {}", why.said);
+    eprintln!("onesided: the MPI underneath cannot complete an operation: {}", why.text);
     // SAFETY: a predefined handle.
     unsafe { (functions().abort)(abi::COMM_WORLD, 1) };
     std::process::abort()

@@ -22,23 +22,23 @@ mod window;
 
 use crate::error::{Error, Place};
 
-pub(crate) use comm::Comm;
+pub(crate) use comm::ForeignComm;
 pub(crate) use library::{join, leave_well};
-pub(crate) use window::{Lock, Part, Window};
+pub(crate) use window::{ForeignPart, ForeignWindow, Lock};
 
 /// An error of the other MPI.
 #[derive(Debug)]
 pub(crate) struct ForeignError {
     /// The number of its error class.
     class: i32,
-    said: String,
+    text: String,
 }
 
 impl ForeignError {
     #[cold]
     pub(crate) fn at(self, at: Place) -> Error {
-        Error::of_foreign(at, self.class, &self.said)
+        Error::of_foreign(at, self.class, &self.text)
     }
 }
 
-pub(crate) type Outcome<T> = std::result::Result<T, ForeignError>;
+pub(crate) type ForeignResult<T> = std::result::Result<T, ForeignError>;

@@ -3,7 +3,7 @@
 
 use super::abi::{self, Handle};
 use super::library::{checked, functions, give_up};
-use super::{Comm, ForeignError, Outcome};
+use super::{ForeignComm, ForeignError, ForeignResult};
 use crate::datatype::{Element, Integer};
 use crate::op::Op;
 use crate::shm::Span;
@@ -22,47 +22,47 @@ pub(crate) enum Lock {
 }
 
 /// The part that a rank gives a window.
-pub(crate) struct Part(Source);
+pub(crate) struct ForeignPart(ForeignSource);
 
-enum Source {
+enum ForeignSource {
     New { bytes: u64, align: u64 },
     Given(Span),
 }
 
-impl Part {
+impl ForeignPart {
     /// `bytes` zeroed bytes of the other MPI's memory, aligned to `align`.
-    pub(crate) fn new(bytes: u64, align: u64) -> Part {
-        Part(Source::New { bytes, align })
+    pub(crate) fn new(bytes: u64, align: u64) -> ForeignPart {
+        ForeignPart(ForeignSource::New { bytes, align })
     }
 
     /// Existing memory.
     ///
     /// # Safety
     /// Any rank may access it until the window is freed.
-    pub(crate) unsafe fn given(memory: Span) -> Part {
-        Part(Source::Given(memory))
+    pub(crate) unsafe fn given(memory: Span) -> ForeignPart {
+        ForeignPart(ForeignSource::Given(memory))
     }
 }
 
 /// A window of the other MPI, in lock_all until it is freed, with its locks and communicator.
-pub(crate) struct Window {
+pub(crate) struct ForeignWindow {
     data: Handle,
     /// The window for locks, with a word at each rank.
     locks: Handle,
     /// Of this window alone.
-    comm: Comm,
+    comm: ForeignComm,
     /// The own memory.
     own: Span,
     /// For each rank, the bytes of the other MPI's memory before its part.
     before: Box<[u64]>,
 }
 
-impl Window {
+impl ForeignWindow {
     /// Creates a window with that part of this rank. Collective; blocks until every rank has called it.
     /// Every rank gets the window, or none does.
-    pub(crate) fn make(over: &Comm, part: Part) -> Outcome<Window> {
+    pub(crate) fn make(over: &ForeignComm, part: ForeignPart) -> ForeignResult<ForeignWindow> {
         let comm = over.dup()?;
-        let made = Window::made(comm, part);
+        let made = ForeignWindow::made(comm, part);
         if !comm.all_agree(made.is_ok())? {
             // The incomplete window stays until the job ends, because freeing it needs all ranks.
             return Err(made.err().unwrap_or_else(ForeignError::elsewhere));
@@ -75,11 +75,11 @@ impl Window {
         Ok(window)
     }
 
-    /// This rank's half of [`Window::make`].
-    fn made(comm: Comm, part: Part) -> Outcome<Window> {
+    /// This rank's half of [`ForeignWindow::make`].
+    fn made(comm: ForeignComm, part: ForeignPart) -> ForeignResult<ForeignWindow> {
         let (data, own, before) = match part.0 {
-            Source::Given(own) => (create(&comm, own)?, own, 0),
-            Source::New { bytes, align } => {
+            ForeignSource::Given(own) => (create(&comm, own)?, own, 0),
+            ForeignSource::New { bytes, align } => {
                 // The other MPI's alignment may be smaller.
                 let (data, base) = allocate(&comm, bytes.saturating_add(align))?;
                 let before = base.align_offset(align as usize);
@@ -92,19 +92,19 @@ impl Window {
         };
         let (locks, _) = allocate(&comm, size_of::<u64>() as u64)?;
         if !is_unified(data)? {
-            let said = "its windows are not in the unified memory model".into();
-            return Err(ForeignError { class: 55, said });
+            let text = "its windows are not in the unified memory model".into();
+            return Err(ForeignError { class: 55, text });
         }
         // SAFETY: a live window, of which no part is ever locked in another way.
         checked(unsafe { (functions().lock_all)(abi::MODE_NOCHECK, data) })?;
         let before = vec![before; comm.size as usize].into();
-        let window = Window { data, locks, comm, own, before };
+        let window = ForeignWindow { data, locks, comm, own, before };
         window.sync()?;
         Ok(window)
     }
 
     /// `MPI_Win_free`: the last call. Collective; blocks until every rank has called it.
-    pub(crate) fn free(&self) -> Outcome<()> {
+    pub(crate) fn free(&self) -> ForeignResult<()> {
         // SAFETY: a live window, in lock_all.
         checked(unsafe { (functions().unlock_all)(self.data) })?;
         for mut window in [self.data, self.locks] {
@@ -126,7 +126,7 @@ impl Window {
 
     // Operations: complete at origin and target when they return.
 
-    /// Writes to the part of `rank` from byte `to` on. [`Window::flush`] completes it.
+    /// Writes to the part of `rank` from byte `to` on. [`ForeignWindow::flush`] completes it.
     ///
     /// # Safety
     /// Until it is complete, `from` is valid for reads of `bytes` bytes, which are not written.
@@ -136,14 +136,14 @@ impl Window {
         rank: u32,
         to: u64,
         bytes: usize,
-    ) -> Outcome<()> {
+    ) -> ForeignResult<()> {
         let (n, to, rank) = (bytes as i64, self.place(rank, to), rank as c_int);
         let put = functions().put;
         // SAFETY: a live window in lock_all; of the buffer, the caller's obligation.
         checked(unsafe { put(from.cast(), n, abi::BYTE, rank, to, n, abi::BYTE, self.data) })
     }
 
-    /// Reads from the part of `rank` from byte `from` on. [`Window::flush`] completes it.
+    /// Reads from the part of `rank` from byte `from` on. [`ForeignWindow::flush`] completes it.
     ///
     /// # Safety
     /// Until it is complete, `to` is valid for writes of `bytes` bytes, which are not accessed.
@@ -153,7 +153,7 @@ impl Window {
         rank: u32,
         from: u64,
         bytes: usize,
-    ) -> Outcome<()> {
+    ) -> ForeignResult<()> {
         let (n, from, rank) = (bytes as i64, self.place(rank, from), rank as c_int);
         let get = functions().get;
         // SAFETY: as in `put`.
@@ -176,7 +176,7 @@ impl Window {
         op: Op,
         rank: u32,
         at: u64,
-    ) -> Outcome<()> {
+    ) -> ForeignResult<()> {
         let (n, datatype) = (origin.len() as i64, abi::datatype(T::DATATYPE));
         // SAFETY: a live window in lock_all; the buffer is a slice until the flush.
         let code = unsafe {
@@ -195,7 +195,7 @@ impl Window {
         self.completed(code, rank)
     }
 
-    /// [`Window::accumulate`] whose `result` receives the values before. [`Op::NoOp`] needs no `origin`.
+    /// [`ForeignWindow::accumulate`] whose `result` receives the values before. [`Op::NoOp`] needs no `origin`.
     pub(crate) fn fetch<T: Element>(
         &self,
         origin: &[T],
@@ -203,7 +203,7 @@ impl Window {
         op: Op,
         rank: u32,
         at: u64,
-    ) -> Outcome<()> {
+    ) -> ForeignResult<()> {
         let (n, datatype) = (result.len() as i64, abi::datatype(T::DATATYPE));
         let (from, to) = (origin.as_ptr().cast(), result.as_mut_ptr().cast());
         let (at, op, target) = (self.place(rank, at), abi::op(op), rank as c_int);
@@ -231,7 +231,7 @@ impl Window {
         compare: &T,
         rank: u32,
         at: u64,
-    ) -> Outcome<T> {
+    ) -> ForeignResult<T> {
         let mut before = T::zeroed();
         // SAFETY: a live window in lock_all; the buffers are one element each until the flush.
         let code = unsafe {
@@ -249,7 +249,7 @@ impl Window {
         Ok(before)
     }
 
-    fn completed(&self, code: c_int, rank: u32) -> Outcome<()> {
+    fn completed(&self, code: c_int, rank: u32) -> ForeignResult<()> {
         checked(code)?;
         self.flush(rank);
         Ok(())
@@ -258,14 +258,14 @@ impl Window {
     // Synchronisation.
 
     /// `MPI_Win_sync`, with progress of the other MPI.
-    pub(crate) fn sync(&self) -> Outcome<()> {
+    pub(crate) fn sync(&self) -> ForeignResult<()> {
         self.comm.help();
         // SAFETY: a live window.
         checked(unsafe { (functions().sync)(self.data) })
     }
 
     /// An allgather of one byte from each rank; returns them in rank order.
-    pub(crate) fn fence(&self, mine: u8) -> Outcome<Vec<u8>> {
+    pub(crate) fn fence(&self, mine: u8) -> ForeignResult<Vec<u8>> {
         let mut all = vec![0; self.comm.size as usize];
         self.sync()?;
         self.comm.allgather(&[mine], &mut all)?;
@@ -274,29 +274,29 @@ impl Window {
     }
 
     /// Sends a post to each of `origins`. Does not block.
-    pub(crate) fn post(&self, origins: &[u32]) -> Outcome<()> {
+    pub(crate) fn post(&self, origins: &[u32]) -> ForeignResult<()> {
         self.sync()?;
         origins.iter().try_for_each(|origin| self.comm.tell(*origin, POST))
     }
 
     /// Blocks until each of `targets` has posted.
-    pub(crate) fn start(&self, targets: &[u32]) -> Outcome<()> {
+    pub(crate) fn start(&self, targets: &[u32]) -> ForeignResult<()> {
         targets.iter().try_for_each(|target| self.comm.hear(*target, POST))
     }
 
     /// Sends a complete to each of `targets`. Does not block.
-    pub(crate) fn complete(&self, targets: &[u32]) -> Outcome<()> {
+    pub(crate) fn complete(&self, targets: &[u32]) -> ForeignResult<()> {
         targets.iter().try_for_each(|target| self.comm.tell(*target, COMPLETE))
     }
 
     /// Blocks until each of `origins` has completed.
-    pub(crate) fn wait(&self, origins: &[u32]) -> Outcome<()> {
+    pub(crate) fn wait(&self, origins: &[u32]) -> ForeignResult<()> {
         origins.iter().try_for_each(|origin| self.comm.hear(*origin, COMPLETE))?;
         self.sync()
     }
 
-    /// [`Window::wait`] if that would not block; returns whether it did not.
-    pub(crate) fn test(&self, origins: &[u32]) -> Outcome<bool> {
+    /// [`ForeignWindow::wait`] if that would not block; returns whether it did not.
+    pub(crate) fn test(&self, origins: &[u32]) -> ForeignResult<bool> {
         for origin in origins {
             if !self.comm.has_heard(*origin, COMPLETE)? {
                 return Ok(false);
@@ -307,7 +307,7 @@ impl Window {
     }
 
     /// Locks the part of `rank`; blocks while another holds a lock that excludes it.
-    pub(crate) fn lock(&self, lock: Lock, rank: u32) -> Outcome<()> {
+    pub(crate) fn lock(&self, lock: Lock, rank: u32) -> ForeignResult<()> {
         let kind = match lock {
             Lock::Shared => abi::LOCK_SHARED,
             Lock::Exclusive => abi::LOCK_EXCLUSIVE,
@@ -318,7 +318,7 @@ impl Window {
         self.sync()
     }
 
-    pub(crate) fn unlock(&self, rank: u32) -> Outcome<()> {
+    pub(crate) fn unlock(&self, rank: u32) -> ForeignResult<()> {
         self.sync()?;
         // SAFETY: a live window, whose part is locked.
         checked(unsafe { (functions().unlock)(rank as c_int, self.locks) })
@@ -327,18 +327,18 @@ impl Window {
     /// Locks all parts, shared, one after another in the order of the ranks. So a rank that holds several
     /// locks taken in that order never waits in a cycle. `MPI_Win_lock_all` requests all locks together
     /// and could.
-    pub(crate) fn lock_all(&self) -> Outcome<()> {
+    pub(crate) fn lock_all(&self) -> ForeignResult<()> {
         (0..self.comm.size).try_for_each(|rank| self.lock(Lock::Shared, rank))
     }
 
-    pub(crate) fn unlock_all(&self) -> Outcome<()> {
+    pub(crate) fn unlock_all(&self) -> ForeignResult<()> {
         (0..self.comm.size).try_for_each(|rank| self.unlock(rank))
     }
 
     /// Reads a word under a requested lock. An MPI may defer a lock until an operation under it (MPI-4.1
     /// §12.5.3), and it does not see what this library does under it. When the read returns, the lock is
     /// held.
-    fn ask(&self, rank: u32) -> Outcome<()> {
+    fn ask(&self, rank: u32) -> ForeignResult<()> {
         let (mut word, target) = (0u64, rank as c_int);
         let place = from_mut(&mut word).cast();
         let fetch_and_op = functions().fetch_and_op;
@@ -355,10 +355,10 @@ impl Window {
 }
 
 /// A window of bytes, and this rank's memory of it.
-fn allocate(comm: &Comm, bytes: u64) -> Outcome<(Handle, *mut u8)> {
+fn allocate(comm: &ForeignComm, bytes: u64) -> ForeignResult<(Handle, *mut u8)> {
     let (mut base, mut window) = (null_mut::<u8>(), abi::WIN_NULL);
     let Ok(size) = isize::try_from(bytes) else {
-        return Err(ForeignError { class: 52, said: format!("{bytes} bytes are too many") });
+        return Err(ForeignError { class: 52, text: format!("{bytes} bytes are too many") });
     };
     let place = from_mut(&mut base).cast();
     // SAFETY: a live communicator; places for an address and a handle.
@@ -370,22 +370,22 @@ fn allocate(comm: &Comm, bytes: u64) -> Outcome<(Handle, *mut u8)> {
 }
 
 /// A window over given memory of this rank.
-fn create(comm: &Comm, part: Span) -> Outcome<Handle> {
+fn create(comm: &ForeignComm, part: Span) -> ForeignResult<Handle> {
     let (base, bytes, mut window) = (part.base().cast(), part.len() as isize, abi::WIN_NULL);
     let function = functions().win_create;
-    // SAFETY: a live communicator; a place for a handle; the promise of `Part::given`.
+    // SAFETY: a live communicator; a place for a handle; the promise of `ForeignPart::given`.
     checked(unsafe { function(base, bytes, 1, abi::INFO_NULL, comm.handle, &raw mut window) })?;
     returns_errors(window)?;
     Ok(window)
 }
 
-fn returns_errors(window: Handle) -> Outcome<()> {
+fn returns_errors(window: Handle) -> ForeignResult<()> {
     // SAFETY: a live window, a predefined handler.
     checked(unsafe { (functions().win_errors)(window, abi::ERRORS_RETURN) })
 }
 
 /// Whether operations and stores work on the same copy of the memory.
-fn is_unified(window: Handle) -> Outcome<bool> {
+fn is_unified(window: Handle) -> ForeignResult<bool> {
     let (mut model, mut found) = (null_mut::<c_int>(), 0);
     let place = from_mut(&mut model).cast();
     // SAFETY: a live window; places for an address and an int.

@@ -32,7 +32,7 @@ const ACTIONS: [(&str, Action); 7] = [
 
 /// One wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wish {
+struct FaultRequest {
     rank: u32,
     at: Event,
     nth: u64,
@@ -45,20 +45,20 @@ struct Wish {
 /// # Errors
 /// What is wrong with the wishes.
 pub fn arm(rank: u32, wishes: &str) -> Result<(), String> {
-    let wishes: Vec<Wish> = wishes.split(',').map(read).collect::<Result<_, _>>()?;
+    let wishes: Vec<FaultRequest> = wishes.split(',').map(read).collect::<Result<_, _>>()?;
     if let Some(wish) = wishes.iter().find(|wish| wish.rank == rank).copied() {
         set_trap(wish.at, wish.nth, move || wish.action.run(rank));
     }
     Ok(())
 }
 
-fn read(text: &str) -> Result<Wish, String> {
+fn read(text: &str) -> Result<FaultRequest, String> {
     let words: Vec<&str> = text.split(':').collect();
     let [rank, at, nth, action] = words[..] else {
         return Err("rank:site:nth:action is needed".to_owned());
     };
     let known = |(name, known): &(&str, Action)| (*name == action).then_some(*known);
-    Ok(Wish {
+    Ok(FaultRequest {
         rank: rank.parse().map_err(|_| format!("'{rank}' is no rank"))?,
         at: named(at).ok_or_else(|| format!("there is no site '{at}'"))?,
         nth: nth.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("'{nth}' is no count"))?,
@@ -69,8 +69,8 @@ fn read(text: &str) -> Result<Wish, String> {
 impl Action {
     fn run(self, rank: u32) {
         // So that a test learns that the fault has happened, and in which process.
-        let said = format!("fault: rank {rank}, pid {}\n", std::process::id());
-        let _ = std::io::stderr().write_all(said.as_bytes());
+        let line = format!("fault: rank {rank}, pid {}\n", std::process::id());
+        let _ = std::io::stderr().write_all(line.as_bytes());
         match self {
             Action::Kill => signal_self(Signal::SIGKILL),
             Action::Abort => std::process::abort(),
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn wishes_are_read() {
-        let wish = |rank, at, nth, action| Ok(Wish { rank, at, nth, action });
+        let wish = |rank, at, nth, action| Ok(FaultRequest { rank, at, nth, action });
         let fence = Event::MemSync(Site::FencePre);
         assert_eq!(read("3:FencePre:2:kill"), wish(3, fence, 2, Action::Kill));
         let post = Event::ProcSync(ProcSync::Post);

@@ -28,25 +28,27 @@ struct Seen {
     /// When the launcher was looked for.
     looked: Instant,
     /// Since when the job has been in trouble, and in which.
-    trouble: Option<(Instant, Trouble)>,
+    trouble: Option<(Instant, LauncherTrouble)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
+enum LauncherTrouble {
     Damaged,
     SupervisorDied,
     GuardDied,
 }
 
-impl Trouble {
+impl LauncherTrouble {
     fn sentence(self) -> &'static str {
         match self {
-            Trouble::Damaged => {
+            LauncherTrouble::Damaged => {
                 "the job's segment is damaged: something, most likely a rank that writes where it \
                  should not, has written over its beginning, and the launcher does not end the job"
             }
-            Trouble::SupervisorDied => "the launcher of the job was killed (its supervisor)",
-            Trouble::GuardDied => {
+            LauncherTrouble::SupervisorDied => {
+                "the launcher of the job was killed (its supervisor)"
+            }
+            LauncherTrouble::GuardDied => {
                 "the launcher of the job was killed (its guard), and its supervisor does not end \
                  the job"
             }
@@ -71,7 +73,7 @@ impl JobWatch {
     pub(crate) fn look(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let trouble = match self.segment.is_whole() {
-            false => Some(Trouble::Damaged),
+            false => Some(LauncherTrouble::Damaged),
             true if seen.trouble.is_none() && seen.looked.elapsed() < LOOKS_EVERY => None,
             true => {
                 seen.looked = Instant::now();
@@ -92,7 +94,7 @@ impl JobWatch {
     /// Says why and ends the process, without what the program does at its end: it might wait for other
     /// ranks.
     #[allow(clippy::disallowed_methods, reason = "the job is over, and its user is to know why")]
-    fn end(&self, trouble: Trouble) {
+    fn end(&self, trouble: LauncherTrouble) {
         let line = format!("onesided: rank {} ends: {}\n", self.rank, trouble.sentence());
         // A pipe that is full would hold this rank up, if nobody reads it any more.
         if takes_output(&std::io::stderr()) {
@@ -123,11 +125,11 @@ impl Launcher {
 
     /// What has become of it; nothing if this process cannot tell: it has no descriptor left, or another
     /// /proc, or none.
-    fn trouble(&self) -> Option<Trouble> {
+    fn trouble(&self) -> Option<LauncherTrouble> {
         let now = Stat::of(self.pid).ok()?;
         match now.filter(|now| now.began == self.began && !now.is_dead) {
-            None => self.sees_itself().then_some(Trouble::SupervisorDied),
-            Some(now) if now.parent != self.guard => Some(Trouble::GuardDied),
+            None => self.sees_itself().then_some(LauncherTrouble::SupervisorDied),
+            Some(now) if now.parent != self.guard => Some(LauncherTrouble::GuardDied),
             Some(_) => None,
         }
     }
@@ -179,9 +181,9 @@ mod tests {
         let found = Launcher::find(std::process::id(), own.began).unwrap();
         assert_eq!(found.trouble(), None);
         let orphan = Launcher { guard: own.parent + 1, ..found };
-        assert_eq!(orphan.trouble(), Some(Trouble::GuardDied));
+        assert_eq!(orphan.trouble(), Some(LauncherTrouble::GuardDied));
         let gone = Launcher { began: 1, ..orphan };
-        assert_eq!(gone.trouble(), Some(Trouble::SupervisorDied));
+        assert_eq!(gone.trouble(), Some(LauncherTrouble::SupervisorDied));
         let blind = Launcher { own: (gone.own.0, 1), ..gone };
         assert_eq!(blind.trouble(), None);
     }

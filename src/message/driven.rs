@@ -5,7 +5,7 @@
 //! and goes on with its own affairs; who has found the note looks again before it leaves.
 
 use super::mailbox::Mailbox;
-use super::request::Held;
+use super::request::RequestParts;
 use super::wait::End;
 use super::{Channel, MessageRequest, SendMode, Status};
 use crate::call::Call;
@@ -32,11 +32,11 @@ pub(crate) trait Driven: Send + Sync {
 pub(super) struct AllDriven {
     /// How many there are, for those who need not look.
     number: Word32,
-    turn: Mutex<Turn>,
+    state: Mutex<DriverState>,
 }
 
 #[derive(Default)]
-struct Turn {
+struct DriverState {
     all: Vec<Arc<dyn Driven>>,
     /// A thread has taken them and drives them.
     is_taken: bool,
@@ -47,19 +47,19 @@ struct Turn {
 }
 
 /// What a thread has taken, until it has driven all of it.
-struct Taken<'a> {
+struct TakenRequests<'a> {
     from: &'a AllDriven,
     all: Vec<Arc<dyn Driven>>,
 }
 
 /// Gives back what is not done, also when a function of the program has panicked.
-impl Drop for Taken<'_> {
+impl Drop for TakenRequests<'_> {
     fn drop(&mut self) {
-        let mut turn = self.from.turn();
-        turn.all.append(&mut self.all);
-        turn.is_taken = false;
-        let left = if turn.is_over { std::mem::take(&mut turn.all) } else { Vec::new() };
-        drop(turn);
+        let mut state = self.from.state();
+        state.all.append(&mut self.all);
+        state.is_taken = false;
+        let left = if state.is_over { std::mem::take(&mut state.all) } else { Vec::new() };
+        drop(state);
         left.iter().for_each(|driven| driven.abandon());
     }
 }
@@ -70,24 +70,24 @@ impl AllDriven {
         self.number.load()
     }
 
-    fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, DriverState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, driven: Arc<dyn Driven>) {
-        self.turn().all.push(driven);
+        self.state().all.push(driven);
         self.number.fetch_add(1);
     }
 
     /// Takes all, unless another thread has them, which then looks again.
-    fn take(&self) -> Option<Taken<'_>> {
-        let mut turn = self.turn();
-        turn.again = turn.is_taken;
-        if turn.is_taken {
+    fn take(&self) -> Option<TakenRequests<'_>> {
+        let mut state = self.state();
+        state.again = state.is_taken;
+        if state.is_taken {
             return None;
         }
-        turn.is_taken = true;
-        Some(Taken { from: self, all: std::mem::take(&mut turn.all) })
+        state.is_taken = true;
+        Some(TakenRequests { from: self, all: std::mem::take(&mut state.all) })
     }
 
     /// Drives everything; whether something has become complete.
@@ -100,7 +100,7 @@ impl AllDriven {
             taken.all.retain(|driven| !driven.drive());
             done += before - taken.all.len();
             drop(taken);
-            if !self.turn().again {
+            if !self.state().again {
                 break;
             }
         }
@@ -111,9 +111,9 @@ impl AllDriven {
     /// This rank leaves the job.
     pub(super) fn abandon(&self) {
         let left = {
-            let mut turn = self.turn();
-            turn.is_over = true;
-            std::mem::take(&mut turn.all)
+            let mut state = self.state();
+            state.is_over = true;
+            std::mem::take(&mut state.all)
         };
         left.iter().for_each(|driven| driven.abandon());
     }
@@ -197,22 +197,22 @@ impl MessageRequest {
     /// As [`MessageRequest::is_complete`], without a look at what has arrived.
     pub(crate) fn is_done(&self) -> bool {
         match *self.held() {
-            Held::Slot(slot) => {
+            RequestParts::Slot(slot) => {
                 let mailbox = Mailbox::of(self.comm.context());
-                mailbox.map_or(true, |mailbox| mailbox.turn().slots.is_done(slot))
+                mailbox.map_or(true, |mailbox| mailbox.lock().slots.is_done(slot))
                     || self.comm.has_lost_any()
             }
-            Held::Complete(_) | Held::Taken => true,
+            RequestParts::Complete(_) | RequestParts::Taken => true,
         }
     }
 
     /// The outcome of a request that is done, in a call of which it is a part.
     pub(crate) fn outcome(&self, call: Call) -> Result<Status> {
-        let held = std::mem::replace(&mut *self.held(), Held::Taken);
+        let held = std::mem::replace(&mut *self.held(), RequestParts::Taken);
         match held {
-            Held::Taken => Ok(Status::NOTHING),
-            Held::Complete(status) => Ok(status),
-            Held::Slot(slot) => self.comm.await_slot(call, slot, Location::caller()),
+            RequestParts::Taken => Ok(Status::NOTHING),
+            RequestParts::Complete(status) => Ok(status),
+            RequestParts::Slot(slot) => self.comm.await_slot(call, slot, Location::caller()),
         }
     }
 }

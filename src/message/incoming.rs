@@ -1,7 +1,7 @@
 //! The receiver's side of the queues: the records, in order.
 
 use super::matching::Envelope;
-use super::outgoing::{Chunk, Head, Kind, damaged};
+use super::outgoing::{Chunk, Head, RecordKind, damaged};
 use crate::error::Result;
 use crate::ops::Incoming;
 use crate::shm::{GRANULE, MessageWords, Placed, Segment};
@@ -9,7 +9,7 @@ use crate::sync::channel::{MailWords, QueueWords};
 use std::sync::Arc;
 
 /// A queue from another rank to this one.
-pub(super) struct Source {
+pub(super) struct IncomingQueue {
     /// Whose it is, as the job numbers ranks.
     pub(super) sender: u32,
     words: Placed<QueueWords>,
@@ -28,7 +28,7 @@ pub(super) struct Record {
     stride: u64,
 }
 
-impl Source {
+impl IncomingQueue {
     /// Whether there is a record that has not been read.
     #[inline]
     fn has_next(&self, segment: &Segment) -> bool {
@@ -47,14 +47,14 @@ impl Source {
                 return Ok(None);
             }
             let head = Head {
-                kind: Kind::of_word(kind).ok_or_else(damaged)?,
+                kind: RecordKind::of_word(kind).ok_or_else(damaged)?,
                 tag: words.tag.load() as i32,
                 context: [words.context[0].load(), words.context[1].load()],
                 bytes: words.bytes.load(),
                 token: words.token.load(),
                 place: words.place.load(),
             };
-            if head.kind != Kind::Link {
+            if head.kind != RecordKind::Link {
                 return self.record(head, offset + MessageWords::HEAD).map(Some);
             }
             let next = Chunk { offset: head.place, bytes: head.bytes };
@@ -70,7 +70,7 @@ impl Source {
     }
 
     fn record(&self, head: Head, inside: u64) -> Result<Record> {
-        let bytes = if head.kind == Kind::Data { head.bytes } else { 0 };
+        let bytes = if head.kind == RecordKind::Data { head.bytes } else { 0 };
         let stride = MessageWords::stride(bytes).ok_or_else(damaged)?;
         // Behind it there is room for a link.
         let end = self.at.checked_add(stride).and_then(|at| at.checked_add(MessageWords::ALIGN));
@@ -89,12 +89,12 @@ impl Source {
 /// The queues that lead to this rank, as far as they are known.
 #[derive(Default)]
 pub(super) struct Sources {
-    pub(super) all: Vec<Source>,
+    pub(super) all: Vec<IncomingQueue>,
     newest: u32,
 }
 
 /// What has become of a receive that looks at the queues itself.
-pub(super) enum Taken {
+pub(super) enum TakenMessage {
     /// A message with that envelope and so many bytes is in its buffer.
     Message(Envelope, u64),
     /// There is none yet.
@@ -112,26 +112,26 @@ impl Sources {
         segment: &Segment,
         wanted: &Envelope,
         into: &mut Incoming,
-    ) -> Taken {
-        let mut taken = Taken::Otherwise;
+    ) -> TakenMessage {
+        let mut taken = TakenMessage::Otherwise;
         for source in &mut self.all {
             if wanted.source != source.sender && wanted.source != Envelope::ANY_SOURCE {
                 continue;
             }
-            let Ok(next) = source.next(segment) else { return Taken::Otherwise };
+            let Ok(next) = source.next(segment) else { return TakenMessage::Otherwise };
             let Some(record) = next else {
-                taken = Taken::Nothing;
+                taken = TakenMessage::Nothing;
                 continue;
             };
             let Head { kind, tag, context, bytes, token, .. } = record.head;
             let envelope = Envelope { context, source: source.sender, tag };
-            let is_it = kind == Kind::Data && token == 0 && wanted.takes(&envelope);
+            let is_it = kind == RecordKind::Data && token == 0 && wanted.takes(&envelope);
             let fits = is_it && bytes <= into.bytes();
             if !fits || into.unpack_from(segment, record.inside, bytes).is_err() {
-                return Taken::Otherwise;
+                return TakenMessage::Otherwise;
             }
             source.pass(&record);
-            return Taken::Message(envelope, bytes);
+            return TakenMessage::Message(envelope, bytes);
         }
         taken
     }
@@ -167,7 +167,7 @@ impl Sources {
             if inside.is_none() || !is_place || sender >= segment.layout().ranks {
                 return Err(damaged());
             }
-            self.all.push(Source { sender, words, chunk, at: 0, left: 0 });
+            self.all.push(IncomingQueue { sender, words, chunk, at: 0, left: 0 });
             number = next;
         }
         self.newest = newest;

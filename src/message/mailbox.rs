@@ -5,15 +5,15 @@
 //! follows in the queues: it has not arrived yet, as far as anybody can tell, and costs no copy.
 
 use super::driven::AllDriven;
-use super::incoming::{Record, Sources, Taken};
+use super::incoming::{Record, Sources, TakenMessage};
 use super::matching::{Envelope, Posted, Unexpected};
-use super::outgoing::{Head, Kind, Queue};
-use super::slots::{Outcome, Slot, Slots, Stage, Trouble};
+use super::outgoing::{Head, OutgoingQueue, RecordKind};
+use super::slots::{MessageTrouble, RequestOutcome, RequestStage, Slot, Slots};
 use crate::context::{Context, ProgressEngine};
 use crate::error::{Error, Place, Result};
 use crate::ops::Incoming;
 use crate::prim::{ParkWord, Word32};
-use crate::shm::{AllocError, Favouring, InTurn, Placed, Segment};
+use crate::shm::{AllocError, BiasedGuard, BiasedMutex, Placed, Segment};
 use crate::sync::channel::MailWords;
 use std::sync::{Arc, OnceLock};
 
@@ -49,18 +49,18 @@ pub(super) struct Pull {
 }
 
 /// What the threads of this process share, in turn.
-pub(super) struct State {
+pub(super) struct MailboxState {
     pub(super) sources: Sources,
     /// The bell when all queues were last found empty.
     emptied: Option<u32>,
     /// A queue to each rank of the job that something was sent to.
-    pub(super) queues: Vec<Option<Queue>>,
+    pub(super) queues: Vec<Option<OutgoingQueue>>,
     pub(super) posted: Posted<Slot>,
     pub(super) unexpected: Unexpected<Arrived>,
     pub(super) slots: Slots,
     pub(super) pulls: Vec<Pull>,
     /// Receipts that there was no memory for: rank and token.
-    pub(super) owed: Vec<(u32, u64)>,
+    pub(super) unsent_acks: Vec<(u32, u64)>,
     /// The kernel does not let this process read the memory of others.
     pub(super) is_denied: bool,
 }
@@ -73,7 +73,7 @@ pub(super) struct Mailbox {
     pub(super) own: Placed<MailWords>,
     /// How many requests are not done.
     open: Arc<Word32>,
-    state: Favouring<State>,
+    state: BiasedMutex<MailboxState>,
     /// What follows from messages.
     pub(super) driven: AllDriven,
 }
@@ -95,7 +95,7 @@ impl Mailbox {
             return Err(Error::not_foreign(at, "what is made of messages"));
         }
         let open = Arc::new(Word32::default());
-        let state = State {
+        let state = MailboxState {
             sources: Sources::default(),
             emptied: None,
             queues: (0..context.ranks).map(|_| None).collect(),
@@ -103,13 +103,13 @@ impl Mailbox {
             unexpected: Unexpected::new(),
             slots: Slots::new(open.clone()),
             pulls: Vec::new(),
-            owed: Vec::new(),
+            unsent_acks: Vec::new(),
             is_denied: false,
         };
         let made = Mailbox {
             own: mail(&context.segment, context.rank)?,
             open,
-            state: Favouring::new(state, context.stripes.take_part()),
+            state: BiasedMutex::new(state, context.shards.take_part()),
             driven: AllDriven::default(),
         };
         let mailbox = MAILBOX.get_or_init(|| made);
@@ -129,15 +129,15 @@ impl Mailbox {
         self.open.load() != 0
     }
 
-    /// As [`Mailbox::turn`], if this is the thread that it favours.
+    /// As [`Mailbox::lock`], if this is the thread that it prefers.
     #[inline(always)]
-    pub(super) fn in_favour<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
-        self.state.in_favour(f)
+    pub(super) fn try_biased<R>(&self, f: impl FnOnce(&mut MailboxState) -> R) -> Option<R> {
+        self.state.try_biased(f)
     }
 
     /// The state, for a moment.
-    pub(super) fn turn(&self) -> InTurn<'_, State> {
-        self.state.turn()
+    pub(super) fn lock(&self) -> BiasedGuard<'_, MailboxState> {
+        self.state.lock()
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) fn mail(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords
     segment.place(segment.layout().mail + u64::from(rank) * size_of::<MailWords>() as u64)
 }
 
-impl State {
+impl MailboxState {
     /// Handles the messages for which the bell has been rung, until `enough`, if the queues have not
     /// been found empty at this ring.
     pub(super) fn drain(
@@ -172,9 +172,9 @@ impl State {
         context: &Context,
         mailbox: &Mailbox,
         seen: u32,
-        enough: impl Fn(&State) -> bool,
+        enough: impl Fn(&MailboxState) -> bool,
     ) -> Result<()> {
-        if !self.owed.is_empty() {
+        if !self.unsent_acks.is_empty() {
             self.settle(context)?;
         }
         if self.emptied == Some(seen) || enough(self) {
@@ -187,12 +187,12 @@ impl State {
         Ok(())
     }
 
-    /// As [`State::drain`], of the queues that are known, whether the bell has been rung or not: what is
+    /// As [`MailboxState::drain`], of the queues that are known, whether the bell has been rung or not: what is
     /// in them is there. Whether all have been found empty.
     pub(super) fn drain_known(
         &mut self,
         context: &Context,
-        enough: impl Fn(&State) -> bool,
+        enough: impl Fn(&MailboxState) -> bool,
     ) -> Result<bool> {
         for k in 0..self.sources.all.len() {
             while let Some(record) = self.sources.all[k].next(&context.segment)? {
@@ -215,10 +215,11 @@ impl State {
         context: &Context,
         wanted: &Envelope,
         into: &mut Incoming,
-    ) -> Taken {
-        let is_first = self.posted.is_empty() && self.unexpected.is_empty() && self.owed.is_empty();
+    ) -> TakenMessage {
+        let is_first =
+            self.posted.is_empty() && self.unexpected.is_empty() && self.unsent_acks.is_empty();
         if !is_first {
-            return Taken::Otherwise;
+            return TakenMessage::Otherwise;
         }
         self.sources.take(&context.segment, wanted, into)
     }
@@ -229,7 +230,7 @@ impl State {
         self.sources.have_next(&context.segment)
     }
 
-    /// Lets the next [`State::drain`] look, whatever the bell says: somebody may have failed who had
+    /// Lets the next [`MailboxState::drain`] look, whatever the bell says: somebody may have failed who had
     /// yet to ring.
     pub(super) fn look_again(&mut self) {
         self.emptied = None;
@@ -238,22 +239,22 @@ impl State {
     fn handle(&mut self, context: &Context, sender: u32, record: &Record) -> Result<()> {
         let Head { kind, tag, context: of, bytes, token, place } = record.head;
         match kind {
-            Kind::Link => Ok(()),
-            Kind::Taken => {
+            RecordKind::Link => Ok(()),
+            RecordKind::TakenMessage => {
                 self.received(Slot::of(token));
                 Ok(())
             }
-            Kind::Wanted => self.hand_over(context, sender, Slot::of(token), place),
-            Kind::Block => self.handed_over(context, Slot::of(token), place, bytes),
-            Kind::Data | Kind::Private | Kind::Shared => {
+            RecordKind::Wanted => self.hand_over(context, sender, Slot::of(token), place),
+            RecordKind::Block => self.handed_over(context, Slot::of(token), place, bytes),
+            RecordKind::Data | RecordKind::Private | RecordKind::Shared => {
                 let envelope = Envelope { context: of, source: sender, tag };
                 let found = self.posted.take(&envelope);
-                if let (Some(slot), Kind::Data) = (found, kind) {
+                if let (Some(slot), RecordKind::Data) = (found, kind) {
                     return self.land(context, slot, &envelope, record);
                 }
                 let body = match kind {
-                    Kind::Private => Body::Private(place),
-                    Kind::Shared => Body::Shared(place),
+                    RecordKind::Private => Body::Private(place),
+                    RecordKind::Shared => Body::Shared(place),
                     _ => Body::read(&context.segment, record.inside, bytes)?,
                 };
                 let message = Arrived { bytes, token, body };
@@ -276,14 +277,14 @@ impl State {
     ) -> Result<()> {
         let Head { bytes, token, .. } = record.head;
         let mut trouble = None;
-        if let Some(Stage::Posted { into, .. }) = self.slots.stage(slot) {
+        if let Some(RequestStage::Posted { into, .. }) = self.slots.stage(slot) {
             if bytes <= into.bytes() {
                 into.unpack_from(&context.segment, record.inside, bytes)?;
             } else {
-                trouble = Some(Trouble::Truncated(into.bytes()));
+                trouble = Some(MessageTrouble::Truncated(into.bytes()));
             }
         }
-        self.finish(slot, Outcome { envelope: *envelope, bytes, trouble });
+        self.finish(slot, RequestOutcome { envelope: *envelope, bytes, trouble });
         self.acknowledge(context, envelope.source, token)
     }
 
@@ -296,19 +297,21 @@ impl State {
         message: Arrived,
     ) -> Result<()> {
         let Arrived { bytes, token, body } = message;
-        let Some(Stage::Posted { mut into, .. }) = self.slots.replace(slot, Stage::Pulling) else {
+        let Some(RequestStage::Posted { mut into, .. }) =
+            self.slots.replace(slot, RequestStage::Pulling)
+        else {
             return Ok(());
         };
         let mut trouble = None;
         if bytes > into.bytes() {
-            trouble = Some(Trouble::Truncated(into.bytes()));
+            trouble = Some(MessageTrouble::Truncated(into.bytes()));
         } else {
             match body {
                 Body::Short(all) => into.unpack(&all[..bytes as usize]),
                 Body::Long(all) => into.unpack(&all),
                 Body::Shared(offset) => {
                     let unpacked = into.unpack_from(&context.segment, offset, bytes);
-                    trouble = unpacked.is_err().then_some(Trouble::Damaged);
+                    trouble = unpacked.is_err().then_some(MessageTrouble::Damaged);
                 }
                 Body::Private(address) => {
                     self.pulls.push(Pull { slot, into, envelope, bytes, token, address });
@@ -316,13 +319,13 @@ impl State {
                 }
             }
         }
-        self.finish(slot, Outcome { envelope, bytes, trouble });
+        self.finish(slot, RequestOutcome { envelope, bytes, trouble });
         self.acknowledge(context, envelope.source, token)
     }
 
     /// A request is done.
-    pub(super) fn finish(&mut self, slot: Slot, outcome: Outcome) {
-        self.slots.replace(slot, Stage::Done(outcome));
+    pub(super) fn finish(&mut self, slot: Slot, outcome: RequestOutcome) {
+        self.slots.replace(slot, RequestStage::Done(outcome));
     }
 
     /// Tells the sender of a message that it has been received, if it waits for that.
@@ -336,11 +339,11 @@ impl State {
             mail(&context.segment, to)?.ring();
             return Ok(());
         }
-        let taken = Head::control(Kind::Taken, token, 0, 0);
+        let taken = Head::control(RecordKind::TakenMessage, token, 0, 0);
         match self.put(context, to, &taken, 0, |_| Ok(())) {
             Err(AllocError::Other(error)) => Err(error),
             Err(_) => {
-                self.owed.push((to, token));
+                self.unsent_acks.push((to, token));
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -350,19 +353,19 @@ impl State {
     /// Tries to say again what there was no memory for.
     #[cold]
     fn settle(&mut self, context: &Context) -> Result<()> {
-        let owed = std::mem::take(&mut self.owed);
-        owed.into_iter().try_for_each(|(to, token)| self.acknowledge(context, to, token))
+        let unsent_acks = std::mem::take(&mut self.unsent_acks);
+        unsent_acks.into_iter().try_for_each(|(to, token)| self.acknowledge(context, to, token))
     }
 
     /// A message of this rank has been received.
     pub(super) fn received(&mut self, slot: Slot) {
-        if let Some(Stage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
-            let outcome = Outcome { envelope: *envelope, bytes: *bytes, trouble: None };
+        if let Some(RequestStage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
+            let outcome = RequestOutcome { envelope: *envelope, bytes: *bytes, trouble: None };
             self.finish(slot, outcome);
         }
     }
 
-    /// [`State::put`] if the queue is there and has room; whether it is done.
+    /// [`MailboxState::put`] if the queue is there and has room; whether it is done.
     #[inline]
     pub(super) fn try_put(
         &mut self,
@@ -393,7 +396,7 @@ impl State {
             Some(queue) => queue,
             None => {
                 let mail = mail(segment, to)?;
-                queue.insert(Queue::create(segment, context.rank, mail, &waiter)?)
+                queue.insert(OutgoingQueue::create(segment, context.rank, mail, &waiter)?)
             }
         };
         queue.put(segment, head, inside, fill, &waiter)

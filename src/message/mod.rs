@@ -16,8 +16,8 @@
 //!    back what it has offered, because a rank has failed, says so first, and whoever has read from
 //!    there since does not believe what it has read.
 
-mod brought;
 mod driven;
+mod handover;
 mod incoming;
 mod mailbox;
 mod matching;

@@ -25,8 +25,8 @@ pub(super) struct Chunk {
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Kind {
-    /// A message whose bytes follow; the sender waits for [`Kind::Taken`] if it has a token.
+pub(super) enum RecordKind {
+    /// A message whose bytes follow; the sender waits for [`RecordKind::TakenMessage`] if it has a token.
     Data = 1,
     /// A message whose bytes are at an address of the sender's process.
     Private,
@@ -35,7 +35,7 @@ pub(super) enum Kind {
     /// The queue goes on in another chunk.
     Link,
     /// The message with that token of the receiver of this record has been received.
-    Taken,
+    TakenMessage,
     /// Its bytes are wanted in the segment, for the request `place` of the sender of this record.
     Wanted,
     /// The bytes that were wanted: a block of the segment, which the receiver frees. At 0, there was
@@ -43,26 +43,26 @@ pub(super) enum Kind {
     Block,
 }
 
-impl Kind {
-    const ALL: [Kind; 7] = [
-        Kind::Data,
-        Kind::Private,
-        Kind::Shared,
-        Kind::Link,
-        Kind::Taken,
-        Kind::Wanted,
-        Kind::Block,
+impl RecordKind {
+    const ALL: [RecordKind; 7] = [
+        RecordKind::Data,
+        RecordKind::Private,
+        RecordKind::Shared,
+        RecordKind::Link,
+        RecordKind::TakenMessage,
+        RecordKind::Wanted,
+        RecordKind::Block,
     ];
 
-    pub(super) fn of_word(word: u32) -> Option<Kind> {
-        Kind::ALL.get(word.checked_sub(1)? as usize).copied()
+    pub(super) fn of_word(word: u32) -> Option<RecordKind> {
+        RecordKind::ALL.get(word.checked_sub(1)? as usize).copied()
     }
 }
 
 /// What a record says, beside its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
-    pub(super) kind: Kind,
+    pub(super) kind: RecordKind,
     pub(super) tag: i32,
     pub(super) context: [u64; 2],
     pub(super) bytes: u64,
@@ -72,13 +72,13 @@ pub(super) struct Head {
 
 impl Head {
     /// One that is no message.
-    pub(super) fn control(kind: Kind, token: u64, place: u64, bytes: u64) -> Head {
+    pub(super) fn control(kind: RecordKind, token: u64, place: u64, bytes: u64) -> Head {
         Head { kind, tag: 0, context: [0; 2], bytes, token, place }
     }
 }
 
 /// A queue from this rank to another one.
-pub(super) struct Queue {
+pub(super) struct OutgoingQueue {
     mail: Placed<MailWords>,
     words: Placed<QueueWords>,
     chunk: Chunk,
@@ -90,14 +90,14 @@ pub(super) struct Queue {
     reused: u32,
 }
 
-impl Queue {
+impl OutgoingQueue {
     /// Makes a queue from rank `own` to the rank whose mail that is.
     pub(super) fn create(
         segment: &Arc<Segment>,
         own: u32,
         mail: Placed<MailWords>,
         waiter: &Waiter<'_>,
-    ) -> std::result::Result<Queue, AllocError> {
+    ) -> std::result::Result<OutgoingQueue, AllocError> {
         let bytes = size_of::<QueueWords>() as u64;
         let offset = segment.heap().allocate(bytes, waiter)?;
         let Ok(number) = u32::try_from(offset / GRANULE) else {
@@ -110,7 +110,7 @@ impl Queue {
         words.chunk[0].store(chunk.offset);
         words.chunk[1].store(chunk.bytes);
         mail.enlist(&words, number);
-        Ok(Queue { mail, words, chunk, at: 0, full: VecDeque::new(), reused: 0 })
+        Ok(OutgoingQueue { mail, words, chunk, at: 0, full: VecDeque::new(), reused: 0 })
     }
 
     /// Appends a record with `inside` bytes behind its words, which `fill` writes at the offset that
@@ -127,13 +127,13 @@ impl Queue {
         let Some(stride) = stride else {
             return Err(AllocError::Short { available: 0, limit: Limit::Segment });
         };
-        if !self.has_room(stride) {
+        if !self.has_space(stride) {
             self.go_on(segment, stride + MessageWords::ALIGN, waiter)?;
         }
         Ok(self.append(segment, head, stride, fill)?)
     }
 
-    /// [`Queue::put`] if the chunk has room; whether it is done.
+    /// [`OutgoingQueue::put`] if the chunk has room; whether it is done.
     #[inline]
     pub(super) fn try_put(
         &mut self,
@@ -142,13 +142,13 @@ impl Queue {
         inside: u64,
         fill: impl FnOnce(u64) -> Result<()>,
     ) -> bool {
-        let stride = MessageWords::stride(inside).filter(|stride| self.has_room(*stride));
+        let stride = MessageWords::stride(inside).filter(|stride| self.has_space(*stride));
         stride.is_some_and(|stride| self.append(segment, head, stride, fill).is_ok())
     }
 
     /// Whether a record of `stride` bytes fits the chunk, with a link behind it.
     #[inline]
-    fn has_room(&self, stride: u64) -> bool {
+    fn has_space(&self, stride: u64) -> bool {
         self.at + stride + MessageWords::ALIGN <= self.chunk.bytes
     }
 
@@ -178,7 +178,7 @@ impl Queue {
         let offset = self.chunk.offset + self.at;
         let words: &MessageWords = segment.mapping().view(offset)?;
         let behind: Option<&MessageWords> = match head.kind {
-            Kind::Link => None,
+            RecordKind::Link => None,
             _ => Some(segment.mapping().view(offset + stride)?),
         };
         words.state.publish(behind.map(|behind| &behind.state), head.kind as u32, || {
@@ -225,7 +225,7 @@ impl Queue {
             }
         };
         segment.mapping().view::<MessageWords>(next.offset)?.state.clear();
-        let link = Head::control(Kind::Link, 0, next.offset, next.bytes);
+        let link = Head::control(RecordKind::Link, 0, next.offset, next.bytes);
         self.write(segment, &link, 0, |_| ())?;
         self.full.push_back(std::mem::replace(&mut self.chunk, next));
         self.at = 0;

@@ -1,6 +1,6 @@
 //! Probes (MPI-4.1 §3.8): what has arrived, without receiving it or as a message in hand.
 
-use super::mailbox::{Arrived, Mailbox, State};
+use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::request::awaited_message;
 use super::wait::End;
@@ -35,7 +35,7 @@ impl Message {
             let Some((envelope, message)) = self.found.take() else {
                 return Ok(MessageRequest::complete(&comm, Status::NOTHING));
             };
-            let found = |_: &mut State| Some((envelope, message));
+            let found = |_: &mut MailboxState| Some((envelope, message));
             let slot = comm.post_for(Call::Receive, &into, envelope, found)?;
             Ok(MessageRequest::pending(&comm, slot))
         })
@@ -48,7 +48,7 @@ impl Drop for Message {
         let context = self.comm.context();
         if let Ok(mailbox) = Mailbox::of(context) {
             // A sender that waits for it is told, if there is memory to do so.
-            let _ = mailbox.turn().acknowledge(context, envelope.source, message.token());
+            let _ = mailbox.lock().acknowledge(context, envelope.source, message.token());
         }
     }
 }
@@ -131,15 +131,15 @@ impl Comm {
         wanted: &Envelope,
         blocking: bool,
         at: &'static Location<'static>,
-        take: impl Fn(&mut State) -> Option<R>,
+        take: impl Fn(&mut MailboxState) -> Option<R>,
     ) -> Result<Option<R>> {
         let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
-        let is_there = |state: &State| state.unexpected.first(wanted).is_some();
+        let is_there = |state: &MailboxState| state.unexpected.first(wanted).is_some();
         let awaited = awaited_message(wanted, self.world_ranks());
         loop {
             mailbox.look(context, is_there)?;
             // Another thread may have taken it meanwhile.
-            let found = take(&mut mailbox.turn());
+            let found = take(&mut mailbox.lock());
             if found.is_some() || !blocking && !self.has_lost_any() {
                 return Ok(found);
             }

@@ -1,9 +1,9 @@
 //! Receives (MPI-2.2 §3.2.4, §3.7.2).
 
-use super::incoming::Taken;
-use super::mailbox::{Arrived, Mailbox, State};
+use super::incoming::TakenMessage;
+use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
-use super::slots::{Slot, Stage};
+use super::slots::{RequestStage, Slot};
 use super::wait::End;
 use super::waits::Waits;
 use super::{Channel, MessageRequest, Status};
@@ -75,14 +75,16 @@ impl Comm {
         }
         let tag = tag.unwrap_or(Envelope::ANY_TAG);
         let wanted = Envelope { context: self.message_context(channel), source: from, tag };
-        let (record, mut taken) = (context.enter(Call::Receive, 0), Taken::Otherwise);
+        let (record, mut taken) = (context.enter(Call::Receive, 0), TakenMessage::Otherwise);
         self.waiter().spin(1, || {
-            let took = |state: &mut State| state.take(context, &wanted, &mut into);
-            taken = mailbox.in_favour(took).unwrap_or(Taken::Otherwise);
-            !matches!(taken, Taken::Nothing)
+            let took = |state: &mut MailboxState| state.take(context, &wanted, &mut into);
+            taken = mailbox.try_biased(took).unwrap_or(TakenMessage::Otherwise);
+            !matches!(taken, TakenMessage::Nothing)
         });
         record.end();
-        let Taken::Message(Envelope { source: from, tag, .. }, bytes) = taken else { return None };
+        let TakenMessage::Message(Envelope { source: from, tag, .. }, bytes) = taken else {
+            return None;
+        };
         let source = source.or_else(|| self.rank_of_world(from)).unwrap_or(Rank::NULL);
         Some(Status { source, tag, bytes, cancelled: false })
     }
@@ -106,13 +108,13 @@ impl Comm {
         call: Call,
         into: &OriginMut<'_>,
         wanted: Envelope,
-        find: impl FnOnce(&mut State) -> Option<(Envelope, Arrived)>,
+        find: impl FnOnce(&mut MailboxState) -> Option<(Envelope, Arrived)>,
     ) -> Result<Slot> {
         let Some(into) = Incoming::of(into) else { return Err(self.too_far(call)) };
         let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
-        let mut state = mailbox.turn();
+        let mut state = mailbox.lock();
         let found = find(&mut state);
-        let slot = state.slots.add(Stage::Posted { wanted, into });
+        let slot = state.slots.add(RequestStage::Posted { wanted, into });
         let Some((envelope, message)) = found else {
             state.posted.post(wanted, slot);
             return Ok(slot);

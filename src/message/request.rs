@@ -3,7 +3,7 @@
 use super::mailbox::Mailbox;
 use super::matching::Envelope;
 use super::outgoing::damaged;
-use super::slots::{Outcome, Slot, Stage, Trouble};
+use super::slots::{MessageTrouble, RequestOutcome, RequestStage, Slot};
 use super::wait::End;
 use super::{Channel, Status};
 use crate::call::Call;
@@ -22,12 +22,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// and what was promised of the buffer has to hold until every rank has left the job.
 pub struct MessageRequest {
     pub(super) comm: Comm,
-    held: Mutex<Held>,
+    held: Mutex<RequestParts>,
 }
 
 /// What a request knows of itself.
 #[derive(Clone, Copy)]
-pub(super) enum Held {
+pub(super) enum RequestParts {
     /// It was complete from the beginning.
     Complete(Status),
     /// It is, or was, in the process's table.
@@ -38,22 +38,22 @@ pub(super) enum Held {
 
 impl MessageRequest {
     pub(super) fn complete(comm: &Comm, status: Status) -> MessageRequest {
-        MessageRequest { comm: comm.clone(), held: Mutex::new(Held::Complete(status)) }
+        MessageRequest { comm: comm.clone(), held: Mutex::new(RequestParts::Complete(status)) }
     }
 
     pub(super) fn pending(comm: &Comm, slot: Slot) -> MessageRequest {
-        MessageRequest { comm: comm.for_requests(), held: Mutex::new(Held::Slot(slot)) }
+        MessageRequest { comm: comm.for_requests(), held: Mutex::new(RequestParts::Slot(slot)) }
     }
 
-    pub(super) fn held(&self) -> MutexGuard<'_, Held> {
+    pub(super) fn held(&self) -> MutexGuard<'_, RequestParts> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its place in the process's table, unless its outcome has been taken or it needs none.
     pub(super) fn slot(&self) -> Option<Slot> {
         match *self.held() {
-            Held::Slot(slot) => Some(slot),
-            Held::Complete(_) | Held::Taken => None,
+            RequestParts::Slot(slot) => Some(slot),
+            RequestParts::Complete(_) | RequestParts::Taken => None,
         }
     }
 
@@ -63,7 +63,7 @@ impl MessageRequest {
     /// outcome is then the error.
     pub fn is_complete(&self) -> bool {
         let held = *self.held();
-        let Held::Slot(slot) = held else { return true };
+        let RequestParts::Slot(slot) = held else { return true };
         // What stands in the way is the outcome of `wait`.
         is_forked() || self.comm.look_for(slot).unwrap_or(true)
     }
@@ -72,8 +72,8 @@ impl MessageRequest {
     /// count what never will be done.
     pub(super) fn is_settled(&self) -> bool {
         let held = *self.held();
-        let Held::Slot(slot) = held else { return true };
-        !is_forked() && Mailbox::of(self.comm.context()).is_ok_and(|m| m.turn().slots.is_done(slot))
+        let RequestParts::Slot(slot) = held else { return true };
+        !is_forked() && Mailbox::of(self.comm.context()).is_ok_and(|m| m.lock().slots.is_done(slot))
     }
 
     /// The outcome, once, when it is complete; `None` before, and after.
@@ -83,7 +83,7 @@ impl MessageRequest {
     /// # Errors
     /// As [`MessageRequest::wait`].
     pub fn take(&self) -> Option<Result<Status>> {
-        if matches!(*self.held(), Held::Taken) || !self.is_complete() {
+        if matches!(*self.held(), RequestParts::Taken) || !self.is_complete() {
             return None;
         }
         Some(self.finish(Call::MessageTest, Location::caller()))
@@ -106,11 +106,13 @@ impl MessageRequest {
     fn finish(&self, call: Call, at: &'static Location<'static>) -> Result<Status> {
         let held = *self.held();
         let status = match held {
-            Held::Taken => return Ok(Status::NOTHING),
-            Held::Complete(status) => Ok(status),
-            Held::Slot(slot) => self.comm.within(call, || self.comm.await_slot(call, slot, at)),
+            RequestParts::Taken => return Ok(Status::NOTHING),
+            RequestParts::Complete(status) => Ok(status),
+            RequestParts::Slot(slot) => {
+                self.comm.within(call, || self.comm.await_slot(call, slot, at))
+            }
         };
-        *self.held() = Held::Taken;
+        *self.held() = RequestParts::Taken;
         status
     }
 
@@ -120,17 +122,17 @@ impl MessageRequest {
     /// Local; never blocks.
     pub fn cancel(&self) {
         let held = *self.held();
-        let Held::Slot(slot) = held else { return };
+        let RequestParts::Slot(slot) = held else { return };
         let Ok(mailbox) = Mailbox::of(self.comm.context()) else { return };
         if is_forked() {
             return;
         }
-        let mut state = mailbox.turn();
-        let Some(Stage::Posted { wanted, .. }) = state.slots.stage(slot) else { return };
+        let mut state = mailbox.lock();
+        let Some(RequestStage::Posted { wanted, .. }) = state.slots.stage(slot) else { return };
         let envelope = *wanted;
         if state.posted.withdraw(&envelope, &slot) {
-            let trouble = Some(Trouble::Cancelled);
-            state.finish(slot, Outcome { envelope, bytes: 0, trouble });
+            let trouble = Some(MessageTrouble::Cancelled);
+            state.finish(slot, RequestOutcome { envelope, bytes: 0, trouble });
         }
         drop(state);
         mailbox.own.ring();
@@ -140,10 +142,10 @@ impl MessageRequest {
 impl Drop for MessageRequest {
     fn drop(&mut self) {
         let held = *self.held();
-        if let (Held::Slot(slot), false) = (held, is_forked())
+        if let (RequestParts::Slot(slot), false) = (held, is_forked())
             && let Ok(mailbox) = Mailbox::of(self.comm.context())
         {
-            mailbox.turn().slots.forget(slot);
+            mailbox.lock().slots.forget(slot);
         }
     }
 }
@@ -151,9 +153,9 @@ impl Drop for MessageRequest {
 impl fmt::Debug for MessageRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self.held() {
-            Held::Complete(_) => "MessageRequest(complete)",
-            Held::Slot(_) => "MessageRequest(under way)",
-            Held::Taken => "MessageRequest(taken)",
+            RequestParts::Complete(_) => "MessageRequest(complete)",
+            RequestParts::Slot(_) => "MessageRequest(under way)",
+            RequestParts::Taken => "MessageRequest(taken)",
         })
     }
 }
@@ -204,7 +206,7 @@ impl Comm {
         let Some(mailbox) = Mailbox::existing() else { return Ok(()) };
         let own = self.context().rank;
         // What this rank has sent itself it can only fetch itself.
-        let left = || mailbox.turn().slots.left_to_fetch(|to, of| to != own && fits(of));
+        let left = || mailbox.lock().slots.left_to_fetch(|to, of| to != own && fits(of));
         while let Some(slot) = left() {
             self.await_slot(call, slot, at)?;
         }
@@ -229,10 +231,10 @@ impl Comm {
     ) -> Result<Status> {
         let mailbox = Mailbox::of(self.context())?;
         let world = self.world_ranks();
-        let (wanted, spins) = match mailbox.turn().slots.stage(slot) {
-            Some(Stage::Posted { wanted, .. }) => (awaited_message(wanted, world), 1),
-            Some(Stage::Promised { envelope, .. }) => (awaited_message(envelope, world), 1),
-            Some(Stage::Offered { to, envelope, bytes, .. }) => {
+        let (wanted, spins) = match mailbox.lock().slots.stage(slot) {
+            Some(RequestStage::Posted { wanted, .. }) => (awaited_message(wanted, world), 1),
+            Some(RequestStage::Promised { envelope, .. }) => (awaited_message(envelope, world), 1),
+            Some(RequestStage::Offered { to, envelope, bytes, .. }) => {
                 let (kind, number) = (AwaitedKind::Receipt, envelope.tag as u64);
                 let wanted = Awaited { kind, peer: Some(*to), number, ..Awaited::default() };
                 (wanted, spins_for(*bytes))
@@ -241,7 +243,7 @@ impl Comm {
         };
         let ended = mailbox.until(self, at, &wanted, spins, |state| state.slots.is_done(slot))?;
         let outcome = match ended {
-            End::Done => mailbox.turn().slots.take(slot),
+            End::Done => mailbox.lock().slots.take(slot),
             End::Failed(failed) => match mailbox.give_up(self, slot) {
                 None => return Err(self.rank_failed(failed, self.place(call))),
                 outcome => outcome,
@@ -251,24 +253,24 @@ impl Comm {
     }
 
     /// What a call says of a request that is done.
-    pub(super) fn status(&self, call: Call, outcome: Outcome) -> Result<Status> {
-        let Outcome { envelope, bytes, trouble } = outcome;
+    pub(super) fn status(&self, call: Call, outcome: RequestOutcome) -> Result<Status> {
+        let RequestOutcome { envelope, bytes, trouble } = outcome;
         let source = self.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
         let tag = envelope.tag;
         match trouble {
             None => Ok(Status { source, tag, bytes, cancelled: false }),
-            Some(Trouble::Cancelled) => {
+            Some(MessageTrouble::Cancelled) => {
                 Ok(Status { source: Rank::NULL, tag, bytes: 0, cancelled: true })
             }
-            Some(Trouble::Truncated(room)) => Err(Error::Truncated {
+            Some(MessageTrouble::Truncated(room)) => Err(Error::Truncated {
                 at: self.place(call),
                 from: source.0,
                 tag,
                 sent: bytes,
                 room,
             }),
-            Some(Trouble::Damaged) => Err(damaged()),
-            Some(Trouble::NoMemory) => {
+            Some(MessageTrouble::Damaged) => Err(damaged()),
+            Some(MessageTrouble::NoMemory) => {
                 let limit = "the segment, by which ranks that cannot reach each other's memory \
                              send long messages; see rmarun --segment-size";
                 Err(Error::NoMemory { at: self.place(call), requested: bytes, available: 0, limit })
@@ -293,24 +295,24 @@ impl Mailbox {
     /// Takes back a request that will never be done: its buffer is not accessed any more. Its outcome,
     /// if it was done after all.
     #[cold]
-    pub(super) fn give_up(&self, comm: &Comm, slot: Slot) -> Option<Outcome> {
+    pub(super) fn give_up(&self, comm: &Comm, slot: Slot) -> Option<RequestOutcome> {
         loop {
             let seen = self.own.bell().load();
             {
-                let mut state = self.turn();
+                let mut state = self.lock();
                 match state.slots.stage(slot)? {
-                    Stage::Done(_) => return state.slots.take(slot),
-                    Stage::Posted { wanted, .. } => {
+                    RequestStage::Done(_) => return state.slots.take(slot),
+                    RequestStage::Posted { wanted, .. } => {
                         let wanted = *wanted;
                         state.posted.withdraw(&wanted, &slot);
                         state.slots.remove(slot);
                         return None;
                     }
-                    Stage::Promised { .. } => {
+                    RequestStage::Promised { .. } => {
                         state.slots.remove(slot);
                         return None;
                     }
-                    Stage::Offered { payload, .. } => {
+                    RequestStage::Offered { payload, .. } => {
                         let is_offered = payload.is_some();
                         state.slots.remove(slot);
                         if is_offered {
@@ -319,7 +321,7 @@ impl Mailbox {
                         return None;
                     }
                     // Another thread is copying, and does not wait for anybody.
-                    Stage::Pulling => {}
+                    RequestStage::Pulling => {}
                 }
             }
             // A job that ends is no reason to give the buffer back meanwhile.

@@ -1,9 +1,9 @@
 //! Sends (MPI-2.2 §3.2, §3.4, §3.7).
 
-use super::mailbox::{Arrived, Mailbox, State};
+use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
-use super::outgoing::{Head, Kind};
-use super::slots::{Outcome, Payload, Slot, Stage, Trouble};
+use super::outgoing::{Head, RecordKind};
+use super::slots::{MessageTrouble, Payload, RequestOutcome, RequestStage, Slot};
 use super::{Channel, MessageRequest, SendMode, Status};
 use crate::call::Call;
 use crate::comm::Comm;
@@ -79,7 +79,7 @@ impl Comm {
     }
 
     /// The usual path of a send: a short message to another rank, whose queue has room, by the thread that
-    /// the tables favour, where nothing is wrong. Its bytes; `None` if nothing has been done. Records
+    /// the tables prefer, where nothing is wrong. Its bytes; `None` if nothing has been done. Records
     /// `call`, unless that is done.
     #[inline]
     fn send_eagerly(
@@ -97,10 +97,10 @@ impl Comm {
             return None;
         }
         let of = self.message_context(channel);
-        let head = Head { kind: Kind::Data, tag, context: of, bytes, token: 0, place: 0 };
+        let head = Head { kind: RecordKind::Data, tag, context: of, bytes, token: 0, place: 0 };
         let record = call.map(|call| context.enter(call, 0));
         let fill = |offset| from.pack_into(&context.segment, offset);
-        let put = mailbox.in_favour(|state| state.try_put(context, to, &head, bytes, fill));
+        let put = mailbox.try_biased(|state| state.try_put(context, to, &head, bytes, fill));
         if let Some(record) = record {
             record.end();
         }
@@ -199,19 +199,19 @@ impl Sending<'_> {
             return self.deliver_here(mailbox);
         }
         let bytes = self.from.bytes();
-        let mut state = mailbox.turn();
+        let mut state = mailbox.lock();
         if bytes > EAGER && self.mode != SendMode::Buffered {
             return self.offer(&mut state).map(Some);
         }
         let token = match self.mode {
             SendMode::Synchronous => {
                 let (to, envelope) = (self.to, self.envelope);
-                Some(state.slots.add(Stage::Offered { to, envelope, payload: None, bytes }))
+                Some(state.slots.add(RequestStage::Offered { to, envelope, payload: None, bytes }))
             }
             _ => None,
         };
         let Self { from, .. } = &self;
-        let head = self.head(Kind::Data, bytes, token.map_or(0, Slot::token), 0);
+        let head = self.head(RecordKind::Data, bytes, token.map_or(0, Slot::token), 0);
         let put = state
             .put(context, self.to, &head, bytes, |offset| from.pack_into(&context.segment, offset));
         put.map_err(|error| {
@@ -221,29 +221,29 @@ impl Sending<'_> {
         Ok(token)
     }
 
-    fn head(&self, kind: Kind, bytes: u64, token: u64, place: u64) -> Head {
+    fn head(&self, kind: RecordKind, bytes: u64, token: u64, place: u64) -> Head {
         let Envelope { context, tag, .. } = self.envelope;
         Head { kind, tag, context, bytes, token, place }
     }
 
     /// Tells the receiver where a long message is.
-    fn offer(self, state: &mut State) -> Result<Slot> {
+    fn offer(self, state: &mut MailboxState) -> Result<Slot> {
         let (context, comm) = (self.comm.context(), self.comm);
         let bytes = self.from.bytes();
         let shared = self.from.plain().and_then(|at| context.segment.offset_of(at, bytes));
         let (kind, place, payload) = match (shared, self.from.plain()) {
-            (Some(offset), _) => (Kind::Shared, offset, None),
-            (None, Some(at)) => (Kind::Private, at as u64, None),
+            (Some(offset), _) => (RecordKind::Shared, offset, None),
+            (None, Some(at)) => (RecordKind::Private, at as u64, None),
             (None, None) => {
                 let packed = self.from.packed();
-                (Kind::Private, packed.as_ptr() as u64, Some(Payload::Packed(packed)))
+                (RecordKind::Private, packed.as_ptr() as u64, Some(Payload::Packed(packed)))
             }
         };
-        let slot = state.slots.add(Stage::Pulling);
+        let slot = state.slots.add(RequestStage::Pulling);
         let head = self.head(kind, bytes, slot.token(), place);
         let (to, envelope) = (self.to, self.envelope);
-        let payload = Some(payload.unwrap_or(Payload::Kept(self.from)));
-        state.slots.replace(slot, Stage::Offered { to, envelope, payload, bytes });
+        let payload = Some(payload.unwrap_or(Payload::Copied(self.from)));
+        state.slots.replace(slot, RequestStage::Offered { to, envelope, payload, bytes });
         state.put(context, to, &head, 0, |_| Ok(())).map_err(|error| {
             state.slots.remove(slot);
             context.refusal(error, comm.place(Call::Send), bytes)
@@ -254,10 +254,15 @@ impl Sending<'_> {
     /// A message to this rank, which no other sees.
     fn deliver_here(self, mailbox: &Mailbox) -> Result<Option<Slot>> {
         let (envelope, bytes) = (self.envelope, self.from.bytes());
-        let mut state = mailbox.turn();
+        let mut state = mailbox.lock();
         let Some(receive) = state.posted.take(&envelope) else {
             let slot = (self.mode == SendMode::Synchronous).then(|| {
-                state.slots.add(Stage::Offered { to: self.to, envelope, payload: None, bytes })
+                state.slots.add(RequestStage::Offered {
+                    to: self.to,
+                    envelope,
+                    payload: None,
+                    bytes,
+                })
             });
             let message = Arrived::own(self.from.packed(), slot.map_or(0, Slot::token));
             state.unexpected.put(envelope, message);
@@ -267,14 +272,14 @@ impl Sending<'_> {
             return Ok(slot);
         };
         let mut trouble = None;
-        if let Some(Stage::Posted { into, .. }) = state.slots.stage(receive) {
+        if let Some(RequestStage::Posted { into, .. }) = state.slots.stage(receive) {
             if bytes <= into.bytes() {
                 into.copy_from(&self.from);
             } else {
-                trouble = Some(Trouble::Truncated(into.bytes()));
+                trouble = Some(MessageTrouble::Truncated(into.bytes()));
             }
         }
-        state.finish(receive, Outcome { envelope, bytes, trouble });
+        state.finish(receive, RequestOutcome { envelope, bytes, trouble });
         drop(state);
         // Another thread may wait for it.
         mailbox.own.ring();

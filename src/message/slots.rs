@@ -25,16 +25,16 @@ impl Slot {
 
 /// What has become of a request.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct RequestOutcome {
     /// Of the message, with its source.
     pub(super) envelope: Envelope,
     pub(super) bytes: u64,
-    pub(super) trouble: Option<Trouble>,
+    pub(super) trouble: Option<MessageTrouble>,
 }
 
 /// Why a request is complete and its message has not arrived.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum MessageTrouble {
     Cancelled,
     /// The buffer has room for so many bytes.
     Truncated(u64),
@@ -47,12 +47,12 @@ pub(super) enum Trouble {
 /// The bytes of a message, where its sender has them.
 #[derive(Debug)]
 pub(super) enum Payload {
-    Kept(Outgoing),
+    Copied(Outgoing),
     Packed(Box<[u8]>),
 }
 
 /// How far a request has come.
-pub(super) enum Stage {
+pub(super) enum RequestStage {
     /// A receive that no message has come for.
     Posted { wanted: Envelope, into: Incoming },
     /// A receive whose bytes a thread of this process is copying.
@@ -62,19 +62,19 @@ pub(super) enum Stage {
     /// A message whose bytes the receiver fetches, or that it has to say it has received.
     Offered { to: u32, envelope: Envelope, payload: Option<Payload>, bytes: u64 },
     /// Nothing will happen to it any more.
-    Done(Outcome),
+    Done(RequestOutcome),
 }
 
-struct Entry {
+struct RequestEntry {
     generation: u32,
-    stage: Option<Stage>,
+    stage: Option<RequestStage>,
     /// Nobody will ask for the outcome.
     forgotten: bool,
 }
 
 /// All requests. Places are used again, so that a request costs no allocation.
 pub(super) struct Slots {
-    entries: Vec<Entry>,
+    entries: Vec<RequestEntry>,
     free: Vec<u32>,
     /// How many are not done, for those who look without having their turn.
     open: Arc<Word32>,
@@ -89,9 +89,9 @@ impl Slots {
         self.open.store(self.open.load().wrapping_add(more));
     }
 
-    pub(super) fn add(&mut self, stage: Stage) -> Slot {
+    pub(super) fn add(&mut self, stage: RequestStage) -> Slot {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Entry { generation: 0, stage: None, forgotten: false });
+            self.entries.push(RequestEntry { generation: 0, stage: None, forgotten: false });
             self.entries.len() as u32 - 1
         });
         let entry = &mut self.entries[index as usize];
@@ -103,29 +103,29 @@ impl Slots {
         Slot { index, generation }
     }
 
-    fn entry(&mut self, slot: Slot) -> Option<&mut Entry> {
+    fn entry(&mut self, slot: Slot) -> Option<&mut RequestEntry> {
         let entry = self.entries.get_mut(slot.index as usize)?;
         (entry.generation == slot.generation && entry.stage.is_some()).then_some(entry)
     }
 
     /// How far a request has come, if it is still there.
-    pub(super) fn stage(&mut self, slot: Slot) -> Option<&mut Stage> {
+    pub(super) fn stage(&mut self, slot: Slot) -> Option<&mut RequestStage> {
         self.entry(slot)?.stage.as_mut()
     }
 
     pub(super) fn is_done(&self, slot: Slot) -> bool {
         let entry = self.entries.get(slot.index as usize);
         let entry = entry.filter(|entry| entry.generation == slot.generation);
-        entry.is_none_or(|entry| matches!(entry.stage, None | Some(Stage::Done(_))))
+        entry.is_none_or(|entry| matches!(entry.stage, None | Some(RequestStage::Done(_))))
     }
 
     /// Goes on to another stage, and returns the one before.
-    pub(super) fn replace(&mut self, slot: Slot, stage: Stage) -> Option<Stage> {
+    pub(super) fn replace(&mut self, slot: Slot, stage: RequestStage) -> Option<RequestStage> {
         let entry = self.entry(slot)?;
-        let done = matches!(stage, Stage::Done(_));
+        let done = matches!(stage, RequestStage::Done(_));
         let gone = entry.forgotten && done;
         let before = entry.stage.replace(stage);
-        if done && !matches!(before, Some(Stage::Done(_))) {
+        if done && !matches!(before, Some(RequestStage::Done(_))) {
             self.count(u32::MAX);
         }
         if gone {
@@ -135,22 +135,22 @@ impl Slots {
     }
 
     /// Takes a request away.
-    pub(super) fn remove(&mut self, slot: Slot) -> Option<Stage> {
+    pub(super) fn remove(&mut self, slot: Slot) -> Option<RequestStage> {
         let stage = self.entry(slot)?.stage.take();
         self.free.push(slot.index);
-        if !matches!(stage, Some(Stage::Done(_))) {
+        if !matches!(stage, Some(RequestStage::Done(_))) {
             self.count(u32::MAX);
         }
         stage
     }
 
     /// The outcome of a request that is done, which is then gone.
-    pub(super) fn take(&mut self, slot: Slot) -> Option<Outcome> {
-        if !matches!(self.stage(slot)?, Stage::Done(_)) {
+    pub(super) fn take(&mut self, slot: Slot) -> Option<RequestOutcome> {
+        if !matches!(self.stage(slot)?, RequestStage::Done(_)) {
             return None;
         }
         match self.remove(slot) {
-            Some(Stage::Done(outcome)) => Some(outcome),
+            Some(RequestStage::Done(outcome)) => Some(outcome),
             _ => None,
         }
     }
@@ -159,7 +159,7 @@ impl Slots {
     /// `fits`.
     pub(super) fn left_to_fetch(&self, fits: impl Fn(u32, &Envelope) -> bool) -> Option<Slot> {
         let index = self.entries.iter().position(|entry| match &entry.stage {
-            Some(Stage::Offered { to, envelope, payload: Some(_), .. }) => {
+            Some(RequestStage::Offered { to, envelope, payload: Some(_), .. }) => {
                 entry.forgotten && fits(*to, envelope)
             }
             _ => false,

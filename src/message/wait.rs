@@ -1,8 +1,8 @@
 //! Waiting for messages: look, handle what is there, and sleep on this rank's bell.
 
-use super::mailbox::{Mailbox, Pull, State, mail};
-use super::outgoing::{Head, Kind};
-use super::slots::{Outcome, Stage, Trouble};
+use super::mailbox::{Mailbox, MailboxState, Pull, mail};
+use super::outgoing::{Head, RecordKind};
+use super::slots::{MessageTrouble, RequestOutcome, RequestStage};
 use crate::comm::Comm;
 use crate::context::Context;
 use crate::error::Result;
@@ -23,11 +23,11 @@ impl Mailbox {
     pub(super) fn look(
         &self,
         context: &Context,
-        enough: impl Fn(&State) -> bool + Copy,
+        enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<bool> {
         let seen = self.own.look();
         let found = {
-            let mut state = self.turn();
+            let mut state = self.lock();
             state.drain(context, self, seen, enough)?;
             (!state.pulls.is_empty(), enough(&state))
         };
@@ -41,7 +41,7 @@ impl Mailbox {
         &self,
         comm: &Comm,
         times: u32,
-        enough: impl Fn(&State) -> bool + Copy,
+        enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<bool> {
         let (context, mut looked) = (comm.context(), Ok(false));
         comm.waiter().spin(times, || {
@@ -55,10 +55,10 @@ impl Mailbox {
     fn look_at_known(
         &self,
         context: &Context,
-        enough: impl Fn(&State) -> bool + Copy,
+        enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<bool> {
         let found = {
-            let mut state = self.turn();
+            let mut state = self.lock();
             if enough(&state) {
                 return Ok(true);
             }
@@ -77,13 +77,13 @@ impl Mailbox {
         &self,
         context: &Context,
         found: (bool, bool),
-        enough: impl Fn(&State) -> bool,
+        enough: impl Fn(&MailboxState) -> bool,
     ) -> Result<bool> {
         let is_enough = match found {
             (false, is_enough) => is_enough,
             (true, _) => {
                 self.pull_all(context);
-                enough(&self.turn())
+                enough(&self.lock())
             }
         };
         self.drive();
@@ -98,7 +98,7 @@ impl Mailbox {
         at: &'static Location<'static>,
         wanted: &Awaited<'_>,
         spins: u32,
-        enough: impl Fn(&State) -> bool + Copy,
+        enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<End> {
         let context = comm.context();
         let tell = |record: &WaitRecord| record.say(wanted);
@@ -111,7 +111,7 @@ impl Mailbox {
                 return Ok(End::Done);
             }
             if let End::Failed(failed) = self.await_ring(comm, at, &tell, seen)? {
-                return Ok(if enough(&self.turn()) { End::Done } else { End::Failed(failed) });
+                return Ok(if enough(&self.lock()) { End::Done } else { End::Failed(failed) });
             }
         }
     }
@@ -127,11 +127,11 @@ impl Mailbox {
         seen: u32,
     ) -> Result<End> {
         // What it owes is what it looks for.
-        let waiter = Waiter { duties: None, ..comm.telling_waiter(at, tell) };
+        let waiter = Waiter { progress: None, ..comm.telling_waiter(at, tell) };
         let waited = waiter.until(self.own.bell(), |rung| rung != seen);
         let Err(failed) = waited else { return Ok(End::Done) };
         // Whoever has failed may have done so between a message and its ring.
-        self.turn().look_again();
+        self.lock().look_again();
         self.look(comm.context(), |_| false)?;
         Ok(End::Failed(failed))
     }
@@ -140,11 +140,11 @@ impl Mailbox {
     /// requests goes on.
     #[cold]
     pub(super) fn pull_all(&self, context: &Context) {
-        while let Some(pull) = { self.turn().pulls.pop() } {
+        while let Some(pull) = { self.lock().pulls.pop() } {
             let Pull { slot, envelope, bytes, .. } = pull;
             if self.pull(context, pull).is_err() {
-                let trouble = Some(Trouble::Damaged);
-                self.turn().finish(slot, Outcome { envelope, bytes, trouble });
+                let trouble = Some(MessageTrouble::Damaged);
+                self.lock().finish(slot, RequestOutcome { envelope, bytes, trouble });
             }
             // Another thread may wait for it.
             self.own.ring();
@@ -154,7 +154,7 @@ impl Mailbox {
     fn pull(&self, context: &Context, pull: Pull) -> Result<()> {
         let Pull { slot, mut into, envelope, bytes, token, address } = pull;
         let source = envelope.source;
-        let is_denied = self.turn().is_denied;
+        let is_denied = self.lock().is_denied;
         let pulled = match is_denied {
             true => Err(None),
             false => {
@@ -164,20 +164,20 @@ impl Mailbox {
         };
         // What the sender has taken back it may have written to since.
         if pulled.is_ok() && !mail(&context.segment, source)?.has_withdrawn() {
-            let mut state = self.turn();
-            state.finish(slot, Outcome { envelope, bytes, trouble: None });
+            let mut state = self.lock();
+            state.finish(slot, RequestOutcome { envelope, bytes, trouble: None });
             return state.acknowledge(context, source, token);
         }
         // The sender brings the bytes, if it can. If it has failed, the wait for it ends.
-        let mut state = self.turn();
+        let mut state = self.lock();
         state.is_denied |= pulled == Err(Some(false));
-        state.slots.replace(slot, Stage::Promised { envelope, bytes, into });
-        let wanted = Head::control(Kind::Wanted, token, slot.token(), 0);
+        state.slots.replace(slot, RequestStage::Promised { envelope, bytes, into });
+        let wanted = Head::control(RecordKind::Wanted, token, slot.token(), 0);
         match state.put(context, source, &wanted, 0, |_| Ok(())) {
             Err(AllocError::Other(error)) => Err(error),
             Err(_) => {
-                let trouble = Some(Trouble::NoMemory);
-                state.finish(slot, Outcome { envelope, bytes, trouble });
+                let trouble = Some(MessageTrouble::NoMemory);
+                state.finish(slot, RequestOutcome { envelope, bytes, trouble });
                 Ok(())
             }
             Ok(()) => Ok(()),

@@ -3,7 +3,7 @@
 use super::MessageRequest;
 use super::mailbox::Mailbox;
 use super::matching::Envelope;
-use super::slots::Stage;
+use super::slots::RequestStage;
 use crate::call::Call;
 use crate::prim::{Awaited, AwaitedKind};
 
@@ -69,14 +69,15 @@ impl MessageRequest {
         let (Some(slot), Ok(mailbox)) = (self.slot(), Mailbox::of(self.comm.context())) else {
             return Vec::new();
         };
-        match mailbox.turn().slots.stage(slot) {
-            Some(Stage::Posted { wanted: envelope, .. } | Stage::Promised { envelope, .. }) => {
-                match envelope.source {
-                    Envelope::ANY_SOURCE => self.comm.world_ranks().to_vec(),
-                    source => vec![source],
-                }
-            }
-            Some(Stage::Offered { to, .. }) => vec![*to],
+        match mailbox.lock().slots.stage(slot) {
+            Some(
+                RequestStage::Posted { wanted: envelope, .. }
+                | RequestStage::Promised { envelope, .. },
+            ) => match envelope.source {
+                Envelope::ANY_SOURCE => self.comm.world_ranks().to_vec(),
+                source => vec![source],
+            },
+            Some(RequestStage::Offered { to, .. }) => vec![*to],
             _ => Vec::new(),
         }
     }

@@ -1,11 +1,11 @@
-//! One element, or a few in one stripe, by an instruction each: the first lines of every accumulate.
+//! One element, or a few in one shard, by an instruction each: the first lines of every accumulate.
 //!
 //! A thread that updates elements so announces it, which keeps those from them that update many
-//! (`sync/stripes.rs`). Each function says whether it is done; if not, nothing is.
+//! (`sync/shards.rs`). Each function says whether it is done; if not, nothing is.
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
 use super::memory::Atomicity;
-use super::target::are_apart;
+use super::target::are_disjoint;
 use crate::call::Call;
 use crate::datatype::{Element, Integer};
 use crate::error::Result;
@@ -146,7 +146,7 @@ impl Win {
         })
     }
 
-    /// The address of a few elements of a target, in one stripe, if they are mapped, the machine updates
+    /// The address of a few elements of a target, in one shard, if they are mapped, the machine updates
     /// such elements, and none of as many at each of `buffers` overlaps them. Not of pairs with padding, which
     /// no operation touches.
     #[inline(always)]
@@ -165,16 +165,16 @@ impl Win {
         let (size, bytes) = (size_of::<T>(), n * size_of::<T>());
         let at = self.reach(target)?.at(disp, bytes as u64)?;
         // Of two such elements one is the other, or they share no byte.
-        let is_apart = |buffer: *const T| match n == 1 && align_of::<T>() == size {
+        let is_disjoint = |buffer: *const T| match n == 1 && align_of::<T>() == size {
             true => buffer.cast() != at.cast_const(),
-            false => are_apart(buffer.cast(), at, bytes),
+            false => are_disjoint(buffer.cast(), at, bytes),
         };
         let is_whole = (at as usize).is_multiple_of(size)
-            && (n == 1 || bytes <= self.context().stripes.rest(at));
-        (is_whole && buffers.into_iter().all(is_apart)).then_some(at.cast())
+            && (n == 1 || bytes <= self.context().shards.rest(at));
+        (is_whole && buffers.into_iter().all(is_disjoint)).then_some(at.cast())
     }
 
-    /// Runs `f`, which updates elements at `at`, all in one stripe, by instructions: a call that has passed its
+    /// Runs `f`, which updates elements at `at`, all in one shard, by instructions: a call that has passed its
     /// checks. `None`, and nothing has been done, if many are updated around them; the other half of the call
     /// is then next.
     #[inline(always)]
@@ -182,7 +182,7 @@ impl Win {
         self.note_operation();
         let context = self.context();
         let in_call = context.enter(call, self.block);
-        let announced = context.stripes.announce(at.cast())?;
+        let announced = context.shards.announce(at.cast())?;
         let result = f();
         announced.withdraw();
         in_call.end();
@@ -197,7 +197,7 @@ impl Win {
         at: *const u8,
         f: impl FnOnce() -> R,
     ) -> Result<R> {
-        match self.context().stripes.announce(at) {
+        match self.context().shards.announce(at) {
             Some(announced) => {
                 let result = f();
                 announced.withdraw();
@@ -215,7 +215,7 @@ impl Win {
         f: impl FnOnce() -> R,
     ) -> Result<R> {
         let context = self.context();
-        let updated = context.stripes.slowly(at, &context.excluded(), f);
+        let updated = context.shards.slowly(at, &context.excluded(), f);
         updated.map_err(|failed| self.job_failed(failed, call))
     }
 
@@ -236,7 +236,7 @@ impl Win {
                 return Ok(());
             };
             for buffer in [new, compare, &*result] {
-                self.check_apart(call, &target, disp, from_ref(buffer).cast(), bytes)?;
+                self.check_disjoint(call, &target, disp, from_ref(buffer).cast(), bytes)?;
             }
             self.note_operation();
             *result = match target.native::<T>() {

@@ -2,8 +2,8 @@
 //! origin, the target and the result.
 //!
 //! Each element is updated as [`super::update`] says. Those that instructions update are announced once for
-//! as long as they stay in one stripe; where many lie close to each other, they are combined by a vectorised
-//! loop while nobody else is in their stripes (`sync/stripes.rs`); all others the same way under the target's
+//! as long as they stay in one shard; where many lie close to each other, they are combined by a vectorised
+//! loop while nobody else is in their shards (`sync/shards.rs`); all others the same way under the target's
 //! exclusion. What does not lie behind one another is gathered before, and put back.
 #![allow(unsafe_code, reason = "updates checked target memory, block by block")]
 
@@ -15,8 +15,8 @@ use crate::datatype::functions::{Operation, update_native};
 use crate::error::Result;
 use crate::op::{Carrier, Op};
 use crate::prim::{Site, Step, step};
-use crate::shm::{Lane, Piece, Steps, Strip, copy_strip};
-use crate::sync::stripes::MOST;
+use crate::shm::{Pattern, Piece, Steps, Strip, copy_strip};
+use crate::sync::shards::MOST;
 use crate::window::{Target, Win};
 use std::ops::Range;
 
@@ -83,7 +83,7 @@ impl<T: Element> Blocks<'_, T> {
     /// The address of a block at the target.
     #[inline(always)]
     fn at(&self, strip: &Strip<'_, 3>, block: usize) -> *mut u8 {
-        self.target.at.wrapping_offset(strip.lanes[TARGET].block(block) as isize)
+        self.target.at.wrapping_offset(strip.patterns[TARGET].block(block) as isize)
     }
 
     /// Whether the elements of a block at `at` are updated by instructions.
@@ -97,7 +97,7 @@ impl<T: Element> Blocks<'_, T> {
     #[cold]
     fn by_owner(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
         let n = strip.bytes / size_of::<T>();
-        let [from, at, into] = strip.lanes.map(|lane| lane.block(0));
+        let [from, at, into] = strip.patterns.map(|pattern| pattern.block(0));
         let place = |base: *const u8, at: i64, i: usize| {
             base.wrapping_offset(at as isize).wrapping_add(i * size_of::<T>())
         };
@@ -127,7 +127,7 @@ impl<T: Element> Blocks<'_, T> {
         if near * elements >= MANY {
             let part = strip.part(0, near);
             let bytes = end as usize - first as usize;
-            self.make_room(&part);
+            self.make_space(&part);
             if let Some(updated) = self.exclusively(first, bytes, |own| own.batches(&part))? {
                 return updated.map(|()| near);
             }
@@ -145,10 +145,10 @@ impl<T: Element> Blocks<'_, T> {
         f: impl FnOnce(&mut Self) -> R,
     ) -> Result<Option<R>> {
         let (win, context) = (self.win, self.win.context());
-        if !context.stripes.are_common() {
+        if !context.shards.are_common() {
             return Ok(None);
         }
-        let updated = context.stripes.exclusively(at, bytes, &context.excluded(), || f(self));
+        let updated = context.shards.exclusively(at, bytes, &context.excluded(), || f(self));
         updated.map_err(|failed| win.job_failed(failed, self.call))
     }
 
@@ -156,7 +156,7 @@ impl<T: Element> Blocks<'_, T> {
     /// update of many elements reaches; where they begin, and where they end.
     fn near(&self, strip: &Strip<'_, 3>) -> (usize, *mut u8, *mut u8) {
         let at = self.at(strip, 0);
-        let reach = self.win.context().stripes.around(MOST, at);
+        let reach = self.win.context().shards.around(MOST, at);
         if is_dense(strip, TARGET) {
             let blocks = strip.blocks.min((reach.end - at as usize) / strip.bytes);
             return (blocks, at, at.wrapping_add(blocks * strip.bytes));
@@ -176,25 +176,25 @@ impl<T: Element> Blocks<'_, T> {
     }
 
     /// Updates native blocks, the first and those that follow it, element by element, announced as
-    /// long as they stay in one stripe; how many.
+    /// long as they stay in one shard; how many.
     fn by_instructions(&mut self, strip: &Strip<'_, 3>) -> Result<usize> {
         // Copies, which need not be read again behind every update.
         let (win, call, strip, target) = (self.win, self.call, *strip, self.target.at);
         let function = self.operation.one;
         let one = One { op: self.op, function, origin: self.origin, result: self.result };
         let place = |side: usize, block, within: usize| {
-            (strip.lanes[side].block(block) as isize).wrapping_add(within as isize)
+            (strip.patterns[side].block(block) as isize).wrapping_add(within as isize)
         };
         let done = self.done;
         let (mut block, mut within, mut is_native) = (0, 0, true);
         while block < strip.blocks && is_native {
             let first = target.wrapping_offset(place(TARGET, block, within));
-            let stripe = win.context().stripes.around(1, first);
+            let shard = win.context().shards.around(1, first);
             win.by_instructions(call, first, || {
                 while block < strip.blocks {
                     let at = target.wrapping_offset(place(TARGET, block, within));
                     is_native = (at as usize).is_multiple_of(size_of::<T>());
-                    if !is_native || !stripe.contains(&(at as usize)) {
+                    if !is_native || !shard.contains(&(at as usize)) {
                         return;
                     }
                     let done = done + (block * strip.bytes + within) / size_of::<T>();
@@ -218,14 +218,14 @@ impl<T: Element> Blocks<'_, T> {
         let is_native = |block: &usize| self.is_native(self.at(strip, *block));
         let blocks = (1..most).find(is_native).unwrap_or(most);
         let part = strip.part(0, blocks);
-        self.make_room(&part);
+        self.make_space(&part);
         let (win, call, target) = (self.win, self.call, self.target);
         win.excluded_at(call, target, || self.batches(&part))?;
         Ok(blocks)
     }
 
     /// Before others are kept out: nothing is taken from the heap meanwhile.
-    fn make_room(&mut self, strip: &Strip<'_, 3>) {
+    fn make_space(&mut self, strip: &Strip<'_, 3>) {
         let elements = (strip.blocks * strip.bytes / size_of::<T>()).min(BATCH);
         if self.room.len() < 2 * elements && self.in_place(strip).is_none() {
             self.room.resize(2 * elements, T::zeroed());
@@ -237,7 +237,7 @@ impl<T: Element> Blocks<'_, T> {
         let at = self.at(strip, 0);
         let from = match self.origin {
             Some(origin) => {
-                let from = origin.wrapping_offset(strip.lanes[ORIGIN].block(0) as isize);
+                let from = origin.wrapping_offset(strip.patterns[ORIGIN].block(0) as isize);
                 is_dense(strip, ORIGIN).then_some(from.cast::<T>())?
             }
             None => std::ptr::null(),
@@ -263,10 +263,10 @@ impl<T: Element> Blocks<'_, T> {
     /// Updates the `n` elements of a batch.
     fn batch(&mut self, strip: &Strip<'_, 3>, n: usize) -> Result<()> {
         let in_place = self.in_place(strip);
-        let [origin_lane, lane, result_lane] = strip.lanes;
+        let [origin_pattern, pattern, result_pattern] = strip.patterns;
         let (bytes, blocks) = (strip.bytes, strip.blocks);
-        let packed = Lane::even(0, bytes as i64);
-        let between = |from, to| Strip { lanes: [from, to], bytes, blocks };
+        let packed = Pattern::even(0, bytes as i64);
+        let between = |from, to| Strip { patterns: [from, to], bytes, blocks };
         let (values, operands) = match in_place {
             Some(places) => places,
             None => {
@@ -277,11 +277,11 @@ impl<T: Element> Blocks<'_, T> {
         };
         if in_place.is_none() {
             // SAFETY: 1. entries of the target; room for as many. 2. It is this process's own.
-            unsafe { self.fetched(values.cast(), &between(lane, packed)) }?;
+            unsafe { self.fetched(values.cast(), &between(pattern, packed)) }?;
         }
         if let Some(result) = self.result {
             // SAFETY: 1. as above; entries of the result. 2. As above, or found apart.
-            unsafe { copy_elements::<T>(values.cast(), result, &between(packed, result_lane)) };
+            unsafe { copy_elements::<T>(values.cast(), result, &between(packed, result_pattern)) };
         }
         if self.op == Op::NoOp {
             return Ok(());
@@ -289,7 +289,7 @@ impl<T: Element> Blocks<'_, T> {
         if let (Some(origin), None) = (self.origin, in_place) {
             let operands = operands.cast_mut().cast();
             // SAFETY: 1. entries of the origin; room for as many. 2. As above.
-            unsafe { copy_elements::<T>(origin, operands, &between(origin_lane, packed)) };
+            unsafe { copy_elements::<T>(origin, operands, &between(origin_pattern, packed)) };
         }
         // SAFETY: 1. `n` elements each, of the target and the origin, aligned, or of a vector that only this
         // thread has. 2. Nobody else updates them.
@@ -297,7 +297,7 @@ impl<T: Element> Blocks<'_, T> {
         match in_place {
             Some(_) => Ok(()),
             // SAFETY: as of the other direction.
-            None => unsafe { self.put_back(values.cast(), &between(packed, lane)) },
+            None => unsafe { self.put_back(values.cast(), &between(packed, pattern)) },
         }
     }
 
@@ -329,13 +329,18 @@ impl<T: Element> Blocks<'_, T> {
         unsafe { self.win.write_pieces(self.call, self.target, &self.pieces(from, [0, 1], strip)) }
     }
 
-    /// The blocks of a strip between own memory and the target, whose lanes those are.
-    fn pieces(&self, own: *mut u8, [own_lane, lane]: [usize; 2], strip: &Strip<'_>) -> Vec<Piece> {
+    /// The blocks of a strip between own memory and the target, whose patterns those are.
+    fn pieces(
+        &self,
+        own: *mut u8,
+        [own_lane, pattern]: [usize; 2],
+        strip: &Strip<'_>,
+    ) -> Vec<Piece> {
         let pieces = |block: usize| {
-            let at = |base: *mut u8, lane: usize| {
-                base.wrapping_offset(strip.lanes[lane].block(block) as isize)
+            let at = |base: *mut u8, pattern: usize| {
+                base.wrapping_offset(strip.patterns[pattern].block(block) as isize)
             };
-            let (own, other) = (at(own, own_lane), at(self.target.at, lane));
+            let (own, other) = (at(own, own_lane), at(self.target.at, pattern));
             let numbers = T::DATATYPE.numbers(strip.bytes).into_iter();
             numbers.filter(|(_, bytes)| *bytes > 0).map(move |(at, bytes)| Piece {
                 own: own.wrapping_add(at),
@@ -365,7 +370,7 @@ impl Win {
 /// Whether the blocks of a side lie behind one another.
 fn is_dense(strip: &Strip<'_, 3>, side: usize) -> bool {
     let dense = |stride| stride == strip.bytes as i64;
-    strip.blocks == 1 || matches!(strip.lanes[side].steps, Steps::Even(stride) if dense(stride))
+    strip.blocks == 1 || matches!(strip.patterns[side].steps, Steps::Even(stride) if dense(stride))
 }
 
 /// The same elements as one block, if they lie behind one another on all sides.
@@ -383,8 +388,9 @@ fn each_alone(
     mut each: impl FnMut(&Strip<'_, 3>) -> Result<()>,
 ) -> Result<()> {
     (0..strip.blocks).try_for_each(|block| {
-        let lanes = strip.lanes.map(|lane| Lane::even(lane.block(block), bytes as i64));
-        each(&Strip { lanes, bytes, blocks: strip.bytes / bytes })
+        let patterns =
+            strip.patterns.map(|pattern| Pattern::even(pattern.block(block), bytes as i64));
+        each(&Strip { patterns, bytes, blocks: strip.bytes / bytes })
     })
 }
 
@@ -408,7 +414,8 @@ unsafe fn copy_elements<T: Element>(from: *const u8, to: *mut u8, strip: &Strip<
         return unsafe { copy_strip(from, to, strip) };
     }
     for block in 0..strip.blocks {
-        let [from_at, to_at] = strip.lanes.each_ref().map(|lane| lane.block(block) as isize);
+        let [from_at, to_at] =
+            strip.patterns.each_ref().map(|pattern| pattern.block(block) as isize);
         // SAFETY: the caller's obligation 1.
         let value = unsafe { load::<T>(from.wrapping_offset(from_at)) };
         // SAFETY: the caller's obligations 1 and 2.

@@ -1,17 +1,17 @@
 //! Where the elements of an operation lie on either side, and the checks of it that need no window.
 
-use super::target::are_apart;
+use super::target::are_disjoint;
 use super::untyped::{Origin, OriginMut};
-use crate::datatype::{CommittedDatatype, Datatype, Element, Shape, Side};
+use crate::datatype::{CommittedDatatype, Datatype, Element, Shape, TransferSide};
 use std::ops::Range;
 
 /// Instances of a datatype, one extent apart (the standard's count and datatype), or the
 /// elements of a slice, which are a layout of one run.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout<'d>(Form<'d>);
+pub struct Layout<'d>(LayoutForm<'d>);
 
 #[derive(Clone, Copy, Debug)]
-enum Form<'d> {
+enum LayoutForm<'d> {
     /// Bytes of elements without padding, one behind the other.
     Slice {
         bytes: usize,
@@ -23,7 +23,7 @@ enum Form<'d> {
     },
 }
 
-use Form::{Slice, Typed};
+use LayoutForm::{Slice, Typed};
 
 impl<'d> Layout<'d> {
     /// `count` instances of `datatype`: a [`Datatype`], a [`&CommittedDatatype`](CommittedDatatype) or a
@@ -80,10 +80,10 @@ impl<'d> Layout<'d> {
     }
 
     #[inline(always)]
-    pub(super) fn side(&self) -> Side<'d> {
+    pub(super) fn side(&self) -> TransferSide<'d> {
         match self.0 {
-            Slice { bytes, .. } => Side::Packed(bytes as u64),
-            Typed { count, datatype } => Side::Typed(datatype, count),
+            Slice { bytes, .. } => TransferSide::Packed(bytes as u64),
+            Typed { count, datatype } => TransferSide::Typed(datatype, count),
         }
     }
 
@@ -232,29 +232,29 @@ impl<'d> Layout<'d> {
 
 /// A layout in this process: the origin's side, or a target that is not in another process.
 #[derive(Clone, Copy)]
-pub(super) struct Located<'d> {
+pub(super) struct LocalLayout<'d> {
     pub(super) zero: *const u8,
     pub(super) layout: Layout<'d>,
 }
 
-impl Located<'_> {
+impl LocalLayout<'_> {
     /// Whether the ranges of both do not overlap, so that no entry of one can overlap one of the
     /// other.
     #[inline]
-    pub(super) fn is_far_from(&self, other: &Located<'_>) -> bool {
+    pub(super) fn is_far_from(&self, other: &LocalLayout<'_>) -> bool {
         are_far((self.zero, &self.layout.range()), (other.zero, &other.layout.range()))
     }
 
     /// Whether no entry of one overlaps an entry of the other. Sorts them only where the ranges
     /// overlap.
-    pub(super) fn is_apart_from(&self, other: &Located<'_>) -> bool {
+    pub(super) fn is_disjoint_from(&self, other: &LocalLayout<'_>) -> bool {
         if self.is_far_from(other) {
             return true;
         }
         if let (Some(a), Some(b)) = (self.layout.plain(), other.layout.plain())
             && a == b
         {
-            return are_apart(self.zero, other.zero, a);
+            return are_disjoint(self.zero, other.zero, a);
         }
         let (own, others) = (self.layout.pieces(self.zero), other.layout.pieces(other.zero));
         let mut others = &others[..];
@@ -281,17 +281,17 @@ pub(super) fn are_far(a: (*const u8, &Range<i64>), b: (*const u8, &Range<i64>)) 
     if first_a <= first_b { first_b - first_a >= length_a } else { first_a - first_b >= length_b }
 }
 
-impl<'d> From<&Origin<'d>> for Located<'d> {
+impl<'d> From<&Origin<'d>> for LocalLayout<'d> {
     #[inline]
-    fn from(origin: &Origin<'d>) -> Located<'d> {
-        Located { zero: origin.start, layout: origin.layout }
+    fn from(origin: &Origin<'d>) -> LocalLayout<'d> {
+        LocalLayout { zero: origin.start, layout: origin.layout }
     }
 }
 
-impl<'d> From<&OriginMut<'d>> for Located<'d> {
+impl<'d> From<&OriginMut<'d>> for LocalLayout<'d> {
     #[inline]
-    fn from(origin: &OriginMut<'d>) -> Located<'d> {
-        Located { zero: origin.start, layout: origin.layout }
+    fn from(origin: &OriginMut<'d>) -> LocalLayout<'d> {
+        LocalLayout { zero: origin.start, layout: origin.layout }
     }
 }
 
@@ -317,15 +317,15 @@ mod tests {
             distance in -60..60isize,
         ) {
             let zero = std::ptr::without_provenance::<u8>(1000);
-            let here = Located { zero, layout: Layout::new(a.0, &a.1) };
+            let here = LocalLayout { zero, layout: Layout::new(a.0, &a.1) };
             let zero = zero.wrapping_offset(distance);
-            let there = Located { zero, layout: Layout::new(b.0, &b.1) };
-            let bytes = |located: &Located<'_>| -> std::collections::BTreeSet<u64> {
+            let there = LocalLayout { zero, layout: Layout::new(b.0, &b.1) };
+            let bytes = |located: &LocalLayout<'_>| -> std::collections::BTreeSet<u64> {
                 let pieces = located.layout.pieces(located.zero);
                 pieces.into_iter().flat_map(|(at, n)| at as u64..at as u64 + n).collect()
             };
             let shared = bytes(&here).intersection(&bytes(&there)).count();
-            prop_assert_eq!(here.is_apart_from(&there), shared == 0);
+            prop_assert_eq!(here.is_disjoint_from(&there), shared == 0);
             if here.is_far_from(&there) {
                 prop_assert_eq!(shared, 0);
             }

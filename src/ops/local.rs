@@ -5,7 +5,7 @@ use super::layout::Layout;
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::functions::Operation;
-use crate::datatype::{Element, Side, Visitor, zip_sides, zip_strips};
+use crate::datatype::{Element, TransferSide, Visitor, zip_sides, zip_strips};
 use crate::error::{Error, Place, Result};
 use crate::op::Op;
 use crate::shm::{copy, copy_strip};
@@ -46,10 +46,10 @@ impl OriginMut<'_> {
 }
 
 /// So many packed bytes, if they are those of the entries.
-fn packed(call: Call, layout: &Layout<'_>, bytes: usize) -> Result<Side<'static>> {
+fn packed(call: Call, layout: &Layout<'_>, bytes: usize) -> Result<TransferSide<'static>> {
     let needed = layout.bytes().filter(|_| layout.known_range().is_some());
     if needed == Some(bytes as u64) {
-        return Ok(Side::Packed(bytes as u64));
+        return Ok(TransferSide::Packed(bytes as u64));
     }
     let at = Place { call, ..PLACE };
     let (found, needed) = (bytes, needed.unwrap_or(u64::MAX) as usize);
@@ -113,7 +113,8 @@ impl Visitor for Local<'_> {
         zip_sides(layouts.map(|layout| layout.with_padding().side()), |strip| {
             let n = strip.bytes / size_of::<E>();
             for block in 0..strip.blocks {
-                let [input, inout] = strip.lanes.each_ref().map(|lane| lane.block(block) as isize);
+                let [input, inout] =
+                    strip.patterns.each_ref().map(|pattern| pattern.block(block) as isize);
                 let (from, to) = (from.wrapping_offset(input), to.wrapping_offset(inout));
                 // SAFETY: `n` entries of the buffers, by the obligations of `Origin::new` and
                 // `OriginMut::new`, which nobody else accesses.

@@ -7,7 +7,7 @@
 use crate::call::Call;
 use crate::datatype::{Element, Integer};
 use crate::error::Result;
-use crate::foreign::Window;
+use crate::foreign::ForeignWindow;
 use crate::op::{Carrier, Op};
 use crate::shm::{Piece, copy};
 use crate::window::{Target, Via, Win};
@@ -119,17 +119,17 @@ impl Win {
         call: Call,
         target: &Target<'_>,
         pieces: &[Piece],
-        each: impl Fn(&Window, &Piece) -> crate::foreign::Outcome<()>,
+        each: impl Fn(&ForeignWindow, &Piece) -> crate::foreign::ForeignResult<()>,
     ) -> Result<()> {
         let window = self.owner();
         let moved = pieces.iter().try_for_each(|piece| each(window, piece));
         // Also those before one that was refused.
         window.flush(target.rank);
-        self.told(call, moved)
+        self.checked(call, moved)
     }
 
     /// The window of another MPI that memory belongs to which its [owner](Atomicity::Owner) updates.
-    fn owner(&self) -> &Window {
+    fn owner(&self) -> &ForeignWindow {
         self.foreign().expect("only a window of another MPI has parts that are another MPI's")
     }
 
@@ -150,7 +150,7 @@ impl Win {
             ([], _) => self.owner().accumulate(origin, op, rank, at),
             (result, _) => self.owner().fetch(origin, result, op, rank, at),
         };
-        self.told(call, updated)
+        self.checked(call, updated)
     }
 
     /// Has the owner compare and swap an element; the value before.
@@ -163,6 +163,6 @@ impl Win {
     ) -> Result<T> {
         let at = target.at as u64;
         let swapped = self.owner().compare_and_swap(new, compare, target.rank, at);
-        self.told(Call::CompareAndSwap, swapped)
+        self.checked(Call::CompareAndSwap, swapped)
     }
 }

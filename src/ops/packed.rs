@@ -4,7 +4,7 @@
 use super::layout::{Layout, are_far};
 use super::transfer::copy_sides;
 use super::untyped::{Origin, OriginMut};
-use crate::datatype::{CommittedDatatype, Side};
+use crate::datatype::{CommittedDatatype, TransferSide};
 use crate::error::{Error, Result};
 use crate::prim::Step;
 use crate::shm::{Process, Segment, copy};
@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 
 /// Where the elements of a buffer are.
 #[derive(Debug)]
-struct Kept {
+struct PackedElements {
     start: *mut u8,
     bytes: u64,
     /// How they lie there, unless as one block: then nothing has to be counted.
@@ -21,25 +21,29 @@ struct Kept {
 
 // SAFETY: an address and a datatype; the obligations of `Origin::new` and `OriginMut::new` name no
 // thread.
-unsafe impl Send for Kept {}
+unsafe impl Send for PackedElements {}
 // SAFETY: as above; a shared reference reads at most.
-unsafe impl Sync for Kept {}
+unsafe impl Sync for PackedElements {}
 
-impl Kept {
+impl PackedElements {
     /// `None` for a layout that reaches farther than can be said.
     #[inline]
-    fn of(start: *mut u8, layout: &Layout<'_>) -> Option<Kept> {
+    fn of(start: *mut u8, layout: &Layout<'_>) -> Option<PackedElements> {
         let Some(bytes) = layout.plain().filter(|bytes| *bytes <= isize::MAX as usize) else {
-            return Kept::of_scattered(start, layout);
+            return PackedElements::of_scattered(start, layout);
         };
-        Some(Kept { start, bytes: bytes as u64, scattered: None })
+        Some(PackedElements { start, bytes: bytes as u64, scattered: None })
     }
 
     #[cold]
-    fn of_scattered(start: *mut u8, layout: &Layout<'_>) -> Option<Kept> {
+    fn of_scattered(start: *mut u8, layout: &Layout<'_>) -> Option<PackedElements> {
         layout.known_range()?;
         let (count, datatype) = layout.parts();
-        Some(Kept { start, bytes: layout.bytes()?, scattered: Some((datatype.clone(), count)) })
+        Some(PackedElements {
+            start,
+            bytes: layout.bytes()?,
+            scattered: Some((datatype.clone(), count)),
+        })
     }
 
     /// Whether an entry may share a byte with the `bytes` bytes at `other`.
@@ -51,10 +55,10 @@ impl Kept {
         !are_far((other, &(0..bytes as i64)), (self.start, &range))
     }
 
-    fn side(&self) -> Side<'_> {
+    fn side(&self) -> TransferSide<'_> {
         match &self.scattered {
-            None => Side::Packed(self.bytes),
-            Some((datatype, count)) => Side::Typed(datatype, *count),
+            None => TransferSide::Packed(self.bytes),
+            Some((datatype, count)) => TransferSide::Typed(datatype, *count),
         }
     }
 }
@@ -62,16 +66,16 @@ impl Kept {
 /// A buffer that is read, until this is dropped. Whoever makes one promises what [`Origin::new`]
 /// asks for, for as long.
 #[derive(Debug)]
-pub(crate) struct Outgoing(Kept);
+pub(crate) struct Outgoing(PackedElements);
 
 /// A buffer that is written, until this is dropped; as [`Outgoing`], by [`OriginMut::new`].
 #[derive(Debug)]
-pub(crate) struct Incoming(Kept);
+pub(crate) struct Incoming(PackedElements);
 
 impl Outgoing {
     /// `None` for a layout that reaches farther than can be said.
     pub(crate) fn of(origin: &Origin<'_>) -> Option<Outgoing> {
-        Kept::of(origin.start.cast_mut(), &origin.layout).map(Outgoing)
+        PackedElements::of(origin.start.cast_mut(), &origin.layout).map(Outgoing)
     }
 
     /// Bytes of the entries.
@@ -108,7 +112,7 @@ impl Outgoing {
         if self.0.bytes == 0 {
             return;
         }
-        let (from, packed) = (self.0.start.cast_const(), Side::Packed(self.0.bytes));
+        let (from, packed) = (self.0.start.cast_const(), TransferSide::Packed(self.0.bytes));
         if self.0.scattered.is_none() {
             // SAFETY: as below.
             return unsafe { copy(from, to, self.0.bytes as usize) };
@@ -121,7 +125,7 @@ impl Outgoing {
 impl Incoming {
     /// `None` for a layout that reaches farther than can be said.
     pub(crate) fn of(origin: &OriginMut<'_>) -> Option<Incoming> {
-        Kept::of(origin.start, &origin.layout).map(Incoming)
+        PackedElements::of(origin.start, &origin.layout).map(Incoming)
     }
 
     /// Bytes of the entries: the longest message that it takes.
@@ -192,6 +196,6 @@ impl Incoming {
         }
         let to = (self.0.start, self.0.side());
         // SAFETY: 1. the caller's obligation, and the promise of whoever made this. 2. The caller's.
-        unsafe { copy_sides(Step::MidGet, (from, Side::Packed(bytes)), to) };
+        unsafe { copy_sides(Step::MidGet, (from, TransferSide::Packed(bytes)), to) };
     }
 }

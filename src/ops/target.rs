@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Whether `bytes` bytes at `a` and at `b` do not overlap.
 #[inline(always)]
-pub(super) fn are_apart(a: *const u8, b: *const u8, bytes: usize) -> bool {
+pub(super) fn are_disjoint(a: *const u8, b: *const u8, bytes: usize) -> bool {
     let (a, b) = (a as usize, b as usize);
     match is_one_store(bytes) {
         // The same in one comparison: `a` is none of the addresses from 7 before `b` to 7 behind.
@@ -31,7 +31,7 @@ impl Win {
         origin: *const u8,
     ) -> Option<*mut u8> {
         let at = self.reach(target)?.at(disp, bytes as u64)?;
-        are_apart(origin, at, bytes).then(|| {
+        are_disjoint(origin, at, bytes).then(|| {
             self.note_operation();
             at
         })
@@ -82,7 +82,7 @@ impl Win {
     }
 
     /// Refuses an origin buffer that overlaps the target bytes of the same operation.
-    pub(super) fn check_apart(
+    pub(super) fn check_disjoint(
         &self,
         call: Call,
         target: &Target<'_>,
@@ -90,7 +90,7 @@ impl Win {
         origin: *const u8,
         bytes: usize,
     ) -> Result<()> {
-        if !target.is_addressed() || are_apart(origin, target.at, bytes) {
+        if !target.is_addressed() || are_disjoint(origin, target.at, bytes) {
             return Ok(());
         }
         Err(self.conflict(call, target.rank, disp, bytes as u64))
@@ -116,7 +116,7 @@ mod tests {
         ) {
             let Some(b) = a.checked_add_signed(distance) else { return Ok(()) };
             let pointer = std::ptr::without_provenance;
-            prop_assert_eq!(are_apart(pointer(a), pointer(b), bytes), a.abs_diff(b) >= bytes);
+            prop_assert_eq!(are_disjoint(pointer(a), pointer(b), bytes), a.abs_diff(b) >= bytes);
         }
     }
 }

@@ -4,17 +4,17 @@
 //! and nothing is wrong. All else, and every refusal, is [`Win::transfer_slowly`], its other half.
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
-use super::layout::{Layout, Located, are_far};
+use super::layout::{Layout, LocalLayout, are_far};
 use super::memory::Atomicity;
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
 use crate::context::Context;
-use crate::datatype::{CommittedDatatype, Element, Side, zip_strips};
+use crate::datatype::{CommittedDatatype, Element, TransferSide, zip_strips};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::Step;
 use crate::shm::{
-    Lane, ONE_STORE, Piece, Recording, Strip, Write, WriteRecords, copy, copy_past,
+    ONE_STORE, Pattern, Piece, Recording, Strip, Write, WriteRecords, copy, copy_past,
     copy_strip_past, is_one_store,
 };
 use crate::window::{Target, Win};
@@ -35,7 +35,7 @@ pub struct Transfer<'d> {
     pub(super) call: Call,
     way: Way,
     /// The origin's side.
-    own: Located<'d>,
+    own: LocalLayout<'d>,
     target: Rank,
     disp: u64,
     /// The target's side.
@@ -52,7 +52,7 @@ impl<'d> Transfer<'d> {
         disp: u64,
     ) -> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
-        let own = Located { zero: origin.as_ptr().cast(), layout };
+        let own = LocalLayout { zero: origin.as_ptr().cast(), layout };
         Transfer { call, way: Way::Put, own, target, disp, layout }
     }
 
@@ -65,7 +65,7 @@ impl<'d> Transfer<'d> {
         disp: u64,
     ) -> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
-        let own = Located { zero: origin.as_mut_ptr().cast(), layout };
+        let own = LocalLayout { zero: origin.as_mut_ptr().cast(), layout };
         Transfer { call, way: Way::Get, own, target, disp, layout }
     }
 
@@ -78,7 +78,7 @@ impl<'d> Transfer<'d> {
         disp: u64,
         layout: Layout<'d>,
     ) -> Transfer<'d> {
-        Transfer { call, way: Way::Put, own: Located::from(origin), target, disp, layout }
+        Transfer { call, way: Way::Put, own: LocalLayout::from(origin), target, disp, layout }
     }
 
     /// A get between layouts.
@@ -90,14 +90,14 @@ impl<'d> Transfer<'d> {
         disp: u64,
         layout: Layout<'d>,
     ) -> Transfer<'d> {
-        Transfer { call, way: Way::Get, own: Located::from(&origin), target, disp, layout }
+        Transfer { call, way: Way::Get, own: LocalLayout::from(&origin), target, disp, layout }
     }
 
     /// A put to a target of the same layout, if that is one block.
     #[inline(always)]
     pub fn put_alike(origin: Origin<'d>, target: Rank, disp: u64) -> Option<Transfer<'d>> {
         let layout = Layout::of_bytes(origin.layout.plain()?);
-        let own = Located { zero: origin.start, layout };
+        let own = LocalLayout { zero: origin.start, layout };
         Some(Transfer { call: Call::Put, way: Way::Put, own, target, disp, layout })
     }
 
@@ -105,7 +105,7 @@ impl<'d> Transfer<'d> {
     #[inline(always)]
     pub fn get_alike(origin: OriginMut<'d>, target: Rank, disp: u64) -> Option<Transfer<'d>> {
         let layout = Layout::of_bytes(origin.layout.plain()?);
-        let own = Located { zero: origin.start, layout };
+        let own = LocalLayout { zero: origin.start, layout };
         Some(Transfer { call: Call::Get, way: Way::Get, own, target, disp, layout })
     }
 
@@ -182,7 +182,7 @@ impl<'d> Transfer<'d> {
 
     /// A block of a strip.
     fn piece(&self, strip: &Strip<'_>, block: usize, at: *mut u8) -> Piece {
-        let [from, to] = strip.lanes;
+        let [from, to] = strip.patterns;
         let (own, other) = match self.way {
             Way::Put => (from, to),
             Way::Get => (to, from),
@@ -261,7 +261,7 @@ impl Win {
     ) -> bool {
         let Some(range) = datatype.range_of_bytes(all as u64) else { return false };
         let found = self.reach(target).and_then(|part| part.around(disp, range));
-        let Some(at) = found.filter(|_| !PUT || datatype.is_known_apart()) else { return false };
+        let Some(at) = found.filter(|_| !PUT || datatype.is_known_disjoint()) else { return false };
         if !are_far((own, &(0..all as i64)), (at, range)) {
             return false;
         }
@@ -274,15 +274,16 @@ impl Win {
         let (from, to) = if PUT { (own, at) } else { (at.cast_const(), own.cast_mut()) };
         let middle = if PUT { Step::MidPut } else { Step::MidGet };
         match datatype.blocks() {
-            Some(Strip { lanes: [lane], bytes, blocks }) => {
-                let slice = Lane::even(0, bytes as i64);
-                let lanes = if PUT { [slice, lane] } else { [lane, slice] };
+            Some(Strip { patterns: [pattern], bytes, blocks }) => {
+                let slice = Pattern::even(0, bytes as i64);
+                let patterns = if PUT { [slice, pattern] } else { [pattern, slice] };
                 // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. They
                 // have been found apart.
-                unsafe { copy_strip_past(middle, from, to, &Strip { lanes, bytes, blocks }) };
+                unsafe { copy_strip_past(middle, from, to, &Strip { patterns, bytes, blocks }) };
             }
             None => {
-                let (slice, typed) = (Side::Packed(all as u64), Side::Typed(datatype, 1));
+                let (slice, typed) =
+                    (TransferSide::Packed(all as u64), TransferSide::Typed(datatype, 1));
                 let sides = if PUT { (slice, typed) } else { (typed, slice) };
                 // SAFETY: as above.
                 unsafe { copy_sides(middle, (from, sides.0), (to, sides.1)) };
@@ -323,9 +324,9 @@ impl Win {
     fn mapped_sides(&self, transfer: &Transfer<'_>) -> Option<(*mut u8, u64)> {
         let (own_range, range) = transfer.ranges()?;
         let at = self.reach(transfer.target)?.around(transfer.disp, &range)?;
-        let is_apart = are_far((transfer.own.zero, &own_range), (at, &range));
+        let is_disjoint = are_far((transfer.own.zero, &own_range), (at, &range));
         let start = self.start_of(transfer.target.0, transfer.disp);
-        (is_apart && !transfer.sides().1.overlaps()).then_some((at, start))
+        (is_disjoint && !transfer.sides().1.overlaps()).then_some((at, start))
     }
 
     /// A transfer with memory that is not mapped, or between sides that need a closer look, or a reason for
@@ -345,8 +346,8 @@ impl Win {
         let Some(target) = self.target(call, target, disp, &layout.range())? else {
             return Ok(());
         };
-        self.check_entries_apart(call, to)?;
-        self.check_apart_from(call, &target, disp, layout, own)?;
+        self.check_entries_disjoint(call, to)?;
+        self.check_disjoint_from(call, &target, disp, layout, own)?;
         self.note_operation();
         if from.elements() == 0 {
             return Ok(());
@@ -458,7 +459,7 @@ impl Win {
     }
 
     /// Refuses to write two entries to one byte (MPI-2.2 §11.3.1, §11.3.2).
-    pub(super) fn check_entries_apart(&self, call: Call, to: &Layout<'_>) -> Result<()> {
+    pub(super) fn check_entries_disjoint(&self, call: Call, to: &Layout<'_>) -> Result<()> {
         match to.overlaps() {
             true => Err(self.unfit(call, to, "entries that are written to share a byte")),
             false => Ok(()),
@@ -472,16 +473,16 @@ impl Win {
     }
 
     /// Refuses an origin an entry of which overlaps a target entry of the same operation.
-    pub(super) fn check_apart_from(
+    pub(super) fn check_disjoint_from(
         &self,
         call: Call,
         target: &Target<'_>,
         disp: u64,
         layout: &Layout<'_>,
-        own: &Located<'_>,
+        own: &LocalLayout<'_>,
     ) -> Result<()> {
-        let other = Located { zero: target.at, layout: *layout };
-        if !target.is_addressed() || own.is_apart_from(&other) {
+        let other = LocalLayout { zero: target.at, layout: *layout };
+        if !target.is_addressed() || own.is_disjoint_from(&other) {
             return Ok(());
         }
         Err(self.conflict(call, target.rank, disp, layout.bytes().unwrap_or(u64::MAX)))
@@ -519,8 +520,8 @@ unsafe fn copy_recorded(records: &WriteRecords, write: Write, from: *const u8, t
 #[inline(never)]
 pub(super) unsafe fn copy_sides(
     middle: Step,
-    from: (*const u8, Side<'_>),
-    to: (*mut u8, Side<'_>),
+    from: (*const u8, TransferSide<'_>),
+    to: (*mut u8, TransferSide<'_>),
 ) {
     zip_strips(from.1, to.1, |strip| {
         // SAFETY: 1. and 2. of the caller.

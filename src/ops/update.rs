@@ -2,7 +2,7 @@
 //!
 //! Every element is updated atomically against every other accumulate of the window, whatever mix of calls: an
 //! element of 1, 2, 4 or 8 bytes at an address aligned to its size by one atomic instruction, or a loop around
-//! one, or, with many others, while nobody else is in its stripe; any other element, and any in private
+//! one, or, with many others, while nobody else is in its shard; any other element, and any in private
 //! memory, under the target's accumulate exclusion. Which of the two depends on size and address alone, so two
 //! accumulates on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location, same
 //! predefined datatype).
@@ -11,11 +11,11 @@
 //! and nothing is wrong. All else, and every refusal, is [`Win::update_slowly`]; [`super::bulk`] updates then.
 
 use super::bulk::Blocks;
-use super::layout::{Layout, Located};
+use super::layout::{Layout, LocalLayout};
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::functions::Operation;
-use crate::datatype::{Datatype, Element, Side, Visitor, zip_sides};
+use crate::datatype::{Datatype, Element, TransferSide, Visitor, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
@@ -30,9 +30,9 @@ pub(super) struct Update<'d> {
     pub(super) call: Call,
     pub(super) op: Op,
     /// Not there for [`Op::NoOp`].
-    pub(super) origin: Option<Located<'d>>,
+    pub(super) origin: Option<LocalLayout<'d>>,
     /// Where the values before go, in the calls that fetch.
-    pub(super) result: Option<Located<'d>>,
+    pub(super) result: Option<LocalLayout<'d>>,
     pub(super) target: Rank,
     pub(super) disp: u64,
     /// The target's side.
@@ -74,13 +74,13 @@ impl<'d> Update<'d> {
         disp: u64,
         layout: Layout<'d>,
     ) -> Update<'d> {
-        let origin = (op != Op::NoOp || result.is_none()).then(|| Located::from(&origin));
-        let result = result.as_ref().map(Located::from);
+        let origin = (op != Op::NoOp || result.is_none()).then(|| LocalLayout::from(&origin));
+        let result = result.as_ref().map(LocalLayout::from);
         Update { call, op, origin, result, target, disp, layout }
     }
 
     /// The buffers of this process.
-    fn own(&self) -> impl Iterator<Item = &Located<'d>> {
+    fn own(&self) -> impl Iterator<Item = &LocalLayout<'d>> {
         self.origin.iter().chain(&self.result)
     }
 }
@@ -91,7 +91,7 @@ impl Win {
     pub(super) fn update_slowly(&self, update: &Update<'_>) -> Result<()> {
         self.within(update.call, || {
             match self.datatype_of(update) {
-                Ok(Some(datatype)) => datatype.visit(Slow { win: self, update }),
+                Ok(Some(datatype)) => datatype.visit(SlowUpdate { win: self, update }),
                 _ if update.target == Rank::NULL => self.null_target(update.call).map(|_| ()),
                 // No element anywhere: what remains to be checked is the target.
                 Ok(None) => {
@@ -147,14 +147,14 @@ impl Win {
             if is_known {
                 self.check_fits(call, layout, &result.layout)?;
             }
-            self.check_entries_apart(call, &result.layout)?;
+            self.check_entries_disjoint(call, &result.layout)?;
         }
         let Some(target) = self.target(call, target, disp, &layout.range())? else {
             return Ok(None);
         };
-        self.check_entries_apart(call, layout)?;
+        self.check_entries_disjoint(call, layout)?;
         for own in update.own() {
-            self.check_apart_from(call, &target, disp, layout, own)?;
+            self.check_disjoint_from(call, &target, disp, layout, own)?;
         }
         self.note_operation();
         Ok(Some(target))
@@ -162,16 +162,16 @@ impl Win {
 }
 
 /// The rest of [`Win::update_slowly`], of elements whose type is known.
-struct Slow<'w, 'd> {
+struct SlowUpdate<'w, 'd> {
     win: &'w Win,
     update: &'w Update<'d>,
 }
 
-impl Visitor for Slow<'_, '_> {
+impl Visitor for SlowUpdate<'_, '_> {
     type Output = Result<()>;
 
     fn visit<E: Element>(self) -> Result<()> {
-        let Slow { win, update } = self;
+        let SlowUpdate { win, update } = self;
         win.operation::<E>(update.call, update.op)?;
         if update.target == Rank::NULL {
             return win.null_target(update.call).map(|_| ());
@@ -194,10 +194,10 @@ impl Visitor for Slow<'_, '_> {
     }
 }
 
-impl Slow<'_, '_> {
+impl SlowUpdate<'_, '_> {
     /// Says that everything from the first element to the last is written, unless that is one instruction.
     fn recording<E: Element>(&self, target: &Target<'_>) -> Recording<'_> {
-        let &Slow { win, update } = self;
+        let &SlowUpdate { win, update } = self;
         let is_one = update.layout.is_single::<E>() && target.native::<E>().is_some();
         match update.op == Op::NoOp || is_one {
             true => Recording::Nothing,
@@ -208,13 +208,17 @@ impl Slow<'_, '_> {
     }
 
     /// Updates the elements that the sides have in common, from the first on.
-    fn walk<E: Element>(&self, target: &Target<'_>, origin: Option<&Located<'_>>) -> Result<()> {
+    fn walk<E: Element>(
+        &self,
+        target: &Target<'_>,
+        origin: Option<&LocalLayout<'_>>,
+    ) -> Result<()> {
         let Update { call, ref layout, ref result, .. } = *self.update;
         let op = if origin.is_some() { self.update.op } else { Op::NoOp };
         // Where each element lies, pairs with their padding, which nobody touches.
         let layout = layout.with_padding();
         // A side that is not there is as long as the target, and never looked at.
-        let absent = Side::Packed(layout.bytes().unwrap_or(u64::MAX));
+        let absent = TransferSide::Packed(layout.bytes().unwrap_or(u64::MAX));
         let [from, into] = [origin, result.as_ref()].map(|own| match own {
             Some(own) => own.layout.with_padding().side(),
             None => absent,

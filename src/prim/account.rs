@@ -93,7 +93,7 @@ pub struct Awaited<'a> {
     /// A number with a meaning for each kind.
     pub number: u64,
     /// The offset in the segment at which ranks synchronise: the same for all that wait there.
-    pub meeting: u64,
+    pub object: u64,
 }
 
 impl Awaited<'_> {
@@ -119,7 +119,7 @@ pub struct AwaitedRead {
     /// See [`Awaited`].
     pub number: u64,
     /// See [`Awaited`].
-    pub meeting: u64,
+    pub object: u64,
     /// When the wait began to sleep, in nanoseconds of CLOCK_MONOTONIC.
     pub since: u64,
     /// File and line of the call; empty if unknown.
@@ -253,7 +253,7 @@ pub struct WaitRecord {
     since: Word64,
     doing: Word64,
     number: Word64,
-    meeting: Word64,
+    object: Word64,
     kind: Word32,
     peer: Word32,
     holder: Word32,
@@ -282,7 +282,7 @@ impl WaitRecord {
         self.come.store(awaited.come);
         self.awaited.store(awaited.awaited);
         self.number.store(awaited.number);
-        self.meeting.store(awaited.meeting);
+        self.object.store(awaited.object);
         self.others.say(awaited.others);
     }
 
@@ -316,7 +316,7 @@ impl WaitRecord {
             come: self.come.load(),
             awaited: self.awaited.load(),
             number: self.number.load(),
-            meeting: self.meeting.load(),
+            object: self.object.load(),
             since: self.since.load(),
             place: if name.is_empty() { String::new() } else { place() },
             doing: self.doing.load(),

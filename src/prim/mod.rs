@@ -36,7 +36,7 @@ use native as machine;
 pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord, hide_lines};
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
-pub use machine::{Contention, Patience, Word32, Word64, monotonic, planted};
+pub use machine::{Backoff, Contention, Word32, Word64, monotonic, planted};
 #[cfg(not(loom))]
 pub use membarrier::take_part;
 pub use order::in_program_order;
@@ -44,7 +44,7 @@ pub use park::ParkWord;
 #[cfg(not(loom))]
 pub use placement::{JobPlacement, Placement, PlacementWords};
 pub use site::{Fault, ProcSync, Site, Step};
-pub use wait::{Duties, Failure, JobFailed, Waiter};
+pub use wait::{Failure, JobFailed, Progress, Waiter};
 
 /// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with its place.
 ///

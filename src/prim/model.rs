@@ -8,7 +8,7 @@
 //!   prunes and proves nothing; the mutants check it.
 #![allow(clippy::disallowed_types, reason = "this is their room")]
 
-use super::{Fault, Site, wait::Step};
+use super::{Fault, Site, wait::WaitStep};
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use loom::sync::atomic::{Ordering::AcqRel, fence};
 use loom::sync::{Condvar, Mutex};
@@ -103,7 +103,7 @@ pub(super) fn mem_sync(site: Site) {
     // barriers, so the other sites must not be stronger than necessary.
     let between = matches!(
         site,
-        Site::StripeAlone | Site::StripeAnnounce | Site::StripeWithdrawn | Site::StripeBarrier
+        Site::ShardAlone | Site::ShardAnnounce | Site::ShardWithdrawn | Site::ShardBarrier
     );
     let full = setting.full_barrier || parking || between;
     let full = full && !concerns(setting.mutant.weakened);
@@ -266,27 +266,27 @@ impl Contention {
 
 /// See the native twin: here it polls or sleeps, as the setting has it.
 #[derive(Default)]
-pub struct Patience;
+pub struct Backoff;
 
 /// Failed polls of one wait.
 pub struct Tier(usize);
 
-impl Patience {
+impl Backoff {
     pub(super) fn begin(&self) -> Tier {
         Tier(0)
     }
 
-    pub(super) fn next(&self, tier: &mut Tier) -> Step {
+    pub(super) fn next(&self, tier: &mut Tier) -> WaitStep {
         let setting = SETTING.get();
         if setting.park {
-            return Step::Sleep;
+            return WaitStep::Sleep;
         }
         tier.0 += 1;
         if tier.0 > setting.polls {
             loom::skip_branch();
         }
         loom::thread::yield_now();
-        Step::Again
+        WaitStep::Again
     }
 
     /// A model has no processors.

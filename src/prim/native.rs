@@ -2,12 +2,12 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is their room")]
 #![allow(unsafe_code, reason = "a hint to the processor that only an instruction can give")]
 
-use super::{Fault, Placement, Site, membarrier, wait::Step};
+use super::{Fault, Placement, Site, membarrier, wait::WaitStep};
 #[cfg(target_arch = "x86_64")]
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
-use crossbeam_utils::Backoff;
+use crossbeam_utils::Backoff as Spin;
 use nix::unistd::{SysconfVar, sysconf};
 use rustix::io::Errno;
 use rustix::thread::futex;
@@ -235,18 +235,18 @@ pub(super) fn mem_sync(site: Site) {
         {
             compiler_fence(SeqCst)
         }
-        // StripeAnnounce and StripeWithdrawn pair with StripeBarrier, which is a full barrier in this
+        // ShardAnnounce and ShardWithdrawn pair with ShardBarrier, which is a full barrier in this
         // rank too (`membarrier`). The next four order loads, or stores after loads, which x86-64
         // does by itself (Intel SDM 3A, 9.2.2). Of the last two, the first follows a locked
         // instruction and the other precedes one.
-        Site::StripeAnnounce
-        | Site::StripeWithdrawn
-        | Site::StripeLook
-        | Site::StripeWithdraw
-        | Site::StripeRung
-        | Site::StripeDrained
-        | Site::StripePost
-        | Site::StripePre
+        Site::ShardAnnounce
+        | Site::ShardWithdrawn
+        | Site::ShardLook
+        | Site::ShardWithdraw
+        | Site::ShardRung
+        | Site::ShardDrained
+        | Site::ShardPost
+        | Site::ShardPre
             if cfg!(target_arch = "x86_64") =>
         {
             compiler_fence(SeqCst)
@@ -332,7 +332,7 @@ impl Contention {
 }
 
 /// How long to spin and to yield before sleeping; learns from slow yields.
-pub struct Patience {
+pub struct Backoff {
     /// Looks between yields; none where ranks share cores.
     spins: AtomicU32,
     slow_yield: Duration,
@@ -371,14 +371,14 @@ pub struct Tier {
     has_looked: bool,
 }
 
-impl Patience {
+impl Backoff {
     /// For a job of `ranks` processes on `cores` processors that this one may run on.
     pub fn new(ranks: usize, cores: usize) -> Self {
         let spins = AtomicU32::new(if ranks <= cores { SPINS } else { 0 });
         let sharing = u32::try_from(ranks.div_ceil(cores.max(1))).unwrap_or(u32::MAX);
         let slow_yield = YIELD_IN_TURN.saturating_mul(sharing).clamp(SLOW_YIELD, SLOWEST_YIELD);
         let overdue = OVERDUE * u32::try_from(ranks.div_ceil(LOOKERS).max(1)).unwrap_or(u32::MAX);
-        Patience {
+        Backoff {
             spins,
             slow_yield,
             overdue,
@@ -396,12 +396,12 @@ impl Patience {
     /// For a rank of a job whose placement is known.
     pub fn at(placement: Placement) -> Self {
         let (ranks, cores) = (placement.ranks(), placement.processors());
-        Patience { placement: Some(placement), ..Patience::new(ranks, cores) }
+        Backoff { placement: Some(placement), ..Backoff::new(ranks, cores) }
     }
 
     /// Where a wait that has slept for long looks by `look` at something else, too.
     pub fn looking(self, look: impl Fn() + Send + Sync + 'static) -> Self {
-        Patience { look: Some(Box::new(look)), ..self }
+        Backoff { look: Some(Box::new(look)), ..self }
     }
 
     pub(super) fn begin(&self) -> Tier {
@@ -420,18 +420,18 @@ impl Patience {
         }
     }
 
-    pub(super) fn next(&self, tier: &mut Tier) -> Step {
+    pub(super) fn next(&self, tier: &mut Tier) -> WaitStep {
         tier.looks += 1;
         if tier.looks <= tier.spins {
-            let backoff = Backoff::new();
+            let backoff = Spin::new();
             backoff.spin();
-            return Step::Spun;
+            return WaitStep::Spun;
         }
         self.next_slowly(tier)
     }
 
     #[cold]
-    fn next_slowly(&self, tier: &mut Tier) -> Step {
+    fn next_slowly(&self, tier: &mut Tier) -> WaitStep {
         tier.spins = self.spins_now();
         if tier.spins > 0 {
             self.settle();
@@ -439,7 +439,7 @@ impl Patience {
         if self.gives_up(tier) {
             tier.sleeping_since.get_or_insert_with(Instant::now);
             self.say_waking();
-            return Step::Sleep;
+            return WaitStep::Sleep;
         }
         if tier.spins > 0 {
             // Spins before the next yield, so that only the yield is timed.
@@ -454,7 +454,7 @@ impl Patience {
             tier.distrusts = true;
             self.distrust_from((after - self.since).as_nanos() as u64);
         }
-        Step::Again
+        WaitStep::Again
     }
 
     /// Whether the wait has been awake for long enough.

@@ -74,26 +74,26 @@ pub enum Site {
     WatchWaiter,
     /// `wait_until`, after the look that succeeded.
     WatchPost,
-    /// Stripes, before a rank's first announcement: it takes no part in the barriers of all ranks.
-    StripeAlone,
-    /// Stripes: between the announcement of a single update and the look for a holder.
-    StripeAnnounce,
-    /// Stripes: between that look and the single update.
-    StripeLook,
-    /// Stripes: between the single update and its withdrawal.
-    StripeWithdraw,
-    /// Stripes: between the withdrawal and the look for a waiting holder.
-    StripeWithdrawn,
-    /// Stripes: between becoming the holder and the look for announcements; of all ranks.
-    StripeBarrier,
-    /// Stripes: between a ring of the bell and the look for announcements.
-    StripeRung,
-    /// Stripes: between the look that found no announcement and the bulk update.
-    StripeDrained,
-    /// Lock of a stripe, after the grant to a rank that updates one element.
-    StripePost,
-    /// Lock of a stripe, before the release.
-    StripePre,
+    /// Shards, before a rank's first announcement: it takes no part in the barriers of all ranks.
+    ShardAlone,
+    /// Shards: between the announcement of a single update and the look for a holder.
+    ShardAnnounce,
+    /// Shards: between that look and the single update.
+    ShardLook,
+    /// Shards: between the single update and its withdrawal.
+    ShardWithdraw,
+    /// Shards: between the withdrawal and the look for a waiting holder.
+    ShardWithdrawn,
+    /// Shards: between becoming the holder and the look for announcements; of all ranks.
+    ShardBarrier,
+    /// Shards: between a ring of the bell and the look for announcements.
+    ShardRung,
+    /// Shards: between the look that found no announcement and the bulk update.
+    ShardDrained,
+    /// Lock of a shard, after the grant to a rank that updates one element.
+    ShardPost,
+    /// Lock of a shard, before the release.
+    ShardPre,
     /// Messages, between writing a record and its state.
     MessagePre,
     /// Messages, between that state and the receiver's bell.
@@ -169,10 +169,10 @@ pub enum Step {
     /// Allocator: a block is free again; its pages are not released yet.
     HeapListed,
     /// Registry of communicators: this rank has recorded its arrival; it is not counted yet.
-    RoomMarked,
+    SpaceMarked,
     /// Registry of communicators: the record is closed; this rank is not counted yet, or has not decided
     /// yet that some member will not arrive.
-    RoomClosed,
+    SpaceClosed,
     /// Creation of a window: rank 0 has its block, and it is not cleared.
     WindowTaken,
     /// Creation of a window: rank 0 has its block, and has not announced it.
@@ -262,7 +262,7 @@ pub enum Fault {
     /// An exclusive locker takes its target's lock before the window's.
     TargetFirst,
     /// An exclusive locker whose wait for its target fails keeps the window's lock.
-    RoomKept,
+    SpaceKept,
     /// A waiter sleeps without announcing itself.
     SleepUnannounced,
     /// A waiter does not look at the word again after announcing itself (and sleeps on it blindly).
@@ -305,20 +305,20 @@ pub enum Fault {
     QueueUnpublished,
     /// A slot of a queue is passed on without a ring of the bell.
     QueueUnrung,
-    /// A stripe of a counter is read and written instead of added to.
+    /// A shard of a counter is read and written instead of added to.
     CountSplit,
     /// The word of an exact counter is read and written instead of added to.
     TicketSplit,
     /// A single update looks for a holder before its announcement.
-    StripeLooksFirst,
+    ShardLooksFirst,
     /// A single update does not ring for a waiting holder.
-    StripeUnrung,
-    /// A bulk update does not take the locks of its stripes.
-    StripeNotEntered,
+    ShardUnrung,
+    /// A bulk update does not take the locks of its shards.
+    ShardNotEntered,
     /// A bulk update does not wait for announced single updates.
-    StripeNotDrained,
+    ShardNotDrained,
     /// A bulk update waits for the announcement of a dead rank.
-    StripeDeadAnnounced,
+    ShardDeadAnnounced,
     /// A record of a message can be found before it is written.
     MessageEarly,
     /// The record behind one that is published is not cleared.

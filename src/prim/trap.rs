@@ -26,8 +26,8 @@ events! {
         UnlockAllPre Flush FlushAll FlushLocal FlushLocalAll WinSync CollectivePre
         CollectivePost AccumulatePost AccumulatePre HeapPost HeapPre NoticePre Alarm LookPost
         LookPre AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter
-        WatchPost StripeAlone StripeAnnounce StripeLook StripeWithdraw StripeWithdrawn StripeBarrier
-        StripeRung StripeDrained StripePost StripePre MessagePre MessageRing MessageLook MessagePost
+        WatchPost ShardAlone ShardAnnounce ShardLook ShardWithdraw ShardWithdrawn ShardBarrier
+        ShardRung ShardDrained ShardPost ShardPre MessagePre MessageRing MessageLook MessagePost
         MessageList MessageFind MessageLeave MessageWithdrawn MessageTaken ParkWaiter
         ParkWaker;
     ProcSync(ProcSync):
@@ -35,7 +35,7 @@ events! {
         CollectivePass;
     Step(Step):
         BeforeJoin Mapped Joined Finishing Finished HeapFound HeapUnlisted HeapSplit HeapMerging
-        HeapListed RoomMarked RoomClosed WindowTaken WindowNamed WindowTold WindowTouched FreeMet FreeDone
+        HeapListed SpaceMarked SpaceClosed WindowTaken WindowNamed WindowTold WindowTouched FreeMet FreeDone
         MidPut MidGet MidAccumulate;
 }
 

@@ -1,12 +1,12 @@
 //! The one waiting policy, and the only loops in the library that wait for another rank.
 //!
 //! Where each rank can have a core, a wait spins for a millisecond, with a yield now and then;
-//! otherwise it yields a few times. Then it sleeps on the word's shared futex. [`Patience`] knows the
+//! otherwise it yields a few times. Then it sleeps on the word's shared futex. [`Backoff`] knows the
 //! machine and decides how long each tier lasts; this file has the loop. Every wait ends when the job
 //! has failed.
 
 use super::account::Asleep;
-use super::{Account, Contention, FailedWord, Fault, ParkWord, Patience, planted};
+use super::{Account, Backoff, Contention, FailedWord, Fault, ParkWord, planted};
 
 /// The condition that ends a wait which may never be satisfied any more.
 pub trait Failure {
@@ -31,7 +31,7 @@ impl Failure for FailedWord {
 }
 
 /// Progress on requests of this rank while it waits for something else.
-pub trait Duties {
+pub trait Progress {
     /// The word that changes when there may be work; `None` without outstanding requests.
     fn bell(&self) -> Option<&ParkWord>;
     /// Does the work that is ready, without waiting; returns whether there was any.
@@ -42,7 +42,7 @@ pub trait Duties {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFailed;
 
-/// How this process waits: its patience, and the word that ends every wait.
+/// How this process waits: its backoff, and the word that ends every wait.
 #[derive(Clone, Copy)]
 pub struct Waiter<'a> {
     /// The rank of this process in the job.
@@ -50,17 +50,17 @@ pub struct Waiter<'a> {
     /// Set by the launcher when an awaited rank has failed.
     pub failed: &'a dyn Failure,
     /// Chooses the tier, from earlier waits of this process.
-    pub patience: &'a Patience,
+    pub backoff: &'a Backoff,
     /// How to record what is waited for once the wait sleeps. Without it the rank counts as awake.
     pub account: Option<Account<'a>>,
     /// Progress work to do meanwhile. Its bell does not end this sleep: a wait with such work sleeps
     /// briefly and looks.
-    pub duties: Option<&'a dyn Duties>,
+    pub progress: Option<&'a dyn Progress>,
 }
 
 /// What to do before looking at the word again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WaitStep {
     /// The wait has spun or yielded; look again.
     Again,
     /// The wait has spun, for so short a time that it need not check for failures yet.
@@ -101,8 +101,8 @@ impl Waiter<'_> {
             return true;
         }
         for _ in 0..times {
-            let mut tier = self.patience.begin();
-            while self.patience.next(&mut tier) == Step::Spun {
+            let mut tier = self.backoff.begin();
+            while self.backoff.next(&mut tier) == WaitStep::Spun {
                 if is_there() {
                     return true;
                 }
@@ -116,14 +116,14 @@ impl Waiter<'_> {
     #[cold]
     pub fn contend<E>(&self, mut attempt: impl FnMut() -> Result<bool, E>) -> Result<bool, E> {
         let contention = Contention::begin();
-        let mut tier = self.patience.begin();
+        let mut tier = self.backoff.begin();
         for lost in 0.. {
             if contention.is_over(lost) || self.failed.is_set() {
                 break;
             }
-            if self.patience.next(&mut tier) == Step::Sleep {
-                tier = self.patience.begin();
-                if self.patience.next(&mut tier) == Step::Sleep {
+            if self.backoff.next(&mut tier) == WaitStep::Sleep {
+                tier = self.backoff.begin();
+                if self.backoff.next(&mut tier) == WaitStep::Sleep {
                     break;
                 }
             }
@@ -141,8 +141,8 @@ impl Waiter<'_> {
         ready: impl Fn(u32) -> bool,
         overdue: impl Fn() -> bool,
     ) -> Result<u32, JobFailed> {
-        let mut tier = self.patience.begin();
-        let (mut asleep, mut step) = (None, Step::Again);
+        let mut tier = self.backoff.begin();
+        let (mut asleep, mut step) = (None, WaitStep::Again);
         let (mut heard, mut worked) = (None, false);
         loop {
             let value = word.load();
@@ -150,26 +150,26 @@ impl Waiter<'_> {
                 return Ok(value);
             }
             // A spinning wait checks for failures at the beginning and at the end, microseconds later.
-            let looks = step != Step::Spun && !planted(Fault::FailureIgnored);
+            let looks = step != WaitStep::Spun && !planted(Fault::FailureIgnored);
             if looks && self.failed.is_set() {
                 return Err(JobFailed);
             }
-            let duties = self.duties.filter(|_| step != Step::Spun);
-            let due = duties.and_then(|duties| Some((duties, duties.bell()?.load())));
-            if let Some((duties, rung)) = due {
-                worked |= heard.replace(rung) != Some(rung) && duties.work();
+            let progress = self.progress.filter(|_| step != WaitStep::Spun);
+            let due = progress.and_then(|progress| Some((progress, progress.bell()?.load())));
+            if let Some((progress, rung)) = due {
+                worked |= heard.replace(rung) != Some(rung) && progress.work();
             }
-            step = self.patience.next(&mut tier);
-            if step == Step::Sleep {
+            step = self.backoff.next(&mut tier);
+            if step == WaitStep::Sleep {
                 if asleep.is_none() {
                     asleep = self.account.map(Asleep::begin);
                 }
                 let failed = self.failed;
-                let sleep = due.is_none().then(|| self.patience.sleep(&tier));
+                let sleep = due.is_none().then(|| self.backoff.sleep(&tier));
                 word.sleep_unless(failed.word(), sleep, |now| ready(now) || failed.is_set());
-                self.patience.settle();
+                self.backoff.settle();
             }
-            if self.patience.is_overdue(&mut tier) {
+            if self.backoff.is_overdue(&mut tier) {
                 let changed = overdue() | std::mem::take(&mut worked);
                 // After a look, a sleep and the overdue action: a complete look of this wait.
                 if let Some(asleep) = &mut asleep {

@@ -1,14 +1,14 @@
 //! Checks the allocator's invariants.
 
-use super::super::os::{File, Kind};
+use super::super::os::{File, FileKind};
 use super::*;
-use crate::prim::{FailedWord, Patience};
+use crate::prim::{Backoff, FailedWord};
 use proptest::prelude::*;
 
 const BYTES: u64 = 8 << 20;
 
 fn segment() -> Segment {
-    let file = File::create(&Kind::Memfd, BYTES).unwrap();
+    let file = File::create(&FileKind::Memfd, BYTES).unwrap();
     Segment::create(file, 2, BYTES, 1).unwrap()
 }
 
@@ -41,8 +41,8 @@ proptest! {
     fn any_order_of_allocate_and_free_leaves_the_arena_as_it_was(
         steps in prop::collection::vec((1..300_000u64, any::<prop::sample::Index>()), 1..60),
     ) {
-        let (failed, patience) = (FailedWord::default(), Patience::new(1, 1));
-        let waiter = Waiter { rank: 0, failed: &failed, patience: &patience, account: None, duties: None };
+        let (failed, backoff) = (FailedWord::default(), Backoff::new(1, 1));
+        let waiter = Waiter { rank: 0, failed: &failed, backoff: &backoff, account: None, progress: None };
         let segment = segment();
         let heap = segment.heap();
         let (all, blocks) = (check_tiling(&heap), blocks_of(&heap));
@@ -74,9 +74,9 @@ proptest! {
 
 #[test]
 fn what_a_rank_that_fails_inside_leaves_is_mended() {
-    let (failed, patience) = (FailedWord::default(), Patience::new(1, 1));
+    let (failed, backoff) = (FailedWord::default(), Backoff::new(1, 1));
     let rank =
-        |rank| Waiter { rank, failed: &failed, patience: &patience, account: None, duties: None };
+        |rank| Waiter { rank, failed: &failed, backoff: &backoff, account: None, progress: None };
     let segment = segment();
     let heap = segment.heap();
     let all = check_tiling(&heap);

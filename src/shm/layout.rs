@@ -1,12 +1,12 @@
 //! The one table of offsets in the segment.
 
-use super::room::{RegistryWords, RoomWords};
+use super::comm_words::{CommWords, RegistryWords};
 use super::segment::Header;
+use super::shards::ShardWords;
 use super::slot::RankSlot;
-use super::stripes::StripeWords;
 use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32};
 use crate::sync::channel::MailWords;
-use crate::sync::stripes::RankLanes;
+use crate::sync::shards::RankAnnouncements;
 
 /// Collectives of a communicator that can use its staging area at the same time, each in a slot of
 /// its own.
@@ -21,15 +21,15 @@ const STAGE_BYTES: u64 = STAGE_BEGINNING + STAGE_REST;
 pub(crate) const SIGNALS: u64 = 16;
 /// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
 pub(crate) const GRANULE: u64 = 128;
-/// Binary logarithm of a stripe's bytes: 64 KiB, so that bulk updates in different parts of a window
-/// rarely conflict, and a large one needs few stripes.
-pub(crate) const STRIPE_SHIFT: u32 = 16;
+/// Binary logarithm of a shard's bytes: 64 KiB, so that bulk updates in different parts of a window
+/// rarely conflict, and a large one needs few shards.
+pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
 pub(crate) const VERSION: u32 = 6;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct SegmentLayout {
     pub(crate) ranks: u32,
     pub(crate) slots: u64,
     /// The placement of the ranks: the shared words, then one word for each rank.
@@ -40,8 +40,8 @@ pub(crate) struct Layout {
     pub(crate) world: u64,
     pub(crate) signals: u64,
     /// The announcements of each rank.
-    pub(crate) lanes: u64,
-    pub(crate) stripes: u64,
+    pub(crate) announcements: u64,
+    pub(crate) shards: u64,
     /// The words by which each rank learns of messages.
     pub(crate) mail: u64,
     pub(crate) stages: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Layout {
 
 /// A staging buffer of one rank: one of the two that its slot has for consecutive barriers.
 #[derive(Clone, Copy)]
-pub(crate) struct Stage {
+pub(crate) struct StagingBuffer {
     pub(crate) rank: u32,
     pub(crate) slot: usize,
     pub(crate) odd: bool,
@@ -79,14 +79,14 @@ impl Stages {
 
     /// The offset of a buffer's beginning, which has [`STAGE_BEGINNING`] bytes.
     #[inline]
-    pub(crate) fn beginning(&self, stage: Stage) -> u64 {
+    pub(crate) fn beginning(&self, stage: StagingBuffer) -> u64 {
         let number = stage.slot as u64 * 2 + u64::from(stage.odd);
         self.at + (number * u64::from(self.members) + u64::from(stage.rank)) * STAGE_BEGINNING
     }
 
     /// Where its other bytes are, [`STAGE_REST`] of them.
     #[inline]
-    pub(crate) fn rest(&self, stage: Stage) -> u64 {
+    pub(crate) fn rest(&self, stage: StagingBuffer) -> u64 {
         let number = stage.slot as u64 * 2 + u64::from(stage.odd);
         let beginnings = u64::from(self.members) * BUFFERS * STAGE_BEGINNING;
         self.at + beginnings + (u64::from(stage.rank) * BUFFERS + number) * STAGE_REST
@@ -94,17 +94,17 @@ impl Stages {
 }
 
 /// Bytes of the block of a communicator of `members` ranks.
-pub(crate) fn room_bytes(members: u32) -> u64 {
-    Stages { at: room_stages(0), members }.end()
+pub(crate) fn comm_block_bytes(members: u32) -> u64 {
+    Stages { at: comm_block_stages(0), members }.end()
 }
 
 /// The offset of the staging buffers of the communicator whose block is at `block`.
-pub(crate) fn room_stages(block: u64) -> u64 {
-    block + size_of::<RoomWords>() as u64
+pub(crate) fn comm_block_stages(block: u64) -> u64 {
+    block + size_of::<CommWords>() as u64
 }
 
-impl Layout {
-    pub(crate) fn new(ranks: u32, page: u64) -> Layout {
+impl SegmentLayout {
+    pub(crate) fn new(ranks: u32, page: u64) -> SegmentLayout {
         let n = u64::from(ranks);
         let mut end = 0;
         let mut place = |bytes: u64, align: u64| {
@@ -117,23 +117,23 @@ impl Layout {
         let slots = place(n * of(size_of::<RankSlot>()), GRANULE);
         let places = place(of(size_of::<PlacementWords>()) + n * of(size_of::<Word32>()), GRANULE);
         let registry = place(of(size_of::<RegistryWords>()), GRANULE);
-        let world = place(of(size_of::<RoomWords>()), GRANULE);
+        let world = place(of(size_of::<CommWords>()), GRANULE);
         let signals = place(SIGNALS * of(size_of::<CachePadded<ParkWord>>()), GRANULE);
-        let lanes = place(n * of(size_of::<RankLanes>()), GRANULE);
-        let stripes = place(of(size_of::<StripeWords>()), GRANULE);
+        let announcements = place(n * of(size_of::<RankAnnouncements>()), GRANULE);
+        let shards = place(of(size_of::<ShardWords>()), GRANULE);
         let mail = place(n * of(size_of::<MailWords>()), GRANULE);
         let stages = place(n * BUFFERS * STAGE_BYTES, GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let arena = place(0, page);
-        Layout {
+        SegmentLayout {
             ranks,
             slots,
             places,
             registry,
             world,
             signals,
-            lanes,
-            stripes,
+            announcements,
+            shards,
             mail,
             stages,
             heap,
@@ -155,8 +155,8 @@ impl Layout {
             ("places of the ranks", self.places, self.registry),
             ("registry", self.registry, self.world),
             ("the world's room", self.world, self.signals),
-            ("lanes", self.lanes, self.stripes),
-            ("stripes", self.stripes, self.mail),
+            ("announcements", self.announcements, self.shards),
+            ("shards", self.shards, self.mail),
             ("mail", self.mail, self.stages),
             ("staging buffers", self.stages, self.heap),
             ("allocator", self.heap, self.arena),
@@ -174,9 +174,9 @@ impl Layout {
             self.registry,
             self.world,
             self.signals,
-            self.lanes,
-            self.stripes,
-            u64::from(STRIPE_SHIFT),
+            self.announcements,
+            self.shards,
+            u64::from(SHARD_SHIFT),
             self.mail,
             self.stages,
             self.heap,
@@ -184,7 +184,7 @@ impl Layout {
             size_of::<crate::sync::WindowWords>() as u64,
             size_of::<crate::sync::RankWords>() as u64,
             size_of::<super::WindowHeader>() as u64,
-            size_of::<RoomWords>() as u64,
+            size_of::<CommWords>() as u64,
             size_of::<CachePadded<ParkWord>>() as u64,
         ];
         // FNV-1a, 64 bits.
@@ -204,7 +204,7 @@ const _: () = {
     assert!(size_of::<RankSlot>() as u64 == 12 * GRANULE);
     assert!(std::mem::offset_of!(RankSlot, writing).is_multiple_of(GRANULE as usize));
     assert!(crate::sync::MAX_RANKS <= crate::prim::WaitRecord::MOST_RANKS);
-    assert!((size_of::<RoomWords>() as u64).is_multiple_of(GRANULE));
+    assert!((size_of::<CommWords>() as u64).is_multiple_of(GRANULE));
     assert!(STAGE_REST.is_multiple_of(GRANULE));
 };
 
@@ -232,15 +232,15 @@ mod tests {
     #[test]
     fn parts_are_in_order_aligned_and_apart() {
         for ranks in [1, 2, 7, 64, 1000, crate::sync::MAX_RANKS] {
-            let layout = Layout::new(ranks, 4096);
+            let layout = SegmentLayout::new(ranks, 4096);
             let order = [
                 layout.slots,
                 layout.places,
                 layout.registry,
                 layout.world,
                 layout.signals,
-                layout.lanes,
-                layout.stripes,
+                layout.announcements,
+                layout.shards,
                 layout.mail,
                 layout.stages,
                 layout.heap,
@@ -257,7 +257,7 @@ mod tests {
         for members in [1, 2, 7] {
             let stages = Stages { at: GRANULE, members };
             let places = |rank, slot, odd| {
-                let stage = Stage { rank, slot, odd };
+                let stage = StagingBuffer { rank, slot, odd };
                 let (beginning, rest) = (stages.beginning(stage), stages.rest(stage));
                 [beginning..beginning + STAGE_BEGINNING, rest..rest + STAGE_REST]
             };

@@ -13,50 +13,51 @@
 //!    (`op::carrier`). Everything else uses raw pointers.
 
 mod alloc_error;
+mod biased;
+mod comm_words;
 mod copy;
 mod directory;
-mod favouring;
 mod heap;
-mod lane;
 mod layout;
 mod message;
 mod notice;
 mod numa;
 mod os;
+mod pattern;
 mod placement;
 mod process;
 mod record;
-mod room;
 mod segment;
+mod shards;
 mod size_class;
 mod slot;
 mod span;
 mod strip;
-mod stripes;
 mod thread;
 
 pub(crate) use alloc_error::{AllocError, Limit};
+pub(crate) use biased::{BiasedGuard, BiasedMutex};
+pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords};
 pub(crate) use copy::{ONE_STORE, copy, copy_past, is_one_store};
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
-pub(crate) use favouring::{Favouring, InTurn};
 pub(crate) use heap::Heap;
-pub(crate) use lane::{Lane, Offsets, Steps, Strip};
 pub(crate) use layout::{
-    GRANULE, Layout, SLOTS, STAGE_BEGINNING, STAGE_REST, Stage, Stages, room_bytes, room_stages,
+    GRANULE, SLOTS, STAGE_BEGINNING, STAGE_REST, SegmentLayout, Stages, StagingBuffer,
+    comm_block_bytes, comm_block_stages,
 };
 pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
-    File, Kind, close_on_exec, duplicate, has_more_rights, is_forked, kill_this_process,
+    File, FileKind, close_on_exec, duplicate, has_more_rights, is_forked, kill_this_process,
     largest_segment, nonce, notice_forks, page_size, stat_of, takes_output, total_memory,
 };
+pub(crate) use pattern::{Offsets, Pattern, Steps, Strip};
 pub(crate) use placement::SegmentPlacement;
 pub(crate) use process::{Piece, Process, admit, is_gone};
 pub(crate) use record::{Recording, Write, WriteRecords};
-pub(crate) use room::{Failure, RegistryWords, RoomWords};
 pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
+pub(crate) use shards::Shards;
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};
 pub(crate) use strip::{copy_strip, copy_strip_past};
-pub(crate) use stripes::Stripes;

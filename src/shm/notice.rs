@@ -38,14 +38,15 @@ impl NoticeBoard {
     /// Creates the notice of a job of `ranks` ranks. Only this process can write it, where the kernel
     /// offers that.
     pub(crate) fn create(
-        kind: &os::Kind,
+        kind: &os::FileKind,
         nonce: u64,
         ranks: u32,
         continues: bool,
         began: u64,
     ) -> Result<NoticeBoard> {
         let page = os::page_size();
-        let kind = if *kind == os::Kind::Memfd { os::Kind::Memfd } else { os::Kind::Posix };
+        let kind =
+            if *kind == os::FileKind::Memfd { os::FileKind::Memfd } else { os::FileKind::Posix };
         let file = File::create(&kind, page)?;
         file.reserve(0, page).map_err(|errno| Error::system("reserving the notice", errno))?;
         let mapping = Mapping::of(&file, page, true)?;

@@ -46,7 +46,7 @@ pub(crate) fn has_more_rights() -> bool {
 
 /// The kind of file behind a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     /// An unnamed, sealed memory file; where that is denied, `Posix`.
     Memfd,
     /// A POSIX shared memory object whose name is removed before a rank starts.
@@ -89,15 +89,15 @@ fn os_error(what: &'static str) -> impl FnOnce(nix::Error) -> Error {
 
 impl File {
     /// Creates the file with `bytes` bytes, none of them reserved yet.
-    pub(crate) fn create(kind: &Kind, bytes: u64) -> Result<File> {
+    pub(crate) fn create(kind: &FileKind, bytes: u64) -> Result<File> {
         let file = match kind {
-            Kind::Named(name) => {
+            FileKind::Named(name) => {
                 let fd = shm_open(name.as_str(), OFlag::O_RDWR, Mode::empty())
                     .map_err(os_error("opening the named segment"))?;
                 return Ok(File::from_fd(fd));
             }
-            Kind::Posix => File::create_posix()?,
-            Kind::Memfd => {
+            FileKind::Posix => File::create_posix()?,
+            FileKind::Memfd => {
                 let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
                 match memfd_create(c"onesided", flags) {
                     Ok(fd) => File::of(fd, true),
@@ -106,7 +106,7 @@ impl File {
             }
         };
         let too_large = std::io::Error::from(std::io::ErrorKind::FileTooLarge);
-        // Beyond the limit of file sizes the kernel would rather kill the process (SIGXFSZ).
+        // Past the limit of file sizes the kernel would rather kill the process (SIGXFSZ).
         let length = i64::try_from(bytes).ok().filter(|_| bytes <= limit(Resource::RLIMIT_FSIZE));
         let length = length.ok_or_else(|| Error::system("sizing the segment", too_large))?;
         nix::unistd::ftruncate(&file, length).map_err(os_error("sizing the segment"))?;

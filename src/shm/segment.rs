@@ -4,7 +4,7 @@
 use super::alloc_error::{AllocError, Limit};
 use super::copy::{clear, copy};
 use super::heap::HeapWords;
-use super::layout::{Layout, VERSION};
+use super::layout::{SegmentLayout, VERSION};
 use super::os::{self, File};
 use super::slot::RankSlot;
 use crate::error::{Error, Result};
@@ -41,9 +41,9 @@ unsafe impl Shared for Header {}
 // SAFETY: as above.
 unsafe impl Shared for super::slot::RankSlot {}
 // SAFETY: as above.
-unsafe impl Shared for super::room::RoomWords {}
+unsafe impl Shared for super::comm_words::CommWords {}
 // SAFETY: as above.
-unsafe impl Shared for super::room::RegistryWords {}
+unsafe impl Shared for super::comm_words::RegistryWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::slot::WindowHeader {}
 // SAFETY: as above.
@@ -63,9 +63,9 @@ unsafe impl Shared for PostSlot {}
 // SAFETY: as above; a counter is a word with a line to itself.
 unsafe impl Shared for crate::sync::notify::NotifyCounter {}
 // SAFETY: as above.
-unsafe impl Shared for crate::sync::stripes::RankLanes {}
+unsafe impl Shared for crate::sync::shards::RankAnnouncements {}
 // SAFETY: as above.
-unsafe impl Shared for super::stripes::StripeWords {}
+unsafe impl Shared for super::shards::ShardWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::notice::Notice {}
 // SAFETY: as above.
@@ -203,7 +203,7 @@ fn not_ours(what: &str) -> Error {
 pub(crate) struct Segment {
     mapping: Mapping,
     file: File,
-    layout: Layout,
+    layout: SegmentLayout,
 }
 
 impl Segment {
@@ -217,7 +217,7 @@ impl Segment {
     /// Creates, reserves and initialises the fixed part of a segment of `bytes` bytes.
     pub(crate) fn create(file: File, ranks: u32, bytes: u64, nonce: u64) -> Result<Segment> {
         let page = os::page_size();
-        let layout = Layout::new(ranks, page);
+        let layout = SegmentLayout::new(ranks, page);
         file.seal_length()?;
         file.reserve(0, layout.arena + page)
             .map_err(|errno| Error::system("reserving the fixed part of the segment", errno))?;
@@ -237,7 +237,7 @@ impl Segment {
     /// Maps an existing segment and checks that it is the one of this job and of this build.
     pub(crate) fn attach(file: File, ranks: u32, nonce: u64) -> Result<Segment> {
         let bytes = file.len()?;
-        let layout = Layout::new(ranks, os::page_size());
+        let layout = SegmentLayout::new(ranks, os::page_size());
         if bytes < layout.arena {
             return Err(not_ours("the descriptor is not a segment of this job"));
         }
@@ -261,7 +261,7 @@ impl Segment {
         if header.magic.load() != MAGIC || ranks == 0 || ranks > MAX_RANKS {
             return Err(not_ours("the descriptor is not a segment"));
         }
-        let layout = Layout::new(ranks, os::page_size());
+        let layout = SegmentLayout::new(ranks, os::page_size());
         if bytes < layout.arena {
             return Err(not_ours(OTHER_VERSION));
         }
@@ -269,7 +269,7 @@ impl Segment {
     }
 
     /// Checks what must agree between builds of the library.
-    fn checked(mapping: Mapping, file: File, layout: Layout) -> Result<Segment> {
+    fn checked(mapping: Mapping, file: File, layout: SegmentLayout) -> Result<Segment> {
         let header = mapping.view::<Header>(0)?;
         if header.version.load() != VERSION || header.fingerprint.load() != layout.fingerprint() {
             return Err(not_ours(OTHER_VERSION));
@@ -286,7 +286,7 @@ impl Segment {
         self.mapping.view::<Header>(0).is_ok_and(|header| header.magic.load() == MAGIC)
     }
 
-    pub(crate) fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &SegmentLayout {
         &self.layout
     }
 

@@ -2,19 +2,19 @@
 #![allow(unsafe_code, reason = "copies between raw addresses")]
 
 use super::copy::{LARGE, copy, copy_past};
-use super::lane::{Offsets, Steps, Strip};
+use super::pattern::{Offsets, Steps, Strip};
 use crate::prim::{Step, step};
 
-/// Copies the blocks of `strip`, whose lanes are relative to `from` and `to`.
+/// Copies the blocks of `strip`, whose patterns are relative to `from` and `to`.
 ///
 /// Concurrent conflicting accesses of other ranks are as harmless as in [`copy`].
 ///
 /// # Safety
-/// 1. All blocks of the `from` lane are valid for reads, all of the `to` lane for writes.
-/// 2. No block of one lane overlaps a block of the other.
+/// 1. All blocks of the `from` pattern are valid for reads, all of the `to` pattern for writes.
+/// 2. No block of one pattern overlaps a block of the other.
 #[inline(always)]
 pub(crate) unsafe fn copy_strip(from: *const u8, to: *mut u8, strip: &Strip<'_>) {
-    let [a, b] = strip.lanes;
+    let [a, b] = strip.patterns;
     if let (Steps::Even(stride), Steps::Even(to_stride)) = (a.steps, b.steps) {
         let from = from.wrapping_offset(a.start as isize);
         let to = to.wrapping_offset(b.start as isize);
@@ -55,7 +55,7 @@ pub(crate) unsafe fn copy_strip_past(
         return unsafe { copy_strip(from, to, &strip.part(half, strip.blocks - half)) };
     }
     if cfg!(feature = "test-hooks") && strip.blocks == 1 {
-        let [a, b] = strip.lanes.map(|lane| lane.block(0) as isize);
+        let [a, b] = strip.patterns.map(|pattern| pattern.block(0) as isize);
         let (from, to) = (from.wrapping_offset(a), to.wrapping_offset(b));
         // SAFETY: the obligations of this function's caller.
         return unsafe { copy_past(middle, from, to, strip.bytes) };
@@ -182,7 +182,7 @@ fn each_block(
     strip: &Strip<'_>,
     mut each: impl FnMut(*const u8, *mut u8),
 ) {
-    let [a, b] = strip.lanes;
+    let [a, b] = strip.patterns;
     let from = from.wrapping_offset(a.start as isize);
     let to = to.wrapping_offset(b.start as isize);
     let blocks = strip.blocks;
@@ -208,7 +208,7 @@ fn each_block(
 }
 
 impl Strip<'_> {
-    /// Copies between slices; byte 0 of the lanes is at `from_base` and `to_base` of them.
+    /// Copies between slices; byte 0 of the patterns is at `from_base` and `to_base` of them.
     ///
     /// # Panics
     /// If a block leaves its slice.

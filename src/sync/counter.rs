@@ -9,31 +9,31 @@ use crate::prim::{Fault, planted};
 /// A counter to which every rank adds in its own part: no line travels between processors until a
 /// rank reads the sum. Zero words are its initial state.
 #[derive(Clone, Copy, Debug)]
-pub struct Striped {
+pub struct Sharded {
     /// Index, in every rank's part, of that rank's word.
-    pub stripe: u64,
-    /// Ranks that have a stripe.
+    pub shard: u64,
+    /// Ranks that have a shard.
     pub ranks: u32,
 }
 
-impl Striped {
-    /// Adds `n`, modulo 2⁶⁴, to the stripe of `me`. Never blocks.
+impl Sharded {
+    /// Adds `n`, modulo 2⁶⁴, to the shard of `me`. Never blocks.
     pub fn add<C: Cells>(&self, cells: &C, me: u32, n: u64) -> Result<(), C::Error> {
-        let at = Cell { rank: me, index: self.stripe };
+        let at = Cell { rank: me, index: self.shard };
         if planted(Fault::CountSplit) {
             return cells.fetch(at).and_then(|now| cells.replace(at, now + n)).map(drop);
         }
-        // Atomic, because the threads of a rank share its stripe.
+        // Atomic, because the threads of a rank share its shard.
         cells.add(at, n).map(drop)
     }
 
-    /// The sum of all stripes, modulo 2⁶⁴. Never blocks.
+    /// The sum of all shards, modulo 2⁶⁴. Never blocks.
     ///
     /// Additions during the call may be counted or not, in any order. The sum is exact when no rank
     /// adds; for one reader it never decreases while no rank subtracts.
     pub fn read<C: Cells>(&self, cells: &C) -> Result<u64, C::Error> {
-        let stripe = |rank| cells.fetch(Cell { rank, index: self.stripe });
-        (0..self.ranks).try_fold(0, |sum: u64, rank| Ok(sum.wrapping_add(stripe(rank)?)))
+        let shard = |rank| cells.fetch(Cell { rank, index: self.shard });
+        (0..self.ranks).try_fold(0, |sum: u64, rank| Ok(sum.wrapping_add(shard(rank)?)))
     }
 }
 

@@ -2,7 +2,7 @@
 //! attaching and detaching memory. It uses the exclusive side of [`LockWords`].
 
 use super::lock::LockWords;
-use super::lock_state::{Queueing, Side};
+use super::lock_state::{LockSide, Queueing};
 use crate::prim::{CachePadded, JobFailed, Site, Waiter, mem_sync_beside};
 
 /// A mutual exclusion between ranks. Zero bytes are its initial state: free.
@@ -22,8 +22,8 @@ impl Exclusion {
         waiter: &Waiter<'_>,
         f: impl FnOnce() -> R,
     ) -> Result<R, JobFailed> {
-        self.lock.enter(Side::RightExclusive, Queueing::Fair, waiter)?;
-        let inside = Inside { lock: &self.lock, before_release: sites.1 };
+        self.lock.enter(LockSide::RightExclusive, Queueing::Fair, waiter)?;
+        let inside = ExclusionGuard { lock: &self.lock, before_release: sites.1 };
         // Observes what earlier holders wrote; pairs with `before_release` of each of them.
         // Fails without it: models/accumulate.rs, by loom_tests/tests/mutants.rs.
         mem_sync_beside(sites.0);
@@ -43,7 +43,7 @@ impl Exclusion {
         sites: (Site, Site),
         waiter: &Waiter<'_>,
     ) -> Result<Sharing<'_>, JobFailed> {
-        self.lock.enter(Side::Left, Queueing::Fair, waiter)?;
+        self.lock.enter(LockSide::Left, Queueing::Fair, waiter)?;
         let sharing = Sharing { lock: &self.lock, before_release: sites.1 };
         // Observes what the last rank in `run` wrote; pairs with its `before_release`.
         // Fails without it: models/directory.rs, by loom_tests/tests/mutants.rs.
@@ -63,21 +63,21 @@ impl Drop for Sharing<'_> {
         // Publishes what this rank did meanwhile; pairs with the grant's site in `run`.
         // Fails without it: models/directory.rs, by loom_tests/tests/mutants.rs.
         mem_sync_beside(self.before_release);
-        self.lock.leave(Side::Left, true);
+        self.lock.leave(LockSide::Left, true);
     }
 }
 
 /// Releases on drop, so the exclusion stays usable after a panic in `f`.
-struct Inside<'a> {
+struct ExclusionGuard<'a> {
     lock: &'a LockWords,
     before_release: Site,
 }
 
-impl Drop for Inside<'_> {
+impl Drop for ExclusionGuard<'_> {
     fn drop(&mut self) {
         // Publishes what this holder wrote; pairs with the grant's site of later holders.
         // Fails without it: models/accumulate.rs, by loom_tests/tests/mutants.rs.
         mem_sync_beside(self.before_release);
-        self.lock.leave(Side::RightExclusive, true);
+        self.lock.leave(LockSide::RightExclusive, true);
     }
 }

@@ -25,7 +25,7 @@ impl Gathering {
 }
 
 /// How a rank finds its gathering.
-pub trait Place {
+pub trait GatherPlace {
     /// Identifies a gathering.
     type At: Copy;
     /// Why there is none.
@@ -62,7 +62,7 @@ pub trait Place {
 /// Blocks until then or until a member has failed. Then either every surviving member continues, or
 /// every one gets the error. Members that continue see what others wrote before they arrived.
 /// `sites` are those of the exclusion, which `waiter` waits for.
-pub fn gather<P: Place>(
+pub fn gather<P: GatherPlace>(
     exclusion: &RobustExclusion,
     sites: (Site, Site),
     place: &P,
@@ -90,7 +90,7 @@ pub fn gather<P: Place>(
 }
 
 /// Inside: counts this rank.
-fn arrive<P: Place>(place: &P) -> Result<P::At, P::Error> {
+fn arrive<P: GatherPlace>(place: &P) -> Result<P::At, P::Error> {
     let (at, is_last) = place.come()?;
     let words = place.words(at)?;
     if planted(Fault::GatherClosedLate) {
@@ -108,7 +108,7 @@ fn arrive<P: Place>(place: &P) -> Result<P::At, P::Error> {
 
 /// Inside: returns whether all have arrived. If not, it closes the gathering: the first member that
 /// stops waiting decides for all.
-fn settle<P: Place>(place: &P, at: P::At, members: u32) -> Result<bool, P::Error> {
+fn settle<P: GatherPlace>(place: &P, at: P::At, members: u32) -> Result<bool, P::Error> {
     let all = place.words(at)?.come.load() == members;
     if !all {
         if !planted(Fault::GatherLeftOpen) {

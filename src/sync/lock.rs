@@ -29,7 +29,7 @@
 //! between, and none sees the lock free while an admitted waiter has not continued yet.
 
 use super::Line;
-use super::lock_state::{MOST_INSIDE, Queueing, Side, State, has_passed};
+use super::lock_state::{LockSide, LockState, MOST_INSIDE, Queueing, has_passed};
 use crate::prim::{
     Contention, Fault, JobFailed, ParkWord, Site, Waiter, Word32, Word64, mem_sync, planted,
 };
@@ -64,7 +64,7 @@ impl LockWords {
     #[inline]
     pub fn enter(
         &self,
-        side: Side,
+        side: LockSide,
         queueing: Queueing,
         waiter: &Waiter<'_>,
     ) -> Result<(), JobFailed> {
@@ -76,7 +76,7 @@ impl LockWords {
 
     /// Enters by one compare-and-swap if no rank is in the way.
     #[inline]
-    pub fn try_enter(&self, side: Side, queueing: Queueing) -> bool {
+    pub fn try_enter(&self, side: LockSide, queueing: Queueing) -> bool {
         let mut state = self.state();
         while state.is_open(side, queueing) {
             match self.exchange(state, state.with_inside(side.index(), 1)) {
@@ -90,7 +90,7 @@ impl LockWords {
     #[cold]
     fn enter_slowly(
         &self,
-        side: Side,
+        side: LockSide,
         queueing: Queueing,
         waiter: &Waiter<'_>,
     ) -> Result<(), JobFailed> {
@@ -112,7 +112,12 @@ impl LockWords {
     }
 
     /// Enters in the order of arrival, behind the ranks that queue already.
-    fn queue(&self, side: Side, queueing: Queueing, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+    fn queue(
+        &self,
+        side: LockSide,
+        queueing: Queueing,
+        waiter: &Waiter<'_>,
+    ) -> Result<(), JobFailed> {
         let index = side.index();
         let mut state = self.state();
         loop {
@@ -138,14 +143,14 @@ impl LockWords {
     }
 
     #[inline]
-    fn state(&self) -> State {
-        State(self.state.0.state.load())
+    fn state(&self) -> LockState {
+        LockState(self.state.0.state.load())
     }
 
     /// Replaces one state by another; `Err` is the state found instead.
     #[inline]
-    fn exchange(&self, from: State, to: State) -> Result<(), State> {
-        self.state.0.state.compare_exchange(from.0, to.0).map(drop).map_err(State)
+    fn exchange(&self, from: LockState, to: LockState) -> Result<(), LockState> {
+        self.state.0.state.compare_exchange(from.0, to.0).map(drop).map_err(LockState)
     }
 
     fn gate(&self, side: u32) -> &ParkWord {
@@ -155,7 +160,7 @@ impl LockWords {
     /// Waits for a place in the queue, and returns the state. Admissions open the gate, which also
     /// wakes the ranks outside the queue.
     #[cold]
-    fn await_place(&self, side: Side, waiter: &Waiter<'_>) -> Result<State, JobFailed> {
+    fn await_place(&self, side: LockSide, waiter: &Waiter<'_>) -> Result<LockState, JobFailed> {
         waiter.until(self.gate(side.index()), |_| self.state().has_place(side))?;
         Ok(self.state())
     }
@@ -163,9 +168,9 @@ impl LockWords {
     /// Admits the waiters of `side` if only waiters are in their way, no holder: fairness must not
     /// keep a rank for ever from a lock that is not held against it (MPI-2.2 §11.7.2). Called by a
     /// waiter that is overdue; returns whether a rank was admitted.
-    fn admit_unopposed(&self, side: Side) -> bool {
+    fn admit_unopposed(&self, side: LockSide) -> bool {
         let index = side.index();
-        let exclusive = side == Side::RightExclusive;
+        let exclusive = side == LockSide::RightExclusive;
         let mut state = self.state();
         loop {
             let opposed = state.is_held_against(side) && !planted(Fault::HoldersPassed)
@@ -201,7 +206,7 @@ impl LockWords {
     ///
     /// `right_is_exclusive` is how the right side of this lock is used, whichever side leaves.
     #[inline]
-    pub fn leave(&self, side: Side, right_is_exclusive: bool) {
+    pub fn leave(&self, side: LockSide, right_is_exclusive: bool) {
         let state = self.state();
         let left = state.with_inside(side.index(), -1);
         if state.has_waiters() || self.exchange(state, left).is_err() {
@@ -214,7 +219,7 @@ impl LockWords {
 
     /// Slow path of [`LockWords::leave`]: ranks queue, or enter and leave at the same time.
     #[inline(never)]
-    fn leave_among_others(&self, side: Side, right_is_exclusive: bool) {
+    fn leave_among_others(&self, side: LockSide, right_is_exclusive: bool) {
         let index = side.index();
         let mut state = self.state();
         let (left, admitted) = loop {
@@ -265,7 +270,7 @@ impl LockWords {
     }
 
     /// Whether any rank is inside on `side`. A snapshot: it may be old when it is returned.
-    pub fn is_held(&self, side: Side) -> bool {
+    pub fn is_held(&self, side: LockSide) -> bool {
         self.state().inside(side.index()) != 0
     }
 }

@@ -43,7 +43,7 @@ const _: () = {
 
 /// Which side of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum LockSide {
     /// Shared with itself.
     Left,
     /// Excludes `Left`; one holder at a time.
@@ -64,18 +64,18 @@ pub enum Queueing {
 
 /// A value of the state word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct State(pub(super) u64);
+pub(super) struct LockState(pub(super) u64);
 
-impl Side {
+impl LockSide {
     pub(super) fn index(self) -> u32 {
-        u32::from(self != Side::Left)
+        u32::from(self != LockSide::Left)
     }
     pub(super) fn other(self) -> u32 {
         1 - self.index()
     }
 }
 
-impl State {
+impl LockState {
     #[inline]
     fn field(self, side: u32, shift: u32, mask: u64) -> u32 {
         ((self.0 >> (side * SIDE_BITS + shift)) & mask) as u32
@@ -92,46 +92,46 @@ impl State {
         self.field(side, ADMITTED_SHIFT, ADMITTED_MASK)
     }
     #[inline]
-    pub(super) fn with_inside(self, side: u32, by: i32) -> State {
-        State(self.0.wrapping_add_signed(i64::from(by) << (side * SIDE_BITS)))
+    pub(super) fn with_inside(self, side: u32, by: i32) -> LockState {
+        LockState(self.0.wrapping_add_signed(i64::from(by) << (side * SIDE_BITS)))
     }
-    pub(super) fn with_waiter(self, side: u32) -> State {
-        State(self.0 + (1 << (side * SIDE_BITS + WAITING_SHIFT)))
+    pub(super) fn with_waiter(self, side: u32) -> LockState {
+        LockState(self.0 + (1 << (side * SIDE_BITS + WAITING_SHIFT)))
     }
 
     /// Moves `n` waiters of `side` inside.
-    pub(super) fn admit(self, side: u32, n: u32) -> State {
+    pub(super) fn admit(self, side: u32, n: u32) -> LockState {
         let admitted = (u64::from(self.admitted(side)) + u64::from(n)) & ADMITTED_MASK;
         let shift = side * SIDE_BITS;
         let cleared = self.0 & !(ADMITTED_MASK << (shift + ADMITTED_SHIFT));
         let moved = cleared - (u64::from(n) << (shift + WAITING_SHIFT)) + (u64::from(n) << shift);
-        State(moved | (admitted << (shift + ADMITTED_SHIFT)))
+        LockState(moved | (admitted << (shift + ADMITTED_SHIFT)))
     }
 
     /// Whether `side` may enter now.
     #[inline]
-    pub(super) fn is_open(self, side: Side, queueing: Queueing) -> bool {
+    pub(super) fn is_open(self, side: LockSide, queueing: Queueing) -> bool {
         let other = side.other();
         let blind = match side {
-            Side::Left => planted(Fault::ReaderIgnoresWriter),
+            LockSide::Left => planted(Fault::ReaderIgnoresWriter),
             _ => planted(Fault::WriterIgnoresReaders),
         };
         let fair = queueing == Queueing::Fair || planted(Fault::NestedQueues);
         let behind_other = self.inside(other) != 0 || (fair && self.waiting(other) != 0);
-        let behind_own = side == Side::RightExclusive
+        let behind_own = side == LockSide::RightExclusive
             && (self.inside(side.index()) != 0 || self.waiting(side.index()) != 0);
         let room = self.inside(side.index()) < MOST_INSIDE;
         (blind || !behind_other) && !behind_own && room
     }
 
     /// Whether a holder, not only waiters, excludes `side`.
-    pub(super) fn is_held_against(self, side: Side) -> bool {
-        let exclusive = side == Side::RightExclusive;
+    pub(super) fn is_held_against(self, side: LockSide) -> bool {
+        let exclusive = side == LockSide::RightExclusive;
         self.inside(side.other()) != 0 || exclusive && self.inside(side.index()) != 0
     }
 
     /// Whether the queue has a place for one more rank.
-    pub(super) fn has_place(self, side: Side) -> bool {
+    pub(super) fn has_place(self, side: LockSide) -> bool {
         self.waiting(side.index()) < MOST_WAITING
     }
 
@@ -142,7 +142,7 @@ impl State {
     }
 
     /// The waiters that the last holder of `side` admits: their side and number.
-    pub(super) fn next(self, side: Side, right_is_exclusive: bool) -> Option<(u32, u32)> {
+    pub(super) fn next(self, side: LockSide, right_is_exclusive: bool) -> Option<(u32, u32)> {
         let (own, other) = (side.index(), side.other());
         let turn = if self.waiting(other) != 0 { other } else { own };
         let waiting = self.waiting(turn);
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn admitting_moves_waiters_inside_and_wraps_the_count() {
-        let mut state = State(0);
+        let mut state = LockState(0);
         for _ in 0..3 {
             state = state.with_waiter(1);
         }

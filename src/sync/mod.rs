@@ -15,7 +15,7 @@ mod passive;
 mod pscw;
 pub mod queue;
 mod robust;
-pub mod stripes;
+pub mod shards;
 pub mod watch;
 
 use crate::prim::CachePadded;
@@ -25,9 +25,9 @@ pub use barrier::{
     BarrierWords, FenceKind, Round, arrive, collective, fence, pass, passed, try_pass,
 };
 pub use exclusion::{Exclusion, Sharing};
-pub use gather::{Gathering, Place, gather};
+pub use gather::{GatherPlace, Gathering, gather};
 pub use lock::LockWords;
-pub use lock_state::{MAX_RANKS, Queueing, Side};
+pub use lock_state::{LockSide, MAX_RANKS, Queueing};
 pub use open_epochs::OpenEpochs;
 pub use passive::{
     Held, flush, flush_all, flush_beside, flush_local, flush_local_all, lock, lock_all,

@@ -28,10 +28,10 @@ impl OpenEpochs {
     /// arrived at the fence before.
     #[inline(always)]
     pub fn fenced(&self, number: u32, opens: bool) {
-        let (said, at) = (self.fence.load(), number << 1);
-        if said & OPEN != u32::from(opens) {
+        let (recorded, at) = (self.fence.load(), number << 1);
+        if recorded & OPEN != u32::from(opens) {
             self.fence.store(at | u32::from(opens));
-        } else if at.wrapping_sub(said) >= OLD {
+        } else if at.wrapping_sub(recorded) >= OLD {
             // Since the fence before: no rank is further back.
             self.fence.store(at.wrapping_sub(2) | u32::from(opens));
         }
@@ -40,19 +40,19 @@ impl OpenEpochs {
     /// Ends a fence epoch without operations.
     #[inline]
     pub fn leave_fence(&self) {
-        let said = self.fence.load();
+        let recorded = self.fence.load();
         // Other ranks read the line: it is written only for a change.
-        if said & OPEN != 0 {
-            self.fence.store(said & !OPEN);
+        if recorded & OPEN != 0 {
+            self.fence.store(recorded & !OPEN);
         }
     }
 
     /// Whether the rank of these words has a fence epoch open. The caller has passed its fence
     /// `number`, arrives at no other meanwhile, and has executed a MEM_SYNC.
     pub fn is_in_fence_epoch(&self, number: u32) -> bool {
-        let said = self.fence.load();
-        let is_behind = ((number << 1).wrapping_sub(said & !OPEN) as i32) >= 0;
-        let is_open = said & OPEN != 0;
+        let recorded = self.fence.load();
+        let is_behind = ((number << 1).wrapping_sub(recorded & !OPEN) as i32) >= 0;
+        let is_open = recorded & OPEN != 0;
         // The rank waits in a later fence, which changes the state: the present one is the opposite.
         if is_behind || planted(Fault::AnnouncedUncounted) { is_open } else { !is_open }
     }

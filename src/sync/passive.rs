@@ -1,7 +1,7 @@
 //! Lock, unlock, lock_all, unlock_all (MPI-2.2 §11.4.3, MPI-4 "Lock"), flush and win_sync.
 
 use super::lock::LockWords;
-use super::lock_state::{Queueing, Side};
+use super::lock_state::{LockSide, Queueing};
 use crate::prim::{
     Fault, JobFailed, ProcSync, Site, Waiter, mem_sync, mem_sync_beside, planted, proc_sync,
 };
@@ -27,21 +27,21 @@ pub fn lock(
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
     match held {
-        Held::Shared => target.enter(Side::Left, queueing, waiter)?,
+        Held::Shared => target.enter(LockSide::Left, queueing, waiter)?,
         Held::Exclusive => {
             let target_first = planted(Fault::TargetFirst);
             if target_first {
-                target.enter(Side::RightExclusive, queueing, waiter)?;
+                target.enter(LockSide::RightExclusive, queueing, waiter)?;
             }
             // The window's lock first, so that no target is held while waiting for a `lock_all`
             // holder (README, invariant 8).
             if !planted(Fault::LockAllIgnored) {
-                window.enter(Side::RightShared, queueing, waiter)?;
+                window.enter(LockSide::RightShared, queueing, waiter)?;
             }
             if !target_first {
-                let entered = target.enter(Side::RightExclusive, queueing, waiter);
-                if entered.is_err() && !planted(Fault::RoomKept) {
-                    window.leave(Side::RightShared, false);
+                let entered = target.enter(LockSide::RightExclusive, queueing, waiter);
+                if entered.is_err() && !planted(Fault::SpaceKept) {
+                    window.leave(LockSide::RightShared, false);
                 }
                 entered?;
             }
@@ -61,12 +61,12 @@ pub fn try_lock(
     queueing: Queueing,
 ) -> bool {
     let entered = match held {
-        Held::Shared => target.try_enter(Side::Left, queueing),
+        Held::Shared => target.try_enter(LockSide::Left, queueing),
         Held::Exclusive => {
-            let room = window.try_enter(Side::RightShared, queueing);
-            let entered = room && target.try_enter(Side::RightExclusive, queueing);
+            let room = window.try_enter(LockSide::RightShared, queueing);
+            let entered = room && target.try_enter(LockSide::RightExclusive, queueing);
             if room && !entered {
-                window.leave(Side::RightShared, false);
+                window.leave(LockSide::RightShared, false);
             }
             entered
         }
@@ -109,11 +109,11 @@ pub fn unlock(window: &LockWords, target: &LockWords, held: Held) {
     mem_sync_beside(Site::UnlockPre);
     proc_sync(ProcSync::LockReleased);
     match held {
-        Held::Shared => target.leave(Side::Left, true),
+        Held::Shared => target.leave(LockSide::Left, true),
         Held::Exclusive => {
-            target.leave(Side::RightExclusive, true);
+            target.leave(LockSide::RightExclusive, true);
             if !planted(Fault::LockAllIgnored) {
-                window.leave(Side::RightShared, false);
+                window.leave(LockSide::RightShared, false);
             }
         }
     }
@@ -129,7 +129,7 @@ pub fn unlock_nocheck() {
 /// `MPI_Win_lock_all`: a shared lock on every target, at a cost that does not depend on their
 /// number. Not collective. Blocks while any target is locked exclusively.
 pub fn lock_all(window: &LockWords, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
-    window.enter(Side::Left, Queueing::Fair, waiter)?;
+    window.enter(LockSide::Left, Queueing::Fair, waiter)?;
     granted_all();
     Ok(())
 }
@@ -137,7 +137,7 @@ pub fn lock_all(window: &LockWords, waiter: &Waiter<'_>) -> Result<(), JobFailed
 /// [`lock_all`], if it need not block.
 #[inline]
 pub fn try_lock_all(window: &LockWords) -> bool {
-    let entered = window.try_enter(Side::Left, Queueing::Fair);
+    let entered = window.try_enter(LockSide::Left, Queueing::Fair);
     if entered {
         granted_all();
     }
@@ -165,7 +165,7 @@ pub fn unlock_all(window: &LockWords) {
     // Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::UnlockAllPre);
     proc_sync(ProcSync::LockReleased);
-    window.leave(Side::Left, false);
+    window.leave(LockSide::Left, false);
 }
 
 /// `MPI_Win_unlock_all` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.
@@ -187,7 +187,7 @@ pub fn flush() {
 #[inline(always)]
 pub fn flush_beside() {
     // See `flush`. Between the two stands the withdrawal of the update's announcement
-    // (`stripes.rs`), which has barriers of its own.
+    // (`shards.rs`), which has barriers of its own.
     mem_sync_beside(Site::Flush);
 }
 

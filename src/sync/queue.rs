@@ -46,7 +46,7 @@ pub struct Queue {
 
 /// Which side of the queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum QueueSide {
     Producer = 0,
     Consumer = 1,
 }
@@ -74,7 +74,7 @@ impl Queue {
         cells: &C,
         put: impl FnOnce(u64) -> Result<(), C::Error>,
     ) -> Result<bool, C::Error> {
-        match self.claim(cells, Side::Producer)? {
+        match self.claim(cells, QueueSide::Producer)? {
             Claim::Mine { slot, state } => self.with_slot(cells, slot, state, put).map(|()| true),
             Claim::InTheWay { .. } => Ok(false),
         }
@@ -89,7 +89,7 @@ impl Queue {
         cells: &C,
         get: impl FnOnce(u64) -> Result<R, C::Error>,
     ) -> Result<Option<R>, C::Error> {
-        match self.claim(cells, Side::Consumer)? {
+        match self.claim(cells, QueueSide::Consumer)? {
             Claim::Mine { slot, state } => self.with_slot(cells, slot, state, get).map(Some),
             Claim::InTheWay { .. } => Ok(None),
         }
@@ -101,7 +101,7 @@ impl Queue {
         cells: &C,
         put: impl FnOnce(u64) -> Result<(), C::Error>,
     ) -> Result<(), C::Error> {
-        let (slot, state) = self.await_claim(cells, Side::Producer)?;
+        let (slot, state) = self.await_claim(cells, QueueSide::Producer)?;
         self.with_slot(cells, slot, state, put)
     }
 
@@ -111,7 +111,7 @@ impl Queue {
         cells: &C,
         get: impl FnOnce(u64) -> Result<R, C::Error>,
     ) -> Result<R, C::Error> {
-        let (slot, state) = self.await_claim(cells, Side::Consumer)?;
+        let (slot, state) = self.await_claim(cells, QueueSide::Consumer)?;
         self.with_slot(cells, slot, state, get)
     }
 
@@ -120,7 +120,7 @@ impl Queue {
     }
 
     /// How many positions were claimed by `side`.
-    fn claimed(&self, side: Side) -> Cell {
+    fn claimed(&self, side: QueueSide) -> Cell {
         self.cell(side as u64)
     }
 
@@ -128,7 +128,7 @@ impl Queue {
         self.cell(2 + slot)
     }
 
-    fn claim<C: Cells>(&self, cells: &C, side: Side) -> Result<Claim, C::Error> {
+    fn claim<C: Cells>(&self, cells: &C, side: QueueSide) -> Result<Claim, C::Error> {
         loop {
             let at = cells.fetch(self.claimed(side))?;
             let (slot, lap) = (at % self.capacity, at / self.capacity);
@@ -151,7 +151,7 @@ impl Queue {
         }
     }
 
-    fn await_claim<C: Cells>(&self, cells: &C, side: Side) -> Result<(u64, u64), C::Error> {
+    fn await_claim<C: Cells>(&self, cells: &C, side: QueueSide) -> Result<(u64, u64), C::Error> {
         loop {
             match self.claim(cells, side)? {
                 Claim::Mine { slot, state } => return Ok((slot, state)),

@@ -1,5 +1,5 @@
 //! Mutual exclusion that survives its holder: for the allocator, the registry of communicators and
-//! the stripes of the memory, which every rank needs as long as the job lives.
+//! the shards of the memory, which every rank needs as long as the job lives.
 //!
 //! The word names the holder. If that rank fails, the next one takes over and learns it
 //! ([`Found::Orphaned`]), because the guarded data may be half changed. It is not fair: critical
@@ -55,9 +55,9 @@ impl RobustExclusion {
         &self,
         waiter: &Waiter<'_>,
         before_release: Site,
-    ) -> Result<(Found, Inside<'_>), JobFailed> {
+    ) -> Result<(Found, RobustGuard<'_>), JobFailed> {
         let found = self.become_holder(waiter)?;
-        Ok((found, Inside { holder: &self.holder, before_release }))
+        Ok((found, RobustGuard { holder: &self.holder, before_release }))
     }
 
     fn become_holder(&self, waiter: &Waiter<'_>) -> Result<Found, JobFailed> {
@@ -79,12 +79,12 @@ impl RobustExclusion {
 }
 
 /// Leaves when dropped.
-pub(super) struct Inside<'a> {
+pub(super) struct RobustGuard<'a> {
     holder: &'a ParkWord,
     before_release: Site,
 }
 
-impl Drop for Inside<'_> {
+impl Drop for RobustGuard<'_> {
     fn drop(&mut self) {
         // A rank that panics inside has not finished its change: it stays the holder and fails.
         if std::thread::panicking() {

@@ -4,28 +4,28 @@
 use super::cells::{Cell, Cells};
 use super::notify::{self, NotifyCounter};
 use super::{Bell, Watchers, counter, mcs::Mcs, queue::Queue, watch};
-use crate::prim::{FailedWord, JobFailed, Patience, Waiter, Word64};
+use crate::prim::{Backoff, FailedWord, JobFailed, Waiter, Word64};
 
 const TURNS: u64 = 1000;
 
 /// A window of words, and how its ranks wait.
-struct Window {
+struct StressWindow {
     parts: Vec<Vec<Word64>>,
     bells: Vec<Bell>,
     watchers: Watchers,
     failed: FailedWord,
-    patience: Patience,
+    backoff: Backoff,
 }
 
-impl Window {
-    fn new(ranks: usize, words: u64) -> Window {
+impl StressWindow {
+    fn new(ranks: usize, words: u64) -> StressWindow {
         let part = || (0..words).map(|_| Word64::default()).collect();
-        Window {
+        StressWindow {
             parts: (0..ranks).map(|_| part()).collect(),
             bells: (0..ranks).map(|_| Bell::default()).collect(),
             watchers: Watchers::default(),
             failed: FailedWord::default(),
-            patience: Patience::new(ranks, 2),
+            backoff: Backoff::new(ranks, 2),
         }
     }
 
@@ -37,9 +37,9 @@ impl Window {
         Waiter {
             rank: 0,
             failed: &self.failed,
-            patience: &self.patience,
+            backoff: &self.backoff,
             account: None,
-            duties: None,
+            progress: None,
         }
     }
 
@@ -62,7 +62,7 @@ impl Window {
     }
 }
 
-impl Cells for Window {
+impl Cells for StressWindow {
     type Error = JobFailed;
 
     fn fetch(&self, at: Cell) -> Result<u64, JobFailed> {
@@ -105,7 +105,7 @@ impl Cells for Window {
 
 #[test]
 fn a_mutex_excludes() {
-    let window = Window::new(4, 5);
+    let window = StressWindow::new(4, 5);
     let mutex = |me| Mcs { tail: Cell { rank: 1, index: 2 }, node: 0, me };
     let (low, high) = (Cell { rank: 0, index: 3 }, Cell { rank: 2, index: 4 });
     window.run(|me| {
@@ -127,7 +127,7 @@ fn a_mutex_excludes() {
 #[test]
 fn a_queue_keeps_every_item_once_and_in_order() {
     const SLOTS: u64 = 3;
-    let window = Window::new(4, Queue::words(SLOTS) + SLOTS);
+    let window = StressWindow::new(4, Queue::words(SLOTS) + SLOTS);
     let queue = Queue { first: Cell { rank: 0, index: 0 }, capacity: SLOTS };
     let item = |slot| Cell { rank: 0, index: Queue::words(SLOTS) + slot };
     let sum = Cell { rank: 3, index: 0 };
@@ -153,7 +153,7 @@ fn a_queue_keeps_every_item_once_and_in_order() {
 
 #[test]
 fn a_watcher_sees_every_turn() {
-    let window = Window::new(2, 1);
+    let window = StressWindow::new(2, 1);
     window.run(|me| {
         let [mine, theirs] = [me, 1 - me].map(|rank| Cell { rank, index: 0 });
         for turn in 1..=TURNS {
@@ -173,7 +173,7 @@ fn a_watcher_sees_every_turn() {
 
 #[test]
 fn notifications_are_consumed_across_the_wrap() {
-    let window = Window::new(2, 1);
+    let window = StressWindow::new(2, 1);
     let counters = [NotifyCounter::default(), NotifyCounter::default()];
     let start = u32::MAX - 5;
     counters.iter().for_each(|counter| notify::notify(counter, start));

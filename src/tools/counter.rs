@@ -6,7 +6,7 @@ use crate::comm::Comm;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::sync::cells::Cell;
-use crate::sync::counter::{Striped, take_tickets};
+use crate::sync::counter::{Sharded, take_tickets};
 
 /// Two counts of the ranks of a communicator, both zero at first and modulo 2⁶⁴: a *sum*, to which
 /// every rank adds in its own part by a local atomic addition, and *tickets*, unique numbers drawn at
@@ -33,12 +33,12 @@ use crate::sync::counter::{Striped, take_tickets};
 /// ```
 pub struct DistributedCounter {
     words: Words,
-    sum: Striped,
+    sum: Sharded,
     tickets: Cell,
     me: u32,
 }
 
-/// Index of the word of the tickets at their home; the stripes of the sum are at 0.
+/// Index of the word of the tickets at their home; the shards of the sum are at 0.
 const TICKETS: u64 = NEXT_LINES;
 
 impl DistributedCounter {
@@ -55,7 +55,7 @@ impl DistributedCounter {
         let agreed = Agreed { name: "counter", home, parameters: [("", 0), ("", 0)] };
         let bytes = |is_home| 8 * if is_home { TICKETS + 1 } else { 1 };
         let words = Words::new(comm, &agreed, bytes)?;
-        let sum = Striped { stripe: 0, ranks: comm.size() };
+        let sum = Sharded { shard: 0, ranks: comm.size() };
         let tickets = Cell { rank: home.0, index: TICKETS };
         Ok(DistributedCounter { words, sum, tickets, me: comm.rank() })
     }

@@ -1,7 +1,7 @@
 //! Windows over memory that the library allocates: `MPI_Win_allocate`, `MPI_Win_allocate_shared`.
 
 use super::hints::{HUGE_PAGES, Hints, NONCONTIG};
-use super::plan::{Follows, LINES, Plan, Wish};
+use super::plan::{Follows, LINES, PartRequest, WindowPlan};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::Comm;
@@ -45,8 +45,9 @@ impl WindowOptions {
             let mine = [bytes, unit, u64::from(self.notifications), flags, alignment];
             let all = ranks.allgather(&mine)?;
             let theirs = || all.chunks_exact(mine.len());
-            let wish = |w: &[u64]| Wish { bytes: w[0], disp_unit: w[1], notifications: w[2] };
-            let wishes: Vec<Wish> = theirs().map(wish).collect();
+            let wish =
+                |w: &[u64]| PartRequest { bytes: w[0], disp_unit: w[1], notifications: w[2] };
+            let wishes: Vec<PartRequest> = theirs().map(wish).collect();
             let making = self.making(comm, flavour, theirs().map(|wish| wish[3]));
             making.hints.check(comm, call, &wishes)?;
             let align = theirs().map(|wish| wish[4]).fold(1, u64::max);
@@ -54,7 +55,7 @@ impl WindowOptions {
                 return Err(Error::Damaged { what: "wishes for a window" });
             }
             if let Some(over) = comm.foreign() {
-                let part = foreign::Part::new(bytes, align.max(LINES));
+                let part = foreign::ForeignPart::new(bytes, align.max(LINES));
                 return Win::made_by(over, ranks, making, &wishes, part);
             }
             let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
@@ -63,7 +64,7 @@ impl WindowOptions {
             // owner, but costs a little where all are near (docs/performance.md).
             let huge = theirs().any(|wish| wish[3] & HUGE_PAGES != 0);
             let by_owners = huge || has_several_nodes() || cfg!(feature = "test-hooks");
-            let plan = Plan::new(comm, call, &wishes, follows)?.by_owners(by_owners);
+            let plan = WindowPlan::new(comm, call, &wishes, follows)?.by_owners(by_owners);
             let block = block::take(ranks, &making, &plan)?;
             let parts = mapped_parts(comm, &plan, block)?;
             let win = Win::assemble(making, &plan, block, parts)?;
@@ -77,7 +78,7 @@ impl WindowOptions {
 }
 
 /// The parts of a window that lie in its block.
-fn mapped_parts(comm: &Comm, plan: &Plan, block: u64) -> Result<Box<[Part]>> {
+fn mapped_parts(comm: &Comm, plan: &WindowPlan, block: u64) -> Result<Box<[Part]>> {
     let mapping = comm.context().segment.mapping();
     let first = plan.first(block);
     let part = |(start, bytes, disp_unit): &(u64, u64, u32)| {

@@ -3,36 +3,41 @@
 
 use super::Win;
 use super::options::Making;
-use super::plan::Plan;
+use super::plan::WindowPlan;
 use crate::comm::Collective;
-use crate::comm::outcome::{Outcome, Told};
+use crate::comm::outcome::{CreationOutcome, OutcomeWords};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::{Step, step};
 use crate::shm::{AllocError, Heap, WindowHeader};
 use bytemuck::Zeroable;
 
-const WORDS: usize = size_of::<Told>() / 8;
+const WORDS: usize = size_of::<OutcomeWords>() / 8;
 
 /// Takes the block of a window, cleared and named; the outcome is the same on all ranks.
-pub(super) fn take(all: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -> Result<u64> {
+pub(super) fn take(
+    all: &mut Collective<'_>,
+    making: &Making<'_>,
+    plan: &WindowPlan,
+) -> Result<u64> {
     let (comm, call) = (making.comm, making.flavour.call());
     let mine = match comm.rank() {
-        0 => Outcome::of(allocate(making, plan)),
-        _ => Outcome::from(Told::zeroed()),
+        0 => CreationOutcome::of(allocate(making, plan)),
+        _ => CreationOutcome::from(OutcomeWords::zeroed()),
     };
-    let mut words: [u64; WORDS] = bytemuck::cast(mine.told);
-    let told = all.broadcast(&mut words, Rank(0));
-    let to_none = matches!(told, Err(Error::RankFailed { .. } | Error::Mismatch { .. }));
-    if to_none && mine.told.block != 0 {
+    let mut words: [u64; WORDS] = bytemuck::cast(mine.words);
+    let sent = all.broadcast(&mut words, Rank(0));
+    let to_none = matches!(sent, Err(Error::RankFailed { .. } | Error::Mismatch { .. }));
+    if to_none && mine.words.block != 0 {
         // Nobody who lives has heard of it: what fits a chunk is told to all or to none. The error that
         // all ranks get is the one to report.
         let context = comm.context();
-        let _ = context.segment.heap().free(mine.told.block, &context.excluded());
+        let _ = context.segment.heap().free(mine.words.block, &context.excluded());
     }
-    told?;
+    sent?;
     step(Step::WindowTold);
-    let outcome = if comm.rank() == 0 { mine } else { bytemuck::cast::<_, Told>(words).into() };
+    let outcome =
+        if comm.rank() == 0 { mine } else { bytemuck::cast::<_, OutcomeWords>(words).into() };
     match outcome.block(comm, call, plan.total)? {
         0 => Err(Error::Damaged { what: "block of a window" }),
         block => Ok(block),
@@ -41,7 +46,7 @@ pub(super) fn take(all: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -
 
 /// Each rank reserves its own part, where the plan leaves that to the owners; the outcome is the same on
 /// all ranks.
-pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &Plan) -> Result<()> {
+pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &WindowPlan) -> Result<()> {
     if !plan.by_owners {
         return Ok(());
     }
@@ -53,16 +58,16 @@ pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &Plan) ->
         true => segment.touch(start, bytes),
         false => segment.reserve(start, bytes),
     };
-    let mine = Outcome::of(done.map(|()| *block));
-    let words: [u64; WORDS] = bytemuck::cast(mine.told);
+    let mine = CreationOutcome::of(done.map(|()| *block));
+    let words: [u64; WORDS] = bytemuck::cast(mine.words);
     step(Step::WindowTouched);
     let reserved = all.allgather(&words).and_then(|words| {
-        let told: &[Told] = bytemuck::cast_slice(&words);
-        let short = told.iter().position(|told| told.failure != 0);
+        let words: &[OutcomeWords] = bytemuck::cast_slice(&words);
+        let short = words.iter().position(|words| words.failure != 0);
         let outcome = match short {
             None => return Ok(()),
             Some(rank) if rank == comm.rank() as usize => mine,
-            Some(rank) => told[rank].into(),
+            Some(rank) => words[rank].into(),
         };
         outcome.block(comm, flavour.call(), plan.total).map(drop)
     });
@@ -74,7 +79,10 @@ pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &Plan) ->
 }
 
 /// Rank 0: takes the block, clears what may hold old bytes, names it.
-pub(super) fn allocate(making: &Making<'_>, plan: &Plan) -> std::result::Result<u64, AllocError> {
+pub(super) fn allocate(
+    making: &Making<'_>,
+    plan: &WindowPlan,
+) -> std::result::Result<u64, AllocError> {
     let context = making.comm.context();
     let heap = context.segment.heap();
     let block = heap.allocate_front(plan.total, plan.front(), &context.excluded())?;

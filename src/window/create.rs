@@ -1,8 +1,8 @@
 //! Windows over memory that the program has: `MPI_Win_create`, `MPI_Win_create_dynamic`.
 #![allow(unsafe_code, reason = "takes the caller's word for memory it exposes")]
 
-use super::beyond::{Beyond, Private, hear_of_death};
-use super::plan::{Follows, Plan, Wish};
+use super::plan::{Follows, PartRequest, WindowPlan};
+use super::unmapped::{Private, Unmapped, hear_of_death};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::{Collective, Comm};
@@ -31,9 +31,9 @@ struct Offer {
 const WORDS: usize = size_of::<Offer>() / 8;
 
 impl Offer {
-    fn wish(&self) -> Wish {
+    fn wish(&self) -> PartRequest {
         let Offer { bytes, disp_unit, notifications, .. } = *self;
-        Wish { bytes, disp_unit, notifications }
+        PartRequest { bytes, disp_unit, notifications }
     }
 }
 
@@ -79,20 +79,20 @@ impl WindowOptions {
             let all = ranks.allgather(&mine)?;
             let offers: &[Offer] = bytemuck::cast_slice(&all);
             check_bases(comm, offers)?;
-            let wishes: Vec<Wish> = offers.iter().map(Offer::wish).collect();
+            let wishes: Vec<PartRequest> = offers.iter().map(Offer::wish).collect();
             let making = self.making(comm, Flavour::Create, offers.iter().map(|o| o.flags));
             making.hints.check(comm, call, &wishes)?;
             if let Some(over) = comm.foreign() {
                 // SAFETY: the first obligation of this function's caller.
-                let part = unsafe { foreign::Part::given(Span::new(start, bytes)) };
+                let part = unsafe { foreign::ForeignPart::given(Span::new(start, bytes)) };
                 return Win::made_by(over, ranks, making, &wishes, part);
             }
-            let plan = Plan::new(comm, call, &wishes, Follows::Nothing)?;
-            let beyond = private_parts(ranks, comm, offers)?;
+            let plan = WindowPlan::new(comm, call, &wishes, Follows::Nothing)?;
+            let unmapped = private_parts(ranks, comm, offers)?;
             let block = block::take(ranks, &making, &plan)?;
             let parts = parts(comm, offers)?;
             let mut win = Win::assemble(making, &plan, block, parts)?;
-            win.beyond = beyond;
+            win.unmapped = unmapped;
             Ok(win)
         })
     }
@@ -118,14 +118,14 @@ impl WindowOptions {
             let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
             let making = self.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
             let n = comm.size() as usize;
-            let wish = |w: &[u64]| Wish { bytes: 0, disp_unit: 1, notifications: w[2] };
-            let wishes: Vec<Wish> = theirs().map(wish).collect();
-            let plan = Plan::new(comm, call, &wishes, Follows::Directories)?;
+            let wish = |w: &[u64]| PartRequest { bytes: 0, disp_unit: 1, notifications: w[2] };
+            let wishes: Vec<PartRequest> = theirs().map(wish).collect();
+            let plan = WindowPlan::new(comm, call, &wishes, Follows::Directories)?;
             let block = block::take(ranks, &making, &plan)?;
             let nothing = Part::new(Span::nothing(), 1);
             let mut win = Win::assemble(making, &plan, block, vec![nothing; n].into())?;
             let directories = comm.context().segment.place_all(block + plan.directories, n)?;
-            win.beyond = Beyond::Dynamic { directories, processes };
+            win.unmapped = Unmapped::Dynamic { directories, processes };
             Ok(win)
         })
     }
@@ -180,9 +180,9 @@ fn parts(comm: &Comm, offers: &[Offer]) -> Result<Box<[Part]>> {
 }
 
 /// The private parts, after every rank has tried to reach every other's.
-fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> Result<Beyond> {
+fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> Result<Unmapped> {
     if offers.iter().all(|offer| offer.process == 0) {
-        return Ok(Beyond::Nothing);
+        return Ok(Unmapped::Nothing);
     }
     let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
     let privates: Box<[Private]> = offers.iter().map(Private::of).collect();
@@ -199,7 +199,7 @@ fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> R
     let verdicts = ranks.allgather(&mine.unwrap_or_default())?;
     let refusal = verdicts.chunks_exact(2).enumerate().find(|(_, verdict)| verdict[0] != 0);
     match refusal {
-        None => Ok(Beyond::Private(privates)),
+        None => Ok(Unmapped::Private(privates)),
         Some((rank, verdict)) => Err(Error::Unreachable {
             at: at(),
             rank: rank as u32,

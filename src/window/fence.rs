@@ -1,6 +1,6 @@
 //! Fence (MPI-2.2 §11.4.1).
 
-use super::turn::BOTH;
+use super::serial::BOTH;
 use super::{FenceAssert, Win};
 use crate::call::Call;
 use crate::error::{Error, Result};
@@ -25,9 +25,9 @@ impl Win {
         self.words.fence.expect_arrival();
         self.within(Call::Fence, || {
             let (mut round, waiting) = {
-                let mut turn = self.turn();
-                let waiting = self.begin_waiting(&mut turn, Call::Fence, BOTH)?;
-                (turn.fence_round, waiting)
+                let mut state = self.sync_state();
+                let waiting = self.begin_waiting(&mut state, Call::Fence, BOTH)?;
+                (state.fence_round, waiting)
             };
             self.check_fence(assert)?;
             let opens = !assert.has(FenceAssert::NOSUCCEED);
@@ -36,8 +36,8 @@ impl Win {
                 false => FenceKind::Barrier,
             };
             let passed = self.meet_in_fence(&mut round, kind, opens, at);
-            waiting.end(|turn| {
-                turn.fence_round = round;
+            waiting.end(|state| {
+                state.fence_round = round;
                 self.epochs.fenced(opens && passed.is_ok());
             });
             passed
@@ -65,7 +65,7 @@ impl Win {
         at: &'static Location<'static>,
     ) -> Result<()> {
         let _call = self.enter(call);
-        let (round, words) = (self.turn().fence_round, &self.words.fence);
+        let (round, words) = (self.sync_state().fence_round, &self.words.fence);
         let tell = |record: &WaitRecord| record.say(&self.meet.arrival(words, round));
         sync::passed(words, self.meet.size(), round, &self.telling_waiter(at, &tell))
             .map_err(|failed| self.job_failed(failed, call))

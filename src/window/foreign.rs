@@ -2,20 +2,20 @@
 //! everywhere; the memory is the other MPI's ([`crate::foreign`]), and so is the synchronisation
 //! (`transport.rs`).
 
-use super::beyond::Beyond;
 use super::options::Making;
-use super::plan::{Follows, Plan, Wish};
+use super::plan::{Follows, PartRequest, WindowPlan};
+use super::unmapped::Unmapped;
 use super::{Flavour, Part, Target, Via, Win, block};
 use crate::call::Call;
 use crate::comm::Collective;
-use crate::comm::outcome::{Outcome, Told};
+use crate::comm::outcome::{CreationOutcome, OutcomeWords};
 use crate::error::Result;
-use crate::foreign::{self, Window};
+use crate::foreign::{self, ForeignWindow};
 use crate::shm::Span;
 
 /// The parts of a window of another MPI.
-pub(crate) struct Memory {
-    pub(super) window: Window,
+pub(crate) struct ForeignMemory {
+    pub(super) window: ForeignWindow,
     /// They begin at address 0, as displacements do.
     pub(super) parts: Box<[Span]>,
     /// Among the windows over the communicator.
@@ -25,17 +25,17 @@ pub(crate) struct Memory {
 impl Win {
     /// The window of the other MPI, if it is one.
     #[inline]
-    pub(crate) fn foreign(&self) -> Option<&Window> {
-        match &self.beyond {
-            Beyond::Foreign(memory) => Some(&memory.window),
+    pub(crate) fn foreign(&self) -> Option<&ForeignWindow> {
+        match &self.unmapped {
+            Unmapped::Foreign(memory) => Some(&memory.window),
             _ => None,
         }
     }
 
     /// What tells such a window from others, the same on all ranks.
     pub(super) fn foreign_number(&self) -> Option<u32> {
-        match &self.beyond {
-            Beyond::Foreign(memory) => Some(memory.number),
+        match &self.unmapped {
+            Unmapped::Foreign(memory) => Some(memory.number),
             _ => None,
         }
     }
@@ -43,24 +43,24 @@ impl Win {
     /// Gives the other MPI its part of a window back, when all ranks have freed it.
     pub(super) fn free_foreign(&self) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
-        self.told(Call::WinFree, window.free())?;
+        self.checked(Call::WinFree, window.free())?;
         self.comm.let_window_go(Call::WinFree)
     }
 
     /// What the other MPI has said to `call`.
     #[inline]
-    pub(crate) fn told<R>(&self, call: Call, outcome: foreign::Outcome<R>) -> Result<R> {
+    pub(crate) fn checked<R>(&self, call: Call, outcome: foreign::ForeignResult<R>) -> Result<R> {
         outcome.map_err(|refusal| refusal.at(self.place(call)))
     }
 
     /// `MPI_Win_allocate` or `MPI_Win_create` by the other MPI. Every rank has the window, or every rank
     /// has an error.
     pub(super) fn made_by(
-        over: &foreign::Comm,
+        over: &foreign::ForeignComm,
         ranks: &mut Collective<'_>,
         making: Making<'_>,
-        wishes: &[Wish],
-        part: foreign::Part,
+        wishes: &[PartRequest],
+        part: foreign::ForeignPart,
     ) -> Result<Win> {
         let making = Making { hints: making.hints.without_pages(), ..making };
         let Making { comm, flavour, number, .. } = making;
@@ -71,18 +71,18 @@ impl Win {
         if wishes.iter().any(|wish| wish.notifications != 0) {
             comm.check_shares(call, "an operation that notifies its target")?;
         }
-        let plan = Plan::new(comm, call, wishes, Follows::Nothing)?;
+        let plan = WindowPlan::new(comm, call, wishes, Follows::Nothing)?;
         let block = take_own(ranks, &making, &plan)?;
-        let window = Window::make(over, part).map_err(|refusal| {
+        let window = ForeignWindow::make(over, part).map_err(|refusal| {
             // The error of the call is the other one.
             let _ = comm.context().segment.heap().free(block, &comm.context().excluded());
             refusal.at(comm.place(call))
         })?;
-        let at_zero = |wish: &Wish| Span::new(std::ptr::null_mut(), wish.bytes);
+        let at_zero = |wish: &PartRequest| Span::new(std::ptr::null_mut(), wish.bytes);
         let parts = wishes.iter().map(at_zero).collect();
         let mapped = plan.parts.iter().map(|part| Part::new(Span::nothing(), part.2)).collect();
         let mut win = Win::assemble(making, &plan, block, mapped)?;
-        win.beyond = Beyond::Foreign(Box::new(Memory { window, parts, number }));
+        win.unmapped = Unmapped::Foreign(Box::new(ForeignMemory { window, parts, number }));
         win.comm.hold_for_window();
         Ok(win)
     }
@@ -100,16 +100,16 @@ impl Win {
 }
 
 /// Takes a block of this process's own for the words of a window; the outcome is the same on all ranks.
-fn take_own(ranks: &mut Collective<'_>, making: &Making<'_>, plan: &Plan) -> Result<u64> {
+fn take_own(ranks: &mut Collective<'_>, making: &Making<'_>, plan: &WindowPlan) -> Result<u64> {
     let (comm, call) = (making.comm, making.flavour.call());
-    let mine = Outcome::of(block::allocate(making, plan));
-    let own = mine.told.block;
-    let words: [u64; size_of::<Told>() / 8] = bytemuck::cast(mine.told);
+    let mine = CreationOutcome::of(block::allocate(making, plan));
+    let own = mine.words.block;
+    let words: [u64; size_of::<OutcomeWords>() / 8] = bytemuck::cast(mine.words);
     let taken = ranks.allgather(&words).and_then(|words| {
-        let told: &[Told] = bytemuck::cast_slice(&words);
-        let short = told.iter().position(|told| told.failure != 0);
+        let words: &[OutcomeWords] = bytemuck::cast_slice(&words);
+        let short = words.iter().position(|words| words.failure != 0);
         let outcome = match short {
-            Some(rank) if rank != comm.rank() as usize => told[rank].into(),
+            Some(rank) if rank != comm.rank() as usize => words[rank].into(),
             _ => mine,
         };
         outcome.block(comm, call, plan.total)

@@ -76,7 +76,7 @@ impl Win {
 
     /// Frees this rank's own blocks of the window (post slots, directory), and the window's if this is rank 0.
     fn give_back(&self, directory: Option<u64>) -> Result<()> {
-        let slots = self.turn().pscw.table_block();
+        let slots = self.sync_state().pscw.table_block();
         let block = (self.meet.rank() == 0 || self.foreign().is_some()).then_some(self.block);
         for at in slots.into_iter().chain(directory).chain(block) {
             let heap = self.context().segment.heap();

@@ -4,7 +4,7 @@ use crate::sync::Held;
 
 /// The access side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum AccessState {
     None,
     Started,
     Locked,
@@ -25,37 +25,37 @@ pub(crate) enum Grant {
     },
 }
 
-impl Access {
+impl AccessState {
     /// From this word on an operation on any rank is allowed.
-    pub(super) const OPEN: u32 = Access::Fence.word();
+    pub(super) const OPEN: u32 = AccessState::Fence.word();
     /// From this word on lock_all is held.
-    pub(super) const ALL: u32 = Access::LockedAll { nocheck: false }.word();
+    pub(super) const ALL: u32 = AccessState::LockedAll { nocheck: false }.word();
 
     pub(super) const fn word(self) -> u32 {
         match self {
-            Access::None => 0,
-            Access::Started => 1,
-            Access::Locked => 2,
-            Access::Fence => 3,
-            Access::LockedAll { nocheck } => 4 + nocheck as u32,
+            AccessState::None => 0,
+            AccessState::Started => 1,
+            AccessState::Locked => 2,
+            AccessState::Fence => 3,
+            AccessState::LockedAll { nocheck } => 4 + nocheck as u32,
         }
     }
 
     #[inline]
-    pub(super) fn of(word: u32) -> Access {
+    pub(super) fn of(word: u32) -> AccessState {
         match word {
-            0 => Access::None,
-            1 => Access::Started,
-            2 => Access::Locked,
-            3 => Access::Fence,
-            _ => Access::LockedAll { nocheck: word == 5 },
+            0 => AccessState::None,
+            1 => AccessState::Started,
+            2 => AccessState::Locked,
+            3 => AccessState::Fence,
+            _ => AccessState::LockedAll { nocheck: word == 5 },
         }
     }
 
     /// Whether operations need a grant of their target.
     #[inline(always)]
     pub(super) fn is_by_target(word: u32) -> bool {
-        (Access::Started.word()..=Access::Locked.word()).contains(&word)
+        (AccessState::Started.word()..=AccessState::Locked.word()).contains(&word)
     }
 }
 

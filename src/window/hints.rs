@@ -16,7 +16,7 @@
 //! Other keys, and values that are not in the table, are ignored (MPI-4.1 §10).
 
 use super::Win;
-use super::plan::Wish;
+use super::plan::PartRequest;
 use super::refusal::{Check, Refusal};
 use crate::call::Call;
 use crate::comm::Comm;
@@ -111,8 +111,8 @@ impl Hints {
     }
 
     /// Checks what `same_size` and `same_disp_unit` say of the wishes of all ranks.
-    pub(super) fn check(&self, comm: &Comm, call: Call, wishes: &[Wish]) -> Result<()> {
-        let different = |key, value: fn(&Wish) -> u64| {
+    pub(super) fn check(&self, comm: &Comm, call: Call, wishes: &[PartRequest]) -> Result<()> {
+        let different = |key, value: fn(&PartRequest) -> u64| {
             let first = value(&wishes[0]);
             let (rank, other) =
                 (0..).zip(wishes).map(|(rank, wish)| (rank, value(wish))).find(|w| w.1 != first)?;
@@ -289,7 +289,7 @@ impl Win {
 mod tests {
     use super::*;
 
-    fn told(pairs: &[(&str, &str)]) -> Info {
+    fn info_of(pairs: &[(&str, &str)]) -> Info {
         let mut info = Info::new();
         pairs.iter().for_each(|(key, value)| info.set(key, value).unwrap());
         let mut hints = Hints::default();
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn known_keys_are_kept_and_the_rest_is_ignored() {
-        let info = told(&[
+        let info = info_of(&[
             ("no_locks", "true"),
             ("accumulate_ordering", "waw, rar"),
             ("accumulate_ops", "same_op"),
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn values_that_mean_nothing_change_nothing() {
-        let info = told(&[
+        let info = info_of(&[
             ("no_locks", "maybe"),
             ("accumulate_ordering", "rar,xyz"),
             ("accumulate_ops", "any"),
@@ -330,7 +330,7 @@ mod tests {
         ]);
         assert_eq!(info, Hints::default().info());
         assert_eq!(
-            told(&[("accumulate_ordering", "none")]).get("accumulate_ordering"),
+            info_of(&[("accumulate_ordering", "none")]).get("accumulate_ordering"),
             Some("none")
         );
     }

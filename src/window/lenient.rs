@@ -3,7 +3,7 @@
 //! start (MPI-4.1 §12.3.5), and locks of a window whose hint `no_locks` is in force (§12.2.1).
 
 use super::Win;
-use super::grant::Access;
+use super::grant::AccessState;
 use crate::call::Call;
 use crate::error::Result;
 use std::sync::OnceLock;
@@ -23,8 +23,8 @@ impl Win {
     /// an operation needs is checked by the operation.
     pub(crate) fn check_passive(&self, call: Call) -> Result<()> {
         match self.epochs.access() {
-            Access::None | Access::LockedAll { .. } | Access::Locked => Ok(()),
-            Access::Fence | Access::Started => {
+            AccessState::None | AccessState::LockedAll { .. } | AccessState::Locked => Ok(()),
+            AccessState::Fence | AccessState::Started => {
                 let problem = format!("{call} is allowed in an epoch of lock or lock_all only");
                 if self.is_accepted(&problem) {
                     return Ok(());

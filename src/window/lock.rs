@@ -4,7 +4,7 @@
 //! cold half goes on from there.
 
 use super::refusal::{Fast, Refusal, Slow};
-use super::turn::{ACCESS, BOTH, Turn};
+use super::serial::{ACCESS, BOTH, SyncState};
 use super::{LockAssert, LockType, Win};
 use crate::call::Call;
 use crate::error::Result;
@@ -22,7 +22,8 @@ impl Win {
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
-        match self.in_turn(Call::Lock, |turn| self.begin_lock(turn, lock_type, target, assert)) {
+        match self.try_alone(Call::Lock, |state| self.begin_lock(state, lock_type, target, assert))
+        {
             Ok(()) => Ok(()),
             Err(slow) => self.lock_slowly(slow, lock_type, target, assert, Location::caller()),
         }
@@ -32,14 +33,14 @@ impl Win {
     #[inline(always)]
     fn begin_lock(
         &self,
-        turn: &Turn,
+        state: &SyncState,
         lock_type: LockType,
         target: Rank,
         assert: LockAssert,
     ) -> Fast {
         let own = self.comm.rank();
         let words = self.ranks.get(target.0 as usize).ok_or(Refusal::NoSuchRank)?;
-        turn.may_wait(ACCESS)?;
+        state.may_wait(ACCESS)?;
         self.epochs.may_lock(target.0, own)?;
         if words.open.exposure.load() != 0 {
             return Err(Refusal::TargetExposed.into());
@@ -65,10 +66,10 @@ impl Win {
         at: &'static Location<'static>,
     ) -> Result<()> {
         self.within_any(Call::Lock, || {
-            let begin = |turn: &mut Turn| self.begin_lock(turn, lock_type, target, assert);
+            let begin = |state: &mut SyncState| self.begin_lock(state, lock_type, target, assert);
             let Some(slow) = self.go_on(Call::Lock, target, slow, begin)? else { return Ok(()) };
             let granted = self.await_lock(lock_type, target.0, slow.queueing(), at);
-            let _turn = self.turn();
+            let _turn = self.sync_state();
             match granted {
                 Ok(()) => self.epochs.locked(target.0, lock_type, false),
                 Err(_) => self.epochs.unlocked(target.0),
@@ -83,7 +84,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank).
     pub fn unlock(&self, target: Rank) -> Result<()> {
-        match self.in_turn(Call::Unlock, |_| self.end_lock(target)) {
+        match self.try_alone(Call::Unlock, |_| self.end_lock(target)) {
             Ok(()) => Ok(()),
             Err(slow) => self.unlock_slowly(slow, target),
         }
@@ -119,7 +120,7 @@ impl Win {
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
     pub fn lock_all(&self, assert: LockAssert) -> Result<()> {
-        match self.in_turn(Call::LockAll, |turn| self.begin_lock_all(turn, assert)) {
+        match self.try_alone(Call::LockAll, |state| self.begin_lock_all(state, assert)) {
             Ok(()) => Ok(()),
             Err(slow) => self.lock_all_slowly(slow, assert, Location::caller()),
         }
@@ -128,13 +129,13 @@ impl Win {
     /// Locks all, if nothing is in the way; otherwise this rank waits for it on both sides from now on:
     /// nobody may post meanwhile.
     #[inline(always)]
-    fn begin_lock_all(&self, turn: &mut Turn, assert: LockAssert) -> Fast {
+    fn begin_lock_all(&self, state: &mut SyncState, assert: LockAssert) -> Fast {
         self.epochs.may_lock_all()?;
-        turn.may_wait(BOTH)?;
+        state.may_wait(BOTH)?;
         self.may_have_locks(Call::LockAll)?;
         let nocheck = assert.is_nocheck();
         if let Err(slow) = self.try_lock_all(nocheck) {
-            turn.wait(Call::LockAll, BOTH);
+            state.wait(Call::LockAll, BOTH);
             return Err(slow);
         }
         self.leave_fence();
@@ -152,7 +153,7 @@ impl Win {
         at: &'static Location<'static>,
     ) -> Result<()> {
         self.within_any(Call::LockAll, || {
-            let begin = |turn: &mut Turn| self.begin_lock_all(turn, assert);
+            let begin = |state: &mut SyncState| self.begin_lock_all(state, assert);
             if self.go_on(Call::LockAll, Rank::NULL, slow, begin)?.is_none() {
                 return Ok(());
             }
@@ -169,7 +170,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch)
     pub fn unlock_all(&self) -> Result<()> {
-        match self.in_turn(Call::UnlockAll, |_| self.end_lock_all()) {
+        match self.try_alone(Call::UnlockAll, |_| self.end_lock_all()) {
             Ok(()) => Ok(()),
             Err(slow) => self.unlock_all_slowly(slow),
         }

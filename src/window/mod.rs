@@ -7,7 +7,6 @@
 mod allocate;
 mod assertion;
 mod attributes;
-mod beyond;
 mod block;
 mod create;
 mod fence;
@@ -25,10 +24,11 @@ mod posts;
 mod pscw;
 mod recover;
 mod refusal;
+mod serial;
 mod state;
 mod torn;
 mod transport;
-mod turn;
+mod unmapped;
 mod watch;
 
 use crate::attribute::Attributes;
@@ -39,21 +39,21 @@ use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter, Word32};
-use crate::shm::{Favouring, Part, Placed, PlacedSlice, is_forked};
+use crate::shm::{BiasedMutex, Part, Placed, PlacedSlice, is_forked};
 use crate::sync::{RankWords, WindowWords};
-use beyond::Beyond;
 use hints::Hints;
 use lenient::Leniency;
 use notify::Notifications;
 use options::Making;
-use plan::Plan;
+use plan::WindowPlan;
 use refusal::{Check, Refusal};
+use serial::SyncState;
 use state::Epochs;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, RwLock};
-use turn::Turn;
+use unmapped::Unmapped;
 
-pub(crate) use beyond::{Target, Via};
+pub(crate) use unmapped::{Target, Via};
 
 pub use crate::sync::Held as LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
@@ -85,11 +85,11 @@ pub struct Win {
     ranks: PlacedSlice<RankWords>,
     parts: Box<[Part]>,
     notifications: Notifications,
-    beyond: Beyond,
+    unmapped: Unmapped,
     epochs: Epochs,
     /// Fences that this rank has arrived at.
     fences: Word32,
-    turn: Favouring<Turn>,
+    sync_state: BiasedMutex<SyncState>,
     hints: Mutex<Hints>,
     /// 1 where the hint `no_locks` is in force.
     no_locks: Word32,
@@ -125,7 +125,12 @@ impl Flavour {
 
 impl Win {
     /// The handle of a window whose block is taken and cleared.
-    fn assemble(making: Making<'_>, plan: &Plan, block: u64, parts: Box<[Part]>) -> Result<Win> {
+    fn assemble(
+        making: Making<'_>,
+        plan: &WindowPlan,
+        block: u64,
+        parts: Box<[Part]>,
+    ) -> Result<Win> {
         let Making { comm, flavour, name, hints, .. } = making;
         let segment = &comm.context().segment;
         Ok(Win {
@@ -136,10 +141,10 @@ impl Win {
             ranks: segment.place_all(block + plan.ranks, comm.size() as usize)?,
             parts,
             notifications: Notifications::place(segment, plan, block, comm.rank())?,
-            beyond: Beyond::Nothing,
+            unmapped: Unmapped::Nothing,
             epochs: Epochs::new(comm.size()),
             fences: Word32::default(),
-            turn: Favouring::new(Turn::default(), comm.context().stripes.take_part()),
+            sync_state: BiasedMutex::new(SyncState::default(), comm.context().shards.take_part()),
             no_locks: hints.no_locks(),
             leniency: Leniency::default(),
             hints: Mutex::new(hints),
@@ -262,7 +267,7 @@ impl Win {
 
     /// As [`Win::enter`], for the hot paths, which end it by [`InCall::end`].
     #[inline(always)]
-    pub(crate) fn say(&self, call: Call) -> InCall<'_> {
+    pub(crate) fn report(&self, call: Call) -> InCall<'_> {
         self.enter(call)
     }
 

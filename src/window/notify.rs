@@ -3,7 +3,7 @@
 //! The protocol is `sync/notify.rs`; the operations that are counted stand in `ops/notify.rs`.
 
 use super::Win;
-use super::plan::Plan;
+use super::plan::WindowPlan;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
@@ -37,7 +37,7 @@ impl Notifications {
     /// Those of the window whose block is at `block`, for the rank `own`.
     pub(super) fn place(
         segment: &Arc<Segment>,
-        plan: &Plan,
+        plan: &WindowPlan,
         block: u64,
         own: u32,
     ) -> Result<Notifications> {

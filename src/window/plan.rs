@@ -36,7 +36,7 @@ pub(super) enum Follows {
 
 /// What one rank asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
+pub(super) struct PartRequest {
     pub(super) bytes: u64,
     pub(super) disp_unit: u64,
     /// Notification counters.
@@ -44,7 +44,7 @@ pub(super) struct Wish {
 }
 
 /// Offsets within the block, the same on all ranks.
-pub(super) struct Plan {
+pub(super) struct WindowPlan {
     /// Start behind `first`, bytes, and displacement unit of each rank.
     pub(super) parts: Vec<(u64, u64, u32)>,
     pub(super) words: u64,
@@ -72,9 +72,14 @@ const MOST_BYTES: u64 = i64::MAX as u64 / 2;
 /// Alignment of a part: a pair of cache lines.
 pub(super) const LINES: u64 = 128;
 
-impl Plan {
+impl WindowPlan {
     /// All ranks compute the same plan, or the same error, from the same wishes.
-    pub(super) fn new(comm: &Comm, call: Call, wishes: &[Wish], follows: Follows) -> Result<Plan> {
+    pub(super) fn new(
+        comm: &Comm,
+        call: Call,
+        wishes: &[PartRequest],
+        follows: Follows,
+    ) -> Result<WindowPlan> {
         let n = u64::from(comm.size());
         let words = size_of::<WindowHeader>() as u64;
         let ranks = (words + size_of::<WindowWords>() as u64)
@@ -92,16 +97,16 @@ impl Plan {
             Follows::OneRun { align } => align.max(LINES),
             _ => LINES,
         };
-        let mut parts = Parts { call, rank: comm.rank(), follows, most, end: 0 };
+        let mut parts = PartPlacer { call, rank: comm.rank(), follows, most, end: 0 };
         let placed = (0..).zip(wishes).map(|(rank, wish)| parts.place(rank, *wish));
         let placed = placed.collect::<Result<Vec<_>>>()?;
-        let Parts { most, end, .. } = parts;
+        let PartPlacer { most, end, .. } = parts;
         // The block is aligned to 128 bytes only; what is between makes up for the rest.
         let total = head + end + (most - LINES);
         let align = most;
         let parts = placed;
         let by_owners = false;
-        Ok(Plan {
+        Ok(WindowPlan {
             parts,
             words,
             ranks,
@@ -121,8 +126,8 @@ impl Plan {
     }
 
     /// This plan, where each rank reserves the pages of its own part, if that is `wanted` and worth it.
-    pub(super) fn by_owners(self, wanted: bool) -> Plan {
-        Plan { by_owners: wanted && self.bytes() >= LARGE, ..self }
+    pub(super) fn by_owners(self, wanted: bool) -> WindowPlan {
+        WindowPlan { by_owners: wanted && self.bytes() >= LARGE, ..self }
     }
 
     /// How many bytes of the block the rank reserves that takes it.
@@ -138,7 +143,7 @@ impl Plan {
 
 /// How many counters the ranks before each rank have, and how many all have. Each asks for less than
 /// 2³² of them, so the sum and its bytes fit.
-fn first_counters(wishes: &[Wish]) -> Result<Vec<u64>> {
+fn first_counters(wishes: &[PartRequest]) -> Result<Vec<u64>> {
     if wishes.iter().any(|wish| wish.notifications > u64::from(u32::MAX)) {
         return Err(Error::Damaged { what: "wishes for a window" });
     }
@@ -150,7 +155,7 @@ fn first_counters(wishes: &[Wish]) -> Result<Vec<u64>> {
 }
 
 /// Places one part behind the other.
-struct Parts {
+struct PartPlacer {
     call: Call,
     rank: u32,
     follows: Follows,
@@ -159,10 +164,10 @@ struct Parts {
     end: u64,
 }
 
-impl Parts {
-    fn place(&mut self, rank: u32, wish: Wish) -> Result<(u64, u64, u32)> {
+impl PartPlacer {
+    fn place(&mut self, rank: u32, wish: PartRequest) -> Result<(u64, u64, u32)> {
         let at = || Place { call: self.call, window: None, rank: Some(self.rank) };
-        let Wish { bytes, disp_unit: unit, .. } = wish;
+        let PartRequest { bytes, disp_unit: unit, .. } = wish;
         let disp_unit = i32::try_from(unit).ok().filter(|unit| *unit > 0);
         let disp_unit =
             disp_unit.ok_or_else(|| Error::DispUnit { at: at(), rank, disp_unit: unit })? as u32;

@@ -2,12 +2,12 @@
 
 use super::posts::Pscw;
 use super::refusal::Refusal;
-use super::turn::{ACCESS, EXPOSURE, Turn};
+use super::serial::{ACCESS, EXPOSURE, SyncState};
 use super::{PostAssert, StartAssert, Win};
 use crate::call::Call;
 use crate::error::Result;
 use crate::group::{Group, Rank};
-use crate::sync::Side;
+use crate::sync::LockSide;
 use std::panic::Location;
 
 impl Win {
@@ -20,21 +20,21 @@ impl Win {
     /// [`Error::Epoch`](crate::Error::Epoch), also if the part is locked; [`Error::Group`](crate::Error::Group);
     /// [`Error::NoMemory`](crate::Error::NoMemory) at the first post, for the post slots.
     pub fn post(&self, origins: &Group, assert: PostAssert) -> Result<()> {
-        self.within(Call::Post, || self.post_in_turn(origins, assert, &mut self.turn()))
+        self.within(Call::Post, || self.post_alone(origins, assert, &mut self.sync_state()))
     }
 
-    fn post_in_turn(&self, origins: &Group, assert: PostAssert, turn: &mut Turn) -> Result<()> {
+    fn post_alone(&self, origins: &Group, assert: PostAssert, state: &mut SyncState) -> Result<()> {
         let own = self.comm.rank();
-        self.allowed(Call::Post, Rank::NULL, turn.may_wait(EXPOSURE))?;
+        self.allowed(Call::Post, Rank::NULL, state.may_wait(EXPOSURE))?;
         self.allowed(Call::Post, Rank::NULL, self.epochs.may_post(own))?;
         let lock = &self.words_of(own).lock;
-        let is_locked = lock.is_held(Side::Left) || lock.is_held(Side::RightExclusive);
-        if is_locked || self.words.lock_all.is_held(Side::Left) {
+        let is_locked = lock.is_held(LockSide::Left) || lock.is_held(LockSide::RightExclusive);
+        if is_locked || self.words.lock_all.is_held(LockSide::Left) {
             return Err(self.refused(Call::Post, Rank::NULL, Refusal::PartLocked));
         }
         let tells = !assert.has(PostAssert::NOCHECK);
         let slots_too = tells && self.has_slots();
-        let (origins, slots) = turn.pscw.set_origins(self, origins, slots_too)?;
+        let (origins, slots) = state.pscw.set_origins(self, origins, slots_too)?;
         self.tell_post(if tells { origins } else { &[] }, slots)?;
         self.epochs.posted(origins.len() as u32);
         Ok(())
@@ -51,10 +51,10 @@ impl Win {
         let at = Location::caller();
         self.within(Call::Start, || {
             let (mut targets, waiting) = {
-                let mut turn = self.turn();
+                let mut state = self.sync_state();
                 self.allowed(Call::Start, Rank::NULL, self.epochs.may_start())?;
-                let waiting = self.begin_waiting(&mut turn, Call::Start, ACCESS)?;
-                (turn.pscw.targets.take().unwrap_or_default(), waiting)
+                let waiting = self.begin_waiting(&mut state, Call::Start, ACCESS)?;
+                (state.pscw.targets.take().unwrap_or_default(), waiting)
             };
             let posted = targets
                 .set(self, group)
@@ -62,11 +62,11 @@ impl Win {
             if posted.is_ok() {
                 self.leave_fence();
             }
-            waiting.end(|turn| {
+            waiting.end(|state| {
                 if posted.is_ok() {
                     self.epochs.started(targets.ranks());
                 }
-                turn.pscw.targets = Some(targets);
+                state.pscw.targets = Some(targets);
             });
             posted
         })
@@ -81,9 +81,9 @@ impl Win {
     /// [`Error::Epoch`](crate::Error::Epoch)
     pub fn complete(&self) -> Result<()> {
         self.within(Call::Complete, || {
-            let turn = self.turn();
+            let state = self.sync_state();
             self.allowed(Call::Complete, Rank::NULL, self.epochs.may_complete())?;
-            let targets = turn.pscw.targets();
+            let targets = state.pscw.targets();
             self.epochs.completed(targets);
             self.tell_complete(targets)
         })
@@ -100,16 +100,16 @@ impl Win {
         let at = Location::caller();
         self.within(Call::Wait, || {
             let (awaited, mut seen, waiting) = {
-                let mut turn = self.turn();
+                let mut state = self.sync_state();
                 let awaited = self.origins_to_await(Call::Wait)?;
-                let waiting = self.begin_waiting(&mut turn, Call::Wait, EXPOSURE)?;
-                (awaited, turn.pscw.completes_seen, waiting)
+                let waiting = self.begin_waiting(&mut state, Call::Wait, EXPOSURE)?;
+                (awaited, state.pscw.completes_seen, waiting)
             };
             let waited = self.await_completes(awaited, &mut seen, at);
-            waiting.end(|turn| {
-                turn.pscw.completes_seen = seen;
+            waiting.end(|state| {
+                state.pscw.completes_seen = seen;
                 if waited.is_ok() {
-                    self.unexpose(&turn.pscw);
+                    self.unexpose(&state.pscw);
                 }
             });
             waited
@@ -125,12 +125,12 @@ impl Win {
     /// [`Error::Epoch`](crate::Error::Epoch)
     pub fn test(&self) -> Result<bool> {
         self.within(Call::Test, || {
-            let mut turn = self.turn();
-            self.allowed(Call::Test, Rank::NULL, turn.may_wait(EXPOSURE))?;
+            let mut state = self.sync_state();
+            self.allowed(Call::Test, Rank::NULL, state.may_wait(EXPOSURE))?;
             let origins = self.origins_to_await(Call::Test)?;
-            let done = self.test_completes(origins, &mut turn.pscw)?;
+            let done = self.test_completes(origins, &mut state.pscw)?;
             if done {
-                self.unexpose(&turn.pscw);
+                self.unexpose(&state.pscw);
             }
             Ok(done)
         })

@@ -1,6 +1,6 @@
 //! A window after the death of a rank: back into use, without that rank but with its memory.
 
-use super::{Beyond, Win};
+use super::{Unmapped, Win};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
@@ -79,7 +79,7 @@ impl Win {
         self.ranks.iter().try_for_each(|rank| clear::<RankWords>(segment, rank))?;
         // When nothing names them any more: should this rank die meanwhile, nobody does it again.
         orphaned.into_iter().for_each(|block| self.give_orphan_back(block));
-        if let Beyond::Dynamic { directories, .. } = &self.beyond {
+        if let Unmapped::Dynamic { directories, .. } = &self.unmapped {
             for (directory, rank) in directories.iter().zip(0..) {
                 let orphan = directory.recover(segment, self.comm.failed_rank(rank).is_none())?;
                 orphan.into_iter().for_each(|block| self.give_orphan_back(block));
@@ -102,8 +102,8 @@ impl Win {
 
     /// This rank's own side.
     fn clear_own(&self) -> Result<()> {
-        let turn = std::mem::take(&mut *self.turn());
-        if let Some(slots) = turn.pscw.table_block() {
+        let state = std::mem::take(&mut *self.sync_state());
+        if let Some(slots) = state.pscw.table_block() {
             let freed = self.context().segment.heap().free(slots, &self.context().excluded());
             freed.map_err(|error| self.heap_error(Call::WinRecover, error, 0))?;
         }

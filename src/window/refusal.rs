@@ -4,7 +4,7 @@
 //! checks as all others. [`Win::refused`] makes the error of it, in one place that is never hot.
 
 use super::Win;
-use super::grant::Access;
+use super::grant::AccessState;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -96,13 +96,13 @@ impl Slow {
 
 impl Refusal {
     /// A call is not allowed in this state of the access side.
-    pub(super) const fn in_state(access: Access) -> Refusal {
+    pub(super) const fn in_state(access: AccessState) -> Refusal {
         match access {
-            Access::None => Refusal::NoEpoch,
-            Access::Fence => Refusal::InFence,
-            Access::Started => Refusal::InStart,
-            Access::Locked => Refusal::InLock,
-            Access::LockedAll { .. } => Refusal::InLockAll,
+            AccessState::None => Refusal::NoEpoch,
+            AccessState::Fence => Refusal::InFence,
+            AccessState::Started => Refusal::InStart,
+            AccessState::Locked => Refusal::InLock,
+            AccessState::LockedAll { .. } => Refusal::InLockAll,
         }
     }
 

@@ -14,7 +14,7 @@
 //! On the exposure side it is exposed (from post to wait) or not. Each check returns a [`Refusal`]
 //! where the call is not legal; a refused call has changed nothing.
 
-use super::grant::{Access, Grant};
+use super::grant::{AccessState, Grant};
 use super::refusal::{Check, Refusal};
 use crate::prim::Word32;
 use crate::sync::{Held, Queueing};
@@ -45,12 +45,12 @@ impl Epochs {
     }
 
     #[inline]
-    pub(crate) fn access(&self) -> Access {
-        Access::of(self.access.load())
+    pub(crate) fn access(&self) -> AccessState {
+        AccessState::of(self.access.load())
     }
 
     #[inline]
-    fn set_access(&self, access: Access) {
+    fn set_access(&self, access: AccessState) {
         self.access.store(access.word());
     }
 
@@ -72,7 +72,7 @@ impl Epochs {
     /// Whether a fence epoch is open in which an operation was issued.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
-        self.access() == Access::Fence && self.used.load() != 0
+        self.access() == AccessState::Fence && self.used.load() != 0
     }
 
     /// Why a call is refused that the access side does not admit.
@@ -86,8 +86,8 @@ impl Epochs {
     #[inline]
     fn is_idle(&self) -> bool {
         match self.access() {
-            Access::None => true,
-            Access::Fence => self.used.load() == 0,
+            AccessState::None => true,
+            AccessState::Fence => self.used.load() == 0,
             _ => false,
         }
     }
@@ -106,7 +106,7 @@ impl Epochs {
 
     #[inline]
     pub(crate) fn may_fence(&self) -> Check {
-        if !matches!(self.access(), Access::None | Access::Fence) {
+        if !matches!(self.access(), AccessState::None | AccessState::Fence) {
             return Err(self.refusal());
         }
         self.may_be_hidden(Refusal::Exposed)
@@ -119,7 +119,7 @@ impl Epochs {
 
     #[inline]
     pub(crate) fn may_complete(&self) -> Check {
-        if self.access() == Access::Started { Ok(()) } else { Err(self.refusal()) }
+        if self.access() == AccessState::Started { Ok(()) } else { Err(self.refusal()) }
     }
 
     #[inline]
@@ -129,7 +129,7 @@ impl Epochs {
             return Err(Refusal::InUsedFence);
         }
         match (self.access(), self.grant(own)) {
-            (Access::LockedAll { .. }, _) | (_, Grant::Locked { .. } | Grant::Awaited) => {
+            (AccessState::LockedAll { .. }, _) | (_, Grant::Locked { .. } | Grant::Awaited) => {
                 Err(Refusal::OwnPartLocked)
             }
             _ => Ok(()),
@@ -144,7 +144,7 @@ impl Epochs {
 
     #[inline]
     pub(crate) fn may_lock(&self, target: u32, own: u32) -> Check {
-        if self.access() != Access::Locked {
+        if self.access() != AccessState::Locked {
             self.may_begin()?;
         }
         match self.grant(target) {
@@ -174,21 +174,23 @@ impl Epochs {
     #[inline]
     pub(crate) fn may_unlock_all(&self) -> Check<bool> {
         match self.access() {
-            Access::LockedAll { nocheck } => Ok(nocheck),
+            AccessState::LockedAll { nocheck } => Ok(nocheck),
             _ => Err(Refusal::NotAllLocked),
         }
     }
 
     #[inline(always)]
     pub(crate) fn may_flush(&self, target: u32) -> Check {
-        if self.access.load() >= Access::ALL { Ok(()) } else { self.may_flush_locked(target) }
+        if self.access.load() >= AccessState::ALL { Ok(()) } else { self.may_flush_locked(target) }
     }
 
     #[inline(never)]
     fn may_flush_locked(&self, target: u32) -> Check {
         match (self.access(), self.grant(target)) {
-            (Access::LockedAll { .. }, _) | (Access::Locked, Grant::Locked { .. }) => Ok(()),
-            (Access::Locked, _) => Err(Refusal::NotLocked),
+            (AccessState::LockedAll { .. }, _) | (AccessState::Locked, Grant::Locked { .. }) => {
+                Ok(())
+            }
+            (AccessState::Locked, _) => Err(Refusal::NotLocked),
             _ => Err(self.refusal()),
         }
     }
@@ -196,7 +198,7 @@ impl Epochs {
     #[inline]
     pub(crate) fn may_flush_all(&self) -> Check {
         match self.access() {
-            Access::LockedAll { .. } | Access::Locked => Ok(()),
+            AccessState::LockedAll { .. } | AccessState::Locked => Ok(()),
             _ => Err(self.refusal()),
         }
     }
@@ -205,7 +207,7 @@ impl Epochs {
     #[inline(always)]
     pub(crate) fn reaches(&self, target: u32) -> bool {
         let access = self.access.load();
-        access >= Access::OPEN || Access::is_by_target(access) && self.is_granted(target)
+        access >= AccessState::OPEN || AccessState::is_by_target(access) && self.is_granted(target)
     }
 
     #[inline(always)]
@@ -222,7 +224,7 @@ impl Epochs {
     /// An operation on MPI_PROC_NULL needs an access epoch like any other.
     pub(crate) fn may_operate_on_none(&self) -> Check {
         match self.access() {
-            Access::None => Err(Refusal::NoAccess),
+            AccessState::None => Err(Refusal::NoAccess),
             _ => Ok(()),
         }
     }
@@ -230,8 +232,8 @@ impl Epochs {
     #[cold]
     fn no_access(&self) -> Refusal {
         match self.access() {
-            Access::Started => Refusal::NotStarted,
-            Access::Locked => Refusal::NotLocked,
+            AccessState::Started => Refusal::NotStarted,
+            AccessState::Locked => Refusal::NotLocked,
             _ => Refusal::NoAccess,
         }
     }
@@ -252,19 +254,19 @@ impl Epochs {
     #[inline]
     pub(crate) fn fenced(&self, opens: bool) {
         self.used.store(0);
-        self.set_access(if opens { Access::Fence } else { Access::None });
+        self.set_access(if opens { AccessState::Fence } else { AccessState::None });
     }
 
     #[inline]
     pub(crate) fn started(&self, targets: &[u32]) {
         targets.iter().for_each(|target| self.set_grant(*target, Grant::Started));
-        self.set_access(Access::Started);
+        self.set_access(AccessState::Started);
     }
 
     /// Closes the access epoch opened by start on those targets.
     #[inline]
     pub(crate) fn completed(&self, targets: &[u32]) {
-        self.set_access(Access::None);
+        self.set_access(AccessState::None);
         targets.iter().for_each(|target| self.set_grant(*target, Grant::None));
     }
 
@@ -281,7 +283,7 @@ impl Epochs {
     /// A thread begins to wait for a lock, which counts from now on.
     #[inline]
     pub(crate) fn awaits_lock(&self, target: u32) {
-        self.set_access(Access::Locked);
+        self.set_access(AccessState::Locked);
         self.set_grant(target, Grant::Awaited);
         self.locks.store(self.locks.load() + 1);
     }
@@ -303,23 +305,23 @@ impl Epochs {
         self.set_grant(target, Grant::None);
         self.locks.store(self.locks.load() - 1);
         if self.locks.load() == 0 {
-            self.set_access(Access::None);
+            self.set_access(AccessState::None);
         }
     }
 
     #[inline]
     pub(crate) fn locked_all(&self, nocheck: bool) {
-        self.set_access(Access::LockedAll { nocheck });
+        self.set_access(AccessState::LockedAll { nocheck });
     }
 
     #[inline]
     pub(crate) fn unlocked_all(&self) {
-        self.set_access(Access::None);
+        self.set_access(AccessState::None);
     }
 
     /// Whatever was open is not any more.
     pub(crate) fn close_all(&self) {
-        self.set_access(Access::None);
+        self.set_access(AccessState::None);
         let words = [&self.locks, &self.exposed_to];
         words.into_iter().for_each(|word| word.store(0));
         (0..self.grants.len()).for_each(|rank| self.set_grant(rank as u32, Grant::None));

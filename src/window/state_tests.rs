@@ -9,14 +9,14 @@ fn lock(epochs: &Epochs, target: u32) {
     epochs.locked(target, SHARED, false);
 }
 
-fn in_state(access: Access) -> Epochs {
+fn in_state(access: AccessState) -> Epochs {
     let epochs = Epochs::new(3);
     match access {
-        Access::None => {}
-        Access::Fence => epochs.fenced(true),
-        Access::Started => epochs.started(&[1]),
-        Access::Locked => lock(&epochs, 1),
-        Access::LockedAll { nocheck } => epochs.locked_all(nocheck),
+        AccessState::None => {}
+        AccessState::Fence => epochs.fenced(true),
+        AccessState::Started => epochs.started(&[1]),
+        AccessState::Locked => lock(&epochs, 1),
+        AccessState::LockedAll { nocheck } => epochs.locked_all(nocheck),
     }
     epochs
 }
@@ -26,11 +26,11 @@ fn the_table_of_states_and_calls() {
     // Columns: fence start complete lock(1) lock(2) unlock(1) lock_all unlock_all flush(1)
     // flush(2) put(1) put(2) free.
     let rows = [
-        (Access::None, "fs.lL..a....f"),
-        (Access::Fence, "fs.lL..a..pPf"),
-        (Access::Started, "..c.......p.."),
-        (Access::Locked, "....Lu..x.p.."),
-        (Access::LockedAll { nocheck: false }, ".......AxXpP."),
+        (AccessState::None, "fs.lL..a....f"),
+        (AccessState::Fence, "fs.lL..a..pPf"),
+        (AccessState::Started, "..c.......p.."),
+        (AccessState::Locked, "....Lu..x.p.."),
+        (AccessState::LockedAll { nocheck: false }, ".......AxXpP."),
     ];
     for (access, expected) in rows {
         let allowed = |k: usize, e: &Epochs| match k {
@@ -56,7 +56,7 @@ fn the_table_of_states_and_calls() {
 
 #[test]
 fn a_fence_epoch_with_operations_admits_nothing_but_a_fence() {
-    let epochs = in_state(Access::Fence);
+    let epochs = in_state(AccessState::Fence);
     epochs.may_operate(2).unwrap();
     assert!(epochs.may_start().is_ok(), "it may still be refused");
     epochs.operated();
@@ -69,7 +69,7 @@ fn a_fence_epoch_with_operations_admits_nothing_but_a_fence() {
 
 #[test]
 fn exposure_and_access_are_independent_but_for_locks_and_fences() {
-    let epochs = in_state(Access::Started);
+    let epochs = in_state(AccessState::Started);
     epochs.may_post(0).unwrap();
     epochs.posted(2);
     assert_eq!(epochs.may_wait(), Ok(2));

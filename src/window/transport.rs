@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord};
-use crate::sync::{self, FenceKind, PostSlot, Queueing, RankWords, Round, Side};
+use crate::sync::{self, FenceKind, LockSide, PostSlot, Queueing, RankWords, Round};
 use std::panic::Location;
 
 /// Fence.
@@ -39,8 +39,8 @@ impl Win {
     }
 
     #[cold]
-    fn fence_by(&self, window: &foreign::Window, opens: bool) -> Result<()> {
-        let met = self.told(Call::Fence, window.fence(u8::from(opens)));
+    fn fence_by(&self, window: &foreign::ForeignWindow, opens: bool) -> Result<()> {
+        let met = self.checked(Call::Fence, window.fence(u8::from(opens)));
         self.announce_fence(opens);
         for (rank, opens) in (0..).zip(met.as_deref().unwrap_or_default()) {
             // Until its next fence: of what it leaves before, others are not told.
@@ -70,7 +70,7 @@ impl Win {
     pub(super) fn tell_post(&self, origins: &[u32], slots: &[PostSlot]) -> Result<()> {
         let exposure = &self.words_of(self.comm.rank()).open.exposure;
         if let Some(window) = self.foreign() {
-            self.told(Call::Post, window.post(origins))?;
+            self.checked(Call::Post, window.post(origins))?;
             exposure.store(1);
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl Win {
     ) -> Result<()> {
         if let Some(window) = self.foreign() {
             let awaited = if awaits { targets.ranks() } else { &[] };
-            return self.told(Call::Start, window.start(awaited));
+            return self.checked(Call::Start, window.start(awaited));
         }
         targets.expect_complete(self);
         if awaits {
@@ -104,7 +104,7 @@ impl Win {
     #[inline]
     pub(super) fn tell_complete(&self, targets: &[u32]) -> Result<()> {
         if let Some(window) = self.foreign() {
-            return self.told(Call::Complete, window.complete(targets));
+            return self.checked(Call::Complete, window.complete(targets));
         }
         sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
         self.ring(targets.iter().copied());
@@ -120,14 +120,14 @@ impl Win {
         at: &'static Location<'static>,
     ) -> Result<()> {
         if let Some(window) = self.foreign() {
-            let origins = self.turn().pscw.origins_here().to_vec();
-            return self.told(Call::Wait, window.wait(&origins));
+            let origins = self.sync_state().pscw.origins_here().to_vec();
+            return self.checked(Call::Wait, window.wait(&origins));
         }
         let (words, before) = (&self.words_of(self.comm.rank()).pscw, *seen);
         let tell = |record: &WaitRecord| {
             record.say(&Awaited {
                 kind: AwaitedKind::Complete,
-                others: self.turn().pscw.origins(),
+                others: self.sync_state().pscw.origins(),
                 come: words.come(before),
                 awaited,
                 ..Awaited::default()
@@ -141,7 +141,7 @@ impl Win {
     #[inline]
     pub(super) fn test_completes(&self, awaited: u32, pscw: &mut Pscw) -> Result<bool> {
         if let Some(window) = self.foreign() {
-            return self.told(Call::Test, window.test(pscw.origins_here()));
+            return self.checked(Call::Test, window.test(pscw.origins_here()));
         }
         let words = &self.words_of(self.comm.rank()).pscw;
         Ok(sync::test(words, awaited, &mut pscw.completes_seen))
@@ -186,7 +186,7 @@ impl Win {
                 LockType::Shared => foreign::Lock::Shared,
                 LockType::Exclusive => foreign::Lock::Exclusive,
             };
-            return self.told(Call::Lock, window.lock(lock, target));
+            return self.checked(Call::Lock, window.lock(lock, target));
         }
         let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
         let tell = |record: &WaitRecord| record.say(&self.wanted_lock(lock_type, target));
@@ -218,7 +218,7 @@ impl Win {
     /// [`Win::release`] by the other MPI.
     pub(super) fn release_slowly(&self, target: Rank) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
-        self.told(Call::Unlock, window.unlock(target.0))
+        self.checked(Call::Unlock, window.unlock(target.0))
     }
 
     /// Locks all targets, if that need not wait.
@@ -235,7 +235,7 @@ impl Win {
     /// Waits for a lock of all targets.
     pub(super) fn await_lock_all(&self, at: &'static Location<'static>) -> Result<()> {
         if let Some(window) = self.foreign() {
-            return self.told(Call::LockAll, window.lock_all());
+            return self.checked(Call::LockAll, window.lock_all());
         }
         let tell = |record: &WaitRecord| {
             let holder = (0..self.comm.size()).find_map(|rank| self.exclusive_holder(rank));
@@ -262,18 +262,19 @@ impl Win {
     /// [`Win::release_all`] by the other MPI.
     pub(super) fn release_all_slowly(&self) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
-        self.told(Call::UnlockAll, window.unlock_all())
+        self.checked(Call::UnlockAll, window.unlock_all())
     }
 
     /// What win_sync is to the other MPI. What is wrong shows in the next call that can say so.
     pub(super) fn sync_elsewhere(&self) {
-        let _ = self.foreign().map(foreign::Window::sync);
+        let _ = self.foreign().map(foreign::ForeignWindow::sync);
     }
 
     /// What is in the way of a lock that this rank waits for.
     fn wanted_lock(&self, lock_type: LockType, target: u32) -> Awaited<'_> {
         let holder = self.exclusive_holder(target);
-        let of_all = lock_type == LockType::Exclusive && self.words.lock_all.is_held(Side::Left);
+        let of_all =
+            lock_type == LockType::Exclusive && self.words.lock_all.is_held(LockSide::Left);
         let kind = match holder {
             None if of_all => AwaitedKind::LockAllEnds,
             _ => AwaitedKind::Lock,

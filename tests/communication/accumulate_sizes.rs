@@ -1,5 +1,5 @@
 //! Accumulates of one element, of some and of many on overlapping ranges, by ranks and threads at
-//! the same time: by instructions and by vectorised loops (`sync/stripes.rs`), whose sums come out
+//! the same time: by instructions and by vectorised loops (`sync/shards.rs`), whose sums come out
 //! exactly (MPI-2.2 §11.7.1).
 //!
 //! The long form: `cargo test --release --test communication accumulate_sizes:: -- --ignored`.
@@ -13,7 +13,7 @@ use onesided::engine::{Layout, Origin, OriginMut, Win};
 use onesided::{Comm, DerivedDatatype, Element, Integer, LockAssert, Op, Rank, WindowOptions};
 use std::thread;
 
-/// Elements of each rank's part: several stripes.
+/// Elements of each rank's part: several shards.
 const ELEMENTS: usize = 120_000;
 const SIZES: [usize; 6] = [1, 1, 16, 700, 5_000, 100_000];
 
@@ -190,7 +190,7 @@ fn integers_of_two_ranks_come_out_exactly() {
 fn threads_of_two_ranks_come_out_exactly() {
     spmd(2, |world| {
         contend::<f64>(world, 3, 400);
-        // More than a rank has lanes.
+        // More than a rank has announcements.
         contend::<i32>(world, 17, 60);
     });
 }

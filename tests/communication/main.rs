@@ -11,6 +11,6 @@ mod engine;
 mod notify;
 mod operations;
 mod requests;
-mod stripes;
+mod shards;
 #[path = "../support/mod.rs"]
 mod support;

@@ -322,9 +322,8 @@ impl Job {
         let ended = Instant::now();
         let status = self.child.wait().expect("rmarun can be waited for");
         // A killed launcher cannot wait for the others; otherwise nothing may be left now.
-        let patience =
-            if status.signal().is_some() { GONE * self.slowness } else { Duration::ZERO };
-        let (left, gone) = self.what_is_left(ended, patience);
+        let backoff = if status.signal().is_some() { GONE * self.slowness } else { Duration::ZERO };
+        let (left, gone) = self.what_is_left(ended, backoff);
         if left.is_some() {
             processes::kill_all(&self.mark);
         }
@@ -344,16 +343,16 @@ impl Job {
         }
     }
 
-    /// What there still is of the job after `patience`, or when it was seen to be gone.
-    fn what_is_left(&self, ended: Instant, patience: Duration) -> (Option<String>, Instant) {
+    /// What there still is of the job after `backoff`, or when it was seen to be gone.
+    fn what_is_left(&self, ended: Instant, backoff: Duration) -> (Option<String>, Instant) {
         loop {
             let left = processes::marked(&self.mark);
             let name = self.name.as_ref().filter(|name| name.exists());
             if left.is_empty() && name.is_none() {
-                let gone = if patience.is_zero() { ended } else { Instant::now() };
+                let gone = if backoff.is_zero() { ended } else { Instant::now() };
                 return (None, gone);
             }
-            if ended.elapsed() >= patience {
+            if ended.elapsed() >= backoff {
                 let name = name.map(|name| format!("  {}\n", name.display()));
                 if let Some(name) = &self.name {
                     let _ = std::fs::remove_file(name);

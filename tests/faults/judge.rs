@@ -177,7 +177,7 @@ fn place(site: &str, action: &str) -> &'static str {
         // Also in the signals of the tests, which are no calls.
         "ParkWaiter" | "ParkWaker" => "",
         // Also where a thread takes its turn at a window that it looks at or drops.
-        "StripeAnnounce" | "StripeLook" | "StripeWithdraw" | "StripeWithdrawn" => "",
+        "ShardAnnounce" | "ShardLook" | "ShardWithdraw" | "ShardWithdrawn" => "",
         "AttachPost" | "AttachPre" => " in attach| in detach",
         _ => " in ",
     }

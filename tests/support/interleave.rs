@@ -108,10 +108,10 @@ pub fn tell_when_asleep(win: &Rc<Win>, signal: usize) {
 }
 
 /// [`hooks::record`] of what passes between ranks: without the turn of this rank's threads, which goes
-/// by the protocol of the stripes (`src/shm/favouring.rs`).
+/// by the protocol of the shards (`src/shm/biased.rs`).
 pub fn record<R>(f: impl FnOnce() -> R) -> (R, Vec<Event>) {
-    use Site::{StripeAnnounce, StripeLook, StripeWithdraw, StripeWithdrawn};
-    let turn = [StripeAnnounce, StripeLook, StripeWithdraw, StripeWithdrawn].map(Event::MemSync);
+    use Site::{ShardAnnounce, ShardLook, ShardWithdraw, ShardWithdrawn};
+    let turn = [ShardAnnounce, ShardLook, ShardWithdraw, ShardWithdrawn].map(Event::MemSync);
     let (result, mut events) = hooks::record(f);
     events.retain(|event| !turn.contains(event));
     (result, events)

@@ -111,21 +111,21 @@ pub fn type_get_envelope_c(
     combiner.set(made.combiner)
 }
 
-/// Room of the program's for one list of arguments.
-struct Room<T> {
+/// Capacity of the program's for one list of arguments.
+struct Capacity<T> {
     what: &'static str,
     most: i64,
     place: Ptr<T>,
 }
 
-impl<T: Copy> Room<T> {
-    fn new<C: Number>(what: &'static str, most: C, place: Ptr<T>) -> Room<T> {
-        Room { what, most: most.wide(), place }
+impl<T: Copy> Capacity<T> {
+    fn new<C: Number>(what: &'static str, most: C, place: Ptr<T>) -> Capacity<T> {
+        Capacity { what, most: most.wide(), place }
     }
 
     /// Refuses less room than is needed.
     fn check(&self, needed: usize) -> Outcome {
-        let Room { what, most, .. } = self;
+        let Capacity { what, most, .. } = self;
         if i64::try_from(needed).is_ok_and(|needed| needed <= *most) {
             return Ok(());
         }
@@ -137,10 +137,10 @@ impl<T: Copy> Room<T> {
 /// Tells the contents of a datatype, all or nothing.
 fn tell(
     made: &Made,
-    integers: &Room<c_int>,
-    addresses: &Room<Aint>,
-    large_counts: Option<&Room<Count>>,
-    datatypes: &Room<MPI_Datatype>,
+    integers: &Capacity<c_int>,
+    addresses: &Capacity<Aint>,
+    large_counts: Option<&Capacity<Count>>,
+    datatypes: &Capacity<MPI_Datatype>,
 ) -> Outcome {
     if made.combiner == MPI_COMBINER_NAMED {
         let why = "a predefined datatype has no contents";
@@ -170,10 +170,10 @@ pub fn type_get_contents(
 ) -> Outcome {
     tell(
         small(datatype)?,
-        &Room::new("integers", max_integers, array_of_integers),
-        &Room::new("addresses", max_addresses, array_of_addresses),
+        &Capacity::new("integers", max_integers, array_of_integers),
+        &Capacity::new("addresses", max_addresses, array_of_addresses),
         None,
-        &Room::new("datatypes", max_datatypes, array_of_datatypes),
+        &Capacity::new("datatypes", max_datatypes, array_of_datatypes),
     )
 }
 
@@ -191,10 +191,10 @@ pub fn type_get_contents_c(
 ) -> Outcome {
     tell(
         datatype.get()?.made(),
-        &Room::new("integers", max_integers, array_of_integers),
-        &Room::new("addresses", max_addresses, array_of_addresses),
-        Some(&Room::new("large counts", max_large_counts, array_of_large_counts)),
-        &Room::new("datatypes", max_datatypes, array_of_datatypes),
+        &Capacity::new("integers", max_integers, array_of_integers),
+        &Capacity::new("addresses", max_addresses, array_of_addresses),
+        Some(&Capacity::new("large counts", max_large_counts, array_of_large_counts)),
+        &Capacity::new("datatypes", max_datatypes, array_of_datatypes),
     )
 }
 

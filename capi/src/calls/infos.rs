@@ -83,12 +83,12 @@ pub fn info_get(
     flag: Ptr<c_int>,
 ) -> Outcome {
     let (info, key) = (info.get()?, checked(key)?);
-    let Ok(room) = usize::try_from(valuelen) else {
+    let Ok(space) = usize::try_from(valuelen) else {
         return Err(Failure::new(MPI_ERR_ARG, format!("the length {valuelen} is negative")));
     };
     let found = info.pairs().get(&key).map(str::to_owned);
     if let Some(found) = &found {
-        value.write(found, room + 1)?;
+        value.write(found, space + 1)?;
     }
     flag.set(found.is_some().into())
 }
@@ -102,10 +102,10 @@ pub fn info_get_string(
     flag: Ptr<c_int>,
 ) -> Outcome {
     let (info, key) = (info.get()?, checked(key)?);
-    let room = usize::try_from(buflen.get()?).unwrap_or(0);
+    let space = usize::try_from(buflen.get()?).unwrap_or(0);
     let found = info.pairs().get(&key).map(str::to_owned);
     if let Some(found) = &found {
-        value.write(found, room)?;
+        value.write(found, space)?;
         buflen.set(text::bytes_of(found).len() as c_int + 1)?;
     }
     flag.set(found.is_some().into())

@@ -57,7 +57,7 @@ fn meet(
     let mut failure = None;
     if local.rank() == leader.0 {
         match other_leader().and_then(|(peers, other)| exchange(&peers, local, other, tag)) {
-            Ok(told) => known = told,
+            Ok(all_ranks) => known = all_ranks,
             Err(error) => failure = Some(error),
         }
     }
@@ -89,15 +89,15 @@ fn exchange(peers: &Comm, local: &Comm, other: u32, tag: u32) -> Outcome<Vec<u32
     }
     let leads = own < other;
     let pair = peers.create_group(&group_of(&world, &[own.min(other), own.max(other)])?, tag)?;
-    let said: Vec<u32> =
+    let own_ranks: Vec<u32> =
         std::iter::once(number()).chain(local.group().world_ranks().to_vec()).collect();
-    let told = pair.allgatherv(&said);
+    let all_ranks = pair.allgatherv(&own_ranks);
     pair.free()?;
-    let told = told?;
+    let all_ranks = all_ranks?;
     // That of the first leader, with which it has given out no other one that is still in use.
-    let tag = OWN | (own.min(other) & 0xFFF) << 19 | told[0][0] & 0x7_FFFF;
+    let tag = OWN | (own.min(other) & 0xFFF) << 19 | all_ranks[0][0] & 0x7_FFFF;
     let mut known = vec![1, u32::from(leads), tag];
-    known.extend(&told[usize::from(leads)][1..]);
+    known.extend(&all_ranks[usize::from(leads)][1..]);
     Ok(known)
 }
 

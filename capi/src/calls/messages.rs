@@ -1,6 +1,6 @@
 //! Receives, probes, and both at once (MPI-4.1 §3.2 to §3.11); what sends have in common.
 
-use super::buffers::check_room;
+use super::buffers::check_space;
 use super::operations::{check_buffer, elements};
 use crate::abi::*;
 use crate::arguments::{Address, Number, Ptr};
@@ -91,7 +91,7 @@ impl Peer {
     #[inline]
     fn send_program(&self, mode: SendMode, buffer: Buffer) -> Outcome<MessageRequest> {
         if matches!(mode, SendMode::Buffered) {
-            check_room(self.handle, buffer.datatype.bytes(buffer.count))?;
+            check_space(self.handle, buffer.datatype.bytes(buffer.count))?;
         }
         self.send(mode, buffer)
     }
@@ -104,7 +104,7 @@ impl Peer {
 }
 
 /// What a persistent request keeps, because the program may free the handles before it begins again.
-struct Kept {
+struct PersistentArguments {
     handle: MPI_Comm,
     comm: Comm,
     rank: Option<Rank>,
@@ -114,16 +114,24 @@ struct Kept {
     datatype: CommittedDatatype,
 }
 
-impl Kept {
-    fn new(peer: Peer, buffer: Buffer) -> Kept {
+impl PersistentArguments {
+    fn new(peer: Peer, buffer: Buffer) -> PersistentArguments {
         let Peer { handle, comm, rank, tag } = peer;
         let (comm, datatype) = (comm.messages().for_requests(), buffer.datatype.clone());
-        Kept { handle, comm, rank, tag, start: buffer.start, count: buffer.count, datatype }
+        PersistentArguments {
+            handle,
+            comm,
+            rank,
+            tag,
+            start: buffer.start,
+            count: buffer.count,
+            datatype,
+        }
     }
 
     fn send(&self, mode: SendMode) -> Outcome<MessageRequest> {
         if matches!(mode, SendMode::Buffered) {
-            check_room(self.handle, self.datatype.bytes(self.count))?;
+            check_space(self.handle, self.datatype.bytes(self.count))?;
         }
         let origin = self.start.origin(self.count, &self.datatype);
         let (to, tag) = (self.rank.unwrap_or(Rank::NULL), self.tag.unwrap_or(0));
@@ -167,8 +175,8 @@ pub(super) fn persistent<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let (peer, buffer) = (Peer::destination(comm, dest, tag)?, Buffer::new(buf, count, datatype)?);
-    let kept = Kept::new(peer, buffer);
-    let begin = move || Ok(Work::Send(kept.send(mode)?));
+    let arguments = PersistentArguments::new(peer, buffer);
+    let begin = move || Ok(Work::Send(arguments.send(mode)?));
     request.set(Handle::new(Request::persistent(Owner::Comm(comm), Box::new(begin))))
 }
 
@@ -184,10 +192,11 @@ pub fn recv<C: Number>(
 ) -> Outcome {
     let peer = Peer::source(comm, source, tag)?;
     match peer.receive(Buffer::new(buf, count, datatype)?)?.wait() {
-        Ok(received) => status::tell(status, &peer.comm.told(received)),
-        failed => {
-            status::conclude(status, status::received(|status| peer.comm.told(status), failed))
-        }
+        Ok(received) => status::tell(status, &peer.comm.translated(received)),
+        failed => status::conclude(
+            status,
+            status::received(|status| peer.comm.translated(status), failed),
+        ),
     }
 }
 
@@ -216,8 +225,8 @@ pub fn recv_init<C: Number>(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     let (peer, buffer) = (Peer::source(comm, source, tag)?, Buffer::new(buf, count, datatype)?);
-    let kept = Kept::new(peer, buffer);
-    let begin = move || Ok(Work::Receive(kept.receive()?));
+    let arguments = PersistentArguments::new(peer, buffer);
+    let begin = move || Ok(Work::Receive(arguments.receive()?));
     request.set(Handle::new(Request::persistent(Owner::Comm(comm), Box::new(begin))))
 }
 
@@ -243,7 +252,7 @@ pub fn sendrecv<C: Number>(
     let send = to.send_beside(&receive, out)?;
     let received = receive.wait();
     let sent = send.wait();
-    status::conclude(status, status::received(|status| from.comm.told(status), received))?;
+    status::conclude(status, status::received(|status| from.comm.translated(status), received))?;
     Ok(sent.map(drop)?)
 }
 
@@ -266,7 +275,7 @@ pub fn sendrecv_replace<C: Number>(
     let send = to.send(SendMode::Buffered, buffer)?;
     let received = from.receive(buffer)?.wait();
     let sent = send.wait();
-    status::conclude(status, status::received(|status| from.comm.told(status), received))?;
+    status::conclude(status, status::received(|status| from.comm.translated(status), received))?;
     Ok(sent.map(drop)?)
 }
 
@@ -317,7 +326,7 @@ pub fn isendrecv_replace<C: Number>(
 pub fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: Ptr<MPI_Status>) -> Outcome {
     let Peer { comm, rank, tag, .. } = Peer::source(comm, source, tag)?;
     match comm.messages().probe_message(Channel::Program, rank, tag, true)? {
-        Some(found) => status::tell(status, &comm.told(found)),
+        Some(found) => status::tell(status, &comm.translated(found)),
         None => Ok(()),
     }
 }
@@ -333,7 +342,7 @@ pub fn iprobe(
     let Peer { comm, rank, tag, .. } = Peer::source(comm, source, tag)?;
     let found = comm.messages().probe_message(Channel::Program, rank, tag, false)?;
     flag.set(found.is_some().into())?;
-    found.map_or(Ok(()), |found| status::tell(status, &comm.told(found)))
+    found.map_or(Ok(()), |found| status::tell(status, &comm.translated(found)))
 }
 
 /// Matches a message, and gives the program a handle of it if there is one.
@@ -353,7 +362,7 @@ fn matched(
         Some(Rank::NULL) => Handle::predefined(MPI_MESSAGE_NO_PROC),
         _ => Handle::new(MessageObject::new(handle, found)),
     })?;
-    status::tell(status, &comm.told(envelope))?;
+    status::tell(status, &comm.translated(envelope))?;
     Ok(true)
 }
 

@@ -19,12 +19,12 @@ fn both<C: Number>(
 ) -> Outcome<(Option<Block>, Block)> {
     let result = Block::new(recvbuf, count, datatype)?;
     let mine = over.own(sendbuf, count, datatype)?;
-    check_apart(sendbuf, recvbuf, &result)?;
+    check_disjoint(sendbuf, recvbuf, &result)?;
     Ok((mine, result))
 }
 
 /// Refuses one buffer for both (MPI-4.1 §6.2.2), unless it has no elements.
-fn check_apart(sendbuf: Address, recvbuf: Address, result: &Block) -> Outcome {
+fn check_disjoint(sendbuf: Address, recvbuf: Address, result: &Block) -> Outcome {
     if sendbuf == recvbuf && result.datatype.bytes(result.count) != Some(0) {
         let why = "the send buffer is the receive buffer; give MPI_IN_PLACE instead";
         return Err(Failure::new(MPI_ERR_BUFFER, why));
@@ -131,7 +131,7 @@ fn reduce_scatter(
     let mine = over.own(sendbuf, total, datatype)?;
     let own = counts[over.group().1] as Count;
     let result = Block::new(recvbuf, if mine.is_some() { own } else { total }, datatype)?;
-    check_apart(sendbuf, recvbuf, &result)?;
+    check_disjoint(sendbuf, recvbuf, &result)?;
     let combine = combine(op, datatype)?;
     Start::new(over, move |over| {
         let (mine, result) = (mine.as_ref().map(Block::read), result.write());

@@ -154,8 +154,8 @@ struct Fortran {
 
 static FORTRAN: Mutex<Fortran> = Mutex::new(Fortran { info: None, booleans: None });
 
-fn told_before(what: &str) -> Failure {
-    Failure::new(MPI_ERR_ABI, format!("the {what} of Fortran have been told before"))
+fn given_before(what: &str) -> Failure {
+    Failure::new(MPI_ERR_ABI, format!("the {what} of Fortran have been given before"))
 }
 
 /// `MPI_Abi_set_fortran_info`
@@ -163,7 +163,7 @@ pub fn abi_set_fortran_info(info: MPI_Info) -> Outcome {
     let info = info.get()?.pairs().clone();
     let mut fortran = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner);
     if fortran.info.is_some() {
-        return Err(told_before("properties"));
+        return Err(given_before("properties"));
     }
     fortran.info = Some(info);
     Ok(())
@@ -171,8 +171,8 @@ pub fn abi_set_fortran_info(info: MPI_Info) -> Outcome {
 
 /// `MPI_Abi_get_fortran_info`: null unless it has been told.
 pub fn abi_get_fortran_info(info: Ptr<MPI_Info>) -> Outcome {
-    let told = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner).info.clone();
-    info.set(told.map_or(Handle::NULL, |told| Handle::new(InfoObject::new(told))))
+    let given = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner).info.clone();
+    info.set(given.map_or(Handle::NULL, |given| Handle::new(InfoObject::new(given))))
 }
 
 /// The bytes of a logical.
@@ -196,7 +196,7 @@ pub fn abi_set_fortran_booleans(
     let booleans = (logical_true.read(bytes)?, logical_false.read(bytes)?);
     let mut fortran = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner);
     if fortran.booleans.is_some() {
-        return Err(told_before("booleans"));
+        return Err(given_before("booleans"));
     }
     fortran.booleans = Some(booleans);
     Ok(())
@@ -210,13 +210,13 @@ pub fn abi_get_fortran_booleans(
     is_set: Ptr<c_int>,
 ) -> Outcome {
     let bytes = logical_bytes(logical_size)?;
-    let told = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner).booleans.clone();
-    let told = told.filter(|(yes, _)| yes.len() == bytes);
-    if let Some((yes, no)) = &told {
+    let given = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner).booleans.clone();
+    let given = given.filter(|(yes, _)| yes.len() == bytes);
+    if let Some((yes, no)) = &given {
         logical_true.place::<u8>().set_all(yes.iter().copied())?;
         logical_false.place::<u8>().set_all(no.iter().copied())?;
     }
-    is_set.set(told.is_some().into())
+    is_set.set(given.is_some().into())
 }
 
 /// `MPI_Pcontrol`: there is nothing to profile.

@@ -126,10 +126,10 @@ pub fn cart_get(
     coords: Ptr<c_int>,
 ) -> Outcome {
     let (comm, grid) = grid_of(comm)?;
-    let room = length(maxdims)?;
-    dims.set_all(grid.dims.iter().copied().take(room))?;
-    periods.set_all(grid.periodic.iter().map(|periodic| c_int::from(*periodic)).take(room))?;
-    coords.set_all(grid.coordinates(comm.comm.rank() as c_int).into_iter().take(room))
+    let space = length(maxdims)?;
+    dims.set_all(grid.dims.iter().copied().take(space))?;
+    periods.set_all(grid.periodic.iter().map(|periodic| c_int::from(*periodic)).take(space))?;
+    coords.set_all(grid.coordinates(comm.comm.rank() as c_int).into_iter().take(space))
 }
 
 /// `MPI_Cart_rank`

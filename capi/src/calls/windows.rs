@@ -68,7 +68,7 @@ pub fn win_allocate<C: Number>(
     let (bytes, unit) = measures(size, disp_unit);
     let allocated = options.allocate_bytes(comm.intra()?, bytes, unit);
     let window = made(size, allocated, Address::NULL, win)?;
-    baseptr.place().set(window.told.base)
+    baseptr.place().set(window.facts.base)
 }
 
 /// `MPI_Win_allocate_shared`
@@ -85,7 +85,7 @@ pub fn win_allocate_shared<C: Number>(
     let (bytes, unit) = measures(size, disp_unit);
     let allocated = options.allocate_shared_bytes(comm.intra()?, bytes, unit);
     let window = made(size, allocated, Address::NULL, win)?;
-    baseptr.place().set(window.told.base)
+    baseptr.place().set(window.facts.base)
 }
 
 /// `MPI_Win_shared_query`

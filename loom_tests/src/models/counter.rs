@@ -3,7 +3,7 @@
 use crate::explore::{BOUND_2, BOUND_3, Model};
 use crate::memory::Memory;
 use crate::sync::cells::Cell;
-use crate::sync::counter::{Striped, take_tickets};
+use crate::sync::counter::{Sharded, take_tickets};
 use crate::sync::{BarrierWords, Round, collective};
 use crate::world::{Data, Job, each, passed, run};
 
@@ -11,8 +11,8 @@ use crate::world::{Data, Job, each, passed, run};
 pub fn models() -> Vec<Model> {
     let model = |name, ranks, run: fn(usize)| Model::new("counter", name, ranks, run);
     vec![
-        model("stripes", 2, stripes),
-        model("stripes", 3, stripes).within(BOUND_2, BOUND_3),
+        model("shards", 2, shards),
+        model("shards", 3, shards).within(BOUND_2, BOUND_3),
         model("two threads", 2, two_threads),
         model("reader", 2, reader),
         model("tickets", 2, tickets),
@@ -32,8 +32,8 @@ fn world(ranks: usize) -> World {
     World { job, barrier, memory: Memory::new(ranks, 1), taken: each(ranks) }
 }
 
-fn counter(ranks: usize) -> Striped {
-    Striped { stripe: 0, ranks: ranks as u32 }
+fn counter(ranks: usize) -> Sharded {
+    Sharded { shard: 0, ranks: ranks as u32 }
 }
 
 fn meet(w: &World, ranks: usize) {
@@ -41,7 +41,7 @@ fn meet(w: &World, ranks: usize) {
 }
 
 /// What was added before a synchronisation is counted after it.
-fn stripes(ranks: usize) {
+fn shards(ranks: usize) {
     run(
         ranks,
         || world(ranks),
@@ -54,7 +54,7 @@ fn stripes(ranks: usize) {
     );
 }
 
-/// Two threads of one rank add to its stripe.
+/// Two threads of one rank add to its shard.
 fn two_threads(ranks: usize) {
     run(
         ranks,

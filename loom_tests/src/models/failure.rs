@@ -4,8 +4,8 @@
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{JobFailed, Site};
 use crate::sync::{
-    BarrierWords, Exclusion, FenceKind, Held, LockWords, PostSlot, PostTable, PscwWords, Queueing,
-    Round, Side, collective, complete, fence, lock, lock_all, post, start_one, started, unlock,
+    BarrierWords, Exclusion, FenceKind, Held, LockSide, LockWords, PostSlot, PostTable, PscwWords,
+    Queueing, Round, collective, complete, fence, lock, lock_all, post, start_one, started, unlock,
     unlock_all, wait,
 };
 use crate::world::{Job, Message, each, run};
@@ -258,7 +258,10 @@ fn exclusive(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
 /// empty.
 fn exclusive_or_nothing(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
     let locked = locked(w, Held::Exclusive);
-    assert!(locked.is_ok() || !w.window.is_held(Side::RightShared), "stays in the window's room");
+    assert!(
+        locked.is_ok() || !w.window.is_held(LockSide::RightShared),
+        "stays in the window's room"
+    );
     locked
 }
 

@@ -3,7 +3,7 @@
 
 use crate::explore::{BOUND_1, BOUND_2, BOUND_3, Model};
 use crate::prim::{FailedWord, Failure, JobFailed, Site, Waiter, mem_sync};
-use crate::sync::{Gathering, Place, RobustExclusion, gather};
+use crate::sync::{GatherPlace, Gathering, RobustExclusion, gather};
 use crate::world::{Data, Job, each, run};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -139,7 +139,7 @@ impl Here<'_> {
 
 struct Stopped;
 
-impl Place for Here<'_> {
+impl GatherPlace for Here<'_> {
     type At = usize;
     type Error = JobFailed;
 

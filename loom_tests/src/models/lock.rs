@@ -2,7 +2,7 @@
 
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::sync::{
-    Held, LockWords, Queueing, Side, lock, lock_nocheck, try_lock, unlock, unlock_nocheck,
+    Held, LockSide, LockWords, Queueing, lock, lock_nocheck, try_lock, unlock, unlock_nocheck,
 };
 use crate::world::{Data, Job, Message, each, passed, run};
 
@@ -137,7 +137,7 @@ impl World {
 
     pub fn assert_free(&self) {
         for lock in self.targets.iter().chain([&self.window]) {
-            for side in [Side::Left, Side::RightExclusive] {
+            for side in [LockSide::Left, LockSide::RightExclusive] {
                 assert!(!lock.is_held(side), "a lock is left held");
             }
         }

@@ -21,7 +21,7 @@ mod parking;
 mod pscw;
 mod queue;
 mod robust;
-mod stripes;
+mod shards;
 mod watch;
 
 pub use accumulate::models as accumulate;
@@ -42,7 +42,7 @@ pub use parking::models as parking;
 pub use pscw::models as pscw;
 pub use queue::models as queue;
 pub use robust::models as robust;
-pub use stripes::models as stripes;
+pub use shards::models as shards;
 pub use watch::models as watch;
 
 pub use collective::one_buffer_only;
@@ -53,7 +53,7 @@ use crate::explore::Model;
 /// The table of all models.
 pub fn all() -> Vec<Model> {
     let epochs =
-        [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate(), stripes()];
+        [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate(), shards()];
     let waits = [watch(), notify(), channel(), mutex(), queue(), counter(), directory(), parking()];
     let failures = [failure(), agreement(), robust(), gather()];
     [epochs.concat(), waits.concat(), failures.concat()].concat()

@@ -55,7 +55,7 @@ pub(super) struct World {
 }
 
 /// What one rank knows of one window.
-pub(super) struct Side<'a> {
+pub(super) struct LockSide<'a> {
     pub job: &'a Job,
     pub window: &'a Window,
     pub me: usize,
@@ -75,10 +75,10 @@ pub(super) fn world(ranks: usize, windows: usize) -> World {
 }
 
 impl World {
-    pub fn side(&self, window: usize, me: usize) -> Side<'_> {
+    pub fn side(&self, window: usize, me: usize) -> LockSide<'_> {
         let window = &self.windows[window];
         let posts_seen = vec![0; window.words.len()];
-        Side { job: &self.job, window, me, posts_seen, completes_seen: 0 }
+        LockSide { job: &self.job, window, me, posts_seen, completes_seen: 0 }
     }
 
     /// Leaves in every slot what an earlier user of the memory may have left there.
@@ -92,7 +92,7 @@ impl World {
     }
 }
 
-impl Side<'_> {
+impl LockSide<'_> {
     /// Which slots this origin looks at for `target` (the caller of `sync` chooses them).
     pub fn row(&self, target: usize) -> usize {
         if planted(Fault::PostSlotShared) { 0 } else { target }
@@ -197,7 +197,7 @@ pub(super) fn origins(ranks: usize, epochs: u32) {
     );
 }
 
-pub(super) fn exposes(side: &mut Side<'_>, origin: usize) {
+pub(super) fn exposes(side: &mut LockSide<'_>, origin: usize) {
     let me = side.me;
     side.data(me).set(1);
     side.post(&[origin]);
@@ -205,7 +205,7 @@ pub(super) fn exposes(side: &mut Side<'_>, origin: usize) {
     assert_eq!(side.data(me).get(), 2, "local load");
 }
 
-pub(super) fn accesses(side: &mut Side<'_>, targets: &[usize]) {
+pub(super) fn accesses(side: &mut LockSide<'_>, targets: &[usize]) {
     side.start(targets);
     for &target in targets {
         assert_eq!(side.data(target).get(), 1, "get");

@@ -18,5 +18,5 @@ mod parking;
 mod pscw;
 mod queue;
 mod robust;
-mod stripes;
+mod shards;
 mod watch;

@@ -12,7 +12,7 @@
 //! [`Channel::Partitioned`]: crate::message::Channel::Partitioned
 //! [`Channel::Partition`]: crate::message::Channel::Partition
 
-mod line;
+mod channel;
 mod round;
 
 use super::buffer::{Buffer, BufferMut};
@@ -23,7 +23,7 @@ use crate::group::Rank;
 use crate::message::Status;
 use crate::ops::{Origin, OriginMut};
 use crate::prim::WaitRecord;
-use line::{Line, Side};
+use channel::{PartitionChannel, PartitionSide};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 ///
 /// Dropped while it is under way, it goes on.
 #[derive(Clone)]
-pub struct Partitioned(Arc<Line>);
+pub struct Partitioned(Arc<PartitionChannel>);
 
 /// Partitioned communication.
 impl Comm {
@@ -58,7 +58,7 @@ impl Comm {
         dest: Rank,
         tag: i32,
     ) -> Result<Partitioned> {
-        let side = Side::Send(Buffer::of(&origin));
+        let side = PartitionSide::Send(Buffer::of(&origin));
         self.init_partitioned(Call::PartitionedSend, side, partitions, dest, tag)
     }
 
@@ -78,20 +78,20 @@ impl Comm {
         source: Rank,
         tag: i32,
     ) -> Result<Partitioned> {
-        let side = Side::Receive(BufferMut::of(&into));
+        let side = PartitionSide::Receive(BufferMut::of(&into));
         self.init_partitioned(Call::PartitionedReceive, side, partitions, source, tag)
     }
 
     fn init_partitioned(
         &self,
         call: Call,
-        side: Side,
+        side: PartitionSide,
         partitions: u32,
         peer: Rank,
         tag: i32,
     ) -> Result<Partitioned> {
         self.within(call, || {
-            let line = Arc::new(Line::new(self, call, side, partitions, peer, tag)?);
+            let line = Arc::new(PartitionChannel::new(self, call, side, partitions, peer, tag)?);
             line.follow()?;
             Ok(Partitioned(line))
         })
@@ -199,7 +199,7 @@ impl Partitioned {
     }
 }
 
-impl Line {
+impl PartitionChannel {
     /// Refuses what is not as it should be.
     fn check(&self, is_right: bool, problem: impl FnOnce() -> String) -> Result<()> {
         if is_right {

@@ -1,15 +1,15 @@
 //! One start of a partitioned message.
 
-use super::line::{Groups, Line};
+use super::channel::{Groups, PartitionChannel};
 use crate::error::{Error, Result};
 use crate::message::MessageRequest;
 
 /// What has been started, and not been waited for.
-pub(super) struct Round {
+pub(super) struct PartitionRound {
     /// Which partitions of a send the program has handed over.
     ready: Vec<bool>,
     /// From when the two sides have met.
-    groups: Option<Vec<Group>>,
+    groups: Option<Vec<PartitionGroup>>,
     /// Groups of which nothing is missing and whose message has not begun.
     due: Vec<u32>,
     /// So many of the first groups have moved. All have when the last one has, so those behind one that
@@ -20,7 +20,7 @@ pub(super) struct Round {
 }
 
 /// How far a group is.
-enum Group {
+enum PartitionGroup {
     /// So many of its partitions are not ready.
     Missing(u32),
     /// Its message, or why there is none.
@@ -29,10 +29,10 @@ enum Group {
     Moved,
 }
 
-impl Round {
-    pub(super) fn new(line: &Line) -> Round {
+impl PartitionRound {
+    pub(super) fn new(line: &PartitionChannel) -> PartitionRound {
         let ready = if line.is_send() { vec![false; line.partitions as usize] } else { Vec::new() };
-        Round { ready, groups: None, due: Vec::new(), passed: 0, outcome: Ok(()) }
+        PartitionRound { ready, groups: None, due: Vec::new(), passed: 0, outcome: Ok(()) }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -64,13 +64,13 @@ impl Round {
     }
 
     /// Sends what has become whole, and takes note of what has been sent or has come.
-    pub(super) fn advance(&mut self, line: &Line, groups: Groups) {
+    pub(super) fn advance(&mut self, line: &PartitionChannel, groups: Groups) {
         if self.groups.is_none() {
             self.begin(line, groups);
         }
         let all = self.groups.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
         for group in std::mem::take(&mut self.due) {
-            all[group as usize] = Group::UnderWay(line.post(groups, group));
+            all[group as usize] = PartitionGroup::UnderWay(line.post(groups, group));
         }
         let peer = line.check_peer();
         let mut errors = Vec::new();
@@ -79,8 +79,10 @@ impl Round {
             if !(group.has_moved() || group.is_missing() && peer.is_err()) {
                 break;
             }
-            errors.extend(match std::mem::replace(group, Group::Moved) {
-                Group::UnderWay(posted) => posted.and_then(|done| done.outcome(line.call)).err(),
+            errors.extend(match std::mem::replace(group, PartitionGroup::Moved) {
+                PartitionGroup::UnderWay(posted) => {
+                    posted.and_then(|done| done.outcome(line.call)).err()
+                }
                 _ => line.check_peer().err(),
             });
             self.passed += 1;
@@ -89,7 +91,7 @@ impl Round {
     }
 
     /// Both sides have met: what is missing of each group is known.
-    fn begin(&mut self, line: &Line, groups: Groups) {
+    fn begin(&mut self, line: &PartitionChannel, groups: Groups) {
         let length = (line.partitions.checked_div(groups.number).unwrap_or(0)) as usize;
         // Of a receive nothing is missing.
         let missing = |k: u32| {
@@ -100,11 +102,11 @@ impl Round {
         let missing: Vec<u32> = (0..groups.number).map(missing).collect();
         self.due =
             (0..).zip(&missing).filter(|(_, missing)| **missing == 0).map(|(k, _)| k).collect();
-        self.groups = Some(missing.into_iter().map(Group::Missing).collect());
+        self.groups = Some(missing.into_iter().map(PartitionGroup::Missing).collect());
     }
 
     /// Partitions are ready; all of them or, if one is refused, none.
-    pub(super) fn take_over(&mut self, line: &Line, partitions: &[u32]) -> Result<()> {
+    pub(super) fn take_over(&mut self, line: &PartitionChannel, partitions: &[u32]) -> Result<()> {
         for (k, partition) in partitions.iter().enumerate() {
             let taken = line.check_partition(*partition).and_then(|()| {
                 let was_ready = std::mem::replace(&mut self.ready[*partition as usize], true);
@@ -120,7 +122,7 @@ impl Round {
         let all = self.groups.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
         for partition in partitions {
             let group = group_of(line, all.len(), *partition);
-            if let Some(Group::Missing(missing)) = all.get_mut(group) {
+            if let Some(PartitionGroup::Missing(missing)) = all.get_mut(group) {
                 *missing -= 1;
                 if *missing == 0 {
                     self.due.push(group as u32);
@@ -131,29 +133,31 @@ impl Round {
     }
 
     /// Whether a partition has come; without a sender, yes.
-    pub(super) fn has_arrived(&self, line: &Line, partition: u32) -> bool {
+    pub(super) fn has_arrived(&self, line: &PartitionChannel, partition: u32) -> bool {
         self.groups.as_ref().is_some_and(|groups| {
             let group = groups.get(group_of(line, groups.len(), partition));
-            group.is_none_or(Group::has_moved)
+            group.is_none_or(PartitionGroup::has_moved)
         })
     }
 }
 
 /// Of that many groups, the one that a partition is in.
-fn group_of(line: &Line, groups: usize, partition: u32) -> usize {
+fn group_of(line: &PartitionChannel, groups: usize, partition: u32) -> usize {
     partition as usize / (line.partitions as usize / groups.max(1))
 }
 
-impl Group {
+impl PartitionGroup {
     fn is_missing(&self) -> bool {
-        matches!(self, Group::Missing(_))
+        matches!(self, PartitionGroup::Missing(_))
     }
 
     fn has_moved(&self) -> bool {
         match self {
-            Group::Missing(_) => false,
-            Group::UnderWay(posted) => posted.as_ref().map_or(true, MessageRequest::is_done),
-            Group::Moved => true,
+            PartitionGroup::Missing(_) => false,
+            PartitionGroup::UnderWay(posted) => {
+                posted.as_ref().map_or(true, MessageRequest::is_done)
+            }
+            PartitionGroup::Moved => true,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Random datatypes: every answer against the type map written out.
 
 use super::oracle::{Map, Spec, spec};
-use crate::datatype::strips::{Side, zip_strips};
+use crate::datatype::strips::{TransferSide, zip_strips};
 use crate::datatype::{Datatype, DerivedDatatype};
 use proptest::prelude::*;
 
@@ -35,11 +35,11 @@ fn repeats(bytes: &[i64]) -> bool {
 }
 
 /// Where every byte comes from and goes, in order.
-fn moved(from: Side, to: Side) -> Vec<(i64, i64)> {
+fn moved(from: TransferSide, to: TransferSide) -> Vec<(i64, i64)> {
     let mut moved = Vec::new();
     zip_strips(from, to, |strip| {
         for block in 0..strip.blocks {
-            let [from, to] = strip.lanes.map(|lane| lane.block(block));
+            let [from, to] = strip.patterns.map(|pattern| pattern.block(block));
             moved.extend((0..strip.bytes as i64).map(|byte| (from + byte, to + byte)));
         }
     });
@@ -59,8 +59,8 @@ fn list() -> impl Strategy<Value = Spec> {
 /// How many strips there are to a slice.
 fn strips(datatype: &DerivedDatatype) -> usize {
     let (datatype, mut strips) = (datatype.commit(), 0);
-    let packed = Side::Packed(datatype.bytes(1).unwrap());
-    zip_strips(packed, Side::Typed(&datatype, 1), |_| strips += 1);
+    let packed = TransferSide::Packed(datatype.bytes(1).unwrap());
+    zip_strips(packed, TransferSide::Typed(&datatype, 1), |_| strips += 1);
     strips
 }
 
@@ -128,7 +128,7 @@ proptest! {
         counts in (0..4usize, 0..4usize),
     ) {
         let (from, to) = (from.datatype().commit(), to.datatype().commit());
-        let moved = moved(Side::Typed(&from, counts.0), Side::Typed(&to, counts.1));
+        let moved = moved(TransferSide::Typed(&from, counts.0), TransferSide::Typed(&to, counts.1));
         let expected: Vec<_> =
             from_map.bytes(counts.0).into_iter().zip(to_map.bytes(counts.1)).collect();
         prop_assert_eq!(moved, expected);
@@ -142,7 +142,7 @@ proptest! {
         for (from, to, from_map, to_map) in
             [(&one, &two, &a, &b), (&one, &other, &a, &other_map), (&other, &two, &other_map, &b)]
         {
-            let moved = moved(Side::Typed(from, counts.0), Side::Typed(to, counts.1));
+            let moved = moved(TransferSide::Typed(from, counts.0), TransferSide::Typed(to, counts.1));
             let expected: Vec<_> =
                 from_map.bytes(counts.0).into_iter().zip(to_map.bytes(counts.1)).collect();
             prop_assert_eq!(moved, expected);

@@ -8,7 +8,7 @@ use onesided::{
     CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, LockAssert, Op, Rank, WindowOptions,
 };
 
-/// Bytes of each part: many stripes.
+/// Bytes of each part: many shards.
 const BYTES: usize = 1 << 20;
 /// Elements of each layout: more than instructions alone update.
 const ELEMENTS: usize = 3000;
@@ -38,7 +38,7 @@ fn all_layouts(element: Datatype, random: &mut Choices) -> Vec<(CommittedDatatyp
     let tens = D::indexed_block(1, &[9, 2, 5, 20, 1, 14, 11, 3, 0, 17], element).unwrap();
     vec![
         (commit(D::contiguous(n, element)), 0),
-        // The last element ends with the part, and not where a stripe does.
+        // The last element ends with the part, and not where a shard does.
         (commit(D::vector(n, 1, 3, element)), BYTES - ((n - 1) * 3 + 1) * size as usize),
         (commit(D::vector(n, 1, -3, element)), (n - 1) * 3 * size as usize),
         (commit(D::hvector(n, 1, size + 1, element)), 8),

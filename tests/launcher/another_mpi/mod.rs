@@ -186,7 +186,7 @@ fn refused<T>(result: onesided::Result<T>) {
     let Err(error) = result else { panic!("not refused") };
     assert_eq!(error.class(), ErrorClass::UnsupportedOperation, "{error}");
     assert!(
-        matches!(&error, Error::Foreign(foreign) if foreign.said.contains("rmarun")),
+        matches!(&error, Error::Foreign(foreign) if foreign.text.contains("rmarun")),
         "{error}"
     );
 }

@@ -4,7 +4,8 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::prim::{Site, monotonic};
 use crate::shm::{
-    AllocError, Placed, RegistryWords, RoomWords, Segment, Stages, room_bytes, room_stages,
+    AllocError, CommWords, Placed, RegistryWords, Segment, Stages, comm_block_bytes,
+    comm_block_stages,
 };
 use std::sync::Arc;
 
@@ -12,30 +13,34 @@ use std::sync::Arc;
 pub(super) const REGISTRY_SITES: (Site, Site) = (Site::HeapPost, Site::HeapPre);
 
 /// Barrier words and staging buffers of one communicator. One of a single rank needs none.
-pub(super) struct Room {
-    pub(super) words: Placed<RoomWords>,
+pub(super) struct SharedBlock {
+    pub(super) words: Placed<CommWords>,
     pub(super) stages: Stages,
     /// Where its block is; zero for the world's, which is no block.
     pub(super) block: u64,
 }
 
-impl Room {
-    pub(super) fn world(segment: &Arc<Segment>) -> Result<Room> {
+impl SharedBlock {
+    pub(super) fn world(segment: &Arc<Segment>) -> Result<SharedBlock> {
         let layout = segment.layout();
         let stages = Stages { at: layout.stages, members: layout.ranks };
-        Ok(Room { words: segment.place(layout.world)?, stages, block: 0 })
+        Ok(SharedBlock { words: segment.place(layout.world)?, stages, block: 0 })
     }
 
-    /// The room of `members` ranks at `block`, which is zero for a communicator of one rank.
-    pub(super) fn at(block: u64, members: u32, segment: &Arc<Segment>) -> Result<Option<Room>> {
+    /// The shared block of `members` ranks at `block`, which is zero for a communicator of one rank.
+    pub(super) fn at(
+        block: u64,
+        members: u32,
+        segment: &Arc<Segment>,
+    ) -> Result<Option<SharedBlock>> {
         if block == 0 {
             return Ok(None);
         }
-        let stages = Stages { at: room_stages(block), members };
-        Ok(Some(Room { words: segment.place(block)?, stages, block }))
+        let stages = Stages { at: comm_block_stages(block), members };
+        Ok(Some(SharedBlock { words: segment.place(block)?, stages, block }))
     }
 
-    /// Like [`leave`], of a freed room that the world's ranks `members` use.
+    /// Like [`leave`], of a freed shared block that the world's ranks `members` use.
     ///
     /// Blocks while another rank is in the registry.
     pub(super) fn leave(
@@ -50,11 +55,11 @@ impl Room {
     }
 }
 
-/// Says, in the registry, that this rank will not use the room at `block` any more; which of its
+/// Says, in the registry, that this rank will not use the shared block at `block` any more; which of its
 /// `users` says so last, of those who live, gives it back.
 pub(super) fn leave(
     context: &Context,
-    words: &RoomWords,
+    words: &CommWords,
     block: u64,
     mut users: impl Iterator<Item = u32>,
 ) -> std::result::Result<(), AllocError> {
@@ -66,12 +71,12 @@ pub(super) fn leave(
     }
 }
 
-/// Takes the block of a room for `members` ranks and clears its words.
+/// Takes the block of a communicator for `members` ranks and clears its words.
 pub(super) fn allocate(context: &Context, members: u32) -> std::result::Result<u64, AllocError> {
     let segment = &context.segment;
-    let block = segment.heap().allocate(room_bytes(members), &context.excluded())?;
-    segment.mapping().clear(block, size_of::<RoomWords>() as u64)?;
-    segment.mapping().view::<RoomWords>(block)?.made.store(monotonic());
+    let block = segment.heap().allocate(comm_block_bytes(members), &context.excluded())?;
+    segment.mapping().clear(block, size_of::<CommWords>() as u64)?;
+    segment.mapping().view::<CommWords>(block)?.made.store(monotonic());
     Ok(block)
 }
 

@@ -10,7 +10,7 @@ use crate::sync::{BarrierWords, Gathering, Line, MAX_RANKS, RobustExclusion};
 /// The words after the barriers are read and written under the registry's lock only, except
 /// `gathering`, on which members wait.
 #[repr(C, align(128))]
-pub(crate) struct RoomWords {
+pub(crate) struct CommWords {
     /// Of each slot of the staging area.
     pub(crate) barriers: [BarrierWords; SLOTS],
     /// Members that have arrived to create the communicator.
@@ -37,7 +37,7 @@ pub(crate) struct RegistryWords {
     pub(crate) first: Word64,
     /// Failed creations recorded so far.
     pub(crate) failures_noted: Word64,
-    pub(crate) failures: [Failure; FAILURES],
+    pub(crate) failures: [CreationFailure; FAILURES],
 }
 
 /// Failed creations that are remembered at the same time; the next one replaces the oldest.
@@ -45,7 +45,7 @@ pub(crate) const FAILURES: usize = 16;
 
 /// Why a communicator could not be created, until all its members have read it.
 #[repr(C)]
-pub(crate) struct Failure {
+pub(crate) struct CreationFailure {
     /// An increasing number; zero for a free entry.
     pub(crate) number: Word64,
     /// Identifies parent, tag and members.

@@ -1,14 +1,14 @@
 //! Long messages whose bytes their receiver cannot fetch: their sender brings them in a block of the
 //! segment, which the receiver frees.
 
-use super::mailbox::State;
-use super::outgoing::{Head, Kind};
-use super::slots::{Outcome, Payload, Slot, Stage, Trouble};
+use super::mailbox::MailboxState;
+use super::outgoing::{Head, RecordKind};
+use super::slots::{MessageTrouble, Payload, RequestOutcome, RequestStage, Slot};
 use crate::context::Context;
 use crate::error::Result;
 use crate::shm::AllocError;
 
-impl State {
+impl MailboxState {
     /// Puts the bytes that this rank has offered into a block of the segment, for the request `theirs`
     /// of the receiver, which cannot read them where they are.
     #[cold]
@@ -20,19 +20,19 @@ impl State {
         theirs: u64,
     ) -> Result<()> {
         let (mut block, mut bytes) = (0, 0);
-        if let Some(Stage::Offered { payload: Some(payload), bytes: all, .. }) =
+        if let Some(RequestStage::Offered { payload: Some(payload), bytes: all, .. }) =
             self.slots.stage(slot)
         {
             bytes = *all;
             if let Ok(offset) = context.segment.heap().allocate(bytes, &context.excluded()) {
                 block = offset;
                 match payload {
-                    Payload::Kept(kept) => kept.pack_into(&context.segment, offset)?,
+                    Payload::Copied(kept) => kept.pack_into(&context.segment, offset)?,
                     Payload::Packed(packed) => context.segment.mapping().write(offset, packed)?,
                 }
             }
         }
-        let head = Head::control(Kind::Block, theirs, block, bytes);
+        let head = Head::control(RecordKind::Block, theirs, block, bytes);
         let put = self.put(context, to, &head, 0, |_| Ok(()));
         self.received(slot);
         put.or_else(|error| match error {
@@ -50,14 +50,15 @@ impl State {
         block: u64,
         bytes: u64,
     ) -> Result<()> {
-        let mut trouble = (block == 0).then_some(Trouble::NoMemory);
-        if let Some(Stage::Promised { into, envelope, bytes: all }) = self.slots.stage(slot) {
+        let mut trouble = (block == 0).then_some(MessageTrouble::NoMemory);
+        if let Some(RequestStage::Promised { into, envelope, bytes: all }) = self.slots.stage(slot)
+        {
             if trouble.is_none() && bytes != *all {
-                trouble = Some(Trouble::NoMemory);
+                trouble = Some(MessageTrouble::NoMemory);
             } else if trouble.is_none() {
                 into.unpack_from(&context.segment, block, bytes)?;
             }
-            let outcome = Outcome { envelope: *envelope, bytes, trouble };
+            let outcome = RequestOutcome { envelope: *envelope, bytes, trouble };
             self.finish(slot, outcome);
         }
         if block == 0 {

@@ -4,10 +4,10 @@ use loom_tests::{models, report};
 
 #[test]
 fn two_ranks() {
-    report::assert_pass(&models::stripes(), |ranks| ranks == 2);
+    report::assert_pass(&models::shards(), |ranks| ranks == 2);
 }
 
 #[test]
 fn three_ranks() {
-    report::assert_pass(&models::stripes(), |ranks| ranks == 3);
+    report::assert_pass(&models::shards(), |ranks| ranks == 3);
 }

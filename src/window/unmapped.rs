@@ -36,13 +36,13 @@ fn has_left(comm: &Comm, rank: u32) -> Result<bool> {
 }
 
 /// What an operation that finds no mapped part looks at.
-pub(crate) enum Beyond {
+pub(crate) enum Unmapped {
     /// All parts are mapped.
     Nothing,
     /// Parts of `MPI_Win_create`; those that are mapped are empty here.
     Private(Box<[Private]>),
     /// Memory of another MPI.
-    Foreign(Box<super::foreign::Memory>),
+    Foreign(Box<super::foreign::ForeignMemory>),
     /// What each rank has attached.
     Dynamic {
         /// The attachments of each rank.
@@ -144,19 +144,19 @@ impl Win {
     ) -> Result<Option<Target<'_>>> {
         let (unit, start) = (self.part(rank).disp_unit, self.start_of(rank, disp));
         let found = |at, via, sharing| Target { rank, at, start, via, _sharing: sharing };
-        match &self.beyond {
-            Beyond::Nothing => Ok(None),
-            Beyond::Private(privates) => {
+        match &self.unmapped {
+            Unmapped::Nothing => Ok(None),
+            Unmapped::Private(privates) => {
                 let private = &privates[rank as usize];
                 let at = private.span.around(disp, unit, bytes);
                 let via = self.via(call, rank, private.process)?;
                 Ok(at.map(|at| found(at, via, None)))
             }
-            Beyond::Foreign(memory) => {
+            Unmapped::Foreign(memory) => {
                 let at = memory.parts[rank as usize].around(disp, unit, bytes);
                 Ok(at.map(|at| found(at, Via::Foreign, None)))
             }
-            Beyond::Dynamic { directories, processes } => {
+            Unmapped::Dynamic { directories, processes } => {
                 let context = self.context();
                 let directory = &directories[rank as usize];
                 let Some((first, end)) = range_at(disp, 1, bytes) else {
@@ -223,10 +223,10 @@ impl Win {
 
     /// The private part of a rank, empty if it has none.
     pub(super) fn private(&self, rank: u32) -> Span {
-        match &self.beyond {
-            Beyond::Private(privates) => privates[rank as usize].span,
-            Beyond::Foreign(memory) if rank == self.comm().rank() => memory.window.own(),
-            Beyond::Foreign(memory) => memory.parts[rank as usize],
+        match &self.unmapped {
+            Unmapped::Private(privates) => privates[rank as usize].span,
+            Unmapped::Foreign(memory) if rank == self.comm().rank() => memory.window.own(),
+            Unmapped::Foreign(memory) => memory.parts[rank as usize],
             _ => Span::nothing(),
         }
     }
@@ -260,8 +260,8 @@ impl Win {
     }
 
     fn own_directory(&self, call: Call) -> Result<&DirectoryWords> {
-        match &self.beyond {
-            Beyond::Dynamic { directories, .. } => Ok(&directories[self.comm().rank() as usize]),
+        match &self.unmapped {
+            Unmapped::Dynamic { directories, .. } => Ok(&directories[self.comm().rank() as usize]),
             _ => Err(self.wrong_flavour(call, "a dynamic window")),
         }
     }

@@ -1,7 +1,7 @@
 //! One side of a partitioned message: how it meets the other one, and what is under way.
 
 use super::super::buffer::{self, Buffer, BufferMut};
-use super::round::Round;
+use super::round::PartitionRound;
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, MismatchKind, Result};
@@ -11,32 +11,32 @@ use crate::prim::{Awaited, AwaitedKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes out, or where what comes goes.
-pub(super) enum Side {
+pub(super) enum PartitionSide {
     Send(Buffer),
     Receive(BufferMut),
 }
 
-pub(super) struct Line {
+pub(super) struct PartitionChannel {
     pub(super) comm: Comm,
     pub(super) call: Call,
-    side: Side,
+    side: PartitionSide,
     pub(super) partitions: u32,
     bytes: u64,
     peer: Rank,
     tag: i32,
-    state: Mutex<State>,
+    state: Mutex<ChannelState>,
 }
 
-struct State {
+struct ChannelState {
     /// It is among what is driven.
     is_driven: bool,
-    stage: Stage,
+    stage: ChannelStage,
     /// What has been started, and not been waited for.
-    round: Option<Round>,
+    round: Option<PartitionRound>,
 }
 
 /// What is known of the other side.
-enum Stage {
+enum ChannelStage {
     /// Nothing yet; it has words to say.
     Meeting(Pending<u64>),
     Met(Groups),
@@ -60,18 +60,18 @@ impl Groups {
 /// What a side says of itself: a tag for what it wants, a number of partitions or of groups, and bytes.
 const WORDS: usize = 3;
 
-impl Line {
+impl PartitionChannel {
     pub(super) fn new(
         comm: &Comm,
         call: Call,
-        side: Side,
+        side: PartitionSide,
         partitions: u32,
         peer: Rank,
         tag: i32,
-    ) -> Result<Line> {
+    ) -> Result<PartitionChannel> {
         let buffer = match &side {
-            Side::Send(buffer) => buffer.clone(),
-            Side::Receive(buffer) => buffer.read(),
+            PartitionSide::Send(buffer) => buffer.clone(),
+            PartitionSide::Receive(buffer) => buffer.read(),
         };
         let bytes = buffer.bytes().ok_or_else(|| comm.too_far(call))?;
         let (found, cut) = (buffer.count, buffer.count.checked_rem(partitions as usize));
@@ -81,9 +81,13 @@ impl Line {
             return Err(Error::Count { at, what, found, needed });
         }
         let round = None;
-        let state = Mutex::new(State { is_driven: false, stage: Stage::Met(Groups::NONE), round });
+        let state = Mutex::new(ChannelState {
+            is_driven: false,
+            stage: ChannelStage::Met(Groups::NONE),
+            round,
+        });
         let comm = comm.for_requests();
-        let mut line = Line { comm, call, side, partitions, bytes, peer, tag, state };
+        let mut line = PartitionChannel { comm, call, side, partitions, bytes, peer, tag, state };
         if peer != Rank::NULL {
             let stage = line.meet()?;
             line.state.get_mut().unwrap_or_else(PoisonError::into_inner).stage = stage;
@@ -92,36 +96,36 @@ impl Line {
     }
 
     /// Says what this side is, or waits for the other one to say it.
-    fn meet(&self) -> Result<Stage> {
+    fn meet(&self) -> Result<ChannelStage> {
         let (mut channel, mut tag) = (Channel::Partitioned, self.tag);
         if self.is_send() {
             let answer = self.comm.count_partitions(1);
-            let said = [answer.into(), self.partitions.into(), self.bytes];
-            self.say(said, channel, tag)?;
+            let words = [answer.into(), self.partitions.into(), self.bytes];
+            self.send_words(words, channel, tag)?;
             (channel, tag) = (Channel::Partition, tag_of(answer));
         }
         let words = vec![0u64; WORDS];
         let heard = self.comm.post_receive_owned(self.call, channel, words, self.peer, tag)?;
-        Ok(Stage::Meeting(heard))
+        Ok(ChannelStage::Meeting(heard))
     }
 
     /// The words are not needed any more when this returns: a short message is copied.
-    fn say(&self, words: [u64; WORDS], channel: Channel, tag: i32) -> Result<()> {
+    fn send_words(&self, words: [u64; WORDS], channel: Channel, tag: i32) -> Result<()> {
         let mut words = words.to_vec();
-        let said = buffer::whole(&mut words).read();
-        self.comm.post_send(self.call, channel, &said.origin(), self.peer, tag).map(drop)
+        let words = buffer::whole(&mut words).read();
+        self.comm.post_send(self.call, channel, &words.origin(), self.peer, tag).map(drop)
     }
 
     /// What follows from what the other side has said.
     fn heard(&self, words: &[u64]) -> Result<Groups> {
         let (tag, number, bytes) = (words[0] as u32, words[1] as u32, words[2]);
         let groups = match self.side {
-            Side::Send(_) => Groups { number, tag },
-            Side::Receive(_) => {
+            PartitionSide::Send(_) => Groups { number, tag },
+            PartitionSide::Receive(_) => {
                 let number = common_divisor(number, self.partitions);
                 let first = self.comm.count_partitions(number);
-                let said = [first.into(), number.into(), self.bytes];
-                self.say(said, Channel::Partition, tag_of(tag))?;
+                let words = [first.into(), number.into(), self.bytes];
+                self.send_words(words, Channel::Partition, tag_of(tag))?;
                 Groups { number, tag: first }
             }
         };
@@ -141,13 +145,13 @@ impl Line {
             (group as usize * length, length)
         };
         match &self.side {
-            Side::Send(buffer) => {
+            PartitionSide::Send(buffer) => {
                 let (first, length) = part(buffer.count);
                 let from = buffer.part(first, length);
                 let (call, channel) = (self.call, Channel::Partition);
                 self.comm.post_send(call, channel, &from.origin(), self.peer, tag)
             }
-            Side::Receive(buffer) => {
+            PartitionSide::Receive(buffer) => {
                 let (first, length) = part(buffer.count());
                 let mut into = buffer.part(first, length);
                 let (call, channel) = (self.call, Channel::Partition);
@@ -157,29 +161,29 @@ impl Line {
     }
 
     pub(super) fn is_send(&self) -> bool {
-        matches!(self.side, Side::Send(_))
+        matches!(self.side, PartitionSide::Send(_))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ChannelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Goes on as far as it can; whether nothing is left to do but what the program does next.
-    fn advance(&self, state: &mut State) -> bool {
-        let State { stage, round, .. } = state;
-        *stage = match std::mem::replace(stage, Stage::Lost(None)) {
-            Stage::Meeting(words) if words.is_done() => {
+    fn advance(&self, state: &mut ChannelState) -> bool {
+        let ChannelState { stage, round, .. } = state;
+        *stage = match std::mem::replace(stage, ChannelStage::Lost(None)) {
+            ChannelStage::Meeting(words) if words.is_done() => {
                 let heard = words.outcome(self.call).and_then(|words| self.heard(&words));
-                heard.map_or_else(|error| Stage::Lost(Some(error)), Stage::Met)
+                heard.map_or_else(|error| ChannelStage::Lost(Some(error)), ChannelStage::Met)
             }
             stage => stage,
         };
-        let is_meeting = matches!(stage, Stage::Meeting(..));
+        let is_meeting = matches!(stage, ChannelStage::Meeting(..));
         let Some(round) = round else { return !is_meeting };
         match stage {
-            Stage::Meeting(..) => {}
-            Stage::Met(groups) => round.advance(self, *groups),
-            Stage::Lost(error) => round.give_up(error.take().unwrap_or_else(|| self.lost())),
+            ChannelStage::Meeting(..) => {}
+            ChannelStage::Met(groups) => round.advance(self, *groups),
+            ChannelStage::Lost(error) => round.give_up(error.take().unwrap_or_else(|| self.lost())),
         }
         round.is_done()
     }
@@ -205,7 +209,7 @@ impl Line {
     ///
     /// Only whoever drives sends, receives, and takes outcomes: those calls look for messages, and so
     /// drive themselves, which with the state in hand would wait for itself.
-    pub(super) fn follow(self: &Arc<Line>) -> Result<()> {
+    pub(super) fn follow(self: &Arc<PartitionChannel>) -> Result<()> {
         let was_driven = std::mem::replace(&mut self.state().is_driven, true);
         if !was_driven {
             return self.comm.keep_driving(self.clone());
@@ -219,7 +223,7 @@ impl Line {
         self.check(state.round.is_none(), || {
             "it has been started, and has not been waited for".into()
         })?;
-        state.round = Some(Round::new(self));
+        state.round = Some(PartitionRound::new(self));
         Ok(())
     }
 
@@ -254,12 +258,12 @@ impl Line {
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.state().round.as_ref().is_none_or(Round::is_done)
+        self.state().round.as_ref().is_none_or(PartitionRound::is_done)
     }
 
     /// What a wait for the start waits for.
     pub(super) fn awaited(&self) -> Awaited<'static> {
-        let handed = self.state().round.as_ref().map_or(0, Round::handed_over);
+        let handed = self.state().round.as_ref().map_or(0, PartitionRound::handed_over);
         let kind = match self.is_send() {
             true if handed < self.partitions => AwaitedKind::Partitions,
             true => AwaitedKind::Receipt,
@@ -282,7 +286,7 @@ impl Line {
     }
 }
 
-impl Driven for Line {
+impl Driven for PartitionChannel {
     fn drive(&self) -> bool {
         let mut state = self.state();
         let is_idle = self.advance(&mut state);
@@ -292,7 +296,7 @@ impl Driven for Line {
 
     fn abandon(&self) {
         let mut state = self.state();
-        state.stage = Stage::Lost(Some(self.lost()));
+        state.stage = ChannelStage::Lost(Some(self.lost()));
         self.advance(&mut state);
     }
 }

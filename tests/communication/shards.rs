@@ -1,5 +1,5 @@
 //! Updates of one element and of many exclude each other where they must, and nowhere
-//! else (`src/sync/stripes.rs`): ranks are held up in the middle, by delay points.
+//! else (`src/sync/shards.rs`): ranks are held up in the middle, by delay points.
 #![cfg(feature = "test-hooks")]
 #![allow(unsafe_code, reason = "names buffers of layouts")]
 
@@ -53,7 +53,7 @@ fn while_held(
 ) {
     let win = words(world, 20_000);
     win.lock_all(LockAssert::NONE).unwrap();
-    // The first update of a thread takes the slow way, to a lane of its own.
+    // The first update of a thread takes the slow way, to an announcement of its own.
     fetch(&win, 19_999);
     world.barrier().unwrap();
     if world.rank() == 0 {
@@ -75,7 +75,7 @@ fn while_held(
 fn many_wait_for_one_that_is_announced() {
     spmd(2, |world| {
         let one = |win: &Rc<Win>| assert_eq!(fetch(win, 7), 0);
-        while_held(world, Event::MemSync(Site::StripeLook), one, |win| {
+        while_held(world, Event::MemSync(Site::ShardLook), one, |win| {
             tell_when_asleep(win, GO_ON);
             assert_eq!(fetch_many(win)[7], 1, "many were updated before the one that was there");
         });
@@ -97,7 +97,7 @@ fn one_waits_for_many() {
 fn a_layout_of_many_waits_for_one_that_is_announced() {
     spmd(2, |world| {
         let one = |win: &Rc<Win>| assert_eq!(fetch(win, 6), 0);
-        while_held(world, Event::MemSync(Site::StripeLook), one, |win| {
+        while_held(world, Event::MemSync(Site::ShardLook), one, |win| {
             tell_when_asleep(win, GO_ON);
             assert_eq!(fetch_every_other(win)[3], 1, "many were updated before the one there");
         });
@@ -126,7 +126,7 @@ fn many_wait_for_many() {
     });
 }
 
-/// Eighteen thousand words on, there is another stripe.
+/// Eighteen thousand words on, there is another shard.
 #[test]
 fn other_parts_of_the_window_wait_for_nobody() {
     spmd(2, |world| {

@@ -12,12 +12,12 @@ use super::refusal::{Check, Fast, Refusal, Slow};
 use crate::call::Call;
 use crate::error::Result;
 use crate::group::Rank;
-use crate::shm::{InTurn, is_forked};
+use crate::shm::{BiasedGuard, is_forked};
 use crate::sync::Round;
 
 /// What only synchronising calls read and write.
 #[derive(Default)]
-pub(super) struct Turn {
+pub(super) struct SyncState {
     pub(super) fence_round: Round,
     pub(super) pscw: Pscw,
     /// The call that waits on the access side, and on the exposure side.
@@ -42,16 +42,16 @@ pub(super) struct Waiting<'w> {
 impl Win {
     /// The shared state, for a moment.
     #[inline(always)]
-    pub(super) fn turn(&self) -> InTurn<'_, Turn> {
-        self.turn.turn()
+    pub(super) fn sync_state(&self) -> BiasedGuard<'_, SyncState> {
+        self.sync_state.lock()
     }
 
-    /// Runs `f`, the usual path of `call`, if this thread is the one that the window's turn favours.
+    /// Runs `f`, the usual path of `call`, if this thread is the one that the window's turn prefers.
     #[inline(always)]
-    pub(super) fn in_turn(&self, call: Call, f: impl FnOnce(&mut Turn) -> Fast) -> Fast {
-        let said = self.say(call);
-        let done = self.turn.in_favour(f).unwrap_or(Err(Slow::NotBegun));
-        said.end();
+    pub(super) fn try_alone(&self, call: Call, f: impl FnOnce(&mut SyncState) -> Fast) -> Fast {
+        let report = self.report(call);
+        let done = self.sync_state.try_biased(f).unwrap_or(Err(Slow::NotBegun));
+        report.end();
         done
     }
 
@@ -62,11 +62,11 @@ impl Win {
         call: Call,
         target: Rank,
         slow: Slow,
-        f: impl FnOnce(&mut Turn) -> Fast,
+        f: impl FnOnce(&mut SyncState) -> Fast,
     ) -> Result<Option<Slow>> {
         let tried = match slow {
             Slow::NotBegun if is_forked() => Err(Slow::Refused(Refusal::Forked)),
-            Slow::NotBegun => f(&mut self.turn()),
+            Slow::NotBegun => f(&mut self.sync_state()),
             slow => Err(slow),
         };
         match tried {
@@ -80,23 +80,23 @@ impl Win {
     #[inline]
     pub(super) fn begin_waiting(
         &self,
-        turn: &mut Turn,
+        state: &mut SyncState,
         call: Call,
         sides: Sides,
     ) -> Result<Waiting<'_>> {
-        self.allowed(call, Rank::NULL, turn.may_wait(sides))?;
-        turn.wait(call, sides);
+        self.allowed(call, Rank::NULL, state.may_wait(sides))?;
+        state.wait(call, sides);
         Ok(self.waiting(sides))
     }
 
-    /// The call of this thread that has claimed the sides by [`Turn::wait`].
+    /// The call of this thread that has claimed the sides by [`SyncState::wait`].
     #[inline]
     pub(super) fn waiting(&self, sides: Sides) -> Waiting<'_> {
         Waiting { win: self, sides }
     }
 }
 
-impl Turn {
+impl SyncState {
     /// Claims the sides for `call`, which may wait on them.
     #[inline]
     pub(super) fn wait(&mut self, call: Call, sides: Sides) {
@@ -120,10 +120,10 @@ impl Turn {
 impl Waiting<'_> {
     /// Ends the call with what has changed.
     #[inline]
-    pub(super) fn end(mut self, change: impl FnOnce(&mut Turn)) {
-        let mut turn = self.win.turn();
-        change(&mut turn);
-        turn.waits_no_more(std::mem::take(&mut self.sides));
+    pub(super) fn end(mut self, change: impl FnOnce(&mut SyncState)) {
+        let mut state = self.win.sync_state();
+        change(&mut state);
+        state.waits_no_more(std::mem::take(&mut self.sides));
     }
 }
 
@@ -131,7 +131,7 @@ impl Drop for Waiting<'_> {
     #[inline]
     fn drop(&mut self) {
         if !self.sides.is_empty() {
-            self.win.turn().waits_no_more(self.sides);
+            self.win.sync_state().waits_no_more(self.sides);
         }
     }
 }

@@ -36,17 +36,17 @@ pub(crate) enum Steps<'a> {
 
 /// The places of one side's blocks, in bytes from that side's base.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lane<'a> {
-    /// The first block of an even lane, or the origin of a list's offsets.
+pub(crate) struct Pattern<'a> {
+    /// The first block of an even pattern, or the origin of a list's offsets.
     pub(crate) start: i64,
     pub(crate) steps: Steps<'a>,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> Pattern<'a> {
     /// Blocks at a stride.
     #[inline(always)]
-    pub(crate) fn even(start: i64, stride: i64) -> Lane<'a> {
-        Lane { start, steps: Steps::Even(stride) }
+    pub(crate) fn even(start: i64, stride: i64) -> Pattern<'a> {
+        Pattern { start, steps: Steps::Even(stride) }
     }
 
     /// The place of that block.
@@ -58,13 +58,13 @@ impl<'a> Lane<'a> {
         })
     }
 
-    /// The lane from that block on.
+    /// The pattern from that block on.
     #[inline(always)]
-    pub(crate) fn behind(&self, block: usize) -> Lane<'a> {
+    pub(crate) fn behind(&self, block: usize) -> Pattern<'a> {
         match self.steps {
-            Steps::Even(_) => Lane { start: self.block(block), ..*self },
+            Steps::Even(_) => Pattern { start: self.block(block), ..*self },
             Steps::Listed(offsets, first) => {
-                Lane { steps: Steps::Listed(offsets, first + block), ..*self }
+                Pattern { steps: Steps::Listed(offsets, first + block), ..*self }
             }
         }
     }
@@ -88,7 +88,7 @@ impl<'a> Lane<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strip<'a, const N: usize = 2> {
     /// For a copy, the source and the destination.
-    pub(crate) lanes: [Lane<'a>; N],
+    pub(crate) patterns: [Pattern<'a>; N],
     /// Bytes of a block; not zero.
     pub(crate) bytes: usize,
     /// How many; not zero.
@@ -99,15 +99,15 @@ impl<'a, const N: usize> Strip<'a, N> {
     /// The given number of its blocks, from that one on.
     #[inline(always)]
     pub(crate) fn part(&self, first: usize, blocks: usize) -> Strip<'a, N> {
-        Strip { lanes: self.lanes.map(|lane| lane.behind(first)), blocks, ..*self }
+        Strip { patterns: self.patterns.map(|pattern| pattern.behind(first)), blocks, ..*self }
     }
 
-    /// Whether the blocks of a lane lie in a slice of `len` bytes whose byte `base` is byte 0 of the
-    /// lane. For a list the bounds of all its offsets count, so the answer may be a false `false`.
+    /// Whether the blocks of a pattern lie in a slice of `len` bytes whose byte `base` is byte 0 of the
+    /// pattern. For a list the bounds of all its offsets count, so the answer may be a false `false`.
     #[inline(always)]
-    pub(crate) fn fits(&self, lane: usize, base: i64, len: usize) -> bool {
+    pub(crate) fn fits(&self, pattern: usize, base: i64, len: usize) -> bool {
         let inside = || {
-            let (first, last) = self.lanes[lane].ends(self.blocks)?;
+            let (first, last) = self.patterns[pattern].ends(self.blocks)?;
             let end = last.checked_add(base)?.checked_add(i64::try_from(self.bytes).ok()?)?;
             Some(first.checked_add(base)? >= 0 && end <= len as i64)
         };

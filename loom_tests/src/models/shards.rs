@@ -3,7 +3,7 @@
 use crate::explore::{BOUND_1, BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{FailedWord, Failure, Site, Waiter, Word32, mem_sync};
 use crate::sync::RobustExclusion;
-use crate::sync::stripes::{Common, RankLanes, Stripe, announce, exclusively, slowly};
+use crate::sync::shards::{Common, RankAnnouncements, Shard, announce, exclusively, slowly};
 use crate::world::{Data, Job, each, run};
 
 /// The models of this protocol.
@@ -12,21 +12,21 @@ pub fn models() -> Vec<Model> {
     for rank in 0..2 {
         let plain = move |name: &str, program: fn(usize, usize)| {
             let name = format!("{name}, rank {rank}");
-            let model = Model::new("stripes", &name, 2, move |n| program(n, rank));
+            let model = Model::new("shards", &name, 2, move |n| program(n, rank));
             model.within(BOUND_3, EXHAUSTIVE)
         };
         let one = plain("one against many", one_against_many);
         models.extend([one.clone(), one.within(BOUND_3, BOUND_5).parked()]);
         models.push(plain("alone", alone));
-        let favour = plain("the favour ends", favour_ends);
-        models.extend([favour.clone(), favour.within(BOUND_3, BOUND_5).parked()]);
+        let bias = plain("the bias ends", bias_ends);
+        models.extend([bias.clone(), bias.within(BOUND_3, BOUND_5).parked()]);
         let dead = plain("dies announced", dies_announced);
         models.extend([dead.clone(), dead.within(BOUND_3, BOUND_5).parked()]);
         models.push(plain("dies as the holder", dies_inside));
     }
-    let model = |name: &str, ranks, program: fn(usize)| Model::new("stripes", name, ranks, program);
+    let model = |name: &str, ranks, program: fn(usize)| Model::new("shards", name, ranks, program);
     models.push(model("both ways", 2, both_ways).within(BOUND_2, BOUND_3));
-    models.push(model("two stripes", 2, two_stripes).within(BOUND_2, BOUND_3));
+    models.push(model("two shards", 2, two_shards).within(BOUND_2, BOUND_3));
     models.push(model("the slow way", 2, the_slow_way));
     models.push(model("two ones and many", 3, mixed).within(BOUND_2, BOUND_2));
     models.push(model("two ones and many", 3, mixed).within(BOUND_1, BOUND_1).parked());
@@ -38,14 +38,14 @@ struct World {
     job: Job,
     dead: FailedWord,
     slots: [RobustExclusion; 2],
-    ranks: Vec<RankLanes>,
+    ranks: Vec<RankAnnouncements>,
     common: Common,
-    /// One element of each stripe.
+    /// One element of each shard.
     elements: [Data; 2],
     /// An element that several ranks update by instructions.
     shared: Word32,
-    /// 1 once a thread is favoured no more.
-    favour_ended: Word32,
+    /// 1 once a thread is not preferred any more.
+    bias_ended: Word32,
 }
 
 fn world(ranks: usize) -> impl FnOnce() -> World {
@@ -68,37 +68,37 @@ impl Failure for GoesOn<'_> {
 }
 
 impl World {
-    fn stripe(&self, number: usize) -> Stripe<'_, Vec<RankLanes>> {
-        Stripe { number: number as u32, slot: &self.slots[number], ranks: &self.ranks }
+    fn shard(&self, number: usize) -> Shard<'_, Vec<RankAnnouncements>> {
+        Shard { number: number as u32, slot: &self.slots[number], ranks: &self.ranks }
     }
 
-    /// Rank `me` updates one element of a stripe.
-    fn one(&self, me: usize, stripe: usize, update: impl Fn()) {
+    /// Rank `me` updates one element of a shard.
+    fn one(&self, me: usize, shard: usize, update: impl Fn()) {
         let failed = GoesOn(&self.dead);
         let waiter = Waiter { rank: me as u32, failed: &failed, ..self.job.waiter() };
-        let lane = self.ranks[me].lane(0).expect("a rank has lanes");
-        match announce(lane, self.stripe(stripe)) {
+        let announcement = self.ranks[me].announcement(0).expect("a rank has announcements");
+        match announce(announcement, self.shard(shard)) {
             Some(announced) => {
                 update();
                 announced.withdraw();
             }
-            None => assert!(slowly(&self.slots[stripe], &waiter, update).is_ok()),
+            None => assert!(slowly(&self.slots[shard], &waiter, update).is_ok()),
         }
     }
 
-    /// Rank `me` updates many elements of these stripes; whether it has.
-    fn many(&self, me: usize, stripes: std::ops::Range<usize>, update: impl Fn()) -> bool {
+    /// Rank `me` updates many elements of these shards; whether it has.
+    fn many(&self, me: usize, shards: std::ops::Range<usize>, update: impl Fn()) -> bool {
         let failed = GoesOn(&self.dead);
         let waiter = Waiter { rank: me as u32, failed: &failed, ..self.job.waiter() };
-        let first = stripes.start as u32;
-        let slots = &self.slots[stripes];
+        let first = shards.start as u32;
+        let slots = &self.slots[shards];
         let done = exclusively(slots, first, &self.ranks, &self.common, &waiter, update);
         assert!(done.is_ok(), "a wait ended although the job has not failed");
         matches!(done, Ok(Some(())))
     }
 
-    fn add(&self, stripe: usize) {
-        let element = &self.elements[stripe];
+    fn add(&self, shard: usize) {
+        let element = &self.elements[shard];
         element.set(element.get() + 1);
     }
 
@@ -115,7 +115,7 @@ impl World {
 /// One rank updates an element, the other updates many. loom sees whether they meet.
 fn one_against_many(ranks: usize, many: usize) {
     let w = run(ranks, world(ranks), move |w, me| {
-        // The lane that matters is the last one looked at, so that no later look's fence hides that
+        // The announcement that matters is the last one looked at, so that no later look's fence hides that
         // the one behind it is missing.
         if me == many {
             assert!(w.many(0, 0..1, || w.add(0)));
@@ -126,7 +126,7 @@ fn one_against_many(ranks: usize, many: usize) {
     assert_eq!(w.elements[0].get(), 2, "an update is lost");
 }
 
-/// Each rank updates many, and then one element, in a stripe that both use.
+/// Each rank updates many, and then one element, in a shard that both use.
 fn both_ways(ranks: usize) {
     let w = run(ranks, world(ranks), move |w, me| {
         assert!(w.many(me, 0..1, || w.add_plainly()));
@@ -135,11 +135,11 @@ fn both_ways(ranks: usize) {
     assert_eq!(w.shared.load(), 4, "an update is lost");
 }
 
-/// Updates of many elements that have one stripe of two in common.
-fn two_stripes(ranks: usize) {
+/// Updates of many elements that have one shard of two in common.
+fn two_shards(ranks: usize) {
     let w = run(ranks, world(ranks), move |w, me| {
-        let stripes = if me == 0 { 0..2 } else { 1..2 };
-        assert!(w.many(me, stripes, || {
+        let shards = if me == 0 { 0..2 } else { 1..2 };
+        assert!(w.many(me, shards, || {
             w.add(1);
             if me == 0 {
                 w.add(0);
@@ -178,8 +178,8 @@ fn alone(ranks: usize, alone: usize) {
     run(ranks, world(ranks), move |w, me| {
         if me == alone {
             w.common.opt_out();
-            if w.stripe(0).is_free() {
-                mem_sync(Site::StripeLook);
+            if w.shard(0).is_free() {
+                mem_sync(Site::ShardLook);
                 w.add(0);
             }
         } else {
@@ -188,19 +188,19 @@ fn alone(ranks: usize, alone: usize) {
     });
 }
 
-/// The turn of a rank's threads (`src/shm/favouring.rs`), by the words of two ranks: one is favoured as
+/// The turn of a rank's threads (`src/shm/biased.rs`), by the words of two ranks: one is preferred as
 /// long as it finds that it is, and the other ends that, and has its turn without an exclusion.
-fn favour_ends(ranks: usize, ends: usize) {
+fn bias_ends(ranks: usize, ends: usize) {
     run(ranks, world(ranks), move |w, me| {
         if me == ends {
-            assert!(w.many(me, 0..1, || w.favour_ended.store(1)));
+            assert!(w.many(me, 0..1, || w.bias_ended.store(1)));
             w.add(0);
             return;
         }
         for _ in 0..2 {
-            let lane = w.ranks[me].lane(0).expect("a rank has lanes");
-            if let Some(announced) = announce(lane, w.stripe(0)) {
-                if w.favour_ended.load() == 0 {
+            let announcement = w.ranks[me].announcement(0).expect("a rank has announcements");
+            if let Some(announced) = announce(announcement, w.shard(0)) {
+                if w.bias_ended.load() == 0 {
                     w.add(0);
                 }
                 announced.withdraw();
@@ -213,8 +213,8 @@ fn favour_ends(ranks: usize, ends: usize) {
 fn dies_announced(ranks: usize, victim: usize) {
     run(ranks, world(ranks), move |w, me| {
         if me == victim {
-            let lane = w.ranks[me].lane(0).expect("a rank has lanes");
-            if announce(lane, w.stripe(0)).is_some() {
+            let announcement = w.ranks[me].announcement(0).expect("a rank has announcements");
+            if announce(announcement, w.shard(0)).is_some() {
                 w.add(0);
             }
             mem_sync(Site::NoticePre);

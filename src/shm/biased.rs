@@ -1,0 +1,245 @@
+//! A biased mutex between the threads of this process: it costs the preferred thread no locked
+//! instruction until a second thread acquires it.
+//!
+//! The protocol is that of the shards (`sync/shards.rs`), over words of this process. The preferred
+//! thread plays the single update: it announces itself and looks for a holder. All other threads use
+//! an ordinary mutex. The first of them revokes the bias for good, like a bulk update: it becomes the
+//! holder, executes the kernel's barrier, and waits until the preferred thread is not announced.
+//!
+//! 1. Only the thread whose number is in `preferred` announces itself. The word changes once, to
+//!    `NOBODY`, under the mutex, by a holder while no thread is announced.
+//! 2. A thread that is announced, has seen no holder, and is still preferred has exclusive access:
+//!    another thread first revokes the bias, and revocation waits for the withdrawal. A thread that
+//!    has seen the last holder leave finds that it is not preferred any more.
+//! 3. A number passes from a thread that ends to one that begins, and the bias with it.
+#![allow(unsafe_code, reason = "lends what the mutex guards")]
+
+use super::thread;
+use crate::prim::{Backoff, FailedWord, Waiter, Word32};
+use crate::sync::RobustExclusion;
+use crate::sync::shards::{self, Announced, Common, RankAnnouncements, Shard};
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::slice::from_ref;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// No thread is preferred. Larger than the numbers of threads.
+const NOBODY: u32 = 1 << 16;
+
+/// A value and the biased mutex that guards it.
+pub(crate) struct BiasedMutex<T> {
+    /// The number of the preferred thread.
+    preferred: Word32,
+    /// The announcement of the preferred thread.
+    announcements: [RankAnnouncements; 1],
+    slot: RobustExclusion,
+    others: Mutex<()>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: as for a mutex: the thread that holds it has exclusive access to the value, by invariants 1
+// and 2; `T: Sync`, because a guard lends it.
+unsafe impl<T: Send + Sync> Sync for BiasedMutex<T> {}
+
+/// The guard of the mutex: the thread holds it until this is dropped.
+pub(crate) struct BiasedGuard<'m, T> {
+    of: &'m BiasedMutex<T>,
+    /// How it is held: by the preferred thread, or by another one.
+    _by: By<'m>,
+}
+
+enum By<'m> {
+    Bias(#[allow(dead_code, reason = "withdraws when dropped")] Bias<'m>),
+    Mutex(#[allow(dead_code, reason = "unlocks when dropped")] MutexGuard<'m, ()>),
+}
+
+/// The announcement of the preferred thread. It also ends while panicking, so the mutex stays usable
+/// after a caught panic.
+struct Bias<'m>(Option<Announced<'m, [RankAnnouncements; 1]>>);
+
+impl Drop for Bias<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(announced) = self.0.take() {
+            announced.withdraw();
+        }
+    }
+}
+
+impl<T> BiasedMutex<T> {
+    /// A mutex biased to this thread if `is_biased`, which needs this process to take part in the
+    /// barriers of all ranks.
+    pub(crate) fn new(value: T, is_biased: bool) -> BiasedMutex<T> {
+        let preferred = Word32::default();
+        preferred.store(if is_biased { own() } else { NOBODY });
+        let (announcements, slot) = Default::default();
+        BiasedMutex {
+            preferred,
+            announcements,
+            slot,
+            others: Mutex::new(()),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Blocks while another thread holds the mutex. It is not reentrant.
+    #[inline]
+    pub(crate) fn lock(&self) -> BiasedGuard<'_, T> {
+        match self.announce() {
+            Some(bias) => BiasedGuard { of: self, _by: By::Bias(bias) },
+            None => self.lock_among_others(),
+        }
+    }
+
+    /// Runs `f` if this is the preferred thread and no other holds the mutex; `None` otherwise.
+    #[inline(always)]
+    pub(crate) fn try_biased<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let _bias = self.announce()?;
+        // SAFETY: this thread has exclusive access (invariants 1 and 2) until `_bias` is dropped.
+        Some(f(unsafe { &mut *self.value.get() }))
+    }
+
+    #[inline(always)]
+    fn announce(&self) -> Option<Bias<'_>> {
+        if !self.is_biased_here() {
+            return None;
+        }
+        let announced = shards::announce(self.announcements[0].announcement(0)?, self.shard())?;
+        let bias = Bias(Some(announced));
+        self.is_biased_here().then_some(bias)
+    }
+
+    #[inline(always)]
+    fn shard(&self) -> Shard<'_, [RankAnnouncements; 1]> {
+        Shard { number: 0, slot: &self.slot, ranks: &self.announcements }
+    }
+
+    #[inline(always)]
+    fn is_biased_here(&self) -> bool {
+        self.preferred.load() as usize == thread::number()
+    }
+
+    #[cold]
+    fn lock_among_others(&self) -> BiasedGuard<'_, T> {
+        let locked = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.preferred.load() {
+            NOBODY => {}
+            _ if self.is_biased_here() => {}
+            _ => self.end_bias(),
+        }
+        BiasedGuard { of: self, _by: By::Mutex(locked) }
+    }
+
+    /// Revokes the bias, and waits until the preferred thread does not hold the mutex.
+    fn end_bias(&self) {
+        // The holder of this mutex waits for no rank, so no failure need end this wait.
+        let never = FailedWord::default();
+        let backoff = Backoff::new(2, 1);
+        let waiter =
+            Waiter { rank: 0, failed: &never, backoff: &backoff, account: None, progress: None };
+        let (slots, announcements) = (from_ref(&self.slot), &self.announcements);
+        let nobody = || self.preferred.store(NOBODY);
+        let ended =
+            shards::exclusively(slots, 0, announcements, &Common::default(), &waiter, nobody);
+        assert!(
+            matches!(ended, Ok(Some(()))),
+            "membarrier(2), which this process was admitted to, is denied to it"
+        );
+    }
+}
+
+/// The number of this thread, if it has one.
+fn own() -> u32 {
+    u32::try_from(thread::ask()).map_or(NOBODY, |number| number.min(NOBODY))
+}
+
+impl<T> Deref for BiasedGuard<'_, T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: this thread has exclusive access (invariants 1 and 2), and lends the value no longer
+        // than the guard is borrowed.
+        unsafe { &*self.of.value.get() }
+    }
+}
+
+impl<T> DerefMut for BiasedGuard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`; the guard is borrowed exclusively.
+        unsafe { &mut *self.of.value.get() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prim::take_part;
+    use std::sync::Barrier;
+
+    /// Adds by a load and a store, so that two concurrent threads would lose a count.
+    fn count(mutex: &BiasedMutex<[u64; 2]>, times: u64) {
+        for _ in 0..times {
+            let mut guard = mutex.lock();
+            assert_eq!(guard[0], guard[1], "another thread has its guard");
+            guard[0] += 1;
+            guard[1] = guard[0];
+        }
+    }
+
+    /// This thread, which is preferred, and others.
+    fn counted(is_biased: bool, threads: u64) -> (BiasedMutex<[u64; 2]>, u64) {
+        const TIMES: u64 = 20_000;
+        let mutex = BiasedMutex::new([0; 2], is_biased);
+        assert_eq!(mutex.is_biased_here(), is_biased);
+        let begun = Barrier::new(threads as usize);
+        let (counting, begins) = (&mutex, &begun);
+        let work = move || {
+            begins.wait();
+            count(counting, TIMES);
+        };
+        std::thread::scope(|scope| {
+            (1..threads).for_each(|_| drop(scope.spawn(work)));
+            work();
+        });
+        (mutex, threads * TIMES)
+    }
+
+    #[test]
+    fn no_count_is_lost_whichever_thread_is_preferred() {
+        let can = take_part();
+        for is_biased in [false, can] {
+            for threads in [2, 3, 5] {
+                for _ in 0..20 {
+                    let (mutex, expected) = counted(is_biased, threads);
+                    assert_eq!(mutex.preferred.load(), NOBODY);
+                    assert_eq!(*mutex.lock(), [expected; 2]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_thread_stays_preferred() {
+        if take_part() {
+            let (mutex, expected) = counted(true, 1);
+            assert!(mutex.is_biased_here() && *mutex.lock() == [expected; 2]);
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_the_turn_of_whoever_has_it() {
+        for is_biased in [false, take_part()] {
+            let mutex = BiasedMutex::new(0, is_biased);
+            *mutex.lock() = 1;
+            let panics = || {
+                *mutex.lock() = 2;
+                let _guard = mutex.lock();
+                std::panic::resume_unwind(Box::new(()));
+            };
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+            std::thread::scope(|scope| scope.spawn(|| *mutex.lock() += 1).join().unwrap());
+            assert_eq!(*mutex.lock(), 3);
+        }
+    }
+}
