@@ -54,12 +54,26 @@ pub fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<
         body(&universe);
         return None;
     }
+    Some(relaunch(n, options))
+}
+
+/// Runs a whole program as a job of one rank.
+pub fn program(main: impl FnOnce() -> onesided::Result<()>) {
+    if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
+        return main().expect("the program succeeds");
+    }
+    let outcome = relaunch(1, &[]);
+    assert!(outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
+}
+
+/// Runs this test again, as each rank of a job.
+fn relaunch(n: u32, options: &[&str]) -> Outcome {
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
     command.args(["-n", &n.to_string(), "--require-join", "--tag-output"]).args(options);
     command.args(segment()).arg("--").arg(std::env::current_exe().expect("the test's own path"));
     command.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
-    Some(run(&mut command, &name))
+    run(&mut command, &name)
 }
 
 /// What a test binary calls a test of the module whose path (`module_path!()`) is given.

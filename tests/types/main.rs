@@ -1,27 +1,127 @@
-//! What the types promise (`src/epoch/mod.rs`, 1 to 4): every case in `fail` does not compile, for
-//! the reason in its `.stderr`; its twin of the same name in `pass` does, and runs as a job of one.
+//! What the types promise (`src/epoch/mod.rs`, 1 to 4): no case in `fail` compiles. Its twin of the same name
+//! in `pass` does, and runs as a job of one rank.
 //!
-//! `TRYBUILD=overwrite cargo test --test types` writes the reasons anew; review them.
+//! A comment `//~ E0499 Window` at a line of a case is an error that the compiler reports there: its code
+//! (`error` if it has none), and names that its message contains.
+#![allow(clippy::disallowed_methods, reason = "asks for the compiler that Cargo uses")]
 
-use std::collections::BTreeSet;
-use std::path::Path;
+mod pass;
+#[path = "../support/mod.rs"]
+mod support;
 
-fn names(folder: &str) -> BTreeSet<String> {
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The files of a folder beside this file with this ending, by name.
+fn cases(folder: &str) -> BTreeMap<String, PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/types").join(folder);
-    let files = std::fs::read_dir(folder).expect("the cases").map(|entry| entry.unwrap().path());
-    let sources = files.filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
-    sources.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+    let paths = fs::read_dir(folder).expect("the cases").map(|entry| entry.expect("a case").path());
+    let name = |path: &PathBuf| path.file_stem().expect("a name").to_string_lossy().into_owned();
+    paths.map(|path| (name(&path), path)).filter(|(name, _)| name != "mod").collect()
+}
+
+/// The latest build of a library, beside this test.
+fn library(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test's own path");
+    let files = fs::read_dir(test.parent().expect("its folder")).expect("its folder");
+    let start = format!("lib{name}-");
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        name.starts_with(&start) && name.ends_with(".rlib")
+    };
+    let builds = files.map(|entry| entry.expect("a file").path()).filter(is_one);
+    let changed = |path: &PathBuf| path.metadata().and_then(|file| file.modified()).ok();
+    builds.max_by_key(changed).unwrap_or_else(|| panic!("no {start}*.rlib"))
+}
+
+/// An error: its line, its code, and its text with all labels and notes.
+struct Report {
+    line: u64,
+    code: String,
+    text: String,
+}
+
+/// The message of a diagnostic, and the labels of its places.
+fn text(diagnostic: &Value) -> String {
+    let labels = diagnostic["spans"].as_array().into_iter().flatten().map(|span| &span["label"]);
+    let texts = labels.chain([&diagnostic["message"]]).filter_map(Value::as_str);
+    let notes = diagnostic["children"].as_array().into_iter().flatten().map(text);
+    texts.map(str::to_owned).chain(notes).collect::<Vec<_>>().join("\n")
+}
+
+/// What the compiler reports of a case.
+fn compile(case: &Path) -> Vec<Report> {
+    let libraries = library("onesided");
+    let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
+    command.args(["--edition=2024", "--crate-type=bin", "--error-format=json", "--emit=metadata"]);
+    command.arg("-o").arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("case.rmeta"));
+    command.arg(format!("-Ldependency={}", libraries.parent().expect("a folder").display()));
+    for name in ["onesided", "bytemuck"] {
+        command.arg(format!("--extern={name}={}", library(name).display()));
+    }
+    let output = command.arg(case).output().expect("the compiler runs");
+    let lines = String::from_utf8(output.stderr).expect("JSON");
+    let diagnostics = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
+    let errors = diagnostics.filter(|diagnostic| diagnostic["level"] == "error");
+    let report = |error: Value| {
+        let spans = error["spans"].as_array().into_iter().flatten();
+        let line = spans.filter(|span| span["is_primary"] == true).map(|span| &span["line_start"]);
+        let code = error["code"]["code"].as_str().unwrap_or("error").to_owned();
+        // The last one only counts the others.
+        line.filter_map(Value::as_u64).min().map(|line| Report { line, code, text: text(&error) })
+    };
+    errors.filter_map(report).collect()
+}
+
+/// The comments of a case: their line, and the code and names that they expect.
+fn expected(source: &str) -> Vec<(u64, Vec<&str>)> {
+    let mut expected = Vec::new();
+    for (number, line) in (1..).zip(source.lines()) {
+        let comments = line.split("//~").skip(1);
+        expected.extend(comments.map(|words| (number, words.split_whitespace().collect())));
+    }
+    expected
+}
+
+/// Whether a text has a word.
+fn has(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
 }
 
 #[test]
-fn misuse_does_not_compile_and_its_twin_does() {
-    let cases = trybuild::TestCases::new();
-    cases.compile_fail("tests/types/fail/*.rs");
-    cases.pass("tests/types/pass/*.rs");
+fn misuse_does_not_compile() {
+    let mut wrong = Vec::new();
+    for (name, path) in cases("fail") {
+        let source = fs::read_to_string(&path).expect("a case");
+        let (expected, reports) = (expected(&source), compile(&path));
+        assert!(!expected.is_empty(), "{name} expects no error");
+        for (line, words) in &expected {
+            let (code, names) = words.split_first().expect("a code");
+            let is_it = |report: &&Report| {
+                report.line == *line
+                    && report.code == *code
+                    && names.iter().all(|name| has(&report.text, name))
+            };
+            if !reports.iter().any(|report| is_it(&report)) {
+                wrong.push(format!("{name}.rs:{line}: not reported: {}", words.join(" ")));
+            }
+        }
+        // The compiler may report one mistake at several lines, but no other mistake.
+        let codes: BTreeSet<&str> = expected.iter().map(|(_, words)| words[0]).collect();
+        for Report { line, code, text } in reports {
+            if !codes.contains(code.as_str()) {
+                wrong.push(format!("{name}.rs:{line}: not expected: {code}: {text}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn every_misuse_has_a_twin() {
+    let names = |folder| cases(folder).into_keys().collect::<Vec<_>>();
     assert_eq!(names("fail"), names("pass"));
-    assert!(!names("fail").is_empty());
 }

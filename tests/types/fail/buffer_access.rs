@@ -6,7 +6,7 @@ fn modified(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let (mut access, _) = window.sides();
     let epoch = access.start(group, StartAssert::NONE)?;
     epoch.put(&buffer, Rank(0), 0)?;
-    buffer[0] = 2;
+    buffer[0] = 2; //~ E0502
     epoch.complete()?;
     Ok(())
 }
@@ -16,7 +16,7 @@ fn moved(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let (mut access, _) = window.sides();
     let epoch = access.start(group, StartAssert::NONE)?;
     epoch.put(&buffer, Rank(0), 0)?;
-    let _elsewhere = buffer;
+    let _elsewhere = buffer; //~ E0505
     epoch.complete()?;
     Ok(())
 }
@@ -26,7 +26,7 @@ fn dropped(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let epoch = access.start(group, StartAssert::NONE)?;
     {
         let buffer = vec![1; 4];
-        epoch.put(&buffer, Rank(0), 0)?;
+        epoch.put(&buffer, Rank(0), 0)?; //~ E0597 AccessEpoch
     }
     epoch.complete()?;
     Ok(())
@@ -37,7 +37,7 @@ fn read(window: &mut Window<u64>, group: &Group) -> Result<u64> {
     let (mut access, _) = window.sides();
     let epoch = access.start(group, StartAssert::NONE)?;
     epoch.get(&mut buffer, Rank(0), 0)?;
-    let early = buffer[0];
+    let early = buffer[0]; //~ E0502
     epoch.complete()?;
     Ok(early)
 }

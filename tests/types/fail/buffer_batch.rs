@@ -6,7 +6,7 @@ fn modified(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock_all(LockAssert::NONE)?;
     let batch = epoch.batch();
     batch.put(&buffer, Rank(0), 0)?;
-    buffer[0] = 2;
+    buffer[0] = 2; //~ E0502
     batch.flush()?;
     epoch.unlock_all()?;
     Ok(())
@@ -17,7 +17,7 @@ fn moved(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock_all(LockAssert::NONE)?;
     let batch = epoch.batch();
     batch.put(&buffer, Rank(0), 0)?;
-    let _elsewhere = buffer;
+    let _elsewhere = buffer; //~ E0505
     batch.flush()?;
     epoch.unlock_all()?;
     Ok(())
@@ -28,7 +28,7 @@ fn dropped(window: &mut Window<u64>) -> Result<()> {
     let batch = epoch.batch();
     {
         let buffer = vec![1; 4];
-        batch.put(&buffer, Rank(0), 0)?;
+        batch.put(&buffer, Rank(0), 0)?; //~ E0597 Batch
     }
     batch.flush()?;
     epoch.unlock_all()?;
@@ -40,7 +40,7 @@ fn read(window: &mut Window<u64>) -> Result<u64> {
     let epoch = window.lock_all(LockAssert::NONE)?;
     let batch = epoch.batch();
     batch.get(&mut buffer, Rank(0), 0)?;
-    let early = buffer[0];
+    let early = buffer[0]; //~ E0502
     batch.flush()?;
     epoch.unlock_all()?;
     Ok(early)

@@ -5,7 +5,7 @@ fn modified(window: &mut Window<u64>) -> Result<()> {
     let mut buffer = vec![1; 4];
     let epoch = window.lock_all(LockAssert::NONE)?;
     epoch.put(&buffer, Rank(0), 0)?;
-    buffer[0] = 2;
+    buffer[0] = 2; //~ E0502
     epoch.unlock_all()?;
     Ok(())
 }
@@ -14,7 +14,7 @@ fn moved(window: &mut Window<u64>) -> Result<()> {
     let buffer = vec![1; 4];
     let epoch = window.lock_all(LockAssert::NONE)?;
     epoch.put(&buffer, Rank(0), 0)?;
-    let _elsewhere = buffer;
+    let _elsewhere = buffer; //~ E0505
     epoch.unlock_all()?;
     Ok(())
 }
@@ -23,7 +23,7 @@ fn dropped(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock_all(LockAssert::NONE)?;
     {
         let buffer = vec![1; 4];
-        epoch.put(&buffer, Rank(0), 0)?;
+        epoch.put(&buffer, Rank(0), 0)?; //~ E0597 LockAllEpoch
     }
     epoch.unlock_all()?;
     Ok(())
@@ -33,7 +33,7 @@ fn read(window: &mut Window<u64>) -> Result<u64> {
     let mut buffer = vec![0; 4];
     let epoch = window.lock_all(LockAssert::NONE)?;
     epoch.get(&mut buffer, Rank(0), 0)?;
-    let early = buffer[0];
+    let early = buffer[0]; //~ E0502
     epoch.unlock_all()?;
     Ok(early)
 }

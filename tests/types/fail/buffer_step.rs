@@ -5,7 +5,7 @@ fn buffer_ends_before_the_fence(window: &mut Window<u64>) -> Result<()> {
     let mut epoch = window.fence(FenceAssert::NONE)?;
     epoch.step(|step| {
         let value = [1];
-        step.put(&value, Rank(0), 0)
+        step.put(&value, Rank(0), 0) //~ E0597 FenceStep
     })?;
     epoch.close(FenceAssert::NONE)
 }

@@ -2,15 +2,15 @@
 use onesided::{Access, Complex, LockAllEpoch, LockEpoch, Rank, Result};
 
 fn flushing(epoch: &LockAllEpoch<'_, '_, f64>) -> Result<f64> {
-    epoch.compare_and_swap_flush(1.0, 0.0, Rank(0), 0)
+    epoch.compare_and_swap_flush(1.0, 0.0, Rank(0), 0) //~ E0277 Integer
 }
 
 fn plain(epoch: &LockAllEpoch<'_, '_, f32>) -> Result<()> {
-    epoch.compare_and_swap(&1.0, &0.0, &mut 0.0, Rank(0), 0)
+    epoch.compare_and_swap(&1.0, &0.0, &mut 0.0, Rank(0), 0) //~ E0277 Integer
 }
 
 fn locked(epoch: &LockEpoch<'_, '_, Complex<f64>>, zero: Complex<f64>) -> Result<()> {
-    epoch.compare_and_swap(&zero, &zero, &mut zero.clone(), 0)
+    epoch.compare_and_swap(&zero, &zero, &mut zero.clone(), 0) //~ E0277 Integer Complex
 }
 
 fn main() {}

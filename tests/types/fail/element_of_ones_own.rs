@@ -5,7 +5,7 @@ use onesided::{Datatype, Element, Integer, Op};
 #[repr(transparent)]
 struct Mine(u64);
 
-impl Element for Mine {
+impl Element for Mine { //~ E0046 //~ E0277 Element
     const DATATYPE: Datatype = Datatype::U64;
     const IS_INTEGER: bool = true;
     type Carrier = u64;
@@ -14,6 +14,6 @@ impl Element for Mine {
     }
 }
 
-impl Integer for Mine {}
+impl Integer for Mine {} //~ E0277 Element Integer
 
 fn main() {}

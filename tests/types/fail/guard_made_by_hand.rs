@@ -2,11 +2,11 @@
 use onesided::{FenceEpoch, LockAllEpoch, Window};
 
 fn fence(window: &mut Window<u64>) {
-    let _ = FenceEpoch { window };
+    let _ = FenceEpoch { window }; //~ error FenceEpoch
 }
 
 fn lock_all(window: &mut Window<u64>) {
-    let _ = LockAllEpoch { window, open: true };
+    let _ = LockAllEpoch { window, open: true }; //~ error LockAllEpoch
 }
 
 fn main() {}

@@ -2,6 +2,6 @@
 use onesided::{LockAssert, StartAssert};
 
 fn main() {
-    let _ = StartAssert::nocheck();
-    let _ = LockAssert::nocheck();
+    let _ = StartAssert::nocheck(); //~ E0133 StartAssert
+    let _ = LockAssert::nocheck(); //~ E0133 LockAssert
 }

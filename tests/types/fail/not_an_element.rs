@@ -3,14 +3,14 @@ use onesided::{Comm, Result, Window};
 
 fn main() {}
 
-fn truth(world: &Comm) -> Result<Window<bool>> {
+fn truth(world: &Comm) -> Result<Window<bool>> { //~ E0277 Window Element
     Window::allocate(world, 1)
 }
 
-fn text(world: &Comm) -> Result<Window<String>> {
+fn text(world: &Comm) -> Result<Window<String>> { //~ E0277 Window Element
     Window::allocate(world, 1)
 }
 
-fn reference(world: &Comm) -> Result<Window<&'static u8>> {
+fn reference(world: &Comm) -> Result<Window<&'static u8>> { //~ E0277 Window Element
     Window::allocate(world, 1)
 }

@@ -5,14 +5,14 @@ fn put(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let (mut access, _) = window.sides();
     let epoch = access.start(group, StartAssert::NONE)?;
     epoch.complete()?;
-    epoch.put(&[1], Rank(0), 0)
+    epoch.put(&[1], Rank(0), 0) //~ E0382 AccessEpoch
 }
 
 fn end(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let (mut access, _) = window.sides();
     let epoch = access.start(group, StartAssert::NONE)?;
     epoch.complete()?;
-    epoch.complete()
+    epoch.complete() //~ E0382 AccessEpoch
 }
 
 fn main() {}

@@ -5,14 +5,14 @@ fn put(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock_all(LockAssert::NONE)?;
     let batch = epoch.batch();
     batch.flush()?;
-    batch.put(&[1], Rank(0), 0)
+    batch.put(&[1], Rank(0), 0) //~ E0382 Batch
 }
 
 fn end(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock_all(LockAssert::NONE)?;
     let batch = epoch.batch();
     batch.flush()?;
-    batch.flush()
+    batch.flush() //~ E0382 Batch
 }
 
 fn main() {}

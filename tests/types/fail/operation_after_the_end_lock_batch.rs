@@ -5,14 +5,14 @@ fn put(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
     let batch = epoch.batch();
     batch.flush()?;
-    batch.put(&[1], 0)
+    batch.put(&[1], 0) //~ E0382 LockBatch
 }
 
 fn end(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
     let batch = epoch.batch();
     batch.flush()?;
-    batch.flush()
+    batch.flush() //~ E0382 LockBatch
 }
 
 fn main() {}

@@ -3,15 +3,15 @@ use onesided::{Access, FenceAssert, LockAllEpoch, LockAssert, Rank, Result, Univ
 
 fn end_while_another_operates(epoch: LockAllEpoch<'_, '_, u64>) -> Result<()> {
     std::thread::scope(|threads| {
-        threads.spawn(|| epoch.put(&[1], Rank(0), 0));
-        epoch.unlock_all()
+        threads.spawn(|| epoch.put(&[1], Rank(0), 0)); //~ E0373
+        epoch.unlock_all() //~ E0505
     })
 }
 
 fn synchronise_both(window: &mut Window<u64>) {
     std::thread::scope(|threads| {
         threads.spawn(|| window.fence(FenceAssert::NONE).map(drop));
-        threads.spawn(|| window.lock_all(LockAssert::NONE).map(drop));
+        threads.spawn(|| window.lock_all(LockAssert::NONE).map(drop)); //~ E0499
     });
 }
 

@@ -3,12 +3,12 @@ use onesided::{FenceAssert, Result, Window};
 
 fn used(mut window: Window<u64>) -> Result<()> {
     window.free()?;
-    window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)
+    window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE) //~ E0382 Window
 }
 
 fn freed_twice(window: Window<u64>) -> Result<()> {
     window.free()?;
-    window.free()
+    window.free() //~ E0382 Window
 }
 
 fn main() {}

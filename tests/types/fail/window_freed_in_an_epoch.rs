@@ -4,28 +4,28 @@ use onesided::{StartAssert, Window};
 
 fn free_in_fence(mut window: Window<u64>) -> Result<()> {
     let epoch = window.fence(FenceAssert::NONE)?;
-    window.free()?;
+    window.free()?; //~ E0505
     drop(epoch);
     Ok(())
 }
 
 fn free_in_lock_all(mut window: Window<u64>) -> Result<()> {
     let epoch = window.lock_all(LockAssert::NONE)?;
-    window.free()?;
+    window.free()?; //~ E0505
     drop(epoch);
     Ok(())
 }
 
 fn free_in_lock(window: Window<u64>) -> Result<()> {
     let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
-    window.free()?;
+    window.free()?; //~ E0505
     drop(epoch);
     Ok(())
 }
 
 fn free_in_local(mut window: Window<u64>) -> Result<()> {
     let epoch = window.lock_local()?;
-    window.free()?;
+    window.free()?; //~ E0505
     drop(epoch);
     Ok(())
 }
@@ -33,7 +33,7 @@ fn free_in_local(mut window: Window<u64>) -> Result<()> {
 fn free_in_access(mut window: Window<u64>, group: &Group) -> Result<()> {
     let (mut access, _) = window.sides();
     let epoch = access.start(group, StartAssert::NONE)?;
-    window.free()?;
+    window.free()?; //~ E0505
     drop(epoch);
     Ok(())
 }
@@ -41,14 +41,14 @@ fn free_in_access(mut window: Window<u64>, group: &Group) -> Result<()> {
 fn free_in_exposure(mut window: Window<u64>, group: &Group) -> Result<()> {
     let (_, mut exposure) = window.sides();
     let epoch = exposure.post(group, PostAssert::NONE)?;
-    window.free()?;
+    window.free()?; //~ E0505
     drop(epoch);
     Ok(())
 }
 
 fn dropped_in_fence(mut window: Window<u64>) -> Result<()> {
     let epoch = window.fence(FenceAssert::NONE)?;
-    drop(window);
+    drop(window); //~ E0505
     epoch.close(FenceAssert::NONE)
 }
 
@@ -56,7 +56,7 @@ fn guard_outlives_the_window(window: Window<u64>) -> Result<()> {
     let epoch;
     {
         let window = window;
-        epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+        epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?; //~ E0597
     }
     epoch.unlock()
 }

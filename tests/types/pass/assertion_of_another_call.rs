@@ -1,7 +1,7 @@
 //! The twin: the call's own.
 use onesided::{FenceAssert, LockAssert, PostAssert, Result, StartAssert, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let own = FenceAssert::NOPUT | FenceAssert::NOSTORE | FenceAssert::NOPRECEDE;

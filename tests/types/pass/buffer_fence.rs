@@ -1,7 +1,7 @@
 //! The twin: once the epoch or batch has ended, the buffers are free.
 use onesided::{Access, FenceAssert, Rank, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let (mut from, mut to) = (vec![1; 4], vec![0; 4]);

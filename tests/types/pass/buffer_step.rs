@@ -1,7 +1,7 @@
 //! The twin: a buffer that outlives the step, and is free after it.
 use onesided::{Access, FenceAssert, Rank, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 1)?;
     let mut epoch = window.fence(FenceAssert::NONE)?;

@@ -1,5 +1,5 @@
 //! The twin: generic code over elements.
-use onesided::{Access, Element, LockAssert, Rank, Result, Universe, Window};
+use onesided::{Element, LockAssert, Rank, Result, Universe, Window};
 
 fn there_and_back<T: Element>(window: &mut Window<T>, value: T) -> Result<T> {
     let mut buffer = [value];
@@ -10,7 +10,7 @@ fn there_and_back<T: Element>(window: &mut Window<T>, value: T) -> Result<T> {
     Ok(buffer[0])
 }
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     assert_eq!(there_and_back(&mut window, 7)?, 7);

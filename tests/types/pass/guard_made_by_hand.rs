@@ -6,7 +6,7 @@ fn close(epoch: FenceEpoch<'_, '_, u64>) -> Result<()> {
     epoch.close(FenceAssert::NONE)
 }
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     close(window.fence(FenceAssert::NONE)?)?;

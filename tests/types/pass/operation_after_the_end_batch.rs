@@ -1,7 +1,7 @@
 //! The twin: operations come before the end.
 use onesided::{Access, LockAssert, Rank, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let epoch = window.lock_all(LockAssert::NONE)?;

@@ -1,7 +1,7 @@
 //! The twin: operations come before the end.
 use onesided::{Access, FenceAssert, Rank, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let epoch = window.fence(FenceAssert::NONE)?;

@@ -1,7 +1,7 @@
 //! The twin: operations come before the end.
 use onesided::{LockAssert, LockType, Rank, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let window = Window::<u64>::allocate(universe.world(), 8)?;
     let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;

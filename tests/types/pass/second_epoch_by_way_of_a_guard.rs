@@ -1,7 +1,7 @@
 //! The twin: loads and stores by way of a guard, and a further lock by way of a lock.
 use onesided::{FenceAssert, LockAssert, LockType, Rank, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let epoch = window.fence(FenceAssert::NONE)?;

@@ -10,7 +10,7 @@ fn sum(window: &mut Window<u64>) -> Result<u64> {
     Ok(sum)
 }
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     assert_eq!(sum(&mut window)?, 0);

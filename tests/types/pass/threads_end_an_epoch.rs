@@ -20,7 +20,7 @@ fn synchronise_in_turn(window: &mut Window<u64>) {
     });
 }
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::allocate(universe.world(), 1)?;
     end_when_all_have_operated(window.lock_all(LockAssert::NONE)?)?;

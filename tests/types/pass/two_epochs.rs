@@ -2,7 +2,7 @@
 use onesided::{FenceAssert, LockAssert, LockType, PostAssert, Rank, Result, StartAssert};
 use onesided::{Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     window.fence(FenceAssert::NONE)?.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)?;

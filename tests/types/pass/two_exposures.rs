@@ -1,7 +1,7 @@
 //! The twin: one after the other.
 use onesided::{FenceAssert, PostAssert, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let nobody = universe.world().group().incl(&[])?;

@@ -2,7 +2,7 @@
 use onesided::engine::{Layout, Origin};
 use onesided::{Datatype, DerivedDatatype, LockAssert, Rank, Result, Universe, WindowOptions};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let win = WindowOptions::new().allocate_bytes(universe.world(), 512, 8)?;
     let column = DerivedDatatype::vector(8, 1, 8, Datatype::F64)?.commit();

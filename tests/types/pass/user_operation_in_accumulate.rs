@@ -1,7 +1,7 @@
 //! The twin: predefined operations accumulate, user-defined ones reduce.
 use onesided::{Access, LockAssert, Op, Rank, Result, Universe, UserOp, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
     let mut window = Window::<u64>::allocate(world, 1)?;

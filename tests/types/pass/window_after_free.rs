@@ -1,7 +1,7 @@
 //! The twin: another window may take its name.
 use onesided::{FenceAssert, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let window = Window::<u64>::allocate(universe.world(), 8)?;
     window.free()?;

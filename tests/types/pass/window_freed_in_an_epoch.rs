@@ -1,7 +1,7 @@
 //! The twin: freed after the epoch.
 use onesided::{FenceAssert, LockAssert, LockType, Rank, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)?;

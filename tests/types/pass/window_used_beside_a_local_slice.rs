@@ -1,7 +1,7 @@
 //! The twin: the slice first, the window afterwards.
 use onesided::{LockAssert, LockType, Rank, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let mut local = window.lock_local()?;

@@ -1,7 +1,7 @@
 //! The twin: one type throughout.
 use onesided::{Access, LockAssert, Op, Rank, Result, Universe, Window};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let mut result = 0;
