@@ -24,8 +24,8 @@ const RULES: &[Rule] = &[
         "2",
         "it is erroneous to provide incorrect information",
         &[
-            "synchronization/rules::noprecede_after_an_operation_is_refused",
-            "failures/errors::assertion",
+            "misuse::fence with NOPRECEDE after operations",
+            "failures/errors::a_fence_with_a_wrong_assertion_leaves_the_epoch_open",
         ],
     ),
     unseen(
@@ -80,7 +80,7 @@ const RULES: &[Rule] = &[
         "10",
         "fence NOPRECEDE: the fence does not complete any locally issued operations",
         &[
-            "synchronization/rules::noprecede_after_an_operation_is_refused",
+            "misuse::fence with NOPRECEDE after operations",
             "synchronization/fence::a_fence_that_ends_and_starts_nothing_does_not_wait",
         ],
     ),
@@ -88,7 +88,7 @@ const RULES: &[Rule] = &[
         "11",
         "fence NOSUCCEED: the fence does not start any locally issued operations",
         &[
-            "synchronization/rules::outside_an_epoch_only_calls_that_open_one_are_allowed",
+            "synchronization/epochs::a_state_that_was_left_is_the_state_none",
             "windows/local_slices::no_slice_after_a_fence_that_only_this_rank_says_starts_nothing",
         ],
     ),

@@ -121,7 +121,8 @@ const RULES: &[Rule] = &[
         "the target buffer must fit in the target window",
         &[
             "communication/engine::no_displacement_leads_out_of_a_part",
-            "failures/errors::range",
+            "misuse::put across the end",
+            "failures/errors::guards_return_the_errors_of_the_window",
             "windows/flavours/dynamic::what_is_not_attached_is_out_of_range",
             "communication/datatypes/refused::layouts_that_leave_the_part_are_refused",
         ],
@@ -135,7 +136,11 @@ const RULES: &[Rule] = &[
         "16",
         "a high-quality implementation checks window bounds on each RMA call and raises an \
          exception at the origin",
-        &["failures/errors::range", "communication/engine::no_displacement_leads_out_of_a_part"],
+        &[
+            "misuse::put across the end",
+            "failures/errors::guards_return_the_errors_of_the_window",
+            "communication/engine::no_displacement_leads_out_of_a_part",
+        ],
     ),
     rule(
         "17",
@@ -215,7 +220,8 @@ pub const ACCUMULATE: Section = Section {
             "the target buffer must fit in the target window",
             &[
                 "communication/engine::no_displacement_leads_out_of_a_part",
-                "failures/errors::range",
+                "misuse::put across the end",
+                "failures/errors::guards_return_the_errors_of_the_window",
             ],
         ),
         rule(
@@ -229,7 +235,7 @@ pub const ACCUMULATE: Section = Section {
         rule(
             "8",
             "MPI_REPLACE cannot be used in collective reductions",
-            &["failures/errors::operation"],
+            &["misuse::a reduction by an operation of windows"],
         ),
         rule(
             "9",

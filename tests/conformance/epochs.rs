@@ -14,7 +14,7 @@ const RULES: &[Rule] = &[
         "1",
         "RMA communication calls must occur only within an access epoch for the window",
         &[
-            "synchronization/rules::outside_an_epoch_only_calls_that_open_one_are_allowed",
+            "synchronization/epochs::every_synchronisation_in_every_state",
             "synchronization/epochs::every_operation_in_every_state",
             "types::operation_on_the_window",
             "types::operation_after_the_end_fence",
@@ -36,8 +36,7 @@ const RULES: &[Rule] = &[
         "3",
         "distinct access epochs for a window at the same process must be disjoint",
         &[
-            "synchronization/rules::epochs_of_one_window_are_disjoint",
-            "synchronization/rules::an_access_epoch_admits_no_other",
+            "synchronization/epochs::every_synchronisation_in_every_state",
             "types::two_epochs",
             "types::second_epoch_by_way_of_a_guard",
         ],
@@ -67,7 +66,7 @@ const RULES: &[Rule] = &[
     rule(
         "7",
         "distinct exposure epochs at a process on the same window must be disjoint",
-        &["synchronization/rules::epochs_of_one_window_are_disjoint", "types::two_exposures"],
+        &["synchronization/epochs::every_synchronisation_in_every_state", "types::two_exposures"],
     ),
     rule(
         "8",
@@ -108,7 +107,7 @@ const RULES: &[Rule] = &[
         &[
             "synchronization/epochs::locks_of_several_targets_are_independent",
             "synchronization/locks::several_targets_are_locked_at_once_and_released_one_by_one",
-            "failures/errors::rma_sync_of_a_target_that_the_epoch_does_not_reach",
+            "failures/errors::a_target_that_the_epoch_does_not_reach",
         ],
     ),
     rule(

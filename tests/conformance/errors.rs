@@ -35,7 +35,7 @@ const RULES: &[Rule] = &[
         "SIZE",
         "invalid size",
         &[
-            "failures/errors::size_displacement_unit_and_memory",
+            "misuse::a window of more bytes than there can be",
             "windows/memory::sizes_beyond_all_arithmetic_are_refused_on_every_rank",
         ],
     ),
@@ -43,7 +43,7 @@ const RULES: &[Rule] = &[
         "DISP",
         "invalid disp",
         &[
-            "failures/errors::size_displacement_unit_and_memory",
+            "misuse::a displacement unit of 0",
             "windows/memory::displacement_units_beyond_an_int_are_refused_on_every_rank",
         ],
     ),
@@ -51,7 +51,7 @@ const RULES: &[Rule] = &[
     rule(
         "ASSERT",
         "invalid assert",
-        &["failures/errors::assertion", "types::assertion_of_another_call"],
+        &["misuse::fence with NOPRECEDE after operations", "types::assertion_of_another_call"],
     ),
     rule(
         "RMA_CONFLICT",
@@ -62,7 +62,7 @@ const RULES: &[Rule] = &[
         "RMA_SYNC",
         "wrong synchronization of RMA calls",
         &[
-            "failures/errors::rma_sync",
+            "misuse::lock of a rank that is locked already",
             "synchronization/epochs::every_synchronisation_in_every_state",
             "synchronization/threads::of_two_threads_that_synchronise_the_second_is_refused",
         ],
@@ -71,7 +71,7 @@ const RULES: &[Rule] = &[
         "RMA_RANGE",
         "the target memory is not part of the window",
         &[
-            "failures/errors::range",
+            "misuse::put, one element past the end",
             "windows/flavours/dynamic::what_is_not_attached_is_out_of_range",
         ],
     ),
@@ -107,7 +107,7 @@ const RULES: &[Rule] = &[
         &[
             "synchronization/epochs::every_operation_in_every_state",
             "synchronization/sequence::a_refused_call_has_no_event",
-            "synchronization/rules::wrong_arguments_have_their_classes",
+            "misuse::put to a rank that does not exist",
         ],
     ),
 ];

@@ -14,7 +14,7 @@ const RULES: &[Rule] = &[
         "1",
         "operations between start and complete must access only windows at processes in the group",
         &[
-            "failures/errors::rma_sync_of_a_target_that_the_epoch_does_not_reach",
+            "failures/errors::a_target_that_the_epoch_does_not_reach",
             "synchronization/epochs::every_operation_in_every_state",
         ],
     ),

@@ -10,7 +10,7 @@ const RULES: &[Rule] = &[
         "1",
         "lock starts an access epoch in which only the window of that rank can be accessed",
         &[
-            "failures/errors::rma_sync_of_a_target_that_the_epoch_does_not_reach",
+            "failures/errors::a_target_that_the_epoch_does_not_reach",
             "synchronization/epochs::every_operation_in_every_state",
         ],
     ),
@@ -62,16 +62,18 @@ const RULES: &[Rule] = &[
         "it is erroneous to have a window locked and exposed concurrently: no lock of a target \
          that has posted and not yet waited",
         &[
-            "synchronization/rules::a_part_that_its_rank_has_exposed_is_not_locked",
-            "synchronization/rules::the_own_part_is_not_locked_and_exposed_at_once",
+            "synchronization/exposed::a_part_that_its_rank_has_exposed_is_not_locked",
+            "synchronization/epochs::every_synchronisation_in_every_state",
+            "misuse::lock of the own part while it is exposed",
         ],
     ),
     rule(
         "8",
         "it is erroneous to call post while the local window is locked",
         &[
-            "synchronization/rules::post_is_refused_while_another_rank_holds_a_lock_of_the_part",
-            "synchronization/rules::post_is_allowed_while_another_part_is_locked",
+            "synchronization/exposed::post_is_refused_while_another_rank_holds_a_lock_of_the_part",
+            "misuse::post while the own part is locked",
+            "synchronization/exposed::post_is_allowed_while_another_part_is_locked",
         ],
     ),
     unseen(

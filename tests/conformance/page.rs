@@ -60,6 +60,7 @@ fn place(test: &str) -> (String, &str) {
     let (file, function) = test.rsplit_once("::").expect("file::function");
     match file {
         "types" => (format!("tests/types/fail/{function}.rs"), function),
+        "misuse" => ("docs/reference/misuse.md".to_owned(), function),
         _ if root().join(format!("tests/{file}.rs")).exists() => {
             (format!("tests/{file}.rs"), function)
         }
@@ -68,6 +69,9 @@ fn place(test: &str) -> (String, &str) {
 }
 
 fn exists(test: &str) -> bool {
+    if let Some(row) = test.strip_prefix("misuse::") {
+        return super::misuse::has_row(row);
+    }
     let (file, function) = place(test);
     let Ok(text) = fs::read_to_string(root().join(file)) else { return false };
     test.starts_with("types::") || tests_of(&text).any(|name| name == function)

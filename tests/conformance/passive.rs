@@ -11,10 +11,7 @@ pub const SECTION: Section = Section {
             "1",
             "an access epoch is opened by lock or lock_all and closed by unlock or unlock_all, \
              respectively",
-            &[
-                "synchronization/rules::an_access_epoch_admits_no_other",
-                "synchronization/epochs::every_synchronisation_in_every_state",
-            ],
+            &["synchronization/epochs::every_synchronisation_in_every_state"],
         ),
         rule(
             "2",
@@ -98,7 +95,7 @@ pub const FLUSH: Section = Section {
             "flush is for passive target epochs only",
             &[
                 "synchronization/epochs::every_synchronisation_in_every_state",
-                "synchronization/rules::outside_an_epoch_only_calls_that_open_one_are_allowed",
+                "misuse::flush outside an epoch",
             ],
         ),
         rule(

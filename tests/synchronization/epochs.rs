@@ -1,5 +1,6 @@
-//! The table of `src/window/state.rs`, walked at run time on two ranks: each call in each state is
-//! legal or refused with RmaSync, and after a refusal the state's own end still works.
+//! The table of legal calls (`src/window/state.rs`) at run time on two ranks: each call in each state is legal,
+//! or fails with RmaSync. After a failure the epoch goes on. (The sentences of these errors, and wrong
+//! arguments, are rows of `tests/conformance/misuse`.)
 
 use crate::support::spmd;
 use onesided::engine::Win;
@@ -20,6 +21,8 @@ enum State {
     Started,
     /// A lock of the other rank.
     Locked,
+    /// A shared lock of the own part.
+    OwnLocked,
     LockedAll,
     /// Posted for no rank.
     Exposed,
@@ -50,6 +53,7 @@ impl State {
             }
             State::Started => win.start(&group(pair, &[]), StartAssert::NONE),
             State::Locked => win.lock(LockType::Shared, other, LockAssert::NONE),
+            State::OwnLocked => win.lock(LockType::Shared, pair.me, LockAssert::NONE),
             State::LockedAll => win.lock_all(LockAssert::NONE),
             State::Exposed => win.post(&group(pair, &[]), PostAssert::NONE),
             State::Both => {
@@ -66,6 +70,7 @@ impl State {
             State::Fence | State::FenceUsed => win.fence(FenceAssert::NOSUCCEED),
             State::Started => win.complete(),
             State::Locked => win.unlock(pair.other),
+            State::OwnLocked => win.unlock(pair.me),
             State::LockedAll => win.unlock_all(),
             State::Exposed => win.wait(),
             State::Both => win.complete().and_then(|()| win.wait()),
@@ -120,6 +125,7 @@ const TABLE: &[(State, &str)] = &[
     (State::FenceUsed, "F y PQN GABOC LS"),
     (State::Started, "c p y N LS"),
     (State::Locked, "m u f hij y PN GABOC LS"),
+    (State::OwnLocked, "l v g hj y QN LS"),
     (State::LockedAll, "b fg hij y PQN GABOC LS"),
     // No lock of the other: that is exposed too.
     (State::Exposed, "s w t y LS"),
@@ -152,7 +158,16 @@ fn walk(world: &Comm, state: State, legal: &str, (name, letter, call): Column) {
     win.load(0, &mut part).unwrap();
     assert_eq!(part, [0; 8], "{name} in {state:?} is refused but has written");
     world.barrier().unwrap();
+    // The epoch goes on as if nothing had been called.
+    let sent = u64::from(legal.contains('P'));
+    if sent == 1 {
+        win.put(&[sent], other, 7).unwrap_or_else(|e| panic!("put after {name} in {state:?}: {e}"));
+    }
     state.close(&pair).unwrap_or_else(|error| panic!("{state:?} after {name}: {error}"));
+    world.barrier().unwrap();
+    win.load(7, &mut part[..1]).unwrap();
+    assert_eq!(part[0], sent, "put after {name} in {state:?}");
+    world.barrier().unwrap();
     win.free().unwrap_or_else(|error| panic!("free, {state:?} after {name}: {error}"));
 }
 

@@ -3,6 +3,7 @@
 
 mod double_buffer;
 mod epochs;
+mod exposed;
 mod fence;
 mod flush;
 mod hostile;
@@ -12,7 +13,6 @@ mod locks;
 mod matching;
 mod progress;
 mod pscw;
-mod rules;
 mod semantics;
 mod sequence;
 #[path = "../support/mod.rs"]

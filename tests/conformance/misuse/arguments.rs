@@ -36,6 +36,20 @@ pub const ROWS: &[Row] = &[
         |s| spared(|b| s.win.get_accumulate(ONE, &mut b[..2], Op::Sum, s.other, 0)),
     ),
     row(
+        "get_accumulate with a result shorter than the origin",
+        LockedAll,
+        Count,
+        &["get_accumulate on", "origin buffer has 3 elements", "2 are needed"],
+        |s| spared(|b| s.win.get_accumulate(&NUMBERS, &mut b[..2], Op::Sum, s.other, 0)),
+    ),
+    row(
+        "get_accumulate without an origin",
+        LockedAll,
+        Count,
+        &["get_accumulate on", "origin buffer has 0 elements", "2 are needed"],
+        |s| spared(|b| s.win.get_accumulate(&[], &mut b[..2], Op::Sum, s.other, 0)),
+    ),
+    row(
         "accumulate with an operation that pairs have and numbers have not",
         LockedAll,
         OpClass,

@@ -74,6 +74,8 @@ fn number(rank: u32, at: u64) -> u64 {
 fn check(world: &Comm, wrong: &str, error: &Error, class: ErrorClass, says: &[&str]) {
     let text = error.to_string();
     assert_eq!(error.class(), class, "{wrong}: {text}");
+    assert!(!text.contains('\n'), "{wrong}: more than one sentence: {text}");
+    assert!(format!("{error:?}").starts_with(&text), "{wrong}: Debug is for people, too");
     let (me, other) = (world.rank().to_string(), (1 - world.rank()).to_string());
     for word in says {
         let word = word.replace("{me}", &me).replace("{other}", &other);

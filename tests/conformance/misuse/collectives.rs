@@ -51,6 +51,9 @@ pub const ROWS: &[Row] = &[
         &["allreduce by rank {me}", "MPI_REPLACE"],
         |comm| comm.allreduce(TWO, Op::Replace).map(drop),
     ),
+    job("a reduction by no operation", OpClass, &["allreduce by rank {me}", "MPI_NO_OP"], |comm| {
+        comm.allreduce(TWO, Op::NoOp).map(drop)
+    }),
     job(
         "a reduction by an operation that the type has not",
         OpClass,

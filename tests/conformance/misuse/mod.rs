@@ -22,6 +22,11 @@ mod row;
 
 use row::{Refused, Section};
 
+/// Whether a row has these words.
+pub fn has_row(wrong: &str) -> bool {
+    SECTIONS.iter().any(|section| section.rows.iter().any(|row| row.wrong == wrong))
+}
+
 const SECTIONS: &[Section] = &[
     Section { title: "Displacements and counts", rows: ranges::ROWS },
     Section { title: "Ranks and groups", rows: ranks::ROWS },

@@ -48,6 +48,9 @@ pub const ROWS: &[Row] = &[
     row("lock of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
         s.win.lock(LockType::Shared, BEYOND, LockAssert::NONE)
     }),
+    row("lock of MPI_PROC_NULL", Idle, RankClass, &["lock on", "2 ranks"], |s| {
+        s.win.lock(LockType::Shared, Rank::NULL, LockAssert::NONE)
+    }),
     row("unlock of a rank that does not exist", Locked, RankClass, NOBODY, |s| {
         s.win.unlock(BEYOND)
     }),
@@ -101,6 +104,12 @@ pub const ROWS: &[Row] = &[
     job("a group without a rank that is not in it", GroupClass, &["group", "rank 7"], |comm| {
         comm.group().excl(&[7]).map(drop)
     }),
+    job("a group out of an empty group", GroupClass, &["rank 0", "group of 0"], |_| {
+        Group::empty().incl(&[0]).map(drop)
+    }),
+    job("ranks of a group that are not in it", GroupClass, &["group", "rank 9"], |comm| {
+        comm.group().translate(&[9], &comm.group()).map(drop)
+    }),
     job("a group of a range without a stride", GroupClass, &["group", "stride"], |comm| {
         comm.group().range_incl(&[(0, 1, 0)]).map(drop)
     }),
@@ -110,6 +119,9 @@ pub const ROWS: &[Row] = &[
         &["broadcast by rank {me}", "no rank 2", "2 ranks"],
         |comm| spared(|b| comm.broadcast(&mut b[..], BEYOND)),
     ),
+    job("a broadcast from MPI_PROC_NULL", Root, &["broadcast by rank {me}", "2 ranks"], |comm| {
+        spared(|b| comm.broadcast(&mut b[..], Rank::NULL))
+    }),
     job(
         "a gather whose root does not exist",
         Root,
