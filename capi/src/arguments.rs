@@ -87,6 +87,12 @@ impl<T: Copy> Ptr<T> {
         if self.is_null() { Err(null()) } else { Ok(()) }
     }
 
+    /// Returns an error for a null pointer to an array of `count` elements, unless it has none. A call
+    /// with several arrays asks for each before it writes one: a refused call changes nothing.
+    pub fn given_for(self, count: usize) -> Outcome {
+        if count == 0 { Ok(()) } else { self.given() }
+    }
+
     /// The address, for a call that writes the value when it completes.
     pub fn later(self) -> Address {
         Address(self.0.cast())

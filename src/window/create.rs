@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "takes the caller's word for memory it exposes")]
 
 use super::plan::{Follows, PartRequest, WindowPlan};
-use super::unmapped::{Private, Unmapped, hear_of_death};
+use super::unmapped::{Private, Unmapped, check_range, hear_of_death};
 use super::{Flavour, Part, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::{Collective, Comm};
@@ -53,9 +53,9 @@ impl WindowOptions {
     /// all ranks.
     ///
     /// # Errors
-    /// [`Error::Base`] for a null address with bytes; [`Error::DispUnit`]; [`Error::Unreachable`]
-    /// on all ranks if the system forbids one of them to reach private memory;
-    /// [`Error::NoMemory`], [`Error::RankFailed`].
+    /// [`Error::Base`] for a null address with bytes; [`Error::Size`] for more bytes than a process can
+    /// have; [`Error::DispUnit`]; [`Error::Unreachable`] on all ranks if the system forbids one of them
+    /// to reach private memory; [`Error::NoMemory`], [`Error::RankFailed`].
     ///
     /// # Safety
     /// Until the window has been freed successfully:
@@ -153,14 +153,8 @@ fn admit(comm: &Comm) {
 /// All ranks see the same offers, and so the same fault.
 fn check_bases(comm: &Comm, offers: &[Offer]) -> Result<()> {
     let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
-    for (rank, offer) in offers.iter().enumerate() {
-        if offer.process != 0 && (offer.at == 0 || offer.at.checked_add(offer.bytes).is_none()) {
-            let (bytes, base) = (offer.bytes, offer.at);
-            let problem = format!("rank {rank} exposes {bytes} bytes at address {base:#x}");
-            return Err(Error::Base { at: at(), problem });
-        }
-    }
-    Ok(())
+    let mut privates = offers.iter().zip(0..).filter(|(offer, _)| offer.process != 0);
+    privates.try_for_each(|(offer, rank)| check_range(at, rank, offer.at, offer.bytes))
 }
 
 /// The parts that are mapped into this process; private ones are empty here.
@@ -227,7 +221,8 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Attach`] if the region is empty or overlaps one that is attached;
-    /// [`Error::Base`]; [`Error::Flavour`]; [`Error::NoMemory`]; [`Error::RankFailed`].
+    /// [`Error::Base`]; [`Error::Flavour`]; [`Error::NoMemory`]; [`Error::RankFailed`];
+    /// [`Error::Size`] for more bytes than a process can have.
     ///
     /// # Safety
     /// As [`WindowOptions::create_bytes`], until it is detached.

@@ -4,7 +4,7 @@
 use super::{Flavour, Win};
 use crate::call::Call;
 use crate::comm::Comm;
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::prim::{JobFailed, ParkWord};
 use crate::shm::{
     AllocError, AttachError, DirectoryWords, PlacedSlice, Process, Region, Span, is_gone, range_at,
@@ -33,6 +33,28 @@ pub(super) fn hear_of_death(comm: &Comm, rank: u32) -> std::result::Result<(), J
 fn has_left(comm: &Comm, rank: u32) -> Result<bool> {
     let world = comm.world_ranks()[rank as usize];
     Ok(comm.context().segment.slot(world)?.finished.is_set())
+}
+
+/// The most bytes that a process can have: the widest virtual addresses have 57 bits, and the upper half
+/// of them is the kernel's.
+const MOST_BYTES: u64 = 1 << 56;
+
+/// Refuses memory that the process of `rank` cannot have.
+pub(super) fn check_range(
+    at: impl FnOnce() -> Place,
+    rank: u32,
+    base: u64,
+    bytes: u64,
+) -> Result<()> {
+    let problem = || format!("rank {rank} exposes {bytes} bytes at address {base:#x}");
+    if bytes > MOST_BYTES {
+        let problem = problem() + "; a process has addresses for at most 2^56 bytes";
+        return Err(Error::Size { at: at(), problem });
+    }
+    if base == 0 || base.checked_add(bytes).is_none() {
+        return Err(Error::Base { at: at(), problem: problem() });
+    }
+    Ok(())
 }
 
 /// What an operation that finds no mapped part looks at.
@@ -280,10 +302,7 @@ impl Win {
         let call = Call::Attach;
         let directory = self.own_directory(call)?;
         let address = start as u64;
-        if address == 0 || address.checked_add(bytes).is_none() {
-            let problem = format!("{bytes} bytes at address {address:#x} are no memory");
-            return Err(Error::Base { at: self.place(call), problem });
-        }
+        check_range(|| self.place(call), self.comm().rank(), address, bytes)?;
         if bytes == 0 {
             let problem = "a region of no bytes cannot be attached".into();
             return Err(Error::Attach { at: self.place(call), problem });

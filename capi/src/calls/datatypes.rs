@@ -123,11 +123,11 @@ impl<T: Copy> Capacity<T> {
         Capacity { what, most: most.wide(), place }
     }
 
-    /// Refuses less room than is needed.
+    /// Refuses less room than is needed, and none.
     fn check(&self, needed: usize) -> Outcome {
         let Capacity { what, most, .. } = self;
         if i64::try_from(needed).is_ok_and(|needed| needed <= *most) {
-            return Ok(());
+            return self.place.given_for(needed);
         }
         let why = format!("there is room for {most} {what}, and the datatype has {needed}");
         Err(Failure::new(MPI_ERR_ARG, why))

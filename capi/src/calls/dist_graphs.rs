@@ -168,14 +168,15 @@ pub fn dist_graph_neighbors(
 ) -> Outcome {
     let edges = edges_in(comm)?;
     let (most_in, most_out) = (length(maxindegree)?, length(maxoutdegree)?);
-    sources.set_all(edges.sources.iter().copied().take(most_in))?;
-    destinations.set_all(edges.destinations.iter().copied().take(most_out))?;
-    let Some((of_sources, of_destinations)) = &edges.weights else { return Ok(()) };
-    let lists = [(sourceweights, of_sources, most_in), (destweights, of_destinations, most_out)];
-    for (place, list, most) in lists {
-        if ![MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY].contains(&place.address()) {
-            place.set_all(list.iter().copied().take(most))?;
-        }
+    let mut lists =
+        vec![(sources, &edges.sources, most_in), (destinations, &edges.destinations, most_out)];
+    if let Some((of_sources, of_destinations)) = &edges.weights {
+        let weights =
+            [(sourceweights, of_sources, most_in), (destweights, of_destinations, most_out)];
+        let wanted =
+            |place: Ptr<c_int>| ![MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY].contains(&place.address());
+        lists.extend(weights.into_iter().filter(|(place, ..)| wanted(*place)));
     }
-    Ok(())
+    lists.iter().try_for_each(|(place, list, most)| place.given_for(*most.min(&list.len())))?;
+    lists.iter().try_for_each(|(place, list, most)| place.set_all(list.iter().copied().take(*most)))
 }

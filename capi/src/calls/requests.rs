@@ -346,7 +346,8 @@ pub fn start(request: Ptr<MPI_Request>) -> Outcome {
 /// `MPI_Startall`
 pub fn startall(count: c_int, requests: Ptr<MPI_Request>) -> Outcome {
     let handles = if count == 0 { Vec::new() } else { requests.list(length(count)?)? };
-    handles.into_iter().try_for_each(|handle| handle.get()?.start())
+    let requests: Vec<_> = handles.into_iter().map(Handle::get).collect::<Outcome<_>>()?;
+    requests.into_iter().try_for_each(Request::start)
 }
 
 /// `MPI_Grequest_start`

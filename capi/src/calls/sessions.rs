@@ -213,6 +213,7 @@ pub fn abi_get_fortran_booleans(
     let given = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner).booleans.clone();
     let given = given.filter(|(yes, _)| yes.len() == bytes);
     if let Some((yes, no)) = &given {
+        logical_false.given()?;
         logical_true.place::<u8>().set_all(yes.iter().copied())?;
         logical_false.place::<u8>().set_all(no.iter().copied())?;
     }

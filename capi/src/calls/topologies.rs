@@ -126,10 +126,11 @@ pub fn cart_get(
     coords: Ptr<c_int>,
 ) -> Outcome {
     let (comm, grid) = grid_of(comm)?;
-    let space = length(maxdims)?;
-    dims.set_all(grid.dims.iter().copied().take(space))?;
-    periods.set_all(grid.periodic.iter().map(|periodic| c_int::from(*periodic)).take(space))?;
-    coords.set_all(grid.coordinates(comm.comm.rank() as c_int).into_iter().take(space))
+    let count = length(maxdims)?.min(grid.dims.len());
+    [dims, periods, coords].into_iter().try_for_each(|list| list.given_for(count))?;
+    dims.set_all(grid.dims[..count].iter().copied())?;
+    periods.set_all(grid.periodic[..count].iter().map(|periodic| c_int::from(*periodic)))?;
+    coords.set_all(grid.coordinates(comm.comm.rank() as c_int).into_iter().take(count))
 }
 
 /// `MPI_Cart_rank`
@@ -273,8 +274,12 @@ pub fn graph_get(
     edges: Ptr<c_int>,
 ) -> Outcome {
     let (ends, all) = graph_of(comm)?;
-    indx.set_all(ends.iter().copied().take(length(maxindex)?))?;
-    edges.set_all(all.iter().copied().take(length(maxedges)?))
+    let ends = &ends[..length(maxindex)?.min(ends.len())];
+    let all = &all[..length(maxedges)?.min(all.len())];
+    indx.given_for(ends.len())?;
+    edges.given_for(all.len())?;
+    indx.set_all(ends.iter().copied())?;
+    edges.set_all(all.iter().copied())
 }
 
 /// The neighbours of a rank of a graph.

@@ -2,6 +2,7 @@
    classes are looked at on onesided alone. */
 
 #include "check.h"
+#include <stdint.h>
 
 static int told, told_class;
 static MPI_Win told_of;
@@ -120,6 +121,15 @@ static void arguments_of_creation(void)
     RULE("11.6-SIZE");
     FAILS(MPI_ERR_SIZE, MPI_Win_create(memory, -1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     FAILS(MPI_ERR_SIZE, MPI_Win_allocate(-1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    FAILS(MPI_ERR_SIZE,
+          MPI_Win_create(memory, PTRDIFF_MAX, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_SIZE, MPI_Win_attach(win, memory, -1));
+    FAILS(MPI_ERR_SIZE, MPI_Win_attach(win, memory, PTRDIFF_MAX));
+    OK(MPI_Win_attach(win, memory, sizeof memory));
+    OK(MPI_Win_detach(win, memory));
+    OK(MPI_Win_free(&win));
     RULE("11.6-DISP");
     FAILS(MPI_ERR_DISP, MPI_Win_create(memory, 4, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     FAILS(MPI_ERR_DISP, MPI_Win_allocate(4, -1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));

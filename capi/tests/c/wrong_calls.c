@@ -215,6 +215,90 @@ static void arguments(void)
     OK(MPI_Request_free(&receive));
 }
 
+#define UNTOUCHED(list, count)                                                                    \
+    do {                                                                                          \
+        for (int k_ = 0; k_ < (count); k_++)                                                      \
+            EQUAL((list)[k_], -7);                                                                \
+    } while (0)
+
+/* Each of the arrays of a call is null once; the others stay as they are. */
+static void topology_arrays(void)
+{
+    int dims[] = {ranks, 1}, turns[] = {1, 0}, ends[5], edge[5], one = 1, a[8], b[8], c[8], d[8];
+    MPI_Comm grid, graph, spread;
+    RULE("MPI-4.1 8.5.5: a refused question about a topology changes nothing");
+    for (int k = 0; k < 8; k++)
+        a[k] = b[k] = c[k] = d[k] = -7;
+    OK(MPI_Cart_create(MPI_COMM_WORLD, 2, dims, turns, 0, &grid));
+    OK(MPI_Comm_set_errhandler(grid, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_ARG, MPI_Cart_get(grid, 2, NULL, b, c));
+    FAILS(MPI_ERR_ARG, MPI_Cart_get(grid, 2, a, NULL, c));
+    FAILS(MPI_ERR_ARG, MPI_Cart_get(grid, 2, a, b, NULL));
+    OK(MPI_Cart_get(grid, 0, NULL, NULL, NULL));
+    for (int k = 0; k < ranks; k++) {
+        ends[k] = k + 1;
+        edge[k] = (k + 1) % ranks;
+    }
+    OK(MPI_Graph_create(MPI_COMM_WORLD, ranks, ends, edge, 0, &graph));
+    OK(MPI_Comm_set_errhandler(graph, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_ARG, MPI_Graph_get(graph, ranks, ranks, NULL, b));
+    FAILS(MPI_ERR_ARG, MPI_Graph_get(graph, ranks, ranks, a, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Graph_get(graph, ranks, -1, a, b));
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &rank_here, &one, 1, &rank_here, &one,
+                                      MPI_INFO_NULL, 0, &spread));
+    OK(MPI_Comm_set_errhandler(spread, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_neighbors(spread, 1, NULL, b, 1, c, d));
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_neighbors(spread, 1, a, NULL, 1, c, d));
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_neighbors(spread, 1, a, b, 1, NULL, d));
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_neighbors(spread, 1, a, b, 1, c, NULL));
+    UNTOUCHED(a, 8);
+    UNTOUCHED(b, 8);
+    UNTOUCHED(c, 8);
+    UNTOUCHED(d, 8);
+    OK(MPI_Comm_free(&grid));
+    OK(MPI_Comm_free(&graph));
+    OK(MPI_Comm_free(&spread));
+}
+
+static void contents_arrays(void)
+{
+    int lengths[] = {2, 1}, integers[] = {-7, -7, -7};
+    MPI_Aint at[] = {16, 0}, addresses[] = {-7, -7};
+    MPI_Count counts[] = {-7, -7}, wide[] = {1, 1}, places[] = {0, 8};
+    MPI_Datatype of[] = {MPI_LONG, MPI_INT}, made, parts[] = {MPI_CHAR, MPI_CHAR};
+    RULE("MPI-4.1 5.1.13: a refused question about a datatype changes nothing");
+    OK(MPI_Type_create_struct(2, lengths, at, of, &made));
+    FAILS(MPI_ERR_ARG, MPI_Type_get_contents(made, 3, 2, 2, NULL, addresses, parts));
+    FAILS(MPI_ERR_ARG, MPI_Type_get_contents(made, 3, 2, 2, integers, NULL, parts));
+    FAILS(MPI_ERR_ARG, MPI_Type_get_contents(made, 3, 2, 2, integers, addresses, NULL));
+    OK(MPI_Type_free(&made));
+    OK(MPI_Type_create_hindexed_c(2, wide, places, MPI_INT, &made));
+    FAILS(MPI_ERR_ARG, MPI_Type_get_contents_c(made, 0, 0, 5, 1, NULL, NULL, NULL, parts));
+    FAILS(MPI_ERR_ARG, MPI_Type_get_contents_c(made, 0, 0, 5, 1, NULL, NULL, counts, NULL));
+    OK(MPI_Type_free(&made));
+    UNTOUCHED(integers, 3);
+    UNTOUCHED(addresses, 2);
+    UNTOUCHED(counts, 2);
+    EQUAL(parts[0] == MPI_CHAR && parts[1] == MPI_CHAR, 1);
+}
+
+static void other_outputs(void)
+{
+    int yes = 1, no = 0, found = -7, set = -7;
+    MPI_Request both[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    RULE("MPI-5.0 20.5: a refused question about Fortran changes nothing");
+    OK(MPI_Abi_set_fortran_booleans(sizeof yes, &yes, &no));
+    FAILS(MPI_ERR_ARG, MPI_Abi_get_fortran_booleans(sizeof found, &found, NULL, &set));
+    EQUAL(found, -7);
+    EQUAL(set, -7);
+    RULE("MPI-4.1 3.9: a refused start starts none");
+    OK(MPI_Recv_init(back, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &both[0]));
+    FAILS(MPI_ERR_REQUEST, MPI_Startall(2, both));
+    OK(MPI_Test(&both[0], &found, MPI_STATUS_IGNORE));
+    EQUAL(found, 1);
+    OK(MPI_Request_free(&both[0]));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -236,6 +320,9 @@ int main(int argc, char **argv)
     leaks();
     places();
     arguments();
+    topology_arrays();
+    contents_arrays();
+    other_outputs();
     OK(MPI_Win_free(&win));
     return end();
 }
