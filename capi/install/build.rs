@@ -34,6 +34,11 @@ pub fn build(profile: &str) -> Result<Built, String> {
     Ok(Built { library: folder.join("libmpi_abi.so"), launcher: folder.join("rmarun") })
 }
 
+/// What is in Cargo's folder of a profile after a test.
+pub fn built(folder: &Path) -> Built {
+    Built { library: folder.join("deps/libmpi_abi.so"), launcher: folder.join("rmarun") }
+}
+
 /// Cargo's folder of a profile.
 fn folder(profile: &str) -> &str {
     match profile {

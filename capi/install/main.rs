@@ -51,6 +51,9 @@ struct Line {
     /// The profile of Cargo to build with
     #[arg(long, value_name = "NAME", default_value = "release")]
     profile: String,
+    /// Builds nothing, and installs what is in Cargo's folder of a profile
+    #[arg(long, value_name = "FOLDER", conflicts_with = "profile")]
+    built: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -71,7 +74,10 @@ fn run(line: &Line) -> Result<(), String> {
         }
         return Ok(());
     }
-    let built = build::build(&line.profile)?;
+    let built = match &line.built {
+        Some(folder) => build::built(folder),
+        None => build::build(&line.profile)?,
+    };
     let items = plan::items(&built, line.mpi_names);
     for path in place::place_all(&prefix, &items)? {
         println!("installed {}", path.display());

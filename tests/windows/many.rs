@@ -36,7 +36,7 @@ fn a_hundred_thousand_windows_are_alive_at_once() {
     });
 }
 
-/// Half a minute on a busy machine: `cargo test --release --test windows many:: -- --ignored`.
+/// Half a minute on a busy machine, optimised.
 #[test]
 #[ignore = "the long form of `windows_leave_the_segment_as_it_was`"]
 fn a_million_windows_leave_the_segment_as_it_was() {

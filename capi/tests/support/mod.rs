@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::time::SystemTime;
 
 /// An empty folder of this test program's own.
 pub fn folder(name: &str) -> PathBuf {
@@ -16,15 +17,43 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs the installer, as a user does but for the profile, which is that of the tests.
+/// Runs the installer, as a user does, but for what it installs: the build of this test, if library and launcher
+/// are of the present sources (`cargo test --workspace` builds both). If not, it builds them in this profile.
 pub fn install(prefix: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_install"));
     command.arg("--prefix").arg(prefix).args(arguments);
     if !arguments.contains(&"--uninstall") {
-        let profile = if cfg!(debug_assertions) { "test" } else { "release" };
-        command.args(["--profile", profile]);
+        let folder = Path::new(env!("CARGO_BIN_EXE_install")).parent().expect("a profile's folder");
+        let is_current = is_current(&folder.join("deps/libmpi_abi.so"), &["src", "capi"])
+            && is_current(&folder.join("rmarun"), &["src", "launcher"]);
+        if is_current {
+            command.arg("--built").arg(folder);
+        } else {
+            let profile = if cfg!(debug_assertions) { "test" } else { "release" };
+            command.args(["--profile", profile]);
+        }
     }
     command.output().expect("the installer starts")
+}
+
+/// Whether a file exists and is newer than these folders of the repository.
+fn is_current(file: &Path, folders: &[&str]) -> bool {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let changed = folders.iter().map(|folder| latest_change(&root.join(folder))).max();
+    let built = fs::metadata(file).and_then(|file| file.modified());
+    built.is_ok_and(|built| changed.is_some_and(|changed| changed <= built))
+}
+
+/// When a file below a folder changed last, tests aside.
+fn latest_change(folder: &Path) -> SystemTime {
+    let entries = fs::read_dir(folder).expect("a folder of the repository");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let change = |path: PathBuf| match path.is_dir() {
+        true if path.ends_with("tests") => SystemTime::UNIX_EPOCH,
+        true => latest_change(&path),
+        false => fs::metadata(&path).and_then(|file| file.modified()).expect("a time"),
+    };
+    paths.map(change).max().unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// The prefix of an installation with all names, made once for each test program.
