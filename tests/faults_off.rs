@@ -1,4 +1,4 @@
-//! A build without test-hooks knows no faults: neither does it what `ONESIDED_FAULT` says, nor has it
+//! A build without test-hooks knows no faults: neither does it obey `ONESIDED_FAULT`, nor has it
 //! heard of the variable.
 #![cfg(all(feature = "launcher", not(feature = "test-hooks")))]
 

@@ -33,7 +33,7 @@ pub fn run() {
     world.barrier().expect("the job goes on");
 }
 
-/// How many elements move is known at run time only, but where the name says otherwise.
+/// How many elements move is known at run time only, except where the name has it.
 fn moves(window: &mut Window<i64>, target: Rank) {
     let source = [7; 8];
     // A buffer is borrowed until the epoch ends, so each get has one of its own.

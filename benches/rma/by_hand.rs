@@ -3,7 +3,7 @@
 //!
 //! All of it orders memory in the cheapest way that a program could use: what a rank has done before
 //! it publishes (`Release`) is seen by a rank that has read it (`Acquire`); a read-modify-write
-//! that does both carries on what others have told before. On x86-64 none of it costs a barrier.
+//! that does both passes on what others have published before. On x86-64 none of it costs a barrier.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "bare instructions")]
 
 use crate::limits::{atomic, atomic32};
@@ -68,7 +68,7 @@ impl Barrier {
             return self.wait.until(|| self.arrived.load(Acquire) >= self.target);
         }
         if last {
-            // Carries on what all have told by their arrivals.
+            // Passes on what all have published by their arrivals.
             self.passed.store(before + 1, Release);
             let _ = futex::wake(self.passed, futex::Flags::empty(), u32::MAX >> 1);
         }
@@ -78,7 +78,7 @@ impl Barrier {
     }
 }
 
-/// A barrier in which each rank writes only lines of its own: in step k it tells the rank 2^k
+/// A barrier in which each rank writes only lines of its own: in step k it notifies the rank 2^k
 /// behind it, and waits for the one 2^k before it.
 pub struct Dissemination {
     pages: Pages,
@@ -98,7 +98,7 @@ impl Dissemination {
         ranks as usize * Self::STEPS * LINE
     }
 
-    /// As [`Barrier::new`].
+    /// In the memory at this place, which is zero.
     pub fn new(pages: Pages, at: usize, rank: u32, ranks: u32, wait: Wait) -> Dissemination {
         assert!(ranks <= 1 << Self::STEPS, "too many ranks");
         Dissemination { pages, at, rank: rank as usize, ranks: ranks as usize, number: 0, wait }
@@ -108,7 +108,7 @@ impl Dissemination {
         atomic(self.pages, self.at + (rank * Self::STEPS + step) * LINE)
     }
 
-    /// As [`Barrier::wait`].
+    /// Waits until all ranks have arrived.
     pub fn wait(&mut self) {
         self.number += 1;
         let (mut step, mut distance) = (0, 1);
@@ -140,7 +140,7 @@ impl Handshake {
         2 * LINE * ranks as usize
     }
 
-    /// As [`Barrier::new`]; with as many origins as targets.
+    /// In the memory at this place, which is zero; with as many origins as targets.
     pub fn new(pages: Pages, at: usize, rank: u32, targets: &[u32], wait: Wait) -> Handshake {
         let words = |rank: u32| {
             let at = at + 2 * LINE * rank as usize;
@@ -152,7 +152,7 @@ impl Handshake {
         Handshake { posted, completed, targets, origins, number: 0, wait }
     }
 
-    /// Says that this rank may be put to, and waits until all its targets have said so.
+    /// Announces that this rank may be put to, and waits until all its targets have announced it.
     pub fn open(&mut self) {
         self.announce();
         self.targets.iter().for_each(|(posted, _)| self.await_post(posted));
@@ -201,7 +201,7 @@ pub struct Unfair {
 }
 
 impl Unfair {
-    /// As [`Barrier::new`].
+    /// In the memory at this place, which is zero.
     pub fn new(pages: Pages, at: usize, wait: Wait) -> Unfair {
         Unfair { held: atomic32(pages, at), wait }
     }
@@ -218,7 +218,7 @@ impl Unfair {
 }
 
 /// A lock that is taken in order. A holder sees what earlier holders have done; drawing
-/// a ticket tells nothing.
+/// a ticket shows nothing.
 pub struct Ticket {
     next: &'static AtomicU32,
     serving: &'static AtomicU32,
@@ -226,7 +226,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// As [`Barrier::new`]; it needs two cache lines.
+    /// In the memory at this place, which is zero; it needs two cache lines.
     pub fn new(pages: Pages, at: usize, wait: Wait) -> Ticket {
         Ticket { next: atomic32(pages, at), serving: atomic32(pages, at + LINE), wait }
     }

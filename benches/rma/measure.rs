@@ -12,7 +12,7 @@ pub const MARK_SIZE: &str = "@size";
 /// A sample of [`Case::samples_for`] takes at least half as long, so that agreeing on the next one hardly counts.
 const SHORT: Duration = Duration::from_micros(50);
 const MOST_REPETITIONS: u32 = 1 << 22;
-/// So many times as long as a sample should take.
+/// How many times as long as a sample should take.
 const FAR_TOO_LONG: u64 = 8;
 
 /// How long to measure.
@@ -39,7 +39,7 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// `what` on `bytes` bytes; `run` does it as often as it is told.
+    /// `what` on `bytes` bytes; `run` does it the given number of times.
     pub fn new(what: &'static str, bytes: u64, run: impl FnMut(u32) + 'a) -> Self {
         let run = Box::new(run);
         Case { what, limit: "", bytes, run, repeat: 2, longer: 1, samples: Vec::new() }
@@ -128,7 +128,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What rank 0 says, if the ranks measure together.
+/// What rank 0 measures, if the ranks measure together.
 fn agree(together: Option<&Comm>, value: u64) -> u64 {
     let mut word = [value];
     if let Some(world) = together {
@@ -140,7 +140,7 @@ fn agree(together: Option<&Comm>, value: u64) -> u64 {
 /// Measures the cases that are wanted, and their limits, and prints them.
 ///
 /// With `together` all ranks of it run every case together; otherwise the calling rank is alone.
-/// `ranks` is what the report says.
+/// `ranks` is the number in the report.
 pub fn measure(together: Option<&Comm>, ranks: u32, mut cases: Vec<Case<'_>>, options: &Options) {
     let plan = options.plan();
     let wanted = |case: &Case| options.wants(case.what);

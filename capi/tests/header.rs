@@ -1,4 +1,4 @@
-//! `mpi.h`: every compiler takes it, and it says the same as the header of another MPI.
+//! `mpi.h`: every compiler takes it, and it agrees with the header of another MPI.
 
 #[path = "../install/groups.rs"]
 #[allow(dead_code, reason = "the tests need less of it than the installer")]
@@ -88,7 +88,7 @@ fn assertions(include: &str, lacks: &[&str]) -> String {
     text
 }
 
-/// What the header says of types.
+/// What the header has of types.
 fn types(holds: &mut impl FnMut(&str, &str)) {
     for (name, tag) in header::HANDLES {
         holds(name, &format!("SAME({name}, struct {tag} *)"));

@@ -177,7 +177,7 @@ fn a_program_runs_alone_without_a_launcher() {
     }
 }
 
-/// By default an error is fatal: it says which call of which rank was wrong, with what, and why.
+/// By default an error is fatal: it names the call, the rank, the arguments and the reason.
 #[test]
 fn errors_are_fatal_and_named() {
     if !has("cc") || !has("timeout") {
@@ -194,7 +194,7 @@ fn errors_are_fatal_and_named() {
     }
 }
 
-/// What others accept is accepted with one note in the job, and refused where the user says so.
+/// What others accept is accepted with one note in the job, and an error with `--strict`.
 #[test]
 fn plain_meanings_are_accepted_unless_told_otherwise() {
     if !has("cc") || !has("timeout") {
@@ -243,7 +243,7 @@ fn a_missing_function_is_told_once() {
         }
         assert_eq!(lines.next(), None);
     }
-    // A fatal one says it as the error that it is.
+    // A fatal one is reported as an error.
     let fatal = under_rmarun(1, &compiled("ends/missing_fatal"));
     let said = text(&fatal.stderr);
     assert!(!fatal.status.success() && said.matches("MPI_Open_port").count() == 1, "{said}");
@@ -277,7 +277,7 @@ fn a_deadlock_is_reported_without_lines() {
     assert!(said.contains(report) && !said.contains(".rs"), "{said}");
 }
 
-/// What a rank should have completed is told in one line, and is no reason to end the others.
+/// What a rank should have completed is reported in one line, and is no reason to end the others.
 #[test]
 fn what_is_left_open_is_told() {
     if !has("cc") || !has("timeout") {

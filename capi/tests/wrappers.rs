@@ -195,7 +195,7 @@ fn pkg_config_finds_it() {
     good(&command.current_dir(&folder).output().unwrap());
 }
 
-/// CMake finds the wrappers by their usual names in the path, or by ours when told.
+/// CMake finds the wrappers by their usual names in the path, or by ours when given.
 #[test]
 fn cmake_finds_it() {
     if !has("cmake") || !has("cc") || !has("c++") {

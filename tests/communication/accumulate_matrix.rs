@@ -9,7 +9,7 @@ use onesided::{
 };
 use std::fmt::Debug;
 
-/// A datatype with values worth trying and what the standard says of its operations.
+/// A datatype with values worth trying and which operations the standard gives it.
 trait Oracle: Element + Debug {
     /// Some of all kinds.
     fn values() -> Vec<Self>;
@@ -117,7 +117,7 @@ macro_rules! pair_oracle {
             values.iter().flat_map(|value| indices.map(|index| $name::new(*value, index))).collect()
         }
         fn apply(op: Op, target: Self, origin: Self) -> Option<Self> {
-            // The fields are private: all pairs of `values` are told apart by trying.
+            // The fields are private: all pairs of `values` are distinguished by trying.
             let key = |pair: Self| {
                 let values: [$type; 4] = [0 as $type, 3 as $type, -7 as $type, 100 as $type];
                 let indices = [0, -1, 5, i32::MIN];

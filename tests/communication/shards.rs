@@ -30,7 +30,7 @@ fn fetch_many(win: &Win) -> Vec<u64> {
     old
 }
 
-/// As [`fetch_many`], of every other element.
+/// Fetches and adds every other element.
 fn fetch_every_other(win: &Win) -> Vec<u64> {
     let (ones, mut old) = ([1u64; MANY], vec![0u64; MANY]);
     let every_other = DerivedDatatype::vector(MANY, 1, 2, Datatype::U64).unwrap().commit();

@@ -94,7 +94,7 @@ pub const NOTIFIED: Section = Section {
     rules: &[
         rule(
             "1",
-            "who has seen a notification sees the put that it tells of",
+            "who has seen a notification sees the put that it counts",
             &[
                 "communication/notify::data_is_there_when_it_is_counted",
                 "communication/notify::data_is_there_when_it_is_counted_in_windows_of_every_flavour",

@@ -99,7 +99,7 @@ const RULES: &[Rule] = &[
     ),
     rule(
         "13",
-        "lock NOCHECK: nobody holds or attempts to acquire a conflicting lock; the coherence \
+        "lock NOCHECK: no process holds or attempts to acquire a conflicting lock; the coherence \
          operations are still required",
         &[
             "synchronization/lock::nocheck_locks_pass_data_when_exclusion_is_achieved_by_other_means",

@@ -1,7 +1,7 @@
 //! MPI-4.1 §12.7.2: accumulates of one origin to one location happen in the origin's order.
 //!
 //! Every rank counts: at a location that all add to, each in 16 bits of its own, and at one of its
-//! own, by replacing. So every value read says how many updates of each origin it comes after.
+//! own, by replacing. So every value read shows how many updates of each origin it comes after.
 #![allow(unsafe_code, reason = "the engine exposes memory by address")]
 
 use crate::support::choices::Choices;

@@ -2,7 +2,7 @@
 //!
 //! The launcher takes only ranks of one thread for blocked, and the standard harness runs a test
 //! in a thread of its own; so this is a program: without a launcher it runs every shape as a job of
-//! itself, and compares what the launcher says with what it should say; in a rank it is the shape.
+//! itself, and compares the launcher's report with the expected one; in a rank it is the shape.
 #![allow(
     clippy::disallowed_methods,
     reason = "ranks sleep outside the library, and tell test from rank"
@@ -23,7 +23,7 @@ pub struct Shape {
     pub name: &'static str,
     /// How many ranks it has.
     pub ranks: u32,
-    /// What rmarun is told beside.
+    /// Further options of rmarun.
     pub options: &'static [&'static str],
     /// What each rank does.
     pub body: fn(&Universe),

@@ -1,4 +1,4 @@
-//! What is said of each program that deadlocks.
+//! The report of each program that deadlocks.
 
 use super::Shape;
 use super::programs::*;

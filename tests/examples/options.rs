@@ -1,4 +1,4 @@
-//! Options of all examples: what help tells, and what is wrong with them.
+//! Options of all examples: their help, and what is wrong with them.
 
 use super::{fails, ours, program, run, succeeds};
 use crate::support::{self, Outcome};

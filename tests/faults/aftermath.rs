@@ -44,7 +44,7 @@ impl Aftermath {
         trip.make("free-bystander", || self.bystander.free())
     }
 
-    /// Somebody has died.
+    /// A rank has died.
     pub fn go_on(mut self, trip: &Trip<'_>) {
         goes_on_without(trip);
         self.is_as_before(trip);
@@ -55,7 +55,7 @@ impl Aftermath {
             let known =
                 |world: &u32| lost.iter().any(|rank| world_rank(&trip.comm, *rank) == *world);
             assert!(before.world_ranks().iter().all(known), "{before:?}, but {lost:?} are missing");
-            // Another one may die meanwhile; the last fence tells all alike.
+            // Another one may die meanwhile; the last fence returns the same to all.
             match phase(trip, "use", || self.works_again(trip, &lost)) {
                 Ok(()) => break,
                 Err(error) => trip.must_be_loss(&error),

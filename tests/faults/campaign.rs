@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs the cases, `at_once` of them at a time; says at once what fails. The tables of the jobs that
+/// Runs the cases, `at_once` of them at a time; prints immediately what fails. The tables of the jobs that
 /// end, and of those that go on.
 pub fn run(cases: &[Case], at_once: usize) -> [Table; 2] {
     let (next, tables) = (AtomicUsize::new(0), Mutex::new([false, true].map(Table::new)));
@@ -37,7 +37,7 @@ pub fn run(cases: &[Case], at_once: usize) -> [Table; 2] {
     tables.into_inner().expect("no worker has failed")
 }
 
-/// Says what is wrong, and how to have it again.
+/// Prints what is wrong, and how to repeat it.
 pub fn complain(case: &Case, verdict: &Verdict) {
     for (kind, problem) in &verdict.wrong {
         println!("{kind:?}: {problem}\nwith this output:\n{}", verdict.output);

@@ -31,7 +31,7 @@ const HANG: Duration = Duration::from_secs(10);
 const STOPPED: Duration = Duration::from_secs(1);
 /// How soon all must be gone when no process is left that could report it.
 const GONE: Duration = Duration::from_secs(2);
-/// So many times as long for ranks that take, and whose end gives back, much memory.
+/// The factor for the time of ranks that take, and whose end gives back, much memory.
 const HEAVY: u32 = 10;
 
 /// What was seen of a job.
@@ -129,7 +129,7 @@ fn seen(case: &Case) -> Seen {
     job.finish(rank, blow)
 }
 
-/// What the ranks are told.
+/// What the ranks get.
 fn variables(case: &Case) -> Vec<(&'static str, String)> {
     let survive = |deaths: usize| (WALK, format!("{SURVIVE}{deaths}"));
     let goes_on = case.goes_on;
@@ -212,7 +212,7 @@ impl Job {
         poll(&mut fds, time).is_ok_and(|ready| ready > 0)
     }
 
-    /// Waits for the launcher's end; ends the job and says how it stood if that does not come.
+    /// Waits for the launcher's end; if it does not come, ends the job and reports its state.
     fn await_end(&self, limit: Duration) -> Option<String> {
         if self.ends_within(limit) {
             return None;
@@ -255,7 +255,7 @@ impl Job {
         self.wait_for(|| processes::children(self.guard()).first().copied())
     }
 
-    /// SIGKILL of a rank, as soon as it exists; which it was, if that can be told, and when.
+    /// SIGKILL of a rank, as soon as it exists; which it was, if that is known, and when.
     fn kill_rank(&self, case: &Case) -> (Option<u32>, Option<Instant>) {
         let What::Rank { rank, .. } = case.what else { return (None, None) };
         let Some(supervisor) = self.supervisor() else { return (None, None) };
@@ -365,7 +365,7 @@ impl Job {
     }
 }
 
-/// Passes on which process fails, if a line says that.
+/// Passes on which process fails, if a line reports that.
 fn tell(faults: &Sender<Pid>, line: &str) {
     let pid = line.strip_prefix("fault: rank ").and_then(|rest| rest.split("pid ").nth(1));
     if let Some(pid) = pid.and_then(|pid| pid.trim().parse().ok()) {

@@ -1,4 +1,4 @@
-//! What must be said and done of each case.
+//! What must be reported and done in each case.
 
 use crate::case::{Blow, Case, What};
 use crate::job::Seen;
@@ -13,7 +13,7 @@ pub enum Wrong {
     Hang,
     Code,
     Report,
-    /// What those who live have said of themselves.
+    /// What the survivors have printed.
     Survivors,
     Left,
 }
@@ -91,7 +91,7 @@ fn report(case: &Case, seen: &Seen) -> Result<(), String> {
     if words.is_empty() {
         return match lines[..] {
             [] => Ok(()),
-            // Whoever is left says why it ends the job.
+            // A half of the launcher that is left reports why it ends the job.
             [_] if seen.status.signal().is_some() => Ok(()),
             _ => Err(format!("nothing was to be said, but it said {lines:?}")),
         };
@@ -105,7 +105,7 @@ fn report(case: &Case, seen: &Seen) -> Result<(), String> {
     }
 }
 
-/// What must stand in the line of a rank that failed, each a list of alternatives; nothing if no line is to be said.
+/// What must stand in the line of a rank that failed, each a list of alternatives; nothing if there must be no line.
 pub fn words(case: &Case, seen: &Seen) -> Vec<String> {
     if !seen.hit || seen.status.signal().is_some() {
         return Vec::new();

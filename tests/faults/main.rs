@@ -1,10 +1,10 @@
 //! Jobs that break: a fault at every place of the library that has a name, at random times, and in
 //! the launcher. Each job must end soon, with the exit code that `rmarun --help` promises, one line
-//! that says who failed how and where, and nothing left of it.
+//! that names what failed, how and where, and nothing left of it.
 //!
 //! The ranks' program is a [`walk`] through every call. Recording jobs tell which sites it passes
 //! and how often; a [`case`] is one fault in one job; [`plan`] picks cases from a seed, [`job`] runs
-//! one, [`judge`] says what is wrong with what was seen, [`table`] counts. Jobs that go on without the
+//! one, [`judge`] finds what is wrong with what was seen, [`table`] counts. Jobs that go on without the
 //! dead make the walk as a [`trip`], see what is left in the [`aftermath`], and walk again;
 //! [`survivors`] judges them. [`news`] measures how soon those who live know.
 //!
@@ -19,7 +19,7 @@
 //! ONESIDED_TEST_CASE='…' cargo test --all-features --test faults -- --ignored --nocapture one_case
 //! ```
 //!
-//! The seed is printed; `ONESIDED_TEST_SEED` gives another, `ONESIDED_TEST_JOBS` says how many jobs run
+//! The seed is printed; `ONESIDED_TEST_SEED` gives another, `ONESIDED_TEST_JOBS` is how many jobs run
 //! at a time. Every failure prints the command that repeats it.
 #![cfg(all(feature = "test-hooks", feature = "launcher"))]
 #![allow(clippy::disallowed_methods, reason = "reads the variables that the comment above names")]
@@ -112,7 +112,7 @@ fn say(text: &str) {
     std::io::stdout().write_all(text.as_bytes()).expect("somebody reads");
 }
 
-/// Tells how often this rank passes which site in `body`.
+/// Counts how often this rank passes which site in `body`.
 fn say_passed(rank: &str, body: impl FnOnce()) {
     let (_, events) = record(body);
     let mut passed: BTreeMap<String, u64> = BTreeMap::new();

@@ -13,7 +13,7 @@ use onesided::{
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// What a rank is told to await; the victim's number follows.
+/// What a rank has to await; the victim's number follows.
 pub const AWAIT: &str = "await ";
 /// The calls that survivors wait in, in turn.
 pub const CALLS: [&str; 4] = ["barrier", "fence", "lock", "wait"];

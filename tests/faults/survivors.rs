@@ -1,4 +1,4 @@
-//! What must be said of a job that goes on: by the launcher of the dead, by the living of themselves.
+//! What must be reported of a job that goes on: by the launcher of the dead, by the survivors of themselves.
 
 use crate::case::{Case, What, kills};
 use crate::job::Seen;

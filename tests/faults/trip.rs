@@ -43,7 +43,7 @@ impl Trip<'_> {
         (self.universe.world().size() - self.comm.size()) as usize
     }
 
-    /// By this signal rank 0 tells that it holds the lock.
+    /// By this signal rank 0 announces that it holds the lock.
     pub fn held(&self) -> usize {
         2 * self.lost()
     }
@@ -53,8 +53,8 @@ impl Trip<'_> {
         2 * self.lost() + 1
     }
 
-    /// Tells that this rank is about to sleep. Should it never come to that, because a rank dies
-    /// before, then the next sleep tells so, in the walk that this rank is in then: one time too
+    /// Announces that this rank is about to sleep. Should it never come to that, because a rank dies
+    /// before, then the next sleep announces it, in the walk that this rank is in then: one time too
     /// many, which lets rank 0 go on early, is better than one too few.
     pub fn say_asleep(&self) -> impl FnOnce() + 'static {
         GENERATION.store(self.asleep(), Relaxed);
@@ -62,7 +62,7 @@ impl Trip<'_> {
         move || world.signal(GENERATION.load(Relaxed))
     }
 
-    /// Tells something that all who live must tell alike.
+    /// Prints something that all survivors must print alike.
     pub fn tell(&self, what: &str, outcome: &str) {
         if self.goes_on {
             let (lost, round, rank) = (self.lost(), self.round, self.rank());
@@ -93,7 +93,7 @@ impl Trip<'_> {
             Err(error) if self.goes_on => self.must_be_loss(error),
             Err(_) => return result,
         }
-        // Another one may die meanwhile; the last fence tells all alike.
+        // Another one may die meanwhile; the last fence returns the same to all.
         while let Err(error) = self.mend(&mut window, &check) {
             self.must_be_loss(&error);
         }
@@ -191,7 +191,7 @@ pub fn phase<R>(trip: &Trip<'_>, what: &str, body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `body`; tells how often each of its phases has passed each site.
+/// Runs `body`; returns how often each of its phases has passed each site.
 pub fn recorded(body: impl FnOnce()) -> BTreeMap<String, u64> {
     *PASSED.lock().expect("one thread") = Some(BTreeMap::new());
     body();

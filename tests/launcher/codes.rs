@@ -1,4 +1,4 @@
-//! Exit codes and what is said with them.
+//! Exit codes and the messages with them.
 
 use crate::harness::{run, shell};
 

@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use std::io::BufRead;
 use std::path::Path;
 
-/// Says its number and stays.
+/// Prints its number and stays.
 const STAY: &str = "echo $$; exec sleep 1000";
 /// The same, with the program below a shell that stays too: the kernel's notice of the launcher's
 /// death reaches the shell alone.
@@ -313,7 +313,7 @@ fn children_of_a_rank_that_is_killed_are_ended() {
         .map(|_| started.line().split(' ').map(|n| n.parse().expect("a number")).collect())
         .collect();
     let below: Vec<_> = numbers.iter().map(|rank| Process::new(rank[1])).collect();
-    // Only now, when both have said what they started.
+    // Only now, when both have printed what they started.
     kill(Pid::from_raw(numbers[0][0]), Signal::SIGKILL).expect("the rank lives");
     finish(started).expect(137);
     below.iter().for_each(Process::has_ended);

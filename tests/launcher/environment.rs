@@ -18,7 +18,7 @@ const NOTICE: &str = "ONESIDED_NOTICE_FD";
 const NONCE: &str = "ONESIDED_NONCE";
 const SIZE: &str = "ONESIDED_SEGMENT_SIZE";
 
-/// The program: tries to join and says what came of it.
+/// The program: tries to join and prints the result.
 #[test]
 #[ignore = "a program"]
 fn join() {
@@ -29,7 +29,7 @@ fn join() {
     }
 }
 
-/// The program: executes another one, which says what is open, before it has joined and after.
+/// The program: executes another one, which prints what is open, before it has joined and after.
 #[test]
 #[ignore = "a program"]
 fn execute() {
@@ -96,7 +96,7 @@ fn nowhere_but<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
 #[test]
 fn nothing_in_the_environment_is_a_job_of_one() {
     assert_eq!(join_with::<&str>(&[]), "joined 1");
-    // Neither of these says that there is a launcher.
+    // With neither of these there is a launcher.
     assert_eq!(join_with(&[(RANKS, "7".into()), (NONCE, "zz".into())]), "joined 1");
 }
 
@@ -107,7 +107,7 @@ fn a_missing_variable_is_named() {
         assert!(refused(&rest).contains(name), "{name}");
     }
     refused(&[(RANK, "0")]);
-    // What it says stays on one line, whatever the variable holds.
+    // Its message stays on one line, whatever the variable holds.
     refused(&[(RANK, "\n\u{80}"), (RANKS, "1")]);
     refused(&[(SEGMENT, "3")]);
 }

@@ -18,7 +18,7 @@ const FIELDS: [(&str, u64); 5] =
 const NONCE: u64 = 32;
 const HEADER: usize = 40;
 
-/// The program: tries to join and says what came of it.
+/// The program: tries to join and prints the result.
 #[test]
 #[ignore = "a program"]
 fn join() {

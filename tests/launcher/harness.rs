@@ -35,7 +35,7 @@ impl Run {
         self.stderr.lines().filter(|line| line.starts_with("rmarun: ")).collect()
     }
 
-    /// Asserts that the launcher has said one line, with all of these words in it.
+    /// Asserts that the launcher has printed one line, with all of these words in it.
     #[track_caller]
     pub fn says(&self, words: &[&str]) {
         let lines = self.launcher_lines();

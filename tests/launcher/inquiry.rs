@@ -21,7 +21,7 @@ fn stay_in_different_places() {
     }
 }
 
-/// What `--status` says of a process.
+/// What `--status` prints of a process.
 fn status(pid: i32) -> crate::harness::Run {
     run(&["--status", &pid.to_string()])
 }

@@ -167,7 +167,7 @@ fn a_job_in_which_some_join_and_others_do_not_is_an_error() {
 
 #[test]
 fn a_rank_that_fails_before_it_joins_is_named_so() {
-    // Rank 0 fails once the other has joined and said so.
+    // Rank 0 fails once the other has joined and signalled it.
     let folder = crate::building::folder("before_joining");
     let gate = folder.join("gate");
     nix::unistd::mkfifo(&gate, nix::sys::stat::Mode::S_IRWXU).unwrap();

@@ -105,7 +105,7 @@ fn wait_for_one_another() {
     unreachable!("nobody comes here");
 }
 
-/// The report comes within seconds, and says in a line for each what the ranks wait for.
+/// The report comes within seconds, and has a line for each thing that ranks wait for.
 #[test]
 fn a_deadlock_of_a_thousand_ranks_is_reported_soon_and_shortly() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));

@@ -120,7 +120,7 @@ fn is_stopped(process: Pid) -> bool {
     stat[stat.rfind(')').unwrap() + 2..].starts_with('t')
 }
 
-/// Nobody but the ranks can look while the supervisor is stopped.
+/// Only the ranks can look while the supervisor is stopped.
 #[test]
 fn no_rank_sleeps_on_in_a_damaged_segment() {
     let (mut started, ranks) = waiting(false);

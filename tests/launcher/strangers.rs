@@ -1,6 +1,6 @@
 //! Another user of the machine: can neither open what a job shares, nor join it, nor take its
 //! segment's name first. The job is one user's and the attack another's, so this needs root; where
-//! the test is not root's, it says so.
+//! the test is not root's, it prints that.
 #![allow(clippy::disallowed_methods, reason = "reads the variables that tell attack from test")]
 
 use crate::support;
@@ -106,7 +106,7 @@ fn attack() {
             println!("\nfound {}", path.display());
         }
     }
-    // With all that the rank's environment says, which a friend may have told.
+    // With all of the rank's environment, which a friend may have passed on.
     match Universe::init() {
         Ok(_) => panic!("joined another user's job"),
         Err(error) => println!("\nrefused: {error}"),

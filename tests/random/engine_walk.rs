@@ -1,5 +1,5 @@
 //! Long random walks through the epochs of a window, against a model of the standard's rules: two
-//! ranks do the same at the same time, legal or not, and each call must end as the model says.
+//! ranks do the same at the same time, legal or not, and each call must end as in the model.
 
 use crate::support::spmd;
 use onesided::engine::Win;
@@ -166,7 +166,7 @@ fn walk(world: &Comm, mut bits: u64, steps: u32) {
         bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let step = STEPS[(bits >> 33) as usize % STEPS.len()];
         let result = call(&win, step);
-        // No rank is ahead: what a check sees of the other rank is what the model says.
+        // No rank is ahead: what a check sees of the other rank is what the model has.
         world.barrier().unwrap();
         let context = format!("step {number}, {step:?} in {model:?}: {result:?}");
         if matches!(step, Step::PutOutside) {

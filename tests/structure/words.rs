@@ -1,7 +1,7 @@
 //! Words that documents and comments do not use, because a stranger reads them twice.
 //!
-//! A word whose limit is zero is forbidden. The count of another one may only fall: a change that
-//! lowers the count also lowers the limit below.
+//! A word whose limit is zero is forbidden, and so is every word of the list in the folders of [`CLEAN`]. The count
+//! of another word may only fall: a change that lowers the count also lowers the limit below.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,9 +24,9 @@ const WORDS: &[Word] = &[
     },
     Word { text: "has yet to", instead: "has not ... yet", most: 0 },
     Word { text: "have yet to", instead: "have not ... yet", most: 0 },
-    Word { text: "whoever", instead: "a rank (thread, caller) that", most: 24 },
-    Word { text: "as far as", instead: "where, if, up to", most: 8 },
-    Word { text: "so many", instead: "the number, or its name", most: 25 },
+    Word { text: "whoever", instead: "a rank (thread, caller) that", most: 23 },
+    Word { text: "as far as", instead: "where, if, up to", most: 7 },
+    Word { text: "so many", instead: "the number, or its name", most: 23 },
     Word { text: "there is not", instead: "does not exist", most: 0 },
     Word { text: "there are not", instead: "do not exist", most: 0 },
     Word { text: "goes by", instead: "uses", most: 1 },
@@ -34,18 +34,21 @@ const WORDS: &[Word] = &[
     Word { text: ", else", instead: "otherwise", most: 2 },
     Word { text: "; else", instead: "otherwise", most: 2 },
     Word { text: "Else", instead: "Otherwise", most: 0 },
-    Word { text: "Who ", instead: "a rank (thread, caller) that", most: 7 },
-    Word { text: "nobody", instead: "no rank, no thread", most: 50 },
+    Word { text: "Who ", instead: "a rank (thread, caller) that", most: 6 },
+    Word { text: "nobody", instead: "no rank, no thread", most: 48 },
     Word { text: "everybody", instead: "every rank, all ranks", most: 1 },
-    Word { text: "somebody", instead: "a rank, a thread", most: 5 },
+    Word { text: "somebody", instead: "a rank, a thread", most: 4 },
     Word { text: "anybody", instead: "any rank, any thread", most: 3 },
-    Word { text: "says", instead: "records, reports, returns", most: 161 },
-    Word { text: "said", instead: "recorded, reported", most: 34 },
-    Word { text: "tells", instead: "notifies, wakes, reports", most: 51 },
-    Word { text: "told", instead: "notified, given", most: 54 },
-    Word { text: "As [`", instead: "the errors themselves", most: 126 },
-    Word { text: "Like [`", instead: "the errors themselves", most: 16 },
+    Word { text: "says", instead: "records, reports, returns", most: 89 },
+    Word { text: "said", instead: "recorded, reported", most: 22 },
+    Word { text: "tells", instead: "notifies, wakes, reports", most: 34 },
+    Word { text: "told", instead: "notified, given", most: 33 },
+    Word { text: "As [`", instead: "the errors themselves", most: 113 },
+    Word { text: "Like [`", instead: "the errors themselves", most: 15 },
 ];
+
+/// Folders that have none of the words.
+const CLEAN: &[&str] = &["tests/", "capi/tests/", "benches/", "docs/"];
 
 /// Files whose prose is checked: Markdown, and the comments of Rust sources.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -105,6 +108,7 @@ fn documents_and_comments_use_usual_words() {
     let mut sources = Vec::new();
     files(root, &mut sources);
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut wrong = String::new();
     for path in sources {
         let is_markdown = path.extension().is_some_and(|ending| ending == "md");
         let text = fs::read_to_string(&path).unwrap_or_default();
@@ -113,12 +117,15 @@ fn documents_and_comments_use_usual_words() {
             let Some(prose) = prose(line, is_markdown) else { continue };
             for word in WORDS {
                 let places = found.entry(word.text).or_default();
-                let here = || format!("{name}:{number}: {}", line.trim());
-                places.extend((0..count(&prose, word.text)).map(|_| here()));
+                let here = format!("{name}:{number}: {}", line.trim());
+                let times = count(&prose, word.text);
+                if times > 0 && CLEAN.iter().any(|folder| name.starts_with(folder)) {
+                    wrong += &format!("'{}'; write: {}\n  {here}\n", word.text, word.instead);
+                }
+                places.extend((0..times).map(|_| here.clone()));
             }
         }
     }
-    let mut wrong = String::new();
     for Word { text, instead, most } in WORDS {
         let places = &found[text];
         println!("{:4} of {most:4}  {text}", places.len());

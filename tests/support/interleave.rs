@@ -8,7 +8,7 @@
 //! * [`tell_when_asleep`] raises a signal when the rank is about to sleep inside its next call,
 //!   which proves that the call blocks: whatever happens afterwards precedes its return.
 //!
-//! Signals are counted since the job began, so every use of a number says how often it must have
+//! Signals are counted since the job began, so every use of a number gives how often it must have
 //! been raised. [`free`] fails if a delay point set by [`hold`] or [`tell`] was never reached.
 use onesided::engine::Win;
 use onesided::hooks::{self, Event, Site, delay};

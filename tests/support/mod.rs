@@ -34,7 +34,7 @@ pub fn spmd(n: u32, body: impl FnOnce(&Comm)) {
     universe(n, |universe| body(universe.world()));
 }
 
-/// As [`spmd`], for what needs more than the world.
+/// Runs `body` on `n` ranks, for what needs more than the world.
 pub fn universe(n: u32, body: impl FnOnce(&Universe)) {
     if let Some(outcome) = launch(n, &[], body) {
         assert!(outcome.status.success(), "{n} ranks, {}:\n{}", outcome.status, outcome.output);
@@ -46,7 +46,7 @@ pub fn job(n: u32, options: &[&str], body: impl FnOnce(&Comm)) -> Option<Outcome
     launch(n, options, |universe| body(universe.world()))
 }
 
-/// As [`job`], for what needs more than the world.
+/// Runs a job with options, for what needs more than the world.
 pub fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<Outcome> {
     if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
         let universe = Universe::init().expect("a rank joins its job");
@@ -84,7 +84,7 @@ pub fn test_of(module: &str, test: &str) -> String {
     }
 }
 
-/// As [`spmd`], for each number of ranks in `sizes`.
+/// Runs `body` on each number of ranks in `sizes`.
 pub fn for_each_size(sizes: &[u32], body: impl Fn(&Comm)) {
     // A rank runs the body of its own job alone.
     let own = std::env::var(onesided::launch::ENV_RANKS).ok().and_then(|n| n.parse().ok());
@@ -113,7 +113,7 @@ pub fn run(command: &mut Command, name: &str) -> Outcome {
     outcome
 }
 
-/// Runs a command to its end, or kills it after `limit`; says whether it did.
+/// Runs a command to its end, or kills it after `limit`; returns whether it did.
 pub fn run_for(command: &mut Command, limit: Duration) -> (Outcome, bool) {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let second = writer.try_clone().expect("a second handle of the pipe");
@@ -137,7 +137,7 @@ pub fn run_for(command: &mut Command, limit: Duration) -> (Outcome, bool) {
     (Outcome { status, output }, hangs)
 }
 
-/// The prefix of MPICH, where `ONESIDED_MPICH` names one; if not, says what is skipped.
+/// The prefix of MPICH, where `ONESIDED_MPICH` names one; if not, prints what is skipped.
 pub fn mpich() -> Option<PathBuf> {
     let prefix = std::env::var_os("ONESIDED_MPICH").map(PathBuf::from);
     match &prefix {

@@ -280,7 +280,7 @@ fn locks_that_do_not_conflict_are_held_together() {
     });
 }
 
-/// Locks, says so by one signal, and unlocks when the other rank has said so by its own.
+/// Locks, sends one signal, and unlocks when the other rank has sent its own.
 fn meet(win: &Rc<Win>, how: How, target: u32, signals: [usize; 2], round: u32) {
     how.lock(win, target);
     win.comm().signal(signals[0]);

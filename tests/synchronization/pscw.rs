@@ -190,7 +190,7 @@ fn figure_11_4_each_origin_with_its_targets() {
 }
 
 /// Post does not sleep, so the next sleep of a target is that in wait; but the first post may meet
-/// another rank in the allocator, so it is told only once post has reached its MEM_SYNC.
+/// another rank in the allocator, so it is signalled only once post has reached its MEM_SYNC.
 fn tell_in_wait(win: &Rc<Win>) {
     let again = win.clone();
     before(win, POST_PRE, move |_| tell_when_asleep(&again, 0));

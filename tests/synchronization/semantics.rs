@@ -1,8 +1,8 @@
 //! Semantics and correctness: Examples 11.11 to 11.15 and the rules of MPI-2.2 §11.7. Process A is
 //! rank 0, process B is rank 1.
 //!
-//! Where an example says that a value "may be obsolete", the old and the new value are accepted and
-//! nothing else. Where it says what to change so that the new value is guaranteed, that is a test
+//! Where an example has that a value "may be obsolete", the old and the new value are accepted and
+//! nothing else. Where it names what to change so that the new value is guaranteed, that is a test
 //! too.
 #![cfg(feature = "test-hooks")]
 

@@ -307,7 +307,7 @@ fn uncontended_locks_have_no_fence_beside_the_drawn_ones() {
 
 /// The fences that the drawings leave to "messages": who sleeps in lock announces itself, and who
 /// admits it carries over what it saw on the state word, then looks for sleepers; all between the
-/// drawn events, never between a MEM_SYNC and the accesses that it orders. Who is nudged instead
+/// drawn events, never between a MEM_SYNC and the accesses that it orders. The rank that is nudged instead
 /// reads the state word itself, and needs no carry.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a rank queues when it has contended for some time")]
@@ -333,7 +333,7 @@ fn a_rank_that_contends_for_a_lock_is_nudged_behind_the_release() {
 const ADMITTED: &[Event] = &[MemSync(Site::LockCarry), MemSync(Site::ParkWaker)];
 
 /// Rank 0 unlocks, and does one of `told` behind the drawn events, when rank 1 has gone to sleep as
-/// `before` says.
+/// `before` has.
 fn contended_lock(told: &'static [&'static [Event]], before: fn(&Rc<Win>)) {
     spmd(2, move |world| {
         let win = words(world, 1);

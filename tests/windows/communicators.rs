@@ -5,7 +5,7 @@ use onesided::{
     Access, Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, Window,
 };
 
-/// Every kind of epoch over `comm`; `tag` tells its data from that of other communicators.
+/// Every kind of epoch over `comm`; `tag` distinguishes its data from that of other communicators.
 fn all_epochs(comm: &Comm, tag: u64) {
     let (me, n) = (comm.rank(), comm.size());
     let mut window = Window::<u64>::allocate(comm, n as usize + 1).unwrap();

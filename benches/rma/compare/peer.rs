@@ -20,7 +20,7 @@ pub struct Kind {
     version: &'static str,
     /// Its compiler wrapper.
     compiler: &'static str,
-    /// Its launcher, and what that must be told, so that it starts more ranks than cores, as any user,
+    /// Its launcher, and the options that it needs, so that it starts more ranks than cores, as any user,
     /// and leaves the binding to cores to the twins.
     launcher: &'static [&'static str],
 }
@@ -116,7 +116,7 @@ impl Peer {
         let mut sources = Vec::new();
         collect(Path::new(TWINS), &mut sources).map_err(|problem| format!("{TWINS}: {problem}"))?;
         let mut cc = Command::new(self.folder.join("bin").join(self.kind.compiler));
-        // As far as rustc goes for the other side: no instructions that only this machine has.
+        // The optimisation of rustc for the other side: no instructions that only this machine has.
         cc.args(["-std=gnu11", "-O3", "-Wall", "-Wextra", "-I", TWINS, "-o"]);
         cc.arg(self.twins()).args(sources).arg("-lm");
         self.step("building the twins (is there a C compiler `cc`?)", &mut cc)
@@ -150,7 +150,7 @@ impl Peer {
         let mut command = Command::new(self.folder.join("bin").join(launcher));
         command.args(options).args(["-n", &ranks.to_string()]);
         command.arg(self.twins()).args(arguments);
-        // PyPI's Open MPI is told the second time by the environment that its user knows.
+        // PyPI's Open MPI asks twice whether its user is root: the second time by the environment.
         command.env("TMPDIR", &self.temporary).env("OMPI_ALLOW_RUN_AS_ROOT", "1");
         command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         let before = leftovers::names();

@@ -152,7 +152,7 @@ fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Op
         u8::from(options.quick).to_string(),
         SAMPLES.to_string(),
         budget(options),
-        // Behind the limit, so that a rank that is left over says nothing.
+        // Behind the limit, so that a rank that is left over prints nothing.
         (limit.as_secs() + 10).to_string(),
         options.text().unwrap_or_default().to_owned(),
     ];

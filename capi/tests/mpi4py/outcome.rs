@@ -1,4 +1,4 @@
-//! What Python's `unittest` says of a file of tests.
+//! What Python's `unittest` reports of a file of tests.
 
 use crate::support;
 use std::collections::BTreeSet;
@@ -46,7 +46,7 @@ fn skips(line: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// What a job that ended in the middle of a test says last.
+/// The last line of a job that ended in the middle of a test.
 fn ending(text: &str) -> String {
     let of_rmarun = |line: &&str| line.starts_with("rmarun: ") || line.contains("(MPI_ERR_");
     let line = text.lines().find(of_rmarun).unwrap_or("the job ended without a word");

@@ -90,7 +90,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether a program that a test needs can be started; if not, says that the test is skipped.
+/// Whether a program that a test needs can be started; if not, prints that the test is skipped.
 pub fn has(program: &str) -> bool {
     match Command::new(program).arg("--version").output() {
         Ok(_) => true,
@@ -101,7 +101,7 @@ pub fn has(program: &str) -> bool {
     }
 }
 
-/// The prefix of MPICH, where `ONESIDED_MPICH` names one; if not, says what is skipped.
+/// The prefix of MPICH, where `ONESIDED_MPICH` names one; if not, prints what is skipped.
 pub fn mpich() -> Option<PathBuf> {
     let prefix = std::env::var_os("ONESIDED_MPICH").map(PathBuf::from);
     match prefix {

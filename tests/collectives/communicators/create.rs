@@ -5,7 +5,7 @@ use crate::support;
 use crate::support::{job, occupied, spmd};
 use onesided::{Comm, Comparison, ErrorClass, Group, Info, Op, Rank, SplitType, Window};
 
-/// What the members of `comm` are as ranks of the world, told by themselves.
+/// What the members of `comm` are as ranks of the world, by their own account.
 fn members(comm: &Comm, world: &Comm) -> Vec<u32> {
     comm.allgather(&[world.rank()]).unwrap()
 }

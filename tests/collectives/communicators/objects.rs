@@ -7,14 +7,14 @@ use onesided::{
 };
 use std::sync::{Arc, Mutex};
 
-/// What callbacks have told, in order.
+/// What callbacks have recorded, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
 fn told(log: &Log) -> Vec<String> {
     std::mem::take(&mut log.lock().unwrap())
 }
 
-/// A key whose duplicates are one more, and which tells what happens; 99 is neither copied nor
+/// A key whose duplicates are one more, and which records what happens; 99 is neither copied nor
 /// deleted.
 fn counting(log: &Log) -> CommKeyval<u32> {
     let (copies, deletions) = (log.clone(), log.clone());

@@ -146,7 +146,7 @@ impl Laid {
         unsafe { OriginMut::new(start, count, datatype) }
     }
 
-    /// Like [`Laid::part_mut`], to be read.
+    /// The part, to be read.
     pub fn part(&self, first: usize, count: usize) -> Origin<'_> {
         let start = self.words.as_ptr().wrapping_add(self.zero(first)).cast();
         // SAFETY: as in `origin`.

@@ -147,7 +147,7 @@ fn all_to_all() {
         let (me, ranks) = (world.rank(), world.size());
         for (case, count) in COUNTS.into_iter().enumerate() {
             for in_place in [false, true] {
-                // As long as the sum of both ranks says, so equal in both directions.
+                // Its length is the sum of both ranks, so equal in both directions.
                 let length = |other: u32| count / ((me + other) as usize % 3 + 1);
                 let counts: Vec<usize> = (0..ranks).map(length).collect();
                 let sent: Vec<Matrix> =

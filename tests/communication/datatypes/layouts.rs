@@ -161,7 +161,7 @@ pub fn random_layouts(
     own.1.fits_into(own.0, &other.1, other.0).then_some((own, other))
 }
 
-/// Puts and gets between the two layouts, and compares all memory with what packing says.
+/// Puts and gets between the two layouts, and compares all memory with what packing makes.
 pub fn put_and_get(
     win: &Win,
     target: Rank,

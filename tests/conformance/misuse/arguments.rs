@@ -213,7 +213,7 @@ pub const ROWS: &[Row] = &[
             let mut memory = [0u64; 8];
             let start: *mut u8 = memory.as_mut_ptr().cast();
             dynamic(comm, |win| {
-                // SAFETY: the memory outlives the window, and no rank is told where it is.
+                // SAFETY: the memory outlives the window, and no rank knows where it is.
                 unsafe { win.attach(start, 64) }?;
                 // SAFETY: it is refused.
                 let refused = unsafe { win.attach(start.wrapping_add(8), 16) };

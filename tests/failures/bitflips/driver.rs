@@ -1,4 +1,4 @@
-//! Starts jobs and says how they ended.
+//! Starts jobs and records how they ended.
 
 use crate::support::{run_for, segment};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The variable that tells ranks what to flip.
+/// The variable with what ranks flip.
 const SEED: &str = "ONESIDED_TEST_FLIPS";
 /// Ranks of a job.
 pub const RANKS: u32 = 3;
@@ -23,7 +23,7 @@ pub enum Ending {
     Right,
     /// With an error, in good order.
     Error(String),
-    /// With a wrong result, of which nothing told.
+    /// With a wrong result and no report of it.
     Wrong(String),
     /// Asleep, until it was killed.
     Hang,
@@ -36,7 +36,7 @@ pub fn seed_of_rank() -> Option<u64> {
     std::env::var(SEED).ok()?.parse().ok()
 }
 
-/// Runs one job and says how it ended, with its output.
+/// Runs one job and returns how it ended, with its output.
 pub fn job(seed: u64) -> (Ending, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
     command.args(["-n", &RANKS.to_string(), "--require-join", "--tag-output"]).args(segment());

@@ -71,7 +71,7 @@ impl Flipper {
         self.spared.lock().expect("not poisoned").push(offset..offset.wrapping_add(bytes));
     }
 
-    /// As [`Flipper::spare`], of all parts of a window that are mapped.
+    /// Spares all parts of a window that are mapped.
     pub fn spare_window(&self, win: &Win) {
         for rank in 0..win.comm().size() {
             let (bytes, _, start) = win.shared_query(onesided::Rank(rank)).expect("a part");

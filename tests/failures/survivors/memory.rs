@@ -102,7 +102,7 @@ fn a_window_that_was_being_made() {
     leaves_nothing(
         |world| {
             if world.rank() == VICTIM {
-                // It has told its wishes, and does not hear where the window is.
+                // It has asked for the window, and does not learn where it is.
                 let second = || delay(Event::MemSync(Site::CollectivePre), || die());
                 delay(Event::MemSync(Site::CollectivePre), second);
                 let _ = WindowOptions::new().allocate_bytes(world, 16 << 20, 1);

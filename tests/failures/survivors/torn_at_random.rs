@@ -1,6 +1,6 @@
 //! Ranks that are killed at a random time while they write: what was not reported is whole.
 //!
-//! `ONESIDED_TORN_VICTIMS` says how many die in each job.
+//! `ONESIDED_TORN_VICTIMS` is how many die in each job.
 
 use crate::support;
 use nix::sys::signal::{Signal, kill};
@@ -39,7 +39,7 @@ fn victims() -> u32 {
     std::env::var("ONESIDED_TORN_VICTIMS").map_or(5, |n| n.parse().expect("a number"))
 }
 
-/// Kills one victim after the other at a random time, and looks at what it has left. `places` says
+/// Kills one victim after the other at a random time, and looks at what it has left. `places` returns
 /// where each writes.
 fn killed_at_random(make: impl FnOnce(&Comm) -> Win, place: impl Fn(u32) -> Place, write: Write) {
     let ranks = victims() + 1;

@@ -1,4 +1,4 @@
-//! What the engine says of the ABI, compared with the tables of the C interface.
+//! What the engine has of the ABI, compared with the tables of the C interface.
 
 use onesided::{Datatype, Op};
 use std::collections::BTreeMap;

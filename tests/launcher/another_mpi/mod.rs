@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const RANKS: [u32; 3] = [1, 2, 4];
-/// Tells a rank what it is.
+/// The variable with what a rank is.
 const PART: &str = "ONESIDED_TEST_PART";
 
 /// A program of Cargo's, in the same profile as this test.
@@ -224,7 +224,7 @@ fn refusals(universe: &Universe) {
     win.lock_all(LockAssert::NONE).expect("no lock is in the way");
 }
 
-/// Ranks that call different things are told so here too.
+/// Ranks that call different things get an error here, too.
 fn disagreement(world: &Comm) {
     if world.size() == 1 {
         return;

@@ -11,7 +11,7 @@ use std::process::Command;
 enum Then {
     /// The library never needs it, or has another way.
     Runs,
-    /// The launcher says what was denied, and starts nothing.
+    /// The launcher reports what was denied, and starts nothing.
     Refuses(&'static str),
 }
 
@@ -106,7 +106,7 @@ fn private_memory_that_the_kernel_keeps_is_refused_on_all_ranks() {
 }
 
 /// Rust's own mutexes and the C library need it as well, so the program may end by itself; but it
-/// does not hang, and the launcher says how it ended.
+/// does not hang, and the launcher reports how it ended.
 #[test]
 fn without_futexes_nothing_hangs() {
     let Some(mut command) = job("synchronise", libc::SYS_futex, libc::EPERM) else { return };

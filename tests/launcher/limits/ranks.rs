@@ -38,7 +38,7 @@ pub fn succeeds(command: &mut Command) -> Outcome {
     outcome
 }
 
-/// Ends with an error that says so, without a signal.
+/// Ends with an error that names it, without a signal.
 #[track_caller]
 pub fn fails(command: &mut Command, words: &[&str]) -> Outcome {
     let outcome = run(command, "a job beyond its limits");

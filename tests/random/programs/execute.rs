@@ -74,7 +74,7 @@ impl Run<'_> {
         self.wrong.push(format!("rank {}, {}: {what}", self.comm.rank(), self.what));
     }
 
-    /// Tells all ranks what each was given.
+    /// Gives all ranks the results of each.
     fn share(&self, phase: &Phase, given: &[Vec<u8>]) -> Given {
         let all = self.comm.allgatherv(&given.concat()).expect("all that was given");
         let mut shared = Given::new();

@@ -249,7 +249,7 @@ impl Worker<'_> {
         self.agree(!execute::run(self.universe, program, self.sabotage).is_empty())
     }
 
-    /// Whether any rank says so.
+    /// Whether any rank reports it.
     fn agree(&self, mine: bool) -> bool {
         let all = self.universe.world().allreduce(&[u8::from(mine)], Op::Max);
         all.expect("all ranks say")[0] != 0

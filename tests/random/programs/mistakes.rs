@@ -56,7 +56,7 @@ pub fn expected(
     }
 }
 
-/// Makes the mistake; says what is wrong with how it was refused.
+/// Makes the mistake; returns what is wrong with its error.
 pub fn make(
     exposed: &Exposed,
     mistake: Mistake,

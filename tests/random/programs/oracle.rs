@@ -1,7 +1,7 @@
 //! The program run by one process: what every window holds, and what every act fetches.
 //!
 //! Elements that several ranks update in one phase have no order of their own. With what the ranks
-//! were given the oracle takes over the value that an order explains, or says that none does;
+//! were given the oracle takes over the value that an order explains, or reports that none does;
 //! without (when legality is decided) it works on with bytes that are not known.
 
 use crate::programs::program::{Act, Kind, Part, Phase, Program, Use};

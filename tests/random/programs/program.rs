@@ -1,6 +1,6 @@
 //! What a random program is: data, the same on every rank.
 //!
-//! Ranks are those of the program's communicator. A program is legal if [`crate::programs::legal`] says so;
+//! Ranks are those of the program's communicator. [`crate::programs::legal`] defines which program is legal;
 //! taking anything out of a legal program leaves it legal, except where an act of one phase needs
 //! the bytes that another has written (so the shrinker asks again).
 

@@ -21,7 +21,7 @@ pub struct Step {
 /// §12.7.1, accumulate ordering) and each is atomic; an order in which a step would have been given
 /// another value than it was is none.
 ///
-/// `Err` says why nothing can be said.
+/// `Err` has the reason why nothing is known.
 pub fn outcomes(
     datatype: Datatype,
     start: &[u8],

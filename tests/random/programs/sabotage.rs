@@ -90,7 +90,7 @@ impl Sabotage {
         }
     }
 
-    /// As [`Sabotage::given`], on a guard of the typed face.
+    /// The mistake on a guard of the typed API.
     pub fn given_typed(self, act: &Act, bytes: Vec<u8>) -> Vec<u8> {
         let sabotage = if self == Sabotage::TypedGetStale { Sabotage::GetStale } else { self };
         sabotage.given(act, bytes)

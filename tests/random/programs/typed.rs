@@ -286,7 +286,7 @@ fn operate<'b, T: Element>(
     }
 }
 
-/// As [`operate`], with the target that is locked.
+/// Issues an operation to the target that is locked.
 fn operate_locked<'b, T: Element>(
     epoch: &LockedTarget<'_, 'b, T>,
     act: &Act,
@@ -327,7 +327,7 @@ fn request<'b, T: Element>(
     }
 }
 
-/// As [`request`], with the target that is locked.
+/// Issues a request-based operation to the target that is locked.
 fn request_locked<'b, T: Element>(
     epoch: &LockedTarget<'_, '_, T>,
     act: &Act,
