@@ -1,5 +1,5 @@
 //! Lock and unlock: MPI-2.2 §11.4.3, Figure 11.3 and Example 11.5. Several locks at once are in
-//! `spec_locks.rs`, flush and win_sync in `spec_flush.rs`.
+//! `locks.rs`, flush and win_sync in `flush.rs`.
 #![cfg(feature = "test-hooks")]
 #![allow(unsafe_code, reason = "asserts NOCHECK in lock")]
 

@@ -1,5 +1,5 @@
 //! Post, start, complete, wait: Figures 11.1, 11.2 and 11.4, Examples 11.4, 11.8 and 11.9 of
-//! MPI-2.2 §11.4 and §11.5. `test` and the matching of posts are in `spec_matching.rs`.
+//! MPI-2.2 §11.4 and §11.5. `test` and the matching of posts are in `matching.rs`.
 #![cfg(feature = "test-hooks")]
 
 use crate::support::interleave::{before, free, get, group, hold, load, others, put, store};
