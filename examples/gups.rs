@@ -10,7 +10,7 @@
 use clap::Parser;
 use common::{Failure, agree, several};
 use indicatif::HumanBytes;
-use onesided::{Access, Comm, LockAssert, Op, Rank, Window, WindowOptions};
+use onesided::{Access, Comm, Op, Rank, Window, WindowOptions};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -53,7 +53,7 @@ fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let updates = options.updates.unwrap_or(4 * table.words);
     let window = WindowOptions::new().name("table").allocate(world, table.own(world));
     let mut window: Window<u64> = agree(world, window)?;
-    for (word, value) in window.lock_local()?.iter_mut().zip(table.first(world.rank())..) {
+    for (word, value) in window.lock_local()?.iter_mut().zip(table.first(world.rank().0)..) {
         *word = value;
     }
 
@@ -104,7 +104,7 @@ impl Table {
 
     /// How many words this rank has.
     fn own(self, world: &Comm) -> usize {
-        (self.first(world.rank() + 1) - self.first(world.rank())) as usize
+        (self.first(world.rank().0 + 1) - self.first(world.rank().0)) as usize
     }
 
     /// Rank and displacement of the word that a random number updates.
@@ -127,11 +127,11 @@ fn update(
 ) -> Result<(), Failure> {
     let share =
         |rank: u32| (u128::from(updates) * u128::from(rank) / u128::from(world.size())) as u64;
-    let (from, to) = (share(world.rank()), share(world.rank() + 1));
+    let (from, to) = (share(world.rank().0), share(world.rank().0 + 1));
     let progress = common::progress(world, to - from, "{bar:40} {human_pos} updates per rank");
     let mut random = Random::from(from);
     let mut numbers = [0; LOOK_AHEAD];
-    let epoch = window.lock_all(LockAssert::NONE)?;
+    let epoch = window.lock_all()?;
     let mut left = to - from;
     while left > 0 {
         let count = left.min(LOOK_AHEAD as u64) as usize;
@@ -159,7 +159,7 @@ fn verify(
     window: &mut Window<u64>,
     updates: u64,
 ) -> Result<(), Failure> {
-    let own = Rank(world.rank());
+    let own = world.rank();
     let progress = common::progress(world, updates, "{bar:40} {human_pos} updates verified");
     let mut words = window.lock_local()?;
     let mut random = Random::from(0);

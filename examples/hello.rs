@@ -29,9 +29,9 @@ fn hello() -> onesided::Result<()> {
     let mut window = Window::<u64>::allocate(world, 1)?;
 
     let mine = [u64::from(world.rank()) + 1];
-    let epoch = window.fence(FenceAssert::NOPRECEDE)?;
+    let epoch = window.fence_with(FenceAssert::NOPRECEDE)?;
     epoch.accumulate(&mine, Op::Sum, Rank(0), 0)?;
-    epoch.close(FenceAssert::NONE)?;
+    epoch.close()?;
 
     if world.rank() == 0 {
         println!("{} ranks add up to {}", world.size(), window.load_one(0)?);

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use common::{Failure, agree, several};
-use onesided::{Comm, LockAssert, Rank, Window, WindowMutex, WindowOptions};
+use onesided::{Comm, Rank, Window, WindowMutex, WindowOptions};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 
 fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let words = usize::from(options.words);
-    let own = if Rank(world.rank()) == HOME { words } else { 0 };
+    let own = if world.rank() == HOME { words } else { 0 };
     let mut window: Window<u64> = WindowOptions::new().name("record").allocate(world, own)?;
     let mutex = WindowMutex::new(world, HOME)?;
 
@@ -69,7 +69,7 @@ fn rewrite(
     let progress = common::progress(world, times, "{bar:40} {human_pos} sections per rank");
     let mut record = vec![0; words];
     let mut torn = 0;
-    let all = window.lock_all(LockAssert::NONE)?;
+    let all = window.lock_all()?;
     for _ in 0..times {
         let held = mutex.lock()?;
         all.get_flush(&mut record, HOME, 0)?;

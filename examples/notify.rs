@@ -4,7 +4,7 @@
 use clap::Parser;
 use common::{Failure, agree, several};
 use indicatif::HumanBytes;
-use onesided::{Access, Comm, LockAssert, Rank, Window, WindowOptions};
+use onesided::{Access, Comm, Rank, Window, WindowOptions};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -79,13 +79,13 @@ fn pass_on(
     blocks: u64,
     length: usize,
 ) -> Result<u64, Failure> {
-    let me = world.rank();
+    let me = world.rank().0;
     let left = if me == 0 { Rank::NULL } else { Rank(me - 1) };
     let right = if me + 1 == world.size() { Rank::NULL } else { Rank(me + 1) };
     let progress = common::progress(world, blocks, "{bar:40} {human_pos} blocks");
     let mut numbers = vec![0; length];
     let mut sum = 0u64;
-    let all = window.lock_all(LockAssert::NONE)?;
+    let all = window.lock_all()?;
     for block in 0..blocks {
         let slot = block % SLOTS * length as u64;
         if me == 0 {
@@ -114,7 +114,7 @@ fn pass_on(
 fn verify(world: &Comm, options: &Options, found: u64) -> Result<(), Failure> {
     let stages = |number| (0..world.size()).fold(number, change);
     let numbers = 0..options.blocks * u64::from(options.length);
-    let verdict = match world.rank() {
+    let verdict = match world.rank().0 {
         0 => match numbers.fold(0u64, |sum, number| sum.wrapping_add(stages(number))) {
             sum if sum == found => common::print("verified: the sum is right\n"),
             sum => Err(Failure::Here(format!("the sum is {found}, but should be {sum}"))),

@@ -40,7 +40,7 @@ fn run(world: &Comm, options: Options) -> Result<(), Failure> {
 
     world.barrier()?;
     let started = Instant::now();
-    let (done, outcome) = match Rank(world.rank()) {
+    let (done, outcome) = match world.rank() {
         HOME => farm(world, &tasks, &results, options.tasks)?,
         _ => (work(&tasks, &results)?, Vec::new()),
     };

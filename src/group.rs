@@ -2,17 +2,57 @@
 
 use crate::call::Call;
 use crate::error::{Error, Place, Result};
+use bytemuck::{Pod, Zeroable};
 use std::sync::Arc;
 
 /// A rank in the group of the call's window or communicator.
 ///
-/// It is a type of its own, so that a rank and a displacement cannot be swapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// It is a type of its own, so that a rank and a displacement cannot be swapped. It is made of a number
+/// by `Rank(3)` or `Rank::from(3)`, and compares with numbers.
+///
+/// ```
+/// use onesided::Rank;
+///
+/// let rank = Rank::from(3);
+/// assert!(rank == 3 && u64::from(rank) == 3 && rank.index() == 3);
+/// assert_eq!(rank.to_string(), "3");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+#[repr(transparent)]
 pub struct Rank(pub u32);
 
 impl Rank {
     /// `MPI_PROC_NULL`: as a target, the operation does nothing (MPI-2.2 §11.3).
     pub const NULL: Rank = Rank(u32::MAX);
+
+    /// Its number, as the index of a list with an entry for each rank.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl From<u32> for Rank {
+    fn from(number: u32) -> Rank {
+        Rank(number)
+    }
+}
+
+impl From<Rank> for u32 {
+    fn from(rank: Rank) -> u32 {
+        rank.0
+    }
+}
+
+impl From<Rank> for u64 {
+    fn from(rank: Rank) -> u64 {
+        rank.0.into()
+    }
+}
+
+impl PartialEq<u32> for Rank {
+    fn eq(&self, number: &u32) -> bool {
+        self.0 == *number
+    }
 }
 
 impl std::fmt::Display for Rank {
@@ -62,33 +102,45 @@ impl Group {
         self.members.len() as u32
     }
 
+    /// Its ranks, in ascending order.
+    pub fn ranks(&self) -> impl DoubleEndedIterator<Item = Rank> + ExactSizeIterator + use<> {
+        (0..self.size()).map(Rank)
+    }
+
     /// Whether the group has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
     /// The members as ranks of the world, in the group's order.
-    pub fn world_ranks(&self) -> &[u32] {
+    pub fn world_ranks(&self) -> &[Rank] {
+        bytemuck::cast_slice(&self.members)
+    }
+
+    /// [`Group::world_ranks`] as numbers.
+    pub(crate) fn members(&self) -> &[u32] {
         &self.members
     }
 
     /// The rank that the world's rank `world` has in this group.
-    pub fn rank_of_world(&self, world: u32) -> Option<Rank> {
+    pub fn rank_of_world(&self, world: impl Into<Rank>) -> Option<Rank> {
+        let world = world.into();
         // In most groups a rank has the same number as in the world.
-        if self.members.get(world as usize) == Some(&world) {
-            return Some(Rank(world));
+        if self.members.get(world.index()) == Some(&world.0) {
+            return Some(world);
         }
-        self.members.iter().position(|m| *m == world).map(|i| Rank(i as u32))
+        self.members.iter().position(|member| world == *member).map(|i| Rank(i as u32))
     }
 
     /// `MPI_Group_incl`: the members at `ranks`, in that order.
     ///
     /// # Errors
     /// [`Error::Group`] for a rank that is not in the group or is named twice.
-    pub fn incl(&self, ranks: &[u32]) -> Result<Group> {
+    pub fn incl<R: Copy + Into<Rank>>(&self, ranks: &[R]) -> Result<Group> {
         let mut members: Vec<u32> = Vec::with_capacity(ranks.len());
         for rank in ranks {
-            let member = *self.members.get(*rank as usize).ok_or_else(|| self.no_rank(*rank))?;
+            let Rank(rank) = (*rank).into();
+            let member = *self.members.get(rank as usize).ok_or_else(|| self.no_rank(rank))?;
             if members.contains(&member) {
                 return Err(self.problem(format!("rank {rank} is named twice")));
             }
@@ -101,7 +153,7 @@ impl Group {
     ///
     /// # Errors
     /// [`Error::Group`] for a rank that is not in the group or is named twice.
-    pub fn excl(&self, ranks: &[u32]) -> Result<Group> {
+    pub fn excl<R: Copy + Into<Rank>>(&self, ranks: &[R]) -> Result<Group> {
         Ok(self.difference(&self.incl(ranks)?))
     }
 
@@ -166,15 +218,13 @@ impl Group {
     ///
     /// # Errors
     /// [`Error::Group`] for a rank that is not in this group.
-    pub fn translate(&self, ranks: &[u32], other: &Group) -> Result<Vec<Rank>> {
-        ranks
-            .iter()
-            .map(|rank| match self.members.get(*rank as usize) {
-                Some(world) => Ok(other.rank_of_world(*world).unwrap_or(Rank::NULL)),
-                None if *rank == Rank::NULL.0 => Ok(Rank::NULL),
-                None => Err(self.no_rank(*rank)),
-            })
-            .collect()
+    pub fn translate<R: Copy + Into<Rank>>(&self, ranks: &[R], other: &Group) -> Result<Vec<Rank>> {
+        let translated = |rank: Rank| match self.members.get(rank.index()) {
+            Some(world) => Ok(other.rank_of_world(*world).unwrap_or(Rank::NULL)),
+            None if rank == Rank::NULL => Ok(Rank::NULL),
+            None => Err(self.no_rank(rank.0)),
+        };
+        ranks.iter().map(|rank| translated((*rank).into())).collect()
     }
 
     /// `MPI_Group_compare`

@@ -13,9 +13,9 @@
 //!     let mut window = Window::<u64>::allocate(world, 1)?;
 //!
 //!     let mine = [u64::from(world.rank()) + 1];
-//!     let epoch = window.fence(FenceAssert::NOPRECEDE)?;
+//!     let epoch = window.fence_with(FenceAssert::NOPRECEDE)?;
 //!     epoch.accumulate(&mine, Op::Sum, Rank(0), 0)?;
-//!     epoch.close(FenceAssert::NONE)?;
+//!     epoch.close()?;
 //!
 //!     if world.rank() == 0 {
 //!         println!("{} ranks add up to {}", world.size(), window.load_one(0)?);
@@ -62,7 +62,7 @@
 //! # fn draw(universe: &Universe) -> onesided::Result<u64> {
 //! # let world = universe.world();
 //! let mut tickets = Window::<u64>::allocate(world, 1)?;
-//! let epoch = tickets.lock_all(LockAssert::NONE)?;
+//! let epoch = tickets.lock_all()?;
 //! let ticket = epoch.fetch_and_op_flush(1, Op::Sum, Rank(0), 0)?; // atomic; complete on return
 //! epoch.unlock_all()?;
 //! # tickets.free()?;

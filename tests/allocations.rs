@@ -5,10 +5,7 @@
 mod support;
 
 use nix::sys::resource::{UsageWho, getrusage};
-use onesided::{
-    Access, Comm, FenceAssert, Group, LockAssert, LockType, Op, PostAssert, Rank, StartAssert,
-    Window,
-};
+use onesided::{Access, Comm, Group, LockType, Op, Rank, Window};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
@@ -59,7 +56,7 @@ fn allocates_once(what: &str, mut epoch: impl FnMut()) {
 
 fn ranks(world: &Comm, distances: &[u32]) -> Group {
     let ranks: Vec<u32> =
-        distances.iter().map(|distance| (world.rank() + distance) % world.size()).collect();
+        distances.iter().map(|distance| (world.rank().0 + distance) % world.size()).collect();
     world.group().incl(&ranks).unwrap()
 }
 
@@ -76,20 +73,20 @@ fn what_allocates_is_counted() {
 fn fence_epochs() {
     spmd(3, |world| {
         let mut window = Window::<u64>::allocate(world, 8).unwrap();
-        let (next, sources) = (Rank((world.rank() + 1) % 3), [7; 3]);
+        let (next, sources) = (Rank((world.rank().0 + 1) % 3), [7; 3]);
         allocates_once("fence and close", || {
-            let epoch = window.fence(FenceAssert::NONE).unwrap();
+            let epoch = window.fence().unwrap();
             epoch.put(&sources, next, 0).unwrap();
-            let epoch = epoch.fence(FenceAssert::NONE).unwrap();
+            let epoch = epoch.fence().unwrap();
             epoch.accumulate(&sources, Op::Sum, next, 3).unwrap();
-            epoch.close(FenceAssert::NONE).unwrap();
+            epoch.close().unwrap();
         });
-        let mut epoch = Some(window.fence(FenceAssert::NONE).unwrap());
+        let mut epoch = Some(window.fence().unwrap());
         allocates_once("a fence that ends and begins", || {
-            let next = epoch.take().unwrap().fence(FenceAssert::NONE);
+            let next = epoch.take().unwrap().fence();
             epoch = Some(next.unwrap());
         });
-        epoch.unwrap().close(FenceAssert::NONE).unwrap();
+        epoch.unwrap().close().unwrap();
         window.free().unwrap();
     });
 }
@@ -104,18 +101,18 @@ fn sleeps() -> i64 {
 fn fences_in_which_ranks_sleep() {
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
-        let mut epoch = Some(window.fence(FenceAssert::NONE).unwrap());
+        let mut epoch = Some(window.fence().unwrap());
         for late in 0..4 {
-            let is_late = late % 2 == world.rank();
+            let is_late = late % 2 == world.rank().0;
             if is_late {
                 std::thread::sleep(Duration::from_millis(50));
             }
             let before = (ASKED.get(), sleeps());
-            epoch = Some(epoch.take().unwrap().fence(FenceAssert::NONE).unwrap());
+            epoch = Some(epoch.take().unwrap().fence().unwrap());
             assert_eq!(ASKED.get() - before.0, 0);
             assert!(is_late || sleeps() > before.1, "who waits for that long sleeps");
         }
-        epoch.unwrap().close(FenceAssert::NONE).unwrap();
+        epoch.unwrap().close().unwrap();
         window.free().unwrap();
     });
 }
@@ -124,10 +121,10 @@ fn fences_in_which_ranks_sleep() {
 fn exchange(window: &mut Window<u64>, (to, from): (&Group, &Group)) {
     let sources = [7];
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post(from, PostAssert::NONE).unwrap();
-    let epoch = access.start(to, StartAssert::NONE).unwrap();
+    let exposed = exposure.post(from).unwrap();
+    let epoch = access.start(to).unwrap();
     for target in to.world_ranks() {
-        epoch.put(&sources, Rank(*target), 0).unwrap();
+        epoch.put(&sources, *target, 0).unwrap();
     }
     epoch.complete().unwrap();
     exposed.wait().unwrap();
@@ -158,8 +155,8 @@ fn epochs_that_test_until_they_are_over() {
         let other = ranks(world, &[1]);
         allocates_once("test", || {
             let (mut access, mut exposure) = window.sides();
-            let mut exposed = Some(exposure.post(&other, PostAssert::NONE).unwrap());
-            access.start(&other, StartAssert::NONE).unwrap().complete().unwrap();
+            let mut exposed = Some(exposure.post(&other).unwrap());
+            access.start(&other).unwrap().complete().unwrap();
             while let Some(open) = exposed {
                 exposed = open.test().unwrap();
             }
@@ -175,14 +172,14 @@ fn epochs_of_locks() {
         let (target, sources) = (Rank(0), [7]);
         for lock in [LockType::Shared, LockType::Exclusive] {
             allocates_once("lock", || {
-                let epoch = window.lock(lock, target, LockAssert::NONE).unwrap();
+                let epoch = window.lock(lock, target).unwrap();
                 epoch.put(&sources, 0).unwrap();
                 epoch.flush().unwrap();
                 epoch.unlock().unwrap();
             });
         }
         allocates_once("lock_all", || {
-            let epoch = window.lock_all(LockAssert::NONE).unwrap();
+            let epoch = window.lock_all().unwrap();
             epoch.accumulate(&sources, Op::Sum, target, 1).unwrap();
             epoch.flush_all().unwrap();
             epoch.unlock_all().unwrap();
@@ -194,7 +191,7 @@ fn epochs_of_locks() {
 #[test]
 fn messages_that_are_sent_and_received() {
     spmd(2, |world| {
-        let other = Rank(1 - world.rank());
+        let other = Rank(1 - world.rank().0);
         let (from, mut into) = ([7u64; 100], [0u64; 100]);
         // So often that chunks of the queues are used again.
         let mut round = || {

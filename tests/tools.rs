@@ -5,8 +5,7 @@ mod support;
 
 use onesided::hooks::{Event, Site, delay};
 use onesided::{
-    Access, Complex, DistributedCounter, ErrorClass, LockAssert, Op, Rank, Window, WindowMutex,
-    WindowQueue,
+    Access, Complex, DistributedCounter, ErrorClass, Op, Rank, Window, WindowMutex, WindowQueue,
 };
 use std::rc::Rc;
 use support::{for_each_size, spmd};
@@ -19,7 +18,7 @@ fn a_mutex_excludes_and_orders() {
         let mutex = WindowMutex::new(world, home).unwrap();
         assert_eq!(mutex.home(), home);
         let mut window = Window::<u64>::allocate(world, 2).unwrap();
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let all = window.lock_all().unwrap();
         const TIMES: u64 = 200;
         for _ in 0..TIMES {
             let held = mutex.lock().unwrap();
@@ -46,7 +45,7 @@ fn a_mutex_is_fair() {
     spmd(4, |world| {
         let mutex = WindowMutex::new(world, Rank(0)).unwrap();
         let order = DistributedCounter::new(world).unwrap();
-        let me = world.rank();
+        let me = world.rank().0;
         if me == 0 {
             let held = mutex.lock().unwrap();
             world.signal(0);
@@ -94,7 +93,7 @@ fn threads_of_a_rank_take_turns_at_a_mutex() {
     spmd(2, |world| {
         let mutex = WindowMutex::new(world, Rank(0)).unwrap();
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let all = window.lock_all().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -139,7 +138,7 @@ fn every_item_is_popped_once_and_in_order() {
         for capacity in [1, 3, 64] {
             let queue = WindowQueue::<u32>::new(world, Rank(world.size() / 2), capacity).unwrap();
             assert_eq!((queue.capacity(), queue.home().0), (capacity, world.size() / 2));
-            let (me, n) = (world.rank(), world.size());
+            let (me, n) = (world.rank().0, world.size());
             const ITEMS: u32 = 100;
             let mut popped = Vec::new();
             if n == 1 {
@@ -194,7 +193,7 @@ fn a_push_publishes_what_was_done_before() {
     spmd(2, |world| {
         let queue = WindowQueue::<u64>::new(world, Rank(0), 4).unwrap();
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let all = window.lock_all().unwrap();
         for round in 1..=200 {
             if world.rank() == 1 {
                 let item = [round];
@@ -257,7 +256,7 @@ fn sums_are_exact_when_nobody_adds_and_tickets_are_drawn_once() {
 #[test]
 fn ranks_that_disagree_all_learn_of_it() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let error = WindowMutex::new(world, Rank(me % 2)).err().unwrap();
         assert_eq!(error.class(), ErrorClass::Arg);
         assert!(error.to_string().contains("mutex of home rank"), "{error}");
@@ -276,11 +275,11 @@ fn ranks_that_disagree_all_learn_of_it() {
 #[test]
 fn tools_of_sub_communicators_are_apart() {
     spmd(4, |world| {
-        let half = world.split(Some(world.rank() % 2), 0).unwrap().unwrap();
+        let half = world.split(Some(world.rank().0 % 2), 0).unwrap().unwrap();
         let counter = DistributedCounter::new(&half).unwrap();
-        counter.add(1 + u64::from(world.rank() % 2)).unwrap();
+        counter.add(1 + u64::from(world.rank().0 % 2)).unwrap();
         half.barrier().unwrap();
-        assert_eq!(counter.read().unwrap(), 2 + 2 * u64::from(world.rank() % 2));
+        assert_eq!(counter.read().unwrap(), 2 + 2 * u64::from(world.rank().0 % 2));
         counter.free().unwrap();
         half.free().unwrap();
     });

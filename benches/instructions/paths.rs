@@ -1,10 +1,7 @@
 //! What is counted: rank 0 works on the last rank, which is itself in a job of one.
 
 use crate::callgrind::{ONCE, path};
-use onesided::{
-    Access, Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, Shape, StartAssert,
-    Universe, Window,
-};
+use onesided::{Access, Comm, LockType, Op, Rank, Shape, Universe, Window};
 use std::hint::black_box;
 
 /// All calls of one path: to warm up, once, and twice.
@@ -39,7 +36,7 @@ fn moves(window: &mut Window<i64>, target: Rank) {
     // A buffer is borrowed until the epoch ends, so each get has one of its own.
     let mut sinks = vec![0; CALLS];
     let mut sinks = sinks.chunks_exact_mut(1);
-    let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("nobody holds a lock");
     let put = |from: &'static str, length: usize| {
         path(from, |n| {
             let source = &source[..black_box(length)];
@@ -67,7 +64,7 @@ fn atomics(window: &mut Window<i64>, target: Rank) {
     let mut results = vec![0; CALLS];
     let mut swapped = results.clone();
     let (mut results, mut swapped) = (results.iter_mut(), swapped.iter_mut());
-    let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("nobody holds a lock");
     path("fetch_and_op of an i64", |n| {
         for result in results.by_ref().take(n as usize) {
             epoch.fetch_and_op(&1, result, black_box(Op::Sum), target, 0).expect("fetch_and_op");
@@ -89,7 +86,7 @@ fn atomics(window: &mut Window<i64>, target: Rank) {
 
 fn sums(window: &mut Window<f64>, target: Rank) {
     let source = [1.0; 16];
-    let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("nobody holds a lock");
     for (what, length) in [("accumulate of an f64", 1), ("accumulate of 16 f64", 16)] {
         path(what, |n| {
             for _ in 0..n {
@@ -108,7 +105,7 @@ fn layouts(window: &mut Window<f64>, target: Rank) {
     let more = Shape::strided(64, 1, 8).expect("a small vector");
     let indices: Vec<usize> = (0..64).map(|i| 37 * i * (i + 1) / 2 % WIDE).collect();
     let anywhere = Shape::indices(&indices).expect("no index comes twice");
-    let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("nobody holds a lock");
     for (what, shape) in [
         ("put of a vector of 16 doubles", &few),
         ("put of a vector of 64 doubles", &more),
@@ -142,14 +139,14 @@ fn locks(window: &mut Window<i64>, target: Rank) {
     ] {
         path(what, |n| {
             for _ in 0..n {
-                let epoch = window.lock(black_box(lock), target, LockAssert::NONE).expect("lock");
+                let epoch = window.lock(black_box(lock), target).expect("lock");
                 epoch.unlock().expect("the target is locked");
             }
         });
     }
     path("lock_all + unlock_all", |n| {
         for _ in 0..n {
-            let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+            let epoch = window.lock_all().expect("lock_all");
             epoch.unlock_all().expect("the epoch is open");
         }
     });
@@ -161,26 +158,26 @@ fn active(world: &Comm, window: &mut Window<i64>) {
     path("post + start + complete + wait", |n| {
         let (mut access, mut exposure) = window.sides();
         for _ in 0..n {
-            let exposed = exposure.post(&all, PostAssert::NONE).expect("post");
-            let epoch = access.start(&all, StartAssert::NONE).expect("start");
+            let exposed = exposure.post(&all).expect("post");
+            let epoch = access.start(&all).expect("start");
             epoch.complete().expect("complete");
             exposed.wait().expect("wait");
         }
     });
     path("fence", |n| {
-        let mut epoch = window.fence(FenceAssert::NONE).expect("fence");
+        let mut epoch = window.fence().expect("fence");
         for _ in 0..n {
-            epoch = epoch.fence(FenceAssert::NONE).expect("fence");
+            epoch = epoch.fence().expect("fence");
         }
-        epoch.close(FenceAssert::NONE).expect("fence");
+        epoch.close().expect("fence");
     });
     let source = [7];
     path("put of 8 bytes, the first of its fence epoch, + fence", |n| {
-        let mut epoch = window.fence(FenceAssert::NONE).expect("fence");
+        let mut epoch = window.fence().expect("fence");
         for _ in 0..n {
             epoch.put(black_box(&source[..]), Rank(0), 0).expect("put");
-            epoch = epoch.fence(FenceAssert::NONE).expect("fence");
+            epoch = epoch.fence().expect("fence");
         }
-        epoch.close(FenceAssert::NONE).expect("fence");
+        epoch.close().expect("fence");
     });
 }

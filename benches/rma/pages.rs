@@ -27,7 +27,7 @@ impl Pages {
     /// left a token in its part, and it must be found there.
     pub fn locate(world: &Comm, window: &Window<u64>, rank: u32) -> Pages {
         const TOKEN: u64 = 0x0e51_ded0_0000;
-        let me = world.rank();
+        let me = world.rank().0;
         window.store(0, &[TOKEN + u64::from(me)]).expect("the own part has a word");
         world.barrier().expect("the job goes on");
         let distance = (rank as isize - me as isize) * window.len() as isize;

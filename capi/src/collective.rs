@@ -305,7 +305,7 @@ impl Over {
     /// How many ranks cut a result between them, and which of them this one is.
     pub fn group(&self) -> (usize, usize) {
         match self {
-            Over::One(comm) => (comm.size() as usize, comm.rank() as usize),
+            Over::One(comm) => (comm.size() as usize, comm.rank().index()),
             Over::Two(bridge) => (bridge.size() as usize, bridge.rank() as usize),
         }
     }
@@ -315,7 +315,7 @@ impl Over {
         match (rank_of(root, self.parts() as u32), self) {
             _ if is_two && root == MPI_ROOT => Ok(Root::Here),
             (Ok(Rank::NULL), Over::Two(_)) => Ok(Root::Elsewhere),
-            (Ok(rank), Over::One(comm)) if comm.rank() == rank.0 => Ok(Root::Here),
+            (Ok(rank), Over::One(comm)) if comm.rank().0 == rank.0 => Ok(Root::Here),
             (Ok(rank), _) if rank != Rank::NULL => Ok(Root::There(rank)),
             _ => {
                 let or = if is_two { ", or MPI_ROOT, or MPI_PROC_NULL" } else { "" };
@@ -358,7 +358,7 @@ impl Over {
 /// The root, as a rank of the communicator that it is one of.
 pub fn among(comm: &Comm, root: Root) -> Rank {
     match root {
-        Root::Here => Rank(comm.rank()),
+        Root::Here => comm.rank(),
         Root::There(rank) => rank,
         Root::Elsewhere => Rank::NULL,
     }

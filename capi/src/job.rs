@@ -251,7 +251,7 @@ pub fn is_strict() -> bool {
 
 /// Tells the user something that the program need not notice, in one line with rank and program.
 pub fn tell(text: &str) {
-    let rank = world().map_or_else(|_| String::new(), |world| format!("rank {} ", world.rank()));
+    let rank = world().map_or_else(|_| String::new(), |world| format!("rank {} ", world.rank().0));
     let program = std::env::args_os().next().unwrap_or_default();
     let line = format!("onesided: {rank}({}): {text}\n", program.to_string_lossy());
     let line = crate::text::bytes_of(&line);

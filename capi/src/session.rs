@@ -26,7 +26,7 @@ pub fn processes(set: &str) -> Outcome<Group> {
     let world = crate::job::world()?;
     match SETS.iter().position(|known| known.eq_ignore_ascii_case(set)) {
         Some(0) => Ok(world.group()),
-        Some(_) => Ok(world.group().incl(&[world.rank()])?),
+        Some(_) => Ok(world.group().incl(&[world.rank().0])?),
         None => {
             let why = format!("there is no set of processes {set:?}");
             Err(Failure::new(MPI_ERR_ARG, why))

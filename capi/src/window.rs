@@ -6,8 +6,8 @@ use crate::failure::Outcome;
 use crate::handle::{Object, Table};
 use crate::handler::{Handler, HandlerOf, Held};
 use crate::job;
+use onesided::Flavour;
 use onesided::engine::Win;
-use onesided::{Flavour, Rank};
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
@@ -37,7 +37,7 @@ impl Window {
         if !job::is_strict() {
             win.accept_what_is_plain(job::tell);
         }
-        let own = Rank(win.comm().rank());
+        let own = win.comm().rank();
         let flavour = match win.flavour() {
             Flavour::Create => MPI_WIN_FLAVOR_CREATE,
             Flavour::Allocate => MPI_WIN_FLAVOR_ALLOCATE,

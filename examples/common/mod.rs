@@ -57,7 +57,7 @@ pub fn exit(outcome: Result<(), Failure>) -> ExitCode {
 
 /// The options of the command line. Every rank reads the same; only rank 0 talks about them.
 pub fn options<O: Parser>(world: &Comm) -> Result<O, Failure> {
-    O::try_parse().map_err(|told| match world.rank() {
+    O::try_parse().map_err(|told| match world.rank().0 {
         0 => Failure::Options(told),
         _ => Failure::Elsewhere,
     })
@@ -75,11 +75,11 @@ pub fn options_before_joining<O: Parser>() -> Result<O, Failure> {
 ///
 /// Collective.
 pub fn agree<T>(world: &Comm, outcome: Result<T, impl Into<Failure>>) -> Result<T, Failure> {
-    let mine = if outcome.is_ok() { u32::MAX } else { world.rank() };
+    let mine = if outcome.is_ok() { u32::MAX } else { world.rank().0 };
     let first = world.allreduce(&[mine], Op::Min)?[0];
     match outcome {
         Ok(_) if first != u32::MAX => Err(Failure::Elsewhere),
-        Err(_) if first != world.rank() => Err(Failure::Elsewhere),
+        Err(_) if first != world.rank().0 => Err(Failure::Elsewhere),
         outcome => outcome.map_err(Into::into),
     }
 }

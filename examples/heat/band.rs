@@ -2,9 +2,7 @@
 //! 11.6 and 11.8).
 
 use crate::Sync;
-use onesided::{
-    Access, Comm, FenceAssert, Group, PostAssert, Rank, Result, StartAssert, Window, WindowOptions,
-};
+use onesided::{Access, Comm, FenceAssert, Group, PostAssert, Rank, Result, Window, WindowOptions};
 use std::ops::Range;
 
 /// How much of the difference to its neighbours a cell takes over in one step; stable up to 1/4.
@@ -43,7 +41,7 @@ pub struct Band {
 impl Band {
     /// The band of these cells, rows above and below included. Collective.
     pub fn new(world: &Comm, columns: usize, cells: Vec<f64>) -> Result<Band> {
-        let (rank, last) = (world.rank(), world.size() - 1);
+        let (rank, last) = (world.rank().0, world.size() - 1);
         let above = (rank > 0).then(|| rank - 1);
         let below = (rank < last).then(|| rank + 1);
         let neighbours: Vec<u32> = above.into_iter().chain(below).collect();
@@ -89,19 +87,19 @@ impl Band {
     fn exchange_by_fence(&mut self) -> Result<()> {
         let (first, last, inner) = self.edges();
         // Nothing precedes, and no rank stores to the window: only neighbours put there.
-        let epoch = self.halo.fence(FenceAssert::NOPRECEDE | FenceAssert::NOSTORE)?;
+        let epoch = self.halo.fence_with(FenceAssert::NOPRECEDE | FenceAssert::NOSTORE)?;
         epoch.put(&self.now[first], self.above, self.columns as u64)?;
         epoch.put(&self.now[last], self.below, 0)?;
         relax(self.columns, &self.now, &mut self.next, inner);
-        epoch.close(FenceAssert::NOSTORE)
+        epoch.close_with(FenceAssert::NOSTORE)
     }
 
     /// As [`Band::exchange_by_fence`].
     fn exchange_by_pscw(&mut self) -> Result<()> {
         let (first, last, inner) = self.edges();
         let (mut access, mut exposure) = self.halo.sides();
-        let exposed = exposure.post(&self.neighbours, PostAssert::NOSTORE)?;
-        let epoch = access.start(&self.neighbours, StartAssert::NONE)?;
+        let exposed = exposure.post_with(&self.neighbours, PostAssert::NOSTORE)?;
+        let epoch = access.start(&self.neighbours)?;
         epoch.put(&self.now[first], self.above, self.columns as u64)?;
         epoch.put(&self.now[last], self.below, 0)?;
         // Before the computation, so that neighbours need not wait for it.

@@ -71,7 +71,7 @@ fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     let time = begun.elapsed();
     grid.put_back(world, band.own())?;
 
-    let verdict = match world.rank() {
+    let verdict = match world.rank().0 {
         0 => grid.result().map_err(Failure::from).and_then(|result| {
             common::print(&summary(world, &options, &result, residual, time))?;
             output.map_or(Ok(()), |output| output.write(&result))?;
@@ -127,20 +127,20 @@ impl Grid {
 
     /// This rank's rows, one above and one below. Collective.
     fn take(&mut self, world: &Comm) -> onesided::Result<Vec<f64>> {
-        let rows = rows_of(world.rank(), world.size(), self.rows);
+        let rows = rows_of(world.rank().0, world.size(), self.rows);
         let mut cells = vec![0.0; (rows.len() + 2) * self.columns];
-        let epoch = self.window.fence(FenceAssert::NOPRECEDE | FenceAssert::NOPUT)?;
+        let epoch = self.window.fence_with(FenceAssert::NOPRECEDE | FenceAssert::NOPUT)?;
         epoch.get(&mut cells, Rank(0), ((rows.start - 1) * self.columns) as u64)?;
-        epoch.close(FenceAssert::NOSTORE)?;
+        epoch.close_with(FenceAssert::NOSTORE)?;
         Ok(cells)
     }
 
     /// Gives this rank's rows back. Collective.
     fn put_back(&mut self, world: &Comm, cells: &[f64]) -> onesided::Result<()> {
-        let rows = rows_of(world.rank(), world.size(), self.rows);
-        let epoch = self.window.fence(FenceAssert::NOPRECEDE | FenceAssert::NOSTORE)?;
+        let rows = rows_of(world.rank().0, world.size(), self.rows);
+        let epoch = self.window.fence_with(FenceAssert::NOPRECEDE | FenceAssert::NOSTORE)?;
         epoch.put(cells, Rank(0), (rows.start * self.columns) as u64)?;
-        epoch.close(FenceAssert::NOSTORE)
+        epoch.close_with(FenceAssert::NOSTORE)
     }
 
     /// The whole grid; for rank 0.

@@ -34,7 +34,7 @@ pub fn count(
     let mut table = agree(world, Table::new(world, size))?;
 
     let style = "{bar:40} {bytes} of {total_bytes} per rank, {binary_bytes_per_sec}, {eta} left";
-    let mut words = Words::new(text::share(inputs, world.rank(), world.size()));
+    let mut words = Words::new(text::share(inputs, world.rank().0, world.size()));
     let more = agree(world, words.advance())?;
     let progress = common::progress(world, bytes / ranks, style);
     let mut share = Share { words, more, counted: 0, may_grow: slots.is_none(), progress };

@@ -74,7 +74,7 @@ fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     }
     if options.verify {
         let started = Instant::now();
-        let verdict = match world.rank() {
+        let verdict = match world.rank().0 {
             0 => report::verify(&inputs, &mut counted.table),
             _ => Ok(()),
         };
@@ -89,7 +89,7 @@ fn run(world: &Comm, options: Options) -> Result<(), Failure> {
 
 /// The files to count, the same on every rank because rank 0 alone looks for them.
 fn inputs(world: &Comm, options: &Options) -> Result<Vec<Input>, Failure> {
-    let found = match world.rank() {
+    let found = match world.rank().0 {
         0 => text::find(&options.paths),
         _ => Ok(Vec::new()),
     };

@@ -15,7 +15,7 @@
 //! 4. Slots are accessed by fetch_and_op and compare_and_swap alone while the table is open, the
 //!    atomic calls of the standard; a plain get there would conflict with them.
 
-use onesided::{Comm, Error, LockAllEpoch, LockAssert, Op, Rank, Result, Window, WindowOptions};
+use onesided::{Comm, Error, LockAllEpoch, Op, Rank, Result, Window, WindowOptions};
 use std::hash::Hasher;
 
 /// Bytes before a word in its record: its length.
@@ -113,9 +113,9 @@ impl Table {
     pub fn open(&mut self) -> Result<Open<'_>> {
         Ok(Open {
             capacity: self.capacity(),
-            own: Rank(self.comm.rank()),
-            slots: self.slots.lock_all(LockAssert::NONE)?,
-            words: self.words.lock_all(LockAssert::NONE)?,
+            own: self.comm.rank(),
+            slots: self.slots.lock_all()?,
+            words: self.words.lock_all()?,
             size: self.size,
             end: &mut self.end,
             record: Vec::new(),

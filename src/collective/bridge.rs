@@ -53,13 +53,13 @@ impl Bridge {
             let (at, problem) = (comm.place(Call::Group), problem.into());
             Error::Communicator { at, problem }
         };
-        let (all, own) = (comm.group(), comm.group().world_ranks()[comm.rank() as usize]);
+        let (all, own) = (comm.group(), comm.group().members()[comm.rank().index()]);
         let rank = local.rank_of_world(own);
         let Rank(rank) = rank.ok_or_else(|| wrong("this rank is not in the local group"))?;
         if !local.intersection(remote).is_empty() {
             return Err(wrong("the two groups have a member in common"));
         }
-        let members = local.world_ranks().iter().chain(remote.world_ranks());
+        let members = local.members().iter().chain(remote.members());
         let places: Option<Arc<[Rank]>> = members.map(|world| all.rank_of_world(*world)).collect();
         let places = places.ok_or_else(|| wrong("a member of a group is not in it"))?;
         Ok(Bridge { comm: comm.clone(), places, rank, ranks: local.size() })

@@ -52,7 +52,7 @@ impl Comm {
         let at = Location::caller();
         self.within(call, || {
             self.check_shares(call, "a collective that does not wait")?;
-            let mut planned = Plan::new(self, call, self.rank(), self.size());
+            let mut planned = Plan::new(self, call, self.rank().0, self.size());
             plan(&mut planned)?;
             planned.start(at)
         })
@@ -128,7 +128,7 @@ impl Plan<'_> {
 
     /// Each part that is sent is received, as long as it is sent.
     fn described_by_steps(&self) -> Description {
-        let (own, mut sent, mut received) = (self.comm.rank(), 0u64, 0u64);
+        let (own, mut sent, mut received) = (self.comm.rank().0, 0u64, 0u64);
         let mut datatypes = Vec::new();
         for step in &self.steps {
             let (buffer, peer, sum) = match step {

@@ -21,7 +21,7 @@ use crate::group::Rank;
 /// # let universe = onesided::Universe::init()?;
 /// use onesided::Op;
 /// let world = universe.world();
-/// let sum = world.iallreduce(vec![world.rank(); 3], Op::Sum)?;
+/// let sum = world.iallreduce(vec![world.rank().0; 3], Op::Sum)?;
 /// let met = world.ibarrier()?;
 /// println!("{:?}", sum.wait()?);
 /// met.wait()?;

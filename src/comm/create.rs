@@ -85,7 +85,7 @@ impl Comm {
     pub fn create(&self, group: &Group) -> Result<Option<Comm>> {
         self.collectively(Call::CommCreate, |create| {
             let mut mine = vec![u32::MAX; self.size() as usize];
-            for (mine, world) in mine.iter_mut().zip(group.world_ranks()) {
+            for (mine, world) in mine.iter_mut().zip(group.members()) {
                 *mine = self.rank_of_world(*world).map_or(u32::MAX, |rank| rank.0);
             }
             if let Err(error) = self.check_subgroup(Call::CommCreate, group) {
@@ -111,7 +111,7 @@ impl Comm {
             let wish = [colour.map_or(-1, i64::from), i64::from(key)];
             let mut colours: BTreeMap<i64, Vec<(i64, u32)>> = BTreeMap::new();
             let wishes = split.allgather(&wish)?;
-            for (wish, world) in wishes.chunks_exact(2).zip(self.inner.group.world_ranks()) {
+            for (wish, world) in wishes.chunks_exact(2).zip(self.inner.group.members()) {
                 colours.entry(wish[0]).or_default().push((wish[1], *world));
             }
             colours.remove(&-1);
@@ -138,13 +138,13 @@ impl Comm {
     ) -> Result<Option<Comm>> {
         let _ignored = info;
         // Under another MPI, no rank shares memory with another.
-        let machine = self.foreign().map_or(0, |_| self.rank());
+        let machine = self.foreign().map_or(0, |_| self.rank().0);
         self.split(split_type.map(|SplitType::Shared| machine), key)
     }
 
     /// Whether all of `group` are ranks of this communicator.
     pub(super) fn check_subgroup(&self, call: Call, group: &Group) -> Result<()> {
-        match group.difference(&self.inner.group).world_ranks() {
+        match group.difference(&self.inner.group).members() {
             [] => Ok(()),
             [world, ..] => {
                 let problem = format!("rank {world} of the job is not in the communicator");
@@ -183,7 +183,7 @@ impl Comm {
                 return Err(Error::Group { at: self.place(Call::CommCreate), problem });
             }
         }
-        let world = self.inner.group.world_ranks();
+        let world = self.inner.group.members();
         let group = |list: &&[u32]| Group::of(list.iter().map(|rank| world[*rank as usize]));
         Ok(different.iter().filter(|list| !list.is_empty()).map(group).collect())
     }
@@ -218,7 +218,7 @@ impl Comm {
     /// but who is allocating.
     pub(crate) fn begin_duplicate(&self) -> (Duplicate, CreationVote) {
         let attributes = self.inner.attributes.copy(&self.place(Call::CommDup), self);
-        let leads = leader(self, &self.inner.group) == self.rank();
+        let leads = leader(self, &self.inner.group) == self.rank().0;
         let outcome = match leads && attributes.is_ok() {
             true => CreationOutcome::of(shared::allocate(self.context(), self.size())),
             false => CreationOutcome::from(OutcomeWords::zeroed()),
@@ -284,7 +284,7 @@ impl Collective<'_> {
     fn blocks(&mut self, groups: &[Group], refuses: bool) -> Result<Vec<u64>> {
         let (comm, call) = (self.comm, self.call);
         let leaders: Vec<u32> = groups.iter().map(|group| leader(comm, group)).collect();
-        let led = leaders.iter().position(|leader| *leader == comm.rank());
+        let led = leaders.iter().position(|leader| *leader == comm.rank().0);
         let mut mine = match led {
             Some(k) if !refuses => {
                 CreationOutcome::of(shared::allocate(comm.context(), groups[k].size()))
@@ -340,7 +340,7 @@ fn decided(
 /// The rank of `comm` that allocates for `group`; no rank for a group of one, which needs no shared block, nor
 /// where another MPI has communicators.
 fn leader(comm: &Comm, group: &Group) -> u32 {
-    match group.world_ranks() {
+    match group.members() {
         _ if comm.foreign().is_some() => u32::MAX,
         [first, _, ..] => comm.rank_of_world(*first).map_or(u32::MAX, |rank| rank.0),
         _ => u32::MAX,

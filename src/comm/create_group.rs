@@ -73,7 +73,7 @@ impl Comm {
             if let Some(foreign) = self.create_group_by(group, tag)? {
                 return self.child(group.clone(), 0, Some(foreign), Attributes::default());
             }
-            let scope = self.context().scope(group.world_ranks().iter().copied());
+            let scope = self.context().scope(group.members().iter().copied());
             let block = match group.size() {
                 1 => 0,
                 _ => self.await_members(CALL, group, CreationKey::tagged(self, tag), &scope, at)?,
@@ -162,7 +162,7 @@ impl GatherPlace for CreationRequest<'_> {
         let tell = |record: &WaitRecord| {
             record.say(&Awaited {
                 kind: AwaitedKind::Arrival,
-                others: self.group.world_ranks(),
+                others: self.group.members(),
                 come: self.words(block).map_or(0, Gathering::come),
                 awaited: self.group.size(),
                 object: block,
@@ -214,7 +214,7 @@ impl<'a> CreationRequest<'a> {
                 (words.parent.load(), words.tag.load(), words.members.load());
             if (parent, tag, members) == (self.key.parent, self.key.tag, self.group.size()) {
                 let members = self.members(block)?;
-                let world = self.group.world_ranks();
+                let world = self.group.members();
                 if members.iter().zip(world).all(|(member, world)| member & !HAS_COME == *world) {
                     return Ok(Some(block));
                 }
@@ -230,7 +230,7 @@ impl<'a> CreationRequest<'a> {
         words.parent.store(self.key.parent);
         words.tag.store(self.key.tag);
         words.members.store(self.group.size());
-        self.set_members(block, self.group.world_ranks())?;
+        self.set_members(block, self.group.members())?;
         words.next.store(self.registry.first.load());
         self.registry.first.store(block);
         Ok(())
@@ -266,7 +266,7 @@ impl<'a> CreationRequest<'a> {
 
     /// Tells failures for these members from others.
     fn digest(&self) -> u64 {
-        let members = self.group.world_ranks().iter().map(|world| u64::from(*world));
+        let members = self.group.members().iter().map(|world| u64::from(*world));
         hash([self.key.parent, u64::from(self.key.tag)].into_iter().chain(members))
     }
 

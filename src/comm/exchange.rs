@@ -229,10 +229,10 @@ impl Staged<'_> {
         if all.iter().any(|one| one.round != self.round) {
             return Err(damaged());
         }
-        let mut found = Description::disagreement(&all, comm.rank());
+        let mut found = Description::disagreement(&all, comm.rank().0);
         let sum = |of: fn(&Description) -> u64| all.iter().map(of).fold(0, u64::wrapping_add);
         if found.is_none() && sum(|one| one.pairs().0) != sum(|one| one.pairs().1) {
-            found = Some((MismatchKind::Length, ours.partner(comm.rank(), ranks)));
+            found = Some((MismatchKind::Length, ours.partner(comm.rank().0, ranks)));
         }
         let Some((kind, other)) = found else { return Ok(()) };
         Err(Error::Mismatch {

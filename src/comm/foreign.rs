@@ -59,7 +59,7 @@ impl Comm {
     ) -> Result<Option<foreign::ForeignComm>> {
         let Some(foreign) = self.foreign() else { return Ok(None) };
         let here = |world: &u32| self.rank_of_world(*world).map(|rank| rank.0);
-        let ranks: Vec<u32> = group.world_ranks().iter().filter_map(here).collect();
+        let ranks: Vec<u32> = group.members().iter().filter_map(here).collect();
         let made = foreign.create_group(&ranks, tag);
         made.map(Some).map_err(|refusal| self.refused(Call::CommCreateGroup, refusal))
     }

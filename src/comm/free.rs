@@ -49,7 +49,7 @@ impl Drop for Inner {
         if let Some(shared) = shared.filter(|_| !is_forked()) {
             let _call = self.context.enter(Call::CommFree, 0);
             // It fails when the job has failed, which ends the memory too.
-            let _ = shared.leave(&self.context, self.group.world_ranks());
+            let _ = shared.leave(&self.context, self.group.members());
         }
     }
 }

@@ -135,7 +135,7 @@ impl Comm {
 impl fmt::Debug for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut comm = f.debug_struct("Comm");
-        comm.field("name", &self.name()).field("rank", &self.rank());
-        comm.field("members", &self.inner.group.world_ranks()).finish()
+        comm.field("name", &self.name()).field("rank", &self.rank().0);
+        comm.field("members", &self.inner.group.members()).finish()
     }
 }

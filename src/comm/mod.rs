@@ -138,7 +138,7 @@ impl Inner {
         foreign: Option<crate::foreign::ForeignComm>,
     ) -> Inner {
         let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
-        let scope = context.scope(group.world_ranks().iter().copied());
+        let scope = context.scope(group.members().iter().copied());
         let identity = match &shared {
             Some(shared) => [shared.block, shared.words.made.load()],
             // Its messages are seen by this process alone. No block is there.
@@ -203,8 +203,13 @@ impl Comm {
     }
 
     /// `MPI_Comm_rank`: this process's rank, from 0 to `size() - 1`.
-    pub fn rank(&self) -> u32 {
-        self.inner.rank
+    pub fn rank(&self) -> Rank {
+        Rank(self.inner.rank)
+    }
+
+    /// Its ranks, in ascending order.
+    pub fn ranks(&self) -> impl DoubleEndedIterator<Item = Rank> + ExactSizeIterator + use<> {
+        self.inner.group.ranks()
     }
 
     /// `MPI_Comm_size`
@@ -361,13 +366,13 @@ impl Comm {
 
     /// The rank of the job that is rank `rank` here, if it has failed.
     pub(crate) fn failed_rank(&self, rank: u32) -> Option<u32> {
-        let world = self.inner.group.world_ranks().get(rank as usize)?;
+        let world = self.inner.group.members().get(rank as usize)?;
         self.inner.scope.has_lost(*world).then_some(*world)
     }
 
     #[cold]
     pub(crate) fn place(&self, call: Call) -> Place {
-        Place { call, window: None, rank: Some(self.rank()) }
+        Place { call, window: None, rank: Some(self.rank().0) }
     }
 
     /// Counts a window and returns its number, the same on all ranks.
@@ -417,12 +422,12 @@ impl Comm {
 
     /// The world's rank that `rank` of this communicator is, if it is one.
     pub(crate) fn world_rank(&self, rank: u32) -> Option<u32> {
-        self.inner.group.world_ranks().get(rank as usize).copied()
+        self.inner.group.members().get(rank as usize).copied()
     }
 
     /// The world's ranks that take part, in order.
     pub(crate) fn world_ranks(&self) -> &[u32] {
-        self.inner.group.world_ranks()
+        self.inner.group.members()
     }
 
     /// The rank of this communicator that the world's rank `world` has.

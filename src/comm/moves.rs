@@ -59,7 +59,7 @@ impl Comm {
         self.collectively(call, |gather| {
             let what = Description::of::<T>(call, mine.len());
             gather.check_root(root, what)?;
-            let keep = self.rank() == root.0;
+            let keep = self.rank().0 == root.0;
             let all = gather.collect(what.root(root), mine, keep)?;
             Ok(keep.then_some(all))
         })
@@ -93,14 +93,14 @@ impl Comm {
             let what = Description::typed::<T>(call).root(root);
             scatter.check_root(root, what)?;
             let mut mine: &[T] = &[];
-            if self.rank() == root.0 {
+            if self.rank().0 == root.0 {
                 mine = all.ok_or_else(|| scatter.no_buffer(what))?;
                 scatter.check_parts(what, mine.len())?;
             }
             let total = scatter.number_of_root(what, root, mine.len())?;
             let len = total / self.size() as usize;
             let mut own = vec![T::zeroed(); len];
-            let start = len * self.rank() as usize;
+            let start = len * self.rank().index();
             let what = Description::of::<T>(call, total).root(root);
             scatter.chunks(what, total, mine, |staged, chunk| {
                 staged.read_part(root.0, chunk, start, &mut own)
@@ -125,7 +125,7 @@ impl Comm {
             alltoall.check_parts(what, mine.len())?;
             let mut all = vec![T::zeroed(); mine.len()];
             let len = mine.len() / self.size() as usize;
-            let start = len * self.rank() as usize;
+            let start = len * self.rank().index();
             alltoall.chunks(what, mine.len(), mine, |staged, chunk| {
                 for rank in 0..self.size() {
                     let part = len * rank as usize..len * (rank as usize + 1);
@@ -153,7 +153,7 @@ impl Collective<'_> {
     #[track_caller]
     pub(crate) fn broadcast<T: Element>(&mut self, buffer: &mut [T], root: Rank) -> Result<()> {
         let what = Description::of::<T>(self.call, buffer.len()).root(root);
-        if self.comm.rank() == root.0 {
+        if self.comm.rank().0 == root.0 {
             return self.chunks(what, buffer.len(), buffer, |_, _| Ok(()));
         }
         self.chunks::<T>(what, buffer.len(), &[], |staged, chunk| {

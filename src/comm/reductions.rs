@@ -32,7 +32,7 @@ impl Comm {
         self.collectively(call, |reduce| {
             let what = Description::of::<T>(call, mine.len()).op(op.kind());
             reduce.check_root(root, what)?;
-            let keep = self.rank() == root.0;
+            let keep = self.rank().0 == root.0;
             let ranks = if keep { self.size() } else { 0 };
             let result = reduce.combine(what.root(root), mine, &op, ranks, 0..mine.len())?;
             Ok(keep.then_some(result))
@@ -65,7 +65,7 @@ impl Comm {
     pub fn scan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let what = Description::of::<T>(Call::Scan, mine.len()).op(op.kind());
         self.collectively(Call::Scan, |scan| {
-            scan.combine(what, mine, &op, self.rank() + 1, 0..mine.len())
+            scan.combine(what, mine, &op, self.rank().0 + 1, 0..mine.len())
         })
     }
 
@@ -81,7 +81,7 @@ impl Comm {
     pub fn exscan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Option<Vec<T>>> {
         let what = Description::of::<T>(Call::Exscan, mine.len()).op(op.kind());
         self.collectively(Call::Exscan, |scan| {
-            let result = scan.combine(what, mine, &op, self.rank(), 0..mine.len())?;
+            let result = scan.combine(what, mine, &op, self.rank().0, 0..mine.len())?;
             Ok((self.rank() != 0).then_some(result))
         })
     }
@@ -104,7 +104,7 @@ impl Comm {
         self.collectively(Call::ReduceScatterBlock, |reduce| {
             reduce.check_parts(what, mine.len())?;
             let len = mine.len() / self.size() as usize;
-            let start = len * self.rank() as usize;
+            let start = len * self.rank().index();
             reduce.combine(what, mine, &op, self.size(), start..start + len)
         })
     }
@@ -131,7 +131,7 @@ impl Comm {
             reduce.check_count(what, "list of counts", counts.len(), self.size() as usize)?;
             let total = counts.iter().fold(0, |sum: usize, count| sum.saturating_add(*count));
             reduce.check_count(what, "buffer", mine.len(), total)?;
-            let (before, from) = counts.split_at(self.rank() as usize);
+            let (before, from) = counts.split_at(self.rank().index());
             let start = before.iter().sum();
             reduce.combine(what, mine, &op, self.size(), start..start + from[0])
         })

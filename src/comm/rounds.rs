@@ -149,7 +149,7 @@ impl Comm {
             return Err(lost(JobFailed));
         }
         entry.odd = !entry.odd;
-        let stage = StagingBuffer { rank: self.rank(), slot: entry.slot, odd: entry.odd };
+        let stage = StagingBuffer { rank: self.rank().0, slot: entry.slot, odd: entry.odd };
         let segment = &self.context().segment;
         let beginning = shared.stages.beginning(stage);
         let staged = what.staged(length, entry.round.number());
@@ -206,7 +206,7 @@ impl Comm {
         if !std::mem::take(&mut entry.is_last) {
             return Ok(());
         }
-        let (staged, own) = (self.staged(entry), self.rank());
+        let (staged, own) = (self.staged(entry), self.rank().0);
         for rank in (0..self.size()).filter(|rank| *rank != own) {
             if staged.description(rank)?.wants_ring() {
                 self.context().segment.mail(self.world_ranks()[rank as usize])?.ring();

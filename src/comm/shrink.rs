@@ -37,7 +37,7 @@ impl Comm {
         self.check_shares(call, "going on without ranks that have failed")?;
         loop {
             let group = self.inner.group.difference(&self.failed());
-            let scope = self.context().scope(group.world_ranks().iter().copied());
+            let scope = self.context().scope(group.members().iter().copied());
             let key = CreationKey::shrinking(self);
             let block = match group.size() {
                 1 => Ok(0),

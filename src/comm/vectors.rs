@@ -24,7 +24,7 @@ impl Comm {
         self.collectively(Call::Gatherv, |gather| {
             let what = Description::typed::<T>(Call::Gatherv);
             gather.check_root(root, what)?;
-            let keep = self.rank() == root.0;
+            let keep = self.rank().0 == root.0;
             let all = gather.collectv(what.root(root), mine, keep)?;
             Ok(keep.then_some(all))
         })
@@ -61,14 +61,14 @@ impl Comm {
             scatter.check_root(root, what)?;
             let mut lengths = vec![0; self.size() as usize];
             let mut mine = Vec::new();
-            if self.rank() == root.0 {
+            if self.rank().0 == root.0 {
                 let parts = parts.ok_or_else(|| scatter.no_buffer(what))?;
                 (lengths, mine) = scatter.concatenate(what, parts)?;
             }
             scatter.chunks(what, lengths.len(), &lengths.clone(), |staged, chunk| {
                 staged.read(root.0, 0, &mut lengths[chunk])
             })?;
-            let (start, len) = part_of(&lengths, self.rank());
+            let (start, len) = part_of(&lengths, self.rank().0);
             let mut own = vec![T::zeroed(); len];
             scatter.chunks(what, total(&lengths), &mine, |staged, chunk| {
                 staged.read_part(root.0, chunk, start, &mut own)
@@ -94,7 +94,7 @@ impl Comm {
             let (lengths, mine) = alltoall.concatenate(what, parts)?;
             let lengths = alltoall.collect(what, &lengths, true)?;
             let of = |rank: u32| &lengths[rank as usize * parts.len()..][..parts.len()];
-            let places = (0..self.size()).map(|rank| part_of(of(rank), self.rank()));
+            let places = (0..self.size()).map(|rank| part_of(of(rank), self.rank().0));
             let places: Vec<(usize, usize)> = places.collect();
             let mut all: Vec<Vec<T>> = places.iter().map(|p| vec![T::zeroed(); p.1]).collect();
             let longest = (0..self.size()).map(|rank| total(of(rank))).max().unwrap_or(0);

@@ -18,7 +18,7 @@ use crate::op::Op;
 /// # fn draw(window: &mut Window<u64>) -> onesided::Result<()> {
 /// let values = [1, 2, 3];
 /// let mut before = [0];
-/// let epoch = window.lock_all(LockAssert::NONE)?;
+/// let epoch = window.lock_all()?;
 /// epoch.put(&values, Rank(1), 4)?; // elements 4, 5 and 6 of rank 1
 /// epoch.get_accumulate(&values[..1], &mut before, Op::Max, Rank(2), 0)?;
 /// epoch.unlock_all()?;

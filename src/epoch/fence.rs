@@ -13,8 +13,8 @@ use crate::window::FenceAssert;
 /// # fn main() -> onesided::Result<()> {
 /// # let universe = Universe::init()?;
 /// # let mut window = Window::<u64>::allocate(universe.world(), 1)?;
-/// let epoch = window.fence(FenceAssert::NONE)?;
-/// epoch.close(FenceAssert::NONE)?;
+/// let epoch = window.fence()?;
+/// epoch.close()?;
 /// epoch.put(&[1], Rank(0), 0)?; // the epoch is over
 /// # Ok(()) }
 /// ```
@@ -31,18 +31,26 @@ pub struct FenceStep<'a, 'b, T: Element> {
 }
 
 impl<T: Element> Window<T> {
-    /// `MPI_Win_fence` (MPI-4.1 §12.5.1) that opens a fence epoch. NOSUCCEED contradicts that: use
-    /// [`FenceEpoch::close`].
+    /// `MPI_Win_fence` (MPI-4.1 §12.5.1) that opens a fence epoch.
     ///
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Assertion`](crate::Error::Assertion) for NOSUCCEED, or NOPRECEDE after an operation;
     /// [`Error::Epoch`](crate::Error::Epoch) in another epoch;
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn fence<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
-        self.win.fence(assert)?;
+    pub fn fence<'b>(&mut self) -> Result<FenceEpoch<'_, 'b, T>> {
+        self.fence_with(FenceAssert::NONE)
+    }
+
+    /// [`Window::fence`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// [`Error::Assertion`](crate::Error::Assertion) for NOSUCCEED (use [`FenceEpoch::close`]), or NOPRECEDE
+    /// after an operation; those of [`Window::fence`].
+    #[track_caller]
+    pub fn fence_with<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
+        self.win.fence_with(assert)?;
         Ok(FenceEpoch { window: self, _buffers: Buffers::new() })
     }
 }
@@ -54,12 +62,21 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     /// fence too).
     ///
     /// # Errors
-    /// [`Error::Assertion`](crate::Error::Assertion), [`Error::Epoch`](crate::Error::Epoch),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn fence<'c>(self, assert: FenceAssert) -> Result<FenceEpoch<'w, 'c, T>> {
+    pub fn fence<'c>(self) -> Result<FenceEpoch<'w, 'c, T>> {
+        self.fence_with(FenceAssert::NONE)
+    }
+
+    /// [`FenceEpoch::fence`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// [`Error::Assertion`](crate::Error::Assertion) for NOSUCCEED, or NOPRECEDE after an operation; those of
+    /// [`FenceEpoch::fence`].
+    #[track_caller]
+    pub fn fence_with<'c>(self, assert: FenceAssert) -> Result<FenceEpoch<'w, 'c, T>> {
         let window = self.window;
-        window.win.fence(assert)?;
+        window.win.fence_with(assert)?;
         Ok(FenceEpoch { window, _buffers: Buffers::new() })
     }
 
@@ -75,13 +92,13 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     /// # fn main() -> onesided::Result<()> {
     /// # let universe = Universe::init()?;
     /// # let mut window = Window::<u64>::allocate(universe.world(), 1)?;
-    /// let mut epoch = window.fence(FenceAssert::NONE)?;
+    /// let mut epoch = window.fence()?;
     /// let mut value = [0];
     /// for _ in 0..100 {
     ///     value[0] += 1;
     ///     epoch.step(|step| step.put(&value, Rank(0), 0))?;
     /// }
-    /// epoch.close(FenceAssert::NOPRECEDE)
+    /// epoch.close_with(FenceAssert::NOPRECEDE)
     /// # }
     /// ```
     ///
@@ -95,7 +112,7 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
         // `'c` is the caller's: a borrow for it outlives this call with its fence.
         let step = FenceStep { window: self.window, _buffers: Buffers::new() };
         let issued = operations(&step);
-        let fenced = self.window.win.fence(FenceAssert::NONE);
+        let fenced = self.window.win.fence();
         let result = issued?;
         fenced?;
         Ok(result)
@@ -107,11 +124,20 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Assertion`](crate::Error::Assertion), [`Error::Epoch`](crate::Error::Epoch),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn close(self, assert: FenceAssert) -> Result<()> {
-        self.window.win.fence(assert | FenceAssert::NOSUCCEED)
+    pub fn close(self) -> Result<()> {
+        self.close_with(FenceAssert::NONE)
+    }
+
+    /// [`FenceEpoch::close`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// [`Error::Assertion`](crate::Error::Assertion) for NOPRECEDE after an operation; those of
+    /// [`FenceEpoch::close`].
+    #[track_caller]
+    pub fn close_with(self, assert: FenceAssert) -> Result<()> {
+        self.window.win.fence_with(assert | FenceAssert::NOSUCCEED)
     }
 
     /// The window, for local loads and stores.

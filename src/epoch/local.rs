@@ -21,7 +21,7 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
-use crate::window::{Flavour, LockAssert, LockType};
+use crate::window::{Flavour, LockType};
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
@@ -47,9 +47,9 @@ impl<T: Element> Window<T> {
     pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
         let at = Location::caller();
         self.win.handled(self.check_lendable())?;
-        let own = Rank(self.win.comm().rank());
+        let own = self.win.comm().rank();
         self.win.handled(self.win.await_latest_fence(Call::Lock, at))?;
-        self.win.lock(LockType::Exclusive, own, LockAssert::NONE)?;
+        self.win.lock(LockType::Exclusive, own)?;
         // Created before the check, so that its drop releases the lock. LockPost has observed what the
         // other ranks announced before they arrived at the latest fence.
         let epoch = LocalEpoch { window: self, open: true };
@@ -92,7 +92,7 @@ impl<T: Element> LocalEpoch<'_, T> {
     }
 
     fn own(&self) -> Rank {
-        Rank(self.window.win.comm().rank())
+        self.window.win.comm().rank()
     }
 
     /// The address of the part; for a part without elements, any aligned one.

@@ -38,13 +38,22 @@ impl<T: Element> Window<T> {
     /// target; [`Error::TargetRank`](crate::Error::TargetRank);
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn lock<'b>(
+    pub fn lock<'b>(&self, lock_type: LockType, target: Rank) -> Result<LockEpoch<'_, 'b, T>> {
+        self.lock_with(lock_type, target, LockAssert::NONE)
+    }
+
+    /// [`Window::lock`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Window::lock`].
+    #[track_caller]
+    pub fn lock_with<'b>(
         &self,
         lock_type: LockType,
         target: Rank,
         assert: LockAssert,
     ) -> Result<LockEpoch<'_, 'b, T>> {
-        self.win.lock(lock_type, target, assert)?;
+        self.win.lock_with(lock_type, target, assert)?;
         Ok(LockEpoch { locked: LockedTarget::new(self, target), open: true })
     }
 }

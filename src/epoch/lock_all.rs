@@ -27,8 +27,17 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn lock_all<'b>(&mut self, assert: LockAssert) -> Result<LockAllEpoch<'_, 'b, T>> {
-        self.win.lock_all(assert)?;
+    pub fn lock_all<'b>(&mut self) -> Result<LockAllEpoch<'_, 'b, T>> {
+        self.lock_all_with(LockAssert::NONE)
+    }
+
+    /// [`Window::lock_all`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Window::lock_all`].
+    #[track_caller]
+    pub fn lock_all_with<'b>(&mut self, assert: LockAssert) -> Result<LockAllEpoch<'_, 'b, T>> {
+        self.win.lock_all_with(assert)?;
         Ok(LockAllEpoch { window: self, open: true, _buffers: Buffers::new() })
     }
 }

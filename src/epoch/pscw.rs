@@ -44,12 +44,21 @@ impl<T: Element> AccessSide<'_, T> {
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group),
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn start<'b>(
+    pub fn start<'b>(&mut self, targets: &Group) -> Result<AccessEpoch<'_, 'b, T>> {
+        self.start_with(targets, StartAssert::NONE)
+    }
+
+    /// [`AccessSide::start`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`AccessSide::start`].
+    #[track_caller]
+    pub fn start_with<'b>(
         &mut self,
         targets: &Group,
         assert: StartAssert,
     ) -> Result<AccessEpoch<'_, 'b, T>> {
-        self.window.win.start(targets, assert)?;
+        self.window.win.start_with(targets, assert)?;
         Ok(AccessEpoch { window: self.window, open: true, _buffers: Buffers::new() })
     }
 }
@@ -62,8 +71,20 @@ impl<T: Element> ExposureSide<'_, T> {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group),
     /// [`Error::NoMemory`](crate::Error::NoMemory).
-    pub fn post(&mut self, origins: &Group, assert: PostAssert) -> Result<ExposureEpoch<'_, T>> {
-        self.window.win.post(origins, assert)?;
+    pub fn post(&mut self, origins: &Group) -> Result<ExposureEpoch<'_, T>> {
+        self.post_with(origins, PostAssert::NONE)
+    }
+
+    /// [`ExposureSide::post`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`ExposureSide::post`].
+    pub fn post_with(
+        &mut self,
+        origins: &Group,
+        assert: PostAssert,
+    ) -> Result<ExposureEpoch<'_, T>> {
+        self.window.win.post_with(origins, assert)?;
         Ok(ExposureEpoch { window: self.window })
     }
 }

@@ -183,7 +183,7 @@ impl<T: Element> SharedPart<'_, T> {
         let unit = size_of::<T>() as u64;
         Error::Range {
             at: self.win.place(Call::SharedAccess),
-            target: self.win.comm().rank(),
+            target: self.win.comm().rank().0,
             displacement: index as u64,
             bytes: count as u64 * unit,
             disp_unit: unit as u32,

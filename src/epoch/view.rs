@@ -12,8 +12,8 @@ use crate::error::Result;
 /// # fn main() -> onesided::Result<()> {
 /// # let universe = Universe::init()?;
 /// # let mut window = Window::<u64>::allocate(universe.world(), 1)?;
-/// let epoch = window.fence(FenceAssert::NONE)?;
-/// epoch.window().lock(LockType::Shared, Rank(0), LockAssert::NONE)?; // a second access epoch
+/// let epoch = window.fence()?;
+/// epoch.window().lock(LockType::Shared, Rank(0))?; // a second access epoch
 /// # Ok(()) }
 /// ```
 pub struct WindowView<'a, T: Element> {

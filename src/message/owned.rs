@@ -111,7 +111,7 @@ impl Comm {
     /// use onesided::Rank;
     ///
     /// let n = world.size();
-    /// let (left, right) = ((world.rank() + n - 1) % n, (world.rank() + 1) % n);
+    /// let (left, right) = ((world.rank().0 + n - 1) % n, (world.rank().0 + 1) % n);
     /// let receive = world.irecv(vec![0u64; 1000], Rank(left), 0)?;
     /// let send = world.isend(vec![u64::from(world.rank()); 1000], Rank(right), 0)?;
     /// let (halo, _) = receive.wait()?;

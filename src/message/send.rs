@@ -72,7 +72,7 @@ impl Comm {
         if mode != SendMode::Synchronous
             && let Some(bytes) = self.send_eagerly(None, channel, origin, dest, tag)
         {
-            let source = Rank(self.rank());
+            let source = self.rank();
             return Ok(Sent::Now(Status { source, tag, bytes, cancelled: false }));
         }
         self.send_slowly(call, channel, mode, origin, dest, tag)
@@ -134,7 +134,7 @@ impl Comm {
         let bytes = from.bytes();
         let sending = Sending { comm: self, mode, to, envelope, from };
         let sent = sending.start()?;
-        let status = Status { source: Rank(self.rank()), tag, bytes, cancelled: false };
+        let status = Status { source: self.rank(), tag, bytes, cancelled: false };
         Ok(sent.map_or(Sent::Now(status), Sent::Later))
     }
 

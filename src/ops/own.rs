@@ -5,7 +5,6 @@
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;
-use crate::group::Rank;
 use crate::shm::copy;
 use crate::window::{Target, Win};
 
@@ -40,7 +39,7 @@ impl Win {
         }
         let _call = self.enter(Call::LocalAccess);
         let to = self.handled(self.own(disp, bytes as u64))?;
-        let own = Rank(self.comm().rank());
+        let own = self.comm().rank();
         let (from, start) = (from.as_ptr().cast(), || self.start_of(own.0, disp));
         // SAFETY: as in `load`.
         unsafe {
@@ -51,7 +50,7 @@ impl Win {
 
     fn own(&self, disp: u64, bytes: u64) -> Result<Target<'_>> {
         // No slice has more than `i64::MAX` bytes.
-        let own = self.memory(Call::LocalAccess, self.comm().rank(), disp, &(0..bytes as i64))?;
+        let own = self.memory(Call::LocalAccess, self.comm().rank().0, disp, &(0..bytes as i64))?;
         Ok(self.as_own(own))
     }
 }

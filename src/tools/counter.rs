@@ -57,7 +57,7 @@ impl DistributedCounter {
         let words = Words::new(comm, &agreed, bytes)?;
         let sum = Sharded { shard: 0, ranks: comm.size() };
         let tickets = Cell { rank: home.0, index: TICKETS };
-        Ok(DistributedCounter { words, sum, tickets, me: comm.rank() })
+        Ok(DistributedCounter { words, sum, tickets, me: comm.rank().0 })
     }
 
     /// Adds `n` to the sum; to subtract, add `n.wrapping_neg()`. Local; never blocks.

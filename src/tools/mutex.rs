@@ -70,7 +70,7 @@ impl WindowMutex {
         let agreed = Agreed { name: "mutex", home, parameters: [("", 0), ("", 0)] };
         let words = Words::new(comm, &agreed, |is_home| 8 * if is_home { TAIL + 1 } else { 2 })?;
         let tail = Cell { rank: home.0, index: TAIL };
-        let mcs = Mcs { tail, node: 0, me: comm.rank() };
+        let mcs = Mcs { tail, node: 0, me: comm.rank().0 };
         Ok(WindowMutex { words, mcs, turn: Mutex::new(false) })
     }
 

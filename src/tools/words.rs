@@ -7,7 +7,7 @@ use crate::group::Rank;
 use crate::op::Op;
 use crate::shm::is_forked;
 use crate::sync::cells::{Cell, Cells};
-use crate::window::{LockAssert, Win, WindowOptions};
+use crate::window::{Win, WindowOptions};
 use std::panic::Location;
 
 /// Words of 64 bits at every rank, in an epoch of lock_all that lasts as long as they do.
@@ -40,9 +40,9 @@ impl Words {
             comm.check_shares(Call::WinAllocate, "a tool (mutex, queue, counter)")
         })?;
         let options = WindowOptions::new().name(agreed.name);
-        let own = bytes(comm.rank() == agreed.home.0);
+        let own = bytes(comm.rank().0 == agreed.home.0);
         let win = options.allocate_bytes(comm, own, 8)?;
-        win.lock_all(LockAssert::NONE)?;
+        win.lock_all()?;
         Ok(Words { win })
     }
 
@@ -65,7 +65,7 @@ impl Agreed {
         let [first, second] = self.parameters;
         let mine = [u64::from(self.home.0), first.1, second.1, self.kind()];
         let all = comm.allgather_within(Call::WinAllocate, line, &mine)?;
-        let at = || Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank()) };
+        let at = || Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank().0) };
         if let Some(other) = all.chunks_exact(mine.len()).position(|theirs| theirs != mine) {
             let theirs = &all[other * mine.len()..][..mine.len()];
             let (ours, theirs) = (self.words(&mine), self.words(theirs));

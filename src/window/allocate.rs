@@ -104,7 +104,7 @@ impl Win {
         let rank = self.shared_query_rank(rank)?.0;
         let part = self.part(rank);
         let span = match self.foreign() {
-            Some(window) if rank == self.comm.rank() => window.own(),
+            Some(window) if rank == self.comm.rank().0 => window.own(),
             _ => part.span,
         };
         let base = if span.len() == 0 { std::ptr::null_mut() } else { span.base() };

@@ -21,7 +21,7 @@ pub(super) fn take(
     plan: &WindowPlan,
 ) -> Result<u64> {
     let (comm, call) = (making.comm, making.flavour.call());
-    let mine = match comm.rank() {
+    let mine = match comm.rank().0 {
         0 => CreationOutcome::of(allocate(making, plan)),
         _ => CreationOutcome::from(OutcomeWords::zeroed()),
     };
@@ -52,7 +52,7 @@ pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &WindowPl
     }
     let Win { comm, flavour, block, .. } = win;
     let segment = &comm.context().segment;
-    let (start, bytes, _) = plan.parts[comm.rank() as usize];
+    let (start, bytes, _) = plan.parts[comm.rank().index()];
     let start = plan.first(*block) + start;
     let done = match win.wants_huge_pages() {
         true => segment.touch(start, bytes),
@@ -66,7 +66,7 @@ pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &WindowPl
         let short = words.iter().position(|words| words.failure != 0);
         let outcome = match short {
             None => return Ok(()),
-            Some(rank) if rank == comm.rank() as usize => mine,
+            Some(rank) if rank == comm.rank().index() => mine,
             Some(rank) => words[rank].into(),
         };
         outcome.block(comm, flavour.call(), plan.total).map(drop)

@@ -152,7 +152,7 @@ fn admit(comm: &Comm) {
 
 /// All ranks see the same offers, and so the same fault.
 fn check_bases(comm: &Comm, offers: &[Offer]) -> Result<()> {
-    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
+    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank().0) };
     let mut privates = offers.iter().zip(0..).filter(|(offer, _)| offer.process != 0);
     privates.try_for_each(|(offer, rank)| check_range(at, rank, offer.at, offer.bytes))
 }
@@ -178,9 +178,9 @@ fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> R
     if offers.iter().all(|offer| offer.process == 0) {
         return Ok(Unmapped::Nothing);
     }
-    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
+    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank().0) };
     let privates: Box<[Private]> = offers.iter().map(Private::of).collect();
-    let own = comm.rank() as usize;
+    let own = comm.rank().index();
     let others = privates.iter().enumerate().filter(|(owner, _)| *owner != own);
     let refused = { others }.find_map(|(owner, private)| Some((owner, private.probe().err()?)));
     if let Some((owner, _)) = refused.as_ref().filter(|(_, refusal)| is_gone(refusal)) {

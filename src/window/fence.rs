@@ -11,16 +11,24 @@ use std::panic::Location;
 
 impl Win {
     /// `MPI_Win_fence` (MPI-2.2 §11.4.1): completes every rank's operations since the last fence,
-    /// at origin and target, and opens the next epoch unless NOSUCCEED is asserted.
+    /// at origin and target, and opens the next epoch.
     ///
-    /// Collective; blocks until every rank has called it, except with NOPRECEDE and NOSUCCEED
-    /// together.
+    /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Epoch`]; [`Error::Assertion`] if NOPRECEDE is visibly false;
-    /// [`Error::RankFailed`].
+    /// [`Error::Epoch`], [`Error::RankFailed`].
     #[track_caller]
-    pub fn fence(&self, assert: FenceAssert) -> Result<()> {
+    pub fn fence(&self) -> Result<()> {
+        self.fence_with(FenceAssert::NONE)
+    }
+
+    /// [`Win::fence`] with assertions: see [assertions](crate::assertions). NOSUCCEED opens no epoch.
+    /// With NOPRECEDE and NOSUCCEED together it does not block.
+    ///
+    /// # Errors
+    /// [`Error::Assertion`] if NOPRECEDE is visibly false; those of [`Win::fence`].
+    #[track_caller]
+    pub fn fence_with(&self, assert: FenceAssert) -> Result<()> {
         let at = Location::caller();
         self.words.fence.expect_arrival();
         self.within(Call::Fence, || {
@@ -74,7 +82,7 @@ impl Win {
     /// Ends a fence epoch that turned out to be none, before an epoch of another kind opens.
     #[inline]
     pub(super) fn leave_fence(&self) {
-        self.words_of(self.comm.rank()).open.leave_fence();
+        self.words_of(self.comm.rank().0).open.leave_fence();
     }
 
     /// Whether some rank has a fence epoch open, and which: it may then put at any time without

@@ -90,7 +90,7 @@ impl Win {
         match self.flavour {
             // Its stores may have gone to any part.
             Flavour::Shared => self.ring_all(),
-            _ => self.ring([self.comm.rank()]),
+            _ => self.ring([self.comm.rank().0]),
         }
     }
 

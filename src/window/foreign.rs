@@ -109,7 +109,7 @@ fn take_own(ranks: &mut Collective<'_>, making: &Making<'_>, plan: &WindowPlan) 
         let words: &[OutcomeWords] = bytemuck::cast_slice(&words);
         let short = words.iter().position(|words| words.failure != 0);
         let outcome = match short {
-            Some(rank) if rank != comm.rank() as usize => words[rank].into(),
+            Some(rank) if rank != comm.rank().index() => words[rank].into(),
             _ => mine,
         };
         outcome.block(comm, call, plan.total)

@@ -118,7 +118,7 @@ impl Hints {
                 (0..).zip(wishes).map(|(rank, wish)| (rank, value(wish))).find(|w| w.1 != first)?;
             let problem =
                 format!("{key} is true, but rank 0 gave {first} bytes and rank {rank} {other}");
-            let at = Place { call, window: None, rank: Some(comm.rank()) };
+            let at = Place { call, window: None, rank: Some(comm.rank().0) };
             Some(Error::InfoValue { at, problem })
         };
         let size = self.has(SAME_SIZE).then(|| different("same_size", |wish| wish.bytes));
@@ -221,7 +221,7 @@ impl Win {
         self.advise(HUGE_PAGES, Advice::HugePages, offset, bytes);
         let mut hints = self.hints();
         let segment = &self.context().segment;
-        let own = self.part(self.comm.rank()).span;
+        let own = self.part(self.comm.rank().0).span;
         let placed = |node: &u32| {
             let offset = segment.offset_of(own.base(), own.len());
             offset.is_some_and(|at| segment.advise(at, own.len(), Advice::Node(*node)))

@@ -21,7 +21,16 @@ impl Win {
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
+    pub fn lock(&self, lock_type: LockType, target: Rank) -> Result<()> {
+        self.lock_with(lock_type, target, LockAssert::NONE)
+    }
+
+    /// [`Win::lock`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Win::lock`].
+    #[track_caller]
+    pub fn lock_with(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
         match self.try_alone(Call::Lock, |state| self.begin_lock(state, lock_type, target, assert))
         {
             Ok(()) => Ok(()),
@@ -38,7 +47,7 @@ impl Win {
         target: Rank,
         assert: LockAssert,
     ) -> Fast {
-        let own = self.comm.rank();
+        let own = self.comm.rank().0;
         let words = self.ranks.get(target.0 as usize).ok_or(Refusal::NoSuchRank)?;
         state.may_wait(ACCESS)?;
         self.epochs.may_lock(target.0, own)?;
@@ -119,7 +128,16 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn lock_all(&self, assert: LockAssert) -> Result<()> {
+    pub fn lock_all(&self) -> Result<()> {
+        self.lock_all_with(LockAssert::NONE)
+    }
+
+    /// [`Win::lock_all`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Win::lock_all`].
+    #[track_caller]
+    pub fn lock_all_with(&self, assert: LockAssert) -> Result<()> {
         match self.try_alone(Call::LockAll, |state| self.begin_lock_all(state, assert)) {
             Ok(()) => Ok(()),
             Err(slow) => self.lock_all_slowly(slow, assert, Location::caller()),

@@ -140,7 +140,7 @@ impl Win {
             words: segment.place(block + plan.words)?,
             ranks: segment.place_all(block + plan.ranks, comm.size() as usize)?,
             parts,
-            notifications: Notifications::place(segment, plan, block, comm.rank())?,
+            notifications: Notifications::place(segment, plan, block, comm.rank().0)?,
             unmapped: Unmapped::Nothing,
             epochs: Epochs::new(comm.size()),
             fences: Word32::default(),
@@ -170,7 +170,7 @@ impl Win {
     ///
     /// Reading or writing through it is for the caller to synchronise.
     pub fn base(&self) -> *mut u8 {
-        let own = self.comm.rank();
+        let own = self.comm.rank().0;
         let mapped = self.part(own).span;
         if mapped.base().is_null() { self.private(own).base() } else { mapped.base() }
     }
@@ -287,7 +287,7 @@ impl Win {
 
     #[cold]
     pub(crate) fn place(&self, call: Call) -> Place {
-        Place { call, window: Some(self.identity.shown()), rank: Some(self.comm.rank()) }
+        Place { call, window: Some(self.identity.shown()), rank: Some(self.comm.rank().0) }
     }
 
     #[cold]

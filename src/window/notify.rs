@@ -86,7 +86,7 @@ impl Win {
     }
 
     fn own_counter(&self, call: Call, counter: u32) -> Result<(&NotifyCounter, &Consumed)> {
-        let word = self.counter(call, self.comm.rank(), counter)?;
+        let word = self.counter(call, self.comm.rank().0, counter)?;
         Ok((word, &self.notifications.own[counter as usize]))
     }
 

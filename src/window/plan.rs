@@ -97,7 +97,7 @@ impl WindowPlan {
             Follows::OneRun { align } => align.max(LINES),
             _ => LINES,
         };
-        let mut parts = PartPlacer { call, rank: comm.rank(), follows, most, end: 0 };
+        let mut parts = PartPlacer { call, rank: comm.rank().0, follows, most, end: 0 };
         let placed = (0..).zip(wishes).map(|(rank, wish)| parts.place(rank, *wish));
         let placed = placed.collect::<Result<Vec<_>>>()?;
         let PartPlacer { most, end, .. } = parts;

@@ -69,7 +69,7 @@ impl Pscw {
 
     /// Whom this rank has posted for last, as ranks of the world.
     pub(super) fn origins(&self) -> &[u32] {
-        self.origins.group.as_ref().map_or(&[], Group::world_ranks)
+        self.origins.group.as_ref().map_or(&[], Group::members)
     }
 
     /// Says that this rank is going to post for the same origins again, as most do that have waited.
@@ -111,7 +111,7 @@ impl Members {
     fn change(&mut self, win: &Win, call: Call, group: &Group) -> Result<()> {
         self.group = None;
         self.ranks.clear();
-        for world in group.world_ranks() {
+        for world in group.members() {
             let rank = win.comm.rank_of_world(*world).ok_or_else(|| Error::Group {
                 at: win.place(call),
                 problem: format!("rank {world} of the world is no rank of the window"),
@@ -209,7 +209,7 @@ impl Win {
             limit: "post slots lie in the first 512 GiB of the segment",
         })?;
         let slots = context.segment.place_all(block, n)?;
-        self.words_of(self.comm.rank()).table.publish(at, &slots);
+        self.words_of(self.comm.rank().0).table.publish(at, &slots);
         Ok((block, slots))
     }
 }

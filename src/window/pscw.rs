@@ -19,12 +19,20 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), also if the part is locked; [`Error::Group`](crate::Error::Group);
     /// [`Error::NoMemory`](crate::Error::NoMemory) at the first post, for the post slots.
-    pub fn post(&self, origins: &Group, assert: PostAssert) -> Result<()> {
+    pub fn post(&self, origins: &Group) -> Result<()> {
+        self.post_with(origins, PostAssert::NONE)
+    }
+
+    /// [`Win::post`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Win::post`].
+    pub fn post_with(&self, origins: &Group, assert: PostAssert) -> Result<()> {
         self.within(Call::Post, || self.post_alone(origins, assert, &mut self.sync_state()))
     }
 
     fn post_alone(&self, origins: &Group, assert: PostAssert, state: &mut SyncState) -> Result<()> {
-        let own = self.comm.rank();
+        let own = self.comm.rank().0;
         self.allowed(Call::Post, Rank::NULL, state.may_wait(EXPOSURE))?;
         self.allowed(Call::Post, Rank::NULL, self.epochs.may_post(own))?;
         let lock = &self.words_of(own).lock;
@@ -47,7 +55,16 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group), [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn start(&self, group: &Group, assert: StartAssert) -> Result<()> {
+    pub fn start(&self, group: &Group) -> Result<()> {
+        self.start_with(group, StartAssert::NONE)
+    }
+
+    /// [`Win::start`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Win::start`].
+    #[track_caller]
+    pub fn start_with(&self, group: &Group, assert: StartAssert) -> Result<()> {
         let at = Location::caller();
         self.within(Call::Start, || {
             let (mut targets, waiting) = {
@@ -138,7 +155,7 @@ impl Win {
 
     pub(super) fn unexpose(&self, pscw: &Pscw) {
         pscw.expect_post();
-        self.words_of(self.comm.rank()).open.exposure.store(0);
+        self.words_of(self.comm.rank().0).open.exposure.store(0);
         self.epochs.waited();
     }
 

@@ -51,7 +51,7 @@ impl Win {
     /// # fn main() -> onesided::Result<()> {
     /// # let universe = Universe::init()?;
     /// # let mut window = Window::<u64>::allocate(universe.world(), 1 << 20)?;
-    /// let opened = window.fence(FenceAssert::NONE).map(drop);
+    /// let opened = window.fence().map(drop);
     /// if let Err(Error::RankFailed { .. }) = opened {
     ///     for Torn { origin, call, target, start, bytes, .. } in window.torn() {
     ///         println!("rank {origin} in {call}: {bytes} bytes of rank {target}, from {start} on");

@@ -54,7 +54,7 @@ impl Win {
     fn announce_fence(&self, opens: bool) {
         let number = self.fences.load().wrapping_add(1);
         self.fences.store(number);
-        self.words_of(self.comm.rank()).open.fenced(number, opens);
+        self.words_of(self.comm.rank().0).open.fenced(number, opens);
     }
 }
 
@@ -68,7 +68,7 @@ impl Win {
     /// Exposes this rank's part, and tells these origins, or none; `slots` are this rank's.
     #[inline]
     pub(super) fn tell_post(&self, origins: &[u32], slots: &[PostSlot]) -> Result<()> {
-        let exposure = &self.words_of(self.comm.rank()).open.exposure;
+        let exposure = &self.words_of(self.comm.rank().0).open.exposure;
         if let Some(window) = self.foreign() {
             self.checked(Call::Post, window.post(origins))?;
             exposure.store(1);
@@ -123,7 +123,7 @@ impl Win {
             let origins = self.sync_state().pscw.origins_here().to_vec();
             return self.checked(Call::Wait, window.wait(&origins));
         }
-        let (words, before) = (&self.words_of(self.comm.rank()).pscw, *seen);
+        let (words, before) = (&self.words_of(self.comm.rank().0).pscw, *seen);
         let tell = |record: &WaitRecord| {
             record.say(&Awaited {
                 kind: AwaitedKind::Complete,
@@ -143,7 +143,7 @@ impl Win {
         if let Some(window) = self.foreign() {
             return self.checked(Call::Test, window.test(pscw.origins_here()));
         }
-        let words = &self.words_of(self.comm.rank()).pscw;
+        let words = &self.words_of(self.comm.rank().0).pscw;
         Ok(sync::test(words, awaited, &mut pscw.completes_seen))
     }
 }
@@ -163,7 +163,7 @@ impl Win {
             sync::lock_nocheck();
             return Ok(());
         }
-        let (window, own) = (&self.words.lock_all, self.comm.rank());
+        let (window, own) = (&self.words.lock_all, self.comm.rank().0);
         let locked = self.foreign().is_none()
             && sync::try_lock(window, &words.lock, lock_type, own, queueing);
         match queueing {
@@ -191,7 +191,7 @@ impl Win {
         let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
         let tell = |record: &WaitRecord| record.say(&self.wanted_lock(lock_type, target));
         let waiter = self.telling_waiter(at, &tell);
-        sync::lock(window, words, lock_type, self.comm.rank(), queueing, &waiter)
+        sync::lock(window, words, lock_type, self.comm.rank().0, queueing, &waiter)
             .map_err(|_| self.lock_failed(target))
     }
 

@@ -230,7 +230,7 @@ impl Win {
     }
 
     fn via(&self, call: Call, target: u32, process: Process) -> Result<Via> {
-        if target == self.comm().rank() {
+        if target == self.comm().rank().0 {
             return Ok(Via::Own);
         }
         // Its number may soon be another process's.
@@ -247,7 +247,7 @@ impl Win {
     pub(super) fn private(&self, rank: u32) -> Span {
         match &self.unmapped {
             Unmapped::Private(privates) => privates[rank as usize].span,
-            Unmapped::Foreign(memory) if rank == self.comm().rank() => memory.window.own(),
+            Unmapped::Foreign(memory) if rank == self.comm().rank().0 => memory.window.own(),
             Unmapped::Foreign(memory) => memory.parts[rank as usize],
             _ => Span::nothing(),
         }
@@ -273,7 +273,12 @@ impl Win {
     }
 
     fn unreachable(&self, call: Call, target: u32, source: std::io::Error) -> Error {
-        Error::Unreachable { at: self.place(call), rank: self.comm().rank(), owner: target, source }
+        Error::Unreachable {
+            at: self.place(call),
+            rank: self.comm().rank().0,
+            owner: target,
+            source,
+        }
     }
 
     #[cold]
@@ -283,7 +288,7 @@ impl Win {
 
     fn own_directory(&self, call: Call) -> Result<&DirectoryWords> {
         match &self.unmapped {
-            Unmapped::Dynamic { directories, .. } => Ok(&directories[self.comm().rank() as usize]),
+            Unmapped::Dynamic { directories, .. } => Ok(&directories[self.comm().rank().index()]),
             _ => Err(self.wrong_flavour(call, "a dynamic window")),
         }
     }
@@ -302,7 +307,7 @@ impl Win {
         let call = Call::Attach;
         let directory = self.own_directory(call)?;
         let address = start as u64;
-        check_range(|| self.place(call), self.comm().rank(), address, bytes)?;
+        check_range(|| self.place(call), self.comm().rank().0, address, bytes)?;
         if bytes == 0 {
             let problem = "a region of no bytes cannot be attached".into();
             return Err(Error::Attach { at: self.place(call), problem });

@@ -67,7 +67,7 @@ impl Win {
     pub fn wait_until<T: Integer>(&self, disp: u64, until: Until, value: T) -> Result<T> {
         let at = Location::caller();
         self.within(Call::WaitUntil, || {
-            self.await_value(Call::WaitUntil, at, self.comm.rank(), disp, |found| {
+            self.await_value(Call::WaitUntil, at, self.comm.rank().0, disp, |found| {
                 until.holds(found, value)
             })
         })
@@ -79,7 +79,7 @@ impl Win {
     /// As [`Win::wait_until`], except [`Error::RankFailed`].
     pub fn test_until<T: Integer>(&self, disp: u64, until: Until, value: T) -> Result<Option<T>> {
         self.within(Call::TestUntil, || {
-            let found = self.peek(Call::TestUntil, self.comm.rank(), disp)?;
+            let found = self.peek(Call::TestUntil, self.comm.rank().0, disp)?;
             if !until.holds(found, value) {
                 return Ok(None);
             }

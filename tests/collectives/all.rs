@@ -26,15 +26,15 @@ fn contribution<T: Element>(make: fn(u32) -> T, rank: u32, len: usize) -> Vec<T>
 /// Runs `body` over the world and over communicators of some ranks, in another order.
 fn everywhere(world: &Comm, body: impl Fn(&Comm)) {
     body(world);
-    let key = -(world.rank() as i32);
-    let part = world.split(Some(u32::from(world.rank() > 1)), key).unwrap().unwrap();
+    let key = -(world.rank().0 as i32);
+    let part = world.split(Some(u32::from(world.rank().0 > 1)), key).unwrap().unwrap();
     body(&part);
     part.free().unwrap();
 }
 
 /// Scatter and alltoall of every length.
 fn cut<T: Element + PartialEq + Debug>(comm: &Comm, make: fn(u32) -> T) {
-    let (me, n) = (comm.rank() as usize, comm.size() as usize);
+    let (me, n) = (comm.rank().index(), comm.size() as usize);
     for len in lengths::<T>() {
         let of = |rank: usize| contribution(make, rank as u32, len * n);
         let mine = of(me);
@@ -50,7 +50,7 @@ fn cut<T: Element + PartialEq + Debug>(comm: &Comm, make: fn(u32) -> T) {
 
 /// The v-forms, and a broadcast of unknown length.
 fn uneven<T: Element + PartialEq + Debug>(comm: &Comm, make: fn(u32) -> T) {
-    let (me, n) = (comm.rank(), comm.size());
+    let (me, n) = (comm.rank().0, comm.size());
     for (round, len) in lengths::<T>().into_iter().enumerate() {
         // Some give nothing, one gives much more than the others.
         let of = |rank: u32| {
@@ -85,7 +85,7 @@ fn reduced<T: Element + PartialEq + Debug>(
     make: fn(u32) -> T,
     apply: fn(T, T) -> T,
 ) {
-    let (me, n) = (comm.rank() as usize, comm.size() as usize);
+    let (me, n) = (comm.rank().index(), comm.size() as usize);
     for len in lengths::<T>() {
         let of = |rank: usize| contribution(make, rank as u32, len * n);
         let fold = |a: Vec<T>, b: Vec<T>| a.into_iter().zip(b).map(|(a, b)| apply(a, b)).collect();
@@ -186,7 +186,7 @@ fn scans_and_scattered_reductions_are_what_their_operations_say() {
 fn user_functions_are_applied_in_rank_order() {
     spmd(5, |world| {
         everywhere(world, |comm| {
-            let (me, n) = (comm.rank(), comm.size());
+            let (me, n) = (comm.rank().0, comm.size());
             // Digits one after the other: associative on (digits, length), not commutative.
             let append = |a: Complex<f64>, b: Complex<f64>| {
                 Complex::new(a.re * 10f64.powf(b.im) + b.re, a.im + b.im)
@@ -225,7 +225,7 @@ fn counts(total: usize, n: usize) -> Vec<usize> {
 #[test]
 fn what_cannot_be_shared_out_is_refused() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let class = |result: Result<Vec<u32>>| result.unwrap_err().class();
         let root_only = |own, others| if me == 1 { own } else { others };
         let root = Rank(1);

@@ -54,7 +54,7 @@ fn ranks_that_disagree_all_learn_it() {
         for (one, first) in COLLECTIVES {
             for (other, second) in COLLECTIVES.iter().filter(|(other, _)| *other != one) {
                 let odd = one.len() as u32 % world.size();
-                let result = if world.rank() == odd { first(world) } else { second(world) };
+                let result = if world.rank().0 == odd { first(world) } else { second(world) };
                 let error = result.expect_err(&format!("{one} against {other}"));
                 let Error::Mismatch { kind, .. } = error else { panic!("{error}") };
                 // The same kind on all ranks.

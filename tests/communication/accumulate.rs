@@ -3,8 +3,8 @@
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::{
-    Comm, Complex, DoubleInt, Element, ErrorClass, Integer, Located, LockAssert, LongInt, Op, Rank,
-    ShortInt, Window, WindowOptions,
+    Comm, Complex, DoubleInt, Element, ErrorClass, Integer, Located, LongInt, Op, Rank, ShortInt,
+    Window, WindowOptions,
 };
 use std::fmt::Debug;
 
@@ -122,7 +122,7 @@ fn contend<T: Counts>(world: &Comm, start: u64) {
     let bytes = start + (ELEMENTS * size_of::<T>()) as u64;
     let win = WindowOptions::new().name("hot").allocate_bytes(world, bytes, 1).unwrap();
     let spot = Spot { win: &win, target: Rank(world.size() - 1), start };
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     world.barrier().unwrap();
     let seen = add::<T>(&spot);
     win.flush_all().unwrap();
@@ -217,9 +217,9 @@ fn never_torn<T: Whole>(world: &Comm, start: u64) {
     let legal: Vec<T> = (0..world.size() * 8).map(T::whole).collect();
     let legal =
         |value: &T| legal.iter().any(|l| bytemuck::bytes_of(l) == bytemuck::bytes_of(value));
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     for time in 0..TIMES {
-        let mine = [T::whole(world.rank() * 8 + time % 8); 4];
+        let mine = [T::whole(world.rank().0 * 8 + time % 8); 4];
         let (mut bulk, mut single, mut read) = ([T::zeroed(); 4], T::zeroed(), [T::zeroed(); 4]);
         let target = Rank(0);
         win.accumulate(&mine, Op::Replace, target, start).unwrap();
@@ -251,7 +251,7 @@ fn no_element_is_ever_torn() {
 #[test]
 fn of_all_pairs_the_best_with_the_smallest_index_remains() {
     spmd(6, |world| {
-        let me = world.rank() as i32;
+        let me = world.rank().0 as i32;
         let mut window = Window::<DoubleInt>::allocate(world, 2).unwrap();
         if me == 0 {
             let (low, high) = (DoubleInt::new(-1e9, i32::MAX), DoubleInt::new(1e9, i32::MAX));
@@ -259,7 +259,7 @@ fn of_all_pairs_the_best_with_the_smallest_index_remains() {
         }
         world.barrier().unwrap();
         let value = |k: i32| f64::from((k * 37 + me * 11) % 101);
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         for k in 0..500 {
             let pair = DoubleInt::new(value(k), 1000 * me + k);
             epoch.fetch_and_op_flush(pair, Op::Maxloc, Rank(0), 0).unwrap();
@@ -289,8 +289,8 @@ fn pairs_in_their_numbers<T: Located + Debug + PartialEq>(
 ) {
     let bytes = size_of::<T>() as u64 + used;
     let win = WindowOptions::new().allocate_bytes(world, bytes, 1).unwrap();
-    let (target, own) = (Rank(1 - world.rank()), Rank(world.rank()));
-    win.lock_all(LockAssert::NONE).unwrap();
+    let (target, own) = (Rank(1 - world.rank().0), world.rank());
+    win.lock_all().unwrap();
     let ones = vec![0x11u8; bytes as usize];
     win.put(&ones, own, 0).unwrap();
     world.barrier().unwrap();
@@ -334,10 +334,10 @@ fn a_pair_occupies_its_numbers_alone() {
 fn concurrent_maxima_only_rise() {
     spmd(6, |world| {
         let mut window = Window::<u32>::allocate(world, 1).unwrap();
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         let mut last = 0;
         for k in 0..20_000 {
-            let mine = k * 6 + world.rank();
+            let mine = k * 6 + world.rank().0;
             let before = epoch.fetch_and_op_flush(mine, Op::Max, Rank(3), 0).unwrap();
             assert!(before >= last, "{before} after {last}");
             last = before.max(mine);
@@ -354,8 +354,8 @@ fn concurrent_maxima_only_rise() {
 fn bits_of_small_neighbours_do_not_disturb_each_other() {
     spmd(8, |world| {
         let mut window = Window::<u8>::allocate(world, 16).unwrap();
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
-        let bit = 1u8 << world.rank();
+        let epoch = window.lock_all().unwrap();
+        let bit = 1u8 << world.rank().0;
         for _ in 0..501 {
             for disp in 0..16 {
                 epoch.fetch_and_op_flush(bit, Op::Bxor, Rank(0), disp).unwrap();

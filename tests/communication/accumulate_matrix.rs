@@ -4,8 +4,8 @@
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::{
-    Complex, DoubleInt, Element, ErrorClass, FloatInt, Integer, LockAssert, LockType, LongInt, Op,
-    Rank, ShortInt, TwoInt, WindowOptions,
+    Complex, DoubleInt, Element, ErrorClass, FloatInt, Integer, LockType, LongInt, Op, Rank,
+    ShortInt, TwoInt, WindowOptions,
 };
 use std::fmt::Debug;
 
@@ -217,8 +217,8 @@ fn undefined<T: Oracle>(at: &At<'_>, op: Op) {
 }
 
 fn column<T: Oracle>(win: &Win) {
-    let target = Rank((win.comm().rank() + 1) % win.comm().size());
-    win.lock(LockType::Exclusive, target, LockAssert::NONE).unwrap();
+    let target = Rank((win.comm().rank().0 + 1) % win.comm().size());
+    win.lock(LockType::Exclusive, target).unwrap();
     // Aligned, and so that no element is aligned to anything.
     for disp in [0, 1] {
         let at = At { win, target, disp };
@@ -274,8 +274,8 @@ fn pairs_of_value_and_index() {
 }
 
 fn swap_column<T: Oracle + Integer>(win: &Win) {
-    let target = Rank((win.comm().rank() + 1) % win.comm().size());
-    win.lock(LockType::Exclusive, target, LockAssert::NONE).unwrap();
+    let target = Rank((win.comm().rank().0 + 1) % win.comm().size());
+    win.lock(LockType::Exclusive, target).unwrap();
     for disp in [0, 1] {
         let at = At { win, target, disp };
         let (targets, compares) = pairs::<T>();
@@ -310,8 +310,8 @@ fn compare_and_swap_of_every_integer_type() {
 fn the_neighbours_of_an_element_stay() {
     spmd(2, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 64, 1).unwrap();
-        let target = Rank(1 - world.rank());
-        win.lock(LockType::Exclusive, target, LockAssert::NONE).unwrap();
+        let target = Rank(1 - world.rank().0);
+        win.lock(LockType::Exclusive, target).unwrap();
         for disp in 1..40 {
             win.put(&[0x5Au8; 64], target, 0).unwrap();
             win.accumulate(&[u32::MAX; 2], Op::Bxor, target, disp).unwrap();

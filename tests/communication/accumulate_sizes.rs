@@ -10,7 +10,7 @@ use crate::support::choices::Choices;
 
 use crate::support::spmd;
 use onesided::engine::{Layout, Origin, OriginMut, Win};
-use onesided::{Comm, DerivedDatatype, Element, Integer, LockAssert, Op, Rank, WindowOptions};
+use onesided::{Comm, DerivedDatatype, Element, Integer, Op, Rank, WindowOptions};
 use std::thread;
 
 /// Elements of each rank's part: several shards.
@@ -152,7 +152,7 @@ fn contend<T: Counts>(world: &Comm, threads: u64, steps: usize) {
     let win = WindowOptions::new().name("sizes").allocate_bytes(world, bytes, unit).unwrap();
     // Two parts that all ranks want: of the last rank, and the next one's.
     let targets = [Rank(world.size() - 1), Rank(0)];
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     world.barrier().unwrap();
     for target in targets {
         let add = |thread: u64| {

@@ -3,7 +3,7 @@
 
 use crate::support::choices::Choices;
 use crate::support::spmd;
-use onesided::{Access, Comm, DoubleInt, FenceAssert, LockAssert, LockType, Op, Rank, Window};
+use onesided::{Access, Comm, DoubleInt, LockType, Op, Rank, Window};
 
 /// What every rank contributes in every round, the same on all ranks.
 fn operand(rank: u32, round: u64) -> u64 {
@@ -19,15 +19,15 @@ fn concurrent_accumulates_have_the_outcome_of_some_serial_order() {
     let ops = [Op::Sum, Op::Prod, Op::Max, Op::Min, Op::Band, Op::Bor, Op::Bxor];
     spmd(4, |world| {
         let mut window = Window::<u64>::allocate(world, ops.len()).unwrap();
-        let mine: Vec<u64> = (0..ROUNDS).map(|round| operand(world.rank(), round) | 1).collect();
+        let mine: Vec<u64> = (0..ROUNDS).map(|round| operand(world.rank().0, round) | 1).collect();
         window.store(0, &[0x5555_5555_5555_5555; 7]).unwrap();
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         for word in mine.chunks(1) {
             for (disp, op) in (0..).zip(ops) {
                 epoch.accumulate(word, op, Rank(0), disp).unwrap();
             }
         }
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         let mut found = [0; 7];
         window.load(0, &mut found).unwrap();
         if world.rank() == 0 {
@@ -64,12 +64,12 @@ fn concurrent_replaces_leave_each_element_whole() {
     const LEN: usize = 40;
     spmd(4, |world| {
         let mut window = Window::<DoubleInt>::allocate(world, LEN).unwrap();
-        let rank = world.rank() as i32;
+        let rank = world.rank().0 as i32;
         let mine = [pair(rank); LEN];
         for _ in 0..50 {
-            let epoch = window.fence(FenceAssert::NONE).unwrap();
+            let epoch = window.fence().unwrap();
             epoch.accumulate(&mine, Op::Replace, Rank(0), 0).unwrap();
-            epoch.close(FenceAssert::NONE).unwrap();
+            epoch.close().unwrap();
             if world.rank() == 0 {
                 let mut found = [pair(-1); LEN];
                 window.load(0, &mut found).unwrap();
@@ -93,7 +93,7 @@ fn tickets_are_drawn_once_and_swaps_won_once() {
     spmd(4, |world: &Comm| {
         let n = u64::from(world.size());
         let mut window = Window::<u64>::allocate(world, 1 + ROUNDS as usize).unwrap();
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         let mut tickets = Vec::new();
         let mut wins = 0;
         for round in 0..ROUNDS {
@@ -120,13 +120,13 @@ fn accumulates_under_shared_locks_add_up() {
         let window = Window::<f64>::allocate(world, 3).unwrap();
         let ones = [1.0; 3];
         for _ in 0..200 {
-            let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE).unwrap();
+            let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
             epoch.accumulate(&ones, Op::Sum, 0).unwrap();
             epoch.unlock().unwrap();
         }
         world.barrier().unwrap();
         let mut sums = [0.0; 3];
-        let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE).unwrap();
+        let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
         epoch.get(&mut sums, 0).unwrap();
         epoch.unlock().unwrap();
         assert_eq!(sums, [800.0; 3]);

@@ -16,7 +16,7 @@ const M: usize = 24;
 /// This rank's block of `map`, a permutation of all entries.
 fn permutation(world: &Comm, seed: u64) -> Vec<usize> {
     let all = Choices(seed).permutation(u64::from(world.size()) * M as u64);
-    let start = world.rank() as usize * M;
+    let start = world.rank().index() * M;
     all[start..start + M].iter().map(|entry| *entry as usize).collect()
 }
 
@@ -30,7 +30,7 @@ fn value(entry: usize, round: usize) -> f32 {
 }
 
 fn block(world: &Comm, f: impl Fn(usize) -> f32) -> Vec<f32> {
-    let start = world.rank() as usize * M;
+    let start = world.rank().index() * M;
     (start..start + M).map(f).collect()
 }
 
@@ -41,7 +41,7 @@ fn delay_one(world: &Comm, round: usize) {
     let n = world.size();
     let times = (n - 1) * (round as u32 + 1);
     let comm = world.clone();
-    match (world.rank() == round as u32 % n, round < n as usize) {
+    match (world.rank().0 == round as u32 % n, round < n as usize) {
         (true, true) => comm.await_signal(0, times),
         (true, false) => delay(POST, move || comm.await_signal(0, times)),
         (false, true) => delay(ASLEEP, move || comm.signal(0)),
@@ -66,12 +66,12 @@ fn example_11_1_indirect_assignment_grouped_by_target() {
             let mut entries: Vec<Option<&mut [f32]>> = a.chunks_mut(1).map(Some).collect();
             delay_one(world, round);
             window.store(0, &block(world, |entry| value(entry, round))).unwrap();
-            let epoch = window.fence(FenceAssert::NONE).unwrap();
+            let epoch = window.fence().unwrap();
             for i in &order {
                 let (target, disp) = place(map[*i]);
                 epoch.get(entries[*i].take().unwrap(), target, disp).unwrap();
             }
-            epoch.close(FenceAssert::NONE).unwrap();
+            epoch.close().unwrap();
             let expected: Vec<f32> = map.iter().map(|entry| value(*entry, round)).collect();
             assert_eq!(a, expected);
         }
@@ -87,12 +87,12 @@ fn example_11_2(n: u32) {
             let mut a = vec![-1.0; M];
             delay_one(world, round);
             window.store(0, &block(world, |entry| value(entry, round))).unwrap();
-            let epoch = window.fence(FenceAssert::NONE).unwrap();
+            let epoch = window.fence().unwrap();
             for (a, entry) in a.chunks_mut(1).zip(&map) {
                 let (target, disp) = place(*entry);
                 epoch.get(a, target, disp).unwrap();
             }
-            epoch.close(FenceAssert::NONE).unwrap();
+            epoch.close().unwrap();
             let expected: Vec<f32> = map.iter().map(|entry| value(*entry, round)).collect();
             assert_eq!(a, expected);
         }
@@ -128,18 +128,18 @@ fn sums(map: &[usize], round: usize) -> Vec<f32> {
 fn example_11_3(n: u32, map: impl Fn(usize) -> Vec<usize>) {
     spmd(n, |world| {
         let map = map(n as usize);
-        let start = world.rank() as usize * M;
+        let start = world.rank().index() * M;
         let mut window = Window::<f32>::allocate(world, M).unwrap();
         for round in 0..2 * n as usize {
             let a = block(world, |entry| value(entry, round));
             delay_one(world, round);
             window.store(0, &[0.0; M]).unwrap();
-            let epoch = window.fence(FenceAssert::NONE).unwrap();
+            let epoch = window.fence().unwrap();
             for (a, entry) in a.chunks(1).zip(&map[start..]) {
                 let (target, disp) = place(*entry);
                 epoch.accumulate(a, Op::Sum, target, disp).unwrap();
             }
-            epoch.close(FenceAssert::NONE).unwrap();
+            epoch.close().unwrap();
             let mut b = vec![-1.0; M];
             window.load(0, &mut b).unwrap();
             assert_eq!(b, sums(&map, round)[start..start + M]);
@@ -179,14 +179,14 @@ fn concurrent_puts_may_overlap_at_the_origin() {
     spmd(3, |world| {
         let n = world.size();
         let mut window = Window::<u64>::allocate(world, 4 * n as usize).unwrap();
-        let message: Vec<u64> = (0..6).map(|i| u64::from(10 * world.rank()) + i).collect();
-        let epoch = window.fence(FenceAssert::NOPRECEDE).unwrap();
+        let message: Vec<u64> = (0..6).map(|i| 10 * u64::from(world.rank()) + i).collect();
+        let epoch = window.fence_with(FenceAssert::NOPRECEDE).unwrap();
         for target in 0..n {
             let start = target as usize;
-            let disp = u64::from(4 * world.rank());
+            let disp = 4 * u64::from(world.rank());
             epoch.put(&message[start..start + 4], Rank(target), disp).unwrap();
         }
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         let mut found = vec![0; 4 * n as usize];
         window.load(0, &mut found).unwrap();
         for (from, words) in (0..).zip(found.chunks(4)) {
@@ -204,11 +204,11 @@ fn operations_on_nobody_do_nothing() {
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
         let mut got = [7];
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         epoch.put(&[1], Rank::NULL, 0).unwrap();
         epoch.accumulate(&[1], Op::Sum, Rank::NULL, 0).unwrap();
         epoch.get(&mut got, Rank::NULL, 0).unwrap();
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         assert_eq!((got, window.load_one(0).unwrap()), ([7], 0));
         window.free().unwrap();
     });

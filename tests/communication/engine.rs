@@ -4,7 +4,7 @@
 
 use crate::support::spmd;
 use onesided::engine::{Layout, Origin, OriginMut, Win};
-use onesided::{Comm, Datatype, ErrorClass, LockAssert, LockType, Op, Rank, Result, WindowOptions};
+use onesided::{Comm, Datatype, ErrorClass, LockType, Op, Rank, Result, WindowOptions};
 
 /// Bits without a pattern (a linear congruential generator).
 struct Random(u64);
@@ -78,8 +78,8 @@ fn no_displacement_leads_out_of_a_part() {
             let unit = if random.below(8) == 0 { (1 << 31) - 1 } else { unit };
             let bytes = if world.rank() == 1 { size } else { 400 };
             let win = WindowOptions::new().allocate_bytes(world, bytes, unit).unwrap();
-            win.lock_all(LockAssert::NONE).unwrap();
-            let own = Rank(world.rank());
+            win.lock_all().unwrap();
+            let own = world.rank();
             win.put(&vec![CANARY; bytes as usize], own, 0).unwrap();
             world.barrier().unwrap();
             if world.rank() == 0 {
@@ -99,13 +99,13 @@ fn numbered(world: &Comm) -> Win {
     let numbers: Vec<u8> = (0..64).collect();
     win.store(0, &numbers).unwrap();
     world.barrier().unwrap();
-    win.lock(LockType::Exclusive, Rank(world.rank()), LockAssert::NONE).unwrap();
+    win.lock(LockType::Exclusive, world.rank()).unwrap();
     win
 }
 
 /// A put, a get, a sum and a fetching sum with 16 bytes of the own part as origin buffer.
 fn with_own_memory(win: &Win, origin: usize, disp: u64) -> [Result<()>; 4] {
-    let me = Rank(win.comm().rank());
+    let me = win.comm().rank();
     let start = win.base().wrapping_add(origin);
     // SAFETY: 16 bytes inside the own part of the window, which is locked exclusively.
     let from = unsafe { Origin::new(start, 16, Datatype::U8) };
@@ -131,7 +131,7 @@ fn an_origin_inside_the_target_range_is_a_conflict() {
                 let error = refused.unwrap_err();
                 assert_eq!(error.class(), ErrorClass::RmaConflict, "{error}");
                 let text = error.to_string();
-                let me = format!("rank {}", world.rank());
+                let me = format!("rank {}", world.rank().0);
                 for word in ["window 'own'", "16", &format!("displacement {disp}"), &me] {
                     assert!(text.contains(word), "'{word}' is missing: {text}");
                 }
@@ -144,7 +144,7 @@ fn an_origin_inside_the_target_range_is_a_conflict() {
         for (origin, disp) in [(0, 16), (16, 0), (32, 48), (48, 32)] {
             with_own_memory(&win, origin, disp).into_iter().for_each(Result::unwrap);
         }
-        win.unlock(Rank(world.rank())).unwrap();
+        win.unlock(world.rank()).unwrap();
         win.free().unwrap();
     });
 }
@@ -153,8 +153,8 @@ fn an_origin_inside_the_target_range_is_a_conflict() {
 fn datatypes_known_at_run_time_do_what_types_do() {
     spmd(2, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 64, 1).unwrap();
-        let target = Rank(1 - world.rank());
-        win.lock(LockType::Exclusive, target, LockAssert::NONE).unwrap();
+        let target = Rank(1 - world.rank().0);
+        win.lock(LockType::Exclusive, target).unwrap();
         let untyped = [
             Datatype::LongDouble,
             Datatype::LongDoubleComplex,
@@ -197,7 +197,7 @@ fn datatypes_known_at_run_time_do_what_types_do() {
 fn two_datatypes_in_one_call_are_refused() {
     spmd(2, |world| {
         let win = WindowOptions::new().name("typed").allocate_bytes(world, 64, 1).unwrap();
-        win.lock(LockType::Shared, Rank(1), LockAssert::NONE).unwrap();
+        win.lock(LockType::Shared, Rank(1)).unwrap();
         let (ones, mut back) = ([1u64], [0u64]);
         // SAFETY: one element of each datatype, aligned, that outlives the call.
         let from = unsafe { Origin::new(ones.as_ptr().cast(), 1, Datatype::I64) };

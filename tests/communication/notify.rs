@@ -6,8 +6,8 @@ use crate::support::interleave::{free, get, group, others, refusal, tell_when_as
 use crate::support::{for_each_size, spmd, universe};
 use onesided::engine::Win;
 use onesided::{
-    Access, Comm, ErrorClass, FenceAssert, LockAssert, LockType, Memory, Op, PostAssert, Rank,
-    StartAssert, Universe, Window, WindowOptions,
+    Access, Comm, ErrorClass, FenceAssert, LockType, Memory, Op, Rank, Universe, Window,
+    WindowOptions,
 };
 use std::rc::Rc;
 
@@ -18,9 +18,9 @@ fn counted(world: &Comm, words: u64, counters: u32) -> Rc<Win> {
 
 /// Every rank sends to its right, counted; the data is there without a flush.
 fn pipeline(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u64> {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     let (right, left) = ((me + 1) % n, (me + n - 1) % n);
-    let all = window.lock_all(LockAssert::NONE).unwrap();
+    let all = window.lock_all().unwrap();
     let view = all.window();
     let rounds = 300u64;
     for round in 1..=rounds {
@@ -73,7 +73,7 @@ fn data_is_there_when_it_is_counted_in_windows_of_every_flavour() {
 fn every_operation_counts_in_every_kind_of_epoch() {
     spmd(2, |world| {
         let win = counted(world, 2, 4);
-        let (me, to) = (world.rank(), Rank(1 - world.rank()));
+        let (me, to) = (world.rank().0, Rank(1 - world.rank().0));
         let operate = || {
             win.put_notify(&[7u64], to, 0, 0).unwrap();
             win.accumulate_notify(&[1u64], Op::Sum, to, 1, 1).unwrap();
@@ -92,24 +92,24 @@ fn every_operation_counts_in_every_kind_of_epoch() {
             assert_eq!(found, [7, epochs], "{what}");
             world.barrier().unwrap();
         };
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         operate();
         come("fence");
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         let other = group(world, &others(world));
-        win.post(&other, PostAssert::NONE).unwrap();
-        win.start(&other, StartAssert::NONE).unwrap();
+        win.post(&other).unwrap();
+        win.start(&other).unwrap();
         operate();
         come("start");
         win.complete().unwrap();
         win.wait().unwrap();
         // A part that is still exposed is not locked.
         world.barrier().unwrap();
-        win.lock(LockType::Shared, to, LockAssert::NONE).unwrap();
+        win.lock(LockType::Shared, to).unwrap();
         operate();
         come("lock");
         win.unlock(to).unwrap();
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         operate();
         come("lock_all");
         assert_eq!(get(&win, me, 1), 4);
@@ -122,8 +122,8 @@ fn every_operation_counts_in_every_kind_of_epoch() {
 fn a_sleeping_target_is_woken_by_the_last_of_many() {
     spmd(4, |world| {
         let win = counted(world, 4, 1);
-        win.lock_all(LockAssert::NONE).unwrap();
-        let me = world.rank();
+        win.lock_all().unwrap();
+        let me = world.rank().0;
         if me == 0 {
             tell_when_asleep(&win, 0);
             win.wait_notify(0, 6).unwrap();
@@ -144,7 +144,7 @@ fn a_sleeping_target_is_woken_by_the_last_of_many() {
 fn each_notification_is_consumed_once() {
     spmd(2, |world| {
         let win = counted(world, 1, 1);
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         if world.rank() == 1 {
             (0..5).for_each(|_| win.notify(Rank(0), 0).unwrap());
         }
@@ -164,9 +164,9 @@ fn each_notification_is_consumed_once() {
 #[test]
 fn ranks_may_have_different_numbers_of_counters() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let win = counted(world, 1, [0, 3, 1][me as usize]);
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         for (target, counters) in [(0, 0), (1, 3), (2, 1)] {
             for counter in 0..counters {
                 win.notify(Rank(target), counter).unwrap();
@@ -193,11 +193,11 @@ fn ranks_may_have_different_numbers_of_counters() {
 fn refused_operations_are_not_counted() {
     spmd(2, |world| {
         let win = counted(world, 1, 1);
-        let to = Rank(1 - world.rank());
+        let to = Rank(1 - world.rank().0);
         assert_eq!(refusal(win.put_notify(&[1u64], to, 0, 0)), ErrorClass::RmaSync);
         assert_eq!(refusal(win.notify(to, 0)), ErrorClass::RmaSync);
         assert_eq!(refusal(win.notify(Rank::NULL, 0)), ErrorClass::RmaSync);
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         assert_eq!(refusal(win.put_notify(&[1u64], to, 1, 0)), ErrorClass::RmaRange);
         assert_eq!(refusal(win.get_notify(&mut [1u64], to, 1, 0)), ErrorClass::RmaRange);
         assert_eq!(refusal(win.notify(Rank(2), 0)), ErrorClass::Rank);
@@ -221,7 +221,7 @@ fn refused_operations_are_not_counted() {
 fn threads_of_a_target_take_turns() {
     spmd(2, |world| {
         let win = WindowOptions::new().notifications(2).allocate_bytes(world, 8, 8).unwrap();
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         if world.rank() == 0 {
             std::thread::scope(|scope| {
                 for counter in [0, 0, 0, 1] {

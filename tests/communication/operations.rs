@@ -3,21 +3,21 @@
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::{
-    Access, Comm, Complex, DoubleInt, Element, FenceAssert, FloatInt, LockAssert, LockType,
-    LongInt, Op, PostAssert, Rank, ShortInt, StartAssert, TwoInt, Window, WindowOptions,
+    Access, Comm, Complex, DoubleInt, Element, FenceAssert, FloatInt, LockType, LongInt, Op, Rank,
+    ShortInt, TwoInt, Window, WindowOptions,
 };
 
 #[test]
 fn put_reaches_every_rank_at_the_displacement_given() {
     spmd(4, |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         let mut window = Window::<u32>::allocate(world, 2 * n as usize).unwrap();
         let mine = [me, me + 100];
-        let epoch = window.fence(FenceAssert::NOPRECEDE).unwrap();
+        let epoch = window.fence_with(FenceAssert::NOPRECEDE).unwrap();
         for target in 0..n {
             epoch.put(&mine, Rank(target), u64::from(2 * me)).unwrap();
         }
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         let mut all = vec![0; 2 * n as usize];
         window.load(0, &mut all).unwrap();
         let expected: Vec<u32> = (0..n).flat_map(|rank| [rank, rank + 100]).collect();
@@ -30,12 +30,12 @@ fn put_reaches_every_rank_at_the_displacement_given() {
 fn concurrent_sums_add_up() {
     spmd(4, |world| {
         let mut window = Window::<f64>::allocate(world, 3).unwrap();
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         let ones = [1.0; 3];
         for _ in 0..1000 {
             epoch.accumulate(&ones, Op::Sum, Rank(0), 0).unwrap();
         }
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         if world.rank() == 0 {
             let mut sums = [0.0; 3];
             window.load(0, &mut sums).unwrap();
@@ -79,14 +79,14 @@ fn everywhere(win: &Win, target: Rank) {
 #[test]
 fn sizes_and_units_differ_from_rank_to_rank() {
     spmd(4, |world| {
-        let rank = world.rank() as usize;
+        let rank = world.rank().index();
         let (size, unit) = ([100, 0, 37, 256][rank], [1, 8, 3, 16][rank]);
         let win = WindowOptions::new().allocate_bytes(world, size, unit).unwrap();
         assert_eq!(win.size(Rank(1)).unwrap(), 0);
         assert_eq!(win.disp_unit(Rank(3)).unwrap(), 16);
         for round in 0..world.size() {
-            let target = Rank((world.rank() + round) % world.size());
-            win.lock(LockType::Exclusive, target, LockAssert::NONE).unwrap();
+            let target = Rank((world.rank().0 + round) % world.size());
+            win.lock(LockType::Exclusive, target).unwrap();
             everywhere(&win, target);
             win.unlock(target).unwrap();
         }
@@ -113,7 +113,7 @@ fn round_trip<T: Element + PartialEq + std::fmt::Debug>(win: &Win, values: &[T])
 fn every_element_type_travels_at_any_alignment() {
     spmd(3, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 512 * 3, 1).unwrap();
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         round_trip(&win, &[i8::MIN, -1, 0, i8::MAX]);
         round_trip(&win, &[i16::MIN, -1, 0, i16::MAX]);
         round_trip(&win, &[i32::MIN, -1, 0, i32::MAX]);
@@ -140,7 +140,7 @@ fn every_element_type_travels_at_any_alignment() {
 fn one_byte_to_several_mebibytes_at_mixed_alignments() {
     const LENGTHS: [usize; 8] = [1, 7, 63, 4095, 4097, 65_537, 1 << 20, (5 << 20) + 3];
     spmd(3, |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         let most = LENGTHS[7] + 16;
         let mut window = Window::<u8>::allocate(world, most).unwrap();
         let (next, previous) = ((me + 1) % n, (me + n - 1) % n);
@@ -148,11 +148,11 @@ fn one_byte_to_several_mebibytes_at_mixed_alignments() {
             let (from, to) = (k % 5, (k * 3) % 11);
             let bytes = |rank: u32| pattern(u64::from(rank) * 1000 + k as u64, len + from);
             let (mine, mut got) = (bytes(me), vec![0; len + 5]);
-            let epoch = window.fence(FenceAssert::NONE).unwrap();
+            let epoch = window.fence().unwrap();
             epoch.put(&mine[from..], Rank(next), to as u64).unwrap();
-            let epoch = epoch.fence(FenceAssert::NONE).unwrap();
+            let epoch = epoch.fence().unwrap();
             epoch.get(&mut got[5..], Rank(next), to as u64).unwrap();
-            epoch.close(FenceAssert::NONE).unwrap();
+            epoch.close().unwrap();
             assert!(got[5..] == mine[from..], "{len} bytes by get");
             let mut here = vec![0; len];
             window.load(to as u64, &mut here).unwrap();
@@ -165,16 +165,16 @@ fn one_byte_to_several_mebibytes_at_mixed_alignments() {
 #[test]
 fn origin_buffers_of_concurrent_puts_may_overlap() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let mut window = Window::<u16>::allocate(world, 3 * 8).unwrap();
         let buffer: Vec<u16> = (0..12).map(|i| 100 * me as u16 + i).collect();
-        let epoch = window.fence(FenceAssert::NOPRECEDE).unwrap();
+        let epoch = window.fence_with(FenceAssert::NOPRECEDE).unwrap();
         for target in 0..3 {
             // The standard's rationale in §11.3: overlapping reads are natural.
             epoch.put(&buffer[0..4], Rank(target), u64::from(me) * 8).unwrap();
             epoch.put(&buffer[2..6], Rank(target), u64::from(me) * 8 + 4).unwrap();
         }
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         for rank in 0..3u16 {
             let mut part = [0; 8];
             window.load(u64::from(rank) * 8, &mut part).unwrap();
@@ -189,7 +189,7 @@ fn the_null_target_takes_and_gives_nothing_but_needs_an_epoch() {
     spmd(2, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 8, 1).unwrap();
         assert!(win.put(&[1u8], Rank::NULL, 0).is_err(), "no epoch is open");
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         let (mut result, far) = ([7u64], u64::MAX);
         win.put(&[1u64; 100], Rank::NULL, far).unwrap();
         win.get(&mut result, Rank::NULL, far).unwrap();
@@ -198,7 +198,7 @@ fn the_null_target_takes_and_gives_nothing_but_needs_an_epoch() {
         win.fetch_and_op(&1u64, &mut result[0], Op::Sum, Rank::NULL, far).unwrap();
         win.compare_and_swap(&1u64, &0, &mut result[0], Rank::NULL, far).unwrap();
         assert_eq!(result, [7], "results are as they were");
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         let mut all = [1u8; 8];
         win.load(0, &mut all).unwrap();
         assert_eq!(all, [0; 8]);
@@ -210,18 +210,18 @@ fn the_null_target_takes_and_gives_nothing_but_needs_an_epoch() {
 fn zero_elements_are_no_access() {
     spmd(2, |world| {
         // Rank 1 exposes nothing at all.
-        let size = [8, 0][world.rank() as usize];
+        let size = [8, 0][world.rank().index()];
         let win = WindowOptions::new().allocate_bytes(world, size, 4).unwrap();
         let none: [u64; 0] = [];
         assert!(win.put(&none, Rank(0), 0).is_err(), "no epoch is open");
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         for (target, disp) in [(0, 0), (0, 2), (0, 9), (1, 0), (1, u64::MAX)] {
             win.put(&none, Rank(target), disp).unwrap();
             win.get(&mut [0u64; 0], Rank(target), disp).unwrap();
             win.accumulate(&none, Op::Sum, Rank(target), disp).unwrap();
             win.get_accumulate(&none, &mut [], Op::Sum, Rank(target), disp).unwrap();
         }
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         // Local accesses too, wherever they are.
         win.load(u64::MAX, &mut [0u64; 0]).unwrap();
         win.store(u64::MAX, &none).unwrap();
@@ -238,7 +238,7 @@ fn exercise<'b>(epoch: &impl Access<'b, u64>, target: Rank, origin: &'b [u64], g
 
 /// Elements 0..4 are summed into, 4..8 put to, 8..12 read.
 fn ring(world: &Comm) -> (Window<u64>, Rank, Rank) {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     let window = Window::<u64>::allocate(world, 12).unwrap();
     window.store(8, &[u64::from(me); 4]).unwrap();
     world.barrier().unwrap();
@@ -262,15 +262,15 @@ fn active_epochs_move_data() {
         let (mut window, next, previous) = ring(world);
         let origin = [u64::from(world.rank()) + 10; 4];
         let (mut fenced, mut started) = ([0; 4], [0; 4]);
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         exercise(&epoch, next, &origin, &mut fenced);
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         check(&window, previous, 1);
 
         let group = |rank: Rank| world.group().incl(&[rank.0]).unwrap();
         let (mut access, mut exposure) = window.sides();
-        let exposed = exposure.post(&group(previous), PostAssert::NONE).unwrap();
-        let epoch = access.start(&group(next), StartAssert::NONE).unwrap();
+        let exposed = exposure.post(&group(previous)).unwrap();
+        let epoch = access.start(&group(next)).unwrap();
         exercise(&epoch, next, &origin, &mut started);
         assert_eq!(epoch.window().len(), 12);
         epoch.complete().unwrap();
@@ -288,7 +288,7 @@ fn passive_epochs_move_data() {
         let origin = [u64::from(world.rank()) + 10; 4];
         let mut got = [[0; 4]; 4];
         let [all, batch, one, single] = &mut got;
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         exercise(&epoch, next, &origin, all);
         epoch.flush(next).unwrap();
         let part = epoch.batch();
@@ -297,7 +297,7 @@ fn passive_epochs_move_data() {
         assert_eq!(*batch, [u64::from(next.0); 4], "free after the flush");
         epoch.unlock_all().unwrap();
 
-        let epoch = window.lock(LockType::Exclusive, next, LockAssert::NONE).unwrap();
+        let epoch = window.lock(LockType::Exclusive, next).unwrap();
         epoch.accumulate(&origin, Op::Sum, 0).unwrap();
         epoch.put(&origin, 4).unwrap();
         epoch.get(one, 8).unwrap();
@@ -316,9 +316,9 @@ fn passive_epochs_move_data() {
 #[test]
 fn the_flushing_forms_return_what_they_read() {
     spmd(3, |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         let mut window = Window::<i64>::allocate(world, 4).unwrap();
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         let (next, mut back) = (Rank((me + 1) % n), [0; 2]);
         epoch.put_flush(&[5, i64::from(me)], next, 1).unwrap();
         epoch.get_flush(&mut back, next, 1).unwrap();
@@ -336,9 +336,9 @@ fn the_flushing_forms_return_what_they_read() {
 #[test]
 fn steps_of_one_fence_each_reuse_their_buffers() {
     spmd(3, |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         let mut window = Window::<u32>::allocate(world, 1).unwrap();
-        let mut epoch = window.fence(FenceAssert::NONE).unwrap();
+        let mut epoch = window.fence().unwrap();
         let mut value = [me];
         for round in 1..50 {
             // Every rank passes its value on to the right.
@@ -350,7 +350,7 @@ fn steps_of_one_fence_each_reuse_their_buffers() {
         }
         let refused = epoch.step(|step| step.put(&value, Rank(n), 0));
         assert_eq!(refused.unwrap_err().class(), onesided::ErrorClass::Rank);
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         window.free().unwrap();
     });
 }

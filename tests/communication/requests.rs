@@ -1,17 +1,15 @@
 //! Request-based operations (MPI-4.1 §12.3.5).
 
 use crate::support::spmd;
-use onesided::{
-    ErrorClass, FenceAssert, LockAssert, LockType, Op, Rank, Request, Window, WindowOptions,
-};
+use onesided::{ErrorClass, FenceAssert, LockType, Op, Rank, Request, Window, WindowOptions};
 
 #[test]
 fn a_request_frees_its_buffer_before_the_epoch_ends() {
     spmd(3, |world| {
         let mut window = Window::<u32>::allocate(world, 8).unwrap();
-        let right = Rank((world.rank() + 1) % 3);
-        let all = window.lock_all(LockAssert::NONE).unwrap();
-        let mut buffer = [world.rank() + 1; 2];
+        let right = Rank((world.rank().0 + 1) % 3);
+        let all = window.lock_all().unwrap();
+        let mut buffer = [world.rank().0 + 1; 2];
         all.rput(&buffer, right, 0).unwrap().wait();
         buffer = [100; 2];
         let request = all.raccumulate(&buffer, Op::Sum, right, 1).unwrap();
@@ -21,7 +19,7 @@ fn a_request_frees_its_buffer_before_the_epoch_ends() {
         world.barrier().unwrap();
         let mut back = [0; 3];
         all.rget(&mut back, right, 0).unwrap().wait();
-        assert_eq!(back, [world.rank() + 1, world.rank() + 101, 100]);
+        assert_eq!(back, [world.rank().0 + 1, world.rank().0 + 101, 100]);
         assert_eq!(buffer, [7, 100]);
         let mut before = [0; 1];
         all.rget_accumulate(&[5], &mut before, Op::Max, Rank(0), 4).unwrap().wait();
@@ -37,7 +35,7 @@ fn requests_are_waited_for_together() {
         let window = Window::<u64>::allocate(world, 16).unwrap();
         let values: Vec<u64> = (0..16).collect();
         let mut back = vec![0; 16];
-        let lock = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+        let lock = window.lock(LockType::Exclusive, Rank(0)).unwrap();
         let mut requests: Vec<Request<'_>> =
             (0..16).map(|k| lock.rput(&values[k..=k], k as u64).unwrap()).collect();
         requests.push(Request::null());
@@ -65,7 +63,7 @@ fn only_passive_epochs_take_requests_and_errors_name_the_call() {
         let win = WindowOptions::new().allocate_bytes(world, 64, 8).unwrap();
         let outside = win.rput(&[1u64], Rank(0), 0).unwrap_err();
         assert_eq!(outside.class(), ErrorClass::RmaSync);
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         let mut one = [0u64];
         let refusals = [
             win.rput(&[1u64], Rank(1), 0).unwrap_err(),
@@ -78,8 +76,8 @@ fn only_passive_epochs_take_requests_and_errors_name_the_call() {
             assert_eq!(error.class(), ErrorClass::RmaSync);
             assert!(error.to_string().starts_with(call), "{error}");
         }
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
+        win.lock_all().unwrap();
         let beyond = win.rput(&[1u64], Rank(1), 8).unwrap_err();
         assert_eq!(beyond.class(), ErrorClass::RmaRange);
         assert!(beyond.to_string().starts_with("rput"), "{beyond}");

@@ -7,7 +7,7 @@ use crate::support::interleave::{before, free, tell_when_asleep, words};
 use crate::support::spmd;
 use onesided::engine::{Layout, Origin, OriginMut, Win};
 use onesided::hooks::{Event, Site, Step};
-use onesided::{Comm, CommittedDatatype, Datatype, DerivedDatatype, LockAssert, Op, Rank};
+use onesided::{Comm, CommittedDatatype, Datatype, DerivedDatatype, Op, Rank};
 use std::rc::Rc;
 
 /// Raised by a rank that is in the middle.
@@ -52,7 +52,7 @@ fn while_held(
     second: impl FnOnce(&Rc<Win>),
 ) {
     let win = words(world, 20_000);
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     // The first update of a thread takes the slow way, to an announcement of its own.
     fetch(&win, 19_999);
     world.barrier().unwrap();

@@ -184,12 +184,12 @@ fn rule_5_windows_may_span_more_than_four_gibibytes() {
     spmd(2, |world| {
         let mut memory = vec![0u8; if world.rank() == 0 { LEN as usize } else { 0 }];
         let win = exposed(world, memory.as_mut_ptr(), memory.len() as u64);
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         if world.rank() == 1 {
             put(&win, 7, 0, LEN - 8);
             assert_eq!(refusal(win.put(&[1u64], onesided::Rank(0), LEN - 7)), ErrorClass::RmaRange);
         }
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         if world.rank() == 0 {
             assert_eq!((load(&win, LEN - 8), load(&win, (LEN - 8) % (1 << 32))), (7, 0));
         }
@@ -203,18 +203,18 @@ fn rule_11_any_part_of_the_process_memory() {
     spmd(3, |world| {
         let mut on_the_stack = [0u64; 2];
         let mut on_the_heap = vec![0u64; 2];
-        let start = match world.rank() {
+        let start = match world.rank().0 {
             0 => &raw mut STATIC,
             1 => &raw mut on_the_stack,
             _ => on_the_heap.as_mut_ptr().cast(),
         };
         let win = exposed(world, start.cast(), 16);
         assert_eq!(win.base(), start.cast());
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         store(&win, 8, 10);
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         put(&win, u64::from(me), (me + 1) % n, 0);
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         // SAFETY: behind the last fence only this rank accesses its memory.
         assert_eq!(unsafe { start.read() }, [u64::from((me + n - 1) % n), 10]);
         free(win);
@@ -227,7 +227,7 @@ fn rule_17_nobody_returns_from_free_before_all_have_called_it() {
     spmd(4, |world| {
         for round in 1..=8 {
             let win = words(world, 1);
-            if world.rank() == round % 4 {
+            if world.rank().0 == round % 4 {
                 world.await_signal(0, 3 * round);
             } else {
                 let comm = world.clone();

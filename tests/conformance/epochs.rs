@@ -4,7 +4,7 @@ use super::rule::{Rule, Section, rule};
 use crate::support::interleave::{free, get, group, load, lock, put, store, unlock, words};
 use crate::support::spmd;
 use onesided::engine::Win;
-use onesided::{Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, StartAssert};
+use onesided::{Comm, FenceAssert, LockType, Op};
 
 pub const SECTION: Section =
     Section { edition: "MPI-2.2", clause: "11.4", title: "Synchronization calls", rules: RULES };
@@ -147,11 +147,11 @@ const RULES: &[Rule] = &[
 fn other_calls(world: &Comm, outer: &Win) {
     world.barrier().unwrap();
     assert_eq!(world.allreduce(&[1u32], Op::Sum).unwrap(), [world.size()]);
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     let inner = words(world, 1);
-    inner.fence(FenceAssert::NONE).unwrap();
+    inner.fence().unwrap();
     put(&inner, 5, (me + 1) % n, 0);
-    inner.fence(FenceAssert::NOSUCCEED).unwrap();
+    inner.fence_with(FenceAssert::NOSUCCEED).unwrap();
     lock(&inner, LockType::Exclusive, (me + 2) % n);
     assert_eq!(get(&inner, (me + 2) % n, 0), 5);
     unlock(&inner, (me + 2) % n);
@@ -164,18 +164,18 @@ fn other_calls(world: &Comm, outer: &Win) {
 fn rule_5_other_calls_may_occur_during_an_epoch() {
     spmd(3, |world| {
         let win = words(world, 2);
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         let (next, all) = ((me + 1) % n, group(world, &[0, 1, 2]));
         let epoch = |word| {
             put(&win, word, next, 0);
             other_calls(world, &win);
             assert_eq!(get(&win, next, 0), word);
         };
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         epoch(1);
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
-        win.post(&all, PostAssert::NONE).unwrap();
-        win.start(&all, StartAssert::NONE).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
+        win.post(&all).unwrap();
+        win.start(&all).unwrap();
         epoch(2);
         win.complete().unwrap();
         win.wait().unwrap();
@@ -184,7 +184,7 @@ fn rule_5_other_calls_may_occur_during_an_epoch() {
         epoch(3);
         unlock(&win, next);
         world.barrier().unwrap();
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         epoch(4);
         win.unlock_all().unwrap();
         world.barrier().unwrap();

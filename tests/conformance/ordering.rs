@@ -7,7 +7,7 @@
 use crate::support::choices::Choices;
 use crate::support::spmd;
 use onesided::engine::Win;
-use onesided::{Comm, Info, LockAssert, Op, Rank, WindowOptions};
+use onesided::{Comm, Info, Op, Rank, WindowOptions};
 
 const ORIGINS: usize = 4;
 /// One for all, then one of each origin.
@@ -80,10 +80,10 @@ fn in_order(me: usize, steps: &[Step], reads: &[u64], known: &mut Known) -> bool
 
 /// Rounds of accumulates at rank 0, whose locations begin at displacement `start`.
 fn exercise(world: &Comm, win: &Win, start: u64, seed: u64) {
-    let me = world.rank() as usize;
+    let me = world.rank().index();
     let choices = &mut Choices(seed << 8 | me as u64);
     let mut known = Known::default();
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     for _ in 0..ROUNDS {
         let steps: [Step; STEPS] = std::array::from_fn(|_| Step::draw(choices, me));
         let (mut reads, mut own) = ([0; STEPS], known.map(|counts| counts[me]));

@@ -4,7 +4,7 @@ use super::rule::{Rule, Section, rule, unseen};
 use crate::support::interleave::{free, get, load, lock, store, unlock, words};
 use crate::support::spmd;
 use onesided::engine::Win;
-use onesided::{Access, Comm, FenceAssert, LockType, Memory, PostAssert, Rank, StartAssert};
+use onesided::{Access, Comm, FenceAssert, LockType, Memory, Rank};
 use onesided::{Window, WindowMemory};
 
 pub const SECTION: Section = Section {
@@ -191,10 +191,10 @@ impl Epoch<'_> {
 
 fn by_fence(win: &Win, word: u64) {
     store(win, 0, word);
-    win.fence(FenceAssert::NONE).unwrap();
+    win.fence().unwrap();
     let mut epoch = Epoch::new(win, word);
     (0..win.comm().size()).for_each(|target| epoch.operate(target));
-    win.fence(FenceAssert::NOSUCCEED).unwrap();
+    win.fence_with(FenceAssert::NOSUCCEED).unwrap();
     epoch.is_complete_here();
     epoch.is_complete_there();
     win.comm().barrier().unwrap();
@@ -203,8 +203,8 @@ fn by_fence(win: &Win, word: u64) {
 fn by_complete_and_wait(win: &Win, word: u64) {
     let all = win.comm().group();
     store(win, 0, word);
-    win.post(&all, PostAssert::NONE).unwrap();
-    win.start(&all, StartAssert::NONE).unwrap();
+    win.post(&all).unwrap();
+    win.start(&all).unwrap();
     let mut epoch = Epoch::new(win, word);
     (0..win.comm().size()).for_each(|target| epoch.operate(target));
     win.complete().unwrap();
@@ -216,7 +216,7 @@ fn by_complete_and_wait(win: &Win, word: u64) {
 
 /// The meetings in between are signals, which order no memory: the locks must.
 fn by_locks(win: &Win, word: u64, meet: &mut impl FnMut()) {
-    let (me, n) = (win.comm().rank(), win.comm().size());
+    let (me, n) = (win.comm().rank().0, win.comm().size());
     lock(win, LockType::Exclusive, me);
     store(win, 0, word);
     unlock(win, me);
@@ -252,7 +252,7 @@ fn completion(n: u32) {
             world.await_signal(1, meetings);
         };
         for round in 0..ROUNDS {
-            if world.rank() == round % n {
+            if world.rank().0 == round % n {
                 world.await_signal(0, (round + 1) * (n - 1));
             } else {
                 world.signal(0);
@@ -313,19 +313,19 @@ fn completion_of_8_ranks() {
 #[test]
 fn overlapping_windows_pass_updates_on_by_fences() {
     spmd(4, |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         let memory: WindowMemory<u64> = Memory::from(vec![0; 2]).into();
         let mut first = Window::create(world, memory.part(0..2).unwrap()).unwrap();
         let mut second = Window::create(world, memory.part(1..2).unwrap()).unwrap();
         for round in 1..=20 {
             let word = [100 * round + u64::from(me)];
-            let epoch = first.fence(FenceAssert::NONE).unwrap();
+            let epoch = first.fence().unwrap();
             epoch.put(&word, Rank((me + 1) % n), 1).unwrap();
-            epoch.close(FenceAssert::NONE).unwrap();
+            epoch.close().unwrap();
             let mut found = [0];
-            let epoch = second.fence(FenceAssert::NONE).unwrap();
+            let epoch = second.fence().unwrap();
             epoch.get(&mut found, Rank((me + 2) % n), 0).unwrap();
-            epoch.close(FenceAssert::NONE).unwrap();
+            epoch.close().unwrap();
             assert_eq!(found, [100 * round + u64::from((me + 1) % n)]);
         }
         first.free().unwrap();

@@ -6,7 +6,7 @@ use nix::libc::c_int;
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, fork};
 use onesided::engine::Win;
-use onesided::{LockAssert, LockType, PostAssert, Rank, StartAssert, Universe, Until};
+use onesided::{LockType, Rank, Universe, Until};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread::{scope, sleep};
@@ -24,14 +24,14 @@ fn asleep_outside(universe: &Universe) {
 fn another_thread_posts(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
-        win.start(&ranks(world, &[1]), StartAssert::NONE).unwrap();
+        win.start(&ranks(world, &[1])).unwrap();
         win.complete().unwrap();
         return world.barrier().unwrap();
     }
     scope(|threads| {
         threads.spawn(|| {
             sleep(LONG);
-            win.post(&ranks(world, &[0]), PostAssert::NONE).unwrap();
+            win.post(&ranks(world, &[0])).unwrap();
             win.wait().unwrap();
         });
         world.barrier().unwrap();
@@ -78,7 +78,7 @@ fn forked(universe: &Universe) {
         win.wait_notify(0, 1).unwrap();
         return world.barrier().unwrap();
     }
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     // SAFETY: the rank has one thread; the child calls the library, sleeps and ends.
     match unsafe { fork() }.unwrap() {
         ForkResult::Parent { child } => {
@@ -98,9 +98,9 @@ fn forked(universe: &Universe) {
 fn slow_ping_pong(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "mail"));
     for turn in 0..8 {
-        if turn % 2 == world.rank() {
+        if turn % 2 == world.rank().0 {
             sleep(Duration::from_millis(220));
-            send(&win, 1 - world.rank());
+            send(&win, 1 - world.rank().0);
         } else {
             win.wait_notify(0, 1).unwrap();
         }
@@ -112,7 +112,7 @@ fn slow_locks(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     for turn in 0..6 {
         let kind = if turn % 2 == 0 { LockType::Exclusive } else { LockType::Shared };
-        win.lock(kind, Rank(0), LockAssert::NONE).unwrap();
+        win.lock(kind, Rank(0)).unwrap();
         sleep(Duration::from_millis(60));
         win.unlock(Rank(0)).unwrap();
     }
@@ -142,7 +142,7 @@ static WIN: Mutex<Option<Arc<Win>>> = Mutex::new(None);
 
 extern "C" fn notifies(_: c_int) {
     if let Some(win) = &*WIN.lock().unwrap() {
-        let _ = win.notify(Rank(win.comm().rank()), 0);
+        let _ = win.notify(win.comm().rank(), 0);
     }
 }
 
@@ -151,7 +151,7 @@ extern "C" fn notifies(_: c_int) {
 fn woken_by_a_handler_after(universe: &Universe, seconds: u32) {
     let win = Arc::new(window(universe.world(), "mail"));
     *WIN.lock().unwrap() = Some(win.clone());
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     // SAFETY: the rank has one thread; the handler runs while it waits, and notifies.
     unsafe { signal(Signal::SIGALRM, SigHandler::Handler(notifies)) }.unwrap();
     nix::unistd::alarm::set(seconds);

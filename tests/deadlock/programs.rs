@@ -1,7 +1,7 @@
 //! Programs that deadlock, each as short as it can be.
 
 use onesided::engine::Win;
-use onesided::{Comm, FenceAssert, Group, LockAssert, LockType, Op, PostAssert, Rank, StartAssert};
+use onesided::{Comm, Group, LockType, Op, Rank};
 use onesided::{Universe, Until, Window, WindowMutex, WindowOptions, WindowQueue};
 use std::mem::ManuallyDrop;
 
@@ -17,7 +17,7 @@ pub fn ranks(world: &Comm, ranks: &[u32]) -> Group {
 
 /// A message to another rank, which receives it by `wait_notify(0, 1)`.
 pub fn send(win: &Win, to: u32) {
-    win.lock(LockType::Shared, Rank(to), LockAssert::NONE).unwrap();
+    win.lock(LockType::Shared, Rank(to)).unwrap();
     win.notify(Rank(to), 0).unwrap();
     win.unlock(Rank(to)).unwrap();
 }
@@ -27,12 +27,12 @@ pub fn figure_11_7(universe: &Universe) {
     let world = universe.world();
     let (win, mail) = (window(world, "data"), window(world, "mail"));
     if world.rank() == 0 {
-        win.start(&ranks(world, &[1]), StartAssert::NONE).unwrap();
+        win.start(&ranks(world, &[1])).unwrap();
         win.put(&[1u64], Rank(1), 0).unwrap();
         mail.wait_notify(0, 1).unwrap(); // @receive
         win.complete().unwrap();
     } else {
-        win.post(&ranks(world, &[0]), PostAssert::NONE).unwrap();
+        win.post(&ranks(world, &[0])).unwrap();
         win.wait().unwrap(); // @wait-117
         send(&mail, 0);
     }
@@ -42,10 +42,10 @@ pub fn figure_11_7(universe: &Universe) {
 pub fn start_before_post(universe: &Universe) {
     let world = universe.world();
     let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
-    let other = ranks(world, &[1 - world.rank()]);
+    let other = ranks(world, &[1 - world.rank().0]);
     let (mut access, mut exposure) = window.sides();
-    let epoch = access.start(&other, StartAssert::NONE).unwrap(); // @start-first
-    let exposed = exposure.post(&other, PostAssert::NONE).unwrap();
+    let epoch = access.start(&other).unwrap(); // @start-first
+    let exposed = exposure.post(&other).unwrap();
     epoch.complete().unwrap();
     exposed.wait().unwrap();
 }
@@ -54,10 +54,10 @@ pub fn start_before_post(universe: &Universe) {
 pub fn wait_before_complete(universe: &Universe) {
     let world = universe.world();
     let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
-    let other = ranks(world, &[1 - world.rank()]);
+    let other = ranks(world, &[1 - world.rank().0]);
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post(&other, PostAssert::NONE).unwrap();
-    let epoch = access.start(&other, StartAssert::NONE).unwrap();
+    let exposed = exposure.post(&other).unwrap();
+    let epoch = access.start(&other).unwrap();
     exposed.wait().unwrap(); // @wait-first
     epoch.complete().unwrap();
 }
@@ -66,22 +66,22 @@ pub fn wait_before_complete(universe: &Universe) {
 pub fn lock_order(universe: &Universe) {
     let world = universe.world();
     let window: Window<u64> = WindowOptions::new().name("forks").allocate(world, 1).unwrap();
-    let (own, next) = (world.rank(), (world.rank() + 1) % world.size());
-    let first = window.lock(LockType::Exclusive, Rank(own), LockAssert::NONE).unwrap();
+    let (own, next) = (world.rank().0, (world.rank().0 + 1) % world.size());
+    let first = window.lock(LockType::Exclusive, Rank(own)).unwrap();
     world.barrier().unwrap();
-    let _second = window.lock(LockType::Exclusive, Rank(next), LockAssert::NONE).unwrap(); // @fork
+    let _second = window.lock(LockType::Exclusive, Rank(next)).unwrap(); // @fork
     first.unlock().unwrap();
 }
 
 pub fn origin_that_is_not_asked(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
-    match world.rank() {
+    match world.rank().0 {
         0 => {
-            win.post(&ranks(world, &[1, 2]), PostAssert::NONE).unwrap();
+            win.post(&ranks(world, &[1, 2])).unwrap();
             win.wait().unwrap(); // @two-origins
         }
         1 => {
-            win.start(&ranks(world, &[0]), StartAssert::NONE).unwrap();
+            win.start(&ranks(world, &[0])).unwrap();
             win.complete().unwrap();
         }
         _ => {}
@@ -91,10 +91,10 @@ pub fn origin_that_is_not_asked(universe: &Universe) {
 
 pub fn target_that_posts_for_another(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
-    match world.rank() {
-        0 => win.start(&ranks(world, &[1]), StartAssert::NONE).unwrap(), // @not-posted-for
+    match world.rank().0 {
+        0 => win.start(&ranks(world, &[1])).unwrap(), // @not-posted-for
         1 => {
-            win.post(&ranks(world, &[2]), PostAssert::NONE).unwrap();
+            win.post(&ranks(world, &[2])).unwrap();
             win.wait().unwrap(); // @posted-for-2
         }
         _ => world.barrier().unwrap(), // @third
@@ -104,7 +104,7 @@ pub fn target_that_posts_for_another(universe: &Universe) {
 pub fn missing_unlock(universe: &Universe) {
     let world = universe.world();
     let window: Window<u64> = WindowOptions::new().name("w").allocate(world, 1).unwrap();
-    let lock = || window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap(); // @lock-held
+    let lock = || window.lock(LockType::Exclusive, Rank(0)).unwrap(); // @lock-held
     if world.rank() == 0 {
         let _forgotten = ManuallyDrop::new(lock());
         world.barrier().unwrap();
@@ -122,46 +122,46 @@ pub fn fence_by_some(universe: &Universe) {
     if world.rank() == 2 {
         world.barrier().unwrap(); // @no-fence
     } else {
-        window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap(); // @some-fence
+        window.fence().unwrap().close().unwrap(); // @some-fence
     }
 }
 
 pub fn collective_against_fence(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
-    match world.rank() {
+    match world.rank().0 {
         0 => drop(world.allreduce(&[1u64], Op::Sum).unwrap()), // @allreduce
-        _ => win.fence(FenceAssert::NONE).unwrap(),            // @fence-against
+        _ => win.fence().unwrap(),                             // @fence-against
     }
 }
 
 pub fn fences_of_two_windows(universe: &Universe) {
     let world = universe.world();
     let (a, b) = (window(world, "a"), window(world, "b"));
-    match world.rank() {
-        0 => a.fence(FenceAssert::NONE).unwrap(), // @fence-a
-        _ => b.fence(FenceAssert::NONE).unwrap(), // @fence-b
+    match world.rank().0 {
+        0 => a.fence().unwrap(), // @fence-a
+        _ => b.fence().unwrap(), // @fence-b
     }
 }
 
 pub fn fence_against_free(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
-    match world.rank() {
-        0 => win.fence(FenceAssert::NONE).unwrap(), // @fence-not-free
-        _ => win.free().unwrap(),                   // @free-not-fence
+    match world.rank().0 {
+        0 => win.fence().unwrap(), // @fence-not-free
+        _ => win.free().unwrap(),  // @free-not-fence
     }
 }
 
 pub fn origin_that_has_left(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
-        win.post(&ranks(world, &[1]), PostAssert::NONE).unwrap();
+        win.post(&ranks(world, &[1])).unwrap();
         win.wait().unwrap(); // @no-complete
     }
 }
 
 pub fn too_few_notifications(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "mail"));
-    match world.rank() {
+    match world.rank().0 {
         0 => win.wait_notify(0, 3).unwrap(), // @three-notifications
         _ => {
             (0..2).for_each(|_| send(&win, 0));
@@ -172,7 +172,7 @@ pub fn too_few_notifications(universe: &Universe) {
 
 pub fn never_written(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "flag"));
-    win.wait_until(world.rank().into(), Until::Ne, 0u64).map(drop).unwrap(); // @never-written
+    win.wait_until(world.rank().0.into(), Until::Ne, 0u64).map(drop).unwrap(); // @never-written
 }
 
 pub fn one_has_left(universe: &Universe) {
@@ -184,7 +184,7 @@ pub fn one_has_left(universe: &Universe) {
 
 pub fn one_has_left_and_one_computes(universe: &Universe) {
     let world = universe.world();
-    match world.rank() {
+    match world.rank().0 {
         0 => world.barrier().unwrap(), // @left-while-computing
         1 => {}
         _ => std::thread::sleep(super::HANG),
@@ -195,58 +195,58 @@ pub fn one_has_left_and_one_computes(universe: &Universe) {
 pub fn ring(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "mail"));
     win.wait_notify(0, 1).unwrap(); // @ring
-    send(&win, (world.rank() + 1) % world.size());
+    send(&win, (world.rank().0 + 1) % world.size());
 }
 
 pub fn start_on_itself(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "own"));
-    win.start(&ranks(world, &[0]), StartAssert::NONE).unwrap(); // @own-start
+    win.start(&ranks(world, &[0])).unwrap(); // @own-start
 }
 
 pub fn lock_all_behind_a_lock(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
-        win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap();
+        win.lock(LockType::Exclusive, Rank(1)).unwrap();
         world.barrier().unwrap();
         world.barrier().unwrap(); // @holds-lock
     } else {
         world.barrier().unwrap();
-        win.lock_all(LockAssert::NONE).unwrap(); // @lock-all
+        win.lock_all().unwrap(); // @lock-all
     }
 }
 
 pub fn lock_behind_lock_all(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         world.barrier().unwrap();
         world.barrier().unwrap(); // @holds-lock-all
     } else {
         world.barrier().unwrap();
-        win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap(); // @behind-lock-all
+        win.lock(LockType::Exclusive, Rank(0)).unwrap(); // @behind-lock-all
     }
 }
 
 pub fn lock_behind_shared(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
-        win.lock(LockType::Shared, Rank(0), LockAssert::NONE).unwrap();
+        win.lock(LockType::Shared, Rank(0)).unwrap();
         world.barrier().unwrap();
         world.barrier().unwrap(); // @holds-shared
     } else {
         world.barrier().unwrap();
-        win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap(); // @behind-shared
+        win.lock(LockType::Exclusive, Rank(0)).unwrap(); // @behind-shared
     }
 }
 
 pub fn lock_of_one_that_has_left(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     if world.rank() == 0 {
-        win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap();
+        win.lock(LockType::Exclusive, Rank(1)).unwrap();
         world.barrier().unwrap();
     } else {
         world.barrier().unwrap();
-        win.lock(LockType::Shared, Rank(1), LockAssert::NONE).unwrap(); // @left-with-lock
+        win.lock(LockType::Shared, Rank(1)).unwrap(); // @left-with-lock
     }
 }
 
@@ -271,7 +271,7 @@ pub fn queue_empty(universe: &Universe) {
 pub fn group_incomplete(universe: &Universe) {
     let world = universe.world();
     let all = ranks(world, &[0, 1]);
-    match world.rank() {
+    match world.rank().0 {
         0 => drop(world.create_group(&all, 7).unwrap()), // @create-group
         _ => world.barrier().unwrap(),                   // @no-create-group
     }
@@ -280,7 +280,7 @@ pub fn group_incomplete(universe: &Universe) {
 pub fn window_freed_by_one(universe: &Universe) {
     let world = universe.world();
     let (win, other) = (window(world, "w"), world.dup().unwrap());
-    match world.rank() {
+    match world.rank().0 {
         0 => win.free().unwrap(),      // @free
         _ => other.barrier().unwrap(), // @not-freed
     }
@@ -289,7 +289,7 @@ pub fn window_freed_by_one(universe: &Universe) {
 pub fn two_communicators(universe: &Universe) {
     let world = universe.world();
     let (one, other) = (world.dup().unwrap(), world.dup().unwrap());
-    match world.rank() % 2 {
+    match world.rank().0 % 2 {
         0 => one.barrier().unwrap(),   // @one-comm
         _ => other.barrier().unwrap(), // @other-comm
     }
@@ -304,7 +304,7 @@ pub fn survivors(universe: &Universe) {
     }
     let one = world.create_group(&one, 1).unwrap();
     let other = world.create_group(&other, 2).unwrap();
-    match world.rank() {
+    match world.rank().0 {
         0 => one.barrier().unwrap(),   // @one-survivor
         _ => other.barrier().unwrap(), // @other-survivor
     }
@@ -313,7 +313,7 @@ pub fn survivors(universe: &Universe) {
 /// MPI-2.2 Example 3.7: each receives before it sends.
 pub fn receive_from_each_other(universe: &Universe) {
     let world = universe.world();
-    let other = Rank(1 - world.rank());
+    let other = Rank(1 - world.rank().0);
     world.recv(&mut [0u8], other, 5).unwrap(); // @recv-first
     world.send(&[0u8], other, 5).unwrap();
 }
@@ -321,7 +321,7 @@ pub fn receive_from_each_other(universe: &Universe) {
 /// MPI-2.2 Example 3.8, with messages that no record holds.
 pub fn send_to_each_other(universe: &Universe) {
     let world = universe.world();
-    let other = Rank(1 - world.rank());
+    let other = Rank(1 - world.rank().0);
     world.send(&vec![0u8; 1 << 20], other, 2).unwrap(); // @send-first
     world.recv(&mut vec![0u8; 1 << 20], other, 2).unwrap();
 }
@@ -329,7 +329,7 @@ pub fn send_to_each_other(universe: &Universe) {
 /// No rank sends; one waits for any rank, one elsewhere with a receive posted, one has left.
 pub fn receive_from_nobody(universe: &Universe) {
     let world = universe.world();
-    match world.rank() {
+    match world.rank().0 {
         0 => drop(world.probe(onesided::Source::Any, onesided::Tag::Any)), // @probe-any
         1 => {
             let receive = world.irecv(vec![0u8], Rank(0), 0).unwrap();
@@ -343,7 +343,7 @@ pub fn receive_from_nobody(universe: &Universe) {
 /// The rank that should send has left.
 pub fn receive_from_who_left(universe: &Universe) {
     let world = universe.world();
-    match world.rank() {
+    match world.rank().0 {
         0 => drop(world.recv(&mut [0u8], Rank(1), onesided::Tag::Any)), // @recv-left
         1 => {}
         _ => std::thread::sleep(std::time::Duration::from_secs(3600)),

@@ -3,8 +3,7 @@
 
 use crate::support::spmd;
 use onesided::{
-    Access, Comm, Error, ErrorClass, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank,
-    StartAssert, Window, WindowOptions,
+    Access, Comm, Error, ErrorClass, FenceAssert, LockType, Op, Rank, Window, WindowOptions,
 };
 
 /// The part of every rank before and after an error.
@@ -31,10 +30,10 @@ fn finish(mut window: Window<u64>) {
     window.load(0, &mut found).unwrap();
     assert_eq!(found, UNTOUCHED);
     window.comm().barrier().unwrap();
-    let (n, me) = (window.comm().size(), window.comm().rank());
-    let epoch = window.fence(FenceAssert::NONE).unwrap();
+    let (n, me) = (window.comm().size(), window.comm().rank().0);
+    let epoch = window.fence().unwrap();
     epoch.put(&[7], Rank((me + 1) % n), 3).unwrap();
-    epoch.close(FenceAssert::NONE).unwrap();
+    epoch.close().unwrap();
     assert_eq!(window.load_one(3).unwrap(), 7);
     window.free().unwrap();
 }
@@ -60,10 +59,10 @@ fn wrong_targets<'a>(epoch: &impl Access<'a, u64>) {
 fn guards_return_the_errors_of_the_window() {
     spmd(2, |world| {
         let mut window = halo(world);
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         wrong_targets(&epoch);
-        epoch.close(FenceAssert::NOSUCCEED).unwrap();
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        epoch.close_with(FenceAssert::NOSUCCEED).unwrap();
+        let epoch = window.lock_all().unwrap();
         wrong_targets(&epoch);
         let mut buffer = [5; 3];
         let batch = epoch.batch();
@@ -96,7 +95,7 @@ fn guards_return_the_errors_of_the_window() {
 fn a_lock_that_is_held_is_not_taken_twice() {
     spmd(2, |world| {
         let window = halo(world);
-        let lock = |rank| window.lock(LockType::Shared, Rank(rank), LockAssert::NONE);
+        let lock = |rank| window.lock(LockType::Shared, Rank(rank));
         fails(lock(1000), ErrorClass::Rank, "lock");
         let one = lock(1).unwrap();
         fails(lock(1), ErrorClass::RmaSync, "lock");
@@ -110,12 +109,12 @@ fn a_lock_that_is_held_is_not_taken_twice() {
 fn a_target_that_the_epoch_does_not_reach() {
     spmd(3, |world| {
         let mut window = halo(world);
-        let me = world.rank();
+        let me = world.rank().0;
         let (next, previous) = ((me + 1) % 3, (me + 2) % 3);
         let group = |rank: u32| world.group().incl(&[rank]).unwrap();
         let (mut access, mut exposure) = window.sides();
-        let exposed = exposure.post(&group(previous), PostAssert::NONE).unwrap();
-        let epoch = access.start(&group(next), StartAssert::NONE).unwrap();
+        let exposed = exposure.post(&group(previous)).unwrap();
+        let epoch = access.start(&group(next)).unwrap();
         for outside in [me, previous] {
             fails(epoch.put(&[1], Rank(outside), 0), ErrorClass::RmaSync, "put");
         }
@@ -130,11 +129,11 @@ fn a_target_that_the_epoch_does_not_reach() {
 fn a_fence_with_a_wrong_assertion_leaves_the_epoch_open() {
     spmd(2, |world| {
         let mut window = halo(world);
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         epoch.put(&UNTOUCHED[2..3], Rank(0), 2).unwrap();
-        fails(epoch.fence(FenceAssert::NOPRECEDE), ErrorClass::Assert, "fence");
+        fails(epoch.fence_with(FenceAssert::NOPRECEDE), ErrorClass::Assert, "fence");
         // The guard is gone, the epoch is not: a fence without the assertion ends it.
-        window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap();
+        window.fence().unwrap().close().unwrap();
         finish(window);
     });
 }

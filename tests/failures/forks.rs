@@ -8,8 +8,8 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 use onesided::engine::Win;
 use onesided::{
-    Error, ErrorClass, FenceAssert, LockAssert, LockType, Op, Rank, Result, Universe, WindowMutex,
-    WindowOptions, WindowQueue, launch,
+    Error, ErrorClass, LockType, Op, Rank, Result, Universe, WindowMutex, WindowOptions,
+    WindowQueue, launch,
 };
 use std::process::Command;
 
@@ -58,9 +58,9 @@ fn every_call(universe: &Universe, win: &Win, other: Rank) -> bool {
         is_refused("communicator free by rank", world.clone().free()),
         is_refused("window allocate by rank", WindowOptions::new().allocate_bytes(world, 8, 8)),
         is_refused("alloc_mem by rank", universe.alloc_mem::<u64>(1)),
-        is_refused("fence on window 'whose'", win.fence(FenceAssert::NONE)),
-        is_refused("lock on", win.lock(LockType::Shared, other, LockAssert::NONE)),
-        is_refused("lock_all on", win.lock_all(LockAssert::NONE)),
+        is_refused("fence on window 'whose'", win.fence()),
+        is_refused("lock on", win.lock(LockType::Shared, other)),
+        is_refused("lock_all on", win.lock_all()),
         is_refused("unlock on window 'whose'", win.unlock(other)),
         is_refused("complete on", win.complete()),
         is_refused("wait on", win.wait()),
@@ -73,11 +73,11 @@ fn every_call(universe: &Universe, win: &Win, other: Rank) -> bool {
 fn a_child_is_told_that_it_is_no_rank() {
     support::universe(2, |universe| {
         let world = universe.world();
-        let (me, other) = (world.rank(), Rank(1 - world.rank()));
+        let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
         let win = WindowOptions::new().name("whose").allocate_bytes(world, 64, 8).unwrap();
         let mutex = WindowMutex::new(world, Rank(0)).unwrap();
         let queue = WindowQueue::<u64>::new(world, Rank(1), 4).unwrap();
-        win.lock(LockType::Exclusive, Rank(me), LockAssert::NONE).unwrap();
+        win.lock(LockType::Exclusive, Rank(me)).unwrap();
         let mut posted = Some(world.irecv(vec![0u8], other, 5).unwrap());
         in_child(|| {
             every_call(universe, &win, other)
@@ -114,7 +114,7 @@ fn what_a_child_drops_stays_the_ranks() {
         let memory = universe.alloc_mem::<u64>(1000).unwrap();
         let copy = world.dup().unwrap();
         let window = onesided::Window::<u64>::allocate(world, 8).unwrap();
-        let guard = window.lock(LockType::Exclusive, Rank(world.rank()), LockAssert::NONE).unwrap();
+        let guard = window.lock(LockType::Exclusive, world.rank()).unwrap();
         let mut own = Some((memory, guard));
         in_child(|| {
             drop(own.take());

@@ -3,10 +3,7 @@
 
 use crate::trip::{Trip, phase};
 use onesided::engine::Win;
-use onesided::{
-    Comm, Error, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, Result, StartAssert,
-    Window, WindowOptions,
-};
+use onesided::{Comm, Error, FenceAssert, LockType, Op, Rank, Result, Window, WindowOptions};
 
 /// Words of each rank that stay unchanged after their first write; the words after them are written later.
 const KEPT: usize = 64;
@@ -31,15 +28,16 @@ impl Aftermath {
         let bytes = (KEPT as u64 + 2) * 8;
         let options = WindowOptions::new().name("bystander");
         let bystander = trip.make("bystander", || options.allocate_bytes(comm, bytes, 8))?;
-        bystander.store(0, &pattern(comm.rank()))?;
-        let pair = trip.make("pairs", || comm.split(Some(comm.rank() / 2), 0))?.expect("a colour");
+        bystander.store(0, &pattern(comm.rank().0))?;
+        let pair =
+            trip.make("pairs", || comm.split(Some(comm.rank().0 / 2), 0))?.expect("a colour");
         comm.barrier()?;
         Ok(Aftermath { bystander, pair })
     }
 
     /// No rank has died.
     pub fn end(self, trip: &Trip<'_>) -> Result<()> {
-        let pair = format!("free-pair-{}", trip.comm.rank() / 2);
+        let pair = format!("free-pair-{}", trip.comm.rank().0 / 2);
         trip.make(&pair, || self.pair.free())?;
         trip.make("free-bystander", || self.bystander.free())
     }
@@ -53,7 +51,7 @@ impl Aftermath {
             let lost = phase(trip, "recover", || self.bystander.recover());
             let lost = lost.expect("those who live recover a window");
             let known =
-                |world: &u32| lost.iter().any(|rank| world_rank(&trip.comm, *rank) == *world);
+                |world: &Rank| lost.iter().any(|rank| world_rank(&trip.comm, *rank) == world.0);
             assert!(before.world_ranks().iter().all(known), "{before:?}, but {lost:?} are missing");
             // Another one may die meanwhile; the last fence returns the same to all.
             match phase(trip, "use", || self.works_again(trip, &lost)) {
@@ -73,21 +71,21 @@ impl Aftermath {
             Ok(()) if trip.lost() == 0 => crate::say(&format!("\npaired {}\n", trip.rank())),
             Ok(()) => {}
             Err(Error::RankFailed { failed, .. }) => {
-                assert!(self.pair.failed().world_ranks().contains(&failed));
+                assert!(self.pair.failed().world_ranks().contains(&Rank(failed)));
             }
             Err(other) => panic!("{other}"),
         }
         // Shared locks, which no rank is kept from, also of the dead.
         for rank in 0..comm.size() {
             let target = Rank(rank);
-            win.lock(LockType::Shared, target, LockAssert::NONE).expect("nobody holds a lock");
+            win.lock(LockType::Shared, target).expect("nobody holds a lock");
             must_be_kept(win, target);
             win.flush(target).expect("it waits for nobody");
             win.unlock(target).expect("it waits for nobody");
         }
         let failed = comm.failed();
-        must_fail(trip, win.start(&failed, StartAssert::NONE));
-        must_fail(trip, win.fence(FenceAssert::NONE));
+        must_fail(trip, win.start(&failed));
+        must_fail(trip, win.fence());
     }
 
     /// Every kind of epoch, among those who live and with the parts of those who are dead.
@@ -96,49 +94,49 @@ impl Aftermath {
         let size = u64::from(comm.size());
         let zero = [0u64];
         win.store(COUNT, &zero)?;
-        win.fence(FenceAssert::NONE)?;
+        win.fence()?;
         for rank in 0..comm.size() {
             win.accumulate(&[1u64], Op::Sum, Rank(rank), COUNT)?;
         }
-        win.fence(FenceAssert::NOSUCCEED)?;
+        win.fence_with(FenceAssert::NOSUCCEED)?;
         let mut count = [0u64];
         win.load(COUNT, &mut count)?;
         let living = size - lost.len() as u64;
         assert!((living..=size).contains(&count[0]), "{living} of {size} live, {} came", count[0]);
         for rank in 0..comm.size() {
-            win.lock(LockType::Exclusive, Rank(rank), LockAssert::NONE)?;
+            win.lock(LockType::Exclusive, Rank(rank))?;
             must_be_kept(win, Rank(rank));
             let mut turns = [0u64];
             win.get(&mut turns, Rank(rank), TURNS)?;
             win.put(&[turns[0] + 1], Rank(rank), TURNS)?;
             win.unlock(Rank(rank))?;
         }
-        win.fence(FenceAssert::NOSUCCEED)?;
+        win.fence_with(FenceAssert::NOSUCCEED)?;
         let mut turns = [0u64];
         win.load(TURNS, &mut turns)?;
         assert!(turns[0] >= living, "{living} have had the lock, {} have counted", turns[0]);
         self.posts_again(trip, lost)?;
-        win.fence(FenceAssert::NOSUCCEED)
+        win.fence_with(FenceAssert::NOSUCCEED)
     }
 
     fn posts_again(&self, trip: &Trip<'_>, lost: &[Rank]) -> Result<()> {
         let (comm, win) = (&trip.comm, &self.bystander);
         let numbers: Vec<u32> = lost.iter().map(|rank| rank.0).collect();
         let living = comm.group().excl(&numbers)?;
-        let others = living.difference(&comm.group().incl(&[comm.rank()])?);
-        win.post(&others, PostAssert::NONE)?;
-        win.start(&others, StartAssert::NONE)?;
+        let others = living.difference(&comm.group().incl(&[comm.rank().0])?);
+        win.post(&others)?;
+        win.start(&others)?;
         win.complete()?;
         win.wait()?;
         let dead = comm.group().incl(&numbers)?;
-        must_fail(trip, win.start(&dead, StartAssert::NONE));
-        must_fail(trip, win.post(&dead, PostAssert::NONE));
+        must_fail(trip, win.start(&dead));
+        must_fail(trip, win.post(&dead));
         Ok(())
     }
 }
 
 fn world_rank(comm: &Comm, rank: Rank) -> u32 {
-    comm.group().world_ranks()[rank.0 as usize]
+    comm.group().world_ranks()[rank.index()].0
 }
 
 /// In an epoch that reaches the rank.
@@ -158,7 +156,7 @@ fn goes_on_without(trip: &Trip<'_>) {
     let mut memory = trip.universe.alloc_mem::<u64>(100).expect("the allocator goes on");
     memory.fill(7);
     let own = Window::<u64>::allocate(trip.universe.self_comm(), 4).expect("nobody is asked");
-    let held = own.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).expect("nobody is there");
+    let held = own.lock(LockType::Exclusive, Rank(0)).expect("nobody is there");
     held.put(&[5], 1).expect("it waits for nobody");
     held.unlock().expect("it waits for nobody");
     assert_eq!(own.load_one(1).expect("in range"), 5);

@@ -7,9 +7,7 @@ use crate::job::{Job, Start, WALK};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use onesided::engine::Win;
-use onesided::{
-    Comm, Error, FenceAssert, LockAssert, LockType, PostAssert, Rank, Universe, WindowOptions,
-};
+use onesided::{Comm, Error, LockType, Rank, Universe, WindowOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
@@ -29,11 +27,11 @@ fn now() -> u64 {
 /// A rank of such a job: waits for `victim`, or to be killed.
 pub fn rank(universe: &Universe, victim: u32) {
     let world = universe.world();
-    let me = world.rank();
+    let me = world.rank().0;
     let window = |name| WindowOptions::new().name(name).allocate_bytes(world, 8, 8).unwrap();
     let (fenced, other) = (window("fenced"), window("other"));
     if me == victim {
-        other.lock(LockType::Exclusive, Rank(victim), LockAssert::NONE).unwrap();
+        other.lock(LockType::Exclusive, Rank(victim)).unwrap();
     }
     world.barrier().unwrap();
     let call = CALLS[(me + victim) as usize % CALLS.len()];
@@ -44,7 +42,7 @@ pub fn rank(universe: &Universe, victim: u32) {
         }
     }
     if call == "wait" {
-        other.post(&world.group().incl(&[victim]).unwrap(), PostAssert::NONE).unwrap();
+        other.post(&world.group().incl(&[victim]).unwrap()).unwrap();
     }
     crate::say("\nready\n");
     let result = wait_in(call, world, &fenced, &other, victim);
@@ -65,8 +63,8 @@ fn wait_in(
 ) -> onesided::Result<()> {
     match call {
         "barrier" => world.barrier(),
-        "fence" => fenced.fence(FenceAssert::NONE),
-        "lock" => other.lock(LockType::Shared, Rank(victim), LockAssert::NONE),
+        "fence" => fenced.fence(),
+        "lock" => other.lock(LockType::Shared, Rank(victim)),
         _ => other.wait(),
     }
 }

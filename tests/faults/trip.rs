@@ -8,7 +8,7 @@
 use crate::aftermath::Aftermath;
 use crate::walk::walk;
 use onesided::hooks::{arm_fault, name_of, record};
-use onesided::{Comm, Element, Error, FenceAssert, LockAssert, LockType};
+use onesided::{Comm, Element, Error, FenceAssert, LockType};
 use onesided::{Rank, Result, Universe, Window};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -35,7 +35,7 @@ pub struct Trip<'u> {
 impl Trip<'_> {
     /// This rank's number in the job.
     pub fn rank(&self) -> u32 {
-        self.universe.world().rank()
+        self.universe.world().rank().0
     }
 
     /// How many ranks those who walk have lost.
@@ -110,10 +110,10 @@ impl Trip<'_> {
     ) -> Result<()> {
         phase(self, "recover", || window.recover()).expect("those who live recover a window");
         check(window, &self.rest())?;
-        window.fence(FenceAssert::NONE)?.close(FenceAssert::NOSUCCEED)?;
-        let own = Rank(self.comm.rank());
-        window.lock(LockType::Exclusive, own, LockAssert::NONE)?.unlock()?;
-        window.fence(FenceAssert::NONE)?.close(FenceAssert::NOSUCCEED)
+        window.fence()?.close_with(FenceAssert::NOSUCCEED)?;
+        let own = self.comm.rank();
+        window.lock(LockType::Exclusive, own)?.unlock()?;
+        window.fence()?.close_with(FenceAssert::NOSUCCEED)
     }
 
     /// A communicator of those who live.
@@ -121,7 +121,7 @@ impl Trip<'_> {
         let rest =
             phase(self, "shrink", || self.comm.shrink()).expect("those who live find together");
         let members = rest.group();
-        assert!(members.world_ranks().contains(&self.rank()));
+        assert!(members.world_ranks().contains(&Rank(self.rank())));
         assert!(members.difference(&self.comm.group()).world_ranks().is_empty());
         rest
     }
@@ -133,10 +133,10 @@ impl Trip<'_> {
         let named = match error {
             Error::RankFailed { failed, .. } => *failed,
             // Its private memory is gone.
-            Error::Unreachable { owner, .. } => self.comm.group().world_ranks()[*owner as usize],
+            Error::Unreachable { owner, .. } => self.comm.group().world_ranks()[*owner as usize].0,
             other => panic!("no loss: {other}"),
         };
-        assert!(failed.world_ranks().contains(&named), "{error}; but {failed:?} have failed");
+        assert!(failed.world_ranks().contains(&Rank(named)), "{error}; but {failed:?} have failed");
         crate::say(&format!("\nmissed {} {named}\n", self.rank()));
     }
 }
@@ -148,7 +148,7 @@ pub fn survive(universe: &Universe, deaths: u32) {
     while let Err(error) = generation(&mut trip, deaths) {
         trip.must_be_loss(&error);
         let rest = trip.rest();
-        let members: Vec<String> = rest.group().world_ranks().iter().map(u32::to_string).collect();
+        let members: Vec<String> = rest.group().world_ranks().iter().map(Rank::to_string).collect();
         trip.tell("rest", &members.join("."));
         trip = Trip { universe, comm: rest, round: 1, goes_on };
     }

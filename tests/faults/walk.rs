@@ -5,9 +5,8 @@
 use crate::trip::Trip;
 use onesided::hooks::{Event, Site, delay};
 use onesided::{
-    Access, Comm, Complex, DistributedCounter, FenceAssert, LockAssert, LockType, Memory, Op,
-    PostAssert, Rank, Request, Result, Source, StartAssert, Tag, Until, Window, WindowMutex,
-    WindowOptions, WindowQueue,
+    Access, Comm, Complex, DistributedCounter, FenceAssert, LockType, Memory, Op, Rank, Request,
+    Result, Source, Tag, Until, Window, WindowMutex, WindowOptions, WindowQueue,
 };
 use std::cell::Cell;
 
@@ -38,7 +37,7 @@ struct Ring {
 
 impl Ring {
     fn of(world: &Comm) -> Ring {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         Ring { me, n, right: Rank((me + 1) % n), left: (me + n - 1) % n }
     }
 }
@@ -77,7 +76,7 @@ fn communicators(trip: &Trip<'_>) -> Result<()> {
     let world = &trip.comm;
     let copy = trip.make("dup", || world.dup())?;
     copy.barrier()?;
-    let colour = world.rank() % 2;
+    let colour = world.rank().0 % 2;
     let half = trip.make("split", || world.split(Some(colour), 0))?.expect("a colour");
     half.barrier()?;
     trip.make(&format!("free-half-{colour}"), || half.free())?;
@@ -110,11 +109,11 @@ fn operations(trip: &Trip<'_>) -> Result<()> {
     trip.keep("large", window, check, |window| {
         let mine = vec![u64::from(me) + 1; LARGE];
         let mut back = vec![0; LARGE];
-        let epoch = window.fence(FenceAssert::NOPRECEDE)?;
+        let epoch = window.fence_with(FenceAssert::NOPRECEDE)?;
         epoch.put(&mine, right, 0)?;
-        let epoch = epoch.fence(FenceAssert::NONE)?;
+        let epoch = epoch.fence()?;
         epoch.get(&mut back, right, 0)?;
-        epoch.close(FenceAssert::NONE)?;
+        epoch.close()?;
         assert_eq!(back, mine);
         let local = window.lock_local()?;
         assert!(local.iter().all(|one| *one == value));
@@ -136,10 +135,10 @@ fn accumulates(trip: &Trip<'_>) -> Result<()> {
         Ok(())
     };
     trip.keep("counts", counts, check, |counts| {
-        let epoch = counts.fence(FenceAssert::NONE)?;
+        let epoch = counts.fence()?;
         epoch.accumulate(&[1; 1024], Op::Sum, Rank(0), 0)?;
         done.set(true);
-        epoch.close(FenceAssert::NONE)?;
+        epoch.close()?;
         if world.rank() == 0 {
             assert_eq!(counts.load_one(1023)?, n);
         }
@@ -159,9 +158,9 @@ fn wide(trip: &Trip<'_>, n: u64) -> Result<()> {
     };
     trip.keep("wide", wide, check, |wide| {
         let ones = [Complex::new(1.0, -1.0); 1024];
-        let epoch = wide.fence(FenceAssert::NONE)?;
+        let epoch = wide.fence()?;
         epoch.accumulate(&ones, Op::Sum, Rank(0), 0)?;
-        epoch.close(FenceAssert::NONE)?;
+        epoch.close()?;
         if world.rank() == 0 {
             assert_eq!(wide.load_one(1023)?, Complex::new(n as f64, -(n as f64)));
         }
@@ -179,8 +178,8 @@ fn post_start_complete_wait(trip: &Trip<'_>) -> Result<()> {
     trip.keep("halo", window, anything, |window| {
         for _ in 0..2 {
             let (mut access, mut exposure) = window.sides();
-            let exposed = exposure.post(&from, PostAssert::NONE)?;
-            let epoch = access.start(&to, StartAssert::NONE)?;
+            let exposed = exposure.post(&from)?;
+            let epoch = access.start(&to)?;
             epoch.put(&mine, right, 0)?;
             epoch.complete()?;
             exposed.wait()?;
@@ -201,7 +200,7 @@ fn contend(trip: &Trip<'_>, window: &mut Window<u64>, kind: LockType, round: u32
     let Ring { me, n, .. } = Ring::of(world);
     let one = [1];
     if me == 0 {
-        let held = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE)?;
+        let held = window.lock(LockType::Exclusive, Rank(0))?;
         (1..n).for_each(|_| world.signal(trip.held()));
         world.await_signal_of_members(trip.asleep(), round * (n - 1))?;
         held.accumulate(&one, Op::Sum, 0)?;
@@ -209,7 +208,7 @@ fn contend(trip: &Trip<'_>, window: &mut Window<u64>, kind: LockType, round: u32
     } else {
         world.await_signal_of_members(trip.held(), round * (n - 1))?;
         delay(Event::MemSync(Site::ParkWaiter), trip.say_asleep());
-        let held = window.lock(kind, Rank(0), LockAssert::NONE)?;
+        let held = window.lock(kind, Rank(0))?;
         held.accumulate(&one, Op::Sum, 0)?;
         held.unlock()?;
     }
@@ -226,7 +225,7 @@ fn locks(trip: &Trip<'_>) -> Result<()> {
         contend(trip, window, LockType::Shared, 2 * round - 1)?;
         contend(trip, window, LockType::Exclusive, 2 * round)?;
         for _ in 0..4 {
-            let held = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE)?;
+            let held = window.lock(LockType::Exclusive, Rank(0))?;
             let mut now = [0];
             let batch = held.batch();
             batch.get(&mut now, 0)?;
@@ -253,7 +252,7 @@ fn lock_all(trip: &Trip<'_>) -> Result<()> {
     trip.keep("passive", window, anything, |window| {
         let mine = [u64::from(me)];
         let mut back = [0];
-        let all = window.lock_all(LockAssert::NONE)?;
+        let all = window.lock_all()?;
         all.put(&mine, right, 0)?;
         all.flush(right)?;
         all.flush_local(right)?;
@@ -310,11 +309,11 @@ fn around(world: &Comm, window: &mut Window<u64>, disp: &[u64]) -> Result<()> {
     let Ring { me, right, left, .. } = Ring::of(world);
     let at = disp[right.0 as usize];
     let mine = [u64::from(me) + 1];
-    let epoch = window.fence(FenceAssert::NONE)?;
+    let epoch = window.fence()?;
     epoch.put(&mine, right, at)?;
-    let epoch = epoch.fence(FenceAssert::NONE)?;
+    let epoch = epoch.fence()?;
     epoch.accumulate(&[1], Op::Sum, right, at)?;
-    epoch.close(FenceAssert::NONE)?;
+    epoch.close()?;
     assert_eq!(window.load_one(disp[me as usize])?, u64::from(left) + 2);
     world.barrier()
 }
@@ -326,7 +325,7 @@ fn waiting(trip: &Trip<'_>) -> Result<()> {
     let window = trip.make("inbox", || options.allocate::<u64>(world, 2))?;
     trip.keep("inbox", window, anything, |window| {
         let mine = [u64::from(me) + 1];
-        let all = window.lock_all(LockAssert::NONE)?;
+        let all = window.lock_all()?;
         let view = all.window();
         all.put_notify(&mine, right, 0, 0)?;
         all.flush_local(right)?;

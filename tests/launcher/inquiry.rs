@@ -2,7 +2,7 @@
 
 use crate::harness::{Started, eventually, finish, rank_function_in, rmarun, run};
 use nix::sys::signal::Signal;
-use onesided::{FenceAssert, Universe, Window, WindowOptions};
+use onesided::{Universe, Window, WindowOptions};
 use std::process::Command;
 
 #[test]
@@ -14,10 +14,10 @@ fn stay_in_different_places() {
         return;
     }
     let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
-    match world.rank() {
+    match world.rank().0 {
         0 => world.barrier().unwrap(),
         1 => nix::unistd::pause(),
-        _ => window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap(),
+        _ => window.fence().unwrap().close().unwrap(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::harness::{rank_function, run, run_ranks};
 use nix::sys::signal::{Signal, raise};
-use onesided::{FenceAssert, Universe, WindowOptions};
+use onesided::{Universe, WindowOptions};
 use std::fs;
 use std::mem::ManuallyDrop;
 use std::os::unix::fs::FileExt;
@@ -26,7 +26,7 @@ fn meet() {
 #[ignore = "a rank"]
 fn panic_while_others_wait() {
     let Some(universe) = universe() else { return };
-    assert_ne!(universe.world().rank(), 1, "on purpose");
+    assert_ne!(universe.world().rank().0, 1, "on purpose");
     universe.world().barrier().unwrap();
 }
 
@@ -59,7 +59,7 @@ fn die_in_a_fence() {
     let mut window = options.allocate::<u64>(universe.world(), 4).unwrap();
     if universe.world().rank() == 2 {
         nix::unistd::alarm::set(1);
-        window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap();
+        window.fence().unwrap().close().unwrap();
     }
     nix::unistd::pause();
 }

@@ -2,10 +2,7 @@
 
 use crate::harness::rank_function_in;
 use crate::support;
-use onesided::{
-    FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, Universe, WindowOptions,
-    launch,
-};
+use onesided::{FenceAssert, LockType, Op, Rank, Universe, WindowOptions, launch};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -15,28 +12,28 @@ fn the_largest_job_synchronises() {
     support::spmd(launch::MAX_RANKS, |world| {
         let (n, me) = (u64::from(world.size()), u64::from(world.rank()));
         let win = WindowOptions::new().allocate_bytes(world, 8, 8).expect("a window");
-        win.fence(FenceAssert::NOPRECEDE).expect("a fence");
+        win.fence_with(FenceAssert::NOPRECEDE).expect("a fence");
         win.accumulate(&[me + 1], Op::Sum, Rank(0), 0).expect("an accumulate");
-        win.fence(FenceAssert::NOSUCCEED).expect("a fence");
+        win.fence_with(FenceAssert::NOSUCCEED).expect("a fence");
         // All are inside at the same time.
-        win.lock_all(LockAssert::NONE).expect("a lock_all");
+        win.lock_all().expect("a lock_all");
         win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("an accumulate");
         world.barrier().expect("a barrier");
         win.unlock_all().expect("an unlock_all");
-        win.lock(LockType::Shared, Rank(0), LockAssert::NONE).expect("a shared lock");
+        win.lock(LockType::Shared, Rank(0)).expect("a shared lock");
         win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("an accumulate");
         world.barrier().expect("a barrier");
         win.unlock(Rank(0)).expect("an unlock");
         world.barrier().expect("a barrier");
         let last = world.size() - 1;
         let group = |rank| world.group().incl(&[rank]).expect("a rank of the world");
-        match world.rank() {
+        match world.rank().0 {
             0 => {
-                win.post(&group(last), PostAssert::NONE).expect("a post");
+                win.post(&group(last)).expect("a post");
                 win.wait().expect("a wait");
             }
             rank if rank == last => {
-                win.start(&group(0), StartAssert::NONE).expect("a start");
+                win.start(&group(0)).expect("a start");
                 win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("an accumulate");
                 win.complete().expect("a complete");
             }
@@ -55,9 +52,9 @@ fn the_largest_job_synchronises() {
 fn more_ranks_want_a_lock_than_can_queue() {
     support::spmd(600, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 8, 8).expect("a window");
-        let kind = if world.rank() % 50 == 7 { LockType::Shared } else { LockType::Exclusive };
+        let kind = if world.rank().0 % 50 == 7 { LockType::Shared } else { LockType::Exclusive };
         let add = || {
-            win.lock(kind, Rank(0), LockAssert::NONE).expect("a lock");
+            win.lock(kind, Rank(0)).expect("a lock");
             if kind == LockType::Exclusive {
                 let mut now = [0u64];
                 win.get(&mut now, Rank(0), 0).expect("a get");
@@ -67,10 +64,10 @@ fn more_ranks_want_a_lock_than_can_queue() {
             win.unlock(Rank(0)).expect("an unlock");
         };
         if world.rank() == 0 {
-            win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).expect("a lock");
+            win.lock(LockType::Exclusive, Rank(0)).expect("a lock");
         }
         world.barrier().expect("a barrier");
-        match world.rank() {
+        match world.rank().0 {
             0 => win.unlock(Rank(0)).expect("an unlock"),
             _ => add(),
         }
@@ -94,11 +91,11 @@ fn wait_for_one_another() {
     universe.vouch_for_one_thread();
     let options = WindowOptions::new().name("halo").notifications(1);
     let win = options.allocate_bytes(world, 8, 8).expect("a window");
-    match world.rank() {
+    match world.rank().0 {
         0 => win.wait_notify(0, 1).expect("a notification"),
         1 => {
             let first = world.group().incl(&[0]).expect("a rank of the world");
-            win.start(&first, StartAssert::NONE).expect("a start");
+            win.start(&first).expect("a start");
         }
         _ => world.barrier().expect("a barrier"),
     }

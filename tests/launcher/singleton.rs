@@ -4,10 +4,7 @@
 //! chosen and nothing about a job in the environment.
 
 use crate::support;
-use onesided::{
-    Access, Error, ErrorClass, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank,
-    StartAssert, Universe, Window,
-};
+use onesided::{Access, Error, ErrorClass, LockType, Op, Rank, Universe, Window};
 use std::process::Command;
 
 /// Runs the ignored function `program` as a process of its own, without a launcher.
@@ -32,25 +29,25 @@ fn all_epochs_and_collectives_work_alone() {
 fn epochs_and_collectives() {
     let universe = Universe::init().unwrap();
     let world = universe.world();
-    assert_eq!((world.rank(), world.size()), (0, 1));
+    assert_eq!((world.rank().0, world.size()), (0, 1));
     world.barrier().unwrap();
     assert_eq!(world.allreduce(&[2.5], Op::Sum).unwrap(), [2.5]);
     let mut window = Window::<u64>::allocate(world, 4).unwrap();
     let (me, origin) = (Rank(0), [1, 2]);
-    let epoch = window.fence(FenceAssert::NONE).unwrap();
+    let epoch = window.fence().unwrap();
     epoch.put(&origin, me, 0).unwrap();
-    epoch.close(FenceAssert::NONE).unwrap();
+    epoch.close().unwrap();
     let group = world.group();
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post(&group, PostAssert::NONE).unwrap();
-    let epoch = access.start(&group, StartAssert::NONE).unwrap();
+    let exposed = exposure.post(&group).unwrap();
+    let epoch = access.start(&group).unwrap();
     epoch.accumulate(&origin, Op::Prod, me, 1).unwrap();
     epoch.complete().unwrap();
     exposed.wait().unwrap();
-    let epoch = window.lock(LockType::Exclusive, me, LockAssert::NONE).unwrap();
+    let epoch = window.lock(LockType::Exclusive, me).unwrap();
     epoch.accumulate(&origin, Op::Sum, 1).unwrap();
     epoch.unlock().unwrap();
-    let epoch = window.lock_all(LockAssert::NONE).unwrap();
+    let epoch = window.lock_all().unwrap();
     assert_eq!(epoch.fetch_and_op_flush(5, Op::Sum, me, 3).unwrap(), 0);
     epoch.unlock_all().unwrap();
     assert_eq!(window.lock_local().unwrap()[..], [1, 3, 2, 5]);
@@ -113,9 +110,9 @@ fn race() {
 #[test]
 fn a_job_of_one_under_rmarun_is_the_same() {
     support::spmd(1, |world| {
-        assert_eq!((world.rank(), world.size()), (0, 1));
+        assert_eq!((world.rank().0, world.size()), (0, 1));
         let mut window = Window::<u32>::allocate(world, 1).unwrap();
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         assert_eq!(epoch.fetch_and_op_flush(1, Op::Sum, Rank(0), 0).unwrap(), 0);
         epoch.unlock_all().unwrap();
         window.free().unwrap();

@@ -29,7 +29,7 @@ fn failed<T: std::fmt::Debug>(result: onesided::Result<T>) {
 
 #[test]
 fn a_wait_for_a_dead_rank_ends() {
-    without_rank_1(3, |world| match world.rank() {
+    without_rank_1(3, |world| match world.rank().0 {
         0 => {
             let mut into = [0u8; 4];
             let receive = irecv(world, &mut into, Some(1), None).unwrap();

@@ -8,7 +8,7 @@ use onesided::{Comm, Datatype, ErrorClass, Rank, Tag};
 const LENGTHS: [usize; 2] = [8, 100_000];
 
 fn neighbours(world: &Comm) -> (Rank, Rank) {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     (Rank((me + n - 1) % n), Rank((me + 1) % n))
 }
 
@@ -19,7 +19,7 @@ fn sends_and_receives_complete() {
         for length in LENGTHS {
             let comm = world.dup().unwrap();
             let receive = comm.irecv(vec![0u32; length], left, Tag::Any).unwrap();
-            let send = comm.issend(vec![world.rank() + 1; length], right, 5).unwrap();
+            let send = comm.issend(vec![world.rank().0 + 1; length], right, 5).unwrap();
             comm.free().unwrap();
             // Takes the place of the other, if that were free.
             let next = world.dup().unwrap();
@@ -41,7 +41,7 @@ fn a_message_in_hand_is_received() {
         let (left, right) = neighbours(world);
         for length in LENGTHS {
             let comm = world.dup().unwrap();
-            let send = comm.isend(vec![world.rank(); length], right, 5).unwrap();
+            let send = comm.isend(vec![world.rank().0; length], right, 5).unwrap();
             let found = comm.match_message(Channel::Program, None, None, true).unwrap();
             let (message, status) = found.expect("it has waited");
             comm.free().unwrap();
@@ -78,7 +78,7 @@ fn a_persistent_request_is_started_again() {
 fn disconnecting_waits_for_what_has_been_sent() {
     spmd(3, |world| {
         let comm = world.dup().unwrap();
-        match world.rank() {
+        match world.rank().0 {
             0 => {
                 drop(comm.isend(vec![3u8; 100_000], Rank(1), 5).unwrap());
                 comm.disconnect().unwrap();

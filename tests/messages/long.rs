@@ -119,11 +119,11 @@ fn a_message_that_does_not_fit_is_received_and_leaves_the_buffer_alone() {
         }
         // To oneself.
         let mut into = [0u8; 2];
-        let receive = irecv(world, &mut into, Some(world.rank()), None).unwrap();
-        send(world, &[1, 2, 3], world.rank(), 0);
+        let receive = irecv(world, &mut into, Some(world.rank().0), None).unwrap();
+        send(world, &[1, 2, 3], world.rank().0, 0);
         assert!(matches!(receive.wait(), Err(Error::Truncated { sent: 3, room: 2, .. })));
-        send(world, &[1, 2, 3], world.rank(), 0);
-        let receive = irecv(world, &mut into, Some(world.rank()), None).unwrap();
+        send(world, &[1, 2, 3], world.rank().0, 0);
+        let receive = irecv(world, &mut into, Some(world.rank().0), None).unwrap();
         assert!(matches!(receive.take(), Some(Err(Error::Truncated { .. }))));
         assert_eq!(into, [0, 0]);
         world.barrier().unwrap();
@@ -133,7 +133,7 @@ fn a_message_that_does_not_fit_is_received_and_leaves_the_buffer_alone() {
 #[test]
 fn many_long_messages_at_once() {
     spmd(3, |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         const LEN: usize = 300_000;
         const EACH: usize = 10;
         let from: Vec<_> = (0..EACH).map(|k| bytes_of(k + 100 * me as usize, LEN)).collect();

@@ -11,7 +11,7 @@ const MODES: [SendMode; 4] =
 #[test]
 fn messages_of_a_pair_do_not_overtake_each_other() {
     for_each_size(&[2, 5], |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         const EACH: usize = 400;
         if me == 0 {
             let mut next = vec![0; n as usize];
@@ -108,7 +108,7 @@ fn a_hundred_thousand_messages_wait_for_their_receives() {
 #[test]
 fn both_ways_at_once_and_to_all() {
     for_each_size(&[1, 2, 6], |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         for (round, len) in [0, 1, 8, 100, 5000, 70_000].into_iter().enumerate() {
             let mut into = vec![vec![0u8; len]; n as usize];
             let receives: Vec<_> = (0..n)

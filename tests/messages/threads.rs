@@ -9,7 +9,7 @@ use std::thread;
 #[test]
 fn threads_receive_what_is_theirs() {
     spmd(2, |world| {
-        let other = 1 - world.rank();
+        let other = 1 - world.rank().0;
         let len = |k: usize| [3, 300, 20_000][k % 3];
         let both = move |tag| {
             for k in 0..300 {

@@ -1,12 +1,12 @@
 //! Messages of elements: the blocking calls, and requests that own their buffers.
 
 use crate::support::{for_each_size, spmd};
-use onesided::{Error, FenceAssert, LockAssert, LockType, Rank, Source, Tag, Window};
+use onesided::{Error, LockType, Rank, Source, Tag, Window};
 
 #[test]
 fn elements_go_round() {
     for_each_size(&[1, 2, 5], |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         let (left, right) = (Rank((me + n - 1) % n), Rank((me + 1) % n));
         for len in [0usize, 1, 1000, 50_000] {
             let mine = vec![f64::from(me) + 0.5; len];
@@ -84,7 +84,7 @@ fn a_rank_that_waits_for_something_else_receives() {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
         let wait_elsewhere: [Elsewhere<'_>; 4] = [
             &|_| world.barrier().unwrap(),
-            &|window| drop(window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE)),
+            &|window| drop(window.fence().unwrap().close()),
             &|_| drop(world.allreduce(&[1u8], onesided::Op::Sum).unwrap()),
             &|_| drop(world.dup().unwrap()),
         ];
@@ -105,11 +105,11 @@ fn a_rank_that_waits_for_something_else_receives() {
             if world.rank() == 0 {
                 let receive = world.irecv(vec![0u8; len], Rank(1), 0).unwrap();
                 world.recv::<u8>(&mut [], Rank(1), 1).unwrap();
-                let lock = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+                let lock = window.lock(LockType::Exclusive, Rank(0)).unwrap();
                 lock.unlock().unwrap();
                 receive.wait().unwrap();
             } else {
-                let lock = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+                let lock = window.lock(LockType::Exclusive, Rank(0)).unwrap();
                 world.send::<u8>(&[], Rank(0), 1).unwrap();
                 world.ssend(&vec![8u8; len], Rank(0), 0).unwrap();
                 lock.unlock().unwrap();

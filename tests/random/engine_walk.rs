@@ -3,10 +3,7 @@
 
 use crate::support::spmd;
 use onesided::engine::Win;
-use onesided::{
-    Comm, ErrorClass, FenceAssert, LockAssert, LockType, PostAssert, Rank, Result, StartAssert,
-    WindowOptions,
-};
+use onesided::{Comm, ErrorClass, FenceAssert, LockType, Rank, Result, WindowOptions};
 
 /// What a rank may be doing, seen from outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -138,19 +135,19 @@ impl Model {
 
 /// Takes the step for real; posts and starts are for no rank, so nothing blocks.
 fn call(win: &Win, step: Step) -> Result<()> {
-    let (me, nobody) = (win.comm().rank(), win.group().incl(&[]).unwrap());
+    let (me, nobody) = (win.comm().rank().0, onesided::Group::empty());
     let rank = |own: bool| Rank(if own { me } else { 1 - me });
     match step {
-        Step::Fence => win.fence(FenceAssert::NONE),
-        Step::FenceAndNoMore => win.fence(FenceAssert::NOSUCCEED),
-        Step::Start => win.start(&nobody, StartAssert::NONE),
+        Step::Fence => win.fence(),
+        Step::FenceAndNoMore => win.fence_with(FenceAssert::NOSUCCEED),
+        Step::Start => win.start(&nobody),
         Step::Complete => win.complete(),
-        Step::Post => win.post(&nobody, PostAssert::NONE),
+        Step::Post => win.post(&nobody),
         Step::Wait => win.wait(),
         Step::Test => win.test().map(|done| assert!(done, "nobody was posted for")),
-        Step::Lock(own) => win.lock(LockType::Shared, rank(own), LockAssert::NONE),
+        Step::Lock(own) => win.lock(LockType::Shared, rank(own)),
         Step::Unlock(own) => win.unlock(rank(own)),
-        Step::LockAll => win.lock_all(LockAssert::NONE),
+        Step::LockAll => win.lock_all(),
         Step::UnlockAll => win.unlock_all(),
         Step::Flush(own) => win.flush(rank(own)),
         Step::FlushAll => win.flush_all(),

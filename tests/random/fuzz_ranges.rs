@@ -8,8 +8,7 @@
 use crate::support::spmd;
 use onesided::engine::{Layout, Origin, OriginMut, Win};
 use onesided::{
-    CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, LockAssert, Op, Rank, Result,
-    WindowOptions,
+    CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, Op, Rank, Result, WindowOptions,
 };
 use std::ops::Range;
 
@@ -202,8 +201,8 @@ fn calls(all: u64) {
         for (bytes, unit) in [(500, 1), (512, 8), (96, 12), (0, 4), (400, (1 << 31) - 1)] {
             let own = if world.rank() == 1 { bytes } else { 333 };
             let win = WindowOptions::new().allocate_bytes(world, own, unit).unwrap();
-            win.lock_all(LockAssert::NONE).unwrap();
-            win.put(&vec![CANARY; own as usize], Rank(world.rank()), 0).unwrap();
+            win.lock_all().unwrap();
+            win.put(&vec![CANARY; own as usize], world.rank(), 0).unwrap();
             world.barrier().unwrap();
             if world.rank() == 0 {
                 let answers = fuzz(&win, &mut random, all / 5);

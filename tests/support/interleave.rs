@@ -12,7 +12,7 @@
 //! been raised. [`free`] fails if a delay point set by [`hold`] or [`tell`] was never reached.
 use onesided::engine::Win;
 use onesided::hooks::{self, Event, Site, delay};
-use onesided::{Comm, ErrorClass, Group, LockAssert, LockType, Rank, Result, WindowOptions};
+use onesided::{Comm, ErrorClass, Group, LockType, Rank, Result, WindowOptions};
 use std::rc::Rc;
 
 /// A window of `len` words of 64 bits per rank.
@@ -32,12 +32,12 @@ pub fn group(world: &Comm, ranks: &[u32]) -> Group {
 
 /// Every rank but this one.
 pub fn others(world: &Comm) -> Vec<u32> {
-    (0..world.size()).filter(|rank| *rank != world.rank()).collect()
+    (0..world.size()).filter(|rank| *rank != world.rank().0).collect()
 }
 
 /// Locks one target.
 pub fn lock(win: &Win, lock_type: LockType, target: u32) {
-    win.lock(lock_type, Rank(target), LockAssert::NONE).unwrap();
+    win.lock(lock_type, Rank(target)).unwrap();
 }
 
 /// Unlocks one target.
@@ -72,7 +72,7 @@ pub fn put(win: &Win, word: u64, target: u32, disp: u64) {
 
 /// Gets one word in a lock epoch of its own.
 pub fn locked_get(win: &Win, lock_type: LockType, target: u32, disp: u64) -> u64 {
-    win.lock(lock_type, Rank(target), LockAssert::NONE).unwrap();
+    win.lock(lock_type, Rank(target)).unwrap();
     let word = get(win, target, disp);
     win.unlock(Rank(target)).unwrap();
     word
@@ -80,7 +80,7 @@ pub fn locked_get(win: &Win, lock_type: LockType, target: u32, disp: u64) -> u64
 
 /// Puts one word in a lock epoch of its own.
 pub fn locked_put(win: &Win, lock_type: LockType, word: u64, target: u32, disp: u64) {
-    win.lock(lock_type, Rank(target), LockAssert::NONE).unwrap();
+    win.lock(lock_type, Rank(target)).unwrap();
     put(win, word, target, disp);
     win.unlock(Rank(target)).unwrap();
 }

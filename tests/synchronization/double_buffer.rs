@@ -80,8 +80,8 @@ struct Program {
 
 impl Program {
     fn new(world: &Comm, by: By) -> Program {
-        let neighbours = neighbours(world.rank(), world.size());
-        let arrays = Arrays::new(world.rank(), neighbours.len());
+        let neighbours = neighbours(world.rank().0, world.size());
+        let arrays = Arrays::new(world.rank().0, neighbours.len());
         // A word, then one per rank for what neighbours put.
         let wins = [(); 2].map(|()| words(world, 1 + u64::from(world.size())));
         (0..2).for_each(|i| store(&wins[i], 0, arrays.a[i]));
@@ -90,7 +90,7 @@ impl Program {
 
     fn post(&self, window: usize) {
         let noput = if self.by == By::Get { PostAssert::NOPUT } else { PostAssert::NONE };
-        self.wins[window].post(&self.group, PostAssert::NOCHECK | noput).unwrap();
+        self.wins[window].post_with(&self.group, PostAssert::NOCHECK | noput).unwrap();
     }
 
     fn communicate(&self, window: usize) -> Vec<u64> {
@@ -113,7 +113,7 @@ impl Program {
         // SAFETY: every neighbour has posted this window: before the barrier, or before it
         // completed on the other window, for which this rank has waited.
         let nocheck = unsafe { StartAssert::nocheck() };
-        self.wins[sent].start(&self.group, nocheck).unwrap();
+        self.wins[sent].start_with(&self.group, nocheck).unwrap();
         let got = self.communicate(sent);
         self.arrays.update1(computed);
         store(&self.wins[computed], 0, self.arrays.a[computed]);
@@ -122,7 +122,7 @@ impl Program {
         }
         self.wins[sent].complete().unwrap();
         let world = self.wins[sent].comm();
-        world.signal(world.rank() as usize);
+        world.signal(world.rank().index());
         self.wins[sent].wait().unwrap();
         self.arrays.halo[sent] = match self.by {
             By::Get => got,
@@ -151,7 +151,7 @@ fn hold_one(program: &Program, world: &Comm, phase: u32, phases: u32) {
     // The last phase posts nothing; and a rank that lets its neighbours go ahead must not be followed
     // by a neighbour that does not.
     let is_last = phase + 1 == phases || (ahead == 1 && (phase + 1).is_multiple_of(world.size()));
-    if world.rank() != phase % world.size() || is_last {
+    if world.rank().0 != phase % world.size() || is_last {
         return;
     }
     let neighbours = program.neighbours.clone();
@@ -174,7 +174,7 @@ fn example_11_10(n: u32, by: By) {
             hold_one(&program, world, phase, phases);
             program.phase(phase as usize % 2, phase + 1 < phases);
         }
-        let expected = &oracle(n, iterations)[world.rank() as usize];
+        let expected = &oracle(n, iterations)[world.rank().index()];
         assert_eq!(program.arrays.a, expected.a);
         assert_eq!(program.arrays.halo, expected.halo);
         program.wins.into_iter().for_each(free);
@@ -216,7 +216,7 @@ fn example_11_10_double_buffer_by_put() {
 fn nocheck_and_checked_epochs_may_follow_each_other() {
     spmd(2, |world| {
         let win = words(world, 1);
-        let peer = group(world, &[1 - world.rank()]);
+        let peer = group(world, &[1 - world.rank().0]);
         let (mut with, mut without) = (0, 0);
         for (round, nocheck) in (1..=40).zip([true, false, false, true, true, false].iter().cycle())
         {
@@ -231,7 +231,7 @@ fn nocheck_and_checked_epochs_may_follow_each_other() {
                     true => world.await_signal(1, with),
                     false => tell_when_asleep(&win, 0),
                 }
-                win.start(&peer, assert).unwrap();
+                win.start_with(&peer, assert).unwrap();
                 let word = get(&win, 1, 0);
                 win.complete().unwrap();
                 assert_eq!(word, round);
@@ -242,7 +242,7 @@ fn nocheck_and_checked_epochs_may_follow_each_other() {
             }
             store(&win, 0, round);
             let assert = if *nocheck { PostAssert::NOCHECK } else { PostAssert::NONE };
-            win.post(&peer, assert).unwrap();
+            win.post_with(&peer, assert).unwrap();
             if *nocheck {
                 world.signal(1);
             }

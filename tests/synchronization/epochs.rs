@@ -4,10 +4,7 @@
 
 use crate::support::spmd;
 use onesided::engine::Win;
-use onesided::{
-    Comm, ErrorClass, FenceAssert, Group, LockAssert, LockType, Op, PostAssert, Rank, Result,
-    StartAssert, WindowOptions,
-};
+use onesided::{Comm, ErrorClass, FenceAssert, Group, LockType, Op, Rank, Result, WindowOptions};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -46,19 +43,19 @@ impl State {
         let (win, other) = (pair.win, pair.other);
         match self {
             State::None => Ok(()),
-            State::Fence => win.fence(FenceAssert::NONE),
+            State::Fence => win.fence(),
             State::FenceUsed => {
-                win.fence(FenceAssert::NONE)?;
+                win.fence()?;
                 win.put(&[0u64], other, 7)
             }
-            State::Started => win.start(&group(pair, &[]), StartAssert::NONE),
-            State::Locked => win.lock(LockType::Shared, other, LockAssert::NONE),
-            State::OwnLocked => win.lock(LockType::Shared, pair.me, LockAssert::NONE),
-            State::LockedAll => win.lock_all(LockAssert::NONE),
-            State::Exposed => win.post(&group(pair, &[]), PostAssert::NONE),
+            State::Started => win.start(&group(pair, &[])),
+            State::Locked => win.lock(LockType::Shared, other),
+            State::OwnLocked => win.lock(LockType::Shared, pair.me),
+            State::LockedAll => win.lock_all(),
+            State::Exposed => win.post(&group(pair, &[])),
             State::Both => {
-                win.post(&group(pair, &[other.0]), PostAssert::NONE)?;
-                win.start(&group(pair, &[other.0]), StartAssert::NONE)
+                win.post(&group(pair, &[other.0]))?;
+                win.start(&group(pair, &[other.0]))
             }
         }
     }
@@ -67,7 +64,7 @@ impl State {
         let win = pair.win;
         match self {
             State::None => Ok(()),
-            State::Fence | State::FenceUsed => win.fence(FenceAssert::NOSUCCEED),
+            State::Fence | State::FenceUsed => win.fence_with(FenceAssert::NOSUCCEED),
             State::Started => win.complete(),
             State::Locked => win.unlock(pair.other),
             State::OwnLocked => win.unlock(pair.me),
@@ -82,17 +79,17 @@ impl State {
 type Column = (&'static str, char, fn(&Pair<'_>) -> Result<()>);
 
 const SYNCHRONISATION: &[Column] = &[
-    ("fence", 'F', |p| p.win.fence(FenceAssert::NONE)),
-    ("start", 's', |p| p.win.start(&group(p, &[]), StartAssert::NONE)),
+    ("fence", 'F', |p| p.win.fence()),
+    ("start", 's', |p| p.win.start(&group(p, &[]))),
     ("complete", 'c', |p| p.win.complete()),
-    ("post", 'p', |p| p.win.post(&group(p, &[]), PostAssert::NONE)),
+    ("post", 'p', |p| p.win.post(&group(p, &[]))),
     ("wait", 'w', |p| p.win.wait()),
     ("test", 't', |p| p.win.test().map(drop)),
-    ("lock of the other", 'l', |p| p.win.lock(LockType::Shared, p.other, LockAssert::NONE)),
-    ("lock of the own part", 'm', |p| p.win.lock(LockType::Shared, p.me, LockAssert::NONE)),
+    ("lock of the other", 'l', |p| p.win.lock(LockType::Shared, p.other)),
+    ("lock of the own part", 'm', |p| p.win.lock(LockType::Shared, p.me)),
     ("unlock of the other", 'u', |p| p.win.unlock(p.other)),
     ("unlock of the own part", 'v', |p| p.win.unlock(p.me)),
-    ("lock_all", 'a', |p| p.win.lock_all(LockAssert::NONE)),
+    ("lock_all", 'a', |p| p.win.lock_all()),
     ("unlock_all", 'b', |p| p.win.unlock_all()),
     ("flush of the other", 'f', |p| p.win.flush(p.other)),
     ("flush of the own part", 'g', |p| p.win.flush(p.me)),
@@ -139,7 +136,7 @@ fn blocks(state: State, letter: char) -> bool {
 
 fn walk(world: &Comm, state: State, legal: &str, (name, letter, call): Column) {
     let win = WindowOptions::new().name("walk").allocate_bytes(world, 64, 8).unwrap();
-    let (me, other) = (Rank(world.rank()), Rank(1 - world.rank()));
+    let (me, other) = (world.rank(), Rank(1 - world.rank().0));
     let pair = Pair { win: &win, me, other };
     state.open(&pair).unwrap_or_else(|error| panic!("entering {state:?}: {error}"));
     world.barrier().unwrap();
@@ -195,7 +192,7 @@ fn free_in_every_state() {
     spmd(2, |world| {
         for (state, _) in TABLE {
             let win = WindowOptions::new().allocate_bytes(world, 64, 8).unwrap();
-            let (me, other) = (Rank(world.rank()), Rank(1 - world.rank()));
+            let (me, other) = (world.rank(), Rank(1 - world.rank().0));
             state.open(&Pair { win: &win, me, other }).unwrap();
             world.barrier().unwrap();
             match (state, win.free()) {
@@ -213,7 +210,7 @@ fn free_in_every_state() {
 fn a_state_that_was_left_is_the_state_none() {
     spmd(2, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 64, 8).unwrap();
-        let pair = Pair { win: &win, me: Rank(world.rank()), other: Rank(1 - world.rank()) };
+        let pair = Pair { win: &win, me: world.rank(), other: Rank(1 - world.rank().0) };
         // Every state after every other, on one and the same window.
         for (first, _) in TABLE {
             for (second, _) in TABLE {
@@ -235,18 +232,16 @@ fn a_state_that_was_left_is_the_state_none() {
 fn locks_of_several_targets_are_independent() {
     spmd(2, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 64, 8).unwrap();
-        let (me, other) = (Rank(world.rank()), Rank(1 - world.rank()));
+        let (me, other) = (world.rank(), Rank(1 - world.rank().0));
         for order in [[me, other], [other, me]] {
-            win.lock(LockType::Shared, order[0], LockAssert::NONE).unwrap();
-            win.lock(LockType::Shared, order[1], LockAssert::NONE).unwrap();
+            win.lock(LockType::Shared, order[0]).unwrap();
+            win.lock(LockType::Shared, order[1]).unwrap();
             win.put(&[1u64], order[1], u64::from(world.rank())).unwrap();
             win.unlock(order[0]).unwrap();
             assert!(win.put(&[1u64], order[0], 0).is_err(), "unlocked");
             assert!(win.unlock(order[0]).is_err(), "unlocked");
             win.flush(order[1]).unwrap();
-            assert!(
-                win.fence(FenceAssert::NONE).is_err() && win.lock_all(LockAssert::NONE).is_err()
-            );
+            assert!(win.fence().is_err() && win.lock_all().is_err());
             win.unlock(order[1]).unwrap();
         }
         win.free().unwrap();
@@ -257,8 +252,8 @@ fn locks_of_several_targets_are_independent() {
 fn a_refused_operation_does_not_count_in_its_fence_epoch() {
     spmd(2, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 64, 8).unwrap();
-        let other = Rank(1 - world.rank());
-        win.fence(FenceAssert::NONE).unwrap();
+        let other = Rank(1 - world.rank().0);
+        win.fence().unwrap();
         win.put(&[1u64], other, 8).unwrap_err();
         win.get(&mut [1u64], other, u64::MAX).unwrap_err();
         win.put(&[1u64], Rank(2), 0).unwrap_err();
@@ -267,7 +262,7 @@ fn a_refused_operation_does_not_count_in_its_fence_epoch() {
         win.fetch_and_op(&1u64, &mut 0, Op::Sum, other, 8).unwrap_err();
         win.compare_and_swap(&1u64, &0, &mut 0, other, 8).unwrap_err();
         // So the epoch turns out to have been none (MPI-2.2 §11.4.1).
-        win.lock(LockType::Shared, other, LockAssert::NONE).unwrap();
+        win.lock(LockType::Shared, other).unwrap();
         win.unlock(other).unwrap();
         win.free().unwrap();
     });

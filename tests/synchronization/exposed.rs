@@ -5,10 +5,10 @@
 use crate::support::interleave::{free, group, load, put, refusal, words};
 use crate::support::spmd;
 use onesided::engine::Win;
-use onesided::{ErrorClass, LockAssert, LockType, PostAssert, Rank, StartAssert};
+use onesided::{ErrorClass, LockType, Rank};
 
 fn lock(win: &Win, lock_type: LockType, target: u32) -> onesided::Result<()> {
-    win.lock(lock_type, Rank(target), LockAssert::NONE)
+    win.lock(lock_type, Rank(target))
 }
 
 /// §11.4.3: "a process may not call MPI_WIN_LOCK to lock a target window if the target process has
@@ -17,10 +17,10 @@ fn lock(win: &Win, lock_type: LockType, target: u32) -> onesided::Result<()> {
 fn a_part_that_its_rank_has_exposed_is_not_locked() {
     spmd(2, |world| {
         let win = words(world, 1);
-        let other = group(world, &[1 - world.rank()]);
+        let other = group(world, &[1 - world.rank().0]);
         for round in 1..=5 {
             if world.rank() == 0 {
-                win.post(&other, PostAssert::NONE).unwrap();
+                win.post(&other).unwrap();
                 world.signal(0);
                 win.wait().unwrap();
                 world.signal(1);
@@ -29,7 +29,7 @@ fn a_part_that_its_rank_has_exposed_is_not_locked() {
                 for lock_type in [LockType::Shared, LockType::Exclusive] {
                     assert_eq!(refusal(lock(&win, lock_type, 0)), ErrorClass::RmaSync);
                 }
-                win.start(&other, StartAssert::NONE).unwrap();
+                win.start(&other).unwrap();
                 win.complete().unwrap();
                 world.await_signal(1, round);
                 lock(&win, LockType::Exclusive, 0).unwrap();
@@ -47,13 +47,13 @@ fn a_part_that_its_rank_has_exposed_is_not_locked() {
 fn post_is_refused_while_another_rank_holds_a_lock_of_the_part() {
     spmd(2, |world| {
         let win = words(world, 1);
-        let other = group(world, &[1 - world.rank()]);
+        let other = group(world, &[1 - world.rank().0]);
         for round in 1..=3 {
             if world.rank() == 1 {
                 match round {
                     1 => lock(&win, LockType::Shared, 0).unwrap(),
                     2 => lock(&win, LockType::Exclusive, 0).unwrap(),
-                    _ => win.lock_all(LockAssert::NONE).unwrap(),
+                    _ => win.lock_all().unwrap(),
                 }
                 world.signal(0);
                 world.await_signal(1, round);
@@ -62,15 +62,15 @@ fn post_is_refused_while_another_rank_holds_a_lock_of_the_part() {
                     _ => win.unlock(Rank(0)).unwrap(),
                 }
                 world.signal(2);
-                win.start(&other, StartAssert::NONE).unwrap();
+                win.start(&other).unwrap();
                 put(&win, u64::from(round), 0, 0);
                 win.complete().unwrap();
             } else {
                 world.await_signal(0, round);
-                assert_eq!(refusal(win.post(&other, PostAssert::NONE)), ErrorClass::RmaSync);
+                assert_eq!(refusal(win.post(&other)), ErrorClass::RmaSync);
                 world.signal(1);
                 world.await_signal(2, round);
-                win.post(&other, PostAssert::NONE).unwrap();
+                win.post(&other).unwrap();
                 win.wait().unwrap();
                 assert_eq!(load(&win, 0), u64::from(round));
             }
@@ -87,10 +87,10 @@ fn post_is_allowed_while_another_part_is_locked() {
     spmd(3, |world| {
         let win = words(world, 1);
         for (round, lock_type) in (1..=2).zip([LockType::Shared, LockType::Exclusive]) {
-            match world.rank() {
+            match world.rank().0 {
                 0 => {
                     world.await_signal(0, round);
-                    win.post(&group(world, &[2]), PostAssert::NONE).unwrap();
+                    win.post(&group(world, &[2])).unwrap();
                     win.wait().unwrap();
                     world.signal(1);
                 }
@@ -101,7 +101,7 @@ fn post_is_allowed_while_another_part_is_locked() {
                     win.unlock(Rank(2)).unwrap();
                 }
                 _ => {
-                    win.start(&group(world, &[0]), StartAssert::NONE).unwrap();
+                    win.start(&group(world, &[0])).unwrap();
                     win.complete().unwrap();
                 }
             }

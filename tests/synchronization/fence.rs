@@ -21,17 +21,17 @@ const POST: Event = Event::MemSync(Site::FencePost);
 /// issues them when all others have arrived at the closing fence, and one of them sleeps there.
 fn all_to_all_with_a_late_rank(n: u32) {
     spmd(n, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let win = words(world, u64::from(n));
         for (late, times) in (0..n).zip(1..) {
-            win.fence(FenceAssert::NOPRECEDE).unwrap();
+            win.fence_with(FenceAssert::NOPRECEDE).unwrap();
             match me == late {
                 true => world.await_signal(0, times * (n - 1)),
                 false => tell_when_asleep(&win, 0),
             }
             let word = u64::from(times * 100 + me);
             (0..n).for_each(|target| put(&win, word, target, u64::from(me)));
-            win.fence(FenceAssert::NOSUCCEED).unwrap();
+            win.fence_with(FenceAssert::NOSUCCEED).unwrap();
             let all: Vec<u64> = (0..n).map(|from| load(&win, u64::from(from))).collect();
             let expected: Vec<u64> = (0..n).map(|from| u64::from(times * 100 + from)).collect();
             assert_eq!(all, expected, "rank {late} was late");
@@ -65,9 +65,9 @@ fn no_operation_reaches_a_target_before_its_fence() {
                     store(win, 0, u64::from(round));
                 });
             }
-            win.fence(FenceAssert::NOPRECEDE).unwrap();
+            win.fence_with(FenceAssert::NOPRECEDE).unwrap();
             let word = get(&win, 1, 0);
-            win.fence(FenceAssert::NOSUCCEED).unwrap();
+            win.fence_with(FenceAssert::NOSUCCEED).unwrap();
             assert_eq!(word, u64::from(round));
         }
         free(win);
@@ -80,21 +80,21 @@ fn no_operation_reaches_a_target_before_its_fence() {
 #[test]
 fn a_fence_is_not_satisfied_by_arrivals_at_the_one_before() {
     spmd(2, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let win = words(world, 2);
         for round in 1..=20 {
             if me == 1 {
                 hold(&win, POST, 0, round);
             }
-            win.fence(FenceAssert::NONE).unwrap();
+            win.fence().unwrap();
             if me == 0 {
                 tell_when_asleep(&win, 0);
             }
             put(&win, u64::from(round), 1 - me, 0);
-            win.fence(FenceAssert::NONE).unwrap();
+            win.fence().unwrap();
             assert_eq!(load(&win, 0), u64::from(round));
         }
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         free(win);
     });
 }
@@ -116,7 +116,7 @@ fn step(left: u64, own: u64, right: u64) -> u64 {
 }
 
 fn neighbours(world: &Comm) -> (u32, u32) {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     ((me + n - 1) % n, (me + 1) % n)
 }
 
@@ -127,7 +127,7 @@ const RIGHT: u64 = 2;
 fn example_11_6(n: u32) {
     spmd(n, |world| {
         let (left, right) = neighbours(world);
-        let me = world.rank();
+        let me = world.rank().0;
         let win = words(world, 3);
         store(&win, OWN, u64::from(me) + 1);
         let iterations = 3 * n;
@@ -141,7 +141,7 @@ fn example_11_6(n: u32) {
             if is_late {
                 hold(&win, POST, 0, (k + 1) * (n - 1));
             }
-            win.fence(FenceAssert::NOPRECEDE).unwrap();
+            win.fence_with(FenceAssert::NOPRECEDE).unwrap();
             if !is_late {
                 tell(&win, ARRIVE, 0);
             }
@@ -150,7 +150,7 @@ fn example_11_6(n: u32) {
             let own = unsafe { std::slice::from_raw_parts(own, 1) };
             win.put(own, Rank(left), RIGHT).unwrap();
             win.put(own, Rank(right), LEFT).unwrap();
-            win.fence(FenceAssert::NOSTORE | FenceAssert::NOSUCCEED).unwrap();
+            win.fence_with(FenceAssert::NOSTORE | FenceAssert::NOSUCCEED).unwrap();
         }
         let [l, o, r] = [LEFT, OWN, RIGHT].map(|at| load(&win, at));
         let expected = ring_after(n, u64::from(iterations))[me as usize];
@@ -176,7 +176,7 @@ fn example_11_6_with_eight_ranks() {
 fn example_11_7(n: u32) {
     spmd(n, |world| {
         let (left, right) = neighbours(world);
-        let me = world.rank();
+        let me = world.rank().0;
         // Boundary, then core, of which nothing is communicated.
         let win = words(world, 2);
         store(&win, 0, u64::from(me) + 1);
@@ -190,14 +190,14 @@ fn example_11_7(n: u32) {
             if is_late {
                 hold(&win, POST, 0, (k + 1) * (n - 1));
             }
-            win.fence(FenceAssert::NOPUT | FenceAssert::NOPRECEDE).unwrap();
+            win.fence_with(FenceAssert::NOPUT | FenceAssert::NOPRECEDE).unwrap();
             from_left = get(&win, left, 0);
             from_right = get(&win, right, 0);
             store(&win, 1, load(&win, 1) + 1);
             if !is_late {
                 tell(&win, ARRIVE, 0);
             }
-            win.fence(FenceAssert::NOSUCCEED).unwrap();
+            win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         }
         let expected = ring_after(n, u64::from(iterations))[me as usize];
         assert_eq!(step(from_left, load(&win, 0), from_right), expected);
@@ -226,14 +226,14 @@ fn example_11_7_with_eight_ranks() {
 #[test]
 fn a_fence_that_ends_and_starts_nothing_does_not_wait() {
     spmd(2, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let win = words(world, 1);
         let nothing = FenceAssert::NOPRECEDE | FenceAssert::NOSUCCEED;
         for round in 1..=10 {
             if me == 1 {
                 world.await_signal(0, round);
             }
-            win.fence(nothing).unwrap();
+            win.fence_with(nothing).unwrap();
             assert_eq!(refusal(win.put(&[0u64], Rank(me), 0)), ErrorClass::RmaSync);
             if me == 0 {
                 world.signal(0);
@@ -245,9 +245,9 @@ fn a_fence_that_ends_and_starts_nothing_does_not_wait() {
 }
 
 fn exchange(win: &Rc<Win>, round: u32) {
-    win.fence(FenceAssert::NOPRECEDE).unwrap();
-    put(win, u64::from(round), 1 - win.comm().rank(), 0);
-    win.fence(FenceAssert::NOSUCCEED).unwrap();
+    win.fence_with(FenceAssert::NOPRECEDE).unwrap();
+    put(win, u64::from(round), 1 - win.comm().rank().0, 0);
+    win.fence_with(FenceAssert::NOSUCCEED).unwrap();
     assert_eq!(load(win, 0), u64::from(round));
 }
 
@@ -260,16 +260,16 @@ fn section_11_7_3_a_load_after_the_fence_sees_the_put() {
             if world.rank() == 1 {
                 store(&win, 0, 999);
             }
-            win.fence(FenceAssert::NONE).unwrap();
+            win.fence().unwrap();
             if world.rank() == 0 {
                 put(&win, 777, 1, 0);
             }
-            win.fence(FenceAssert::NONE).unwrap();
+            win.fence().unwrap();
             if world.rank() == 1 {
                 assert_eq!(load(&win, 0), 777);
             }
         }
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         free(win);
     });
 }

@@ -5,7 +5,7 @@
 use crate::support::interleave::{before, free, get, load, locked_put, put, store, words};
 use crate::support::spmd;
 use onesided::hooks::{Event, Site};
-use onesided::{Comm, LockAssert, LockType, Rank, Window};
+use onesided::{Comm, LockType, Rank, Window};
 
 /// New RMA Design, third drawing: lock_all, put, flush(1), PROC_SYNC; then rank 1 locks itself and
 /// sees the put, although rank 0 has not unlocked. The PROC_SYNC is a signal, which orders nothing.
@@ -16,7 +16,7 @@ fn what_is_flushed_is_seen_before_unlock_all() {
     spmd(2, |world| {
         let win = words(world, 2);
         if world.rank() == 0 {
-            win.lock_all(LockAssert::NONE).unwrap();
+            win.lock_all().unwrap();
         }
         for (round, site) in (1..=40).zip(sites.into_iter().cycle()) {
             let word = u64::from(round);
@@ -33,7 +33,7 @@ fn what_is_flushed_is_seen_before_unlock_all() {
                 world.await_signal(1, round);
             } else {
                 world.await_signal(0, round);
-                win.lock(LockType::Shared, Rank(1), LockAssert::NONE).unwrap();
+                win.lock(LockType::Shared, Rank(1)).unwrap();
                 assert_eq!([load(&win, 0), load(&win, 1)], [word; 2], "{site:?}");
                 win.unlock(Rank(1)).unwrap();
                 world.signal(1);
@@ -53,7 +53,7 @@ fn what_is_flushed_under_a_shared_lock_is_seen_before_unlock() {
         let win = words(world, 1);
         for round in 1..=30 {
             if world.rank() == 0 {
-                win.lock(LockType::Shared, Rank(2), LockAssert::NONE).unwrap();
+                win.lock(LockType::Shared, Rank(2)).unwrap();
                 put(&win, u64::from(round), 2, 0);
                 win.flush(Rank(2)).unwrap();
                 world.signal(0);
@@ -61,7 +61,7 @@ fn what_is_flushed_under_a_shared_lock_is_seen_before_unlock() {
                 win.unlock(Rank(2)).unwrap();
             } else if world.rank() == 1 {
                 world.await_signal(0, round);
-                win.lock(LockType::Shared, Rank(2), LockAssert::NONE).unwrap();
+                win.lock(LockType::Shared, Rank(2)).unwrap();
                 assert_eq!(get(&win, 2, 0), u64::from(round));
                 win.unlock(Rank(2)).unwrap();
                 world.signal(1);
@@ -88,7 +88,7 @@ fn local_accesses_between_win_syncs_take_turns_with_a_locked_origin() {
                 world.await_signal(1, round);
             } else {
                 world.await_signal(0, round);
-                win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap();
+                win.lock(LockType::Exclusive, Rank(1)).unwrap();
                 let found = get(&win, 1, 0);
                 put(&win, 10 * word, 1, 0);
                 win.unlock(Rank(1)).unwrap();
@@ -106,20 +106,20 @@ fn local_accesses_between_win_syncs_take_turns_with_a_locked_origin() {
 fn of_two_ranks_that_put_flush_and_get_crosswise_one_sees_the_other() {
     const ROUNDS: usize = 3000;
     spmd(2, |world: &Comm| {
-        let peer = Rank(1 - world.rank());
+        let peer = Rank(1 - world.rank().0);
         let mut window = Window::<u64>::allocate(world, 8 * ROUNDS).unwrap();
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         let mut saw = vec![0u8; ROUNDS];
         world.barrier().unwrap();
         for (disp, saw) in (0..).step_by(8).zip(&mut saw) {
             epoch.put_flush(&[1], peer, disp).unwrap();
             let mut own = [0];
-            epoch.get_flush(&mut own, Rank(world.rank()), disp).unwrap();
+            epoch.get_flush(&mut own, world.rank(), disp).unwrap();
             *saw = own[0] as u8;
             // Both begin the next round together.
             while own[0] == 0 {
                 std::thread::yield_now();
-                epoch.get_flush(&mut own, Rank(world.rank()), disp).unwrap();
+                epoch.get_flush(&mut own, world.rank(), disp).unwrap();
             }
         }
         epoch.unlock_all().unwrap();
@@ -139,7 +139,7 @@ fn a_buffer_is_free_after_flush() {
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 30).unwrap();
         if world.rank() == 0 {
-            let epoch = window.lock_all(LockAssert::NONE).unwrap();
+            let epoch = window.lock_all().unwrap();
             let mut buffer = [0];
             for disp in 0..30 {
                 buffer[0] = disp + 1;
@@ -163,10 +163,10 @@ fn a_buffer_is_free_after_flush() {
 fn a_put_under_a_held_lock_is_old_or_new_until_unlock() {
     spmd(2, |world| {
         let win = words(world, 1);
-        locked_put(&win, LockType::Exclusive, 7, world.rank(), 0);
+        locked_put(&win, LockType::Exclusive, 7, world.rank().0, 0);
         world.barrier().unwrap();
         if world.rank() == 0 {
-            win.lock(LockType::Shared, Rank(1), LockAssert::NONE).unwrap();
+            win.lock(LockType::Shared, Rank(1)).unwrap();
             put(&win, 8, 1, 0);
             world.barrier().unwrap();
             world.await_signal(0, 1);
@@ -174,13 +174,13 @@ fn a_put_under_a_held_lock_is_old_or_new_until_unlock() {
             world.barrier().unwrap();
         } else {
             world.barrier().unwrap();
-            win.lock(LockType::Shared, Rank(1), LockAssert::NONE).unwrap();
+            win.lock(LockType::Shared, Rank(1)).unwrap();
             let found = load(&win, 0);
             assert!(found == 7 || found == 8, "{found}");
             win.unlock(Rank(1)).unwrap();
             world.signal(0);
             world.barrier().unwrap();
-            win.lock(LockType::Shared, Rank(1), LockAssert::NONE).unwrap();
+            win.lock(LockType::Shared, Rank(1)).unwrap();
             assert_eq!(load(&win, 0), 8);
             win.unlock(Rank(1)).unwrap();
         }

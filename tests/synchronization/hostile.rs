@@ -4,10 +4,7 @@
 
 use crate::support::{spmd, universe};
 use onesided::hooks::{Event, Site, delay};
-use onesided::{
-    ErrorClass, ErrorHandler, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert,
-    Window, WindowMemory, WindowOptions,
-};
+use onesided::{ErrorClass, ErrorHandler, LockType, Op, Rank, Window, WindowMemory, WindowOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -24,18 +21,18 @@ fn a_dropped_guard_unlocks_while_another_thread_waits_for_a_lock() {
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
         if world.rank() == 1 {
-            let lock = window.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap();
+            let lock = window.lock(LockType::Exclusive, Rank(1)).unwrap();
             world.barrier().unwrap();
             world.await_signal(DROPPED, 1);
             lock.unlock().unwrap();
         } else {
-            let guard = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+            let guard = window.lock(LockType::Exclusive, Rank(0)).unwrap();
             world.barrier().unwrap();
             let (window, about) = (&window, AtomicBool::new(false));
             thread::scope(|scope| {
                 scope.spawn(|| {
                     about.store(true, SeqCst);
-                    drop(window.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap());
+                    drop(window.lock(LockType::Exclusive, Rank(1)).unwrap());
                 });
                 wait_for(&about);
                 drop(guard);
@@ -52,18 +49,18 @@ fn a_dropped_guard_unlocks_while_another_thread_waits_for_a_lock() {
 fn two_threads_complete_and_wait_on_the_two_sides() {
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
-        let other = world.group().incl(&[1 - world.rank()]).unwrap();
+        let other = world.group().incl(&[1 - world.rank().0]).unwrap();
         for _ in 0..200 {
             let (mut access, mut exposure) = window.sides();
             let posted = AtomicBool::new(false);
             thread::scope(|scope| {
                 scope.spawn(|| {
-                    let exposed = exposure.post(&other, PostAssert::NONE).unwrap();
+                    let exposed = exposure.post(&other).unwrap();
                     posted.store(true, SeqCst);
                     exposed.wait().unwrap();
                 });
                 wait_for(&posted);
-                let epoch = access.start(&other, StartAssert::NONE).unwrap();
+                let epoch = access.start(&other).unwrap();
                 epoch.complete().unwrap();
             });
         }
@@ -97,7 +94,7 @@ fn more_threads_than_a_lock_can_count_wait_all_the_same() {
     const THREADS: usize = 1100;
     spmd(1, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 16, 1).unwrap();
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         let (inside, started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         // Not aligned, so under the exclusion.
         let add = || win.fetch_and_op(&1u64, &mut 0, Op::Sum, Rank(0), 1).unwrap();
@@ -191,7 +188,7 @@ fn lock_local_shows_its_errors_to_the_handler() {
         window.set_error_handler(ErrorHandler::user(move |_| {
             count.fetch_add(1, SeqCst);
         }));
-        drop(window.fence(FenceAssert::NONE).unwrap());
+        drop(window.fence().unwrap());
         world.barrier().unwrap();
         if world.rank() == 0 {
             // The other rank has a fence epoch open.
@@ -199,7 +196,7 @@ fn lock_local_shows_its_errors_to_the_handler() {
             assert_eq!(seen.load(SeqCst), 1);
         }
         world.barrier().unwrap();
-        window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap();
+        window.fence().unwrap().close().unwrap();
         window.free().unwrap();
     });
 }

@@ -29,11 +29,9 @@ enum How {
 impl How {
     fn lock(self, win: &Win, target: u32) {
         match self {
-            How::Shared => win.lock(LockType::Shared, Rank(target), LockAssert::NONE).unwrap(),
-            How::Exclusive => {
-                win.lock(LockType::Exclusive, Rank(target), LockAssert::NONE).unwrap()
-            }
-            How::All => win.lock_all(LockAssert::NONE).unwrap(),
+            How::Shared => win.lock(LockType::Shared, Rank(target)).unwrap(),
+            How::Exclusive => win.lock(LockType::Exclusive, Rank(target)).unwrap(),
+            How::All => win.lock_all().unwrap(),
         }
     }
 
@@ -65,16 +63,16 @@ fn figure_11_3_the_second_origin_gets_all_of_it_or_nothing() {
         let win = words(world, LEN as u64);
         let mut last = 0;
         for round in 1..=100u64 {
-            match world.rank() {
+            match world.rank().0 {
                 0 => {
-                    win.lock(LockType::Exclusive, Rank(3), LockAssert::NONE).unwrap();
+                    win.lock(LockType::Exclusive, Rank(3)).unwrap();
                     win.put(&[round; LEN], Rank(3), 0).unwrap();
                     win.unlock(Rank(3)).unwrap();
                 }
                 3 => {}
                 _ => {
                     let mut got = [u64::MAX; LEN];
-                    win.lock(LockType::Shared, Rank(3), LockAssert::NONE).unwrap();
+                    win.lock(LockType::Shared, Rank(3)).unwrap();
                     win.get(&mut got, Rank(3), 0).unwrap();
                     win.unlock(Rank(3)).unwrap();
                     assert!(got.iter().all(|word| *word == got[0]), "old and new mixed");
@@ -125,7 +123,7 @@ fn example_11_5_unlock_completes_the_put_at_origin_and_target() {
         for round in 1..=30 {
             if world.rank() == 0 {
                 let mut message = vec![u64::from(round); 1000];
-                win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap();
+                win.lock(LockType::Exclusive, Rank(1)).unwrap();
                 win.put(&message, Rank(1), 0).unwrap();
                 win.unlock(Rank(1)).unwrap();
                 message.fill(0);
@@ -134,7 +132,7 @@ fn example_11_5_unlock_completes_the_put_at_origin_and_target() {
             } else {
                 world.await_signal(0, round);
                 let mut found = vec![0; 1000];
-                win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE).unwrap();
+                win.lock(LockType::Exclusive, Rank(1)).unwrap();
                 win.load(0, &mut found).unwrap();
                 win.unlock(Rank(1)).unwrap();
                 assert_eq!(found, vec![u64::from(round); 1000]);
@@ -155,7 +153,7 @@ fn a_conflicting_lock_is_granted_only_after_the_release() {
         let win = words(world, 1);
         for (round, (held, wanted)) in (1..=30).zip(CONFLICTS.into_iter().cycle()) {
             let word = u64::from(round);
-            match world.rank() {
+            match world.rank().0 {
                 0 => {
                     held.lock(&win, 2);
                     put(&win, 0, 2, 0);
@@ -187,7 +185,7 @@ fn a_lock_is_held_until_its_release() {
     spmd(3, |world| {
         let (win, board) = (words(world, 1), words(world, 1));
         for (round, (held, wanted)) in (1..=30).zip(CONFLICTS.into_iter().cycle()) {
-            match world.rank() {
+            match world.rank().0 {
                 0 => {
                     held.lock(&win, 2);
                     world.signal(1);
@@ -269,7 +267,7 @@ fn locks_that_do_not_conflict_are_held_together() {
     spmd(4, |world| {
         let win = words(world, 2);
         for (round, (first, a, second, b)) in (1..=24).zip(together.into_iter().cycle()) {
-            match world.rank() {
+            match world.rank().0 {
                 0 => meet(&win, first, a, [0, 1], round),
                 1 => meet(&win, second, b, [1, 0], round),
                 _ => {}
@@ -298,15 +296,15 @@ fn nocheck_locks_pass_data_when_exclusion_is_achieved_by_other_means() {
         let win = words(world, 64);
         // SAFETY: the signals let one rank at a time lock.
         let nocheck = unsafe { LockAssert::nocheck() };
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         for turn in 1..=60 {
             if turn % n != me {
                 continue;
             }
             world.await_signal(0, turn - 1);
             match turn % 4 {
-                0 => win.lock_all(nocheck).unwrap(),
-                _ => win.lock(LockType::Exclusive, Rank(2), nocheck).unwrap(),
+                0 => win.lock_all_with(nocheck).unwrap(),
+                _ => win.lock_with(LockType::Exclusive, Rank(2), nocheck).unwrap(),
             }
             let mut words = [0u64; 64];
             win.get(&mut words, Rank(2), 0).unwrap();
@@ -328,7 +326,7 @@ fn nocheck_locks_pass_data_when_exclusion_is_achieved_by_other_means() {
 fn increments_under_exclusive_locks_are_not_lost() {
     spmd(8, |world| {
         let win = words(world, 1);
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         for round in 0..20 {
             if me == round % n {
                 // Every other rank is about to ask for the lock, or has had it.
@@ -336,7 +334,7 @@ fn increments_under_exclusive_locks_are_not_lost() {
             } else {
                 world.signal(0);
             }
-            win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+            win.lock(LockType::Exclusive, Rank(0)).unwrap();
             let word = get(&win, 0, 0);
             put(&win, word + 1, 0, 0);
             win.unlock(Rank(0)).unwrap();
@@ -364,7 +362,7 @@ fn example_11_5_a_lock_of_the_local_window_protects_loads_and_stores() {
                 world.await_signal(0, round);
                 tell_when_asleep(&win, 1);
             }
-            win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+            win.lock(LockType::Exclusive, Rank(0)).unwrap();
             if is_first {
                 access(&win, is_owner, 0);
                 world.signal(0);

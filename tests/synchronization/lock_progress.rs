@@ -4,7 +4,7 @@
 
 use crate::support::interleave::{free, lock, tell_when_asleep, unlock, words};
 use crate::support::spmd;
-use onesided::{LockAssert, LockType};
+use onesided::LockType;
 
 /// Rank 0 keeps a shared lock until it hears from rank 2, which asks for a shared lock while
 /// rank 1 waits for an exclusive one.
@@ -12,7 +12,7 @@ use onesided::{LockAssert, LockType};
 fn a_shared_lock_is_granted_past_a_mere_waiter() {
     spmd(4, |world| {
         let win = words(world, 1);
-        match world.rank() {
+        match world.rank().0 {
             0 => {
                 lock(&win, LockType::Shared, 3);
                 world.signal(0);
@@ -43,7 +43,7 @@ fn a_shared_lock_is_granted_past_a_mere_waiter() {
 fn lock_all_and_other_targets_are_granted_past_mere_waiters() {
     spmd(4, |world| {
         let win = words(world, 1);
-        match world.rank() {
+        match world.rank().0 {
             0 => {
                 lock(&win, LockType::Exclusive, 0);
                 world.signal(0);
@@ -53,7 +53,7 @@ fn lock_all_and_other_targets_are_granted_past_mere_waiters() {
             1 => {
                 world.await_signal(0, 1);
                 tell_when_asleep(&win, 1);
-                win.lock_all(LockAssert::NONE).unwrap();
+                win.lock_all().unwrap();
                 win.unlock_all().unwrap();
             }
             2 => {
@@ -74,7 +74,7 @@ fn lock_all_and_other_targets_are_granted_past_mere_waiters() {
 fn nested_shared_locks_of_two_windows_are_granted_past_waiting_writers() {
     spmd(5, |world| {
         let (a, b) = (words(world, 1), words(world, 1));
-        match world.rank() {
+        match world.rank().0 {
             me @ (0 | 1) => {
                 let (outer, inner) = if me == 0 { (&a, &b) } else { (&b, &a) };
                 lock(outer, LockType::Shared, 4);

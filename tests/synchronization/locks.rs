@@ -9,7 +9,7 @@ use crate::support::interleave::{
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync, Site, delay};
-use onesided::{Comm, LockAssert, LockType, Op, Rank, Window};
+use onesided::{Comm, LockType, Op, Rank, Window};
 use std::rc::Rc;
 
 /// Several targets locked at once, unlocked in another order than locked; each lock is released by
@@ -51,7 +51,7 @@ fn nested_shared_locks_pass_waiting_writers() {
     spmd(6, |world| {
         let win = words(world, 1);
         for round in 1..=15 {
-            match world.rank() {
+            match world.rank().0 {
                 me @ (0 | 1) => {
                     lock(&win, LockType::Shared, 4 + me);
                     world.signal(me as usize);
@@ -86,7 +86,7 @@ fn nested_exclusive_locks_pass_a_waiting_lock_all() {
     spmd(4, |world| {
         let win = words(world, 1);
         for round in 1..=15 {
-            match world.rank() {
+            match world.rank().0 {
                 0 => {
                     lock(&win, LockType::Exclusive, 2);
                     world.signal(0);
@@ -100,7 +100,7 @@ fn nested_exclusive_locks_pass_a_waiting_lock_all() {
                 1 => {
                     world.await_signal(0, round);
                     tell_when_asleep(&win, 1);
-                    win.lock_all(LockAssert::NONE).unwrap();
+                    win.lock_all().unwrap();
                     assert_eq!([get(&win, 2, 0), get(&win, 3, 0)], [u64::from(round); 2]);
                     win.unlock_all().unwrap();
                 }
@@ -120,9 +120,9 @@ fn a_rank_that_waits_for_lock_all_to_end_holds_no_target() {
     spmd(4, |world| {
         let win = words(world, 1);
         for round in 1..=15 {
-            match world.rank() {
+            match world.rank().0 {
                 0 => {
-                    win.lock_all(LockAssert::NONE).unwrap();
+                    win.lock_all().unwrap();
                     world.signal(0);
                     world.await_signal(2, round);
                     win.unlock_all().unwrap();
@@ -153,7 +153,7 @@ fn a_rank_that_waits_for_lock_all_to_end_holds_no_target() {
 fn every_sleeper_is_admitted() {
     spmd(7, |world| {
         let win = words(world, 1);
-        let me = world.rank();
+        let me = world.rank().0;
         for round in 1..=15 {
             let first = round % 6;
             if me == 6 {
@@ -169,7 +169,7 @@ fn every_sleeper_is_admitted() {
                 match (me + round) % 3 {
                     0 => lock(&win, LockType::Shared, 6),
                     1 => lock(&win, LockType::Exclusive, 6),
-                    _ => win.lock_all(LockAssert::NONE).unwrap(),
+                    _ => win.lock_all().unwrap(),
                 }
                 match (me + round) % 3 {
                     0 | 1 => unlock(&win, 6),
@@ -208,7 +208,7 @@ impl Board {
     }
 
     fn note(&mut self, targets: &[(u32, u64)], enters: bool) {
-        let epoch = self.window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = self.window.lock_all().unwrap();
         for (target, mark) in targets {
             let change = if enters { *mark } else { mark.wrapping_neg() };
             let before = epoch.fetch_and_op_flush(change, Op::Sum, Rank(*target), 0).unwrap();
@@ -241,7 +241,7 @@ fn locks_at_random(n: u32, rounds: u32) {
             };
             delay(at, move || dawdle(&mut pause));
             if choices.below(5) == 0 {
-                win.lock_all(LockAssert::NONE).unwrap();
+                win.lock_all().unwrap();
                 let all: Vec<(u32, u64)> = (0..n).map(|target| (target, 1)).collect();
                 stay(&mut board, &all, &mut choices);
                 win.unlock_all().unwrap();
@@ -308,7 +308,7 @@ fn transfers_between_two_locked_targets_keep_the_sum() {
             unlock(&win, from);
             unlock(&win, to);
             if choices.below(4) == 0 {
-                win.lock_all(LockAssert::NONE).unwrap();
+                win.lock_all().unwrap();
                 let sum: u64 = (0..n).map(|rank| get(&win, rank, 0)).sum();
                 win.unlock_all().unwrap();
                 assert_eq!(sum, 1000 * u64::from(n));

@@ -7,16 +7,16 @@ use crate::support::interleave::{tell_when_asleep, words};
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync};
-use onesided::{Comm, ErrorClass, PostAssert, StartAssert};
+use onesided::{Comm, ErrorClass};
 
 const COMPLETE: Event = Event::ProcSync(ProcSync::Complete);
 
 fn post(win: &Win, origins: &[u32]) {
-    win.post(&group(win.comm(), origins), PostAssert::NONE).unwrap();
+    win.post(&group(win.comm(), origins)).unwrap();
 }
 
 fn start(win: &Win, targets: &[u32]) {
-    win.start(&group(win.comm(), targets), StartAssert::NONE).unwrap();
+    win.start(&group(win.comm(), targets)).unwrap();
 }
 
 /// "There is a one-to-one matching between access epochs and exposure epochs" (§11.4): a start on
@@ -27,7 +27,7 @@ fn a_start_awaits_the_post_of_its_own_target() {
     spmd(3, |world| {
         let win = words(world, 1);
         for round in 1..=20 {
-            match world.rank() {
+            match world.rank().0 {
                 0 => {
                     world.await_signal(1, round);
                     tell_when_asleep(&win, 0);
@@ -63,7 +63,7 @@ fn an_early_post_waits_for_its_epoch_and_serves_one_only() {
     spmd(3, |world| {
         let win = words(world, 1);
         for round in 1..=10 {
-            match world.rank() {
+            match world.rank().0 {
                 0 => {
                     world.await_signal(1, round);
                     for epoch in 1..=2 {
@@ -112,7 +112,7 @@ fn early_target(win: &Win, round: u32) {
 #[test]
 fn wait_awaits_the_complete_of_every_origin() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let win = words(world, 3);
         for round in 1..=20 {
             let late = 1 + round % 2;
@@ -168,10 +168,7 @@ fn test_has_no_effect_until_it_is_true_and_then_that_of_wait() {
                 let (done, events) = record(|| win.test().unwrap());
                 assert!(!done && events.is_empty(), "{events:?}");
             }
-            assert_eq!(
-                refusal(win.post(&group(world, &[0]), PostAssert::NONE)),
-                ErrorClass::RmaSync
-            );
+            assert_eq!(refusal(win.post(&group(world, &[0]))), ErrorClass::RmaSync);
             world.signal(0);
             world.await_signal(1, round);
             assert!(win.test().unwrap(), "MPI_WIN_WAIT would return immediately");
@@ -189,7 +186,7 @@ fn test_becomes_true_without_any_other_call() {
     spmd(3, |world| {
         let win = words(world, 3);
         for round in 1..=20 {
-            let me = world.rank();
+            let me = world.rank().0;
             if me == 0 {
                 post(&win, &[1, 2]);
                 while !win.test().unwrap() {
@@ -211,7 +208,7 @@ fn test_becomes_true_without_any_other_call() {
 /// skipped. Every round has another graph, and another rank whose post comes last of all.
 fn directed_graphs(n: u32, rounds: u32) {
     spmd(n, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let win = words(world, u64::from(n));
         let mut choices = Choices(1142);
         let mut expected = vec![0; n as usize];
@@ -263,7 +260,7 @@ fn every_directed_graph_of_eight_ranks_works() {
 #[test]
 fn a_rank_may_be_its_own_origin_and_target() {
     spmd(2, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let win = words(world, 2);
         for round in 1..=10 {
             let all = if me == 0 { [0, 1] } else { [1, 0] };

@@ -8,17 +8,17 @@ use crate::support::interleave::{
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::hooks::{Event, Site};
-use onesided::{Comm, LockAssert, LockType, Op, PostAssert, Rank, StartAssert};
+use onesided::{Comm, LockType, Op, Rank};
 
 /// Words of a long message: 2 MiB.
 const LONG: usize = 1 << 18;
 
 fn post(win: &Win, origins: &[u32]) {
-    win.post(&group(win.comm(), origins), PostAssert::NONE).unwrap();
+    win.post(&group(win.comm(), origins)).unwrap();
 }
 
 fn start(win: &Win, targets: &[u32]) {
-    win.start(&group(win.comm(), targets), StartAssert::NONE).unwrap();
+    win.start(&group(win.comm(), targets)).unwrap();
 }
 
 fn figure_11_6(n: u32, len: usize) {
@@ -36,7 +36,7 @@ fn figure_11_6(n: u32, len: usize) {
             post(&win, &others);
             start(&win, &others);
             let part = len / n as usize;
-            let at = part * world.rank() as usize;
+            let at = part * world.rank().index();
             let message = vec![round; part];
             others.iter().for_each(|to| win.put(&message, Rank(*to), at as u64).unwrap());
             win.complete().unwrap();
@@ -68,14 +68,14 @@ fn figure_11_8(len: usize) {
         let win = words(world, len as u64);
         for round in 1..=20 {
             // Either rank may be the figure's process 0.
-            if world.rank() == round % 2 {
+            if world.rank().0 == round % 2 {
                 let message = vec![u64::from(round); len];
-                start(&win, &[1 - world.rank()]);
-                win.put(&message, Rank(1 - world.rank()), 0).unwrap();
+                start(&win, &[1 - world.rank().0]);
+                win.put(&message, Rank(1 - world.rank().0), 0).unwrap();
                 win.complete().unwrap();
                 world.signal(0);
             } else {
-                post(&win, &[1 - world.rank()]);
+                post(&win, &[1 - world.rank().0]);
                 world.await_signal(0, round);
                 win.wait().unwrap();
                 let mut found = vec![0; len];
@@ -107,7 +107,7 @@ fn figure_11_8_with_much_data() {
 fn everything_passive(win: &Win, target: u32, round: u64) {
     let (to, me) = (Rank(target), u64::from(win.comm().rank()));
     for lock_type in [LockType::Exclusive, LockType::Shared] {
-        win.lock(lock_type, to, LockAssert::NONE).unwrap();
+        win.lock(lock_type, to).unwrap();
         put(win, round, target, 8 + me);
         win.flush(to).unwrap();
         assert_eq!(get(win, target, 8 + me), round);
@@ -116,7 +116,7 @@ fn everything_passive(win: &Win, target: u32, round: u64) {
         win.accumulate(&[onesided::Complex::new(1.0f64, 0.0)], Op::Sum, to, 2).unwrap();
         win.unlock(to).unwrap();
     }
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     let mut before = 0;
     win.fetch_and_op(&1u64, &mut before, Op::Sum, to, 0).unwrap();
     win.flush_all().unwrap();
@@ -176,13 +176,13 @@ fn a_target_that_computes_does_not_hold_up_its_origin() {
 fn two_origins_talk_through_a_target_that_takes_no_part() {
     spmd(3, |world: &Comm| {
         let win = words(world, 1);
-        let me = world.rank();
+        let me = world.rank().0;
         if me == 2 {
             world.await_signal(2, 1);
         } else {
             for turn in (1..=60).filter(|turn| turn % 2 == me) {
                 world.await_signal(0, turn - 1);
-                win.lock(LockType::Exclusive, Rank(2), LockAssert::NONE).unwrap();
+                win.lock(LockType::Exclusive, Rank(2)).unwrap();
                 assert_eq!(get(&win, 2, 0), u64::from(turn) - 1);
                 put(&win, u64::from(turn), 2, 0);
                 win.unlock(Rank(2)).unwrap();

@@ -7,7 +7,7 @@ use crate::support::interleave::{tell_when_asleep, words};
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync, Site};
-use onesided::{Comm, PostAssert, StartAssert};
+use onesided::{Comm, PostAssert};
 use std::rc::Rc;
 
 const POST_PRE: Event = Event::MemSync(Site::PostPre);
@@ -27,7 +27,7 @@ fn figure_11_1_start_follows_the_targets_accesses_before_post() {
         for round in 1..=30 {
             if world.rank() == 0 {
                 tell_when_asleep(&win, 0);
-                win.start(&peer, StartAssert::NONE).unwrap();
+                win.start(&peer).unwrap();
                 let word = get(&win, 1, 0);
                 win.complete().unwrap();
                 assert_eq!(word, u64::from(round));
@@ -36,7 +36,7 @@ fn figure_11_1_start_follows_the_targets_accesses_before_post() {
                     win.comm().await_signal(0, round);
                     store(win, 0, u64::from(round));
                 });
-                win.post(&peer, PostAssert::NONE).unwrap();
+                win.post(&peer).unwrap();
                 win.wait().unwrap();
             }
         }
@@ -53,12 +53,12 @@ fn figure_11_1_wait_follows_the_origins_operations() {
         let peer = group(world, &others(world));
         for round in 1..=30 {
             if world.rank() == 0 {
-                win.start(&peer, StartAssert::NONE).unwrap();
+                win.start(&peer).unwrap();
                 world.await_signal(0, round);
                 put(&win, u64::from(round), 1, 0);
                 win.complete().unwrap();
             } else {
-                win.post(&peer, PostAssert::NONE).unwrap();
+                win.post(&peer).unwrap();
                 tell_when_asleep(&win, 0);
                 win.wait().unwrap();
                 assert_eq!(load(&win, 0), u64::from(round));
@@ -82,11 +82,11 @@ fn figure_11_1_wait_outlasts_an_origin_held_anywhere() {
                     win.comm().signal(1);
                     win.comm().await_signal(0, round);
                 });
-                win.start(&peer, StartAssert::NONE).unwrap();
+                win.start(&peer).unwrap();
                 put(&win, u64::from(round), 1, 0);
                 win.complete().unwrap();
             } else {
-                win.post(&peer, PostAssert::NONE).unwrap();
+                win.post(&peer).unwrap();
                 world.await_signal(1, round);
                 assert!(!win.test().unwrap(), "the origin stands before {at:?}");
                 tell_when_asleep(&win, 0);
@@ -110,7 +110,7 @@ fn figure_11_2_the_access_is_delayed_until_the_window_is_exposed() {
             let word = u64::from(round);
             if world.rank() == 0 {
                 world.signal(0);
-                win.start(&peer, StartAssert::NONE).unwrap();
+                win.start(&peer).unwrap();
                 put(&win, word, 1, 0);
                 win.complete().unwrap();
                 world.signal(1);
@@ -118,7 +118,7 @@ fn figure_11_2_the_access_is_delayed_until_the_window_is_exposed() {
                 world.await_signal(0, round);
                 store(&win, 0, word + 1000);
                 assert_eq!(load(&win, 0), word + 1000, "nothing is put before the post");
-                win.post(&peer, PostAssert::NONE).unwrap();
+                win.post(&peer).unwrap();
                 world.await_signal(1, round);
                 win.wait().unwrap();
                 assert_eq!(load(&win, 0), word);
@@ -134,16 +134,16 @@ fn figure_11_2_the_access_is_delayed_until_the_window_is_exposed() {
 #[test]
 fn example_11_4_start_put_complete_need_nothing_but_the_post() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let win = words(world, 2);
         for round in 1..=20 {
             if me == 0 {
-                win.post(&group(world, &[1, 2]), PostAssert::NONE).unwrap();
+                win.post(&group(world, &[1, 2])).unwrap();
                 world.await_signal(0, 2 * round);
                 win.wait().unwrap();
                 assert_eq!([load(&win, 0), load(&win, 1)], [u64::from(round); 2]);
             } else {
-                win.start(&group(world, &[0]), StartAssert::NONE).unwrap();
+                win.start(&group(world, &[0])).unwrap();
                 put(&win, u64::from(round), 0, u64::from(me - 1));
                 win.complete().unwrap();
                 world.signal(0);
@@ -158,7 +158,7 @@ fn example_11_4_start_put_complete_need_nothing_but_the_post() {
 #[test]
 fn figure_11_4_each_origin_with_its_targets() {
     spmd(4, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let win = words(world, 2);
         // The ranks that sleep in start or wait until the late rank has come.
         let sleepers: [&[u32]; 4] = [&[1, 2], &[0], &[0, 3], &[2]];
@@ -197,14 +197,14 @@ fn tell_in_wait(win: &Rc<Win>) {
 }
 
 fn put_to(world: &Comm, win: &Win, targets: &[u32], word: u64) {
-    win.start(&group(world, targets), StartAssert::NONE).unwrap();
+    win.start(&group(world, targets)).unwrap();
     let disp = u64::from(world.rank() == 3);
     targets.iter().for_each(|target| put(win, word, *target, disp));
     win.complete().unwrap();
 }
 
 fn exposed_to(world: &Comm, win: &Win, origins: &[u32]) {
-    win.post(&group(world, origins), PostAssert::NONE).unwrap();
+    win.post(&group(world, origins)).unwrap();
     win.wait().unwrap();
 }
 
@@ -225,13 +225,13 @@ fn step(left: u64, own: u64, right: u64) -> u64 {
 
 /// The ring's neighbours, left and right.
 fn ring(world: &Comm) -> [u32; 2] {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     [(me + n - 1) % n, (me + 1) % n]
 }
 
 /// Holds rank `k % n` before an event until its two neighbours are about to wait in iteration `k`.
 fn hold_one(world: &Comm, win: &Rc<Win>, k: u32, at: Event) {
-    if world.rank() == k % world.size() {
+    if world.rank().0 == k % world.size() {
         let [left, right] = ring(world);
         before(win, at, move |win| {
             win.comm().await_signal(left as usize, k + 1);
@@ -242,7 +242,7 @@ fn hold_one(world: &Comm, win: &Rc<Win>, k: u32, at: Event) {
 
 fn example_11_8(n: u32) {
     spmd(n, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let [left, right] = ring(world);
         let neighbours = group(world, &[left, right]);
         // From the left, own, from the right.
@@ -255,8 +255,8 @@ fn example_11_8(n: u32) {
             }
             let own = load(&win, 1);
             hold_one(world, &win, k, [START_POST, COMPLETE_PRE, COMPLETE][(k / n) as usize]);
-            win.post(&neighbours, PostAssert::NONE).unwrap();
-            win.start(&neighbours, StartAssert::NONE).unwrap();
+            win.post(&neighbours).unwrap();
+            win.start(&neighbours).unwrap();
             put(&win, own, left, 2);
             put(&win, own, right, 0);
             win.complete().unwrap();
@@ -285,7 +285,7 @@ fn example_11_8_with_eight_ranks() {
 
 fn example_11_9(n: u32) {
     spmd(n, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let [left, right] = ring(world);
         let neighbours = group(world, &[left, right]);
         // Boundary, then core, of which nothing is communicated.
@@ -297,8 +297,8 @@ fn example_11_9(n: u32) {
                 store(&win, 0, step(from_left, load(&win, 0), from_right));
             }
             hold_one(world, &win, k, [START_POST, COMPLETE_PRE, COMPLETE][(k / n) as usize]);
-            win.post(&neighbours, PostAssert::NOPUT).unwrap();
-            win.start(&neighbours, StartAssert::NONE).unwrap();
+            win.post_with(&neighbours, PostAssert::NOPUT).unwrap();
+            win.start(&neighbours).unwrap();
             from_left = get(&win, left, 0);
             from_right = get(&win, right, 0);
             store(&win, 1, load(&win, 1) + 1);
@@ -335,7 +335,7 @@ fn pairs_that_do_not_communicate_do_not_wait_for_each_other() {
             if world.rank() == 2 {
                 hold(&win, POST_PRE, 0, round);
             }
-            match world.rank() {
+            match world.rank().0 {
                 0 => put_to(world, &win, &[1], u64::from(round)),
                 3 => put_to(world, &win, &[2], u64::from(round)),
                 1 => {

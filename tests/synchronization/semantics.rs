@@ -11,7 +11,7 @@ use crate::support::interleave::{
 };
 use crate::support::spmd;
 use onesided::engine::Win;
-use onesided::{Comm, FenceAssert, LockAssert, LockType, PostAssert, Rank, StartAssert};
+use onesided::{Comm, FenceAssert, LockType, Rank};
 
 const A: u32 = 0;
 const B: u32 = 1;
@@ -19,7 +19,7 @@ const EXCLUSIVE: LockType = LockType::Exclusive;
 const SHARED: LockType = LockType::Shared;
 
 fn lock(win: &Win, lock_type: LockType, target: u32) {
-    win.lock(lock_type, Rank(target), LockAssert::NONE).unwrap();
+    win.lock(lock_type, Rank(target)).unwrap();
 }
 
 fn unlock(win: &Win, target: u32) {
@@ -52,7 +52,7 @@ impl Order {
         match self {
             Order::Barrier => world.barrier().unwrap(),
             // Every second round.
-            Order::Signal if world.rank() == first => world.signal(0),
+            Order::Signal if world.rank().0 == first => world.signal(0),
             Order::Signal => world.await_signal(0, round.div_ceil(2)),
         }
     }
@@ -145,10 +145,10 @@ fn example_11_14(update: Update) {
             let y = new + 1000;
             if world.rank() == A {
                 store(&win, 1, y);
-                win.post(&group(world, &[A, B]), PostAssert::NONE).unwrap();
+                win.post(&group(world, &[A, B])).unwrap();
             }
-            win.start(&group(world, &[A]), StartAssert::NONE).unwrap();
-            match (world.rank(), update) {
+            win.start(&group(world, &[A])).unwrap();
+            match (world.rank().0, update) {
                 (A, Update::Store) => store(&win, 0, new),
                 (A, Update::Put) => put(&win, new, A, 0),
                 // "The MPI_GET(Y) call could be moved to the epoch started by MPI_WIN_START, and
@@ -202,8 +202,8 @@ fn example_11_15_a_put_under_a_lock_is_in_the_private_copy_after_wait() {
             }
             Order::in_round(round).meet(world, A, round);
             if world.rank() == B {
-                win.post(&group(world, &[B]), PostAssert::NONE).unwrap();
-                win.start(&group(world, &[B]), StartAssert::NONE).unwrap();
+                win.post(&group(world, &[B])).unwrap();
+                win.start(&group(world, &[B])).unwrap();
                 let loaded = load(&win, 0);
                 assert!(loaded == old || loaded == new, "{loaded}");
                 let got = get(&win, B, 0);
@@ -221,18 +221,18 @@ fn example_11_15_a_put_under_a_lock_is_in_the_private_copy_after_wait() {
 #[test]
 fn one_window_may_change_its_synchronisation_mode() {
     spmd(3, |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         let (left, right) = ((me + n - 1) % n, (me + 1) % n);
         let win = words(world, 1);
         rounds(world, |round| {
             let base = 10 * u64::from(round);
-            win.fence(FenceAssert::NONE).unwrap();
+            win.fence().unwrap();
             put(&win, base, right, 0);
-            win.fence(FenceAssert::NONE).unwrap();
+            win.fence().unwrap();
             assert_eq!(load(&win, 0), base);
             // "A fence epoch without operations is none": post and start may follow.
-            win.post(&group(world, &[left]), PostAssert::NONE).unwrap();
-            win.start(&group(world, &[right]), StartAssert::NONE).unwrap();
+            win.post(&group(world, &[left])).unwrap();
+            win.start(&group(world, &[right])).unwrap();
             put(&win, get(&win, right, 0) + 1, right, 0);
             win.complete().unwrap();
             win.wait().unwrap();
@@ -243,9 +243,9 @@ fn one_window_may_change_its_synchronisation_mode() {
             unlock(&win, right);
             world.barrier().unwrap();
             assert_eq!(locked_get(&win, SHARED, me, 0), base + 2);
-            win.fence(FenceAssert::NONE).unwrap();
+            win.fence().unwrap();
             assert_eq!(get(&win, left, 0), base + 2);
-            win.fence(FenceAssert::NOSUCCEED).unwrap();
+            win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         });
         free(win);
     });

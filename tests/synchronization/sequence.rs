@@ -74,7 +74,7 @@ fn compare(rows: &[Row<'_>]) {
 fn fence_is_mem_sync_proc_sync_mem_sync_whatever_is_asserted() {
     spmd(3, |world| {
         let win = words(world, 1);
-        let fence = |assert| win.fence(assert);
+        let fence = |assert| win.fence_with(assert);
         compare(&[
             ("fence(NOPRECEDE)", &|| fence(FenceAssert::NOPRECEDE), FENCE),
             ("fence(NOSTORE)", &|| fence(FenceAssert::NOSTORE), FENCE),
@@ -102,18 +102,18 @@ fn post_and_complete_synchronise_memory_first_start_and_wait_last() {
         let others = group(world, &others(world));
         let test = |expected| win.test().map(|done| assert_eq!(done, expected));
         for _ in 0..2 {
-            let post = |assert| win.post(&others, assert);
+            let post = |assert| win.post_with(&others, assert);
             let all = PostAssert::NOSTORE | PostAssert::NOPUT;
             compare(&[("post", &|| post(PostAssert::NONE), POST)]);
             world.barrier().unwrap();
             compare(&[("test, false", &|| test(false), NOTHING)]);
             world.barrier().unwrap();
             compare(&[
-                ("start", &|| win.start(&others, StartAssert::NONE), START),
+                ("start", &|| win.start(&others), START),
                 ("complete", &|| win.complete(), COMPLETE),
                 ("wait", &|| win.wait(), WAIT),
                 ("post(NOSTORE | NOPUT)", &|| post(all), POST),
-                ("start", &|| win.start(&others, StartAssert::NONE), START),
+                ("start", &|| win.start(&others), START),
                 ("complete", &|| win.complete(), COMPLETE),
             ]);
             world.barrier().unwrap();
@@ -131,12 +131,12 @@ fn nocheck_drops_the_proc_sync_of_post_and_start_and_no_mem_sync() {
         let win = words(world, 1);
         let others = group(world, &others(world));
         for _ in 0..3 {
-            let post = || win.post(&others, PostAssert::NOCHECK);
+            let post = || win.post_with(&others, PostAssert::NOCHECK);
             compare(&[("post(NOCHECK)", &post, &[MemSync(Site::PostPre)])]);
             world.barrier().unwrap();
             // SAFETY: every rank has posted before the barrier.
             let nocheck = unsafe { StartAssert::nocheck() };
-            let start = || win.start(&others, nocheck);
+            let start = || win.start_with(&others, nocheck);
             compare(&[
                 ("start(NOCHECK)", &start, &[MemSync(Site::StartPost)]),
                 ("complete", &|| win.complete(), COMPLETE),
@@ -154,8 +154,8 @@ fn calls_with_an_empty_group_synchronise_memory_only() {
         let win = words(world, 1);
         let nobody = group(world, &[]);
         compare(&[
-            ("post", &|| win.post(&nobody, PostAssert::NONE), &POST[..1]),
-            ("start", &|| win.start(&nobody, StartAssert::NONE), &START[2..]),
+            ("post", &|| win.post(&nobody), &POST[..1]),
+            ("start", &|| win.start(&nobody), &START[2..]),
             ("complete", &|| win.complete(), &COMPLETE[..1]),
             ("wait", &|| win.wait(), WAIT),
         ]);
@@ -170,7 +170,7 @@ fn locks_are_granted_before_and_released_after_their_mem_sync() {
     spmd(3, |world| {
         let win = words(world, 1);
         let to = Rank(0);
-        let lock = |lock_type| win.lock(lock_type, to, LockAssert::NONE);
+        let lock = |lock_type| win.lock(lock_type, to);
         let win_sync = || {
             win.sync();
             Ok(())
@@ -187,7 +187,7 @@ fn locks_are_granted_before_and_released_after_their_mem_sync() {
                 ("unlock", &|| win.unlock(to), UNLOCK),
                 ("lock(EXCLUSIVE)", &|| lock(LockType::Exclusive), LOCK),
                 ("unlock", &|| win.unlock(to), UNLOCK),
-                ("lock_all", &|| win.lock_all(LockAssert::NONE), LOCK_ALL),
+                ("lock_all", &|| win.lock_all(), LOCK_ALL),
                 ("flush", &|| win.flush(to), &[MemSync(Site::Flush)]),
                 ("flush_local", &|| win.flush_local(to), &[MemSync(Site::FlushLocal)]),
                 ("flush_all", &|| win.flush_all(), &[MemSync(Site::FlushAll)]),
@@ -211,12 +211,12 @@ fn nocheck_drops_the_proc_sync_of_locks_and_no_mem_sync() {
         let to = Rank(0);
         for lock_type in [LockType::Shared, LockType::Exclusive] {
             compare(&[
-                ("lock(NOCHECK)", &|| win.lock(lock_type, to, nocheck), &LOCK[1..]),
+                ("lock(NOCHECK)", &|| win.lock_with(lock_type, to, nocheck), &LOCK[1..]),
                 ("unlock", &|| win.unlock(to), &UNLOCK[..1]),
             ]);
         }
         compare(&[
-            ("lock_all(NOCHECK)", &|| win.lock_all(nocheck), &LOCK_ALL[1..]),
+            ("lock_all(NOCHECK)", &|| win.lock_all_with(nocheck), &LOCK_ALL[1..]),
             ("unlock_all", &|| win.unlock_all(), &UNLOCK_ALL[..1]),
         ]);
         free(win);
@@ -234,7 +234,7 @@ fn a_refused_call_has_no_event() {
             ("unlock", &|| win.unlock(Rank(0))),
             ("unlock_all", &|| win.unlock_all()),
             ("flush", &|| win.flush(Rank(0))),
-            ("lock", &|| win.lock(LockType::Shared, Rank(9), LockAssert::NONE)),
+            ("lock", &|| win.lock(LockType::Shared, Rank(9))),
         ];
         for (name, call) in calls {
             let (result, events) = record(call);
@@ -250,21 +250,21 @@ fn guards_make_the_calls_they_stand_for() {
     spmd(3, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
         let others = group(world, &others(world));
-        let (epoch, events) = record(|| window.lock(LockType::Shared, Rank(0), LockAssert::NONE));
+        let (epoch, events) = record(|| window.lock(LockType::Shared, Rank(0)));
         assert_eq!(events.into_iter().filter(is_drawn).collect::<Vec<_>>(), LOCK);
         dropped("LockEpoch", epoch.unwrap(), UNLOCK);
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         dropped("Batch", epoch.batch(), &[MemSync(Site::FlushAll)]);
         dropped("LockAllEpoch", epoch, UNLOCK_ALL);
         dropped("LocalEpoch", window.lock_local().unwrap(), UNLOCK);
         world.barrier().unwrap();
         let (mut access, mut exposure) = window.sides();
-        let exposed = exposure.post(&others, PostAssert::NONE).unwrap();
-        dropped("AccessEpoch", access.start(&others, StartAssert::NONE).unwrap(), COMPLETE);
+        let exposed = exposure.post(&others).unwrap();
+        dropped("AccessEpoch", access.start(&others).unwrap(), COMPLETE);
         exposed.wait().unwrap();
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         epoch.put(&[1], Rank(0), 0).unwrap();
-        compare_once("close", || epoch.close(FenceAssert::NONE).unwrap(), FENCE);
+        compare_once("close", || epoch.close().unwrap(), FENCE);
         window.free().unwrap();
     });
 }
@@ -280,7 +280,7 @@ fn dropped<T>(what: &str, guard: T, expected: &[Event]) {
 }
 
 fn lock_events(win: &Win, lock_type: LockType) -> Vec<Event> {
-    let (result, events) = record(|| win.lock(lock_type, Rank(0), LockAssert::NONE));
+    let (result, events) = record(|| win.lock(lock_type, Rank(0)));
     result.unwrap();
     events
 }
@@ -298,7 +298,7 @@ fn uncontended_locks_have_no_fence_beside_the_drawn_ones() {
             let unlock = [UNLOCK, &[MemSync(Site::ParkWaker); 2][..looks]].concat();
             assert_eq!(record(|| win.unlock(Rank(0)).unwrap()).1, unlock);
         }
-        assert_eq!(record(|| win.lock_all(LockAssert::NONE).unwrap()).1, LOCK_ALL);
+        assert_eq!(record(|| win.lock_all().unwrap()).1, LOCK_ALL);
         let unlock_all = [UNLOCK_ALL, &[MemSync(Site::ParkWaker)]].concat();
         assert_eq!(record(|| win.unlock_all().unwrap()).1, unlock_all);
         free(win);
@@ -372,7 +372,7 @@ fn the_table_of_post_slots_is_made_and_found_once() {
         let waker = MemSync(Site::ParkWaker);
         let again = [POST[0], POST[1], waker];
         for round in 0..3 {
-            let ((), events) = record(|| win.post(&peer, PostAssert::NONE).unwrap());
+            let ((), events) = record(|| win.post(&peer).unwrap());
             let (made, post) = events.split_at(events.len() - again.len());
             assert_eq!(post, again);
             let made: Vec<&Event> = made.iter().filter(|event| **event != waker).collect();
@@ -380,7 +380,7 @@ fn the_table_of_post_slots_is_made_and_found_once() {
             let is_first = |event: &&&Event| first.contains(event);
             assert_eq!(made.iter().filter(is_first).count(), if round == 0 { 3 } else { 0 });
             world.barrier().unwrap();
-            let ((), events) = record(|| win.start(&peer, StartAssert::NONE).unwrap());
+            let ((), events) = record(|| win.start(&peer).unwrap());
             let carries = usize::from(round == 0);
             assert_eq!(events[..carries], vec![MemSync(Site::TableCarry); carries]);
             assert_eq!(events[carries..], START[1..]);

@@ -13,7 +13,7 @@ use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync, Site, delay};
 use onesided::{Access, Batch, Comm, ErrorClass, FenceAssert, FenceEpoch, FenceStep, Group};
 use onesided::{AccessEpoch, ExposureEpoch, LocalEpoch, LockAllEpoch, LockBatch, LockEpoch};
-use onesided::{LockAssert, LockType, Op, PostAssert, Rank, Result, SharedPart, StartAssert};
+use onesided::{LockType, Op, Rank, Result, SharedPart};
 use onesided::{Window, WindowOptions, WindowView};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -89,22 +89,22 @@ fn operations_of_several_threads_in_every_epoch() {
                 });
             });
         }
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         on_all(&epoch, n, &mine);
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         check_own_part(&window, 1);
 
         let all = world.group();
         let (mut access, mut exposure) = window.sides();
-        let exposed = exposure.post(&all, PostAssert::NONE).unwrap();
-        let epoch = access.start(&all, StartAssert::NONE).unwrap();
+        let exposed = exposure.post(&all).unwrap();
+        let epoch = access.start(&all).unwrap();
         on_all(&epoch, n, &mine);
         epoch.complete().unwrap();
         exposed.wait().unwrap();
         check_own_part(&window, 2);
 
         world.barrier().unwrap();
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         on_all(&epoch, n, &mine);
         epoch.unlock_all().unwrap();
         world.barrier().unwrap();
@@ -119,7 +119,7 @@ fn tickets_of_all_threads_are_drawn_once() {
     const DRAWS: usize = 200;
     spmd(4, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
-        let epoch = window.lock_all(LockAssert::NONE).unwrap();
+        let epoch = window.lock_all().unwrap();
         let tickets: Vec<u64> = thread::scope(|scope| {
             let draw = || epoch.fetch_and_op_flush(1, Op::Sum, Rank(0), 0).unwrap();
             let threads: Vec<_> = (0..THREADS)
@@ -142,8 +142,8 @@ fn operations_while_another_thread_fences() {
     const FENCES: u64 = 50;
     spmd(3, |world| {
         let win = words(world, 1);
-        let next = Rank((world.rank() + 1) % world.size());
-        win.fence(FenceAssert::NONE).unwrap();
+        let next = Rank((world.rank().0 + 1) % world.size());
+        win.fence().unwrap();
         thread::scope(|scope| {
             for _ in 1..THREADS {
                 scope.spawn(|| {
@@ -152,10 +152,10 @@ fn operations_while_another_thread_fences() {
                     }
                 });
             }
-            (0..FENCES).for_each(|_| win.fence(FenceAssert::NONE).unwrap());
+            (0..FENCES).for_each(|_| win.fence().unwrap());
         });
-        win.fence(FenceAssert::NONE).unwrap();
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence().unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         assert_eq!(load(&win, 0), 500 * (THREADS - 1));
         free(win);
     });
@@ -173,16 +173,16 @@ fn a_put_at_any_event_of_another_threads_fence() {
     ];
     spmd(3, |world| {
         let win = words(world, 1);
-        let (n, me) = (world.size(), world.rank());
-        win.fence(FenceAssert::NONE).unwrap();
+        let (n, me) = (world.size(), world.rank().0);
+        win.fence().unwrap();
         for (round, (event, fences)) in (1..=40).zip(events.into_iter().cycle()) {
             let word = 1000 * round + u64::from(me);
             meanwhile(&win, event, move |win| put(win, word, (me + 1) % n, 0));
-            (0..fences).for_each(|_| win.fence(FenceAssert::NONE).unwrap());
+            (0..fences).for_each(|_| win.fence().unwrap());
             assert_eq!(load(&win, 0), 1000 * round + u64::from((me + n - 1) % n), "{event:?}");
-            win.fence(FenceAssert::NONE).unwrap();
+            win.fence().unwrap();
         }
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         free(win);
     });
 }
@@ -200,7 +200,7 @@ fn a_flush_completes_what_another_thread_has_put() {
     ];
     spmd(2, |world| {
         let win = words(world, 1);
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         for (round, (site, flush)) in (1..=40).zip(FORMS.into_iter().cycle()) {
             let word = u64::from(round);
             if world.rank() == 0 {
@@ -225,7 +225,7 @@ fn a_flush_completes_what_another_thread_has_put() {
 fn flushes_of_several_threads_at_once() {
     spmd(2, |world| {
         let win = words(world, THREADS);
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         for round in 1..=20 {
             if world.rank() == 0 {
                 let inside = Arc::new(Barrier::new(THREADS as usize));
@@ -256,18 +256,18 @@ fn flushes_of_several_threads_at_once() {
 
 /// Every synchronising call on a window, tried by another thread.
 fn all_refused(win: &Win) {
-    let own = group(win.comm(), &[win.comm().rank()]);
-    let me = Rank(win.comm().rank());
+    let own = group(win.comm(), &[win.comm().rank().0]);
+    let me = win.comm().rank();
     let classes = [
-        refusal(win.fence(FenceAssert::NONE)),
-        refusal(win.post(&own, PostAssert::NONE)),
-        refusal(win.start(&own, StartAssert::NONE)),
+        refusal(win.fence()),
+        refusal(win.post(&own)),
+        refusal(win.start(&own)),
         refusal(win.complete()),
         refusal(win.wait()),
         refusal(win.test()),
-        refusal(win.lock(LockType::Shared, me, LockAssert::NONE)),
+        refusal(win.lock(LockType::Shared, me)),
         refusal(win.unlock(me)),
-        refusal(win.lock_all(LockAssert::NONE)),
+        refusal(win.lock_all()),
         refusal(win.unlock_all()),
     ];
     assert_eq!(classes, [ErrorClass::RmaSync; 10]);
@@ -281,7 +281,7 @@ fn all_refused(win: &Win) {
 fn of_two_threads_that_synchronise_the_second_is_refused() {
     spmd(2, |world| {
         let win = words(world, 1);
-        let (me, all): (Rank, Group) = (Rank(world.rank()), world.group());
+        let (me, all): (Rank, Group) = (world.rank(), world.group());
         let proc = Event::ProcSync;
         let within = |event, call: &dyn Fn() -> Result<()>| {
             meanwhile(&win, event, all_refused);
@@ -289,10 +289,10 @@ fn of_two_threads_that_synchronise_the_second_is_refused() {
         };
         let mut waits = 0;
         for _ in 0..5 {
-            within(proc(ProcSync::FenceArrive), &|| win.fence(FenceAssert::NONE));
-            within(proc(ProcSync::FencePass), &|| win.fence(FenceAssert::NOSUCCEED));
-            win.post(&all, PostAssert::NONE).unwrap();
-            win.start(&all, StartAssert::NONE).unwrap();
+            within(proc(ProcSync::FenceArrive), &|| win.fence());
+            within(proc(ProcSync::FencePass), &|| win.fence_with(FenceAssert::NOSUCCEED));
+            win.post(&all).unwrap();
+            win.start(&all).unwrap();
             put(&win, 7, 1 - me.0, 0);
             win.complete().unwrap();
             win.wait().unwrap();
@@ -304,7 +304,7 @@ fn of_two_threads_that_synchronise_the_second_is_refused() {
                 waits += 1;
                 if rank != me {
                     // In the way, until the other rank sleeps.
-                    win.lock(LockType::Exclusive, rank, LockAssert::NONE).unwrap();
+                    win.lock(LockType::Exclusive, rank).unwrap();
                     world.signal(0);
                     world.await_signal(1, waits);
                     win.unlock(rank).unwrap();
@@ -313,10 +313,10 @@ fn of_two_threads_that_synchronise_the_second_is_refused() {
                     let comm = world.clone();
                     delay(Event::MemSync(Site::ParkWaiter), move || comm.signal(1));
                     if all {
-                        within(proc(ProcSync::LockGranted), &|| win.lock_all(LockAssert::NONE));
+                        within(proc(ProcSync::LockGranted), &|| win.lock_all());
                         win.unlock_all().unwrap();
                     } else {
-                        let lock = || win.lock(LockType::Exclusive, me, LockAssert::NONE);
+                        let lock = || win.lock(LockType::Exclusive, me);
                         within(proc(ProcSync::LockGranted), &lock);
                         assert_eq!(load(&win, 0), 7);
                         win.unlock(me).unwrap();
@@ -334,16 +334,16 @@ fn of_two_threads_that_synchronise_the_second_is_refused() {
 fn any_thread_may_end_what_another_has_begun() {
     spmd(2, |world| {
         let win = words(world, 1);
-        let peer = 1 - world.rank();
+        let peer = 1 - world.rank().0;
         let elsewhere = |call: &(dyn Fn(&Win) + Sync)| {
             thread::scope(|scope| scope.spawn(|| call(&win)).join().unwrap());
         };
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         elsewhere(&|win| put(win, 1, peer, 0));
-        elsewhere(&|win| win.fence(FenceAssert::NOSUCCEED).unwrap());
+        elsewhere(&|win| win.fence_with(FenceAssert::NOSUCCEED).unwrap());
         assert_eq!(load(&win, 0), 1);
         world.barrier().unwrap();
-        elsewhere(&|win| win.lock(LockType::Exclusive, Rank(peer), LockAssert::NONE).unwrap());
+        elsewhere(&|win| win.lock(LockType::Exclusive, Rank(peer)).unwrap());
         put(&win, 2, peer, 0);
         elsewhere(&|win| win.unlock(Rank(peer)).unwrap());
         world.barrier().unwrap();
@@ -358,14 +358,14 @@ fn any_thread_may_end_what_another_has_begun() {
 fn threads_with_windows_of_their_own_go_their_own_ways() {
     spmd(3, |world| {
         let wins: Vec<_> = (0..THREADS).map(|_| words(world, 1)).collect();
-        let next = Rank((world.rank() + 1) % world.size());
+        let next = Rank((world.rank().0 + 1) % world.size());
         thread::scope(|scope| {
             for (k, win) in (1..).zip(&wins) {
                 scope.spawn(move || {
-                    win.fence(FenceAssert::NONE).unwrap();
+                    win.fence().unwrap();
                     for _ in 0..20 * k {
                         win.accumulate(&[1u64], Op::Sum, next, 0).unwrap();
-                        win.fence(FenceAssert::NONE).unwrap();
+                        win.fence().unwrap();
                     }
                     assert_eq!(load(win, 0), 20 * k);
                 });

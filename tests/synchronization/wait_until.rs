@@ -8,8 +8,7 @@ use crate::support::interleave::{
 use crate::support::{for_each_size, spmd, universe};
 use onesided::engine::Win;
 use onesided::{
-    Access, Comm, ErrorClass, FenceAssert, LockAssert, LockType, PostAssert, Rank, StartAssert,
-    Universe, Until, Window, WindowOptions,
+    Access, Comm, ErrorClass, FenceAssert, LockType, Rank, Universe, Until, Window, WindowOptions,
 };
 
 const ALL: [Until; 6] = [Until::Eq, Until::Ne, Until::Gt, Until::Ge, Until::Lt, Until::Le];
@@ -73,22 +72,22 @@ fn every_call_that_completes_at_the_target_wakes_a_watcher() {
             unlock(&win, 0);
         });
         noticed(world, &win, 3, |value| {
-            win.lock_all(LockAssert::NONE).unwrap();
+            win.lock_all().unwrap();
             data(value);
             win.flush_all().unwrap();
             win.unlock_all().unwrap();
         });
         noticed(world, &win, 4, |value| {
-            win.lock_all(LockAssert::NONE).unwrap();
+            win.lock_all().unwrap();
             data(value);
             win.unlock_all().unwrap();
         });
         let other = group(world, &others(world));
         if world.rank() == 0 {
-            win.post(&other, PostAssert::NONE).unwrap();
+            win.post(&other).unwrap();
         }
         noticed(world, &win, 5, |value| {
-            win.start(&other, StartAssert::NONE).unwrap();
+            win.start(&other).unwrap();
             put(&win, 10 * value, 0, 1);
             put(&win, value, 0, 0);
             win.complete().unwrap();
@@ -105,7 +104,7 @@ fn every_call_that_completes_at_the_target_wakes_a_watcher() {
 fn a_fence_wakes_a_watcher_that_has_yet_to_reach_it() {
     spmd(2, |world| {
         let win = words(world, 2);
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         if world.rank() == 0 {
             tell_when_asleep(&win, 0);
             assert_eq!(win.wait_until(0, Until::Eq, 9u64).unwrap(), 9);
@@ -113,7 +112,7 @@ fn a_fence_wakes_a_watcher_that_has_yet_to_reach_it() {
             world.await_signal(0, 1);
             put(&win, 9, 0, 0);
         }
-        win.fence(FenceAssert::NOSUCCEED).unwrap();
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         free(win);
     });
 }
@@ -157,9 +156,9 @@ fn threads_wake_each_other() {
 
 /// A token goes round, each rank asleep until it comes; more ranks than cores.
 fn round_robin(world: &Comm, mut window: Window<u64>, disp: &[u64]) {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     let next = (me + 1) % n;
-    let all = window.lock_all(LockAssert::NONE).unwrap();
+    let all = window.lock_all().unwrap();
     for round in 1..=200u64 {
         if me != 0 {
             all.window().wait_until(disp[me as usize], Until::Eq, round).unwrap();
@@ -245,7 +244,7 @@ fn no_change_is_slept_past() {
         let win = words(world, 1);
         let n = u64::from(world.size()) - 1;
         const TIMES: u64 = 300;
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         if world.rank() == 0 {
             for seen in 1..=n * TIMES {
                 assert!(win.wait_until(0, Until::Ge, seen).unwrap() >= seen);
@@ -271,12 +270,12 @@ fn no_change_is_slept_past() {
 fn guards_lend_it() {
     spmd(2, |world| {
         let mut window = Window::<u32>::allocate(world, 1).unwrap();
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
-        epoch.put(&[3], Rank(1 - world.rank()), 0).unwrap();
-        let epoch = epoch.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
+        epoch.put(&[3], Rank(1 - world.rank().0), 0).unwrap();
+        let epoch = epoch.fence().unwrap();
         assert_eq!(epoch.window().wait_until(0, Until::Eq, 3).unwrap(), 3);
         assert_eq!(epoch.window().test_until(0, Until::Ne, 3).unwrap(), None);
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         window.free().unwrap();
     });
 }

@@ -1,21 +1,19 @@
 //! Windows over communicators that are not the world.
 
 use crate::support::spmd;
-use onesided::{
-    Access, Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, Window,
-};
+use onesided::{Access, Comm, FenceAssert, LockType, Op, Rank, Window};
 
 /// Every kind of epoch over `comm`; `tag` distinguishes its data from that of other communicators.
 fn all_epochs(comm: &Comm, tag: u64) {
-    let (me, n) = (comm.rank(), comm.size());
+    let (me, n) = (comm.rank().0, comm.size());
     let mut window = Window::<u64>::allocate(comm, n as usize + 1).unwrap();
     assert_eq!(window.group(), comm.group());
     let mine = [tag + u64::from(me)];
-    let epoch = window.fence(FenceAssert::NOPRECEDE).unwrap();
+    let epoch = window.fence_with(FenceAssert::NOPRECEDE).unwrap();
     for target in 0..n {
         epoch.put(&mine, Rank(target), u64::from(me)).unwrap();
     }
-    epoch.close(FenceAssert::NOSUCCEED).unwrap();
+    epoch.close_with(FenceAssert::NOSUCCEED).unwrap();
     let mut found = vec![0; n as usize];
     window.load(0, &mut found).unwrap();
     assert_eq!(found, (0..u64::from(n)).map(|k| tag + k).collect::<Vec<_>>());
@@ -24,8 +22,8 @@ fn all_epochs(comm: &Comm, tag: u64) {
     let (next, previous) = ((me + 1) % n, (me + n - 1) % n);
     let (to, from) = (comm.group().incl(&[next]).unwrap(), comm.group().incl(&[previous]).unwrap());
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post(&from, PostAssert::NONE).unwrap();
-    let epoch = access.start(&to, StartAssert::NONE).unwrap();
+    let exposed = exposure.post(&from).unwrap();
+    let epoch = access.start(&to).unwrap();
     epoch.accumulate(&mine, Op::Sum, Rank(next), 0).unwrap();
     epoch.complete().unwrap();
     exposed.wait().unwrap();
@@ -33,7 +31,7 @@ fn all_epochs(comm: &Comm, tag: u64) {
     comm.barrier().unwrap();
 
     for _ in 0..50 {
-        let epoch = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+        let epoch = window.lock(LockType::Exclusive, Rank(0)).unwrap();
         epoch.accumulate(&[1], Op::Sum, u64::from(n)).unwrap();
         epoch.unlock().unwrap();
     }
@@ -47,7 +45,7 @@ fn all_epochs(comm: &Comm, tag: u64) {
 #[test]
 fn every_epoch_works_over_split_communicators() {
     spmd(6, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let part = world.split(Some(me % 2), -(me as i32)).unwrap().unwrap();
         all_epochs(&part, 1000 * u64::from(me % 2));
         let pair = part.split((part.rank() != 1).then_some(0), 0).unwrap();
@@ -68,8 +66,8 @@ fn windows_outlive_the_communicator_they_were_made_over() {
         // Memory that was given back too early would now be another rank's.
         let others: Vec<Comm> = (0..8).map(|_| world.dup().unwrap()).collect();
         for other in &others {
-            let value = [world.rank() + 1];
-            let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE).unwrap();
+            let value = [world.rank().0 + 1];
+            let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
             epoch.accumulate(&value, Op::Sum, 0).unwrap();
             epoch.unlock().unwrap();
             other.barrier().unwrap();

@@ -1,7 +1,7 @@
 //! A hundred thousand windows at once, a million one after the other (MPI-2.2 §11.2).
 
 use crate::support::{launch, spmd};
-use onesided::{FenceAssert, LockAssert, LockType, Rank, Universe, Window, WindowOptions};
+use onesided::{LockType, Rank, Universe, Window, WindowOptions};
 
 /// Bytes of memory that this process has, mapped segment included.
 fn resident() -> u64 {
@@ -20,17 +20,17 @@ fn a_hundred_thousand_windows_are_alive_at_once() {
             (0..WINDOWS).map(|_| options.allocate(world, 1).unwrap()).collect();
         let each = (resident() - before) / WINDOWS as u64;
         assert!(each < 2048, "a window costs {each} bytes of this process");
-        let other = Rank(1 - world.rank());
+        let other = Rank(1 - world.rank().0);
         let values: Vec<u32> = (0..WINDOWS as u32).collect();
         for k in (0..WINDOWS).step_by(997) {
-            let epoch = windows[k].lock(LockType::Exclusive, other, LockAssert::NONE).unwrap();
+            let epoch = windows[k].lock(LockType::Exclusive, other).unwrap();
             epoch.put(&values[k..=k], 0).unwrap();
             epoch.unlock().unwrap();
         }
         world.barrier().unwrap();
         for k in (0..WINDOWS).step_by(997) {
             assert_eq!(windows[k].load_one(0).unwrap(), k as u32);
-            windows[k].fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap();
+            windows[k].fence().unwrap().close().unwrap();
         }
         windows.into_iter().for_each(|window| window.free().unwrap());
     });

@@ -2,16 +2,13 @@
 //! (MPI-2.2 §11.2).
 
 use crate::support::{job, occupied, spmd};
-use onesided::{
-    Access, Comm, Error, ErrorClass, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank,
-    Window, WindowOptions,
-};
+use onesided::{Access, Comm, Error, ErrorClass, LockType, Op, Rank, Window, WindowOptions};
 use std::mem::ManuallyDrop;
 
 #[test]
 fn attributes_are_those_given() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let sizes = [5usize, 0, 1000];
         let options = WindowOptions::new().name("halo").disp_unit([2, 4, 1000][me as usize]);
         let window: Window<u32> = options.allocate(world, sizes[me as usize]).unwrap();
@@ -24,7 +21,7 @@ fn attributes_are_those_given() {
         assert_eq!(window.size(Rank(3)).unwrap_err().class(), ErrorClass::Rank);
         assert_eq!(window.disp_unit(Rank::NULL).unwrap_err().class(), ErrorClass::Rank);
         assert_eq!(window.group(), world.group());
-        assert_eq!((window.comm().rank(), window.comm().size()), (me, 3));
+        assert_eq!((window.comm().rank().0, window.comm().size()), (me, 3));
         assert!(window.base().is_aligned());
         assert_eq!(window.base() as usize % if me == 2 { 128 } else { 1 }, 0);
         window.free().unwrap();
@@ -55,10 +52,10 @@ fn thousands_of_windows_live_at_once() {
     spmd(2, |world| {
         let mut windows: Vec<Window<u32>> =
             (0..WINDOWS).map(|k| Window::allocate(world, 1 + k % 70).unwrap()).collect();
-        let other = Rank(1 - world.rank());
+        let other = Rank(1 - world.rank().0);
         for (k, window) in windows.iter_mut().enumerate() {
-            let value = [k as u32 * 2 + world.rank()];
-            let epoch = window.lock(LockType::Exclusive, other, LockAssert::NONE).unwrap();
+            let value = [k as u32 * 2 + world.rank().0];
+            let epoch = window.lock(LockType::Exclusive, other).unwrap();
             epoch.put(&value, (k % 70) as u64).unwrap();
             epoch.unlock().unwrap();
         }
@@ -83,7 +80,7 @@ fn size(k: usize) -> usize {
 fn churn(world: &Comm, rounds: usize) {
     let mut live: Vec<Window<u8>> = Vec::new();
     for k in 0..rounds {
-        let window = Window::<u8>::allocate(world, size(k + world.rank() as usize)).unwrap();
+        let window = Window::<u8>::allocate(world, size(k + world.rank().index())).unwrap();
         window.store(0, &vec![0xFF; window.len()]).unwrap();
         live.push(window);
         if live.len() > 8 {
@@ -154,9 +151,9 @@ fn a_window_is_zero_also_at_the_edges_of_where_another_was() {
 /// After a refusal the job goes on.
 fn goes_on(world: &Comm) {
     let mut window = Window::<u64>::allocate(world, 1).unwrap();
-    let epoch = window.fence(FenceAssert::NONE).unwrap();
+    let epoch = window.fence().unwrap();
     epoch.accumulate(&[1], Op::Sum, Rank(0), 0).unwrap();
-    epoch.close(FenceAssert::NONE).unwrap();
+    epoch.close().unwrap();
     if world.rank() == 0 {
         assert_eq!(window.load_one(0).unwrap(), u64::from(world.size()));
     }
@@ -165,7 +162,7 @@ fn goes_on(world: &Comm) {
 
 /// What `bytes(rank)` and `unit(rank)` give, as the same class on every rank.
 fn refused(world: &Comm, bytes: impl Fn(u32) -> u64, unit: impl Fn(u32) -> u64) -> Error {
-    let (bytes, unit) = (bytes(world.rank()), unit(world.rank()));
+    let (bytes, unit) = (bytes(world.rank().0), unit(world.rank().0));
     let error = WindowOptions::new().allocate_bytes(world, bytes, unit).err().expect("a refusal");
     let class = [error.class() as u32];
     assert_eq!(world.allgather(&class).unwrap(), vec![class[0]; world.size() as usize]);
@@ -179,7 +176,7 @@ fn more_than_the_memory_is_refused_on_every_rank() {
     spmd(3, |world| {
         let error = refused(world, |rank| if rank == 1 { 1 << 50 } else { 8 }, |_| 1);
         assert_eq!(error.class(), ErrorClass::NoMem);
-        assert!(error.to_string().contains(&format!("by rank {}", world.rank())), "{error}");
+        assert!(error.to_string().contains(&format!("by rank {}", world.rank().0)), "{error}");
         let Error::NoMemory { requested, available, .. } = error else { panic!("{error}") };
         assert!(requested > 1 << 50 && available > 0 && available < 1 << 50);
         // Less than the segment's length, which is the machine's memory, but more than is free.
@@ -260,11 +257,11 @@ fn free_after(world: &Comm, what: &str, leave: impl FnOnce(&mut Window<u64>)) {
 fn free_with_an_open_epoch_fails_on_every_rank() {
     spmd(3, |world| {
         free_after(world, "locked", |window| {
-            let epoch = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+            let epoch = window.lock(LockType::Exclusive, Rank(0)).unwrap();
             let _left = ManuallyDrop::new(epoch);
         });
         free_after(world, "locked all", |window| {
-            let _left = ManuallyDrop::new(window.lock_all(LockAssert::NONE).unwrap());
+            let _left = ManuallyDrop::new(window.lock_all().unwrap());
         });
         free_after(world, "local", |window| {
             let _left = ManuallyDrop::new(window.lock_local().unwrap());
@@ -272,7 +269,7 @@ fn free_with_an_open_epoch_fails_on_every_rank() {
         free_after(world, "posted", |window| {
             let group = window.group();
             let (_, mut exposure) = window.sides();
-            let _dropped = exposure.post(&group, PostAssert::NONE).unwrap();
+            let _dropped = exposure.post(&group).unwrap();
         });
     });
 }
@@ -281,7 +278,7 @@ fn free_with_an_open_epoch_fails_on_every_rank() {
 fn free_with_operations_since_the_last_fence_fails_on_every_rank() {
     spmd(3, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         if world.rank() == 1 {
             epoch.put(&[7], Rank(0), 0).unwrap();
         }
@@ -295,7 +292,7 @@ fn free_with_operations_since_the_last_fence_fails_on_every_rank() {
 fn free_in_a_fence_epoch_without_operations_is_legal() {
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
-        drop(window.fence(FenceAssert::NONE).unwrap());
+        drop(window.fence().unwrap());
         window.free().unwrap();
     });
 }
@@ -327,7 +324,7 @@ fn a_dropped_window_waits_for_nobody() {
                 continue;
             }
             // Its memory stays: the other rank may still be using it.
-            let epoch = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+            let epoch = window.lock(LockType::Exclusive, Rank(0)).unwrap();
             epoch.put(&[1; 1000], 0).unwrap();
         }
         goes_on(world);
@@ -341,13 +338,13 @@ fn epochs_of_one_window_are_not_those_of_another() {
             Window::<u64>::allocate(world, 2).unwrap(),
             Window::<u64>::allocate(world, 2).unwrap(),
         );
-        let fenced = a.fence(FenceAssert::NONE).unwrap();
-        let locked = b.lock_all(LockAssert::NONE).unwrap();
-        let other = Rank(1 - world.rank());
+        let fenced = a.fence().unwrap();
+        let locked = b.lock_all().unwrap();
+        let other = Rank(1 - world.rank().0);
         fenced.put(&[3], other, 0).unwrap();
         locked.put(&[4], other, 0).unwrap();
         locked.unlock_all().unwrap();
-        fenced.close(FenceAssert::NONE).unwrap();
+        fenced.close().unwrap();
         assert_eq!((a.load_one(0).unwrap(), b.load_one(0).unwrap()), (3, 4));
         a.free().unwrap();
         b.free().unwrap();

@@ -3,8 +3,8 @@
 
 use crate::support::{job, spmd};
 use onesided::{
-    Comm, ErrorClass, ErrorHandler, FenceAssert, Info, KeyvalOptions, LockAssert, LockType,
-    MemoryModel, Rank, WinKeyval, Window, WindowOptions,
+    Comm, ErrorClass, ErrorHandler, Info, KeyvalOptions, LockType, MemoryModel, Rank, WinKeyval,
+    Window, WindowOptions,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,23 +24,23 @@ fn windows_without_locks_refuse_them() {
     spmd(2, |world| {
         let mut window = made(world, &[("no_locks", "true")], 4).unwrap();
         assert_eq!(window.info().get("no_locks"), Some("true"));
-        let lock = window.lock(LockType::Shared, Rank(0), LockAssert::NONE).err().unwrap();
+        let lock = window.lock(LockType::Shared, Rank(0)).err().unwrap();
         assert_eq!(lock.class(), ErrorClass::RmaSync);
-        assert_eq!(window.lock_all(LockAssert::NONE).err().unwrap().class(), ErrorClass::RmaSync);
+        assert_eq!(window.lock_all().err().unwrap().class(), ErrorClass::RmaSync);
         assert_eq!(window.lock_local().err().unwrap().class(), ErrorClass::RmaSync);
-        window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap();
+        window.fence().unwrap().close().unwrap();
         // One rank alone cannot bring the locks back into force against the others.
         let wish = if world.rank() == 0 { "false" } else { "true" };
         window.set_info(&info(&[("no_locks", wish)])).unwrap();
-        window.lock_all(LockAssert::NONE).unwrap().unlock_all().unwrap();
+        window.lock_all().unwrap().unlock_all().unwrap();
         window.set_info(&info(&[("no_locks", "true")])).unwrap();
-        assert!(window.lock_all(LockAssert::NONE).is_err());
+        assert!(window.lock_all().is_err());
         window.free().unwrap();
 
         let pairs: &[(&str, &str)] = if world.rank() == 0 { &[("no_locks", "true")] } else { &[] };
         let mut window = made(world, pairs, 4).unwrap();
         assert_eq!(window.info().get("no_locks"), Some("false"));
-        window.lock_all(LockAssert::NONE).unwrap().unlock_all().unwrap();
+        window.lock_all().unwrap().unlock_all().unwrap();
         window.free().unwrap();
     });
 }
@@ -50,13 +50,13 @@ fn promises_of_sameness_are_checked() {
     spmd(3, |world| {
         let same = [("same_size", "true"), ("same_disp_unit", "true")];
         made(world, &same, 4).unwrap().free().unwrap();
-        let error = made(world, &same, 4 + world.rank() as usize / 2).err().unwrap();
+        let error = made(world, &same, 4 + world.rank().index() / 2).err().unwrap();
         assert_eq!(error.class(), ErrorClass::InfoValue);
         assert!(error.to_string().contains("rank 2"), "{error}");
         let units = WindowOptions::new().info(&info(&same)).disp_unit(1 + u64::from(world.rank()));
         assert_eq!(units.allocate::<u8>(world, 4).err().unwrap().class(), ErrorClass::InfoValue);
         let mine: &[(&str, &str)] = if world.rank() == 1 { &[] } else { &same };
-        made(world, mine, world.rank() as usize).unwrap().free().unwrap();
+        made(world, mine, world.rank().index()).unwrap().free().unwrap();
     });
 }
 
@@ -123,7 +123,7 @@ fn attributes_come_and_go_with_their_callbacks() {
             window.set_attribute(&key, "stay".into()).unwrap();
         }
         let error = window.free().unwrap_err();
-        let expected = [ErrorClass::RmaSync, ErrorClass::Other][world.rank() as usize];
+        let expected = [ErrorClass::RmaSync, ErrorClass::Other][world.rank().index()];
         assert_eq!(error.class(), expected, "{error}");
     });
 }
@@ -135,7 +135,7 @@ fn attributes_may_be_deleted_before_the_window_is_freed() {
         let deleted = Arc::new(AtomicUsize::new(0));
         for refusing in [None, Some(1)] {
             let seen = deleted.clone();
-            let refuses = refusing == Some(world.rank());
+            let refuses = refusing == Some(world.rank().0);
             let key: WinKeyval<u32> = KeyvalOptions::new()
                 .on_delete(move |_, _| {
                     seen.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +158,7 @@ fn attributes_may_be_deleted_before_the_window_is_freed() {
                     assert_eq!(error.class(), refusal, "{error}, refused by {rank}");
                     // The window is there, with the attribute that stays.
                     assert_eq!(window.attribute(&key).is_some(), refuses);
-                    window.lock(LockType::Shared, Rank(0), LockAssert::NONE).unwrap();
+                    window.lock(LockType::Shared, Rank(0)).unwrap();
                     window.unlock(Rank(0)).unwrap();
                 }
             }
@@ -176,7 +176,7 @@ fn handlers_see_each_error_once() {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
         window.set_error_handler(handler);
         window.load(7, &mut [0]).unwrap_err();
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let all = window.lock_all().unwrap();
         all.put_flush(&[1], Rank(0), 9).unwrap_err();
         all.fetch_and_op_flush(1, onesided::Op::Maxloc, Rank(0), 0).unwrap_err();
         all.flush(Rank(5)).unwrap_err();
@@ -243,7 +243,7 @@ fn a_window_can_be_renamed() {
 #[test]
 fn the_memory_model_of_every_flavour_is_unified() {
     spmd(2, |world| {
-        let other = Rank(1 - world.rank());
+        let other = Rank(1 - world.rank().0);
         let dynamic = Window::create_dynamic(world).unwrap();
         let address = dynamic.attach(vec![0u64; 2]).unwrap();
         let there = world.allgather(&[address]).unwrap();
@@ -255,8 +255,8 @@ fn the_memory_model_of_every_flavour_is_unified() {
             (dynamic, 8, &there),
         ] {
             assert_eq!(window.model(), MemoryModel::Unified);
-            let (own, at) = (disp[world.rank() as usize], disp[other.0 as usize]);
-            let all = window.lock_all(LockAssert::NONE).unwrap();
+            let (own, at) = (disp[world.rank().index()], disp[other.0 as usize]);
+            let all = window.lock_all().unwrap();
             all.window().store(own + unit, &[7]).unwrap();
             all.put_flush(&[5], other, at).unwrap();
             world.barrier().unwrap();

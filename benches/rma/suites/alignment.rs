@@ -3,7 +3,7 @@
 
 use crate::Options;
 use crate::measure::{Case, measure};
-use onesided::{Access, Comm, LockAllEpoch, LockAssert, Op, Rank, Window, WindowOptions};
+use onesided::{Access, Comm, LockAllEpoch, Op, Rank, Window, WindowOptions};
 use std::hint::black_box;
 
 const TARGET: Rank = Rank(1);
@@ -38,7 +38,7 @@ pub fn run(world: &Comm, options: &Options) {
     let bytes = WindowOptions::new().disp_unit(1);
     let mut window: Window<u64> = bytes.allocate(world, LARGEST / 8 + 1024).expect("a window");
     if world.rank() == 0 {
-        let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        let epoch = window.lock_all().expect("nobody holds a lock");
         for words in [1, 512, LARGEST / 8] {
             let cases = PLACES.iter().flat_map(|(at, names)| cases(&epoch, *at, names, words));
             measure(None, 2, cases.collect(), options);

@@ -7,8 +7,7 @@ use crate::pages::Pages;
 use crate::pthread::Baseline;
 use crate::{Options, limits};
 use onesided::{
-    Access, Comm, DistributedCounter, LockAssert, LockType, Op, Rank, Window, WindowMutex,
-    WindowQueue,
+    Access, Comm, DistributedCounter, LockType, Op, Rank, Window, WindowMutex, WindowQueue,
 };
 use raw_sync::locks::{Mutex, RwLock};
 
@@ -94,7 +93,7 @@ fn by_hand(n: u32, pages: Pages, at: usize, lock: impl Fn(), unlock: impl Fn()) 
 fn mutex_increment<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
     let mutex = WindowMutex::new(world, TARGET).expect("a mutex");
     let run = move |n| {
-        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        let epoch = window.lock_all().expect("lock_all");
         for _ in 0..n {
             let held = mutex.lock().expect("lock");
             let mut value = [0];
@@ -141,7 +140,7 @@ fn counts<'a>(world: &'a Comm) -> Vec<Case<'a>> {
 }
 
 fn increment(window: &Window<u64>) {
-    let epoch = window.lock(LockType::Exclusive, TARGET, LockAssert::NONE).expect("lock");
+    let epoch = window.lock(LockType::Exclusive, TARGET).expect("lock");
     let mut value = [0];
     let batch = epoch.batch();
     batch.get(&mut value, 0).expect("get");
@@ -155,7 +154,7 @@ fn increment(window: &Window<u64>) {
 
 /// Reads a word under a shared lock.
 fn look(window: &Window<u64>) {
-    let epoch = window.lock(LockType::Shared, TARGET, LockAssert::NONE).expect("lock");
+    let epoch = window.lock(LockType::Shared, TARGET).expect("lock");
     let mut value = [0];
     let batch = epoch.batch();
     batch.get(&mut value, 0).expect("get");
@@ -165,7 +164,7 @@ fn look(window: &Window<u64>) {
 
 fn fetch_and_op<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
     let run = move |n| {
-        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        let epoch = window.lock_all().expect("lock_all");
         for _ in 0..n {
             epoch.fetch_and_op_flush(1, Op::Sum, TARGET, 0).expect("fetch_and_op");
         }
@@ -177,7 +176,7 @@ fn fetch_and_op<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
 
 fn compare_and_swap<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
     let run = move |n| {
-        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        let epoch = window.lock_all().expect("lock_all");
         let mut value = 0;
         for _ in 0..n {
             value = epoch.compare_and_swap_flush(value + 1, value, TARGET, 0).expect("swap");
@@ -193,7 +192,7 @@ fn accumulate(world: &Comm) -> Case<'_> {
     let mut window = Window::<f64>::allocate(world, 512).expect("a window");
     let run = move |n| {
         let ones = [1.0; DOUBLES];
-        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        let epoch = window.lock_all().expect("lock_all");
         let batch = epoch.batch();
         for _ in 0..n {
             batch.accumulate(&ones, Op::Sum, TARGET, 0).expect("accumulate");

@@ -11,7 +11,7 @@ use crate::pages::Pages;
 use crate::{Options, limits, report};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use onesided::{Access, Comm, FenceAssert, Rank, Window};
+use onesided::{Access, Comm, Rank, Window};
 use std::time::{Duration, Instant};
 
 /// How long is measured after a disturbance.
@@ -80,14 +80,14 @@ pub fn run(world: &Comm, options: &Options) {
 
 /// 8 bytes to the other rank, and a fence.
 fn put_and_fence<'a>(world: &Comm, mut window: Window<u64>) -> Case<'a> {
-    let (other, value) = (Rank(1 - world.rank()), [1]);
+    let (other, value) = (Rank(1 - world.rank().0), [1]);
     let run = move |n| {
-        let mut epoch = window.fence(FenceAssert::NONE).expect("fence");
+        let mut epoch = window.fence().expect("fence");
         for _ in 1..n {
             epoch.put(&value, other, 0).expect("put");
-            epoch = epoch.fence(FenceAssert::NONE).expect("fence");
+            epoch = epoch.fence().expect("fence");
         }
-        epoch.close(FenceAssert::NONE).expect("fence");
+        epoch.close().expect("fence");
     };
     Case::new("put + fence", 8, run)
 }

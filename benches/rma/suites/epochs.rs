@@ -4,9 +4,7 @@ use crate::by_hand::{Barrier, Dissemination, Handshake, Wait};
 use crate::measure::{Case, measure};
 use crate::pages::Pages;
 use crate::{Options, limits};
-use onesided::{
-    Access, Comm, FenceAssert, LockAssert, PostAssert, Rank, StartAssert, Window, WindowOptions,
-};
+use onesided::{Access, Comm, Rank, Window, WindowOptions};
 
 pub const FENCE: &str = "fence";
 pub const RING_EPOCH: &str = "PSCW ring epoch with put";
@@ -41,11 +39,11 @@ pub fn run(world: &Comm, options: &Options) {
     let mut counter = Barrier::new(pages, words(Barrier::WORDS), ranks, busy);
     let mut sleeps = Barrier::new(pages, words(Barrier::WORDS), ranks, Wait::Futex);
     let flags = words(Dissemination::words(ranks));
-    let mut flags = Dissemination::new(pages, flags, world.rank(), ranks, busy);
+    let mut flags = Dissemination::new(pages, flags, world.rank().0, ranks, busy);
     let handshakes = [(); 5].map(|()| words(Handshake::words(ranks)));
     let barriers = [(); 2].map(|()| words(Barrier::WORDS));
     // Each rank writes words of its own, wherever they would be in a program.
-    let row = words(ROW * ranks as usize) + ROW * world.rank() as usize;
+    let row = words(ROW * ranks as usize) + ROW * world.rank().index();
     // In groups of what disturbs one another least: a rank that works on its own for long, as in
     // lock_all, makes the others' waits in a neighbouring fence sleep.
     let synchronising = vec![
@@ -82,18 +80,18 @@ pub fn run(world: &Comm, options: &Options) {
 /// As many fences as asked for, at least two.
 fn fence<'a>(mut window: Window<u64>) -> Case<'a> {
     let run = move |n| {
-        let mut epoch = window.fence(FenceAssert::NONE).expect("fence");
+        let mut epoch = window.fence().expect("fence");
         for _ in 2..n {
-            epoch = epoch.fence(FenceAssert::NONE).expect("fence");
+            epoch = epoch.fence().expect("fence");
         }
-        epoch.close(FenceAssert::NONE).expect("fence");
+        epoch.close().expect("fence");
     };
     Case::new(FENCE, 0, run).against(BARRIERS)
 }
 
 /// Each rank exposes its part to the rank before it and puts 8 bytes to the rank behind it.
 pub fn ring<'a>(world: &Comm, window: Window<u64>) -> Case<'a> {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     let (next, before) = ((me + 1) % n, (me + n - 1) % n);
     let run = exchange(world, window, &[next], &[before], vec![u64::from(me)]);
     Case::new(RING_EPOCH, 8, run).against(RING)
@@ -123,8 +121,8 @@ fn exchange<'a>(
     move |times| {
         let (mut access, mut exposure) = window.sides();
         for _ in 0..times {
-            let exposed = exposure.post(&from, PostAssert::NONE).expect("post");
-            let epoch = access.start(&to, StartAssert::NONE).expect("start");
+            let exposed = exposure.post(&from).expect("post");
+            let epoch = access.start(&to).expect("start");
             for target in &targets {
                 epoch.put(&row, Rank(*target), place).expect("put");
             }
@@ -135,7 +133,7 @@ fn exchange<'a>(
 }
 
 fn ring_by_hand<'a>(world: &Comm, pages: Pages, at: usize, row: usize) -> Case<'a> {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     let targets = [(me + 1) % n];
     let mut by_hand = Handshake::new(pages, at, me, &targets, Wait::busy(n));
     let run = move |times| {
@@ -154,7 +152,7 @@ fn halo_by_hand<'a>(
     row: usize,
     what: &'static str,
 ) -> Case<'a> {
-    let me = world.rank();
+    let me = world.rank().0;
     let targets = neighbours(world);
     let mut by_hand = Handshake::new(pages, at, me, &targets, Wait::busy(world.size()));
     let run = move |times| {
@@ -195,7 +193,7 @@ fn fence_by_hand<'a>(
     row: usize,
     announced: bool,
 ) -> Case<'a> {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     let mut barrier = Barrier::new(pages, barrier, n, Wait::busy(n));
     let mut target = Handshake::new(pages, announcements, me, &[(me + 1) % n], Wait::busy(n));
     let run = move |times| {
@@ -237,17 +235,17 @@ pub fn plane(me: u32, ranks: u32) -> Plane {
 }
 
 fn neighbours(world: &Comm) -> Vec<u32> {
-    plane(world.rank(), world.size()).beside.into_iter().flatten().collect()
+    plane(world.rank().0, world.size()).beside.into_iter().flatten().collect()
 }
 
 /// 8 bytes to the other rank and 8 bytes back, each counted where it arrives.
 pub fn notified<'a>(world: &Comm) -> Case<'a> {
     let counted = WindowOptions::new().notifications(1);
     let mut window: Window<u64> = counted.allocate(world, 1).expect("a window");
-    let (first, other) = (world.rank() == 0, Rank(1 - world.rank()));
+    let (first, other) = (world.rank() == 0, Rank(1 - world.rank().0));
     let value = [1];
     let run = move |n| {
-        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        let epoch = window.lock_all().expect("lock_all");
         let wait = || epoch.window().wait_notify(0, 1).expect("wait_notify");
         for _ in 0..n {
             if !first {
@@ -267,7 +265,7 @@ pub fn notified<'a>(world: &Comm) -> Case<'a> {
 fn lock_all<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
     let run = move |n| {
         for _ in 0..n {
-            let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+            let epoch = window.lock_all().expect("lock_all");
             epoch.unlock_all().expect("unlock_all");
         }
         world.barrier().expect("the job goes on");
@@ -280,7 +278,7 @@ fn lock_all_alone(world: &Comm, mut window: Window<u64>, options: &Options) {
     if world.rank() == 0 {
         let run = |n| {
             for _ in 0..n {
-                let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+                let epoch = window.lock_all().expect("lock_all");
                 epoch.unlock_all().expect("unlock_all");
             }
         };

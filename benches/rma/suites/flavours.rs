@@ -3,7 +3,7 @@
 
 use crate::Options;
 use crate::measure::{Case, measure};
-use onesided::{Access, LockAllEpoch, LockAssert, Op, Rank, Universe, Window};
+use onesided::{Access, LockAllEpoch, Op, Rank, Universe, Window};
 use std::hint::black_box;
 
 const TARGET: Rank = Rank(1);
@@ -25,7 +25,7 @@ pub fn run(universe: &Universe, options: &Options) {
             (&mut private, 0, ["put, private", "get, private", "sum u64, private"]),
             (&mut dynamic, there, ["put, dynamic", "get, dynamic", "sum u64, dynamic"]),
         ] {
-            let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+            let epoch = window.lock_all().expect("nobody holds a lock");
             for bytes in [8, 4 << 10, LARGEST] {
                 measure(None, 2, cases(&epoch, disp, names, bytes), options);
             }

@@ -5,7 +5,7 @@ use crate::Options;
 use crate::limits::{self, Rows};
 use crate::measure::{Case, measure};
 use crate::pages::{Pages, private};
-use onesided::{Access, Batch, Comm, LockAssert, Op, Rank, Shape, Window};
+use onesided::{Access, Batch, Comm, Op, Rank, Shape, Window};
 use std::hint::black_box;
 
 pub const VECTOR: &str = "put vector, stride 8 doubles";
@@ -33,7 +33,7 @@ pub fn run(world: &Comm, options: &Options) {
     let mut window = Window::<u64>::allocate(world, WORDS).expect("a window");
     let pages = Pages::locate(world, &window, TARGET.0);
     if world.rank() == 0 {
-        let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        let epoch = window.lock_all().expect("nobody holds a lock");
         let batch = epoch.batch();
         for doubles in [16, 64, 4 << 10, 128 << 10] {
             measure(None, 2, vectors(&batch, pages, doubles), options);

@@ -1,7 +1,7 @@
 //! Memory of a rank that has joined, and of a window: each rank's share of what it maps.
 
 use crate::{machine, measure};
-use onesided::{Comm, FenceAssert, Op, Window};
+use onesided::{Comm, Op, Window};
 
 const WINDOWS: usize = 64;
 
@@ -13,8 +13,8 @@ pub fn run(world: &Comm) {
     let mut windows: Vec<Window<u64>> = Vec::new();
     for _ in 0..WINDOWS {
         let mut window = Window::allocate(world, 1).expect("a small window");
-        let epoch = window.fence(FenceAssert::NONE).expect("fence");
-        epoch.close(FenceAssert::NONE).expect("fence");
+        let epoch = window.fence().expect("fence");
+        epoch.close().expect("fence");
         windows.push(window);
     }
     meet();

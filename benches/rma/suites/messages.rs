@@ -95,7 +95,7 @@ impl Pair<'_> {
 
     /// To the next rank, from the one before.
     fn round(&self, n: u32) {
-        let (me, ranks) = (self.world.rank(), self.world.size());
+        let (me, ranks) = (self.world.rank().0, self.world.size());
         let (left, right) = (Rank((me + ranks - 1) % ranks), Rank((me + 1) % ranks));
         for _ in 0..n {
             let into = &mut *self.into.borrow_mut();
@@ -106,13 +106,13 @@ impl Pair<'_> {
 
 /// 8 bytes there and back between ranks 0 and 1.
 pub fn short(world: &Comm) -> Case<'_> {
-    let (other, begins) = (Rank(world.rank() ^ 1), world.rank() == 0);
+    let (other, begins) = (Rank(world.rank().0 ^ 1), world.rank() == 0);
     let pair = Pair { world, other, begins, from: vec![7; 8], into: RefCell::new(vec![0; 8]) };
     Case::new(PING_PONG, 8, move |n| pair.there_and_back(n))
 }
 
 pub fn run(world: &Comm, options: &Options) {
-    let (me, ranks) = (world.rank(), world.size());
+    let (me, ranks) = (world.rank().0, world.size());
     let window = Window::<u64>::allocate(world, 64).expect("a window");
     let pages = Pages::locate(world, &window, 0);
     for bytes in LENGTHS {

@@ -6,7 +6,7 @@ use crate::measure::{Case, measure};
 use crate::pages::{Pages, private};
 use crate::pthread::Baseline;
 use onesided::engine::Win;
-use onesided::{Access, Comm, LockAllEpoch, LockAssert, LockType, Op, Rank, Window, WindowOptions};
+use onesided::{Access, Comm, LockAllEpoch, LockType, Op, Rank, Window, WindowOptions};
 use raw_sync::locks::{Mutex, RwLock};
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -48,7 +48,7 @@ pub fn run(world: &Comm, options: &Options) {
     if world.rank() == 0 {
         let ranks = world.size();
         measure(None, ranks, lock_cases(&window, pages, &mutex, &rwlock), options);
-        let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        let epoch = window.lock_all().expect("nobody holds a lock");
         small(&epoch, pages, options);
         let largest = if options.quick { 1 << 20 } else { LARGEST };
         large(&epoch, pages, largest, options);
@@ -59,10 +59,10 @@ pub fn run(world: &Comm, options: &Options) {
         measure(None, ranks, rates::<512>(&epoch, pages), options);
         measure(None, ranks, integer_cases(&epoch, pages), options);
         epoch.unlock_all().expect("the epoch is open");
-        engine.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        engine.lock_all().expect("nobody holds a lock");
         measure(None, ranks, engine_cases(&engine), options);
         engine.unlock_all().expect("the epoch is open");
-        let epoch = doubles.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        let epoch = doubles.lock_all().expect("nobody holds a lock");
         for count in [1, 16, 1024, 128 << 10, MOST_DOUBLES] {
             measure(None, ranks, double_cases(&epoch, pages, count), options);
         }
@@ -246,7 +246,7 @@ fn lock_cases<'a>(
 ) -> Vec<Case<'a>> {
     let lock = |kind, n| {
         for _ in 0..n {
-            let epoch = window.lock(kind, TARGET, LockAssert::NONE).expect("lock");
+            let epoch = window.lock(kind, TARGET).expect("lock");
             epoch.put(&[1], 0).expect("put");
             epoch.unlock().expect("unlock");
         }

@@ -3,7 +3,7 @@
 
 use crate::Options;
 use crate::measure::{Case, measure};
-use onesided::{Access, Comm, Info, LockAssert, Rank, Window, WindowOptions};
+use onesided::{Access, Comm, Info, Rank, Window, WindowOptions};
 use std::hint::black_box;
 
 const TARGET: Rank = Rank(1);
@@ -65,7 +65,7 @@ fn new(world: &Comm, keys: &[&str]) -> Window<u64> {
 fn touch(world: &Comm, mut window: Window<u64>) {
     const PAGE: usize = 4096 / 8;
     if world.rank() == 0 {
-        let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+        let epoch = window.lock_all().expect("nobody holds a lock");
         let batch = epoch.batch();
         for at in (0..WORDS).step_by(PAGE) {
             batch.put(black_box(&[1]), TARGET, at as u64).expect("put");
@@ -78,7 +78,7 @@ fn touch(world: &Comm, mut window: Window<u64>) {
 
 /// Puts words far from one another, from word `at` on; where the next would go.
 fn all_over(window: &mut Window<u64>, mut at: usize, n: u32) -> usize {
-    let epoch = window.lock_all(LockAssert::NONE).expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("nobody holds a lock");
     let batch = epoch.batch();
     for _ in 0..n {
         batch.put(black_box(&[1]), TARGET, at as u64).expect("put");

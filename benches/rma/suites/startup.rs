@@ -1,12 +1,9 @@
 //! The smallest program: one window, one fence.
 
-use onesided::{Comm, FenceAssert, Window};
+use onesided::{Comm, Window};
 
 pub fn run(world: &Comm) {
     let mut window = Window::<u64>::allocate(world, 1).expect("a small window");
-    window
-        .fence(FenceAssert::NONE)
-        .and_then(|epoch| epoch.close(FenceAssert::NONE))
-        .expect("fence");
+    window.fence().and_then(|epoch| epoch.close()).expect("fence");
     window.free().expect("no epoch is open");
 }

@@ -5,7 +5,7 @@ use crate::by_hand::{Barrier, Wait};
 use crate::machine::{self, BusyProcesses};
 use crate::pages::Pages;
 use crate::{Options, measure};
-use onesided::{Comm, FenceAssert, LockAssert, LockType, Rank, Window};
+use onesided::{Comm, LockType, Rank, Window};
 use std::time::{Duration, Instant};
 
 /// Fences between two agreements on whether to go on.
@@ -72,13 +72,13 @@ fn fences(world: &Comm, options: &Options) {
 /// Fences for about that long; the time of each on this rank, in nanoseconds.
 fn fences_for(world: &Comm, window: &mut Window<u64>, time: Duration) -> Vec<f64> {
     chunks_for(world, time, |samples| {
-        let mut epoch = Some(window.fence(FenceAssert::NONE).expect("fence"));
+        let mut epoch = Some(window.fence().expect("fence"));
         for _ in 0..CHUNK {
             let open = epoch.take().expect("a fence opens an epoch");
-            epoch = Some(timed(samples, || open.fence(FenceAssert::NONE).expect("fence")));
+            epoch = Some(timed(samples, || open.fence().expect("fence")));
         }
         let open = epoch.expect("a fence opens an epoch");
-        open.close(FenceAssert::NONE).expect("fence");
+        open.close().expect("fence");
     })
 }
 
@@ -106,12 +106,12 @@ fn timed<R>(samples: &mut Vec<f64>, work: impl FnOnce() -> R) -> R {
 /// The last rank computes; the others wait for it in a fence.
 fn processor_time(world: &Comm) {
     let mut window = Window::<u64>::allocate(world, 1).expect("a window");
-    let epoch = window.fence(FenceAssert::NONE).expect("fence");
-    if world.rank() == world.size() - 1 {
+    let epoch = window.fence().expect("fence");
+    if world.rank().0 == world.size() - 1 {
         machine::compute(LONG);
     }
     let before = machine::processor_time();
-    epoch.close(FenceAssert::NONE).expect("fence");
+    epoch.close().expect("fence");
     let used = machine::processor_time().saturating_sub(before);
     if world.rank() == 0 {
         measure::print(PROCESSOR_TIME, "", world.size(), 0, &[used.as_nanos() as f64]);
@@ -124,7 +124,7 @@ fn lock_beside(world: &Comm, [first, later]: [&str; 2], busy: impl Fn()) {
     let lock = |times| {
         let before = Instant::now();
         for _ in 0..times {
-            let lock = window.lock(LockType::Exclusive, Rank(1), LockAssert::NONE);
+            let lock = window.lock(LockType::Exclusive, Rank(1));
             let epoch = lock.expect("lock");
             epoch.put(&[1], 0).expect("put");
             epoch.unlock().expect("unlock");

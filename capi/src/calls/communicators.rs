@@ -13,7 +13,7 @@ use std::ffi::c_int;
 
 /// `MPI_Comm_rank`
 pub fn comm_rank(comm: MPI_Comm, rank: Ptr<c_int>) -> Outcome {
-    rank.set(comm.get()?.comm.rank() as c_int)
+    rank.set(comm.get()?.comm.rank().0 as c_int)
 }
 
 /// `MPI_Comm_size`

@@ -109,7 +109,7 @@ pub fn dist_graph_create(
     for (k, (from, to)) in from.zip(&destinations).enumerate() {
         given.extend([*from, *to, weights.as_ref().map_or(0, |weights| weights[k])]);
     }
-    let edges = edges_of(comm.rank() as c_int, &comm.allgatherv(&given)?)?;
+    let edges = edges_of(comm.rank().0 as c_int, &comm.allgatherv(&given)?)?;
     comm_dist_graph.set(with(parent, comm.split(Some(0), 0)?, Topology::Distributed(edges)))
 }
 

@@ -55,7 +55,7 @@ pub fn is_thread_main(flag: Ptr<c_int>) -> Outcome {
 
 /// `MPI_Abort`
 pub fn abort(comm: MPI_Comm, errorcode: c_int) -> Outcome {
-    let rank = comm.get().map_or_else(|_| "?".into(), |comm| comm.comm.rank().to_string());
+    let rank = comm.get().map_or_else(|_| "?".into(), |comm| comm.comm.rank().0.to_string());
     job::abort(&format!("MPI_Abort: rank {rank} ends the job with code {errorcode}"), errorcode)
 }
 

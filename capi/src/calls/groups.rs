@@ -70,7 +70,7 @@ pub fn group_size(group: MPI_Group, size: Ptr<c_int>) -> Outcome {
 
 /// `MPI_Group_rank`
 pub fn group_rank(group: MPI_Group, rank: Ptr<c_int>) -> Outcome {
-    let own = crate::job::world()?.rank();
+    let own = crate::job::world()?.rank().0;
     let found = group.get()?.rank_of_world(own);
     rank.set(found.map_or(MPI_UNDEFINED, |rank| rank.0 as c_int))
 }

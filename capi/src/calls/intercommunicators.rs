@@ -55,7 +55,7 @@ fn meet(
     // Whether it has gone well, whether the own side comes first, a tag, and the other side's ranks.
     let mut known = vec![0];
     let mut failure = None;
-    if local.rank() == leader.0 {
+    if local.rank().0 == leader.0 {
         match other_leader().and_then(|(peers, other)| exchange(&peers, local, other, tag)) {
             Ok(all_ranks) => known = all_ranks,
             Err(error) => failure = Some(error),
@@ -83,14 +83,15 @@ fn number() -> u32 {
 /// The leaders, of both of whom `peers` is a communicator, tell each other their groups.
 fn exchange(peers: &Comm, local: &Comm, other: u32, tag: u32) -> Outcome<Vec<u32>> {
     let world = job::world()?;
-    let own = world.rank();
+    let own = world.rank().0;
     if own == other {
         return Err(Failure::new(MPI_ERR_COMM, "both groups have the same leader"));
     }
     let leads = own < other;
     let pair = peers.create_group(&group_of(&world, &[own.min(other), own.max(other)])?, tag)?;
-    let own_ranks: Vec<u32> =
-        std::iter::once(number()).chain(local.group().world_ranks().to_vec()).collect();
+    let own_ranks: Vec<u32> = std::iter::once(number())
+        .chain(local.group().world_ranks().iter().map(|rank| rank.0))
+        .collect();
     let all_ranks = pair.allgatherv(&own_ranks);
     pair.free()?;
     let all_ranks = all_ranks?;
@@ -133,7 +134,7 @@ pub fn intercomm_create(
     let met = meet(local, leader, tag, || {
         let peers = peer_comm.get()?;
         let Rank(remote) = a_rank(remote_leader, peers.peers().size())?;
-        Ok((peers.messages().clone(), peers.peers().world_ranks()[remote as usize]))
+        Ok((peers.messages().clone(), peers.peers().world_ranks()[remote as usize].0))
     })?;
     let own = local.split(Some(0), 0)?;
     let Some(own) = own else { return newintercomm.set(Handle::NULL) };
@@ -168,7 +169,7 @@ pub fn intercomm_create_from_groups(
         let met = meet(&local, leader, tag, || {
             let remote = remote_group.get()?;
             let Rank(rank) = a_rank(remote_leader, remote.size())?;
-            Ok((job::world()?, remote.world_ranks()[rank as usize]))
+            Ok((job::world()?, remote.world_ranks()[rank as usize].0))
         })?;
         newintercomm.set(join(local, met, handler)?)
     })

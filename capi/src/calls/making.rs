@@ -60,7 +60,7 @@ pub fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: Ptr<MPI_Comm>) -> 
     let Some(inter) = &comm.inter else {
         return newcomm.set(comm.child(comm.comm.create(group)?));
     };
-    let own = crate::job::world()?.rank();
+    let own = crate::job::world()?.rank().0;
     let place = group.rank_of_world(own).map(|rank| rank.0);
     let both = inter.both.split(place.map(|_| 0), place.unwrap_or(0) as c_int)?;
     newcomm.set(between(comm, inter, comm.comm.create(group)?, both)?)
@@ -95,7 +95,7 @@ pub fn comm_create_group(
     let Ok(tag) = u32::try_from(tag) else {
         return Err(Failure::new(MPI_ERR_TAG, format!("the tag {} is negative", OneOf(tag, TAGS))));
     };
-    let own = crate::job::world()?.rank();
+    let own = crate::job::world()?.rank().0;
     // A rank that is not in the group may call it with the others, and has no part in it.
     match group.rank_of_world(own) {
         None => newcomm.set(Handle::NULL),
@@ -156,7 +156,7 @@ fn resource(wishes: &Info, split_type: c_int) -> Outcome<Option<u32>> {
     Ok(match (wishes.get("mpi_hw_resource_type"), wishes.get("mpi_pset_name")) {
         (Some("mpi_shared_memory"), None) => Some(0),
         (None, Some(set)) if by_set && set == SETS[0] => Some(0),
-        (None, Some(set)) if by_set && set == SETS[1] => Some(crate::job::world()?.rank()),
+        (None, Some(set)) if by_set && set == SETS[1] => Some(crate::job::world()?.rank().0),
         _ => None,
     })
 }

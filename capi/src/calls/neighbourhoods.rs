@@ -25,7 +25,7 @@ impl Neighbourhood {
         let of = comm.get()?;
         let comm = of.intra()?.clone();
         let topology = of.topology.as_ref().ok_or_else(|| no_topology("topology"))?;
-        let (sources, destinations) = topology.neighbours(comm.rank() as c_int);
+        let (sources, destinations) = topology.neighbours(comm.rank().0 as c_int);
         let rank = |one| rank_of(one, comm.size());
         let ranks = |all: Vec<c_int>| all.into_iter().map(rank).collect::<Outcome<_>>();
         let (sources, destinations) = (ranks(sources), ranks(destinations));

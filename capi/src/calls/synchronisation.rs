@@ -25,13 +25,13 @@ fn no_lock_type(given: c_int) -> Failure {
 /// `MPI_Win_fence`
 pub fn win_fence(assert: c_int, win: MPI_Win) -> Outcome {
     let window = win.get()?;
-    Ok(window.win.fence(assertion::of_fence(assert)?)?)
+    Ok(window.win.fence_with(assertion::of_fence(assert)?)?)
 }
 
 /// `MPI_Win_start`
 pub fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
     let window = win.get()?;
-    Ok(window.win.start(group.get()?, assertion::of_start(assert)?)?)
+    Ok(window.win.start_with(group.get()?, assertion::of_start(assert)?)?)
 }
 
 /// `MPI_Win_complete`
@@ -42,7 +42,7 @@ pub fn win_complete(win: MPI_Win) -> Outcome {
 /// `MPI_Win_post`
 pub fn win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
     let window = win.get()?;
-    Ok(window.win.post(group.get()?, assertion::of_post(assert)?)?)
+    Ok(window.win.post_with(group.get()?, assertion::of_post(assert)?)?)
 }
 
 /// `MPI_Win_wait`
@@ -65,13 +65,13 @@ pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> O
         MPI_LOCK_SHARED => LockType::Shared,
         _ => return Err(no_lock_type(lock_type)),
     };
-    Ok(window.win.lock(kind, rank, assertion::of_lock(assert)?)?)
+    Ok(window.win.lock_with(kind, rank, assertion::of_lock(assert)?)?)
 }
 
 /// `MPI_Win_lock_all`
 pub fn win_lock_all(assert: c_int, win: MPI_Win) -> Outcome {
     let window = win.get()?;
-    Ok(window.win.lock_all(assertion::of_lock(assert)?)?)
+    Ok(window.win.lock_all_with(assertion::of_lock(assert)?)?)
 }
 
 /// `MPI_Win_unlock`

@@ -20,7 +20,7 @@ pub(super) fn with(parent: &Communicator, comm: Option<Comm>, topology: Topology
 
 /// A communicator of the first `size` ranks.
 fn first_ranks(comm: &Comm, size: c_int) -> Outcome<Option<Comm>> {
-    let takes_part = (comm.rank() as c_int) < size;
+    let takes_part = (comm.rank().0 as c_int) < size;
     Ok(comm.split(takes_part.then_some(0), 0)?)
 }
 
@@ -130,7 +130,7 @@ pub fn cart_get(
     [dims, periods, coords].into_iter().try_for_each(|list| list.given_for(count))?;
     dims.set_all(grid.dims[..count].iter().copied())?;
     periods.set_all(grid.periodic[..count].iter().map(|periodic| c_int::from(*periodic)))?;
-    coords.set_all(grid.coordinates(comm.comm.rank() as c_int).into_iter().take(count))
+    coords.set_all(grid.coordinates(comm.comm.rank().0 as c_int).into_iter().take(count))
 }
 
 /// `MPI_Cart_rank`
@@ -166,7 +166,7 @@ pub fn cart_shift(
         let why = format!("there is no dimension {direction} of {}", grid.dims.len());
         return Err(Failure::new(MPI_ERR_ARG, why));
     };
-    let (source, dest) = grid.shift(comm.comm.rank() as c_int, dimension, disp);
+    let (source, dest) = grid.shift(comm.comm.rank().0 as c_int, dimension, disp);
     rank_source.set(source)?;
     rank_dest.set(dest)
 }
@@ -175,7 +175,7 @@ pub fn cart_shift(
 pub fn cart_sub(comm: MPI_Comm, remain_dims: ConstPtr<c_int>, newcomm: Ptr<MPI_Comm>) -> Outcome {
     let (comm, grid) = grid_of(comm)?;
     let keep = remain_dims.list(grid.dims.len())?.into_iter().map(|one| one != 0);
-    let (part, number) = grid.part(&keep.collect::<Vec<_>>(), comm.comm.rank() as c_int);
+    let (part, number) = grid.part(&keep.collect::<Vec<_>>(), comm.comm.rank().0 as c_int);
     newcomm.set(with(comm, comm.comm.split(Some(number), 0)?, Topology::Cart(part)))
 }
 
@@ -194,7 +194,7 @@ pub fn cart_map(
 
 /// The rank of this one among the first `size`.
 fn place(comm: &Comm, size: c_int) -> c_int {
-    let rank = comm.rank() as c_int;
+    let rank = comm.rank().0 as c_int;
     if rank < size { rank } else { MPI_UNDEFINED }
 }
 

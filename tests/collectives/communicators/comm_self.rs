@@ -28,11 +28,11 @@ fn every_rank_has_a_communicator_of_its_own() {
 fn program() {
     let universe = Universe::init().unwrap();
     let (world, myself) = (universe.world(), universe.self_comm());
-    assert_eq!((myself.rank(), myself.size(), myself.name().as_str()), (0, 1, "MPI_COMM_SELF"));
-    assert_eq!(myself.group().world_ranks(), [world.rank()]);
+    assert_eq!((myself.rank().0, myself.size(), myself.name().as_str()), (0, 1, "MPI_COMM_SELF"));
+    assert_eq!(myself.group().world_ranks(), [world.rank().0]);
     assert_eq!(myself.compare(world), Comparison::Unequal);
     // As often as a rank likes: no other rank takes part.
-    for k in 0..world.rank() * 10 {
+    for k in 0..world.rank().0 * 10 {
         assert_eq!(myself.allreduce(&[k], Op::Sum).unwrap(), [k]);
         let copy = myself.dup().unwrap();
         assert_eq!(copy.compare(myself), Comparison::Congruent);
@@ -50,6 +50,6 @@ fn program() {
             println!("{text}");
             Ok(())
         });
-        myself.set_attribute(&key.create(), format!("{name} of rank {}", world.rank())).unwrap();
+        myself.set_attribute(&key.create(), format!("{name} of rank {}", world.rank().0)).unwrap();
     }
 }

@@ -7,21 +7,21 @@ use onesided::{Comm, Comparison, ErrorClass, Group, Info, Op, Rank, SplitType, W
 
 /// What the members of `comm` are as ranks of the world, by their own account.
 fn members(comm: &Comm, world: &Comm) -> Vec<u32> {
-    comm.allgather(&[world.rank()]).unwrap()
+    comm.allgather(&[world.rank().0]).unwrap()
 }
 
 #[test]
 fn a_duplicate_has_the_same_ranks_and_other_collectives() {
     support::for_each_size(&[1, 2, 3, 8], |world| {
         let copy = world.dup().unwrap();
-        assert_eq!((copy.rank(), copy.size()), (world.rank(), world.size()));
+        assert_eq!((copy.rank().0, copy.size()), (world.rank().0, world.size()));
         assert_eq!(copy.group(), world.group());
         assert_eq!(copy.compare(world), Comparison::Congruent);
         let (first, last) = (0, world.size() - 1);
         // Collectives on two communicators in different orders would deadlock or mix if the
         // communicators met: rank 0 leaves a reduction to the others and goes ahead.
-        let mut value = [world.rank()];
-        if world.rank() == first {
+        let mut value = [world.rank().0];
+        if world.rank().0 == first {
             copy.broadcast(&mut [7u32], Rank(first)).unwrap();
             world.broadcast(&mut value, Rank(first)).unwrap();
         } else {
@@ -41,7 +41,7 @@ fn a_duplicate_has_the_same_ranks_and_other_collectives() {
 #[test]
 fn split_orders_by_key_and_leaves_out_the_undefined() {
     spmd(7, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         // Three colours, ranks in reverse order, rank 3 in none.
         let colour = (me != 3).then_some([5, 0, u32::MAX][me as usize % 3]);
         let part = world.split(colour, -(me as i32)).unwrap();
@@ -52,7 +52,7 @@ fn split_orders_by_key_and_leaves_out_the_undefined() {
         let expected: Vec<u32> = (0..7).rev().filter(|k| *k != 3 && k % 3 == me % 3).collect();
         assert_eq!(members(&part, world), expected);
         assert_eq!(part.group().world_ranks(), expected);
-        assert_eq!(part.rank() as usize, expected.iter().position(|k| *k == me).unwrap());
+        assert_eq!(part.rank().index(), expected.iter().position(|k| *k == me).unwrap());
         // Of equal keys, in the order of the parent, which is not that of the world.
         let same = part.split(Some(0), 4).unwrap().unwrap();
         assert_eq!(same.compare(&part), Comparison::Congruent);
@@ -69,17 +69,17 @@ fn split_orders_by_key_and_leaves_out_the_undefined() {
 #[test]
 fn split_type_shared_is_everybody() {
     spmd(3, |world| {
-        let key = -(world.rank() as i32);
+        let key = -(world.rank().0 as i32);
         let all = world.split_type(Some(SplitType::Shared), key, &Info::new()).unwrap().unwrap();
         assert_eq!(members(&all, world), [2, 1, 0]);
         assert_eq!(all.compare(world), Comparison::Similar);
         assert!(world.split_type(None, 0, &Info::new()).unwrap().is_none());
-        let one = all.split(Some(all.rank()), 0).unwrap().unwrap();
-        assert_eq!((one.rank(), one.size()), (0, 1));
+        let one = all.split(Some(all.rank().0), 0).unwrap().unwrap();
+        assert_eq!((one.rank().0, one.size()), (0, 1));
         assert_eq!(one.compare(world), Comparison::Unequal);
         assert_eq!(one.compare(&one.clone()), Comparison::Identical);
         one.barrier().unwrap();
-        assert_eq!(one.allgather(&[world.rank()]).unwrap(), [world.rank()]);
+        assert_eq!(one.allgather(&[world.rank().0]).unwrap(), [world.rank().0]);
         one.free().unwrap();
         all.free().unwrap();
     });
@@ -88,7 +88,7 @@ fn split_type_shared_is_everybody() {
 #[test]
 fn create_makes_several_communicators_of_disjoint_groups() {
     spmd(6, |world| {
-        let (me, all) = (world.rank(), world.group());
+        let (me, all) = (world.rank().0, world.group());
         let odd = all.incl(&[5, 1, 3]).unwrap();
         let two = all.incl(&[0, 4]).unwrap();
         let given = if me % 2 == 1 { odd } else { two };
@@ -98,7 +98,7 @@ fn create_makes_several_communicators_of_disjoint_groups() {
             (2, None) => {}
             (_, Some(made)) => {
                 assert_eq!(made.group(), given);
-                assert_eq!(members(made, world), given.world_ranks());
+                assert_eq!(given.world_ranks(), members(made, world));
             }
             _ => panic!("rank {me} gets {made:?}"),
         }
@@ -111,7 +111,7 @@ fn create_makes_several_communicators_of_disjoint_groups() {
 #[test]
 fn groups_that_do_not_fit_together_are_refused_on_every_rank() {
     spmd(4, |world| {
-        let (me, all) = (world.rank(), world.group());
+        let (me, all) = (world.rank().0, world.group());
         // Rank 1 does not know that rank 0 wants it in another order.
         let given = if me == 1 { all.incl(&[1, 0]) } else { all.incl(&[0, 1]) }.unwrap();
         let error = world.create(&given).unwrap_err();
@@ -132,7 +132,7 @@ fn groups_that_do_not_fit_together_are_refused_on_every_rank() {
 #[test]
 fn overlapping_communicators_do_not_meet() {
     spmd(6, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         // Neighbours share two ranks: 0-3, 2-5, and all in another order.
         let low = world.create(&world.group().range_incl(&[(0, 3, 1)]).unwrap()).unwrap();
         let high = world.create(&world.group().range_incl(&[(5, 2, -1)]).unwrap()).unwrap();
@@ -167,7 +167,7 @@ fn a_freed_communicator_is_refused_through_every_handle() {
         assert_eq!(class(other.dup().unwrap_err()), ErrorClass::Comm);
         assert_eq!(class(other.create_group(&other.group(), 0).unwrap_err()), ErrorClass::Comm);
         assert_eq!(class(other.clone().free().unwrap_err()), ErrorClass::Comm);
-        assert_eq!((other.rank(), other.size()), (world.rank(), 2));
+        assert_eq!((other.rank().0, other.size()), (world.rank().0, 2));
         let error = world.clone().free().unwrap_err();
         assert_eq!(error.class(), ErrorClass::Comm, "{error}");
         assert_eq!(world.allreduce(&[1u8], Op::Sum).unwrap(), [2]);
@@ -178,7 +178,7 @@ fn a_freed_communicator_is_refused_through_every_handle() {
 #[test]
 fn ranks_free_communicators_in_any_order() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         for _ in 0..20 {
             let mut all: Vec<Comm> = (0..5).map(|_| world.dup().unwrap()).collect();
             all.rotate_left(me as usize);
@@ -200,7 +200,7 @@ fn ranks_free_communicators_in_any_order() {
 #[test]
 fn a_room_stays_as_long_as_one_rank_uses_it() {
     let outcome = job(3, &["--segment-size=16M"], |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         // When no rank makes or frees anything.
         let settled = || {
             world.barrier().unwrap();
@@ -241,12 +241,12 @@ fn a_thousand_communicators_leave_the_segment_as_it_was() {
         let group = world.group();
         let cycle = |k: u32| {
             let comm = world.dup().unwrap();
-            let part = comm.split(Some(comm.rank() % 2), 0).unwrap().unwrap();
+            let part = comm.split(Some(comm.rank().0 % 2), 0).unwrap().unwrap();
             let met = comm.create_group(&group, k).unwrap();
             // Freed before its children, and let go of in another order on every rank.
             let other = comm.clone();
             comm.free().unwrap();
-            if k % 4 == world.rank() {
+            if k % 4 == world.rank().0 {
                 drop(other);
                 met.free().unwrap();
             } else {
@@ -275,7 +275,7 @@ fn a_thousand_communicators_leave_the_segment_as_it_was() {
 #[test]
 fn without_memory_no_rank_gets_a_communicator() {
     let outcome = job(4, &["--segment-size=1M"], |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let mut live = Vec::new();
         let error = loop {
             match world.dup() {
@@ -310,7 +310,7 @@ fn without_memory_no_rank_gets_a_communicator() {
 #[test]
 fn sixty_four_ranks_split_and_meet() {
     spmd(64, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let row = world.split(Some(me / 8), 0).unwrap().unwrap();
         let column = world.split(Some(me % 8), 0).unwrap().unwrap();
         let of_row = row.allreduce(&[me], Op::Sum).unwrap()[0];
@@ -318,8 +318,8 @@ fn sixty_four_ranks_split_and_meet() {
         assert_eq!(column.allreduce(&[of_row], Op::Sum).unwrap(), [2016]);
         let other = column.create_group(&column.group().range_incl(&[(7, 0, -1)]).unwrap(), 3);
         let other = other.unwrap();
-        assert_eq!(other.rank(), 7 - column.rank());
-        assert_eq!(other.scan(&[1u32], Op::Sum).unwrap(), [other.rank() + 1]);
+        assert_eq!(other.rank().0, 7 - column.rank().0);
+        assert_eq!(other.scan(&[1u32], Op::Sum).unwrap(), [other.rank().0 + 1]);
         for comm in [row, column, other] {
             comm.free().unwrap();
         }

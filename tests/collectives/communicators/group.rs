@@ -8,7 +8,7 @@ use std::thread;
 #[test]
 fn members_meet_without_the_others() {
     spmd(5, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let group = world.group().incl(&[4, 1, 2]).unwrap();
         if group.rank_of_world(me).is_none() {
             // Rank 0 waits in a collective of the world meanwhile, rank 3 has not come at all.
@@ -39,7 +39,7 @@ fn members_meet_without_the_others() {
 #[test]
 fn groups_and_tags_are_told_apart() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let pair = |a, b| world.group().incl(&[a, b]).unwrap();
         // Each rank is in two pairs, and in a third that has other members in another order; all
         // are awaited at once, by threads that know nothing of each other.
@@ -73,7 +73,7 @@ fn groups_and_tags_are_told_apart() {
 #[test]
 fn who_is_not_a_member_or_comes_twice_is_refused() {
     spmd(3, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let others = world.group().excl(&[me]).unwrap();
         let class = |result: onesided::Result<Comm>| result.unwrap_err().class();
         assert_eq!(class(world.create_group(&others, 0)), ErrorClass::Group);
@@ -107,7 +107,7 @@ fn who_is_not_a_member_or_comes_twice_is_refused() {
 #[test]
 fn a_failed_allocation_is_told_to_members_who_come_when_there_is_memory_again() {
     let outcome = job(3, &["--segment-size=1M"], |world| {
-        let (me, group) = (world.rank(), world.group());
+        let (me, group) = (world.rank().0, world.group());
         let mut live = Vec::new();
         while let Ok(comm) = world.dup() {
             live.push(comm);
@@ -143,7 +143,7 @@ fn a_failed_allocation_is_told_to_members_who_come_when_there_is_memory_again() 
 
 #[test]
 fn members_do_not_wait_for_one_that_has_died() {
-    let outcome = job(3, &[], |world| match world.rank() {
+    let outcome = job(3, &[], |world| match world.rank().0 {
         1 => panic!("rank 1 does not come"),
         _ => drop(world.create_group(&world.group(), 0)),
     });

@@ -125,7 +125,7 @@ fn a_callback_that_refuses_on_one_rank_fails_a_collective_on_all() {
         assert_eq!(copied, if world.rank() == 1 { 1 } else { 2 });
         // Freeing is local: it is not freed on rank 1.
         let freed = comm.clone().free();
-        match world.rank() {
+        match world.rank().0 {
             1 => {
                 let error = freed.unwrap_err();
                 assert!(error.to_string().contains("99 stays"), "{error}");
@@ -150,7 +150,7 @@ fn callbacks_may_use_their_communicator() {
             .on_delete(|comm: &Comm, _: &u32| comm.barrier().map_err(|error| error.to_string()))
             .create();
         let comm = world.dup().unwrap();
-        comm.set_attribute(&key, world.rank() + 1).unwrap();
+        comm.set_attribute(&key, world.rank().0 + 1).unwrap();
         let copy = comm.dup().unwrap();
         assert_eq!(copy.attribute(&key).as_deref(), Some(&6));
         comm.free().unwrap();
@@ -220,7 +220,7 @@ fn info_is_accepted_and_what_is_not_in_use_is_not_reported() {
     spmd(2, |world| {
         let mut info = Info::new();
         info.set("mpi_assert_no_any_tag", "true").unwrap();
-        info.set("unknown", &world.rank().to_string()).unwrap();
+        info.set("unknown", &world.rank().0.to_string()).unwrap();
         world.set_info(&info).unwrap();
         assert_eq!(world.info(), Info::new());
         let comm = world.dup_with_info(&info).unwrap();
@@ -252,7 +252,7 @@ fn a_handler_sees_each_error_once_and_is_inherited() {
             assert!(matches!(comm.clone().error_handler(), ErrorHandler::User(_)));
             comm.broadcast(&mut [0u8], Rank(9)).unwrap_err();
             assert_eq!(classes(), [ErrorClass::Root]);
-            let len = 1 + comm.rank() as usize;
+            let len = 1 + comm.rank().index();
             comm.allgather(&vec![0u8; len]).unwrap_err();
             assert_eq!(classes(), [ErrorClass::Truncate]);
             comm.create_group(&Group::empty(), 0).unwrap_err();

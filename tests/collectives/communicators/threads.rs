@@ -73,7 +73,7 @@ fn threads_with_communicators_of_their_own_go_their_own_ways() {
             for (k, comm) in comms.iter().enumerate() {
                 threads.spawn(move || {
                     for round in 0..200 {
-                        let mine = vec![comm.rank() as u64 * 1000 + round; 1 + k * 700];
+                        let mine = vec![comm.rank().0 as u64 * 1000 + round; 1 + k * 700];
                         let all = comm.allgather(&mine).unwrap();
                         let expected = (0..4u64).flat_map(|r| vec![r * 1000 + round; mine.len()]);
                         assert!(all.into_iter().eq(expected), "thread {k}, round {round}");
@@ -88,7 +88,7 @@ fn threads_with_communicators_of_their_own_go_their_own_ways() {
 #[test]
 fn threads_make_communicators_with_different_tags_at_once() {
     spmd(4, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         // Each thread's members come in another order of tags, so every thread waits for a while.
         thread::scope(|threads| {
             for thread in 0..3u32 {

@@ -30,7 +30,7 @@ impl Sides {
         let (few, all) = (world.group().incl(&few).unwrap(), world.group());
         let few = if few.size() < all.size() { few } else { all.incl(&[1]).unwrap() };
         let many = all.difference(&few);
-        let side = u32::from(few.rank_of_world(world.rank()).is_none());
+        let side = u32::from(few.rank_of_world(world.rank().0).is_none());
         let (local, remote) = if side == 0 { (&few, &many) } else { (&many, &few) };
         let bridge = Bridge::new(world, local, remote).unwrap();
         assert_eq!((bridge.size(), bridge.remote_size()), (local.size(), remote.size()));
@@ -80,7 +80,7 @@ fn a_broadcast_reaches_the_other_group() {
         let sides = Sides::new(world);
         for (case, count) in COUNTS.into_iter().enumerate().take(3) {
             sides.each_root(|root, number| {
-                let form = FORMS[(case + world.rank() as usize) % 4];
+                let form = FORMS[(case + world.rank().index()) % 4];
                 let mut laid = Laid::holding(form, &sides.mine(count));
                 let buffer = (root != Root::Elsewhere).then(|| laid.origin_mut());
                 sides.bridge.start_broadcast(buffer, root).unwrap().wait().unwrap();
@@ -262,7 +262,7 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
 fn groups_that_are_none_of_two_are_refused() {
     spmd(3, |world| {
         let (all, nobody) = (world.group(), Group::empty());
-        let own = all.incl(&[world.rank()]).unwrap();
+        let own = all.incl(&[world.rank().0]).unwrap();
         let wrong = [(&all, &own), (&nobody, &all)];
         for (local, remote) in wrong {
             let refused = Bridge::new(world, local, remote).unwrap_err();

@@ -9,7 +9,7 @@ fn nobody_waits_for_a_duplicate_but_who_asks_for_it() {
     for_each_size(&SIZES, |world| {
         let key: CommKeyval<u32> =
             KeyvalOptions::new().on_copy(|_, value: &u32| Ok(Some(value + 1))).create();
-        world.set_attribute(&key, world.rank()).unwrap();
+        world.set_attribute(&key, world.rank().0).unwrap();
         // Rank 0 begins, and the others begin when they have heard of it, on another communicator: on
         // one all collectives have the same order.
         let talk = world.dup().unwrap();
@@ -22,7 +22,7 @@ fn nobody_waits_for_a_duplicate_but_who_asks_for_it() {
         let first = begun.take().unwrap_or_else(|| world.idup().unwrap());
         let second = world.idup().unwrap();
         // Rank 0 waits for it in front of a barrier, in which the others are before they wait.
-        let copy = match world.rank() {
+        let copy = match world.rank().0 {
             0 => {
                 let copy = first.wait().unwrap();
                 world.barrier().unwrap();
@@ -36,7 +36,7 @@ fn nobody_waits_for_a_duplicate_but_who_asks_for_it() {
         let other = second.wait().unwrap();
         for comm in [&copy, &other] {
             assert_eq!(comm.compare(world), Comparison::Congruent);
-            assert_eq!(comm.attribute(&key).as_deref(), Some(&(world.rank() + 1)));
+            assert_eq!(comm.attribute(&key).as_deref(), Some(&(world.rank().0 + 1)));
             assert_eq!(comm.allreduce(&[1u32], Op::Sum).unwrap(), [world.size()]);
         }
         assert!(first.wait().is_err(), "it has been taken");

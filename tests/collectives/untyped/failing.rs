@@ -76,7 +76,7 @@ fn a_panic_in_a_function_leaves_the_others_their_collectives() {
             assert!(a != 0, "as the test wants it");
             a + b
         });
-        let mine = vec![world.rank()];
+        let mine = vec![world.rank().0];
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             world.iallreduce(mine, &panics).unwrap().wait().unwrap()
         }));

@@ -4,7 +4,7 @@ use crate::support::{for_each_size, spmd};
 use crate::untyped::SIZES;
 use crate::untyped::matrices::{FORMS, Laid, matrices, product_of};
 use onesided::engine::{Channel, CollectiveRequest, SendMode};
-use onesided::{Comm, FenceAssert, Op, Rank, Result, Window};
+use onesided::{Comm, Op, Rank, Result, Window};
 
 /// Lengths of those under way: short, and long enough to be fetched and cut.
 const LENGTHS: [usize; 3] = [3, 700, 40];
@@ -12,7 +12,7 @@ const LENGTHS: [usize; 3] = [3, 700, 40];
 #[test]
 fn those_under_way_complete_in_any_order() {
     for_each_size(&SIZES, |world| {
-        let (me, ranks) = (world.rank(), world.size());
+        let (me, ranks) = (world.rank().0, world.size());
         let mut reduced: Vec<(Laid, CollectiveRequest)> = Vec::new();
         let mut cast = Vec::new();
         for (k, count) in LENGTHS.into_iter().cycle().take(30).enumerate() {
@@ -83,7 +83,7 @@ fn receive(world: &Comm, from: u32) -> Result<()> {
 #[test]
 fn a_rank_in_a_receive_takes_collectives_further() {
     for_each_size(&[2, 5, 8], |world| {
-        let mut result = Laid::holding(FORMS[2], &matrices(world.rank(), 20));
+        let mut result = Laid::holding(FORMS[2], &matrices(world.rank().0, 20));
         let into = result.origin_mut();
         let request = world.start_allreduce(None, into, FORMS[2].product()).unwrap();
         if world.rank() == 0 {
@@ -103,9 +103,9 @@ fn a_rank_in_a_receive_takes_collectives_further() {
 fn a_rank_in_a_fence_takes_collectives_further() {
     for_each_size(&[2, 5], |world| {
         let mut window = Window::<u8>::allocate(world, 1).unwrap();
-        let request = world.iallreduce(vec![world.rank(); 9], Op::Max).unwrap();
+        let request = world.iallreduce(vec![world.rank().0; 9], Op::Max).unwrap();
         let rest = if world.rank() == 0 { Some(request) } else { check(request, world) };
-        window.fence(FenceAssert::NONE).unwrap().close(FenceAssert::NONE).unwrap();
+        window.fence().unwrap().close().unwrap();
         rest.map(|request| check(request, world));
         window.free().unwrap();
     });
@@ -123,8 +123,8 @@ fn a_dropped_request_goes_on() {
     spmd(5, |world| {
         for _ in 0..10 {
             // Rank 0 is in the middle of the reduction, and does not want to know about it.
-            let request = world.iallreduce(vec![world.rank(); 5000], Op::Sum).unwrap();
-            match world.rank() {
+            let request = world.iallreduce(vec![world.rank().0; 5000], Op::Sum).unwrap();
+            match world.rank().0 {
                 0 => drop(request),
                 _ => assert_eq!(request.wait().unwrap(), vec![10; 5000]),
             }

@@ -3,11 +3,11 @@
 use crate::support::for_each_size;
 use crate::untyped::SIZES;
 use crate::untyped::matrices::{COUNTS, FORMS, Form, Laid, Matrix, matrices, matrix, starts};
-use onesided::{Access, Comm, LockAssert, Op, Rank, Window};
+use onesided::{Access, Comm, Op, Rank, Window};
 
 /// Two forms, others for every rank and case.
 fn forms(comm: &Comm, case: usize) -> (Form, Form) {
-    let number = comm.rank() as usize + case;
+    let number = comm.rank().index() + case;
     (FORMS[number % 4], FORMS[(number / 4 + number) % 4])
 }
 
@@ -31,7 +31,7 @@ fn nobody_leaves_a_barrier_before_all_have_come() {
     for_each_size(&SIZES, |world| {
         let mut come = Window::<u32>::allocate(world, 1).unwrap();
         for round in 1..=20 {
-            let all = come.lock_all(LockAssert::NONE).unwrap();
+            let all = come.lock_all().unwrap();
             let (mut before, mut come_so_far) = (0, 0);
             all.fetch_and_op(&1, &mut before, Op::Sum, Rank(0), 0).unwrap();
             all.flush(Rank(0)).unwrap();
@@ -50,7 +50,7 @@ fn a_broadcast_reaches_all() {
     for_each_size(&[1, 2, 3, 5, 8, 19], |world| {
         for (case, count) in COUNTS.into_iter().enumerate() {
             for root in 0..world.size() {
-                let given = matrices(if world.rank() == root { root } else { 99 }, count);
+                let given = matrices(if world.rank().0 == root { root } else { 99 }, count);
                 let mut laid = Laid::holding(forms(world, case).0, &given);
                 let request = world.start_broadcast(laid.origin_mut(), Rank(root)).unwrap();
                 request.wait().unwrap();
@@ -63,7 +63,7 @@ fn a_broadcast_reaches_all() {
 #[test]
 fn what_is_gathered_is_at_the_root() {
     for_each_size(&SIZES, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         for (case, count) in COUNTS.into_iter().enumerate() {
             for counts in lengths(world, count) {
                 for (root, in_place) in (0..world.size()).flat_map(|k| [(k, false), (k, true)]) {
@@ -92,7 +92,7 @@ fn what_is_gathered_is_at_the_root() {
 #[test]
 fn what_is_scattered_is_everywhere() {
     for_each_size(&SIZES, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         for (case, count) in COUNTS.into_iter().enumerate() {
             for counts in lengths(world, count) {
                 for (root, in_place) in (0..world.size()).flat_map(|k| [(k, false), (k, true)]) {
@@ -117,7 +117,7 @@ fn what_is_scattered_is_everywhere() {
 #[test]
 fn what_is_gathered_by_all_is_everywhere() {
     for_each_size(&SIZES, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         for (case, count) in COUNTS.into_iter().enumerate() {
             for (counts, in_place) in lengths(world, count).into_iter().zip([false, true]) {
                 let (own, whole) = forms(world, case);
@@ -144,7 +144,7 @@ fn letter(from: u32, to: u32, count: usize) -> Vec<Matrix> {
 #[test]
 fn all_to_all() {
     for_each_size(&SIZES, |world| {
-        let (me, ranks) = (world.rank(), world.size());
+        let (me, ranks) = (world.rank().0, world.size());
         for (case, count) in COUNTS.into_iter().enumerate() {
             for in_place in [false, true] {
                 // Its length is the sum of both ranks, so equal in both directions.
@@ -172,7 +172,7 @@ fn all_to_all() {
 #[test]
 fn neighbours_of_a_ring_exchange() {
     for_each_size(&SIZES, |world| {
-        let (me, ranks) = (world.rank(), world.size());
+        let (me, ranks) = (world.rank().0, world.size());
         let (left, right) = ((me + ranks - 1) % ranks, (me + 1) % ranks);
         for (case, count) in COUNTS.into_iter().enumerate() {
             let (out, back) = forms(world, case);

@@ -11,7 +11,7 @@ use onesided::{Comm, Error, ErrorClass, Rank};
 const CUTS: [(u32, u32); 6] = [(1, 1), (5, 5), (1, 4), (6, 4), (3, 12), (12, 5)];
 
 fn neighbours(world: &Comm) -> (Rank, Rank) {
-    let (rank, ranks) = (world.rank(), world.size());
+    let (rank, ranks) = (world.rank().0, world.size());
     (Rank((rank + ranks - 1) % ranks), Rank((rank + 1) % ranks))
 }
 
@@ -41,7 +41,7 @@ fn any_cut_goes_to_any_other() {
                 for time in 0..3 {
                     receive.start().unwrap();
                     send.start().unwrap();
-                    out.put(0, &matrices(world.rank() + time, count));
+                    out.put(0, &matrices(world.rank().0 + time, count));
                     let last_first: Vec<u32> = (0..cut.0).rev().collect();
                     let (some, others) = last_first.split_at(cut.0 as usize / 2);
                     send.ready(some).unwrap();
@@ -65,7 +65,7 @@ fn read(laid: &Laid, count: usize) -> Vec<[u64; 4]> {
 #[test]
 fn a_part_that_both_sides_have_arrives_by_itself() {
     for_each_size(&[1, 2, 3], |world| {
-        let out = Laid::holding(FORMS[1], &matrices(world.rank(), 12));
+        let out = Laid::holding(FORMS[1], &matrices(world.rank().0, 12));
         let mut into = Laid::room(FORMS[2], 12);
         // Two groups, of three and two partitions.
         let (send, receive) = ring(world, &out, &mut into, (6, 4));
@@ -94,7 +94,7 @@ fn a_part_that_both_sides_have_arrives_by_itself() {
 #[test]
 fn threads_hand_over_what_another_waits_for() {
     for_each_size(&[1, 2, 3], |world| {
-        let out = Laid::holding(FORMS[0], &matrices(world.rank(), 240));
+        let out = Laid::holding(FORMS[0], &matrices(world.rank().0, 240));
         let mut into = Laid::room(FORMS[3], 240);
         let (send, receive) = ring(world, &out, &mut into, (12, 8));
         for _ in 0..20 {
@@ -118,9 +118,10 @@ fn threads_hand_over_what_another_waits_for() {
 #[test]
 fn the_first_meets_the_first() {
     spmd(2, |world| {
-        let other = Rank(1 - world.rank());
-        let sent: Vec<Laid> =
-            (0..4).map(|k| Laid::holding(FORMS[0], &matrices(10 * world.rank() + k, 3))).collect();
+        let other = Rank(1 - world.rank().0);
+        let sent: Vec<Laid> = (0..4)
+            .map(|k| Laid::holding(FORMS[0], &matrices(10 * world.rank().0 + k, 3)))
+            .collect();
         let mut got: Vec<Laid> = (0..4).map(|_| Laid::room(FORMS[1], 3)).collect();
         let start = |message: Partitioned| {
             message.start().unwrap();
@@ -154,9 +155,9 @@ fn what_is_wrong_changes_nothing() {
         result.unwrap_err().class()
     }
     spmd(2, |world| {
-        let out = Laid::holding(FORMS[0], &matrices(world.rank(), 6));
+        let out = Laid::holding(FORMS[0], &matrices(world.rank().0, 6));
         let mut into = Laid::room(FORMS[0], 6);
-        let (nobody, other) = (Rank(2), Rank(1 - world.rank()));
+        let (nobody, other) = (Rank(2), Rank(1 - world.rank().0));
         assert_eq!(
             class(world.init_partitioned_send(out.origin(), 2, nobody, 0)),
             ErrorClass::Rank
@@ -203,12 +204,12 @@ fn what_is_wrong_changes_nothing() {
 #[test]
 fn those_of_a_dead_rank_end() {
     without_rank_1(3, |world| {
-        let out = Laid::holding(FORMS[0], &matrices(world.rank(), 4000));
+        let out = Laid::holding(FORMS[0], &matrices(world.rank().0, 4000));
         let mut into: Vec<Laid> = (0..2).map(|_| Laid::room(FORMS[0], 4000)).collect();
         let mut made: Vec<Partitioned> = Vec::new();
         for (tag, into) in (0..).zip(&mut into) {
-            let other = Rank(1 - world.rank().min(1));
-            if world.rank() < 2 && (tag == 0 || world.rank() == 0) {
+            let other = Rank(1 - world.rank().0.min(1));
+            if world.rank().0 < 2 && (tag == 0 || world.rank() == 0) {
                 made.push(world.init_partitioned_send(out.origin(), 4, other, tag).unwrap());
                 let receive = world.init_partitioned_receive(into.origin_mut(), 2, other, tag);
                 made.push(receive.unwrap());

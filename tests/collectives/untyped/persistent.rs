@@ -7,7 +7,7 @@ use onesided::Op;
 #[test]
 fn they_are_started_in_any_order() {
     for_each_size(&SIZES, |world| {
-        let (me, n) = (world.rank(), world.size());
+        let (me, n) = (world.rank().0, world.size());
         let comm = world.dup().unwrap();
         let handles: Vec<_> = (0..4).map(|_| comm.for_persistent_collective()).collect();
         comm.clone().free().unwrap();

@@ -19,7 +19,7 @@ fn a_reduction_is_in_rank_order_at_every_root() {
     for_each_size(&SIZES, |world| {
         cases(|form, count, in_place| {
             for root in 0..world.size() {
-                let (me, is_root) = (world.rank(), world.rank() == root);
+                let (me, is_root) = (world.rank().0, world.rank().0 == root);
                 let mine = Laid::holding(form, &matrices(me, count));
                 let mut result = Laid::holding(form, &matrices(me, count));
                 let given = (!(in_place && is_root)).then(|| mine.origin());
@@ -41,12 +41,12 @@ fn a_reduction_is_in_rank_order_at_every_root() {
 fn an_allreduce_is_in_rank_order() {
     for_each_size(&[1, 2, 3, 5, 6, 7, 8], |world| {
         cases(|form, count, in_place| {
-            let mine = Laid::holding(form, &matrices(world.rank(), count));
-            let mut result = Laid::holding(form, &matrices(world.rank(), count));
+            let mine = Laid::holding(form, &matrices(world.rank().0, count));
+            let mut result = Laid::holding(form, &matrices(world.rank().0, count));
             let given = (!in_place).then(|| mine.origin());
             let request = world.start_allreduce(given, result.origin_mut(), form.product());
             request.unwrap().wait().unwrap();
-            assert_eq!(mine.get(), matrices(world.rank(), count));
+            assert_eq!(mine.get(), matrices(world.rank().0, count));
             assert_eq!(result.get(), product_of(world.size(), count));
         });
     });
@@ -55,7 +55,7 @@ fn an_allreduce_is_in_rank_order() {
 #[test]
 fn each_rank_gets_its_part_of_a_reduce_scatter() {
     for_each_size(&SIZES, |world| {
-        let (me, ranks) = (world.rank() as usize, world.size() as usize);
+        let (me, ranks) = (world.rank().index(), world.size() as usize);
         cases(|form, count, in_place| {
             let uneven = (0..ranks).map(|rank| if rank == 1 { 0 } else { count / (rank + 1) });
             for counts in [vec![count; ranks], uneven.collect()] {
@@ -81,12 +81,12 @@ fn each_rank_gets_its_part_of_a_reduce_scatter() {
 fn a_scan_has_the_ranks_up_to_its_own() {
     for_each_size(&SIZES, |world| {
         cases(|form, count, in_place| {
-            let mine = Laid::holding(form, &matrices(world.rank(), count));
-            let mut result = Laid::holding(form, &matrices(world.rank(), count));
+            let mine = Laid::holding(form, &matrices(world.rank().0, count));
+            let mut result = Laid::holding(form, &matrices(world.rank().0, count));
             let given = (!in_place).then(|| mine.origin());
             let request = world.start_scan(given, result.origin_mut(), form.product());
             request.unwrap().wait().unwrap();
-            assert_eq!(result.get(), product_of(world.rank() + 1, count));
+            assert_eq!(result.get(), product_of(world.rank().0 + 1, count));
         });
     });
 }
@@ -95,12 +95,12 @@ fn a_scan_has_the_ranks_up_to_its_own() {
 fn an_exclusive_scan_has_the_ranks_below_its_own() {
     for_each_size(&SIZES, |world| {
         cases(|form, count, in_place| {
-            let mine = Laid::holding(form, &matrices(world.rank(), count));
-            let mut result = Laid::holding(form, &matrices(world.rank(), count));
+            let mine = Laid::holding(form, &matrices(world.rank().0, count));
+            let mut result = Laid::holding(form, &matrices(world.rank().0, count));
             let given = (!in_place).then(|| mine.origin());
             let request = world.start_exscan(given, result.origin_mut(), form.product());
             request.unwrap().wait().unwrap();
-            let expected = match world.rank() {
+            let expected = match world.rank().0 {
                 0 => matrices(0, count),
                 rank => product_of(rank, count),
             };
@@ -113,8 +113,8 @@ fn an_exclusive_scan_has_the_ranks_below_its_own() {
 #[test]
 fn the_order_is_that_of_the_communicator() {
     for_each_size(&[5], |world: &Comm| {
-        let comm = world.split(Some(0), -(world.rank() as i32)).unwrap().unwrap();
-        let mut result = Laid::holding(FORMS[0], &matrices(comm.rank(), 9));
+        let comm = world.split(Some(0), -(world.rank().0 as i32)).unwrap().unwrap();
+        let mut result = Laid::holding(FORMS[0], &matrices(comm.rank().0, 9));
         let request = comm.start_allreduce(None, result.origin_mut(), FORMS[0].product()).unwrap();
         // A request outlives the handle of its communicator.
         comm.free().unwrap();

@@ -26,7 +26,7 @@ fn a_refused_call_counts_for_nothing() {
         ];
         assert_eq!(refused, [ErrorClass::Root; 4]);
         let into = || Some(&parts[..]);
-        let me = Rank(world.rank());
+        let me = world.rank();
         let refused = [
             class(world.start_allgatherv(Some(mine.part(0, 1)), &parts)),
             class(world.start_allgatherv(Some(mine.origin()), &all)),
@@ -75,7 +75,7 @@ fn ranks_that_disagree_are_an_error_on_all() {
             for other in [length + 1, length - 1] {
                 let cast = world.ibroadcast(vec![7u64; own(other)], Rank(0)).unwrap().wait();
                 assert_eq!(kind(cast.unwrap_err()), MismatchKind::Length);
-                let mine = vec![world.rank(); own(other)];
+                let mine = vec![world.rank().0; own(other)];
                 let gathered = world.igather(mine, Rank(2)).unwrap().wait();
                 assert_eq!(kind(gathered.unwrap_err()), MismatchKind::Length);
                 let sum = world.iallreduce(vec![1u32; own(other)], Op::Sum).unwrap().wait();
@@ -87,17 +87,17 @@ fn ranks_that_disagree_are_an_error_on_all() {
             let op = if world.rank() == 2 { Op::Max } else { Op::Sum };
             let sum = world.iallreduce(vec![1u32; length], op).unwrap().wait();
             assert_eq!(kind(sum.unwrap_err()), MismatchKind::Operation);
-            let sum = match world.rank() {
+            let sum = match world.rank().0 {
                 1 => world.iallreduce(vec![1f32; length], Op::Sum).unwrap().wait().map(drop),
                 _ => world.iallreduce(vec![1i32; length], Op::Sum).unwrap().wait().map(drop),
             };
             assert_eq!(kind(sum.unwrap_err()), MismatchKind::Datatype);
-            let met = match world.rank() {
+            let met = match world.rank().0 {
                 1 => world.ibarrier().unwrap().wait(),
                 _ => world.iallgather(vec![0u8; length]).unwrap().wait().map(drop),
             };
             assert_eq!(kind(met.unwrap_err()), MismatchKind::Call);
-            let one = world.iallgather(vec![world.rank()]).unwrap().wait().unwrap();
+            let one = world.iallgather(vec![world.rank().0]).unwrap().wait().unwrap();
             assert_eq!(one, [0, 1, 2]);
         }
     });

@@ -8,11 +8,11 @@ use std::fmt::Debug;
 const LENGTHS: [usize; 4] = [0, 1, 37, 6000];
 
 fn of<T: Element>(comm: &Comm, make: fn(u32) -> T, len: usize) -> Vec<T> {
-    (0..len as u32).map(|i| make(comm.rank() * 7 + i * 3)).collect()
+    (0..len as u32).map(|i| make(comm.rank().0 * 7 + i * 3)).collect()
 }
 
 fn moved<T: Element + PartialEq + Debug>(comm: &Comm, make: fn(u32) -> T) {
-    let (me, ranks) = (comm.rank(), comm.size() as usize);
+    let (me, ranks) = (comm.rank().0, comm.size() as usize);
     for len in LENGTHS {
         let (mine, many) = (of(comm, make, len), of(comm, make, len * ranks));
         let all = comm.iallgather(mine.clone()).unwrap();
@@ -80,7 +80,7 @@ fn functions_of_the_program_are_applied_in_rank_order() {
 #[test]
 fn a_rank_alone_needs_nobody() {
     for_each_size(&[2], |world| {
-        let alone = world.split(Some(world.rank()), 0).unwrap().unwrap();
+        let alone = world.split(Some(world.rank().0), 0).unwrap().unwrap();
         let requests = [alone.iallreduce(vec![5u8; 9], Op::Sum), alone.ialltoall(vec![5u8; 9])];
         for request in requests {
             let request = request.unwrap();

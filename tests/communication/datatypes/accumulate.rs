@@ -7,9 +7,7 @@ use crate::datatypes::layouts::{
 use crate::support::choices::Choices;
 use crate::support::spmd;
 use onesided::engine::{Layout, Origin, Win};
-use onesided::{
-    Comm, CommittedDatatype, Datatype, DerivedDatatype, LockAssert, Op, Rank, WindowOptions,
-};
+use onesided::{Comm, CommittedDatatype, Datatype, DerivedDatatype, Op, Rank, WindowOptions};
 
 #[test]
 fn random_layouts_accumulate_what_an_oracle_says() {
@@ -83,7 +81,7 @@ fn contended(world: &Comm, win: &Win, zero: u64) {
         unsafe { Origin::new(bytes.as_ptr(), count, datatype) }
     };
     world.barrier().unwrap();
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     for _ in 0..TIMES {
         let add = |origin, at, datatype: &CommittedDatatype| {
             win.accumulate_layout(origin, Op::Sum, Rank(0), zero + at, Layout::new(1, datatype))

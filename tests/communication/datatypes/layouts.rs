@@ -5,8 +5,7 @@ use crate::support::universe;
 use bytemuck::Pod;
 use onesided::engine::{Layout, Origin, OriginMut, Win};
 use onesided::{
-    Comm, CommittedDatatype, Datatype, DerivedDatatype, Distribution, LockAssert, Order, Rank,
-    WindowOptions,
+    Comm, CommittedDatatype, Datatype, DerivedDatatype, Distribution, Order, Rank, WindowOptions,
 };
 
 pub const CANARY: u8 = 0xC5;
@@ -109,7 +108,7 @@ pub fn every_memory(body: impl Fn(&Win, u64)) {
 pub fn on_rank_0(world: &Comm, win: &Win, zero: u64, body: &impl Fn(&Win, u64)) {
     world.barrier().unwrap();
     if world.rank() == 0 {
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         body(win, zero);
         win.unlock_all().unwrap();
     }

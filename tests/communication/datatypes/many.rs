@@ -4,9 +4,7 @@ use crate::datatypes::layouts::values;
 use crate::support::choices::Choices;
 use crate::support::spmd;
 use onesided::engine::{Layout, Origin, OriginMut, Win};
-use onesided::{
-    CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, LockAssert, Op, Rank, WindowOptions,
-};
+use onesided::{CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, Op, Rank, WindowOptions};
 
 /// Bytes of each part: many shards.
 const BYTES: usize = 1 << 20;
@@ -109,7 +107,7 @@ fn combine(
 fn on_rank_0(body: impl Fn(&Win)) {
     spmd(2, |world| {
         let win = WindowOptions::new().allocate_bytes(world, BYTES as u64, 1).unwrap();
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         if world.rank() == 0 {
             body(&win);
         }

@@ -4,8 +4,8 @@ use crate::datatypes::layouts::{BYTES, CANARY, every_memory, read, written};
 use crate::support::spmd;
 use onesided::engine::{Layout, Origin, OriginMut, Win};
 use onesided::{
-    CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, LockAssert, LockType, Op, Rank,
-    Result, WindowOptions,
+    CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, LockType, Op, Rank, Result,
+    WindowOptions,
 };
 
 /// Put, get, accumulate and get_accumulate with 4 x `own` and 4 x `other`.
@@ -175,7 +175,7 @@ fn nothing_at_all_moves_nothing() {
 fn origins_inside_the_window_may_interleave_but_not_overlap() {
     spmd(1, |world| {
         let win = WindowOptions::new().allocate_bytes(world, BYTES as u64, 1).unwrap();
-        win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+        win.lock(LockType::Exclusive, Rank(0)).unwrap();
         let numbers: Vec<u8> = (0..BYTES).map(|i| i as u8).collect();
         win.put(&numbers, Rank(0), 0).unwrap();
         // Columns of a matrix of 16 bytes a row.

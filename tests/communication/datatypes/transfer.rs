@@ -5,9 +5,7 @@ use crate::datatypes::layouts::{
 };
 use crate::support::spmd;
 use onesided::engine::{Layout, Origin, Win};
-use onesided::{
-    CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, LockAssert, Rank, WindowOptions,
-};
+use onesided::{CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, Rank, WindowOptions};
 
 /// Counts with which `own` and `other` have equally many elements, if they are small.
 fn counts(own: &DerivedDatatype, other: &DerivedDatatype) -> Option<(usize, usize)> {
@@ -43,7 +41,7 @@ fn every_constructor_moves_what_packing_says() {
     spmd(2, |world| {
         let win = WindowOptions::new().allocate_bytes(world, BYTES as u64, 1).unwrap();
         if world.rank() == 0 {
-            win.lock_all(LockAssert::NONE).unwrap();
+            win.lock_all().unwrap();
             for element in [Datatype::U8, Datatype::I32, Datatype::F64, Datatype::DoubleInt] {
                 all_pairs(&win, Rank(1), 0, element);
                 all_pairs(&win, Rank(0), 0, element);
@@ -79,12 +77,12 @@ fn the_target_datatype_is_interpreted_at_the_target() {
     let define = || DerivedDatatype::hvector(3, 2, -40, Datatype::U16).unwrap().commit();
     let (disp, mine) = ([0u64, 5, 3], [11u16, 12, 13, 14, 15, 16]);
     spmd(3, |world| {
-        let me = world.rank() as usize;
+        let me = world.rank().index();
         let units = WindowOptions::new().disp_unit([200, 24, 60][me]);
         let mut memory = vec![0u8; 1000];
         // SAFETY: the vector outlives the window; its own rank reads it between barriers.
         let win = unsafe { units.create_bytes(world, memory.as_mut_ptr(), 1000, 1) }.unwrap();
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         if me == 0 {
             // Defined here alone; each target finds it in units and from a base of its own.
             // SAFETY: six elements, that outlive the calls.

@@ -3,8 +3,7 @@
 use super::row::{InJob, LEN, State, UNIT};
 use onesided::engine::Win;
 use onesided::{
-    Comm, Error, ErrorClass, FenceAssert, Group, LockAssert, LockType, PostAssert, Rank, Result,
-    StartAssert, WindowOptions,
+    Comm, Error, ErrorClass, FenceAssert, Group, LockType, Rank, Result, WindowOptions,
 };
 
 /// Both ranks with a window between them.
@@ -36,19 +35,19 @@ impl State {
         let (win, other) = (scene.win, scene.other);
         match self {
             State::Idle => Ok(()),
-            State::Fence => win.fence(FenceAssert::NONE),
+            State::Fence => win.fence(),
             State::FenceUsed => {
-                win.fence(FenceAssert::NONE)?;
+                win.fence()?;
                 win.put(&[number(other.0, 0)], other, 0)
             }
             State::Started => {
-                win.post(&scene.group(&[other.0]), PostAssert::NONE)?;
-                win.start(&scene.group(&[other.0]), StartAssert::NONE)
+                win.post(&scene.group(&[other.0]))?;
+                win.start(&scene.group(&[other.0]))
             }
-            State::Exposed => win.post(&scene.group(&[]), PostAssert::NONE),
-            State::Locked => win.lock(LockType::Shared, other, LockAssert::NONE),
-            State::OwnLocked => win.lock(LockType::Exclusive, scene.me, LockAssert::NONE),
-            State::LockedAll => win.lock_all(LockAssert::NONE),
+            State::Exposed => win.post(&scene.group(&[])),
+            State::Locked => win.lock(LockType::Shared, other),
+            State::OwnLocked => win.lock(LockType::Exclusive, scene.me),
+            State::LockedAll => win.lock_all(),
         }
     }
 
@@ -56,7 +55,7 @@ impl State {
         let win = scene.win;
         match self {
             State::Idle => Ok(()),
-            State::Fence | State::FenceUsed => win.fence(FenceAssert::NOSUCCEED),
+            State::Fence | State::FenceUsed => win.fence_with(FenceAssert::NOSUCCEED),
             State::Started => win.complete().and_then(|()| win.wait()),
             State::Exposed => win.wait(),
             State::Locked => win.unlock(scene.other),
@@ -76,7 +75,7 @@ fn check(world: &Comm, wrong: &str, error: &Error, class: ErrorClass, says: &[&s
     assert_eq!(error.class(), class, "{wrong}: {text}");
     assert!(!text.contains('\n'), "{wrong}: more than one sentence: {text}");
     assert!(format!("{error:?}").starts_with(&text), "{wrong}: Debug is for people, too");
-    let (me, other) = (world.rank().to_string(), (1 - world.rank()).to_string());
+    let (me, other) = (world.rank().0.to_string(), (1 - world.rank().0).to_string());
     for word in says {
         let word = word.replace("{me}", &me).replace("{other}", &other);
         assert!(text.contains(&word), "{wrong}: no '{word}' in: {text}");
@@ -88,22 +87,22 @@ fn goes_on(scene: &Scene<'_>) {
     let Scene { comm, win, me, other } = *scene;
     let sum = comm.allreduce(&[u64::from(me.0)], onesided::Op::Sum).expect("a collective");
     assert_eq!(sum, [1]);
-    win.lock(LockType::Exclusive, other, LockAssert::NONE).expect("a lock");
+    win.lock(LockType::Exclusive, other).expect("a lock");
     win.put(&[number(me.0, 99)], other, LEN - 1).expect("a put");
     win.unlock(other).expect("an unlock");
     comm.barrier().expect("a barrier");
     let mut found = [0];
     win.load(LEN - 1, &mut found).expect("a load");
     assert_eq!(found, [number(other.0, 99)]);
-    win.fence(FenceAssert::NONE).expect("a fence");
-    win.fence(FenceAssert::NOSUCCEED).expect("a second fence");
+    win.fence().expect("a fence");
+    win.fence_with(FenceAssert::NOSUCCEED).expect("a second fence");
 }
 
 /// Makes a wrong call on a window, in its state.
 pub fn on_window(world: &Comm, wrong: &str, row: &OnWindow) {
     let options = WindowOptions::new().name("misuse").notifications(2);
     let win = options.allocate_bytes(world, UNIT * LEN, UNIT).expect("a window");
-    let (me, other) = (Rank(world.rank()), Rank(1 - world.rank()));
+    let (me, other) = (world.rank(), Rank(1 - world.rank().0));
     let scene = Scene { comm: world, win: &win, me, other };
     let before: Vec<u64> = (0..LEN).map(|at| number(me.0, at)).collect();
     win.store(0, &before).expect("a store");
@@ -129,7 +128,7 @@ pub fn in_job(world: &Comm, wrong: &str, row: &InJob) {
     let win = WindowOptions::new().allocate_bytes(world, UNIT * LEN, UNIT).expect("a window");
     let error = (row.call)(world).err().unwrap_or_else(|| panic!("{wrong}: not refused"));
     check(world, wrong, &error, row.class, row.says);
-    let (me, other) = (Rank(world.rank()), Rank(1 - world.rank()));
+    let (me, other) = (world.rank(), Rank(1 - world.rank().0));
     goes_on(&Scene { comm: world, win: &win, me, other });
     win.free().expect("the window can be freed");
 }

@@ -13,7 +13,7 @@ pub const ROWS: &[Row] = &[
         "a barrier where another rank broadcasts",
         Arg,
         &["by rank {me}", "barrier", "broadcast", "rank {other}"],
-        |comm| match comm.rank() {
+        |comm| match comm.rank().0 {
             0 => comm.barrier(),
             _ => spared(|b| comm.broadcast(&mut b[..], Rank(0))),
         },
@@ -22,19 +22,19 @@ pub const ROWS: &[Row] = &[
         "broadcasts of different lengths",
         Truncate,
         &["broadcast by rank {me}", "of 1 MPI_UINT64_T", "of 2 MPI_UINT64_T"],
-        |comm| spared(|b| comm.broadcast(&mut b[..1 + comm.rank() as usize], Rank(0))),
+        |comm| spared(|b| comm.broadcast(&mut b[..1 + comm.rank().index()], Rank(0))),
     ),
     job(
         "broadcasts of different types",
         Type,
         &["broadcast by rank {me}", "MPI_UINT32_T", "MPI_UINT64_T"],
-        |comm| match comm.rank() {
+        |comm| match comm.rank().0 {
             0 => comm.broadcast(&mut [1u32], Rank(0)),
             _ => spared(|b| comm.broadcast(&mut b[..1], Rank(0))),
         },
     ),
     job("broadcasts from different roots", Root, &["broadcast by rank {me}", "root 1"], |comm| {
-        spared(|b| comm.broadcast(&mut b[..], Rank(comm.rank())))
+        spared(|b| comm.broadcast(&mut b[..], comm.rank()))
     }),
     job(
         "reductions by different operations",
@@ -61,7 +61,7 @@ pub const ROWS: &[Row] = &[
         |comm| comm.reduce(&[1.5], Op::Band, Rank(0)).map(drop),
     ),
     job("a scatter whose root gives nothing", Buffer, &["scatter by rank 0"], |comm| {
-        let own = comm.split(Some(comm.rank()), 0)?.expect("a colour was given");
+        let own = comm.split(Some(comm.rank().0), 0)?.expect("a colour was given");
         own.scatter::<u64>(None, Rank(0)).map(drop)
     }),
     job(
@@ -86,7 +86,7 @@ pub const ROWS: &[Row] = &[
         "a window where another rank has a barrier",
         Arg,
         &["by rank {me}", "window allocate", "barrier"],
-        |comm| match comm.rank() {
+        |comm| match comm.rank().0 {
             0 => WindowOptions::new().allocate_bytes(comm, 64, 8).map(drop),
             _ => comm.barrier(),
         },
@@ -95,7 +95,7 @@ pub const ROWS: &[Row] = &[
         "windows of different flavours",
         Arg,
         &["by rank {me}", "window allocate", "window create_dynamic"],
-        |comm| match comm.rank() {
+        |comm| match comm.rank().0 {
             0 => WindowOptions::new().allocate_bytes(comm, 64, 8).map(drop),
             _ => WindowOptions::new().create_dynamic_bytes(comm).map(drop),
         },
@@ -117,7 +117,7 @@ pub const ROWS: &[Row] = &[
         "a window of one rank that another does not make",
         Arg,
         &["by rank {me}", "communicator dup", "window allocate"],
-        |comm| match comm.rank() {
+        |comm| match comm.rank().0 {
             0 => WindowOptions::new().allocate_bytes(comm, 64, 8).map(drop),
             _ => comm.dup().map(drop),
         },

@@ -3,9 +3,7 @@
 use super::row::State::{Exposed, Fence, FenceUsed, Idle, Locked, LockedAll, OwnLocked, Started};
 use super::row::{Row, and_free, job, row, spared};
 use onesided::ErrorClass::{Assert, RmaSync};
-use onesided::{
-    FenceAssert, Info, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, WindowOptions,
-};
+use onesided::{FenceAssert, Info, LockType, Op, Rank, WindowOptions};
 
 const ONE: &[u64] = &[5];
 const NONE: &[&str] = &["no access epoch is open"];
@@ -68,36 +66,30 @@ pub const ROWS: &[Row] = &[
         Locked,
         RmaSync,
         &["already", "rank {other}"],
-        |s| s.win.lock(LockType::Exclusive, s.other, LockAssert::NONE),
+        |s| s.win.lock(LockType::Exclusive, s.other),
     ),
     row("lock in a fence epoch with operations", FenceUsed, RmaSync, &["operations"], |s| {
-        s.win.lock(LockType::Shared, s.other, LockAssert::NONE)
+        s.win.lock(LockType::Shared, s.other)
     }),
     row("lock after start", Started, RmaSync, &["opened by start"], |s| {
-        s.win.lock(LockType::Shared, s.other, LockAssert::NONE)
+        s.win.lock(LockType::Shared, s.other)
     }),
     row("lock under lock_all", LockedAll, RmaSync, &["lock_all is held"], |s| {
-        s.win.lock(LockType::Shared, s.other, LockAssert::NONE)
+        s.win.lock(LockType::Shared, s.other)
     }),
     row("lock of the own part while it is exposed", Exposed, RmaSync, &["post and wait"], |s| {
-        s.win.lock(LockType::Shared, s.me, LockAssert::NONE)
+        s.win.lock(LockType::Shared, s.me)
     }),
     row(
         "lock of a part that its rank exposes",
         Exposed,
         RmaSync,
         &["rank {other} has exposed"],
-        |s| s.win.lock(LockType::Shared, s.other, LockAssert::NONE),
+        |s| s.win.lock(LockType::Shared, s.other),
     ),
-    row("lock_all under a lock", Locked, RmaSync, &["a lock is held"], |s| {
-        s.win.lock_all(LockAssert::NONE)
-    }),
-    row("lock_all twice", LockedAll, RmaSync, &["lock_all is held"], |s| {
-        s.win.lock_all(LockAssert::NONE)
-    }),
-    row("lock_all while exposed", Exposed, RmaSync, &["post and wait"], |s| {
-        s.win.lock_all(LockAssert::NONE)
-    }),
+    row("lock_all under a lock", Locked, RmaSync, &["a lock is held"], |s| s.win.lock_all()),
+    row("lock_all twice", LockedAll, RmaSync, &["lock_all is held"], |s| s.win.lock_all()),
+    row("lock_all while exposed", Exposed, RmaSync, &["post and wait"], |s| s.win.lock_all()),
     row("unlock without lock", Idle, RmaSync, &["no lock of rank {other}"], |s| {
         s.win.unlock(s.other)
     }),
@@ -111,59 +103,49 @@ pub const ROWS: &[Row] = &[
     row("unlock_all under a lock", Locked, RmaSync, &["does not hold lock_all"], |s| {
         s.win.unlock_all()
     }),
-    row("post twice", Started, RmaSync, &["post and wait"], |s| {
-        s.win.post(&s.group(&[s.other.0]), PostAssert::NONE)
-    }),
+    row("post twice", Started, RmaSync, &["post and wait"], |s| s.win.post(&s.group(&[s.other.0]))),
     row("post while the own part is locked", OwnLocked, RmaSync, &["own part is locked"], |s| {
-        s.win.post(&s.group(&[s.other.0]), PostAssert::NONE)
+        s.win.post(&s.group(&[s.other.0]))
     }),
     row(
         "post while another rank has it locked",
         Locked,
         RmaSync,
         &["another rank has locked"],
-        |s| s.win.post(&s.group(&[s.other.0]), PostAssert::NONE),
+        |s| s.win.post(&s.group(&[s.other.0])),
     ),
     row("post in a fence epoch with operations", FenceUsed, RmaSync, &["operations"], |s| {
-        s.win.post(&s.group(&[s.other.0]), PostAssert::NONE)
+        s.win.post(&s.group(&[s.other.0]))
     }),
     row("wait without post", Idle, RmaSync, &["wait needs a post"], |s| s.win.wait()),
     row("test without post", Idle, RmaSync, &["test needs a post"], |s| s.win.test().map(drop)),
     row("start twice", Started, RmaSync, &["opened by start"], |s| {
-        s.win.start(&s.group(&[s.other.0]), StartAssert::NONE)
+        s.win.start(&s.group(&[s.other.0]))
     }),
     row("start under a lock", Locked, RmaSync, &["a lock is held"], |s| {
-        s.win.start(&s.group(&[s.other.0]), StartAssert::NONE)
+        s.win.start(&s.group(&[s.other.0]))
     }),
     row("start under lock_all", LockedAll, RmaSync, &["lock_all is held"], |s| {
-        s.win.start(&s.group(&[s.other.0]), StartAssert::NONE)
+        s.win.start(&s.group(&[s.other.0]))
     }),
     row("start in a fence epoch with operations", FenceUsed, RmaSync, &["operations"], |s| {
-        s.win.start(&s.group(&[s.other.0]), StartAssert::NONE)
+        s.win.start(&s.group(&[s.other.0]))
     }),
     row("complete without start", Idle, RmaSync, &["no epoch is open"], |s| s.win.complete()),
     row("complete in a fence epoch", Fence, RmaSync, &["a fence epoch is open"], |s| {
         s.win.complete()
     }),
     row("complete under a lock", Locked, RmaSync, &["a lock is held"], |s| s.win.complete()),
-    row("fence under a lock", Locked, RmaSync, &["a lock is held"], |s| {
-        s.win.fence(FenceAssert::NONE)
-    }),
-    row("fence under lock_all", LockedAll, RmaSync, &["lock_all is held"], |s| {
-        s.win.fence(FenceAssert::NONE)
-    }),
-    row("fence after start", Started, RmaSync, &["opened by start"], |s| {
-        s.win.fence(FenceAssert::NONE)
-    }),
-    row("fence between post and wait", Exposed, RmaSync, &["post and wait"], |s| {
-        s.win.fence(FenceAssert::NONE)
-    }),
+    row("fence under a lock", Locked, RmaSync, &["a lock is held"], |s| s.win.fence()),
+    row("fence under lock_all", LockedAll, RmaSync, &["lock_all is held"], |s| s.win.fence()),
+    row("fence after start", Started, RmaSync, &["opened by start"], |s| s.win.fence()),
+    row("fence between post and wait", Exposed, RmaSync, &["post and wait"], |s| s.win.fence()),
     row(
         "fence with NOPRECEDE after operations",
         FenceUsed,
         Assert,
         &["fence on", "MPI_MODE_NOPRECEDE", "issued operations"],
-        |s| s.win.fence(FenceAssert::NOPRECEDE),
+        |s| s.win.fence_with(FenceAssert::NOPRECEDE),
     ),
     job(
         "lock of a window that was made with no_locks",
@@ -173,7 +155,7 @@ pub const ROWS: &[Row] = &[
             let mut info = Info::new();
             info.set("no_locks", "true")?;
             let win = WindowOptions::new().name("free").info(&info).allocate_bytes(comm, 64, 8)?;
-            let refused = win.lock(LockType::Shared, Rank(0), LockAssert::NONE);
+            let refused = win.lock(LockType::Shared, Rank(0));
             and_free(win, refused)
         },
     ),
@@ -183,7 +165,7 @@ pub const ROWS: &[Row] = &[
         &["window free on window 'held' by rank {me}", "a lock is held"],
         |comm| {
             let win = WindowOptions::new().name("held").allocate_bytes(comm, 64, 8)?;
-            win.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+            win.lock(LockType::Shared, Rank(0))?;
             win.free()
         },
     ),
@@ -193,7 +175,7 @@ pub const ROWS: &[Row] = &[
         &["window free on window 'open' by rank {me}", "post and wait"],
         |comm| {
             let win = WindowOptions::new().name("open").allocate_bytes(comm, 64, 8)?;
-            win.post(&onesided::Group::empty(), PostAssert::NONE)?;
+            win.post(&onesided::Group::empty())?;
             win.free()
         },
     ),
@@ -203,7 +185,7 @@ pub const ROWS: &[Row] = &[
         &["window free on window 'used' by rank {me}", "operations"],
         |comm| {
             let win = WindowOptions::new().name("used").allocate_bytes(comm, 64, 8)?;
-            win.fence(FenceAssert::NONE)?;
+            win.fence()?;
             win.put(ONE, Rank(0), 0)?;
             win.free()
         },
@@ -215,7 +197,7 @@ pub const ROWS: &[Row] = &[
         |comm| {
             let win = WindowOptions::new().name("theirs").allocate_bytes(comm, 64, 8)?;
             if comm.rank() == 1 {
-                win.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+                win.lock(LockType::Shared, Rank(0))?;
             }
             win.free()
         },

@@ -111,13 +111,13 @@ pub const ROWS: &[Row] = &[
         "a mutex whose home the ranks do not agree on",
         Arg,
         &["mutex of home rank {me}", "mutex of home rank {other}"],
-        |comm| WindowMutex::new(comm, Rank(comm.rank())).and_then(WindowMutex::free),
+        |comm| WindowMutex::new(comm, comm.rank()).and_then(WindowMutex::free),
     ),
     job(
         "a counter where another rank makes a mutex",
         Arg,
         &["by rank {me}", "counter of home rank 0", "rank {other} calls", "mutex of home rank 0"],
-        |comm| match comm.rank() {
+        |comm| match comm.rank().0 {
             0 => DistributedCounter::new(comm).and_then(DistributedCounter::free),
             _ => WindowMutex::new(comm, Rank(0)).and_then(WindowMutex::free),
         },

@@ -4,7 +4,7 @@ use super::row::State::{Fence, Idle, Locked, LockedAll, Started};
 use super::row::{Row, and_free, job, row, spared};
 use onesided::ErrorClass::{Disp, RmaRange};
 use onesided::engine::{Layout, Origin, OriginMut};
-use onesided::{Datatype, DerivedDatatype, LockAssert, Op, Rank, Until, WindowOptions};
+use onesided::{Datatype, DerivedDatatype, Op, Rank, Until, WindowOptions};
 
 const PAST: &[&str] = &["8 bytes at displacement 8 (unit 8 bytes)", "of rank {other}", "64 bytes"];
 const ACROSS: &[&str] = &["16 bytes at displacement 7", "of rank {other}", "64 bytes"];
@@ -141,8 +141,8 @@ pub const ROWS: &[Row] = &[
         &["put on window 'bare' by rank {me}", "rank {other}", "8 bytes at 0x1000"],
         |comm| {
             let win = WindowOptions::new().name("bare").create_dynamic_bytes(comm)?;
-            win.lock_all(LockAssert::NONE)?;
-            let refused = win.put(ONE, Rank(1 - comm.rank()), 0x1000);
+            win.lock_all()?;
+            let refused = win.put(ONE, Rank(1 - comm.rank().0), 0x1000);
             win.unlock_all()?;
             and_free(win, refused)
         },

@@ -3,7 +3,7 @@
 use super::row::State::{Idle, Locked, LockedAll};
 use super::row::{Row, and_free, job, row, spared};
 use onesided::ErrorClass::{Group as GroupClass, Rank as RankClass, Root};
-use onesided::{Group, LockAssert, LockType, Op, PostAssert, Rank, StartAssert, WindowOptions};
+use onesided::{Group, LockType, Op, Rank, WindowOptions};
 
 const NOBODY: &[&str] = &["no rank 2", "2 ranks"];
 const ONE: &[u64] = &[5];
@@ -11,9 +11,9 @@ const BEYOND: Rank = Rank(2);
 
 /// A group with the other rank, for a window of this rank alone.
 fn foreign(comm: &onesided::Comm) -> (onesided::engine::Win, Group) {
-    let own = comm.split(Some(comm.rank()), 0).expect("a split").expect("a colour was given");
+    let own = comm.split(Some(comm.rank().0), 0).expect("a split").expect("a colour was given");
     let win = WindowOptions::new().name("own").allocate_bytes(&own, 64, 8).expect("a window");
-    (win, comm.group().incl(&[1 - comm.rank()]).expect("the other rank"))
+    (win, comm.group().incl(&[1 - comm.rank().0]).expect("the other rank"))
 }
 
 pub const ROWS: &[Row] = &[
@@ -46,10 +46,10 @@ pub const ROWS: &[Row] = &[
         s.win.rput(ONE, BEYOND, 0).map(drop)
     }),
     row("lock of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
-        s.win.lock(LockType::Shared, BEYOND, LockAssert::NONE)
+        s.win.lock(LockType::Shared, BEYOND)
     }),
     row("lock of MPI_PROC_NULL", Idle, RankClass, &["lock on", "2 ranks"], |s| {
-        s.win.lock(LockType::Shared, Rank::NULL, LockAssert::NONE)
+        s.win.lock(LockType::Shared, Rank::NULL)
     }),
     row("unlock of a rank that does not exist", Locked, RankClass, NOBODY, |s| {
         s.win.unlock(BEYOND)
@@ -78,7 +78,7 @@ pub const ROWS: &[Row] = &[
         &["post on window 'own' by rank 0", "rank {other} of the world is no rank of the window"],
         |comm| {
             let (win, group) = foreign(comm);
-            let refused = win.post(&group, PostAssert::NONE);
+            let refused = win.post(&group);
             and_free(win, refused)
         },
     ),
@@ -88,7 +88,7 @@ pub const ROWS: &[Row] = &[
         &["start on window 'own' by rank 0", "rank {other} of the world is no rank of the window"],
         |comm| {
             let (win, group) = foreign(comm);
-            let refused = win.start(&group, StartAssert::NONE);
+            let refused = win.start(&group);
             and_free(win, refused)
         },
     ),

@@ -4,8 +4,8 @@ use super::driver::RANKS;
 use super::flipper::Flipper;
 use onesided::engine::Win;
 use onesided::{
-    Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, Result, StartAssert, Universe,
-    WindowMutex, WindowOptions, WindowQueue,
+    Comm, FenceAssert, LockType, Op, Rank, Result, Universe, WindowMutex, WindowOptions,
+    WindowQueue,
 };
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl Rig<'_> {
     }
 
     fn next(&self) -> Rank {
-        Rank((self.comm.rank() + 1) % RANKS)
+        Rank((self.comm.rank().0 + 1) % RANKS)
     }
 
     fn previous(&self) -> u64 {
@@ -110,10 +110,10 @@ impl Rig<'_> {
 
     fn fences(&self) -> Result<()> {
         let win = self.window(WindowOptions::new().name("fenced"))?;
-        win.fence(FenceAssert::NONE)?;
+        win.fence()?;
         win.put(&[self.number(self.me())], self.next(), LEN - 1)?;
         self.flipper.step();
-        win.fence(FenceAssert::NOSUCCEED)?;
+        win.fence_with(FenceAssert::NOSUCCEED)?;
         check("a put", self.found(&win, LEN - 1)?, self.number(self.previous()));
         win.free()
     }
@@ -121,14 +121,14 @@ impl Rig<'_> {
     fn locks(&self) -> Result<()> {
         let win = self.window(WindowOptions::new().name("locked"))?;
         for target in (0..RANKS).map(Rank) {
-            win.lock(LockType::Exclusive, target, LockAssert::NONE)?;
+            win.lock(LockType::Exclusive, target)?;
             // No instruction does it: under the exclusion.
             win.accumulate(&[1.5f64, 2.5], Op::Prod, target, 7)?;
             win.accumulate(&[1u64], Op::Sum, target, 3)?;
             self.flipper.step();
             win.unlock(target)?;
         }
-        win.lock_all(LockAssert::NONE)?;
+        win.lock_all()?;
         win.fetch_and_op(&1u64, &mut 0, Op::Sum, self.next(), 4)?;
         win.flush(self.next())?;
         win.unlock_all()?;
@@ -142,8 +142,8 @@ impl Rig<'_> {
         let win = self.window(WindowOptions::new().name("posted"))?;
         let group = |rank: u64| self.comm.group().incl(&[rank as u32]);
         for _ in 0..2 {
-            win.post(&group(self.previous())?, PostAssert::NONE)?;
-            win.start(&group(u64::from(self.next().0))?, StartAssert::NONE)?;
+            win.post(&group(self.previous())?)?;
+            win.start(&group(u64::from(self.next().0))?)?;
             win.put(&[self.number(self.me())], self.next(), 5)?;
             self.flipper.step();
             win.complete()?;
@@ -155,7 +155,7 @@ impl Rig<'_> {
 
     fn notifications(&self) -> Result<()> {
         let win = self.window(WindowOptions::new().name("notified").notifications(3))?;
-        win.lock_all(LockAssert::NONE)?;
+        win.lock_all()?;
         win.put_notify(&[self.number(self.me())], self.next(), 6, 2)?;
         self.flipper.step();
         win.wait_notify(2, 1)?;
@@ -176,7 +176,7 @@ impl Rig<'_> {
         }
         let all = self.comm.allgather(&starts.map(|start| start as u64))?;
         let theirs = &all[2 * self.next().0 as usize..][..2];
-        win.lock_all(LockAssert::NONE)?;
+        win.lock_all()?;
         self.flipper.step();
         for start in theirs {
             win.put(&[self.number(self.me())], self.next(), start + 8)?;
@@ -197,10 +197,10 @@ impl Rig<'_> {
         let options = WindowOptions::new().name("private");
         // SAFETY: the memory outlives the window.
         let win = unsafe { options.create_bytes(self.comm, memory.as_mut_ptr().cast(), 128, 8) }?;
-        win.fence(FenceAssert::NONE)?;
+        win.fence()?;
         win.put(&[self.number(self.me())], self.next(), 2)?;
         self.flipper.step();
-        win.fence(FenceAssert::NOSUCCEED)?;
+        win.fence_with(FenceAssert::NOSUCCEED)?;
         check("a put to private memory", memory[2], self.number(self.previous()));
         win.free()
     }
@@ -210,7 +210,7 @@ impl Rig<'_> {
         self.flipper.step();
         let sum = copy.allreduce(&[self.me()], Op::Sum)?;
         check("a sum", sum, vec![u64::from(RANKS * (RANKS - 1) / 2)]);
-        let half = self.comm.split(Some(self.comm.rank() % 2), 0)?;
+        let half = self.comm.split(Some(self.comm.rank().0 % 2), 0)?;
         if self.me() < 2 {
             let pair = self.comm.create_group(&self.comm.group().incl(&[0, 1])?, 7)?;
             pair.barrier()?;

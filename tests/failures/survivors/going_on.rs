@@ -3,10 +3,7 @@
 use super::{VICTIM, die, lost, survivors, window};
 use onesided::engine::Win;
 use onesided::hooks::{Event, Site, delay};
-use onesided::{
-    Comm, FenceAssert, LockAssert, LockType, Op, PostAssert, Rank, Result, StartAssert,
-    WindowOptions,
-};
+use onesided::{Comm, FenceAssert, LockType, Op, Rank, Result, WindowOptions};
 
 /// What the victim has done when it dies, and the call in which the others then wait for it.
 fn waits(n: u32, before: impl Fn(&Comm, &Win), wait: impl Fn(&Comm, &Win) -> Result<()>) {
@@ -29,24 +26,24 @@ fn a_barrier_ends() {
 
 #[test]
 fn a_fence_ends() {
-    waits(4, |_, _| (), |_, win| win.fence(FenceAssert::NONE));
+    waits(4, |_, _| (), |_, win| win.fence());
 }
 
 #[test]
 fn a_start_ends() {
     let victims = |world: &Comm| world.group().incl(&[VICTIM]).unwrap();
-    waits(3, |_, _| (), |world, win| win.start(&victims(world), StartAssert::NONE));
+    waits(3, |_, _| (), |world, win| win.start(&victims(world)));
 }
 
 #[test]
 fn a_wait_ends() {
     let post = |world: &Comm, win: &Win| {
-        win.post(&world.group().incl(&[VICTIM])?, PostAssert::NONE)?;
+        win.post(&world.group().incl(&[VICTIM])?)?;
         win.wait()
     };
     let start = |world: &Comm, win: &Win| {
         let others = world.group().excl(&[VICTIM]).unwrap();
-        win.start(&others, StartAssert::NONE).unwrap();
+        win.start(&others).unwrap();
     };
     waits(3, start, post);
 }
@@ -54,12 +51,12 @@ fn a_wait_ends() {
 #[test]
 fn a_wait_for_a_lock_ends_and_says_who_held_it() {
     let lock = |world: &Comm, win: &Win| {
-        win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
+        win.lock(LockType::Exclusive, Rank(0)).unwrap();
         world.signal(0);
     };
     waits(3, lock, |world, win| {
         world.await_signal(0, 1);
-        let error = win.lock(LockType::Shared, Rank(0), LockAssert::NONE).unwrap_err();
+        let error = win.lock(LockType::Shared, Rank(0)).unwrap_err();
         assert!(error.to_string().contains("it held the exclusive lock of rank 0"), "{error}");
         Err(error)
     });
@@ -68,23 +65,23 @@ fn a_wait_for_a_lock_ends_and_says_who_held_it() {
 #[test]
 fn a_wait_for_shared_holders_ends() {
     let lock = |world: &Comm, win: &Win| {
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         world.signal(0);
     };
     waits(3, lock, |world, win| {
         world.await_signal(0, 1);
-        win.lock(LockType::Exclusive, Rank(2), LockAssert::NONE)
+        win.lock(LockType::Exclusive, Rank(2))
     });
 }
 
 #[test]
 fn a_communicator_without_the_dead_goes_on() {
     survivors(4, |world| {
-        let pair = world.split(Some(world.rank() / 2), 0).unwrap().unwrap();
+        let pair = world.split(Some(world.rank().0 / 2), 0).unwrap().unwrap();
         if world.rank() == VICTIM {
             die();
         }
-        if world.rank() > VICTIM {
+        if world.rank().0 > VICTIM {
             // No rank of this communicator has died.
             for _ in 0..100 {
                 pair.barrier().unwrap();
@@ -92,34 +89,34 @@ fn a_communicator_without_the_dead_goes_on() {
         }
         let rest = world.shrink().unwrap();
         assert_eq!(rest.group().world_ranks(), [0, 2, 3]);
-        assert_eq!(rest.allreduce(&[world.rank()], Op::Sum).unwrap(), [5]);
+        assert_eq!(rest.allreduce(&[world.rank().0], Op::Sum).unwrap(), [5]);
         window(&rest).free().unwrap();
     });
 }
 
 /// What the victim had done is there, what it held is free, and everything works again.
 fn works_again(win: &Win, rest: &[u32]) {
-    let (me, world) = (win.comm().rank(), win.comm().group());
-    win.fence(FenceAssert::NONE).unwrap();
+    let (me, world) = (win.comm().rank().0, win.comm().group());
+    win.fence().unwrap();
     win.accumulate(&[1u64], Op::Sum, Rank(0), 1).unwrap();
-    win.fence(FenceAssert::NOSUCCEED).unwrap();
+    win.fence_with(FenceAssert::NOSUCCEED).unwrap();
     let mut count = [0u64];
     for (held, target) in [(LockType::Shared, 0), (LockType::Exclusive, VICTIM)] {
-        win.lock(held, Rank(target), LockAssert::NONE).unwrap();
+        win.lock(held, Rank(target)).unwrap();
         win.get(&mut count, Rank(target), 1).unwrap();
         win.unlock(Rank(target)).unwrap();
         assert_eq!(count[0], if target == VICTIM { 77 } else { rest.len() as u64 });
     }
-    win.fence(FenceAssert::NOSUCCEED).unwrap();
+    win.fence_with(FenceAssert::NOSUCCEED).unwrap();
     let others: Vec<u32> = rest.iter().copied().filter(|rank| *rank != me).collect();
     let others = world.incl(&others).unwrap();
-    win.post(&others, PostAssert::NONE).unwrap();
-    win.start(&others, StartAssert::NONE).unwrap();
+    win.post(&others).unwrap();
+    win.start(&others).unwrap();
     win.complete().unwrap();
     win.wait().unwrap();
     let victim = world.incl(&[VICTIM]).unwrap();
-    lost(win.start(&victim, StartAssert::NONE));
-    lost(win.post(&victim, PostAssert::NONE));
+    lost(win.start(&victim));
+    lost(win.post(&victim));
 }
 
 #[test]
@@ -128,16 +125,16 @@ fn a_window_is_recovered() {
         let mut win = window(world);
         if world.rank() == VICTIM {
             win.store(1, &[77u64]).unwrap();
-            win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE).unwrap();
-            win.lock(LockType::Shared, Rank(2), LockAssert::NONE).unwrap();
+            win.lock(LockType::Exclusive, Rank(0)).unwrap();
+            win.lock(LockType::Shared, Rank(2)).unwrap();
             world.signal(0);
             die();
         }
         world.await_signal(0, 1);
         if world.rank() == 2 {
-            win.lock(LockType::Shared, Rank(3), LockAssert::NONE).unwrap();
+            win.lock(LockType::Shared, Rank(3)).unwrap();
         }
-        lost(win.lock(LockType::Exclusive, Rank(0), LockAssert::NONE));
+        lost(win.lock(LockType::Exclusive, Rank(0)));
         assert_eq!(win.recover().unwrap(), [Rank(VICTIM)]);
         works_again(&win, &[0, 2, 3]);
         win.free().unwrap();
@@ -149,11 +146,11 @@ fn a_window_is_recovered_after_a_fence_that_failed() {
     survivors(3, |world| {
         let mut win = window(world);
         win.store(1, &[if world.rank() == VICTIM { 77u64 } else { 0 }]).unwrap();
-        win.fence(FenceAssert::NONE).unwrap();
+        win.fence().unwrap();
         if world.rank() == VICTIM {
             die();
         }
-        lost(win.fence(FenceAssert::NONE));
+        lost(win.fence());
         win.recover().unwrap();
         works_again(&win, &[0, 2]);
         win.free().unwrap();

@@ -4,7 +4,7 @@ use super::{VICTIM, die, lost, survivors, window};
 use crate::support::occupied;
 use onesided::engine::Win;
 use onesided::hooks::{Event, Site, delay};
-use onesided::{Comm, PostAssert, Rank, WindowOptions};
+use onesided::{Comm, Rank, WindowOptions};
 
 /// Pages that the allocator may keep for headers of blocks: less than any block that could be forgotten
 /// here, or as many as there are of it.
@@ -122,7 +122,7 @@ fn what_the_dead_had_for_windows() {
                 // SAFETY: 1. it is leaked. 2. no reference to it is left.
                 unsafe { win.attach(Box::leak(Box::new([0u8; 16])).as_mut_ptr(), 16) }.unwrap();
             }
-            win.post(&world.group().incl(&[0]).unwrap(), PostAssert::NONE).unwrap();
+            win.post(&world.group().incl(&[0]).unwrap()).unwrap();
             win
         };
         (0..500).map(one).collect()

@@ -4,8 +4,8 @@ use super::{VICTIM, die, lost, survivors};
 use onesided::engine::{Layout, Origin, Win};
 use onesided::hooks::{Event, Step, delay};
 use onesided::{
-    Access, Call, Comm, CommittedDatatype, Datatype, DerivedDatatype, LockAssert, Op, Rank, Shape,
-    Torn, Window, WindowOptions,
+    Access, Call, Comm, CommittedDatatype, Datatype, DerivedDatatype, Op, Rank, Shape, Torn,
+    Window, WindowOptions,
 };
 use std::sync::mpsc::{Receiver, channel};
 
@@ -20,7 +20,7 @@ const NEW: u8 = 0x22;
 fn old_window(world: &Comm) -> Win {
     let win = WindowOptions::new().name("torn").allocate_bytes(world, PART as u64, 1).unwrap();
     win.store(0, &vec![OLD; PART]).unwrap();
-    win.lock_all(LockAssert::NONE).unwrap();
+    win.lock_all().unwrap();
     assert_eq!(win.torn(), []);
     world.barrier().unwrap();
     win
@@ -62,7 +62,7 @@ fn killed_at(
         win.recover().unwrap();
         assert_eq!(win.torn(), torn, "it stays until the window is freed");
         for rank in 1..3 {
-            win.lock_all(LockAssert::NONE).unwrap();
+            win.lock_all().unwrap();
             assert!(bytes_of(&win, rank).iter().all(|byte| *byte == OLD), "part of rank {rank}");
             win.unlock_all().unwrap();
         }
@@ -189,7 +189,7 @@ fn a_put_of_a_shape() {
         let mut window = Window::<u64>::allocate(world, 40_000).unwrap();
         if world.rank() == VICTIM {
             let (shape, ones) = (Shape::strided(1000, 10, 30).unwrap(), [1; 10_000]);
-            let epoch = window.lock_all(LockAssert::NONE).unwrap();
+            let epoch = window.lock_all().unwrap();
             delay(Event::Step(Step::MidPut), || die());
             epoch.put_shaped(&ones, Rank(2), 5, &shape).unwrap();
         }
@@ -206,7 +206,7 @@ fn a_put_to_attached_memory() {
         let mine = window.attach(vec![0; 20_000]).unwrap();
         let addresses = world.allgather(&[mine]).unwrap();
         if world.rank() == VICTIM {
-            let epoch = window.lock_all(LockAssert::NONE).unwrap();
+            let epoch = window.lock_all().unwrap();
             delay(Event::Step(Step::MidPut), || die());
             // To itself: the kernel copies to others, in one step.
             epoch.put(&[1; 10_000], Rank(VICTIM), mine + 8).unwrap();
@@ -275,7 +275,7 @@ fn what_was_whole_is_not_torn() {
     survivors(3, |world| {
         let mut window = Window::<u64>::allocate(world, 16).unwrap();
         if world.rank() == VICTIM {
-            let epoch = window.lock_all(LockAssert::NONE).unwrap();
+            let epoch = window.lock_all().unwrap();
             epoch.put(&[1; 16], Rank(0), 0).unwrap();
             epoch.accumulate(&[1; 16], Op::Sum, Rank(0), 0).unwrap();
             epoch.unlock_all().unwrap();

@@ -6,7 +6,7 @@ use crate::support;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use onesided::engine::{Layout, Origin, Win};
-use onesided::{Comm, Datatype, DerivedDatatype, LockAssert, Op, Rank, Torn, WindowOptions};
+use onesided::{Comm, Datatype, DerivedDatatype, Op, Rank, Torn, WindowOptions};
 use std::time::{Duration, Instant};
 
 /// Bytes that are written at a time.
@@ -46,10 +46,10 @@ fn killed_at_random(make: impl FnOnce(&Comm) -> Win, place: impl Fn(u32) -> Plac
     let outcome = support::job(ranks, &["--on-failure=continue"], |world| {
         let win = make(world);
         let processes = world.allgather(&[std::process::id()]).unwrap();
-        win.lock_all(LockAssert::NONE).unwrap();
+        win.lock_all().unwrap();
         world.barrier().unwrap();
         if world.rank() != 0 {
-            write_until_killed(world, &win, place(world.rank()), write);
+            write_until_killed(world, &win, place(world.rank().0), write);
         }
         let processes = Processes(processes);
         for victim in 1..ranks {
@@ -86,7 +86,7 @@ const BEGIN: usize = 0;
 const BEGUN: usize = 1;
 
 fn write_until_killed(world: &Comm, win: &Win, place: Place, write: Write) -> ! {
-    world.await_signal(BEGIN, world.rank());
+    world.await_signal(BEGIN, world.rank().0);
     let mut piece = vec![1; PIECE];
     for n in 0.. {
         if n == PIECES {
@@ -112,7 +112,7 @@ fn kill_after_a_while(world: &Comm, victim: u32, process: u32) {
         std::hint::spin_loop();
     }
     kill(Pid::from_raw(process as i32), Signal::SIGKILL).unwrap();
-    while !world.failed().world_ranks().contains(&victim) {
+    while !world.failed().world_ranks().contains(&Rank(victim)) {
         std::thread::yield_now();
     }
 }
@@ -154,7 +154,7 @@ fn room(rank: u32) -> usize {
 
 /// A window of the segment, with room at rank 0. Displacements are bytes.
 fn allocated(world: &Comm) -> Win {
-    WindowOptions::new().allocate_bytes(world, room(world.rank()) as u64, 1).unwrap()
+    WindowOptions::new().allocate_bytes(world, room(world.rank().0) as u64, 1).unwrap()
 }
 
 /// In the part of rank 0.
@@ -172,7 +172,7 @@ fn puts() {
 #[test]
 fn puts_to_private_memory() {
     let private = |world: &Comm| {
-        let memory = vec![0u8; room(world.rank())].leak();
+        let memory = vec![0u8; room(world.rank().0)].leak();
         let (start, bytes) = (memory.as_mut_ptr(), memory.len() as u64);
         // SAFETY: 1. it is leaked. 2. the reference is not used again.
         unsafe { WindowOptions::new().create_bytes(world, start, bytes, 1) }.unwrap()

@@ -7,9 +7,7 @@ mod abi;
 mod program;
 
 use crate::support::{Outcome, mpich, mpiexec, run};
-use onesided::{
-    Comm, Error, ErrorClass, Group, LockAssert, LockType, Op, Rank, Universe, WindowOptions,
-};
+use onesided::{Comm, Error, ErrorClass, Group, LockType, Op, Rank, Universe, WindowOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -159,7 +157,7 @@ fn threads_of_a_rank_use_a_window_together() {
         let universe = Universe::init().expect("a rank joins its job");
         let world = universe.world();
         let win = WindowOptions::new().allocate_bytes(world, 16, 8).expect("a window");
-        win.lock_all(LockAssert::NONE).expect("no lock is in the way");
+        win.lock_all().expect("no lock is in the way");
         let add = || {
             for _ in 0..TIMES {
                 win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("a sum");
@@ -205,15 +203,15 @@ fn refusals(universe: &Universe) {
     refused(win.test_until(0, onesided::Until::Eq, 0u64));
     // And all goes on.
     let copy = world.dup().expect("a duplicate");
-    let half = world.split(Some(world.rank() % 2), 0).expect("a split").expect("for all");
+    let half = world.split(Some(world.rank().0 % 2), 0).expect("a split").expect("for all");
     half.barrier().expect("a barrier");
     half.free().expect("an end");
     copy.free().expect("an end");
     let reversed: Vec<u32> = (0..world.size()).rev().collect();
     let group = Group::incl(&world.group(), &reversed).expect("a group");
     let reversed = world.create_group(&group, 7).expect("a communicator");
-    assert_eq!(reversed.rank(), world.size() - 1 - world.rank());
-    let first = reversed.allgather(&[world.rank()]).expect("all ranks")[0];
+    assert_eq!(reversed.rank().0, world.size() - 1 - world.rank().0);
+    let first = reversed.allgather(&[world.rank().0]).expect("all ranks")[0];
     assert_eq!(first, world.size() - 1);
     reversed.free().expect("an end");
     disagreement(world);
@@ -221,7 +219,7 @@ fn refusals(universe: &Universe) {
     // Neither window nor communicator is freed: both go with the job.
     let part = world.split(Some(0), 0).expect("a split").expect("for all");
     let win = options().allocate_bytes(&part, 64, 8).expect("a window");
-    win.lock_all(LockAssert::NONE).expect("no lock is in the way");
+    win.lock_all().expect("no lock is in the way");
 }
 
 /// Ranks that call different things get an error here, too.
@@ -229,7 +227,7 @@ fn disagreement(world: &Comm) {
     if world.size() == 1 {
         return;
     }
-    let error = match world.rank() {
+    let error = match world.rank().0 {
         0 => world.barrier().unwrap_err(),
         _ => world.allreduce(&[1u8], Op::Sum).map(drop).unwrap_err(),
     };
@@ -255,7 +253,7 @@ fn fail(how: &str) {
     let world = universe.world().clone();
     let win = WindowOptions::new().allocate_bytes(&world, 8, 1).expect("a window");
     if world.rank() != 1 {
-        let _ = win.lock(LockType::Exclusive, Rank(1), LockAssert::NONE);
+        let _ = win.lock(LockType::Exclusive, Rank(1));
         let _ = world.barrier();
         println!("never: the barrier has ended");
         return;

@@ -2,8 +2,8 @@
 //! type that stands for a datatype. What it prints is a digest of all that it was given and holds.
 
 use onesided::{
-    Access, Comm, Complex, DoubleInt, Element, FenceAssert, FloatInt, Group, Integer, LockAssert,
-    LockType, LongInt, Op, PostAssert, Rank, Result, Shape, ShortInt, StartAssert, TwoInt, Window,
+    Access, Comm, Complex, DoubleInt, Element, FloatInt, Group, Integer, LockType, LongInt, Op,
+    Rank, Result, Shape, ShortInt, TwoInt, Window,
 };
 
 /// Elements of a part, and where in it the owner has stored some to be read.
@@ -126,7 +126,7 @@ fn every<T: Element>(
     digest: &mut Digest,
 ) -> Result<()> {
     let mut window = Window::<T>::allocate(world, PART)?;
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     let (next, last) = (Rank((me + 1) % n), Rank((me + n - 1) % n));
     let group = |rank: Rank| Group::incl(&world.group(), &[rank.0]);
     for (k, op) in (0..).zip(ops) {
@@ -134,20 +134,20 @@ fn every<T: Element>(
         window.store(0, &stored)?;
         let mut buffers = [0, 7, 14, 21].map(|from| Buffers::new(&value, from + k + me as u8));
         let [fenced, started, shared, all] = &mut buffers;
-        let epoch = window.fence(FenceAssert::NONE)?;
+        let epoch = window.fence()?;
         operate(&epoch, fenced, *op, next)?;
-        epoch.close(FenceAssert::NONE)?;
+        epoch.close()?;
 
         let (origins, targets) = (group(last)?, group(next)?);
         let (mut access, mut exposure) = window.sides();
-        let exposed = exposure.post(&origins, PostAssert::NONE)?;
-        let epoch = access.start(&targets, StartAssert::NONE)?;
+        let exposed = exposure.post(&origins)?;
+        let epoch = access.start(&targets)?;
         operate(&epoch, started, *op, next)?;
         epoch.complete()?;
         exposed.wait()?;
         world.barrier()?;
 
-        let epoch = window.lock(LockType::Shared, next, LockAssert::NONE)?;
+        let epoch = window.lock(LockType::Shared, next)?;
         let Buffers { put, origin, got, before, old } = shared;
         epoch.put(put, 0)?;
         epoch.accumulate(origin, *op, 3)?;
@@ -158,7 +158,7 @@ fn every<T: Element>(
         epoch.unlock()?;
         world.barrier()?;
 
-        let epoch = window.lock_all(LockAssert::NONE)?;
+        let epoch = window.lock_all()?;
         operate(&epoch, all, *op, next)?;
         epoch.flush_all()?;
         epoch.unlock_all()?;
@@ -173,19 +173,19 @@ fn every<T: Element>(
 /// What integers have besides; and a word that all ranks update, by locks of both kinds.
 fn swaps<T: Integer>(world: &Comm, value: impl Fn(u8) -> T, digest: &mut Digest) -> Result<()> {
     let mut window = Window::<T>::allocate(world, 4)?;
-    let mine = [value(world.rank() as u8 + 1)];
+    let mine = [value(world.rank().0 as u8 + 1)];
     for round in 0..3 {
-        let next = Rank((world.rank() + 1) % world.size());
+        let next = Rank((world.rank().0 + 1) % world.size());
         let [mut hit, mut miss] = [value(99); 2];
         let (new, zero, other) = (value(round + 1), value(round), value(77));
-        let epoch = window.lock_all(LockAssert::NONE)?;
+        let epoch = window.lock_all()?;
         epoch.compare_and_swap(&new, &zero, &mut hit, next, 0)?;
         epoch.compare_and_swap(&new, &other, &mut miss, next, 0)?;
         epoch.accumulate(&mine, Op::Sum, Rank(0), 1)?;
         epoch.unlock_all()?;
         // Not lost, because each holds the lock alone.
         let (mut sum, more) = ([value(0)], &mut [value(0)]);
-        let epoch = window.lock(LockType::Exclusive, Rank(0), LockAssert::NONE)?;
+        let epoch = window.lock(LockType::Exclusive, Rank(0))?;
         let batch = epoch.batch();
         batch.get(&mut sum, 2)?;
         batch.flush()?;

@@ -1,9 +1,7 @@
 //! What the ranks do, and how jobs are started.
 
 use crate::support::{Outcome, run, test_of};
-use onesided::{
-    ErrorClass, FenceAssert, LockAssert, LockType, Op, Rank, Universe, WindowOptions, launch,
-};
+use onesided::{ErrorClass, FenceAssert, LockType, Op, Rank, Universe, WindowOptions, launch};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -62,13 +60,13 @@ static MANY: [f64; 5000] = [1.5; 5000];
 fn synchronise() {
     let Some(universe) = job() else { return };
     let world = universe.world();
-    let (me, next) = (world.rank(), Rank((world.rank() + 1) % world.size()));
+    let (me, next) = (world.rank().0, Rank((world.rank().0 + 1) % world.size()));
     let win = WindowOptions::new().allocate_bytes(world, 64 + 8 * MANY.len() as u64, 8);
     let win = win.expect("a small window");
-    win.fence(FenceAssert::NONE).expect("a fence");
+    win.fence().expect("a fence");
     win.put(&[u64::from(me)], next, 0).expect("a put");
-    win.fence(FenceAssert::NOSUCCEED).expect("a fence");
-    win.lock(LockType::Exclusive, next, LockAssert::NONE).expect("a lock");
+    win.fence_with(FenceAssert::NOSUCCEED).expect("a fence");
+    win.lock(LockType::Exclusive, next).expect("a lock");
     win.accumulate(&[1.5f64, 2.5], Op::Sum, next, 1).expect("an accumulate");
     // Many elements: a vectorised loop, where the barriers of all ranks are not denied.
     win.accumulate(&MANY, Op::Sum, next, 8).expect("an accumulate of many");
@@ -102,7 +100,7 @@ fn ask_for_too_much() {
     let win = allocate(small).expect("a window that fits");
     win.store(0, &vec![7u8; small as usize]).expect("its bytes are there");
     win.free().expect("free");
-    println!("\nrank {} goes on", world.rank());
+    println!("\nrank {} goes on", world.rank().0);
 }
 
 /// A window over private memory, by which each rank writes to the next.
@@ -120,7 +118,7 @@ fn reach_private_memory() {
             assert_eq!(error.class(), ErrorClass::RmaShared, "{error}");
             let classes = world.allgather(&[error.class() as u32]).expect("all have the error");
             assert!(classes.iter().all(|class| *class == ErrorClass::RmaShared as u32));
-            println!("\nrank {} is refused: {error}", world.rank());
+            println!("\nrank {} is refused: {error}", world.rank().0);
         }
     }
     world.barrier().expect("a barrier");

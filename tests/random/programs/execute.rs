@@ -21,7 +21,7 @@ pub fn run(universe: &Universe, program: &Program, sabotage: Sabotage) -> Vec<St
     let mut model = Model::new(program);
     for (number, phase) in program.phases.iter().enumerate() {
         run.what = format!("phase {number}");
-        dawdle::somewhere(program, number, comm.rank());
+        dawdle::somewhere(program, number, comm.rank().0);
         run.phase(phase, &mut windows[phase.window], &mut model);
     }
     let wrong = run.wrong;
@@ -41,7 +41,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn phase(&mut self, phase: &Phase, window: &mut Window, model: &mut Model) {
-        let me = self.comm.rank() as usize;
+        let me = self.comm.rank().index();
         let given = match (&mut *window, phase.sync) {
             (Window::Typed(window), _) => {
                 let given = window.phase(phase).into_iter().zip(phase.acts_of(me as u32));
@@ -71,7 +71,7 @@ impl Run<'_> {
     }
 
     fn complain(&mut self, what: String) {
-        self.wrong.push(format!("rank {}, {}: {what}", self.comm.rank(), self.what));
+        self.wrong.push(format!("rank {}, {}: {what}", self.comm.rank().0, self.what));
     }
 
     /// Gives all ranks the results of each.
@@ -123,23 +123,23 @@ impl Run<'_> {
     }
 
     fn sessions(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
-        let sessions = &phase.ranks[self.comm.rank() as usize];
+        let sessions = &phase.ranks[self.comm.rank().index()];
         sessions.iter().flat_map(|session| self.session(phase, exposed, session)).collect()
     }
 
     fn fence(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
         let [first, last] = match phase.asserts {
-            true => Has::new(phase, self.comm.rank()).fence_asserts(),
+            true => Has::new(phase, self.comm.rank().0).fence_asserts(),
             false => [FenceAssert::NONE; 2],
         };
-        exposed.win.fence(first).expect("the first fence");
+        exposed.win.fence_with(first).expect("the first fence");
         let given = self.sessions(phase, exposed);
-        exposed.win.fence(last).expect("the second fence");
+        exposed.win.fence_with(last).expect("the second fence");
         given
     }
 
     fn pscw(&mut self, phase: &Phase, exposed: &Exposed) -> Vec<Vec<u8>> {
-        let (win, me) = (&exposed.win, self.comm.rank());
+        let (win, me) = (&exposed.win, self.comm.rank().0);
         let has = Has::new(phase, me);
         let origins = (0..phase.ranks.len()).rev().filter(|origin| phase.starts(*origin, me));
         let origins = group(self.comm, origins.map(|origin| origin as u32));
@@ -150,7 +150,7 @@ impl Run<'_> {
                 let noput = if has.written { PostAssert::NONE } else { PostAssert::NOPUT };
                 assert = PostAssert::NOCHECK | noput;
             }
-            win.post(&origins, assert).expect("post");
+            win.post_with(&origins, assert).expect("post");
         }
         if phase.asserts {
             self.comm.barrier().expect("a barrier");
@@ -214,15 +214,15 @@ fn open(win: &Win, access: &Access, phase: &Phase) {
             #[allow(unsafe_code, reason = "asserts what `Run::pscw` sees to")]
             let nocheck = unsafe { StartAssert::nocheck() };
             let assert = if phase.asserts { nocheck } else { StartAssert::NONE };
-            win.start(&group(win.comm(), targets.iter().copied()), assert).expect("start");
+            win.start_with(&group(win.comm(), targets.iter().copied()), assert).expect("start");
         }
         Access::Locks(locks) => {
             for (target, exclusive) in locks {
                 let kind = if *exclusive { LockType::Exclusive } else { LockType::Shared };
-                win.lock(kind, Rank(*target), lock_assert(phase)).expect("a lock");
+                win.lock_with(kind, Rank(*target), lock_assert(phase)).expect("a lock");
             }
         }
-        Access::All => win.lock_all(lock_assert(phase)).expect("lock_all"),
+        Access::All => win.lock_all_with(lock_assert(phase)).expect("lock_all"),
     }
 }
 

@@ -17,7 +17,7 @@ impl Window {
     pub fn all(universe: &Universe, comm: &Comm, program: &Program) -> Vec<Window> {
         let made = |spec: &WindowSpec| match spec.made {
             Made::Typed(datatype) => {
-                let bytes = spec.parts[comm.rank() as usize].bytes;
+                let bytes = spec.parts[comm.rank().index()].bytes;
                 Window::Typed(typed::window(comm, datatype, bytes))
             }
             _ => Window::Engine(Box::new(Exposed::new(universe, comm, spec))),
@@ -56,7 +56,7 @@ pub fn communicator(universe: &Universe, members: Members) -> Option<Comm> {
     match members {
         Members::World => Some(world.clone()),
         Members::Reversed => {
-            let key = -(world.rank() as i32);
+            let key = -(world.rank().0 as i32);
             world.split(Some(0), key).expect("a communicator")
         }
         Members::Fewer => {
@@ -68,7 +68,7 @@ pub fn communicator(universe: &Universe, members: Members) -> Option<Comm> {
 
 impl Exposed {
     fn new(universe: &Universe, comm: &Comm, spec: &WindowSpec) -> Exposed {
-        let part = spec.parts[comm.rank() as usize];
+        let part = spec.parts[comm.rank().index()];
         let options = WindowOptions::new().disp_unit(part.unit);
         let mut memory = memory(universe, part);
         let start = memory.as_mut_ptr().cast::<u8>().wrapping_add(part.skew as usize);
@@ -107,14 +107,14 @@ impl Exposed {
     }
 
     fn own(&self) -> Vec<u8> {
-        let rank = self.win.comm().rank();
+        let rank = self.win.comm().rank().0;
         let mut bytes = vec![0xEE; self.spec.parts[rank as usize].bytes as usize];
         self.win.load(self.disp(Some(rank), 0), &mut bytes).expect("the own part");
         bytes
     }
 
     fn free(self) {
-        if let Some(address) = self.addresses.get(self.win.comm().rank() as usize) {
+        if let Some(address) = self.addresses.get(self.win.comm().rank().index()) {
             // Others may still access what is attached.
             self.win.comm().barrier().expect("a barrier");
             self.win.detach(*address as *mut u8).expect("it is attached");

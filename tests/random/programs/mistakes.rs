@@ -5,10 +5,7 @@ use crate::programs::exposed::Exposed;
 use crate::programs::layout::Layout;
 use crate::programs::program::{Access, Act, Mistake};
 use onesided::engine::{self, Win};
-use onesided::{
-    Datatype, DerivedDatatype, ErrorClass, FenceAssert, LockAssert, LockType, Op, Rank, Request,
-    Result,
-};
+use onesided::{Datatype, DerivedDatatype, ErrorClass, LockType, Op, Rank, Request, Result};
 
 /// The most bytes that a mistake of layouts moves.
 const MOST: u64 = 3;
@@ -89,9 +86,9 @@ fn call(exposed: &Exposed, mistake: Mistake, act: &Act, result: &mut Buffer) -> 
             between_layouts(exposed, mistake, act, result)
         }
         Mistake::Request => request(win, value, target),
-        Mistake::Fence => win.fence(FenceAssert::NONE),
-        Mistake::Lock => win.lock(LockType::Shared, target, LockAssert::NONE),
-        Mistake::LockAll => win.lock_all(LockAssert::NONE),
+        Mistake::Fence => win.fence(),
+        Mistake::Lock => win.lock(LockType::Shared, target),
+        Mistake::LockAll => win.lock_all(),
         Mistake::Unlock => win.unlock(target),
         Mistake::Flush => win.flush(target),
         Mistake::Complete => win.complete(),

@@ -10,7 +10,7 @@ use crate::programs::sabotage::Sabotage;
 use crate::programs::transfer::{Buffers, Types};
 use crate::programs::value::{apply, of_type, size};
 use onesided::engine::{Layout as Contiguous, Win};
-use onesided::{Datatype, Element, Integer, LockAssert, Op, Rank, Request, Result};
+use onesided::{Datatype, Element, Integer, Op, Rank, Request, Result};
 
 /// One rank's hands on a window.
 pub struct Hands<'a> {
@@ -82,7 +82,7 @@ impl Hands<'_> {
     fn guarded(&self, act: &Act, target: Rank, disp: u64) -> Result<Vec<u8>> {
         let (win, count) = (self.win(), act.count as usize);
         let mut result = Buffer::fresh(Layout::Contiguous, act.datatype, act.count);
-        win.lock(self.sabotage.guard(), target, LockAssert::NONE)?;
+        win.lock(self.sabotage.guard(), target)?;
         let layout = Contiguous::new(count, act.datatype);
         win.get_layout(result.origin_mut(count, act.datatype.into()), target, disp, layout)?;
         win.flush(target)?;

@@ -11,8 +11,8 @@ use crate::programs::program::{
 use crate::programs::transfer::{complete, complete_all};
 use crate::programs::value::of_type;
 use onesided::{
-    Access, Comm, Datatype, Element, FenceAssert, LockAllEpoch, LockAssert, LockEpoch, LockType,
-    LockedTarget, PostAssert, Rank, Request, Result, Shape, StartAssert, Window,
+    Access, Comm, Datatype, Element, FenceAssert, LockAllEpoch, LockEpoch, LockType, LockedTarget,
+    Rank, Request, Result, Shape, Window,
 };
 
 /// A window of elements of some type.
@@ -116,7 +116,7 @@ impl<T: Element> Buffers<T> {
 
 impl<T: Element> Typed for Window<T> {
     fn phase(&mut self, phase: &Phase) -> Vec<Vec<u8>> {
-        let sessions = &phase.ranks[self.comm().rank() as usize];
+        let sessions = &phase.ranks[self.comm().rank().index()];
         match phase.sync {
             Sync::Fence => fence(self, phase, &sessions[0]),
             Sync::Pscw => pscw(self, phase, &sessions[0]),
@@ -144,26 +144,26 @@ impl<T: Element> Typed for Window<T> {
 
 fn fence<T: Element>(window: &mut Window<T>, phase: &Phase, session: &Session) -> Vec<Vec<u8>> {
     let [first, last] = match phase.asserts {
-        true => Has::new(phase, window.comm().rank()).fence_asserts(),
+        true => Has::new(phase, window.comm().rank().0).fence_asserts(),
         false => [FenceAssert::NONE; 2],
     };
     let mut buffers = all_buffers(session);
-    let epoch = window.fence(first).expect("the first fence");
+    let epoch = window.fence_with(first).expect("the first fence");
     perform(session, &mut buffers, |act, on| operate(&epoch, act, on));
-    epoch.close(last).expect("the last fence");
+    epoch.close_with(last).expect("the last fence");
     given(session, buffers)
 }
 
 fn pscw<T: Element>(window: &mut Window<T>, phase: &Phase, session: &Session) -> Vec<Vec<u8>> {
     let comm = window.comm().clone();
-    let origins = (0..phase.ranks.len()).filter(|origin| phase.starts(*origin, comm.rank()));
+    let origins = (0..phase.ranks.len()).filter(|origin| phase.starts(*origin, comm.rank().0));
     let origins = group(&comm, origins.map(|origin| origin as u32));
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post(&origins, PostAssert::NONE).expect("post");
+    let exposed = exposure.post(&origins).expect("post");
     let mut buffers = all_buffers(session);
     if let Epoch::Start(targets) = &session.access {
         let targets = group(&comm, targets.iter().copied());
-        let epoch = access.start(&targets, StartAssert::NONE).expect("start");
+        let epoch = access.start(&targets).expect("start");
         perform(session, &mut buffers, |act, on| operate(&epoch, act, on));
         epoch.complete().expect("complete");
     }
@@ -192,7 +192,7 @@ fn passive<T: Element>(window: &mut Window<T>, session: &Session) -> Vec<Vec<u8>
 
 fn all<T: Element>(window: &mut Window<T>, session: &Session, buffers: &mut [Buffers<T>]) {
     let mut requests = Vec::new();
-    let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+    let epoch = window.lock_all().expect("lock_all");
     perform(session, buffers, |act, on| match (act.kind, target(act)) {
         (Kind::Flush(Flush::One), target) => epoch.flush(target),
         (Kind::Flush(Flush::All), _) => epoch.flush_all(),
@@ -217,7 +217,7 @@ fn locked<T: Element>(
     let mut requests = Vec::new();
     let lock = |(target, exclusive): &(u32, bool)| {
         let kind = if *exclusive { LockType::Exclusive } else { LockType::Shared };
-        window.lock(kind, Rank(*target), LockAssert::NONE).expect("a lock")
+        window.lock(kind, Rank(*target)).expect("a lock")
     };
     let epochs: Vec<LockEpoch<'_, '_, T>> = locks.iter().map(lock).collect();
     perform(session, buffers, |act, on| {

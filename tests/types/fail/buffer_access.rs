@@ -4,7 +4,7 @@ use onesided::{Access, Group, Rank, Result, StartAssert, Window};
 fn modified(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let mut buffer = vec![1; 4];
     let (mut access, _) = window.sides();
-    let epoch = access.start(group, StartAssert::NONE)?;
+    let epoch = access.start(group)?;
     epoch.put(&buffer, Rank(0), 0)?;
     buffer[0] = 2; //~ E0502
     epoch.complete()?;
@@ -14,7 +14,7 @@ fn modified(window: &mut Window<u64>, group: &Group) -> Result<()> {
 fn moved(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let buffer = vec![1; 4];
     let (mut access, _) = window.sides();
-    let epoch = access.start(group, StartAssert::NONE)?;
+    let epoch = access.start(group)?;
     epoch.put(&buffer, Rank(0), 0)?;
     let _elsewhere = buffer; //~ E0505
     epoch.complete()?;
@@ -23,7 +23,7 @@ fn moved(window: &mut Window<u64>, group: &Group) -> Result<()> {
 
 fn dropped(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let (mut access, _) = window.sides();
-    let epoch = access.start(group, StartAssert::NONE)?;
+    let epoch = access.start(group)?;
     {
         let buffer = vec![1; 4];
         epoch.put(&buffer, Rank(0), 0)?; //~ E0597 AccessEpoch
@@ -35,7 +35,7 @@ fn dropped(window: &mut Window<u64>, group: &Group) -> Result<()> {
 fn read(window: &mut Window<u64>, group: &Group) -> Result<u64> {
     let mut buffer = vec![0; 4];
     let (mut access, _) = window.sides();
-    let epoch = access.start(group, StartAssert::NONE)?;
+    let epoch = access.start(group)?;
     epoch.get(&mut buffer, Rank(0), 0)?;
     let early = buffer[0]; //~ E0502
     epoch.complete()?;

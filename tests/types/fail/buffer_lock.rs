@@ -3,7 +3,7 @@ use onesided::{LockAssert, LockType, Rank, Result, Window};
 
 fn modified(window: &mut Window<u64>) -> Result<()> {
     let mut buffer = vec![1; 4];
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     epoch.put(&buffer, 0)?;
     buffer[0] = 2; //~ E0502
     epoch.unlock()?;
@@ -12,7 +12,7 @@ fn modified(window: &mut Window<u64>) -> Result<()> {
 
 fn moved(window: &mut Window<u64>) -> Result<()> {
     let buffer = vec![1; 4];
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     epoch.put(&buffer, 0)?;
     let _elsewhere = buffer; //~ E0505
     epoch.unlock()?;
@@ -20,7 +20,7 @@ fn moved(window: &mut Window<u64>) -> Result<()> {
 }
 
 fn dropped(window: &mut Window<u64>) -> Result<()> {
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     {
         let buffer = vec![1; 4];
         epoch.put(&buffer, 0)?; //~ E0597 LockEpoch
@@ -31,7 +31,7 @@ fn dropped(window: &mut Window<u64>) -> Result<()> {
 
 fn read(window: &mut Window<u64>) -> Result<u64> {
     let mut buffer = vec![0; 4];
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     epoch.get(&mut buffer, 0)?;
     let early = buffer[0]; //~ E0502
     epoch.unlock()?;

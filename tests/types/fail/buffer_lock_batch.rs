@@ -3,7 +3,7 @@ use onesided::{LockAssert, LockType, Rank, Result, Window};
 
 fn modified(window: &mut Window<u64>) -> Result<()> {
     let mut buffer = vec![1; 4];
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     let batch = epoch.batch();
     batch.put(&buffer, 0)?;
     buffer[0] = 2; //~ E0502
@@ -14,7 +14,7 @@ fn modified(window: &mut Window<u64>) -> Result<()> {
 
 fn moved(window: &mut Window<u64>) -> Result<()> {
     let buffer = vec![1; 4];
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     let batch = epoch.batch();
     batch.put(&buffer, 0)?;
     let _elsewhere = buffer; //~ E0505
@@ -24,7 +24,7 @@ fn moved(window: &mut Window<u64>) -> Result<()> {
 }
 
 fn dropped(window: &mut Window<u64>) -> Result<()> {
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     let batch = epoch.batch();
     {
         let buffer = vec![1; 4];
@@ -37,7 +37,7 @@ fn dropped(window: &mut Window<u64>) -> Result<()> {
 
 fn read(window: &mut Window<u64>) -> Result<u64> {
     let mut buffer = vec![0; 4];
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     let batch = epoch.batch();
     batch.get(&mut buffer, 0)?;
     let early = buffer[0]; //~ E0502

@@ -2,14 +2,14 @@
 use onesided::{Access, LockAssert, Rank, Result, Window};
 
 fn put(window: &mut Window<u64>) -> Result<()> {
-    let epoch = window.lock_all(LockAssert::NONE)?;
+    let epoch = window.lock_all()?;
     let batch = epoch.batch();
     batch.flush()?;
     batch.put(&[1], Rank(0), 0) //~ E0382 Batch
 }
 
 fn end(window: &mut Window<u64>) -> Result<()> {
-    let epoch = window.lock_all(LockAssert::NONE)?;
+    let epoch = window.lock_all()?;
     let batch = epoch.batch();
     batch.flush()?;
     batch.flush() //~ E0382 Batch

@@ -2,15 +2,15 @@
 use onesided::{FenceAssert, LockAssert, LockType, Rank, Result, Window};
 
 fn lock_in_a_fence_epoch(window: &mut Window<u64>) -> Result<()> {
-    let epoch = window.fence(FenceAssert::NONE)?;
-    let second = epoch.window().lock(LockType::Shared, Rank(0), LockAssert::NONE)?; //~ E0599 WindowView
+    let epoch = window.fence()?;
+    let second = epoch.window().lock(LockType::Shared, Rank(0))?; //~ E0599 WindowView
     drop((epoch, second));
     Ok(())
 }
 
 fn lock_under_lock_all(window: &mut Window<u64>) -> Result<()> {
-    let epoch = window.lock_all(LockAssert::NONE)?;
-    let second = epoch.window().lock(LockType::Shared, Rank(0), LockAssert::NONE)?; //~ E0599 WindowView
+    let epoch = window.lock_all()?;
+    let second = epoch.window().lock(LockType::Shared, Rank(0))?; //~ E0599 WindowView
     drop((epoch, second));
     Ok(())
 }

@@ -10,15 +10,15 @@ fn end_while_another_operates(epoch: LockAllEpoch<'_, '_, u64>) -> Result<()> {
 
 fn synchronise_both(window: &mut Window<u64>) {
     std::thread::scope(|threads| {
-        threads.spawn(|| window.fence(FenceAssert::NONE).map(drop));
-        threads.spawn(|| window.lock_all(LockAssert::NONE).map(drop)); //~ E0499
+        threads.spawn(|| window.fence().map(drop));
+        threads.spawn(|| window.lock_all().map(drop)); //~ E0499
     });
 }
 
 fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::allocate(universe.world(), 1)?;
-    end_while_another_operates(window.lock_all(LockAssert::NONE)?)?;
+    end_while_another_operates(window.lock_all()?)?;
     synchronise_both(&mut window);
     window.free()
 }

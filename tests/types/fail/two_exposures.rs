@@ -3,29 +3,29 @@ use onesided::{FenceAssert, Group, LockAssert, PostAssert, Result, Window};
 
 fn post_and_post(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let (_, mut exposure) = window.sides();
-    let first = exposure.post(group, PostAssert::NONE)?;
-    let second = exposure.post(group, PostAssert::NONE)?; //~ E0499
+    let first = exposure.post(group)?;
+    let second = exposure.post(group)?; //~ E0499
     first.wait()?;
     second.wait()
 }
 
 fn post_and_fence(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let (_, mut exposure) = window.sides();
-    let first = exposure.post(group, PostAssert::NONE)?;
-    window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)?; //~ E0499
+    let first = exposure.post(group)?;
+    window.fence()?.close()?; //~ E0499
     first.wait()
 }
 
 fn post_and_lock_all(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let (_, mut exposure) = window.sides();
-    let first = exposure.post(group, PostAssert::NONE)?;
-    window.lock_all(LockAssert::NONE)?.unlock_all()?; //~ E0499
+    let first = exposure.post(group)?;
+    window.lock_all()?.unlock_all()?; //~ E0499
     first.wait()
 }
 
 fn wait_twice(window: &mut Window<u64>, group: &Group) -> Result<()> {
     let (_, mut exposure) = window.sides();
-    let first = exposure.post(group, PostAssert::NONE)?;
+    let first = exposure.post(group)?;
     first.wait()?;
     first.wait() //~ E0382 ExposureEpoch
 }

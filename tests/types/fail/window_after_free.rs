@@ -3,7 +3,7 @@ use onesided::{FenceAssert, Result, Window};
 
 fn used(mut window: Window<u64>) -> Result<()> {
     window.free()?;
-    window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE) //~ E0382 Window
+    window.fence()?.close() //~ E0382 Window
 }
 
 fn freed_twice(window: Window<u64>) -> Result<()> {

@@ -3,21 +3,21 @@ use onesided::{FenceAssert, Group, LockAssert, LockType, PostAssert, Rank, Resul
 use onesided::{StartAssert, Window};
 
 fn free_in_fence(mut window: Window<u64>) -> Result<()> {
-    let epoch = window.fence(FenceAssert::NONE)?;
+    let epoch = window.fence()?;
     window.free()?; //~ E0505
     drop(epoch);
     Ok(())
 }
 
 fn free_in_lock_all(mut window: Window<u64>) -> Result<()> {
-    let epoch = window.lock_all(LockAssert::NONE)?;
+    let epoch = window.lock_all()?;
     window.free()?; //~ E0505
     drop(epoch);
     Ok(())
 }
 
 fn free_in_lock(window: Window<u64>) -> Result<()> {
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     window.free()?; //~ E0505
     drop(epoch);
     Ok(())
@@ -32,7 +32,7 @@ fn free_in_local(mut window: Window<u64>) -> Result<()> {
 
 fn free_in_access(mut window: Window<u64>, group: &Group) -> Result<()> {
     let (mut access, _) = window.sides();
-    let epoch = access.start(group, StartAssert::NONE)?;
+    let epoch = access.start(group)?;
     window.free()?; //~ E0505
     drop(epoch);
     Ok(())
@@ -40,23 +40,23 @@ fn free_in_access(mut window: Window<u64>, group: &Group) -> Result<()> {
 
 fn free_in_exposure(mut window: Window<u64>, group: &Group) -> Result<()> {
     let (_, mut exposure) = window.sides();
-    let epoch = exposure.post(group, PostAssert::NONE)?;
+    let epoch = exposure.post(group)?;
     window.free()?; //~ E0505
     drop(epoch);
     Ok(())
 }
 
 fn dropped_in_fence(mut window: Window<u64>) -> Result<()> {
-    let epoch = window.fence(FenceAssert::NONE)?;
+    let epoch = window.fence()?;
     drop(window); //~ E0505
-    epoch.close(FenceAssert::NONE)
+    epoch.close()
 }
 
 fn guard_outlives_the_window(window: Window<u64>) -> Result<()> {
     let epoch;
     {
         let window = window;
-        epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?; //~ E0597
+        epoch = window.lock(LockType::Shared, Rank(0))?; //~ E0597
     }
     epoch.unlock()
 }

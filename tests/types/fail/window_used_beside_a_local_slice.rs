@@ -15,13 +15,13 @@ fn store(window: &mut Window<u64>) -> Result<()> {
 
 fn lock(window: &mut Window<u64>) -> Result<()> {
     let local = window.lock_local()?;
-    window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?.unlock()?; //~ E0502 LocalEpoch
+    window.lock(LockType::Shared, Rank(0))?.unlock()?; //~ E0502 LocalEpoch
     local.unlock()
 }
 
 fn fence(window: &mut Window<u64>) -> Result<()> {
     let local = window.lock_local()?;
-    window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)?; //~ E0499 LocalEpoch
+    window.fence()?.close()?; //~ E0499 LocalEpoch
     local.unlock()
 }
 

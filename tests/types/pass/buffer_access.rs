@@ -1,5 +1,5 @@
 //! The twin: once the epoch or batch has ended, the buffers are free.
-use onesided::{Access, PostAssert, Rank, Result, StartAssert, Universe, Window};
+use onesided::{Access, Rank, Result, Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
@@ -7,8 +7,8 @@ pub fn main() -> Result<()> {
     let (mut from, mut to) = (vec![1; 4], vec![0; 4]);
     let group = universe.world().group();
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post(&group, PostAssert::NONE)?;
-    let epoch = access.start(&group, StartAssert::NONE)?;
+    let exposed = exposure.post(&group)?;
+    let epoch = access.start(&group)?;
     epoch.put(&from, Rank(0), 0)?;
     epoch.get(&mut to, Rank(0), 4)?;
     epoch.complete()?;

@@ -1,11 +1,11 @@
 //! The twin: once the epoch or batch has ended, the buffers are free.
-use onesided::{Access, LockAssert, Rank, Result, Universe, Window};
+use onesided::{Access, Rank, Result, Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let (mut from, mut to) = (vec![1; 4], vec![0; 4]);
-    let epoch = window.lock_all(LockAssert::NONE)?;
+    let epoch = window.lock_all()?;
     epoch.put(&from, Rank(0), 0)?;
     epoch.get(&mut to, Rank(0), 4)?;
     epoch.unlock_all()?;

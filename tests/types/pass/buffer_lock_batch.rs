@@ -1,11 +1,11 @@
 //! The twin: once the epoch or batch has ended, the buffers are free.
-use onesided::{LockAssert, LockType, Rank, Result, Universe, Window};
+use onesided::{LockType, Rank, Result, Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let window = Window::<u64>::allocate(universe.world(), 8)?;
     let (mut from, mut to) = (vec![1; 4], vec![0; 4]);
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     let batch = epoch.batch();
     batch.put(&from, 0)?;
     batch.get(&mut to, 4)?;

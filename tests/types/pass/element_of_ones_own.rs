@@ -1,9 +1,9 @@
 //! The twin: generic code over elements.
-use onesided::{Element, LockAssert, Rank, Result, Universe, Window};
+use onesided::{Element, Rank, Result, Universe, Window};
 
 fn there_and_back<T: Element>(window: &mut Window<T>, value: T) -> Result<T> {
     let mut buffer = [value];
-    let epoch = window.lock_all(LockAssert::NONE)?;
+    let epoch = window.lock_all()?;
     epoch.put_flush(&buffer, Rank(0), 0)?;
     epoch.get_flush(&mut buffer, Rank(0), 0)?;
     epoch.unlock_all()?;

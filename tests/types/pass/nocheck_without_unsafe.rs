@@ -6,14 +6,14 @@ pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     // SAFETY: this is the only rank, and it holds no other lock.
-    let epoch = window.lock(LockType::Exclusive, Rank(0), unsafe { LockAssert::nocheck() })?;
+    let epoch = window.lock_with(LockType::Exclusive, Rank(0), unsafe { LockAssert::nocheck() })?;
     epoch.put(&[1], 0)?;
     epoch.unlock()?;
     let group = universe.world().group();
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post(&group, PostAssert::NOCHECK)?;
+    let exposed = exposure.post_with(&group, PostAssert::NOCHECK)?;
     // SAFETY: this is the only rank, and it has posted.
-    let epoch = access.start(&group, unsafe { StartAssert::nocheck() })?;
+    let epoch = access.start_with(&group, unsafe { StartAssert::nocheck() })?;
     epoch.put(&[1], Rank(0), 0)?;
     epoch.complete()?;
     exposed.wait()?;

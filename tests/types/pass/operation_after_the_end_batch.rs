@@ -1,10 +1,10 @@
 //! The twin: operations come before the end.
-use onesided::{Access, LockAssert, Rank, Result, Universe, Window};
+use onesided::{Access, Rank, Result, Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
-    let epoch = window.lock_all(LockAssert::NONE)?;
+    let epoch = window.lock_all()?;
     let batch = epoch.batch();
     batch.put(&[1], Rank(0), 0)?;
     batch.flush()?;

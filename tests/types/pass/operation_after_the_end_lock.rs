@@ -1,10 +1,10 @@
 //! The twin: operations come before the end.
-use onesided::{LockAssert, LockType, Rank, Result, Universe, Window};
+use onesided::{LockType, Rank, Result, Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let window = Window::<u64>::allocate(universe.world(), 8)?;
-    let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?;
+    let epoch = window.lock(LockType::Shared, Rank(0))?;
     epoch.put(&[1], 0)?;
     epoch.unlock()?;
     window.free()

@@ -1,5 +1,5 @@
 //! The twin: the epoch ends when the threads are done with it, and they synchronise in turn.
-use onesided::{Access, FenceAssert, LockAllEpoch, LockAssert, Rank, Result, Universe, Window};
+use onesided::{Access, LockAllEpoch, Rank, Result, Universe, Window};
 
 fn end_when_all_have_operated(epoch: LockAllEpoch<'_, '_, u64>) -> Result<()> {
     std::thread::scope(|threads| {
@@ -12,18 +12,18 @@ fn end_when_all_have_operated(epoch: LockAllEpoch<'_, '_, u64>) -> Result<()> {
 fn synchronise_in_turn(window: &mut Window<u64>) {
     std::thread::scope(|threads| {
         let fence = threads.spawn(|| {
-            window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)?;
+            window.fence()?.close()?;
             Result::Ok(window)
         });
         let window = fence.join().unwrap().unwrap();
-        threads.spawn(|| window.lock_all(LockAssert::NONE).map(drop));
+        threads.spawn(|| window.lock_all().map(drop));
     });
 }
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::allocate(universe.world(), 1)?;
-    end_when_all_have_operated(window.lock_all(LockAssert::NONE)?)?;
+    end_when_all_have_operated(window.lock_all()?)?;
     synchronise_in_turn(&mut window);
     window.free()
 }

@@ -1,20 +1,20 @@
 //! The twin: one after the other, in any order.
-use onesided::{FenceAssert, LockAssert, LockType, PostAssert, Rank, Result, StartAssert};
+use onesided::{LockType, Rank, Result};
 use onesided::{Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
-    window.fence(FenceAssert::NONE)?.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)?;
-    window.lock_all(LockAssert::NONE)?.unlock_all()?;
-    window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?.unlock()?;
-    let nobody = universe.world().group().incl(&[])?;
+    window.fence()?.fence()?.close()?;
+    window.lock_all()?.unlock_all()?;
+    window.lock(LockType::Shared, Rank(0))?.unlock()?;
+    let nobody = onesided::Group::empty();
     let (mut access, mut exposure) = window.sides();
     let (exposed, epoch) =
-        (exposure.post(&nobody, PostAssert::NONE)?, access.start(&nobody, StartAssert::NONE)?);
+        (exposure.post(&nobody)?, access.start(&nobody)?);
     epoch.complete()?;
-    access.start(&nobody, StartAssert::NONE)?.complete()?;
+    access.start(&nobody)?.complete()?;
     exposed.wait()?;
-    window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)?;
+    window.fence()?.close()?;
     window.free()
 }

@@ -1,11 +1,11 @@
 //! The twin: another window may take its name.
-use onesided::{FenceAssert, Result, Universe, Window};
+use onesided::{Result, Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let window = Window::<u64>::allocate(universe.world(), 8)?;
     window.free()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
-    window.fence(FenceAssert::NONE)?.close(FenceAssert::NONE)?;
+    window.fence()?.close()?;
     window.free()
 }

@@ -1,5 +1,5 @@
 //! The twin: the slice first, the window afterwards.
-use onesided::{LockAssert, LockType, Rank, Result, Universe, Window};
+use onesided::{LockType, Rank, Result, Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
@@ -9,6 +9,6 @@ pub fn main() -> Result<()> {
     local[1..].fill(8);
     local.unlock()?;
     assert_eq!(window.load_one(0)?, 7);
-    window.lock(LockType::Shared, Rank(0), LockAssert::NONE)?.unlock()?;
+    window.lock(LockType::Shared, Rank(0))?.unlock()?;
     window.free()
 }

@@ -3,13 +3,13 @@
 use crate::flavours::ring::exercise;
 use crate::support::{spmd, universe};
 use onesided::{
-    Access, Comm, ErrorClass, FenceAssert, Flavour, LockAssert, Memory, Op, Rank, Universe, Window,
-    WindowMemory, WindowOptions,
+    Access, Comm, ErrorClass, Flavour, Memory, Op, Rank, Universe, Window, WindowMemory,
+    WindowOptions,
 };
 
 /// What ranks get wrong is refused, and changes nothing.
 fn misuse(window: &mut Window<u64>, elements: u64) {
-    let all = window.lock_all(LockAssert::NONE).unwrap();
+    let all = window.lock_all().unwrap();
     let batch = all.batch();
     assert_eq!(batch.put(&[1], Rank(0), elements).unwrap_err().class(), ErrorClass::RmaRange);
     assert_eq!(
@@ -67,7 +67,7 @@ fn create_over_memory_of_the_segment_on_four_ranks() {
 fn parts_of_one_window_may_differ_in_kind() {
     universe(4, |universe| {
         let world = universe.world();
-        let memory: WindowMemory<u64> = match world.rank() {
+        let memory: WindowMemory<u64> = match world.rank().0 {
             0 => vec![0; 6].into(),
             1 => universe.alloc_mem(7).unwrap().into(),
             2 => Box::leak(vec![0; 8].into_boxed_slice()).into(),
@@ -85,8 +85,9 @@ fn parts_of_one_window_may_differ_in_kind() {
 fn nobody_exposes_anything_and_some_expose_nothing() {
     spmd(3, |world| {
         Window::<u8>::create(world, vec![]).unwrap().free().unwrap();
-        let mut window = Window::create(world, vec![9u8; 3 * (world.rank() % 2) as usize]).unwrap();
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let mut window =
+            Window::create(world, vec![9u8; 3 * (world.rank().0 % 2) as usize]).unwrap();
+        let all = window.lock_all().unwrap();
         let mut got = [0; 3];
         all.get(&mut got, Rank(1), 0).unwrap();
         all.unlock_all().unwrap();
@@ -102,14 +103,14 @@ fn large_private_transfers_are_whole() {
         let mut window = Window::create(world, vec![0u32; LEN]).unwrap();
         let values: Vec<u32> = (0..LEN as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
         let mut back = vec![0; LEN];
-        let other = Rank(1 - world.rank());
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let other = Rank(1 - world.rank().0);
+        let epoch = window.fence().unwrap();
         epoch.put(&values, other, 0).unwrap();
-        let epoch = epoch.fence(FenceAssert::NONE).unwrap();
+        let epoch = epoch.fence().unwrap();
         epoch.get(&mut back, other, 0).unwrap();
-        let epoch = epoch.fence(FenceAssert::NONE).unwrap();
+        let epoch = epoch.fence().unwrap();
         epoch.accumulate(&values, Op::Bxor, other, 0).unwrap();
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         assert_eq!(back, values);
         let local = window.lock_local().unwrap();
         assert!(local.iter().all(|value| *value == 0));
@@ -127,10 +128,10 @@ fn overlapping_windows_share_their_bytes_but_lend_no_slices() {
             assert!(memory.part(0..9).is_none());
             let mut low = Window::create(world, memory.part(0..6).unwrap()).unwrap();
             let mut high = Window::create(world, memory.part(4..8).unwrap()).unwrap();
-            let other = Rank(1 - world.rank());
-            let epoch = low.fence(FenceAssert::NONE).unwrap();
+            let other = Rank(1 - world.rank().0);
+            let epoch = low.fence().unwrap();
             epoch.put(&[1, 2, 3, 4, 5, 6], other, 0).unwrap();
-            epoch.close(FenceAssert::NONE).unwrap();
+            epoch.close().unwrap();
             assert_eq!(high.load_one(1).unwrap(), 6);
             assert_eq!(high.lock_local().err().unwrap().class(), ErrorClass::RmaFlavor);
             let memory = memory.into_memory().unwrap_err();

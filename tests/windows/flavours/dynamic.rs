@@ -2,7 +2,7 @@
 
 use crate::flavours::ring::exercise;
 use crate::support::{spmd, universe};
-use onesided::{Access, ErrorClass, FenceAssert, LockAssert, Op, Rank, Window, WindowMemory};
+use onesided::{Access, ErrorClass, Op, Rank, Window, WindowMemory};
 
 #[test]
 fn dynamic_windows_are_addressed_by_address() {
@@ -40,9 +40,9 @@ fn what_is_not_attached_is_out_of_range() {
         assert_eq!(window.attach(vec![]).unwrap_err().class(), ErrorClass::RmaAttach);
         assert_eq!(window.lock_local().err().unwrap().class(), ErrorClass::RmaFlavor);
         let there = world.allgather(&[low, high]).unwrap();
-        let other = 1 - world.rank();
+        let other = 1 - world.rank().0;
         let (low, high) = (there[2 * other as usize], there[2 * other as usize + 1]);
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let all = window.lock_all().unwrap();
         // Two regions side by side are as good as one.
         all.put(&[7, 8], Rank(other), high - 8).unwrap();
         for (elements, at) in
@@ -75,15 +75,15 @@ fn thousands_of_attachments() {
             window.attach(memory.part(4 * k..4 * k + 3).unwrap()).unwrap();
         }
         let starts = world.allgather(&[memory.as_ptr() as u64]).unwrap();
-        let other = 1 - world.rank();
+        let other = 1 - world.rank().0;
         let at = |k: usize| starts[other as usize] + 16 * k as u64;
         let values: Vec<u32> = (0..REGIONS as u32).collect();
-        let epoch = window.fence(FenceAssert::NONE).unwrap();
+        let epoch = window.fence().unwrap();
         for k in 0..REGIONS {
             epoch.put(&values[k..=k], Rank(other), at(k)).unwrap();
             assert!(epoch.put(&values[k..=k], Rank(other), at(k) + 12).is_err());
         }
-        epoch.close(FenceAssert::NONE).unwrap();
+        epoch.close().unwrap();
         for k in 0..REGIONS {
             let own = memory.as_ptr() as u64 + 16 * k as u64;
             assert_eq!(window.load_one(own).unwrap(), k as u32);
@@ -97,11 +97,11 @@ fn thousands_of_attachments() {
 fn attaching_while_others_access_disturbs_nobody() {
     const ROUNDS: usize = 300;
     spmd(4, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let mut window = Window::<u64>::create_dynamic(world).unwrap();
         let at = window.attach(vec![0u64; 4]).unwrap();
         let disp = world.allgather(&[at]).unwrap();
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let all = window.lock_all().unwrap();
         for k in 0..ROUNDS {
             if me % 2 == 0 {
                 let more = all.window().attach(vec![k as u64; 1 + k % 7]).unwrap();

@@ -1,22 +1,19 @@
 //! What a window of every flavour must do.
 
-use onesided::{
-    Access, Comm, FenceAssert, Flavour, Group, LockAssert, LockType, Op, PostAssert, Rank,
-    StartAssert, Window,
-};
+use onesided::{Access, Comm, Flavour, Group, LockType, Op, Rank, Window};
 
 /// Puts, gets and accumulates around the ring, by every kind of synchronisation.
 pub fn exercise(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u64> {
-    let (me, n) = (world.rank(), world.size());
+    let (me, n) = (world.rank().0, world.size());
     let right = Rank((me + 1) % n);
     let at = disp[right.0 as usize];
     let unit = if window.flavour() == Flavour::Dynamic { 8 } else { 1 };
 
     let mine = [u64::from(me) + 100, 7];
-    let epoch = window.fence(FenceAssert::NONE).unwrap();
+    let epoch = window.fence().unwrap();
     epoch.put(&mine, right, at).unwrap();
     epoch.accumulate(&[5], Op::Sum, Rank(0), disp[0] + 2 * unit).unwrap();
-    epoch.close(FenceAssert::NONE).unwrap();
+    epoch.close().unwrap();
     let left = (me + n - 1) % n;
     let own = disp[me as usize];
     assert_eq!(window.load_one(own).unwrap(), u64::from(left) + 100);
@@ -27,8 +24,8 @@ pub fn exercise(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u
 
     let everybody: Group = world.group();
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post(&everybody, PostAssert::NONE).unwrap();
-    let epoch = access.start(&everybody, StartAssert::NONE).unwrap();
+    let exposed = exposure.post(&everybody).unwrap();
+    let epoch = access.start(&everybody).unwrap();
     let mut got = [0];
     epoch.get(&mut got, right, at).unwrap();
     epoch.complete().unwrap();
@@ -37,10 +34,10 @@ pub fn exercise(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u
     world.barrier().unwrap();
 
     for _ in 0..50 {
-        let epoch = window.lock(LockType::Shared, Rank(0), LockAssert::NONE).unwrap();
+        let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
         epoch.accumulate(&[1], Op::Sum, disp[0] + 2 * unit).unwrap();
         epoch.unlock().unwrap();
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let all = window.lock_all().unwrap();
         let before = all.fetch_and_op_flush(1, Op::Sum, Rank(0), disp[0] + 3 * unit).unwrap();
         let swapped = all.compare_and_swap_flush(before, u64::MAX, right, at + unit).unwrap();
         assert_ne!(swapped, u64::MAX);

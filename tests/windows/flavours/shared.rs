@@ -1,12 +1,12 @@
 //! Shared windows, and addresses in other parts (MPI-4.1 §12.2.3).
 
 use crate::support::{spmd, universe};
-use onesided::{Access, Comm, ErrorClass, FenceAssert, Op, Rank, Window, WindowOptions};
+use onesided::{Access, Comm, ErrorClass, Op, Rank, Window, WindowOptions};
 
 #[test]
 fn shared_windows_are_contiguous_unless_told_otherwise() {
     spmd(4, |world| {
-        let me = world.rank();
+        let me = world.rank().0;
         let len = |rank: u32| [3, 0, 5, 2][rank as usize];
         let window = Window::<u32>::allocate_shared(world, len(me)).unwrap();
         let parts: Vec<_> = (0..4).map(|rank| window.shared_part(Rank(rank)).unwrap()).collect();
@@ -42,9 +42,9 @@ fn shared_windows_are_contiguous_unless_told_otherwise() {
 /// A shared window is a window like any other, but lends no slices.
 fn exercise_locks(world: &Comm, mut window: Window<u32>) {
     assert_eq!(window.lock_local().err().unwrap().class(), ErrorClass::RmaFlavor);
-    let epoch = window.fence(FenceAssert::NONE).unwrap();
+    let epoch = window.fence().unwrap();
     epoch.accumulate(&[1], Op::Sum, Rank(0), 0).unwrap();
-    epoch.close(FenceAssert::NONE).unwrap();
+    epoch.close().unwrap();
     assert_eq!(window.shared_part(Rank(0)).unwrap().load_one(0).unwrap(), world.size());
     window.free().unwrap();
 }

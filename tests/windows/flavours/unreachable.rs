@@ -1,7 +1,7 @@
 //! Memory that cannot be shared: its rank has left, or the kernel keeps it from the others.
 
 use crate::support::{launch, spmd, universe};
-use onesided::{Access, ErrorClass, LockAssert, Op, Rank, Window};
+use onesided::{Access, ErrorClass, Op, Rank, Window};
 
 /// Lets the kernel refuse these system calls to this thread from now on.
 fn forbid(calls: &[libc::c_long]) {
@@ -67,7 +67,7 @@ fn operations_on_attached_memory_that_the_kernel_keeps_are_refused() {
         let mut window = Window::<u64>::create_dynamic(world).unwrap();
         let address = window.attach(vec![7; 2]).unwrap();
         let there = world.allgather(&[address]).unwrap()[0];
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let all = window.lock_all().unwrap();
         if world.rank() == 1 {
             forbid(&[libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]);
             let (home, mut got) = (Rank(0), [1]);
@@ -120,7 +120,7 @@ fn a_rank_that_has_left_the_job_is_not_reached_any_more() {
         }
         // Rank 1 drops its window without freeing it, and leaves.
         let mut window = window;
-        let all = window.lock_all(LockAssert::NONE).unwrap();
+        let all = window.lock_all().unwrap();
         let error = loop {
             if let Err(error) = all.get_flush(&mut [0], Rank(1), 0) {
                 break error;

@@ -4,7 +4,7 @@
 
 use crate::by_hand::{Barrier, Handshake};
 use crate::parts::Parts;
-use onesided::{Access, Comm, FenceAssert, Group, PostAssert, Rank, StartAssert, Window};
+use onesided::{Access, Comm, FenceAssert, Group, Rank, Window};
 
 /// Cells that go to a place of another rank.
 pub struct Message<'a> {
@@ -43,16 +43,16 @@ impl Exchange for Ours<'_> {
     fn exchange(&mut self, messages: &[Message<'_>]) {
         let Some(group) = &self.neighbours else {
             // Nothing precedes: the last step has closed its fence.
-            let epoch = self.window.fence(FenceAssert::NOPRECEDE).expect("fence");
+            let epoch = self.window.fence_with(FenceAssert::NOPRECEDE).expect("fence");
             for Message { to, at, cells } in messages {
                 epoch.put(cells, Rank(*to), *at as u64).expect("put");
             }
-            epoch.close(FenceAssert::NONE).expect("fence");
+            epoch.close().expect("fence");
             return;
         };
         let (mut access, mut exposure) = self.window.sides();
-        let exposed = exposure.post(group, PostAssert::NONE).expect("post");
-        let epoch = access.start(group, StartAssert::NONE).expect("start");
+        let exposed = exposure.post(group).expect("post");
+        let epoch = access.start(group).expect("start");
         for Message { to, at, cells } in messages {
             epoch.put(cells, Rank(*to), *at as u64).expect("put");
         }

@@ -4,7 +4,7 @@ use super::{Meeting, beside, check};
 use crate::Options;
 use crate::measure::Case;
 use crate::parts::Parts;
-use onesided::{Access, Comm, LockAssert, Op, Rank, Window};
+use onesided::{Access, Comm, Op, Rank, Window};
 
 pub const WHAT: &str = "gups, 64 Ki updates by exclusive or";
 pub const LIMIT: &str = "limit: gups by hand";
@@ -18,7 +18,7 @@ pub fn run(world: &Comm, options: &Options) {
     let window = Window::<u64>::allocate(world, part).expect("a window");
     let parts = Parts::locate(world, &window);
     let mut other = Window::<u64>::allocate(world, part).expect("a window");
-    parts.clear(world.rank(), part);
+    parts.clear(world.rank().0, part);
     world.barrier().expect("the job goes on");
 
     let meeting = Meeting::new(world);
@@ -30,7 +30,7 @@ pub fn run(world: &Comm, options: &Options) {
         }
     };
     let ours = |window: &mut Window<u64>, n: u32| {
-        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        let epoch = window.lock_all().expect("lock_all");
         for _ in 0..n {
             let mut updates = Updates::new(world).peekable();
             while updates.peek().is_some() {

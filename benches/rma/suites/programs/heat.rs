@@ -17,7 +17,7 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
     let mut other = Window::<f64>::allocate(world, 4 * side).expect("a window");
     let meeting = Meeting::new(world);
     let sync = Sync::All(meeting.barrier());
-    let mut by_hand = ByHand { parts: &parts, rank: world.rank(), sync };
+    let mut by_hand = ByHand { parts: &parts, rank: world.rank().0, sync };
     let mut ours = Ours::by_fence(&mut other);
     let (mut one, mut two) = (Plate::new(world, side), Plate::new(world, side));
     for _ in 0..3 {
@@ -44,7 +44,7 @@ struct Plate {
 
 impl Plate {
     fn new(world: &Comm, side: usize) -> Plate {
-        let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+        let (rank, ranks) = (world.rank().index(), world.size() as usize);
         let rows = side / ranks;
         let cell = |i: usize| ((rank * rows * side + i) % 101) as f64;
         let now: Vec<f64> = (0..(rows + 2) * side).map(cell).collect();

@@ -48,7 +48,7 @@ impl Meeting {
     pub fn new(world: &Comm) -> Meeting {
         let window = Window::<u64>::allocate(world, 8 << 10).expect("a window");
         let pages = Pages::locate(world, &window, 0);
-        Meeting { window, rank: world.rank(), ranks: world.size(), pages }
+        Meeting { window, rank: world.rank().0, ranks: world.size(), pages }
     }
 
     /// A barrier, for use while this lives.

@@ -5,7 +5,7 @@ use super::{Meeting, beside, check};
 use crate::Options;
 use crate::measure::Case;
 use crate::parts::Parts;
-use onesided::{Comm, LockAssert, Rank, Window};
+use onesided::{Comm, Rank, Window};
 
 pub const WHAT: &str = "sparse matrix-vector product, a step under lock_all";
 pub const LIMIT: &str = "limit: sparse matrix-vector product by hand";
@@ -20,7 +20,7 @@ pub fn run(world: &Comm, options: &Options) {
     let parts = [&windows[0], &windows[1]].map(|window| Parts::locate(world, window));
     let mut vectors = [(); 2].map(|()| Window::<f64>::allocate(world, part).expect("a window"));
     let start = vec![1.0; part];
-    parts[0].put(world.rank(), 0, &start);
+    parts[0].put(world.rank().0, 0, &start);
     vectors[0].store(0, &start).expect("the own part");
     world.barrier().expect("the job goes on");
 
@@ -31,14 +31,13 @@ pub fn run(world: &Comm, options: &Options) {
         for _ in 0..n {
             matrix.times(parts[now].all(part), &mut product);
             now ^= 1;
-            parts[now].put(world.rank(), 0, &product);
+            parts[now].put(world.rank().0, 0, &product);
             meet.wait();
         }
     };
     let (mut product, mut vector) = (vec![0.0; part], vec![0.0; ROWS]);
     let mut ours = |vectors: &mut [Window<f64>; 2], n: u32| {
-        let epochs =
-            vectors.each_mut().map(|one| one.lock_all(LockAssert::NONE).expect("lock_all"));
+        let epochs = vectors.each_mut().map(|one| one.lock_all().expect("lock_all"));
         for step in 0..n as usize {
             let (now, next) = (&epochs[step % 2], epochs[(step + 1) % 2].window());
             for (rank, to) in vector.chunks_exact_mut(part).enumerate() {
@@ -61,7 +60,7 @@ pub fn run(world: &Comm, options: &Options) {
     ours(&mut vectors, 4);
     let mut mine = vec![0.0; part];
     vectors[0].load(0, &mut mine).expect("the own part");
-    let here = &parts[0].all(part)[world.rank() as usize * part..][..part];
+    let here = &parts[0].all(part)[world.rank().index() * part..][..part];
     check(world, WHAT, 0, mine.iter().sum(), here.iter().sum());
     let by_hand = Case::new(LIMIT, 0, &mut by_hand);
     beside(world, by_hand, Case::new(WHAT, 0, |n| ours(&mut vectors, n)).against(LIMIT), options);
@@ -75,7 +74,7 @@ struct Matrix {
 
 impl Matrix {
     fn new(world: &Comm, part: usize) -> Matrix {
-        let first = world.rank() as usize * part;
+        let first = world.rank().index() * part;
         let mut matrix = Matrix { values: Vec::new(), columns: Vec::new() };
         for i in first * PER_ROW..(first + part) * PER_ROW {
             let column = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;

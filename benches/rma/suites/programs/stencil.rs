@@ -27,7 +27,7 @@ pub fn run(world: &Comm, options: &Options) {
     let neighbours: Vec<u32> = one.beside.iter().flatten().copied().collect();
     let meeting = Meeting::new(world);
     let sync = Sync::Neighbours(meeting.handshake(&neighbours));
-    let mut by_hand = ByHand { parts: &parts, rank: world.rank(), sync };
+    let mut by_hand = ByHand { parts: &parts, rank: world.rank().0, sync };
     let mut ours = Ours::with(world, &mut other, &neighbours);
     for _ in 0..3 {
         one.step(&mut by_hand);
@@ -55,7 +55,7 @@ struct Block {
 
 impl Block {
     fn new(world: &Comm) -> Block {
-        let plane = plane(world.rank(), world.size());
+        let plane = plane(world.rank().0, world.size());
         let (rows, columns) = (SIDE / plane.rows as usize, SIDE / plane.columns as usize);
         let (above, left) = (plane.row as usize * rows, plane.column as usize * columns);
         let wide = columns + 2 * RADIUS;

@@ -4,7 +4,7 @@ use super::{Meeting, beside, check};
 use crate::Options;
 use crate::measure::Case;
 use crate::parts::Parts;
-use onesided::{Comm, LockAssert, Rank, Window};
+use onesided::{Comm, Rank, Window};
 
 pub const WHAT: &str = "hash table, 32 Ki inserts by compare_and_swap";
 pub const LIMIT: &str = "limit: hash table by hand";
@@ -22,7 +22,7 @@ pub fn run(world: &Comm, options: &Options) {
     let mut meet = meeting.barrier();
     let mut by_hand = |n: u32| {
         for _ in 0..n {
-            parts.clear(world.rank(), part);
+            parts.clear(world.rank().0, part);
             meet.wait();
             fill(world, |rank, at, key| parts.swap_zero(rank, at, key));
             meet.wait();
@@ -32,7 +32,7 @@ pub fn run(world: &Comm, options: &Options) {
         for _ in 0..n {
             window.store(0, &zeros).expect("the own part");
             world.barrier().expect("barrier");
-            let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+            let epoch = window.lock_all().expect("lock_all");
             fill(world, |rank, at, key| {
                 epoch.compare_and_swap_flush(key, 0, Rank(rank), at).expect("swap")
             });

@@ -4,7 +4,7 @@ use super::{Meeting, beside, check};
 use crate::Options;
 use crate::measure::Case;
 use crate::parts::Parts;
-use onesided::{Access, Comm, LockAssert, Rank, Shape, Window};
+use onesided::{Access, Comm, Rank, Shape, Window};
 
 pub const WHAT: &str = "transpose";
 pub const LIMIT: &str = "limit: transpose by hand";
@@ -13,7 +13,7 @@ const TILE: usize = 32;
 
 pub fn run(world: &Comm, side: usize, options: &Options) {
     let rows = side / world.size() as usize;
-    let first = world.rank() as usize * rows;
+    let first = world.rank().index() * rows;
     let matrix: Vec<f64> = (0..rows * side).map(|i| ((first * side + i) % 1009) as f64).collect();
     let window = Window::<u64>::allocate(world, rows * side).expect("a window");
     let parts = Parts::locate(world, &window);
@@ -36,7 +36,7 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
     let shape = Shape::<f64>::strided(TILE, TILE, side).expect("a tile");
     let ours = |window: &mut Window<f64>, n: u32| {
         let mut tile = [0.0; TILE * TILE];
-        let epoch = window.lock_all(LockAssert::NONE).expect("lock_all");
+        let epoch = window.lock_all().expect("lock_all");
         for _ in 0..n {
             for (row, column) in tiles(rows, side) {
                 transpose(&matrix[row * side + column..], side, &mut tile);
