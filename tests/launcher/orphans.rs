@@ -79,22 +79,29 @@ const BLOWS: &[&[(Signal, Half)]] = &[
 #[test]
 fn no_rank_outlives_halves_that_are_stopped_and_killed() {
     for below_a_shell in [false, true] {
-        for blows in BLOWS {
-            let (started, ranks) = waiting(below_a_shell);
-            let supervisor = started.supervisor();
-            for (signal, half) in *blows {
-                // The other's death may have ended it already.
-                let _ = match half {
-                    Guard => kill(started.pid(), *signal),
-                    Supervisor => kill(supervisor, *signal),
-                };
-            }
+        // A rank looks once a second, so all jobs are ended before the first is looked at.
+        let jobs: Vec<_> =
+            BLOWS.iter().map(|blows| (struck(blows, below_a_shell), blows)).collect();
+        for ((started, ranks), blows) in jobs {
             end_soon(&ranks, &format!("{blows:?}, below a shell: {below_a_shell}"));
             started.signal(Signal::SIGCONT);
-            drop(started);
-            no_litter();
         }
+        no_litter();
     }
+}
+
+/// A job of waiting ranks whose launcher gets these blows.
+fn struck(blows: &[(Signal, Half)], below_a_shell: bool) -> (Started, Vec<Process>) {
+    let (started, ranks) = waiting(below_a_shell);
+    let supervisor = started.supervisor();
+    for (signal, half) in blows {
+        // The other's death may have ended it already.
+        let _ = match half {
+            Guard => kill(started.pid(), *signal),
+            Supervisor => kill(supervisor, *signal),
+        };
+    }
+    (started, ranks)
 }
 
 /// A debugger holds it, so that the guard's death does not let it go on.
