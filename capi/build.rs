@@ -156,8 +156,8 @@ fn shown(Parameter { ctype, name, .. }: &Parameter) -> String {
     }
 }
 
-/// Whether it is a place for what the call makes or tells, which has to be there: otherwise the call would
-/// be refused when it has been carried out, and what it has made, done or told would be lost.
+/// Whether it is a place for what the call makes or returns, which has to be there: otherwise the call would
+/// be refused when it has been carried out, and what it has made, done or returned would be lost.
 fn tells(parameter: &Parameter) -> bool {
     const HANDLES: [&str; 10] = [
         "Comm",

@@ -69,7 +69,7 @@ fn steps(number: u32) -> i32 {
     sequence.take_while(|n| *n != 1).count() as i32
 }
 
-/// A worker: from task to task until it is told to stop. Returns how many it did.
+/// A worker: from task to task until a task stops it. Returns how many it did.
 fn work(tasks: &WindowQueue<u32>, results: &WindowQueue<TwoInt>) -> Result<u64, Failure> {
     let mut done = 0;
     loop {

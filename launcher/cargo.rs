@@ -45,7 +45,7 @@ fn command(target: &Target) -> Command {
     cargo
 }
 
-/// What Cargo says of the packages of the workspace.
+/// Cargo's description of the packages of the workspace.
 fn metadata() -> Option<Value> {
     let mut cargo = Command::new("cargo");
     cargo.args(["metadata", "--no-deps", "--format-version=1"]).stdin(Stdio::null());

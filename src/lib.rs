@@ -164,6 +164,28 @@ pub mod engine {
     pub use crate::window::Win;
 }
 
+/// What most programs use: `use onesided::prelude::*;`.
+///
+/// ```no_run
+/// use onesided::prelude::*;
+///
+/// fn main() -> onesided::Result<()> {
+///     let universe = Universe::init()?;
+///     let mut window = Window::<u64>::allocate(universe.world(), 1)?;
+///     let epoch = window.lock_all()?;
+///     epoch.accumulate(&[1], Op::Sum, Rank(0), 0)?;
+///     epoch.unlock_all()?;
+///     universe.world().barrier()?;
+///     window.free()
+/// }
+/// ```
+pub mod prelude {
+    pub use crate::{
+        Access, Comm, FenceAssert, Group, LockAssert, LockType, Op, PostAssert, Rank, StartAssert,
+        Universe, Window, WindowOptions,
+    };
+}
+
 #[doc = include_str!("../docs/assertions.md")]
 pub mod assertions {
     pub use crate::window::{FenceAssert, LockAssert, PostAssert, StartAssert};

@@ -1,4 +1,4 @@
-//! The two tables of this folder, read: what the standard ABI fixes, for whoever makes something of it.
+//! The two tables of this folder, read: what the standard ABI fixes, for all build scripts.
 #![allow(dead_code, reason = "who makes one thing of the tables leaves out what another needs")]
 
 /// A function of the standard, as `functions.txt` has it.

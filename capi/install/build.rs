@@ -13,7 +13,7 @@ pub struct Built {
 
 /// Builds library and launcher, below the target folder that this program was built in. They have a
 /// folder of their own, because Cargo gives a shared library the same name whatever its features are: what
-/// is installed must not be what somebody has built for tests.
+/// is installed must not be a build for tests.
 pub fn build(profile: &str) -> Result<Built, String> {
     let program = env::current_exe().map_err(|problem| format!("where am I? {problem}"))?;
     let target = program

@@ -27,7 +27,7 @@ macro_rules! convert {
     };
 }
 
-/// Kinds of handles: pointers to structures that nobody completes, so that the compiler tells one
+/// Kinds of handles: pointers to structures that are never completed, so that the compiler distinguishes one
 /// kind from another. The names of the structures are part of what C++ makes of a function's name.
 pub const HANDLES: &[(&str, &str)] = &[
     ("MPI_Comm", "MPI_ABI_Comm"),

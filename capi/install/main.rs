@@ -8,7 +8,7 @@
 //! 1. No file that is not of an earlier installation here is written over.
 //! 2. The list of what is installed (`share/onesided/installed`) is written before anything it names,
 //!    and removed after it: what was interrupted can be taken away or done again.
-//! 3. A file comes into its place by a rename, so that nobody sees half of it, and a program that runs
+//! 3. A file comes into its place by a rename, so that no program sees half of it, and a program that runs
 //!    keeps the library that it has loaded.
 #![allow(
     clippy::disallowed_methods,

@@ -109,7 +109,7 @@ pub fn of_start(assert: c_int) -> Outcome<StartAssert> {
     check(assert, &[(MPI_MODE_NOCHECK, "MPI_MODE_NOCHECK")])?;
     Ok(match assert & MPI_MODE_NOCHECK {
         0 => StartAssert::NONE,
-        // SAFETY: the C program asserts just what the obligation says.
+        // SAFETY: the C program asserts exactly this obligation.
         _ => unsafe { StartAssert::nocheck() },
     })
 }
@@ -119,7 +119,7 @@ pub fn of_lock(assert: c_int) -> Outcome<LockAssert> {
     check(assert, &[(MPI_MODE_NOCHECK, "MPI_MODE_NOCHECK")])?;
     Ok(match assert & MPI_MODE_NOCHECK {
         0 => LockAssert::NONE,
-        // SAFETY: the C program asserts just what the obligation says.
+        // SAFETY: the C program asserts exactly this obligation.
         _ => unsafe { LockAssert::nocheck() },
     })
 }

@@ -69,7 +69,7 @@ impl Job {
 }
 
 /// Leaves the job in `call`; what the program has not freed goes with it, and what it should have
-/// completed is told (MPI-4.1 §11.2.4). Nothing is locked meanwhile: a function of an attribute that has
+/// completed is reported (MPI-4.1 §11.2.4). Nothing is locked meanwhile: a function of an attribute that has
 /// refused to be deleted is called once more.
 fn leave(job: MutexGuard<'_, Job>, call: &str) {
     let Ok(universe) = job.universe() else { return };
@@ -232,7 +232,7 @@ pub fn free(base: Address) -> Outcome {
     }
 }
 
-/// Waits until `done` says so, handling messages meanwhile; `waits` is what it waits for.
+/// Waits until `done` returns true, handling messages meanwhile; `waits` is what it waits for.
 pub fn progress_until(waits: Waits, done: impl FnMut() -> bool) -> Outcome {
     let world = MPI_Comm::predefined(MPI_COMM_WORLD).get()?;
     Ok(world.comm.progress_for(waits, done)?)
@@ -259,7 +259,7 @@ pub fn tell(text: &str) {
     let _ = std::io::stderr().write_all(&line);
 }
 
-/// Keeps an error that the program is told, for `MPI_Error_string`.
+/// Keeps an error that the program is given, for `MPI_Error_string`.
 pub fn remember(code: c_int, text: String) {
     LAST.with(|last| *last.borrow_mut() = Some((code, text)));
 }

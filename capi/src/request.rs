@@ -20,7 +20,7 @@ pub struct Request {
     pub belonging: Belonging,
     /// Of a persistent request, how it begins again.
     begin: Option<Begin>,
-    /// What the program itself carries out, where it says that it is complete.
+    /// What the program itself carries out, which it completes itself.
     generalized: Option<Arc<Generalized>>,
     /// What is handed over, or arrives, in parts.
     partitioned: Option<Partitioned>,
@@ -156,7 +156,7 @@ impl Request {
         Request { partitioned: Some(partitioned), ..request }
     }
 
-    /// Hands over partitions of a send that has begun; `partitions` says which, of so many.
+    /// Hands over partitions of a send that has begun; `partitions` has which, and of how many.
     pub fn ready(&self, partitions: impl FnOnce(u32) -> Outcome<Vec<u32>>) -> Outcome {
         let handed = match self.partitioned.as_ref().filter(|partitioned| partitioned.is_send()) {
             None => Err(wrong("the request is no partitioned send")),

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 /// Why a rank stops before its work is done.
 pub enum Failure {
-    /// This rank has found what is wrong, and says so.
+    /// This rank has found what is wrong, and reports it.
     Here(String),
     /// Another rank has found it; this one ends in silence, so that the job's verdict is that
     /// rank's.
@@ -64,14 +64,14 @@ pub fn options<O: Parser>(world: &Comm) -> Result<O, Failure> {
 }
 
 /// The same for a program that joins the job itself. This joins it only when there is something to
-/// tell, so that one rank tells it.
+/// report, so that one rank reports it.
 pub fn options_before_joining<O: Parser>() -> Result<O, Failure> {
     O::try_parse().or_else(|_| options(Universe::init()?.world()))
 }
 
 /// Ends a step that can fail on one rank alone: if it failed anywhere, no rank goes on, so none
-/// waits for one that has left. The first rank that failed says why; so a failure that all ranks
-/// share is told once.
+/// waits for one that has left. The first rank that failed reports why; so a failure that all ranks
+/// share is reported once.
 ///
 /// Collective.
 pub fn agree<T>(world: &Comm, outcome: Result<T, impl Into<Failure>>) -> Result<T, Failure> {
@@ -95,7 +95,7 @@ pub fn broadcast(world: &Comm, mut bytes: Vec<u8>) -> onesided::Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// A number of things, as one says it: "1 file", "6,295 files".
+/// A number of things, in words: "1 file", "6,295 files".
 pub fn several(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", HumanCount(number))

@@ -85,7 +85,7 @@ fn run(world: &Comm, options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The temperatures to start from, on rank 0; elsewhere no cell. Fails if there are too few rows.
+/// The temperatures to start from, on rank 0; no cell on others. Fails if there are too few rows.
 fn start(world: &Comm, options: &Options) -> Result<Field, Failure> {
     if world.rank() != 0 {
         return Ok(Field { rows: 0, columns: 0, cells: Vec::new() });

@@ -312,7 +312,7 @@ fn record_of(word: &[u8]) -> u64 {
     HEAD + word.len() as u64
 }
 
-/// The part of a hash that an entry remembers: the part that says least about the slot.
+/// The part of a hash that an entry remembers: the part that depends least on the slot.
 fn mark(hash: u64) -> u64 {
     hash >> 48
 }

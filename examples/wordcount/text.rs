@@ -169,7 +169,7 @@ struct Reader {
 impl Reader {
     fn open(piece: Piece) -> Result<Reader, Failure> {
         let opened = File::open(&piece.path).and_then(|mut file| {
-            // The byte before tells whether a word goes on into the piece.
+            // The byte before shows whether a word goes on into the piece.
             let mut position = piece.from.saturating_sub(1);
             file.seek(SeekFrom::Start(position))?;
             let mut file = BufReader::with_capacity(1 << 16, file);

@@ -11,7 +11,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 pub struct Operation<T> {
     /// Of one target value and one origin value.
     pub(crate) one: fn(T, T) -> T,
-    /// Of as many of both as it is told, replacing the target's; see [`widest`].
+    /// Of a given number of both, replacing the target's; see [`widest`].
     pub(crate) many: unsafe fn(*mut T, *const T, usize),
     /// As `many`, each element atomically; see [`one_by_one`].
     pub(crate) few: unsafe fn(*mut T, *const T, usize),

@@ -90,7 +90,7 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// [`Error::Unreachable`](crate::Error::Unreachable) on all ranks if the system forbids one of
-    /// them to access private memory of another; the message says what to change.
+    /// them to access private memory of another; the message names what to change.
     /// [`Error::NoMemory`](crate::Error::NoMemory),
     /// [`Error::RankFailed`](crate::Error::RankFailed). The memory then stays until the job ends.
     #[track_caller]

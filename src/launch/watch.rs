@@ -69,7 +69,7 @@ impl JobWatch {
         JobWatch { rank, segment: segment.clone(), launcher, seen }
     }
 
-    /// Ends this process if the job has been in trouble for so long that nobody else does.
+    /// Ends this process if the job has been in trouble for so long that no other process does.
     pub(crate) fn look(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let trouble = match self.segment.is_whole() {
@@ -96,7 +96,7 @@ impl JobWatch {
     #[allow(clippy::disallowed_methods, reason = "the job is over, and its user is to know why")]
     fn end(&self, trouble: LauncherTrouble) {
         let line = format!("onesided: rank {} ends: {}\n", self.rank, trouble.sentence());
-        // A pipe that is full would hold this rank up, if nobody reads it any more.
+        // A pipe that is full would hold this rank up, if no process reads it any more.
         if takes_output(&std::io::stderr()) {
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
@@ -109,7 +109,7 @@ struct Launcher {
     pid: u32,
     began: u64,
     guard: u32,
-    /// This process, and when it has begun: what cannot be seen of it says nothing of the launcher either.
+    /// This process, and when it has begun: if that cannot be read, the launcher cannot be judged either.
     own: (u32, u64),
 }
 
@@ -164,7 +164,7 @@ impl Stat {
     }
 }
 
-/// When this process has begun, as the kernel counts it: what tells it from others of its number.
+/// When this process has begun, as the kernel counts it: which distinguishes it from others of its number.
 pub(super) fn began() -> u64 {
     Stat::of(std::process::id()).ok().flatten().map_or(0, |stat| stat.began)
 }

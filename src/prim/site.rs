@@ -267,7 +267,7 @@ pub enum Fault {
     SleepUnannounced,
     /// A waiter does not look at the word again after announcing itself (and sleeps on it blindly).
     SleepWithoutCheck,
-    /// A change of the word wakes nobody.
+    /// A change of the word wakes no thread.
     WakeForgotten,
     /// A change of the word wakes one sleeper instead of all.
     WakeOne,

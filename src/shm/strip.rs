@@ -71,7 +71,7 @@ pub(crate) unsafe fn copy_strip_past(
 /// As [`copy_strip`].
 #[inline(never)]
 unsafe fn copy_words(from: *const u8, to: *mut u8, strides: (isize, isize), blocks: usize) {
-    // SAFETY: the obligations of this function's caller; blocks have so many bytes.
+    // SAFETY: the obligations of this function's caller; blocks have that many bytes.
     unsafe { equal::<8>(from, to, strides, blocks) }
 }
 
@@ -90,7 +90,7 @@ unsafe fn copy_blocks(
     macro_rules! lengths {
         ($($n:literal)*) => {$(
             if bytes == $n {
-                // SAFETY: the obligations of this function's caller; blocks have so many bytes.
+                // SAFETY: the obligations of this function's caller; blocks have that many bytes.
                 return unsafe { equal::<$n>(from, to, strides, blocks) };
             }
         )*};

@@ -13,7 +13,7 @@
 //!     mem_sync(ShardLook)                  mem_sync(ShardDrained)
 //!     the instruction                       the updates
 //!     mem_sync(ShardWithdraw)              mem_sync(ShardPre)
-//!     announcement = nothing                        holder = nobody
+//!     announcement = nothing                        holder = none
 //!     mem_sync(ShardWithdrawn)
 //!     shard has a holder? -> ring its bell
 //! ```

@@ -1,7 +1,7 @@
 //! Operations and short messages as they mostly are: a window or communicator that
 //! exists, a predefined datatype, the same on both sides, and nothing is wrong.
 //!
-//! Each says whether it is done. If not it has done nothing, and the function of that name without
+//! Each returns whether it is done. If not it has done nothing, and the function of that name without
 //! `_at_once` is called, which knows all cases and every error. The two are apart so that the usual way
 //! needs no room for errors and no place in memory for an argument.
 
@@ -44,7 +44,7 @@ fn origin_mut<C: Number>(
     are_buffers([start]).then(|| start.origin_mut(count, datatype))
 }
 
-/// Whether the program has said the same of both sides.
+/// Whether the program has described both sides alike.
 #[inline(always)]
 fn is_like<C: Number>(own: (C, MPI_Datatype), target: (C, MPI_Datatype)) -> bool {
     own.0.wide() == target.0.wide() && own.1 == target.1

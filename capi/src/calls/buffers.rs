@@ -23,7 +23,7 @@ fn attached() -> MutexGuard<'static, BTreeMap<Holder, (Address, i64)>> {
     ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses a buffered send of so many bytes, if the buffer of its communicator, or else the process's,
+/// Refuses a buffered send of that many bytes, if the buffer of its communicator, otherwise the process's,
 /// has no room for it (MPI-4.1 §3.6.1).
 pub(super) fn check_space(comm: MPI_Comm, bytes: Option<u64>) -> Outcome {
     let needed = bytes.map_or(i64::MAX, |bytes| bytes as i64);

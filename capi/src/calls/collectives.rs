@@ -49,7 +49,7 @@ fn own_part<C: Number>(
     if over.takes_part(root) { over.own(start, count, datatype) } else { Ok(None) }
 }
 
-/// `parts` are those of the root; `is_equal` says whether they have the same number of elements.
+/// `parts` are those of the root; `is_equal`: whether they have the same number of elements.
 fn gather(
     over: Over,
     mine: Option<Block>,
@@ -213,7 +213,7 @@ pub fn start_allgatherv<C: Number, D: Number>(
     allgather(over, mine, Parts::Listed(parts))
 }
 
-/// `outgoing` says what goes out, unless that is in place, as `incoming` what comes in.
+/// `outgoing` describes what goes out, unless that is in place; `incoming`, what comes in.
 fn alltoall(
     over: Over,
     sendbuf: Address,

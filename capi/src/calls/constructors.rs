@@ -24,7 +24,7 @@ fn wide<C: Number>(values: &[C]) -> Vec<i64> {
     values.iter().map(|value| value.wide()).collect()
 }
 
-/// Gives the program a datatype whose elements are those of `oldtype` so many times.
+/// Gives the program a datatype whose elements are those of `oldtype`, repeated.
 fn give(
     newtype: Ptr<MPI_Datatype>,
     derived: onesided::Result<DerivedDatatype>,

@@ -76,7 +76,7 @@ pub fn dist_graph_create_adjacent(
 }
 
 /// What the edges that a rank gives begin with: whether they have weights. A rank that gives no edges
-/// goes by what those say that give some.
+/// follows the ranks that give some.
 const UNWEIGHTED: c_int = 1;
 const WEIGHTED: c_int = 2;
 const WITHOUT_EDGES: c_int = 4;

@@ -31,7 +31,7 @@ pub(super) fn length(n: c_int) -> Outcome<usize> {
     usize::try_from(n).map_err(|_| Failure::new(MPI_ERR_ARG, format!("the count {n} is negative")))
 }
 
-/// The rank of so many that a list names, which `MPI_PROC_NULL` is not.
+/// The rank, below that number, that a list names, which `MPI_PROC_NULL` is not.
 fn member(rank: c_int, size: u32) -> Outcome<u32> {
     match rank_of(rank, size)? {
         Rank::NULL => Err(Failure::new(MPI_ERR_RANK, "MPI_PROC_NULL is in no group")),

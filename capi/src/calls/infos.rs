@@ -33,7 +33,7 @@ pub fn info_create(info: Ptr<MPI_Info>) -> Outcome {
     info.set(Handle::new(InfoObject::default()))
 }
 
-/// `MPI_Info_create_env`: what `MPI_INFO_ENV` says, whatever arguments the program passes on.
+/// `MPI_Info_create_env`: what `MPI_INFO_ENV` has, whatever arguments the program passes on.
 pub fn info_create_env(_argc: c_int, _argv: Address, info: Ptr<MPI_Info>) -> Outcome {
     info.set(Handle::new(InfoObject::new(info::environment())))
 }

@@ -1,5 +1,5 @@
 //! Intercommunicators (MPI-4.1 §7.6). Two sides find each other by communicators that their members
-//! make (`MPI_Comm_create_group`): the leaders one of the two of them, in which each tells the other
+//! make (`MPI_Comm_create_group`): the leaders one of the two of them, in which each sends the other
 //! its group, and then all of both groups the one in which they stay. The former is made from the
 //! communicator of the leaders with the program's tag, the latter with a tag on which the leaders
 //! agree: so threads may make several at the same time with the same tag, each by communicators of its

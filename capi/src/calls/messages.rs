@@ -34,7 +34,7 @@ impl Buffer {
     }
 }
 
-/// The datatype of so many elements of a message: a message of none needs no datatype, as in MPICH.
+/// The datatype of that many elements of a message: a message of none needs no datatype, as in MPICH.
 #[inline]
 pub(super) fn of_elements(count: usize, datatype: MPI_Datatype) -> MPI_Datatype {
     match count == 0 && datatype == Handle::NULL {

@@ -71,7 +71,7 @@ fn origin_mut<C: Number>(
     Ok(start.origin_mut(count, datatype))
 }
 
-/// Refuses an address that can be no buffer of so many elements.
+/// Refuses an address that can be no buffer of that many elements.
 #[inline]
 pub(crate) fn check_buffer(start: Address, count: usize, datatype: &CommittedDatatype) -> Outcome {
     let first_page = start.value() < 4096;

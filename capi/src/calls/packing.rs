@@ -32,7 +32,7 @@ impl<P: Number> Packed<P> {
         }
     }
 
-    /// The next so many bytes, if they are there.
+    /// The next bytes, that many, if they are there.
     fn next(&self, needed: Option<u64>) -> Outcome<(Address, usize)> {
         let (at, left) = (self.at, self.bytes - self.at);
         match needed.and_then(|needed| usize::try_from(needed).ok()) {
@@ -93,7 +93,7 @@ pub fn unpack<C: Number>(
     packed.skip(bytes)
 }
 
-/// Bytes of so many instances.
+/// Bytes of that many instances.
 fn size_of_all<C: Number, P: Number>(count: C, one: u64) -> Outcome<P> {
     let bytes = one.checked_mul(elements(count)? as u64).and_then(|all| i64::try_from(all).ok());
     super::narrow(bytes.unwrap_or(i64::MAX))

@@ -144,7 +144,7 @@ fn waiting_for(mut waits: Waits, pending: &[Option<&'static Request>]) -> Waits 
     waits
 }
 
-/// Ends the request at `index`, or says that none is active.
+/// Ends the request at `index`, or reports that none is active.
 fn tell_any(
     index: Option<usize>,
     requests: Ptr<MPI_Request>,
@@ -195,7 +195,7 @@ pub fn testany(
     tell_any(first, requests, index, status)
 }
 
-/// The requests of an array that are active and complete, whose places the program is told.
+/// The requests of an array that are active and complete, whose places are returned.
 fn tell_complete(
     pending: &[Option<&'static Request>],
     outcount: Ptr<c_int>,

@@ -1,4 +1,4 @@
-//! Sessions (MPI-4.1 §11.3, §11.4), what the ABI says of itself (MPI-5.0 chapter 20), and
+//! Sessions (MPI-4.1 §11.3, §11.4), the ABI's version and facts (MPI-5.0 chapter 20), and
 //! `MPI_Pcontrol`.
 
 use super::groups::give;
@@ -145,7 +145,7 @@ pub fn abi_get_info(info: Ptr<MPI_Info>) -> Outcome {
     ])?)
 }
 
-/// What a program has told of its Fortran (MPI-5.0 §20.5); once, before or after `MPI_Init`.
+/// What a program has set for its Fortran (MPI-5.0 §20.5); once, before or after `MPI_Init`.
 struct Fortran {
     info: Option<Info>,
     /// The bytes of true and of false.
@@ -169,7 +169,7 @@ pub fn abi_set_fortran_info(info: MPI_Info) -> Outcome {
     Ok(())
 }
 
-/// `MPI_Abi_get_fortran_info`: null unless it has been told.
+/// `MPI_Abi_get_fortran_info`: null unless it has been set.
 pub fn abi_get_fortran_info(info: Ptr<MPI_Info>) -> Outcome {
     let given = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner).info.clone();
     info.set(given.map_or(Handle::NULL, |given| Handle::new(InfoObject::new(given))))

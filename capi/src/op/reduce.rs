@@ -25,7 +25,7 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// Refuses what is not defined: MPI_ERR_OP, as the standard says.
+    /// Refuses what is not defined: MPI_ERR_OP, as in the standard.
     pub fn new(op: MPI_Op, datatype: MPI_Datatype) -> Outcome<Reduction> {
         let operation = *op.get()?;
         let (committed, kept) = (usable(datatype)?.clone(), false);
@@ -67,7 +67,7 @@ impl Reduction {
     }
 
     /// Replaces each element of the instances at `inout` by the operation of that at `input` and it
-    /// (the order of the operands in MPI-4.1 §6.9.5). Displacement 0 of each is where the address says.
+    /// (the order of the operands in MPI-4.1 §6.9.5). Displacement 0 of each is at the address.
     /// The buffers do not overlap.
     pub fn combine(&self, input: Address, inout: Address, count: usize) -> Outcome {
         match self.operation {
@@ -88,7 +88,7 @@ impl Reduction {
     }
 
     /// As [`Reduction::combine`], of slices that begin with the first byte of an element, and end
-    /// behind the last: what `range` of [`Reduction::datatype`] says.
+    /// behind the last: `range` of [`Reduction::datatype`].
     #[cfg(test)]
     fn combine_slices(&self, input: &[u8], inout: &mut [u8], count: usize) -> Outcome {
         let range = self.committed.range(count);

@@ -79,7 +79,7 @@ fn there_and_back(ranks: usize, rounds: u32, before: u32) {
     );
 }
 
-/// Each notification is consumed once, and tells of its own put.
+/// Each notification is consumed once, and belongs to its own put.
 fn in_turn(ranks: usize) {
     run(
         ranks,

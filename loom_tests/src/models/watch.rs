@@ -62,7 +62,7 @@ struct World {
     bells: Vec<Bell>,
     /// What is watched, in the part of each rank.
     flags: Vec<Word32>,
-    /// What the flag tells of.
+    /// What the flag announces.
     data: Vec<Data>,
     window: LockWords,
     target: LockWords,
@@ -101,7 +101,7 @@ impl World {
         passed(until(&self.watchers, &self.bells[rank], look, &self.job.waiter()));
     }
 
-    /// Two puts, ordered by a flush: what is told, and the flag that tells it.
+    /// Two puts, ordered by a flush: the data, and the flag that announces them.
     fn write(&self, rank: usize) {
         self.data[rank].set(1);
         flush();
@@ -143,7 +143,7 @@ fn one_writer(ranks: usize, watcher: usize, completes: Completes) {
     );
 }
 
-/// Each rank tells the other, and watches until it is told.
+/// Each rank sets the other's flag, and watches its own.
 fn crosswise(ranks: usize) {
     run(
         ranks,
