@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LONG 1e9
+#define WINDOWS 5
+#define BUSY 2e8
 #define MOST_SAMPLES 4000
 /* Locks of one sample, so that the clock does not count. */
 #define MANY 50
 
 static void compute(void) {
-    double end = now() + LONG;
+    double end = now() + BUSY;
     volatile uint64_t value = 1;
     while (now() < end) {
         for (int i = 0; i < 1000; i++) {
@@ -19,7 +20,7 @@ static void compute(void) {
 }
 
 static void sleeping(void) {
-    struct timespec time = {(time_t)(LONG / 1e9), 0};
+    struct timespec time = {0, (long)BUSY};
     nanosleep(&time, NULL);
 }
 
@@ -35,32 +36,34 @@ static double lock(MPI_Win win, int times) {
     return (now() - before) / times;
 }
 
-/* Rank 1 is busy for a second without any call; rank 0 locks its part meanwhile. */
+/* Rank 1 is busy for a fifth of a second without any call; rank 0 locks its part of a new window
+   meanwhile. The first lock of a process also fetches code and pages, so there are five windows. */
 static void lock_beside(void (*busy)(void), const char *first, const char *later) {
-    int64_t *base;
-    MPI_Win win = window(8, 8, &base);
-    double *samples = memory(MOST_SAMPLES * sizeof(*samples));
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 1) {
-        busy();
-    } else {
-        double started = now();
-        samples[0] = lock(win, 1);
-        print_row(first, 8, samples, 1);
-        /* Where the first has waited for the target, so would the next: there is no other. */
-        int count = 0;
-        if (now() - started < LONG / 2) {
-            samples[count++] = lock(win, 1);
+    double firsts[WINDOWS], *samples = memory(2 * MOST_SAMPLES * sizeof(*samples));
+    int count = 0;
+    for (int k = 0; k < WINDOWS; k++) {
+        int64_t *base;
+        MPI_Win win = window(8, 8, &base);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) {
+            busy();
         } else {
-            count = 1;
+            double started = now();
+            firsts[k] = lock(win, 1);
+            /* Where the first has waited for the target, so would the next: there is no other. */
+            samples[count++] = now() - started < BUSY / 2 ? lock(win, 1) : firsts[k];
+            int most = count + MOST_SAMPLES / WINDOWS;
+            while (now() - started < BUSY / 2 && count < most) {
+                samples[count++] = lock(win, MANY);
+            }
         }
-        while (now() - started < LONG / 2 && count < MOST_SAMPLES) {
-            samples[count++] = lock(win, MANY);
-        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Win_free(&win);
+    }
+    if (rank == 0) {
+        print_row(first, 8, firsts, WINDOWS);
         print_row(later, 8, samples, count);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Win_free(&win);
     free(samples);
 }
 

@@ -13,6 +13,7 @@
 //! cargo test --all-features --test faults -- --ignored --nocapture slice      700 faults and more
 //! cargo test --all-features --test faults -- --ignored --nocapture full       10,000 and more
 //! cargo test --all-features --test faults -- --ignored --nocapture survivors_only      jobs that go on
+//! cargo test --all-features --test faults -- --ignored --nocapture heavy_only ranks of 4 GiB
 //! cargo test --all-features --test faults -- --ignored --nocapture times      until all are gone, and
 //!                                                                             until all know
 //! cargo test --all-features --test faults -- --ignored --nocapture news       until all know
@@ -221,6 +222,15 @@ fn survivors_only() {
     let phases = Some(Share { each: 1, one_in: 1, several: 0, ranks_killed: 0 });
     let faults = campaign(&Extent { ends, goes_on, phases, launchers: 0, heavy: 0 }, 4);
     assert!(faults >= 1_000, "{faults} faults");
+}
+
+#[test]
+#[ignore = "80 jobs of 8 GiB"]
+fn heavy_only() {
+    let none = || Share { each: 0, one_in: 1, several: 0, ranks_killed: 0 };
+    let extent = Extent { ends: none(), goes_on: none(), phases: None, launchers: 0, heavy: 80 };
+    let faults = campaign(&extent, 1);
+    assert!(faults >= 60, "{faults} faults");
 }
 
 #[test]

@@ -16,6 +16,8 @@ const MANY: u32 = 50;
 const MOST_SAMPLES: usize = 4000;
 /// How long a rank lets the others wait.
 const LONG: Duration = Duration::from_secs(1);
+/// Windows that are locked beside a busy target, one after the other.
+const WINDOWS: u32 = 5;
 
 pub const QUIET: &str = "fence, one by one";
 pub const BESIDE: &str = "fence beside busy processes";
@@ -33,8 +35,8 @@ pub fn run(world: &Comm, options: &Options) {
         processor_time(world);
     }
     if world.size() == 2 && options.wants("lock") {
-        lock_beside(world, [COMPUTING_FIRST, COMPUTING], || machine::compute(LONG));
-        lock_beside(world, [ASLEEP_FIRST, ASLEEP], || machine::sleep(LONG));
+        lock_beside(world, [COMPUTING_FIRST, COMPUTING], machine::compute);
+        lock_beside(world, [ASLEEP_FIRST, ASLEEP], machine::sleep);
     }
 }
 
@@ -118,30 +120,38 @@ fn processor_time(world: &Comm) {
     }
 }
 
-/// Rank 1 is busy for a second without any call; rank 0 locks its part meanwhile.
-fn lock_beside(world: &Comm, [first, later]: [&str; 2], busy: impl Fn()) {
-    let window = Window::<u64>::allocate(world, 1).expect("a window");
-    let lock = |times| {
-        let before = Instant::now();
-        for _ in 0..times {
-            let lock = window.lock(LockType::Exclusive, Rank(1));
-            let epoch = lock.expect("lock");
-            epoch.put(&[1], 0).expect("put");
-            epoch.unlock().expect("unlock");
+/// Rank 1 is busy for a fifth of a second without any call; rank 0 locks its part of a new window
+/// meanwhile. The first lock of a process also fetches code and pages, so there are five windows.
+fn lock_beside(world: &Comm, [first, later]: [&str; 2], busy: impl Fn(Duration)) {
+    let (mut firsts, mut samples) = (Vec::new(), Vec::new());
+    for _ in 0..WINDOWS {
+        let window = Window::<u64>::allocate(world, 1).expect("a window");
+        let lock = |times| {
+            let before = Instant::now();
+            for _ in 0..times {
+                let lock = window.lock(LockType::Exclusive, Rank(1));
+                let epoch = lock.expect("lock");
+                epoch.put(&[1], 0).expect("put");
+                epoch.unlock().expect("unlock");
+            }
+            before.elapsed().as_nanos() as f64 / f64::from(times)
+        };
+        world.barrier().expect("the job goes on");
+        if world.rank() == 1 {
+            busy(LONG / WINDOWS);
+        } else {
+            let started = Instant::now();
+            firsts.push(lock(1));
+            samples.push(lock(1));
+            let most = samples.len() + MOST_SAMPLES / WINDOWS as usize;
+            while started.elapsed() < LONG / WINDOWS / 2 && samples.len() < most {
+                samples.push(lock(MANY));
+            }
         }
-        before.elapsed().as_nanos() as f64 / f64::from(times)
-    };
-    world.barrier().expect("the job goes on");
-    if world.rank() == 1 {
-        busy();
-    } else {
-        let started = Instant::now();
-        measure::print(first, "", 2, 8, &[lock(1)]);
-        let mut samples = vec![lock(1)];
-        while started.elapsed() < LONG / 2 && samples.len() < MOST_SAMPLES {
-            samples.push(lock(MANY));
-        }
+        world.barrier().expect("the job goes on");
+    }
+    if world.rank() == 0 {
+        measure::print(first, "", 2, 8, &firsts);
         measure::print(later, "", 2, 8, &samples);
     }
-    world.barrier().expect("the job goes on");
 }
