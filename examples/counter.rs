@@ -2,7 +2,8 @@
 
 use clap::Parser;
 use common::{Failure, agree, several};
-use onesided::{Comm, DistributedCounter, Op};
+use onesided::{Comm, Op};
+use onesided_tools::DistributedCounter;
 use std::process::ExitCode;
 use std::time::Instant;
 

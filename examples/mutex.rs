@@ -2,7 +2,8 @@
 
 use clap::Parser;
 use common::{Failure, agree, several};
-use onesided::{Comm, Rank, Window, WindowMutex, WindowOptions};
+use onesided::{Comm, Rank, Window, WindowOptions};
+use onesided_tools::WindowMutex;
 use std::process::ExitCode;
 use std::time::Instant;
 

@@ -2,7 +2,8 @@
 
 use clap::Parser;
 use common::{Failure, agree, several};
-use onesided::{Comm, Located, Op, Rank, TwoInt, WindowQueue};
+use onesided::{Comm, Located, Op, Rank, TwoInt};
+use onesided_tools::WindowQueue;
 use std::process::ExitCode;
 use std::time::Instant;
 

@@ -187,16 +187,6 @@ pub enum Call {
     WaitNotify,
     /// Testing for notifications.
     TestNotify,
-    /// Locking a window mutex.
-    MutexLock,
-    /// Unlocking a window mutex.
-    MutexUnlock,
-    /// Appending to a window queue.
-    QueuePush,
-    /// Removing from a window queue.
-    QueuePop,
-    /// A function of a distributed counter.
-    Counter,
     /// `MPI_Reduce_local`.
     ReduceLocal,
     /// `MPI_Send` and its modes.
@@ -317,11 +307,6 @@ const NAMES: &[(Call, &str)] = &[
     (Call::Notify, "notify"),
     (Call::WaitNotify, "wait_notify"),
     (Call::TestNotify, "test_notify"),
-    (Call::MutexLock, "mutex lock"),
-    (Call::MutexUnlock, "mutex unlock"),
-    (Call::QueuePush, "queue push"),
-    (Call::QueuePop, "queue pop"),
-    (Call::Counter, "counter"),
     (Call::ReduceLocal, "reduce_local"),
     (Call::Send, "send"),
     (Call::Receive, "recv"),

@@ -23,9 +23,10 @@ impl ErrorHandler {
         ErrorHandler::User(Arc::new(function))
     }
 
-    /// Handles `error`.
+    /// `MPI_Win_call_errhandler` and `MPI_Comm_call_errhandler` (MPI-4.1 §9.5): handles `error`. For
+    /// libraries over windows, which find errors of their own. Local.
     #[allow(clippy::disallowed_methods, reason = "fatal: the job is to end, and to know why")]
-    pub(crate) fn handle(&self, error: &Error) {
+    pub fn handle(&self, error: &Error) {
         match self {
             ErrorHandler::Return => {}
             ErrorHandler::User(function) => function(error),

@@ -120,7 +120,6 @@ mod ops;
 mod prim;
 mod shm;
 mod sync;
-mod tools;
 mod universe;
 mod window;
 
@@ -145,7 +144,6 @@ pub use message::{Pending, Source, Status, Tag};
 pub use num_complex::Complex;
 pub use op::Op;
 pub use ops::Request;
-pub use tools::{DistributedCounter, WindowMutex, WindowMutexGuard, WindowQueue};
 pub use universe::Universe;
 pub use window::{
     FenceAssert, Flavour, LockAssert, LockType, MemoryModel, PostAssert, StartAssert, Torn, Until,

@@ -48,6 +48,13 @@ impl Universe {
         Ok(Universe { world, myself })
     }
 
+    /// Whether this process was forked from a rank. It has copies of the rank's handles, and is no rank.
+    /// A library over windows asks before it changes window memory: operations do not. Costs one load.
+    #[inline]
+    pub fn is_forked() -> bool {
+        is_forked()
+    }
+
     /// For bindings of other languages: deadlock reports then name no lines of this process, because the
     /// callers are the binding's lines and the program's are unknown. Local.
     pub fn hide_lines(&self) {

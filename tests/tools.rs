@@ -1,12 +1,11 @@
-//! The mutex, the queue and the counter (extensions, `src/tools`).
+//! The mutex, the queue and the counter (the package `onesided-tools`).
 #![cfg(feature = "test-hooks")]
 
 mod support;
 
 use onesided::hooks::{Event, Site, delay};
-use onesided::{
-    Access, Complex, DistributedCounter, ErrorClass, Op, Rank, Window, WindowMutex, WindowQueue,
-};
+use onesided::{Access, Complex, ErrorClass, Op, Rank, Window};
+use onesided_tools::{DistributedCounter, WindowMutex, WindowQueue};
 use std::rc::Rc;
 use support::{for_each_size, spmd};
 

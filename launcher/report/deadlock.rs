@@ -406,12 +406,9 @@ impl Waiting {
                 let noun = if *awaited == 1 { "notification" } else { "notifications" };
                 format!("{awaited} {noun} of counter {number}, of which {come} have come")
             }
-            AwaitedKind::Value => match self.call {
-                Call::MutexLock => "its turn".to_owned(),
-                Call::QueuePush => "a free place".to_owned(),
-                Call::QueuePop => "an item".to_owned(),
-                _ => format!("a write to displacement {number} of the part of {}", rank(peer)),
-            },
+            AwaitedKind::Value => {
+                format!("a write to displacement {number} of the part of {}", rank(peer))
+            }
             AwaitedKind::Exclusion => format!("{ANOTHER} that is changing what the library shares"),
             AwaitedKind::Unknown => ANOTHER.to_owned(),
             _ => self.message(),

@@ -2,6 +2,8 @@
 
 #[path = "../../src/prim/mod.rs"]
 pub mod prim;
+#[path = "../../tools/src/protocol/mod.rs"]
+pub mod protocol;
 #[path = "../../src/sync/mod.rs"]
 pub mod sync;
 

@@ -1,7 +1,7 @@
-//! The window operations of `sync::Cells`, on loom's words.
+//! The window operations of `protocol::Cells`, on loom's words.
 
-use crate::prim::{JobFailed, ParkWord, Site, Word32, mem_sync};
-use crate::sync::cells::{Cell, Cells};
+use crate::prim::{Contention, JobFailed, ParkWord, Site, Word32, mem_sync, model};
+use crate::protocol::{Cell, Cells, Fault};
 use crate::sync::{self, Bell, Watchers, watch};
 use crate::world::{Job, each};
 
@@ -64,15 +64,20 @@ impl Cells for Memory {
         Ok(())
     }
 
-    fn contend(&self, attempt: impl FnMut() -> Result<bool, JobFailed>) -> Result<bool, JobFailed> {
-        self.job.waiter().contend(attempt)
+    fn contend(
+        &self,
+        mut attempt: impl FnMut() -> Result<bool, JobFailed>,
+    ) -> Result<bool, JobFailed> {
+        let contention = Contention::begin();
+        let mut attempts = (0..).take_while(|lost| !contention.is_over(*lost));
+        attempts.try_fold(false, |done, _| Ok(done || attempt()?))
     }
 
-    fn wait_until(&self, at: Cell, ready: impl Fn(u64) -> bool) -> Result<u64, JobFailed> {
+    fn wait_while(&self, at: Cell, value: u64) -> Result<u64, JobFailed> {
         let (word, found) = (self.word(at), std::cell::Cell::new(0));
         let look = || {
             found.set(word.load().into());
-            ready(found.get())
+            found.get() != value
         };
         match &self.bells {
             Some(bells) => {
@@ -85,5 +90,9 @@ impl Cells for Memory {
             }
         }
         Ok(found.get())
+    }
+
+    fn planted(&self, fault: Fault) -> bool {
+        model::planted_above(fault as u8)
     }
 }

@@ -7,7 +7,7 @@
 //!   (`sync/watch.rs`). The other sites run as acquire-release fences in
 //!   every model already, and the accesses of the words are relaxed without exception (`prim`,
 //!   invariant 1), so there is no further ordering to weaken.
-//! * **An algorithm fault**: each [`Fault`].
+//! * **An algorithm fault**: each [`Fault`], and each [`ToolFault`].
 //!
 //! A new site does not compile until [`noticed_by`] names its models, a new fault survives until
 //! [`found_by`] does, and
@@ -17,6 +17,7 @@ use crate::explore::{Finding, Model};
 use crate::models;
 use crate::prim::model::Mutant;
 use crate::prim::{Fault, Site};
+use crate::protocol::Fault as ToolFault;
 use std::time::Duration;
 
 /// Every site.
@@ -124,17 +125,6 @@ pub const FAULTS: &[Fault] = &[
     Fault::RingEarly,
     Fault::NotifyEarly,
     Fault::NotifiedTwice,
-    Fault::McsAbandons,
-    Fault::McsUnobserved,
-    Fault::McsUnpublished,
-    Fault::McsLinkUnrung,
-    Fault::McsGrantUnrung,
-    Fault::QueueEarly,
-    Fault::QueueUnobserved,
-    Fault::QueueUnpublished,
-    Fault::QueueUnrung,
-    Fault::CountSplit,
-    Fault::TicketSplit,
     Fault::ShardLooksFirst,
     Fault::ShardUnrung,
     Fault::ShardNotEntered,
@@ -146,6 +136,21 @@ pub const FAULTS: &[Fault] = &[
     Fault::MessageBellLate,
     Fault::MessageListCut,
     Fault::MessageReusedEarly,
+];
+
+/// Every fault of the protocols over window operations.
+pub const TOOL_FAULTS: &[ToolFault] = &[
+    ToolFault::McsAbandons,
+    ToolFault::McsUnobserved,
+    ToolFault::McsUnpublished,
+    ToolFault::McsLinkUnrung,
+    ToolFault::McsGrantUnrung,
+    ToolFault::QueueEarly,
+    ToolFault::QueueUnobserved,
+    ToolFault::QueueUnpublished,
+    ToolFault::QueueUnrung,
+    ToolFault::CountSplit,
+    ToolFault::TicketSplit,
 ];
 
 /// The models that should notice when `site` is left out: the names begin with one of these.
@@ -254,21 +259,27 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::WatchersForgotten => &["watch/two watchers x"],
         Fault::NotifyEarly => &["notify/there and back x"],
         Fault::NotifiedTwice => &["notify/in turn x"],
-        Fault::McsAbandons => &["mutex/counted x2"],
-        Fault::McsUnobserved | Fault::McsUnpublished => &["mutex/counted x"],
-        Fault::McsLinkUnrung | Fault::McsGrantUnrung => &["mutex/with bells x2"],
-        Fault::QueueEarly | Fault::QueueUnobserved | Fault::QueueUnpublished => {
-            &["queue/one slot x2", "queue/two producers x"]
-        }
-        Fault::QueueUnrung => &["queue/with bells x2"],
-        Fault::CountSplit => &["counter/two threads x"],
-        Fault::TicketSplit => &["counter/tickets x"],
         Fault::ShardLooksFirst | Fault::ShardUnrung | Fault::ShardNotDrained => {
             &["shards/one against many, rank"]
         }
         Fault::ShardNotEntered => &["shards/both ways x"],
         Fault::ShardDeadAnnounced => &["shards/dies announced, rank"],
         other => found_by_failure(other),
+    }
+}
+
+/// As [`found_by`], of the protocols over window operations.
+fn found_by_tool(fault: ToolFault) -> &'static [&'static str] {
+    match fault {
+        ToolFault::McsAbandons => &["mutex/counted x2"],
+        ToolFault::McsUnobserved | ToolFault::McsUnpublished => &["mutex/counted x"],
+        ToolFault::McsLinkUnrung | ToolFault::McsGrantUnrung => &["mutex/with bells x2"],
+        ToolFault::QueueEarly | ToolFault::QueueUnobserved | ToolFault::QueueUnpublished => {
+            &["queue/one slot x2", "queue/two producers x"]
+        }
+        ToolFault::QueueUnrung => &["queue/with bells x2"],
+        ToolFault::CountSplit => &["counter/two threads x"],
+        ToolFault::TicketSplit => &["counter/tickets x"],
     }
 }
 
@@ -323,12 +334,12 @@ pub struct Verdict {
 impl Row {
     /// What is different, in words.
     pub fn name(&self) -> String {
-        let Mutant { site_off, fault, weakened } = self.mutant;
+        let Mutant { site_off, fault, above, weakened } = self.mutant;
         let (what, rank) = match (site_off, weakened, fault) {
             (Some((site, rank)), _, _) => (format!("without {site:?}"), rank),
             (_, Some((site, rank)), _) => (format!("weak {site:?}"), rank),
             (_, _, Some(fault)) => (format!("{fault:?}"), None),
-            (None, None, None) => ("no mutant".into(), None),
+            (None, None, None) => (above.map_or("no mutant".into(), tool_fault), None),
         };
         rank.map_or(what.clone(), |rank| format!("{what} on rank {rank}"))
     }
@@ -358,6 +369,11 @@ impl Row {
 fn candidates(prefixes: &[&str]) -> Vec<Model> {
     let all = models::all();
     all.into_iter().filter(|model| prefixes.iter().any(|p| model.name.starts_with(p))).collect()
+}
+
+/// The name of a fault of the protocols over window operations.
+fn tool_fault(number: u8) -> String {
+    TOOL_FAULTS.iter().filter(|fault| **fault as u8 == number).map(|f| format!("{f:?}")).collect()
 }
 
 /// The whole table.
@@ -405,5 +421,9 @@ pub fn faults() -> Vec<Row> {
         let mutant = Mutant { fault: Some(fault), ..Mutant::default() };
         Row { mutant, candidates: candidates(found_by(fault)) }
     };
-    FAULTS.iter().map(row).collect()
+    let tool = |&fault: &ToolFault| {
+        let mutant = Mutant { above: Some(fault as u8), ..Mutant::default() };
+        Row { mutant, candidates: candidates(found_by_tool(fault)) }
+    };
+    FAULTS.iter().map(row).chain(TOOL_FAULTS.iter().map(tool)).collect()
 }

@@ -20,8 +20,11 @@ fn every_algorithm_fault_is_found() {
 
 #[test]
 fn no_site_and_no_fault_is_forgotten() {
-    assert_eq!(names(mutants::SITES), variants("pub enum Site {"));
-    assert_eq!(names(mutants::FAULTS), variants("pub enum Fault {"));
+    let site = include_str!("../../src/prim/site.rs");
+    assert_eq!(names(mutants::SITES), variants(site, "pub enum Site {"));
+    assert_eq!(names(mutants::FAULTS), variants(site, "pub enum Fault {"));
+    let protocol = include_str!("../../tools/src/protocol/mod.rs");
+    assert_eq!(names(mutants::TOOL_FAULTS), variants(protocol, "pub enum Fault {"));
 }
 
 #[test]
@@ -32,16 +35,13 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../../src/prim/wait.rs"),
         include_str!("../../src/sync/barrier.rs"),
         include_str!("../../src/sync/channel.rs"),
-        include_str!("../../src/sync/counter.rs"),
         include_str!("../../src/sync/gather.rs"),
         include_str!("../../src/sync/lock.rs"),
         include_str!("../../src/sync/lock_state.rs"),
-        include_str!("../../src/sync/mcs.rs"),
         include_str!("../../src/sync/notify.rs"),
         include_str!("../../src/sync/open_epochs.rs"),
         include_str!("../../src/sync/passive.rs"),
         include_str!("../../src/sync/pscw.rs"),
-        include_str!("../../src/sync/queue.rs"),
         include_str!("../../src/sync/robust.rs"),
         include_str!("../../src/sync/shards.rs"),
         include_str!("../../src/sync/watch.rs"),
@@ -49,6 +49,15 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../src/models/pscw.rs"),
         include_str!("../src/models/watch.rs"),
     ];
+    let tools = [
+        include_str!("../../tools/src/protocol/counter.rs"),
+        include_str!("../../tools/src/protocol/mcs.rs"),
+        include_str!("../../tools/src/protocol/queue.rs"),
+    ];
+    for fault in mutants::TOOL_FAULTS {
+        let plant = format!("Fault::{fault:?})");
+        assert!(tools.iter().any(|source| source.contains(&plant)), "{fault:?} is not planted");
+    }
     for fault in mutants::FAULTS {
         let plant = format!("planted(Fault::{fault:?})");
         assert!(sources.iter().any(|source| source.contains(&plant)), "{fault:?} is not planted");
@@ -59,9 +68,8 @@ fn names(all: &[impl Debug]) -> Vec<String> {
     all.iter().map(|one| format!("{one:?}")).collect()
 }
 
-/// The variants of an enum of `src/prim/site.rs`, as its source has them.
-fn variants(head: &str) -> Vec<String> {
-    let source = include_str!("../../src/prim/site.rs");
+/// The variants of an enum, as its source has them.
+fn variants(source: &str, head: &str) -> Vec<String> {
     let (_, body) = source.split_once(head).expect("the enum");
     let (body, _) = body.split_once("\n}").expect("the end of the enum");
     let lines = body.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -23,6 +23,8 @@ pub struct Mutant {
     pub site_off: Option<(Site, Option<usize>)>,
     /// An algorithm fault.
     pub fault: Option<Fault>,
+    /// The number of a fault of the protocols over window operations, in their enum.
+    pub above: Option<u8>,
     /// A full barrier weakened to an acquire-release fence, on one rank or on all.
     pub weakened: Option<(Site, Option<usize>)>,
 }
@@ -82,6 +84,11 @@ pub fn i_am(rank: usize) {
 /// Whether `fault` is planted in this run.
 pub fn planted(fault: Fault) -> bool {
     SETTING.get().mutant.fault == Some(fault)
+}
+
+/// Whether the fault with that number, of the protocols over window operations, is planted in this run.
+pub fn planted_above(number: u8) -> bool {
+    SETTING.get().mutant.above == Some(number)
 }
 
 pub(super) fn mem_sync(site: Site) {

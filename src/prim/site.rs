@@ -287,28 +287,6 @@ pub enum Fault {
     NotifyEarly,
     /// A consumed notification is not remembered.
     NotifiedTwice,
-    /// A mutex is left without waiting for the name of a successor.
-    McsAbandons,
-    /// A mutex is granted without observing what its last holder published.
-    McsUnobserved,
-    /// A mutex is left without publishing the holder's accesses.
-    McsUnpublished,
-    /// A waiter links itself to its predecessor and does not ring.
-    McsLinkUnrung,
-    /// A holder hands the mutex over and does not ring.
-    McsGrantUnrung,
-    /// A slot of a queue is passed on before it is used.
-    QueueEarly,
-    /// A slot of a queue is used without observing what the other side published.
-    QueueUnobserved,
-    /// A slot of a queue is passed on without publishing its item.
-    QueueUnpublished,
-    /// A slot of a queue is passed on without a ring of the bell.
-    QueueUnrung,
-    /// A shard of a counter is read and written instead of added to.
-    CountSplit,
-    /// The word of an exact counter is read and written instead of added to.
-    TicketSplit,
     /// A single update looks for a holder before its announcement.
     ShardLooksFirst,
     /// A single update does not ring for a waiting holder.

@@ -6,7 +6,7 @@
 //! has failed.
 
 use super::account::Asleep;
-use super::{Account, Backoff, Contention, FailedWord, Fault, ParkWord, planted};
+use super::{Account, Backoff, FailedWord, Fault, ParkWord, planted};
 
 /// The condition that ends a wait which may never be satisfied any more.
 pub trait Failure {
@@ -109,29 +109,6 @@ impl Waiter<'_> {
             }
         }
         false
-    }
-
-    /// Retries `attempt`, awake, for as long as a rank contends for a lock; returns whether it
-    /// succeeded. Stops at once where only sleeping makes sense, or if the job has failed.
-    #[cold]
-    pub fn contend<E>(&self, mut attempt: impl FnMut() -> Result<bool, E>) -> Result<bool, E> {
-        let contention = Contention::begin();
-        let mut tier = self.backoff.begin();
-        for lost in 0.. {
-            if contention.is_over(lost) || self.failed.is_set() {
-                break;
-            }
-            if self.backoff.next(&mut tier) == WaitStep::Sleep {
-                tier = self.backoff.begin();
-                if self.backoff.next(&mut tier) == WaitStep::Sleep {
-                    break;
-                }
-            }
-            if attempt()? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     #[cold]

@@ -1,19 +1,15 @@
 #![doc = include_str!("README.md")]
 
 mod barrier;
-pub mod cells;
 pub mod channel;
-pub mod counter;
 mod exclusion;
 mod gather;
 mod lock;
 mod lock_state;
-pub mod mcs;
 pub mod notify;
 mod open_epochs;
 mod passive;
 mod pscw;
-pub mod queue;
 mod robust;
 pub mod shards;
 pub mod watch;

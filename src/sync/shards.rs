@@ -20,7 +20,7 @@
 //!
 //! Either the left side sees the holder, or the right side sees the announcement. This is store buffering, so
 //! both sides need full barriers, and again for the bell. The rare side pays for both: its barrier
-//! is one of all ranks (`prim/membarrier.rs`). A thread that finds a holder withdraws and acquires
+//! is one of all ranks (`prim/processor.rs`). A thread that finds a holder withdraws and acquires
 //! the shard's lock itself ([`slowly`]). So a single update never overlaps a bulk update, and no
 //! thread waits while it is announced. Shards are locked in ascending order. The announcements of a failed
 //! rank count as empty, and its lock passes to the next rank.

@@ -8,9 +8,10 @@
 
 use super::{Via, Win};
 use crate::call::Call;
-use crate::datatype::Integer;
+use crate::datatype::{Carrier, Integer};
 use crate::error::{Error, Result};
-use crate::op::{Carrier, Op};
+use crate::group::Rank;
+use crate::op::Op;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord};
 use crate::sync::watch;
 use bytemuck::{Zeroable, must_cast};
@@ -65,11 +66,27 @@ impl Win {
     /// meanwhile; [`Error::Alignment`]; [`Error::RankFailed`].
     #[track_caller]
     pub fn wait_until<T: Integer>(&self, disp: u64, until: Until, value: T) -> Result<T> {
+        self.wait_until_at(self.comm.rank(), disp, until, value)
+    }
+
+    /// [`Win::wait_until`] for an element of the part of `target`, which this process must have mapped:
+    /// of any rank in a window of the segment.
+    ///
+    /// # Errors
+    /// Those of [`Win::wait_until`], and [`Error::TargetRank`]; [`Error::Flavour`] for the private memory
+    /// of another process.
+    #[track_caller]
+    pub fn wait_until_at<T: Integer>(
+        &self,
+        target: Rank,
+        disp: u64,
+        until: Until,
+        value: T,
+    ) -> Result<T> {
         let at = Location::caller();
         self.within(Call::WaitUntil, || {
-            self.await_value(Call::WaitUntil, at, self.comm.rank().0, disp, |found| {
-                until.holds(found, value)
-            })
+            self.check_rank(Call::WaitUntil, target)?;
+            self.await_value(at, target.0, disp, |found| until.holds(found, value))
         })
     }
 
@@ -90,15 +107,15 @@ impl Win {
 
     /// Waits until the element at `disp` of the part of `rank` is `ready`, and returns it. The part
     /// is mapped into this process, or this rank's own.
-    pub(crate) fn await_value<T: Integer>(
+    fn await_value<T: Integer>(
         &self,
-        call: Call,
         at: &'static Location<'static>,
         rank: u32,
         disp: u64,
         ready: impl Fn(T) -> bool,
     ) -> Result<T> {
         let found = Cell::new(None);
+        let call = Call::WaitUntil;
         // The memory is looked up at every look, so that a wait never keeps it attached.
         let look = || {
             let now = self.peek(call, rank, disp);

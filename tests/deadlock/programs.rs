@@ -2,7 +2,8 @@
 
 use onesided::engine::Win;
 use onesided::{Comm, Group, LockType, Op, Rank};
-use onesided::{Universe, Until, Window, WindowMutex, WindowOptions, WindowQueue};
+use onesided::{Universe, Until, Window, WindowOptions};
+use onesided_tools::{WindowMutex, WindowQueue};
 use std::mem::ManuallyDrop;
 
 /// A window of eight words per rank, with two notification counters.

@@ -274,14 +274,19 @@ pub const SHAPES: &[Shape] = &[
         &[
             ALL_TWO,
             "rank 0 in barrier waits for rank 1 to arrive (@holds-mutex)",
-            "rank 1 in mutex lock on window 'mutex' waits for its turn (@mutex)",
+            "rank 1 in wait_until on window 'mutex' waits for a write to displacement 1 of the part of \
+             rank 1 (@mutex)",
         ],
     ),
     shape(
         "queue_empty",
         2,
         queue_empty,
-        &[ALL_TWO, "ranks 0 and 1 in queue pop on window 'queue' wait for an item (@pop)"],
+        &[
+            ALL_TWO,
+            "ranks 0 and 1 in wait_until on window 'queue' wait for a write to displacement 2 of the \
+             part of rank 0 (@pop)",
+        ],
     ),
     shape(
         "group_incomplete",

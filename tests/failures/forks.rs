@@ -7,10 +7,8 @@ use crate::support;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 use onesided::engine::Win;
-use onesided::{
-    Error, ErrorClass, LockType, Op, Rank, Result, Universe, WindowMutex, WindowOptions,
-    WindowQueue, launch,
-};
+use onesided::{Error, ErrorClass, LockType, Op, Rank, Result, Universe, WindowOptions, launch};
+use onesided_tools::{WindowMutex, WindowQueue};
 use std::process::Command;
 
 /// Runs `body` in a forked child, and asserts that it returned `true`.
@@ -81,9 +79,9 @@ fn a_child_is_told_that_it_is_no_rank() {
         let mut posted = Some(world.irecv(vec![0u8], other, 5).unwrap());
         in_child(|| {
             every_call(universe, &win, other)
-                && is_refused("mutex lock on", mutex.lock())
-                && is_refused("queue push on", queue.push(1))
-                && is_refused("queue pop on", queue.try_pop())
+                && is_refused("lock on window 'mutex'", mutex.lock())
+                && is_refused("put on window 'queue'", queue.push(1))
+                && is_refused("get on window 'queue'", queue.try_pop())
                 && is_refused("send by rank", world.send(&[1u8], other, 0))
                 && is_refused("recv by rank", world.recv(&mut [1u8], other, 0))
                 && is_refused("probe by rank", world.iprobe(other, 0))

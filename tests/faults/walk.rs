@@ -5,9 +5,10 @@
 use crate::trip::Trip;
 use onesided::hooks::{Event, Site, delay};
 use onesided::{
-    Access, Comm, Complex, DistributedCounter, FenceAssert, LockType, Memory, Op, Rank, Request,
-    Result, Source, Tag, Until, Window, WindowMutex, WindowOptions, WindowQueue,
+    Access, Comm, Complex, FenceAssert, LockType, Memory, Op, Rank, Request, Result, Source, Tag,
+    Until, Window, WindowOptions,
 };
+use onesided_tools::{DistributedCounter, WindowMutex, WindowQueue};
 use std::cell::Cell;
 
 /// Elements of a large transfer: more than test builds copy in one go.

@@ -6,9 +6,8 @@ use crate::measure::{Case, measure};
 use crate::pages::Pages;
 use crate::pthread::Baseline;
 use crate::{Options, limits};
-use onesided::{
-    Access, Comm, DistributedCounter, LockType, Op, Rank, Window, WindowMutex, WindowQueue,
-};
+use onesided::{Access, Comm, LockType, Op, Rank, Window};
+use onesided_tools::{DistributedCounter, WindowMutex, WindowQueue};
 use raw_sync::locks::{Mutex, RwLock};
 
 const TARGET: Rank = Rank(0);

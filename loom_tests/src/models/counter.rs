@@ -2,8 +2,8 @@
 
 use crate::explore::{BOUND_2, BOUND_3, Model};
 use crate::memory::Memory;
-use crate::sync::cells::Cell;
-use crate::sync::counter::{Sharded, take_tickets};
+use crate::protocol::Cell;
+use crate::protocol::counter::{Sharded, take_tickets};
 use crate::sync::{BarrierWords, Round, collective};
 use crate::world::{Data, Job, each, passed, run};
 

@@ -2,7 +2,7 @@
 
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, Model};
 use crate::memory::Memory;
-use crate::sync::{cells::Cell, mcs::Mcs};
+use crate::protocol::{Cell, mcs::Mcs};
 use crate::world::{Data, passed, run};
 
 /// The models of this protocol.

@@ -3,7 +3,7 @@
 use crate::explore::{BOUND_2, BOUND_3, Bounds, EXHAUSTIVE, Model};
 use crate::memory::Memory;
 use crate::prim::JobFailed;
-use crate::sync::{cells::Cell, queue::Queue};
+use crate::protocol::{Cell, queue::Queue};
 use crate::world::{Data, each, passed, run};
 
 /// Three ranks that sleep, in the ordinary test command.

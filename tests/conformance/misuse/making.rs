@@ -6,10 +6,8 @@ use onesided::ErrorClass::{
     NoMem, Other, Root, Size,
 };
 use onesided::engine::Win;
-use onesided::{
-    Comm, CommKeyval, DistributedCounter, Group, Info, KeyvalOptions, Rank, Result, WindowMutex,
-    WindowOptions, WindowQueue,
-};
+use onesided::{Comm, CommKeyval, Group, Info, KeyvalOptions, Rank, Result, WindowOptions};
+use onesided_tools::{DistributedCounter, WindowMutex, WindowQueue};
 
 fn allocate(comm: &Comm, bytes: u64, unit: u64) -> Result<()> {
     WindowOptions::new().allocate_bytes(comm, bytes, unit).and_then(Win::free)

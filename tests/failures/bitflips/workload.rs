@@ -3,10 +3,8 @@
 use super::driver::RANKS;
 use super::flipper::Flipper;
 use onesided::engine::Win;
-use onesided::{
-    Comm, FenceAssert, LockType, Op, Rank, Result, Universe, WindowMutex, WindowOptions,
-    WindowQueue,
-};
+use onesided::{Comm, FenceAssert, LockType, Op, Rank, Result, Universe, WindowOptions};
+use onesided_tools::{WindowMutex, WindowQueue};
 use std::time::Duration;
 
 /// Times that the program is gone through.

@@ -198,7 +198,7 @@ fn refusals(universe: &Universe) {
     refused(world.shrink());
     refused(world.iallreduce(vec![1u32], Op::Sum).and_then(|sum| sum.wait()));
     refused(world.send(&[1u8], Rank(0), 1));
-    refused(onesided::WindowMutex::new(world, Rank(0)));
+    refused(onesided_tools::WindowMutex::new(world, Rank(0)));
     let win = options().allocate_bytes(world, 8, 1).expect("a window");
     refused(win.test_until(0, onesided::Until::Eq, 0u64));
     // And all goes on.

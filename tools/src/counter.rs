@@ -1,12 +1,9 @@
 //! A counter between ranks.
 
 use super::words::{Agreed, NEXT_LINES, Words};
-use crate::call::Call;
-use crate::comm::Comm;
-use crate::error::Result;
-use crate::group::Rank;
-use crate::sync::cells::Cell;
-use crate::sync::counter::{Sharded, take_tickets};
+use crate::protocol::Cell;
+use crate::protocol::counter::{Sharded, take_tickets};
+use onesided::{Call, Comm, Rank, Result};
 
 /// Two counts of the ranks of a communicator, both zero at first and modulo 2⁶⁴: a *sum*, to which
 /// every rank adds in its own part by a local atomic addition, and *tickets*, unique numbers drawn at
@@ -17,7 +14,7 @@ use crate::sync::counter::{Sharded, take_tickets};
 /// ```no_run
 /// # fn main() -> onesided::Result<()> {
 /// # let universe = onesided::Universe::init()?;
-/// use onesided::DistributedCounter;
+/// use onesided_tools::DistributedCounter;
 /// let counter = DistributedCounter::new(universe.world())?;
 /// loop {
 ///     let iteration = counter.take_tickets(1)?;
@@ -48,7 +45,7 @@ impl DistributedCounter {
     /// ranks.
     ///
     /// # Errors
-    /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::NoMemory`](onesided::Error::NoMemory), [`Error::RankFailed`](onesided::Error::RankFailed).
     #[track_caller]
     pub fn new(comm: &Comm) -> Result<DistributedCounter> {
         let home = Rank(0);
@@ -65,7 +62,7 @@ impl DistributedCounter {
     /// # Errors
     /// None at present.
     pub fn add(&self, n: u64) -> Result<()> {
-        self.sum.add(&self.words.during(Call::Counter), self.me, n)
+        self.sum.add(self.words.during(Call::FetchAndOp)?, self.me, n)
     }
 
     /// The sum. Additions during the call may be included or not, in any order. The sum is exact when no
@@ -76,7 +73,7 @@ impl DistributedCounter {
     /// # Errors
     /// None at present.
     pub fn read(&self) -> Result<u64> {
-        self.sum.read(&self.words.during(Call::Counter))
+        self.sum.read(self.words.during(Call::FetchAndOp)?)
     }
 
     /// Draws the next `n` tickets and returns the first; the others are the `n - 1` numbers after it.
@@ -87,7 +84,7 @@ impl DistributedCounter {
     /// # Errors
     /// None at present.
     pub fn take_tickets(&self, n: u64) -> Result<u64> {
-        take_tickets(&self.words.during(Call::Counter), self.tickets, n)
+        take_tickets(self.words.during(Call::FetchAndOp)?, self.tickets, n)
     }
 
     /// Frees the counter's memory.
@@ -95,7 +92,7 @@ impl DistributedCounter {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Mismatch`](onesided::Error::Mismatch), [`Error::RankFailed`](onesided::Error::RankFailed).
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.words.free()

@@ -27,8 +27,7 @@
 //! 4. the wait's own MEM_SYNC observes what the predecessor published;
 //! 5. rings for the successor; its wait must not depend on anything that the holder does later.
 
-use super::cells::{Cell, Cells, flush};
-use crate::prim::{Fault, planted};
+use super::{Cell, Cells, Fault, flush};
 
 /// One rank's view of a mutex. Zero words are its initial state: free.
 ///
@@ -63,6 +62,7 @@ impl Mcs {
     /// Then it queues. Queued ranks are served in the order of arrival and are not overtaken.
     ///
     /// A wait ends with an error only in a failed job; the rank then stays in the queue for ever.
+    #[track_caller]
     pub fn lock<C: Cells>(&self, cells: &C) -> Result<(), C::Error> {
         let attempt = || Ok(cells.fetch(self.tail)? == 0 && self.try_lock(cells)?);
         if self.try_lock(cells)? || cells.contend(attempt)? {
@@ -71,13 +71,13 @@ impl Mcs {
         let grants = cells.fetch(self.granted(self.me))?;
         let before = cells.replace(self.tail, self.name())?;
         // (2). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
-        flush(cells, self.tail.rank, planted(Fault::McsUnobserved))?;
+        flush(cells, self.tail.rank, Fault::McsUnobserved)?;
         let Some(before) = rank(before) else { return Ok(()) };
         cells.replace(self.next(before), self.name())?;
         // (3). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
-        flush(cells, before, planted(Fault::McsLinkUnrung))?;
+        flush(cells, before, Fault::McsLinkUnrung)?;
         // (4). Fails without its MEM_SYNC: models/mutex.rs, by loom_tests/tests/mutants.rs.
-        cells.wait_until(self.granted(self.me), |now| now != grants).map(drop)
+        cells.wait_while(self.granted(self.me), grants).map(drop)
     }
 
     /// Locks if no rank holds the mutex; returns `false` otherwise. Never blocks.
@@ -86,15 +86,16 @@ impl Mcs {
             return Ok(false);
         }
         // (2). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
-        flush(cells, self.tail.rank, planted(Fault::McsUnobserved))?;
+        flush(cells, self.tail.rank, Fault::McsUnobserved)?;
         Ok(true)
     }
 
     /// Hands the mutex to the rank that has queued longest, if any. Blocks only until that rank has
     /// written its name, which is its next step.
+    #[track_caller]
     pub fn unlock<C: Cells>(&self, cells: &C) -> Result<(), C::Error> {
         // (1). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
-        flush(cells, self.tail.rank, planted(Fault::McsUnpublished))?;
+        flush(cells, self.tail.rank, Fault::McsUnpublished)?;
         let linked = rank(cells.fetch(self.next(self.me))?);
         let next = match linked {
             Some(next) => next,
@@ -106,18 +107,19 @@ impl Mcs {
         cells.replace(self.next(self.me), 0)?;
         cells.add(self.granted(next), 1)?;
         // (5). Fails without it: models/mutex.rs, by loom_tests/tests/mutants.rs.
-        flush(cells, next, planted(Fault::McsGrantUnrung))
+        flush(cells, next, Fault::McsGrantUnrung)
     }
 
     /// Frees the mutex if no rank queues; otherwise returns the next one.
+    #[track_caller]
     fn leave<C: Cells>(&self, cells: &C) -> Result<Option<u32>, C::Error> {
         if cells.compare_and_swap(self.tail, self.name(), 0)? == self.name() {
             return Ok(None);
         }
-        if planted(Fault::McsAbandons) {
+        if cells.planted(Fault::McsAbandons) {
             return Ok(None);
         }
-        cells.wait_until(self.next(self.me), |next| next != 0).map(rank)
+        cells.wait_while(self.next(self.me), 0).map(rank)
     }
 }
 

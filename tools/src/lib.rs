@@ -1,4 +1,5 @@
-//! A mutex, a queue and a counter for the ranks of a communicator, made of window operations.
+//! A mutex, a queue and a counter for the ranks of a communicator, made of [`onesided`]'s window
+//! operations.
 //!
 //! The standard has none of them: "RMA does not define fine-grained mutexes in memory (only logical
 //! coarse-grained window locks). MPI provides the primitives (compare and swap, accumulate,
@@ -7,17 +8,27 @@
 //!
 //! | type | purpose | protocol and its models |
 //! | --- | --- | --- |
-//! | [`WindowMutex`] | mutual exclusion; fair after a millisecond of contention | `sync/mcs.rs` |
-//! | [`WindowQueue`] | items from any rank to any rank, bounded | `sync/queue.rs` |
-//! | [`DistributedCounter`] | a sum to which all add; unique numbers | `sync/counter.rs` |
+//! | [`WindowMutex`] | mutual exclusion; fair after a millisecond of contention | `protocol/mcs.rs` |
+//! | [`WindowQueue`] | items from any rank to any rank, bounded | `protocol/queue.rs` |
+//! | [`DistributedCounter`] | a sum to which all add; unique numbers | `protocol/counter.rs` |
 //!
 //! Each has a window of its own, on which every rank holds `lock_all` from creation to `free`. So it can
 //! be used in any epoch of other windows. Creating and freeing are collective; everything else is local
 //! and needs no help of other ranks. Dropping one keeps its memory until the job ends, as with windows.
+//!
+//! They need windows that all ranks have mapped, which another MPI's launcher does not give.
+//!
+//! # Errors
+//! Errors are `onesided`'s. They name the window (`mutex`, `queue` or `counter`), and the call on a
+//! window that comes nearest: lock and unlock of a mutex, put and get for a queue, `fetch_and_op` for a
+//! counter, `wait_until` where a wait ends early.
 
 mod counter;
 mod mutex;
+mod protocol;
 mod queue;
+#[cfg(test)]
+mod stress;
 mod words;
 
 pub use counter::DistributedCounter;

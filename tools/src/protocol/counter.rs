@@ -3,8 +3,7 @@
 //! None of these operations orders memory. A rank that passes a synchronisation (a fence; a flush
 //! and a message) sees the counts added before it. The models rely on nothing more.
 
-use super::cells::{Cell, Cells};
-use crate::prim::{Fault, planted};
+use super::{Cell, Cells, Fault};
 
 /// A counter to which every rank adds in its own part: no line travels between processors until a
 /// rank reads the sum. Zero words are its initial state.
@@ -20,7 +19,7 @@ impl Sharded {
     /// Adds `n`, modulo 2⁶⁴, to the shard of `me`. Never blocks.
     pub fn add<C: Cells>(&self, cells: &C, me: u32, n: u64) -> Result<(), C::Error> {
         let at = Cell { rank: me, index: self.shard };
-        if planted(Fault::CountSplit) {
+        if cells.planted(Fault::CountSplit) {
             return cells.fetch(at).and_then(|now| cells.replace(at, now + n)).map(drop);
         }
         // Atomic, because the threads of a rank share its shard.
@@ -40,7 +39,7 @@ impl Sharded {
 /// Adds `n`, modulo 2⁶⁴, to the one word of an exact counter, and returns the value before: no two
 /// ranks get the same tickets. Never blocks.
 pub fn take_tickets<C: Cells>(cells: &C, at: Cell, n: u64) -> Result<u64, C::Error> {
-    if planted(Fault::TicketSplit) {
+    if cells.planted(Fault::TicketSplit) {
         let now = cells.fetch(at)?;
         return cells.replace(at, now.wrapping_add(n)).map(|_| now);
     }

@@ -1,12 +1,9 @@
 //! A mutex between ranks.
 
 use super::words::{Agreed, NEXT_LINES, Words};
-use crate::call::Call;
-use crate::comm::Comm;
-use crate::error::Result;
-use crate::group::Rank;
-use crate::sync::cells::Cell;
-use crate::sync::mcs::Mcs;
+use crate::protocol::Cell;
+use crate::protocol::mcs::Mcs;
+use onesided::{Call, Comm, Error, Rank, Result};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// A mutex of the ranks of a communicator. For about a millisecond a rank contends for it: when the mutex
@@ -25,7 +22,8 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 /// ```no_run
 /// # fn main() -> onesided::Result<()> {
 /// # let universe = onesided::Universe::init()?;
-/// use onesided::{Rank, WindowMutex};
+/// use onesided::Rank;
+/// use onesided_tools::WindowMutex;
 /// let mutex = WindowMutex::new(universe.world(), Rank(0))?;
 /// let held = mutex.lock()?;
 /// println!("one rank at a time");
@@ -62,9 +60,9 @@ impl WindowMutex {
     /// ranks.
     ///
     /// # Errors
-    /// [`Error::Root`](crate::Error::Root) if `home` is no rank; [`Error::Mismatch`](crate::Error::Mismatch)
-    /// if the ranks give different ones; [`Error::NoMemory`](crate::Error::NoMemory);
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Root`](onesided::Error::Root) if `home` is no rank; [`Error::Mismatch`](onesided::Error::Mismatch)
+    /// if the ranks give different ones; [`Error::NoMemory`](onesided::Error::NoMemory);
+    /// [`Error::RankFailed`](onesided::Error::RankFailed).
     #[track_caller]
     pub fn new(comm: &Comm, home: Rank) -> Result<WindowMutex> {
         let agreed = Agreed { name: "mutex", home, parameters: [("", 0), ("", 0)] };
@@ -84,7 +82,7 @@ impl WindowMutex {
     /// Local; blocks, and sleeps, while another rank holds it or is queued before.
     ///
     /// # Errors
-    /// [`Error::RankFailed`](crate::Error::RankFailed); [`Error::Epoch`](crate::Error::Epoch) after a thread
+    /// [`Error::RankFailed`](onesided::Error::RankFailed); [`Error::Epoch`](onesided::Error::Epoch) after a thread
     /// of this rank has panicked while it held the mutex, or has got an error here.
     #[track_caller]
     pub fn lock(&self) -> Result<WindowMutexGuard<'_>> {
@@ -92,7 +90,7 @@ impl WindowMutex {
         if *turn {
             return self.is_lost();
         }
-        let locked = self.mcs.lock(&self.words.during(Call::MutexLock));
+        let locked = self.mcs.lock(self.words.during(Call::Lock)?);
         *turn = locked.is_err();
         locked.map(|()| WindowMutexGuard { mutex: self, turn, held: true })
     }
@@ -102,7 +100,7 @@ impl WindowMutex {
     /// Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch) after a thread of this rank has panicked while it held the
+    /// [`Error::Epoch`](onesided::Error::Epoch) after a thread of this rank has panicked while it held the
     /// mutex, or has got an error in [`WindowMutex::lock`].
     pub fn try_lock(&self) -> Result<Option<WindowMutexGuard<'_>>> {
         let turn = match self.turn.try_lock() {
@@ -113,7 +111,7 @@ impl WindowMutex {
         if *turn {
             return self.is_lost();
         }
-        let locked = self.mcs.try_lock(&self.words.during(Call::MutexLock))?;
+        let locked = self.mcs.try_lock(self.words.during(Call::Lock)?)?;
         // Not `then_some`, which would create a guard and drop it, and so unlock.
         Ok(locked.then(|| WindowMutexGuard { mutex: self, turn, held: true }))
     }
@@ -123,7 +121,7 @@ impl WindowMutex {
     /// Collective; blocks until every rank has called it. No rank can hold the mutex then.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Mismatch`](onesided::Error::Mismatch), [`Error::RankFailed`](onesided::Error::RankFailed).
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.words.free()
@@ -133,13 +131,13 @@ impl WindowMutex {
     fn is_lost<R>(&self) -> Result<R> {
         let problem = "a thread of this rank has panicked while it held the mutex, or failed to lock \
                        or unlock it";
-        let win = &self.words.win;
-        win.handled(Err(win.wrong_epoch(Call::MutexLock, problem.into())))
+        let at = self.words.place(Call::Lock);
+        self.words.refused(Error::Epoch { at, problem: problem.into() })
     }
 
     #[track_caller]
     fn release(&self, turn: &mut bool) -> Result<()> {
-        let unlocked = self.mcs.unlock(&self.words.during(Call::MutexUnlock));
+        let unlocked = self.mcs.unlock(self.words.during(Call::Unlock)?);
         *turn = unlocked.is_err();
         unlocked
     }
@@ -152,7 +150,7 @@ impl WindowMutexGuard<'_> {
     /// Local; blocks only until that rank has written its name, which is its next step.
     ///
     /// # Errors
-    /// [`Error::RankFailed`](crate::Error::RankFailed)
+    /// [`Error::RankFailed`](onesided::Error::RankFailed)
     #[track_caller]
     pub fn unlock(mut self) -> Result<()> {
         self.held = false;

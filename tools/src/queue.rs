@@ -1,13 +1,9 @@
 //! A bounded queue between ranks.
 
 use super::words::{Agreed, Words};
-use crate::call::Call;
-use crate::comm::Comm;
-use crate::datatype::Element;
-use crate::error::{Error, Place, Result};
-use crate::group::Rank;
-use crate::sync::cells::Cell;
-use crate::sync::queue::Queue;
+use crate::protocol::Cell;
+use crate::protocol::queue::Queue;
+use onesided::{Call, Comm, Element, Error, Place, Rank, Result};
 use std::marker::PhantomData;
 
 /// A first-in first-out queue of elements. Any rank appends, any rank removes; the queue is in the part of
@@ -23,7 +19,8 @@ use std::marker::PhantomData;
 /// ```no_run
 /// # fn main() -> onesided::Result<()> {
 /// # let universe = onesided::Universe::init()?;
-/// use onesided::{Rank, WindowQueue};
+/// use onesided::Rank;
+/// use onesided_tools::WindowQueue;
 /// let queue = WindowQueue::<u64>::new(universe.world(), Rank(0), 64)?;
 /// queue.push(17)?;
 /// println!("{}", queue.pop()?);
@@ -58,7 +55,7 @@ impl<T: Element> WindowQueue<T> {
         let agreed = Agreed { name: "queue", home, parameters };
         let bytes = |is_home| match is_home {
             true if sensible == capacity => 8 * (Queue::words(capacity) + Self::STRIDE * capacity),
-            _ => 0,
+            _ => 8,
         };
         let words = Words::new(comm, &agreed, bytes)?;
         if sensible != capacity {
@@ -89,8 +86,8 @@ impl<T: Element> WindowQueue<T> {
     /// [`Error::RankFailed`]
     #[track_caller]
     pub fn push(&self, item: T) -> Result<()> {
-        let during = self.words.during(Call::QueuePush);
-        self.queue.push(&during, |slot| self.put(item, slot))
+        let words = self.words.during(Call::Put)?;
+        self.queue.push(words, |slot| self.put(item, slot))
     }
 
     /// Appends an item; `false`, and no effect, if the queue is full. A slot whose consumer is still
@@ -101,8 +98,8 @@ impl<T: Element> WindowQueue<T> {
     /// # Errors
     /// None at present.
     pub fn try_push(&self, item: T) -> Result<bool> {
-        let during = self.words.during(Call::QueuePush);
-        self.queue.try_push(&during, |slot| self.put(item, slot))
+        let words = self.words.during(Call::Put)?;
+        self.queue.try_push(words, |slot| self.put(item, slot))
     }
 
     /// Removes the oldest item.
@@ -113,7 +110,7 @@ impl<T: Element> WindowQueue<T> {
     /// [`Error::RankFailed`]
     #[track_caller]
     pub fn pop(&self) -> Result<T> {
-        self.queue.pop(&self.words.during(Call::QueuePop), |slot| self.get(slot))
+        self.queue.pop(self.words.during(Call::Get)?, |slot| self.get(slot))
     }
 
     /// Removes the oldest item; `None` if the queue is empty. A slot whose producer is still writing
@@ -124,7 +121,7 @@ impl<T: Element> WindowQueue<T> {
     /// # Errors
     /// None at present.
     pub fn try_pop(&self) -> Result<Option<T>> {
-        self.queue.try_pop(&self.words.during(Call::QueuePop), |slot| self.get(slot))
+        self.queue.try_pop(self.words.during(Call::Get)?, |slot| self.get(slot))
     }
 
     /// Frees the queue's memory, with its remaining items.

@@ -29,8 +29,7 @@
 //! 2. publishes the item, or that it was read, for (1) of the other side through the state;
 //! 3. rings for the ranks that wait on the slot, at the home rank.
 
-use super::cells::{Cell, Cells, flush};
-use crate::prim::{Fault, planted};
+use super::{Cell, Cells, Fault, flush};
 
 /// One rank's view of a queue. Zero words are its initial state: empty.
 ///
@@ -46,7 +45,7 @@ pub struct Queue {
 
 /// Which side of the queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum QueueSide {
+enum Side {
     Producer = 0,
     Consumer = 1,
 }
@@ -74,7 +73,7 @@ impl Queue {
         cells: &C,
         put: impl FnOnce(u64) -> Result<(), C::Error>,
     ) -> Result<bool, C::Error> {
-        match self.claim(cells, QueueSide::Producer)? {
+        match self.claim(cells, Side::Producer)? {
             Claim::Mine { slot, state } => self.with_slot(cells, slot, state, put).map(|()| true),
             Claim::InTheWay { .. } => Ok(false),
         }
@@ -89,29 +88,31 @@ impl Queue {
         cells: &C,
         get: impl FnOnce(u64) -> Result<R, C::Error>,
     ) -> Result<Option<R>, C::Error> {
-        match self.claim(cells, QueueSide::Consumer)? {
+        match self.claim(cells, Side::Consumer)? {
             Claim::Mine { slot, state } => self.with_slot(cells, slot, state, get).map(Some),
             Claim::InTheWay { .. } => Ok(None),
         }
     }
 
     /// [`Queue::try_push`] that blocks while the queue is full.
+    #[track_caller]
     pub fn push<C: Cells>(
         &self,
         cells: &C,
         put: impl FnOnce(u64) -> Result<(), C::Error>,
     ) -> Result<(), C::Error> {
-        let (slot, state) = self.await_claim(cells, QueueSide::Producer)?;
+        let (slot, state) = self.await_claim(cells, Side::Producer)?;
         self.with_slot(cells, slot, state, put)
     }
 
     /// [`Queue::try_pop`] that blocks while the queue is empty.
+    #[track_caller]
     pub fn pop<C: Cells, R>(
         &self,
         cells: &C,
         get: impl FnOnce(u64) -> Result<R, C::Error>,
     ) -> Result<R, C::Error> {
-        let (slot, state) = self.await_claim(cells, QueueSide::Consumer)?;
+        let (slot, state) = self.await_claim(cells, Side::Consumer)?;
         self.with_slot(cells, slot, state, get)
     }
 
@@ -120,7 +121,7 @@ impl Queue {
     }
 
     /// How many positions were claimed by `side`.
-    fn claimed(&self, side: QueueSide) -> Cell {
+    fn claimed(&self, side: Side) -> Cell {
         self.cell(side as u64)
     }
 
@@ -128,13 +129,13 @@ impl Queue {
         self.cell(2 + slot)
     }
 
-    fn claim<C: Cells>(&self, cells: &C, side: QueueSide) -> Result<Claim, C::Error> {
+    fn claim<C: Cells>(&self, cells: &C, side: Side) -> Result<Claim, C::Error> {
         loop {
             let at = cells.fetch(self.claimed(side))?;
             let (slot, lap) = (at % self.capacity, at / self.capacity);
             let state = cells.fetch(self.state(slot))?;
             // (1). Fails without it: models/queue.rs, by loom_tests/tests/mutants.rs.
-            flush(cells, self.first.rank, planted(Fault::QueueUnobserved))?;
+            flush(cells, self.first.rank, Fault::QueueUnobserved)?;
             let wanted = lap.wrapping_mul(2).wrapping_add(side as u64);
             if state < wanted {
                 return Ok(Claim::InTheWay { slot, state });
@@ -151,12 +152,13 @@ impl Queue {
         }
     }
 
-    fn await_claim<C: Cells>(&self, cells: &C, side: QueueSide) -> Result<(u64, u64), C::Error> {
+    #[track_caller]
+    fn await_claim<C: Cells>(&self, cells: &C, side: Side) -> Result<(u64, u64), C::Error> {
         loop {
             match self.claim(cells, side)? {
                 Claim::Mine { slot, state } => return Ok((slot, state)),
                 Claim::InTheWay { slot, state } => {
-                    cells.wait_until(self.state(slot), |now| now != state)?;
+                    cells.wait_while(self.state(slot), state)?;
                 }
             }
         }
@@ -170,15 +172,15 @@ impl Queue {
         state: u64,
         access: impl FnOnce(u64) -> Result<R, C::Error>,
     ) -> Result<R, C::Error> {
-        if planted(Fault::QueueEarly) {
+        if cells.planted(Fault::QueueEarly) {
             cells.replace(self.state(slot), state.wrapping_add(1))?;
         }
         let result = access(slot)?;
         // (2). Fails without it: models/queue.rs, by loom_tests/tests/mutants.rs.
-        flush(cells, self.first.rank, planted(Fault::QueueUnpublished))?;
+        flush(cells, self.first.rank, Fault::QueueUnpublished)?;
         cells.replace(self.state(slot), state.wrapping_add(1))?;
         // (3). Fails without it: models/queue.rs, by loom_tests/tests/mutants.rs.
-        flush(cells, self.first.rank, planted(Fault::QueueUnrung))?;
+        flush(cells, self.first.rank, Fault::QueueUnrung)?;
         Ok(result)
     }
 }
