@@ -1,7 +1,7 @@
 //! C's `long double` and what is made of it, for which Rust has no type: by the instructions that C uses.
-#![allow(unsafe_code, reason = "instructions on ten bytes that Rust has no type for")]
 
-use super::functions::{self, Floating, Operation};
+use super::functions::{self, Floating};
+use super::machine::Operation;
 use crate::op::Op;
 use bytemuck::{Pod, Zeroable};
 use std::cmp;
@@ -20,50 +20,36 @@ pub struct LongDoubleComplex {
     im: LongDouble,
 }
 
-/// What replaces the first operand of an instruction on the two that were loaded last.
 #[cfg(target_arch = "x86_64")]
-macro_rules! calculate {
-    ($instruction:literal, $a:expr, $b:expr) => {{
-        let (mut a, b): (LongDouble, LongDouble) = ($a, $b);
-        // SAFETY: reads ten bytes of each operand and writes those of the first. It leaves the stack of
-        // the processor's floating-point unit empty, as it was, and all its registers are named.
-        unsafe {
-            std::arch::asm!(
-                "fld tbyte ptr [{a}]",
-                "fld tbyte ptr [{b}]",
-                $instruction,
-                "fstp tbyte ptr [{a}]",
-                a = in(reg) &raw mut a,
-                b = in(reg) &raw const b,
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                options(nostack),
-            );
-        }
-        a
-    }};
-}
+use super::machine::{add, compare, multiply};
 
-/// Elsewhere there is no such operation, and [`floating`] and [`complex`] have none that calls it.
+/// Elsewhere there are no such numbers, and [`floating`] and [`complex`] have nothing that calls these.
 #[cfg(not(target_arch = "x86_64"))]
-macro_rules! calculate {
-    ($instruction:literal, $a:expr, $b:expr) => {{
-        let _operands: (LongDouble, LongDouble) = ($a, $b);
-        unreachable!(concat!("not this processor's: ", $instruction))
-    }};
+mod none {
+    pub(super) fn add(_: [u8; 16], _: [u8; 16]) -> [u8; 16] {
+        unreachable!("this processor does not add long doubles")
+    }
+    pub(super) fn multiply(_: [u8; 16], _: [u8; 16]) -> [u8; 16] {
+        unreachable!("this processor does not multiply long doubles")
+    }
+    pub(super) fn compare(_: &[u8; 16], _: &[u8; 16]) -> Option<std::cmp::Ordering> {
+        unreachable!("this processor does not compare long doubles")
+    }
 }
+#[cfg(not(target_arch = "x86_64"))]
+use none::{add, compare, multiply};
 
 impl Add for LongDouble {
     type Output = LongDouble;
     fn add(self, other: LongDouble) -> LongDouble {
-        calculate!("faddp st(1), st", self, other)
+        LongDouble(add(self.0, other.0))
     }
 }
 
 impl Mul for LongDouble {
     type Output = LongDouble;
     fn mul(self, other: LongDouble) -> LongDouble {
-        calculate!("fmulp st(1), st", self, other)
+        LongDouble(multiply(self.0, other.0))
     }
 }
 
@@ -86,40 +72,8 @@ impl PartialEq for LongDouble {
 }
 
 impl PartialOrd for LongDouble {
-    #[cfg(target_arch = "x86_64")]
     fn partial_cmp(&self, other: &LongDouble) -> Option<cmp::Ordering> {
-        let (less, equal, unordered): (u8, u8, u8);
-        // SAFETY: reads ten bytes of each operand; leaves the floating-point stack empty, as it was.
-        unsafe {
-            std::arch::asm!(
-                "fld tbyte ptr [{b}]",
-                "fld tbyte ptr [{a}]",
-                "fucomip st, st(1)",
-                "fstp st(0)",
-                "setb {less}",
-                "sete {equal}",
-                "setp {unordered}",
-                a = in(reg) std::ptr::from_ref(self),
-                b = in(reg) std::ptr::from_ref(other),
-                less = out(reg_byte) less,
-                equal = out(reg_byte) equal,
-                unordered = out(reg_byte) unordered,
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                options(nostack, readonly),
-            );
-        }
-        match (unordered, equal, less) {
-            (1, ..) => None,
-            (_, 1, _) => Some(cmp::Ordering::Equal),
-            (_, _, 1) => Some(cmp::Ordering::Less),
-            _ => Some(cmp::Ordering::Greater),
-        }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn partial_cmp(&self, _: &LongDouble) -> Option<cmp::Ordering> {
-        unreachable!("nothing compares where the processor has no such numbers")
+        compare(&self.0, &other.0)
     }
 }
 

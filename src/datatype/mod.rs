@@ -9,7 +9,7 @@
 //!    together, [`overlap`] decides whether entries share a byte.
 //! 5. [`pack`] copies between a laid-out and a packed buffer of this process.
 //! 6. [`functions`] has what a reduction does with elements of each type, [`extended`] with those of C's
-//!    `long double`.
+//!    `long double`; [`machine`] does it at addresses, atomically or in loops.
 //! 7. [`shape`] is the typed form, a selection of a slice's elements; [`shaped`] binds it to a slice.
 //!
 //! Invariants:
@@ -27,7 +27,8 @@ mod constructor;
 mod cursor;
 mod derived;
 mod extended;
-pub(crate) mod functions;
+mod functions;
+mod machine;
 mod overlap;
 mod pack;
 mod plan;
@@ -43,6 +44,7 @@ mod tests;
 pub use committed::CommittedDatatype;
 pub use constructor::{Constructor, Distribution, Order};
 pub use derived::DerivedDatatype;
+pub(crate) use machine::{Carrier, Operation, update_native};
 pub(crate) use predefined::Visitor;
 pub use predefined::{
     Datatype, DoubleInt, Element, FloatInt, Integer, Located, LongInt, ShortInt, TwoInt,

@@ -1,6 +1,7 @@
 //! The predefined datatypes, and the Rust types that stand for them.
 
-use crate::op::{Carrier, Op};
+use super::machine::{Carrier, Operation};
+use crate::op::Op;
 use bytemuck::{Pod, Zeroable};
 use num_complex::Complex;
 
@@ -237,7 +238,7 @@ macro_rules! elements {
 }
 
 use super::extended::{self, LongDouble, LongDoubleComplex};
-use super::functions::{Operation, complex, floating, integer, located};
+use super::functions::{complex, floating, integer, located};
 
 elements! {
     i8 => I8, u8, true, integer;

@@ -9,22 +9,33 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// A C function that returns an error code.
+/// The functions of a library that return an error code. Those under `safe` take no address but of one
+/// value, as a reference; whoever has a handle of the library knows that it is live.
 macro_rules! functions {
-    ($($name:ident: $symbol:literal ($($argument:ty),*);)*) => {
+    (safe { $($easy:ident: $easily:literal ($($given:ty),*);)* }
+     $($name:ident: $symbol:literal ($($argument:ty),*);)*) => {
         /// The functions, by the prototypes of the ABI (`capi/abi/functions.txt`).
         #[derive(Clone, Copy)]
         pub(super) struct Functions {
+            $(pub(super) $easy: extern "C" fn($($given),*) -> c_int,)*
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
 
         impl Functions {
             fn find(library: &Library) -> std::result::Result<Functions, String> {
-                Ok(Functions { $($name: {
-                    // SAFETY: the standard's ABI gives the function this type.
-                    let found = unsafe { library.get($symbol.as_bytes()) };
-                    *found.map_err(|error| error.to_string())?
-                },)* })
+                Ok(Functions {
+                    $($easy: {
+                        // SAFETY: the standard's ABI gives the function this type: a reference is the
+                        // address of a value, and no reference is null.
+                        let found = unsafe { library.get($easily.as_bytes()) };
+                        *found.map_err(|error| error.to_string())?
+                    },)*
+                    $($name: {
+                        // SAFETY: the standard's ABI gives the function this type.
+                        let found = unsafe { library.get($symbol.as_bytes()) };
+                        *found.map_err(|error| error.to_string())?
+                    },)*
+                })
             }
         }
     };
@@ -36,48 +47,47 @@ type From = *const c_void;
 type To = *mut c_void;
 
 functions! {
+    safe {
+        finalize: "MPI_Finalize" ();
+        barrier: "MPI_Barrier" (Handle);
+        abort: "MPI_Abort" (Handle, c_int);
+        error_class: "MPI_Error_class" (c_int, &mut c_int);
+        comm_rank: "MPI_Comm_rank" (Handle, &mut c_int);
+        comm_size: "MPI_Comm_size" (Handle, &mut c_int);
+        comm_split: "MPI_Comm_split" (Handle, c_int, c_int, &mut Handle);
+        comm_dup: "MPI_Comm_dup" (Handle, &mut Handle);
+        comm_group: "MPI_Comm_group" (Handle, &mut Handle);
+        comm_create_group: "MPI_Comm_create_group" (Handle, Handle, c_int, &mut Handle);
+        group_free: "MPI_Group_free" (&mut Handle);
+        comm_free: "MPI_Comm_free" (&mut Handle);
+        comm_errors: "MPI_Comm_set_errhandler" (Handle, Handle);
+        iprobe: "MPI_Iprobe" (c_int, c_int, Handle, &mut c_int, Option<&mut u8>);
+        request_free: "MPI_Request_free" (&mut Handle);
+        win_errors: "MPI_Win_set_errhandler" (Handle, Handle);
+        win_free: "MPI_Win_free" (&mut Handle);
+        lock: "MPI_Win_lock" (c_int, c_int, c_int, Handle);
+        unlock: "MPI_Win_unlock" (c_int, Handle);
+        lock_all: "MPI_Win_lock_all" (c_int, Handle);
+        unlock_all: "MPI_Win_unlock_all" (Handle);
+        flush: "MPI_Win_flush" (c_int, Handle);
+        sync: "MPI_Win_sync" (Handle);
+    }
     init_thread: "MPI_Init_thread" (*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int);
-    finalize: "MPI_Finalize" ();
-    barrier: "MPI_Barrier" (Handle);
-    abort: "MPI_Abort" (Handle, c_int);
     library_version: "MPI_Get_library_version" (*mut c_char, *mut c_int);
-    error_class: "MPI_Error_class" (c_int, *mut c_int);
     error_string: "MPI_Error_string" (c_int, *mut c_char, *mut c_int);
-    comm_rank: "MPI_Comm_rank" (Handle, *mut c_int);
-    comm_size: "MPI_Comm_size" (Handle, *mut c_int);
-    comm_split: "MPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
-    comm_dup: "MPI_Comm_dup" (Handle, *mut Handle);
-    comm_group: "MPI_Comm_group" (Handle, *mut Handle);
-    comm_create_group: "MPI_Comm_create_group" (Handle, Handle, c_int, *mut Handle);
     group_incl: "MPI_Group_incl" (Handle, c_int, *const c_int, *mut Handle);
-    group_free: "MPI_Group_free" (*mut Handle);
-    comm_free: "MPI_Comm_free" (*mut Handle);
-    comm_errors: "MPI_Comm_set_errhandler" (Handle, Handle);
-    allgather: "MPI_Allgather" (From, c_int, Handle, To, c_int, Handle, Handle);
     isend: "MPI_Isend" (From, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     recv: "MPI_Recv" (To, c_int, Handle, c_int, c_int, Handle, To);
-    iprobe: "MPI_Iprobe" (c_int, c_int, Handle, *mut c_int, To);
-    request_free: "MPI_Request_free" (*mut Handle);
+    allgather: "MPI_Allgather" (From, c_int, Handle, To, c_int, Handle, Handle);
     win_allocate: "MPI_Win_allocate" (Address, c_int, Handle, Handle, To, *mut Handle);
     win_create: "MPI_Win_create" (To, Address, c_int, Handle, Handle, *mut Handle);
-    win_errors: "MPI_Win_set_errhandler" (Handle, Handle);
     win_attribute: "MPI_Win_get_attr" (Handle, c_int, To, *mut c_int);
-    win_free: "MPI_Win_free" (*mut Handle);
-    lock: "MPI_Win_lock" (c_int, c_int, c_int, Handle);
-    unlock: "MPI_Win_unlock" (c_int, Handle);
-    lock_all: "MPI_Win_lock_all" (c_int, Handle);
-    unlock_all: "MPI_Win_unlock_all" (Handle);
-    flush: "MPI_Win_flush" (c_int, Handle);
-    sync: "MPI_Win_sync" (Handle);
     put: "MPI_Put_c" (From, Count, Handle, c_int, Address, Count, Handle, Handle);
     get: "MPI_Get_c" (To, Count, Handle, c_int, Address, Count, Handle, Handle);
-    accumulate: "MPI_Accumulate_c"
-        (From, Count, Handle, c_int, Address, Count, Handle, Handle, Handle);
-    get_accumulate: "MPI_Get_accumulate_c"
-        (From, Count, Handle, To, Count, Handle, c_int, Address, Count, Handle, Handle, Handle);
+    accumulate: "MPI_Accumulate_c" (From, Count, Handle, c_int, Address, Count, Handle, Handle, Handle);
+    get_accumulate: "MPI_Get_accumulate_c" (From, Count, Handle, To, Count, Handle, c_int, Address, Count, Handle, Handle, Handle);
     fetch_and_op: "MPI_Fetch_and_op" (From, To, Handle, c_int, Address, Handle, Handle);
-    compare_and_swap: "MPI_Compare_and_swap"
-        (From, From, To, Handle, c_int, Address, Handle);
+    compare_and_swap: "MPI_Compare_and_swap" (From, From, To, Handle, c_int, Address, Handle);
 }
 
 /// How long a failing rank waits for the launcher to pass its output on.
@@ -102,12 +112,48 @@ pub(super) fn checked(code: c_int) -> ForeignResult<()> {
 fn refusal(functions: &Functions, code: c_int) -> ForeignError {
     let (mut class, mut length) = (0, 0);
     let mut text = [0u8; abi::MAX_ERROR_STRING];
-    // SAFETY: a place for an int.
-    unsafe { (functions.error_class)(code, &raw mut class) };
+    (functions.error_class)(code, &mut class);
     // SAFETY: the longest string of the ABI fits; a place for an int.
     unsafe { (functions.error_string)(code, text.as_mut_ptr().cast(), &raw mut length) };
     let text = text.get(..length.max(0) as usize).unwrap_or(&text);
     ForeignError { class, text: String::from_utf8_lossy(text).into_owned() }
+}
+
+/// `MPI_Allgather` of equally many bytes from each rank of `comm` into `all`, in rank order.
+///
+/// Collective; blocks until every rank has called it.
+pub(super) fn allgather(comm: ForeignComm, mine: &[u8], all: &mut [u8]) -> ForeignResult<()> {
+    assert_eq!(all.len(), mine.len() * comm.size as usize);
+    let (bytes, from, to) = (mine.len() as c_int, mine.as_ptr().cast(), all.as_mut_ptr().cast());
+    let allgather = functions().allgather;
+    // SAFETY: a live communicator; both buffers have the given lengths, as asserted.
+    checked(unsafe { allgather(from, bytes, abi::BYTE, to, bytes, abi::BYTE, comm.handle) })
+}
+
+/// `MPI_Group_incl`: the group of those ranks of a live group.
+pub(super) fn group_of(all: Handle, ranks: &[c_int]) -> ForeignResult<Handle> {
+    let mut some = abi::GROUP_NULL;
+    // SAFETY: a live group; a slice and its length; a place for a handle.
+    checked(unsafe {
+        (functions().group_incl)(all, ranks.len() as c_int, ranks.as_ptr(), &raw mut some)
+    })?;
+    Ok(some)
+}
+
+/// `MPI_Isend` of a message without data, whose request needs no wait because it has no buffer.
+pub(super) fn send_nothing(comm: ForeignComm, rank: u32, tag: c_int) -> ForeignResult<()> {
+    let (mut request, isend) = (abi::REQUEST_NULL, functions().isend);
+    let (to, comm, place) = (rank as c_int, comm.handle, &raw mut request);
+    // SAFETY: a live communicator; no data; a place for a handle.
+    checked(unsafe { isend(std::ptr::null(), 0, abi::BYTE, to, tag, comm, place) })?;
+    checked((functions().request_free)(&mut request))
+}
+
+/// `MPI_Recv` of one. Blocks until it arrives.
+pub(super) fn receive_nothing(comm: ForeignComm, rank: u32, tag: c_int) -> ForeignResult<()> {
+    let (nothing, from, recv) = (std::ptr::null_mut(), rank as c_int, functions().recv);
+    // SAFETY: a live communicator; no data; null stands for an ignored status.
+    checked(unsafe { recv(nothing, 0, abi::BYTE, from, tag, comm.handle, nothing) })
 }
 
 /// Calls `MPI_Init_thread` of the library `name` and returns the world, or a sentence for the error.
@@ -142,8 +188,7 @@ pub(crate) fn join(name: &str) -> std::result::Result<ForeignComm, String> {
     if provided < abi::THREAD_MULTIPLE {
         return Err(format!("{} grants no MPI_THREAD_MULTIPLE", version.trim_end()));
     }
-    // SAFETY: two predefined handles.
-    let code = unsafe { (functions.comm_errors)(abi::COMM_WORLD, abi::ERRORS_RETURN) };
+    let code = (functions.comm_errors)(abi::COMM_WORLD, abi::ERRORS_RETURN);
     checked(code).and_then(|()| ForeignComm::of(abi::COMM_WORLD)).map_err(|refusal| refusal.text)
 }
 
@@ -173,15 +218,13 @@ fn watch_exit() -> std::result::Result<(), String> {
         let Some((functions, _)) = JOINED.get().filter(|_| !is_forked()) else { return };
         if status == 0 && LEFT.get().is_some() {
             // Other ranks may still access this rank's windows, which a finalized MPI does not serve.
-            // SAFETY: a predefined handle.
-            unsafe { (functions.barrier)(abi::COMM_WORLD) };
-            // SAFETY: no rank has a handle of the job any more.
-            unsafe { (functions.finalize)() };
+            (functions.barrier)(abi::COMM_WORLD);
+            // No rank has a handle of the job any more.
+            (functions.finalize)();
         } else {
             // The rank's output is on its way through the launcher, which may drop it with the job.
             std::thread::sleep(LAST_WORDS);
-            // SAFETY: a predefined handle.
-            unsafe { (functions.abort)(abi::COMM_WORLD, status.max(1)) };
+            (functions.abort)(abi::COMM_WORLD, status.max(1));
         }
     }
     // SAFETY: the function has the expected type, and uses nothing that is destroyed by then.
@@ -195,7 +238,6 @@ fn watch_exit() -> std::result::Result<(), String> {
 #[cold]
 pub(super) fn give_up(why: &ForeignError) -> ! {
     eprintln!("onesided: the MPI underneath cannot complete an operation: {}", why.text);
-    // SAFETY: a predefined handle.
-    unsafe { (functions().abort)(abi::COMM_WORLD, 1) };
+    (functions().abort)(abi::COMM_WORLD, 1);
     std::process::abort()
 }

@@ -95,8 +95,7 @@ impl ForeignWindow {
             let text = "its windows are not in the unified memory model".into();
             return Err(ForeignError { class: 55, text });
         }
-        // SAFETY: a live window, of which no part is ever locked in another way.
-        checked(unsafe { (functions().lock_all)(abi::MODE_NOCHECK, data) })?;
+        checked((functions().lock_all)(abi::MODE_NOCHECK, data))?;
         let before = vec![before; comm.size as usize].into();
         let window = ForeignWindow { data, locks, comm, own, before };
         window.sync()?;
@@ -105,11 +104,9 @@ impl ForeignWindow {
 
     /// `MPI_Win_free`: the last call. Collective; blocks until every rank has called it.
     pub(crate) fn free(&self) -> ForeignResult<()> {
-        // SAFETY: a live window, in lock_all.
-        checked(unsafe { (functions().unlock_all)(self.data) })?;
+        checked((functions().unlock_all)(self.data))?;
         for mut window in [self.data, self.locks] {
-            // SAFETY: a live window without an epoch, which is not used any more.
-            checked(unsafe { (functions().win_free)(&raw mut window) })?;
+            checked((functions().win_free)(&mut window))?;
         }
         self.comm.free()
     }
@@ -163,8 +160,7 @@ impl ForeignWindow {
     /// Completes the operations on the part of `rank`. If that fails, the other MPI may still access
     /// their buffers, so the job ends.
     pub(crate) fn flush(&self, rank: u32) {
-        // SAFETY: a live window in lock_all.
-        if let Err(refusal) = checked(unsafe { (functions().flush)(rank as c_int, self.data) }) {
+        if let Err(refusal) = checked((functions().flush)(rank as c_int, self.data)) {
             give_up(&refusal);
         }
     }
@@ -260,8 +256,7 @@ impl ForeignWindow {
     /// `MPI_Win_sync`, with progress of the other MPI.
     pub(crate) fn sync(&self) -> ForeignResult<()> {
         self.comm.help();
-        // SAFETY: a live window.
-        checked(unsafe { (functions().sync)(self.data) })
+        checked((functions().sync)(self.data))
     }
 
     /// An allgather of one byte from each rank; returns them in rank order.
@@ -312,16 +307,14 @@ impl ForeignWindow {
             Lock::Shared => abi::LOCK_SHARED,
             Lock::Exclusive => abi::LOCK_EXCLUSIVE,
         };
-        // SAFETY: a live window, no part of which this rank locks twice.
-        checked(unsafe { (functions().lock)(kind, rank as c_int, 0, self.locks) })?;
+        checked((functions().lock)(kind, rank as c_int, 0, self.locks))?;
         self.ask(rank)?;
         self.sync()
     }
 
     pub(crate) fn unlock(&self, rank: u32) -> ForeignResult<()> {
         self.sync()?;
-        // SAFETY: a live window, whose part is locked.
-        checked(unsafe { (functions().unlock)(rank as c_int, self.locks) })
+        checked((functions().unlock)(rank as c_int, self.locks))
     }
 
     /// Locks all parts, shared, one after another in the order of the ranks. So a rank that holds several
@@ -346,8 +339,7 @@ impl ForeignWindow {
         checked(unsafe {
             fetch_and_op(null(), place, abi::UINT64_T, target, 0, abi::NO_OP, self.locks)
         })?;
-        // SAFETY: a live window with a lock.
-        if let Err(refusal) = checked(unsafe { (functions().flush)(target, self.locks) }) {
+        if let Err(refusal) = checked((functions().flush)(target, self.locks)) {
             give_up(&refusal);
         }
         Ok(())
@@ -380,8 +372,7 @@ fn create(comm: &ForeignComm, part: Span) -> ForeignResult<Handle> {
 }
 
 fn returns_errors(window: Handle) -> ForeignResult<()> {
-    // SAFETY: a live window, a predefined handler.
-    checked(unsafe { (functions().win_errors)(window, abi::ERRORS_RETURN) })
+    checked((functions().win_errors)(window, abi::ERRORS_RETURN))
 }
 
 /// Whether operations and stores work on the same copy of the memory.

@@ -1,8 +1,4 @@
-//! The predefined reduction operations, and their atomic implementation.
-
-mod carrier;
-
-pub use carrier::Carrier;
+//! The predefined reduction operations.
 
 /// A predefined reduction operation (MPI-2.2 §5.9.2; REPLACE §11.3.4; NO_OP MPI-4.1 §12.3.4).
 ///

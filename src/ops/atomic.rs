@@ -7,10 +7,10 @@
 use super::memory::Atomicity;
 use super::target::are_disjoint;
 use crate::call::Call;
-use crate::datatype::{Element, Integer};
+use crate::datatype::{Carrier, Element, Integer};
 use crate::error::Result;
 use crate::group::Rank;
-use crate::op::{Carrier, Op};
+use crate::op::Op;
 use crate::shm::Piece;
 use crate::window::{Target, Win};
 use bytemuck::must_cast;

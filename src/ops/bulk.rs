@@ -10,10 +10,9 @@
 use super::local::{load, store};
 use super::memory::Atomicity;
 use crate::call::Call;
-use crate::datatype::Element;
-use crate::datatype::functions::{Operation, update_native};
+use crate::datatype::{Carrier, Element, Operation, update_native};
 use crate::error::Result;
-use crate::op::{Carrier, Op};
+use crate::op::Op;
 use crate::prim::{Site, Step, step};
 use crate::shm::{Pattern, Piece, Steps, Strip, copy_strip};
 use crate::sync::shards::MOST;

@@ -4,7 +4,7 @@
 use super::layout::Layout;
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
-use crate::datatype::functions::Operation;
+use crate::datatype::Operation;
 use crate::datatype::{Element, TransferSide, Visitor, zip_sides, zip_strips};
 use crate::error::{Error, Place, Result};
 use crate::op::Op;

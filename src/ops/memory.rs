@@ -5,10 +5,10 @@
 #![allow(unsafe_code, reason = "copies between checked buffers and checked target memory")]
 
 use crate::call::Call;
-use crate::datatype::{Element, Integer};
+use crate::datatype::{Carrier, Element, Integer};
 use crate::error::Result;
 use crate::foreign::ForeignWindow;
-use crate::op::{Carrier, Op};
+use crate::op::Op;
 use crate::shm::{Piece, copy};
 use crate::window::{Target, Via, Win};
 

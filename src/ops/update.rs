@@ -14,7 +14,7 @@ use super::bulk::Blocks;
 use super::layout::{Layout, LocalLayout};
 use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
-use crate::datatype::functions::Operation;
+use crate::datatype::Operation;
 use crate::datatype::{Datatype, Element, TransferSide, Visitor, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;

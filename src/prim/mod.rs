@@ -10,7 +10,7 @@
 //! 2. All-zero bytes are the initial state of every word, so a fresh page of the segment needs
 //!    no construction.
 //! 3. A word on which a rank waits is a [`ParkWord`], and the only waiting loop is
-//!    [`Waiter::until`]; [`Waiter::contend`] ends after a bounded time.
+//!    [`Waiter::until`].
 
 mod account;
 mod failed;
@@ -25,11 +25,11 @@ pub mod model;
 #[cfg(loom)]
 use model as machine;
 #[cfg(not(loom))]
-mod membarrier;
-#[cfg(not(loom))]
 mod native;
 #[cfg(not(loom))]
 mod placement;
+#[cfg(not(loom))]
+mod processor;
 #[cfg(not(loom))]
 use native as machine;
 
@@ -37,12 +37,12 @@ pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord,
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
 pub use machine::{Backoff, Contention, Word32, Word64, monotonic, planted};
-#[cfg(not(loom))]
-pub use membarrier::take_part;
 pub use order::in_program_order;
 pub use park::ParkWord;
 #[cfg(not(loom))]
 pub use placement::{JobPlacement, Placement, PlacementWords};
+#[cfg(not(loom))]
+pub use processor::take_part;
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Progress, Waiter};
 

@@ -1,10 +1,7 @@
 //! The machine: core atomics in shared memory, shared (non-private) futexes, real time.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is their room")]
-#![allow(unsafe_code, reason = "a hint to the processor that only an instruction can give")]
 
-use super::{Fault, Placement, Site, membarrier, wait::WaitStep};
-#[cfg(target_arch = "x86_64")]
-use core::arch::asm;
+use super::{Fault, Placement, Site, processor, wait::WaitStep};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
 use crossbeam_utils::Backoff as Spin;
@@ -78,16 +75,10 @@ pub struct Word64(AtomicU64);
 
 impl Word32 {
     /// Prefetches the word's cache line for writing, so that the read-modify-write that follows does
-    /// not stall on it. Orders nothing; a processor without the instruction skips it (Intel SDM 2B,
-    /// PREFETCHW).
+    /// not stall on it. Orders nothing.
     #[inline(always)]
     pub fn expect_update(&self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a hint on an address that is valid; it changes no register, flag or byte.
-        unsafe {
-            let hinted = self.0.as_ptr();
-            asm!("prefetchw [{}]", in(reg) hinted, options(nostack, preserves_flags, readonly));
-        }
+        processor::prefetch_for_update(self.0.as_ptr());
     }
     /// Reads the word.
     #[inline(always)]
@@ -236,7 +227,7 @@ pub(super) fn mem_sync(site: Site) {
             compiler_fence(SeqCst)
         }
         // ShardAnnounce and ShardWithdrawn pair with ShardBarrier, which is a full barrier in this
-        // rank too (`membarrier`). The next four order loads, or stores after loads, which x86-64
+        // rank too (`processor`). The next four order loads, or stores after loads, which x86-64
         // does by itself (Intel SDM 3A, 9.2.2). Of the last two, the first follows a locked
         // instruction and the other precedes one.
         Site::ShardAnnounce
@@ -284,7 +275,7 @@ pub(super) fn mem_sync_beside(_: Site) {
 /// The kernel's barrier of all ranks or, if that fails, one of this rank.
 pub(super) fn mem_sync_of_all(site: Site) -> bool {
     mem_sync(site);
-    let done = membarrier::of_all();
+    let done = processor::barrier_of_all();
     compiler_fence(SeqCst);
     done
 }

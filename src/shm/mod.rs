@@ -10,7 +10,7 @@
 //!    no memory and reads as zero.
 //! 4. No Rust reference to window memory exists, with two exceptions: the slice of an exclusively
 //!    locked own part (`epoch::local`), and the atomic of one element during its update
-//!    (`op::carrier`). Everything else uses raw pointers.
+//!    (`datatype::machine`). Everything else uses raw pointers.
 
 mod alloc_error;
 mod biased;
@@ -32,13 +32,12 @@ mod shards;
 mod size_class;
 mod slot;
 mod span;
-mod strip;
 mod thread;
 
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use biased::{BiasedGuard, BiasedMutex};
 pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords};
-pub(crate) use copy::{ONE_STORE, copy, copy_past, is_one_store};
+pub(crate) use copy::{ONE_STORE, copy, copy_past, copy_strip, copy_strip_past, is_one_store};
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{
@@ -60,4 +59,3 @@ pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
 pub(crate) use shards::Shards;
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};
-pub(crate) use strip::{copy_strip, copy_strip_past};

@@ -37,6 +37,21 @@ pub(crate) fn is_forked() -> bool {
     FORKED.get().is_some()
 }
 
+/// Moves the `bytes` mapped bytes from address `first` on, whole pages, to the NUMA node `node`, below 64,
+/// and takes later pages from there; returns whether the kernel accepts that.
+pub(super) fn bind_memory(first: u64, bytes: u64, node: u32) -> bool {
+    /// Only from the nodes given (`MPOL_BIND`).
+    const BIND: nix::libc::c_int = 2;
+    /// Also moves existing pages (`MPOL_MF_MOVE`).
+    const MOVE: nix::libc::c_uint = 2;
+    let (mask, bits) = (1u64 << node, nix::libc::c_ulong::from(u64::BITS + 1));
+    // SAFETY: mbind(2) reads one word at `mask`. It moves pages and does not change their contents.
+    let outcome = unsafe {
+        nix::libc::syscall(nix::libc::SYS_mbind, first, bytes, BIND, &raw const mask, bits, MOVE)
+    };
+    outcome == 0
+}
+
 /// Whether this process has more rights than the user who started it: its program is set-user-ID or
 /// set-group-ID, or has capabilities of its own.
 pub(crate) fn has_more_rights() -> bool {

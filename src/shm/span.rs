@@ -1,25 +1,19 @@
 //! Bytes of one rank's part of a window, as seen from this process.
-#![allow(unsafe_code, reason = "an address that any thread of the rank may use")]
 
+use super::copy::Address;
 use std::ops::Range;
 
 /// A run of `len` bytes. Copyable; its creator guarantees that it stays mapped until the window is freed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
-    base: *mut u8,
+    base: Address,
     len: u64,
 }
-
-// SAFETY: a span is an address and a length; every access through it is an operation of some
-// rank on shared memory, whose order is the program's synchronisation, not Rust's.
-unsafe impl Send for Span {}
-// SAFETY: as above.
-unsafe impl Sync for Span {}
 
 impl Span {
     /// `base` points to `len` mapped bytes.
     pub(crate) fn new(base: *mut u8, len: u64) -> Span {
-        Span { base, len }
+        Span { base: Address(base), len }
     }
 
     /// No bytes.
@@ -28,7 +22,7 @@ impl Span {
     }
 
     pub(crate) fn base(&self) -> *mut u8 {
-        self.base
+        self.base.0
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -41,7 +35,7 @@ impl Span {
     fn at(&self, units: u64, unit: u32, bytes: u64) -> Option<*mut u8> {
         let start = units.checked_mul(u64::from(unit))?;
         let end = start.checked_add(bytes)?;
-        (end <= self.len).then(|| self.base.wrapping_add(start as usize))
+        (end <= self.len).then(|| self.base.0.wrapping_add(start as usize))
     }
 }
 
@@ -70,7 +64,7 @@ impl Part {
         if bytes != Part::WORD {
             return self.span.at(disp, self.disp_unit, bytes);
         }
-        let at = || self.span.base.wrapping_add((disp * u64::from(self.disp_unit)) as usize);
+        let at = || self.span.base.0.wrapping_add((disp * u64::from(self.disp_unit)) as usize);
         (disp < self.words_end).then(at)
     }
 
@@ -96,7 +90,7 @@ impl Span {
     pub(crate) fn around(&self, units: u64, unit: u32, bytes: &Range<i64>) -> Option<*mut u8> {
         let (start, end) = range_at(units, unit, bytes)?;
         let back = (bytes.start as isize).wrapping_neg();
-        let zero = self.base.wrapping_add(start as usize).wrapping_offset(back);
+        let zero = self.base.0.wrapping_add(start as usize).wrapping_offset(back);
         (end <= self.len).then_some(zero)
     }
 }

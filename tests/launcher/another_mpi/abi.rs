@@ -79,13 +79,17 @@ fn declared(parameter: &str) -> &'static str {
 fn functions_take_what_the_abi_says() {
     let table = CALLS.split("functions! {").nth(1).unwrap().split("\n}").next().unwrap();
     let mut checked = 0;
-    for entry in table.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
+    // The functions with safe types stand in a block of their own.
+    let entries = table.split(';').map(|entry| entry.replace("safe {", "").replace('}', ""));
+    for entry in entries.filter(|entry| !entry.trim().is_empty()) {
         let name = entry.split('"').nth(1).unwrap().trim_start_matches("MPI_");
         let ours = entry.split_once('(').unwrap().1.trim_end_matches(')');
         let ours = ours.split(',').map(str::trim).filter(|one| !one.is_empty());
         let ours: Vec<&str> = ours
             .map(|one| {
-                if one.starts_with('*') || ["From", "To"].contains(&one) { "pointer" } else { one }
+                let is_reference = one.starts_with('&') || one.starts_with("Option<&");
+                let is_pointer = one.starts_with('*') || ["From", "To"].contains(&one);
+                if is_reference || is_pointer { "pointer" } else { one }
             })
             .collect();
         let start = format!("int {name}(");

@@ -1,9 +1,10 @@
-//! The barrier of all ranks: membarrier(2), expedited, between processes that have registered.
+//! What only an instruction or a system call without a name gives: a hint before an update, and the barrier
+//! of all ranks, which is membarrier(2), expedited, between processes that have registered.
 //!
 //! The kernel executes a full barrier on every processor that runs such a process, by an interrupt.
 //! A processor that runs none has executed one at the context switch. So a compiler barrier in one
 //! rank and this call in another are as good as a full barrier in both (membarrier(2), NOTES).
-#![allow(unsafe_code, reason = "no crate of ours names the system call")]
+#![allow(unsafe_code, reason = "no crate of ours names the instruction or the system call")]
 
 use nix::libc::{SYS_membarrier, c_long, syscall};
 
@@ -23,6 +24,18 @@ pub fn take_part() -> bool {
 }
 
 /// Executes one such barrier; returns whether that succeeded.
-pub(super) fn of_all() -> bool {
+pub(super) fn barrier_of_all() -> bool {
     succeeds(GLOBAL_EXPEDITED)
+}
+
+/// Prefetches the cache line of an address for writing. Orders nothing and reads nothing; a processor
+/// without the instruction skips it (Intel SDM 2B, PREFETCHW).
+#[inline(always)]
+pub(super) fn prefetch_for_update(at: *mut u32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which does not fault; it changes no register, flag or byte.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
+    }
+    let _without_the_instruction = at;
 }
