@@ -21,23 +21,17 @@ const RULES: &[Rule] = &[
         what: "unsafe code",
         patterns: &["unsafe {", "unsafe impl", "unsafe fn"],
         files: &[
-            "src/prim/membarrier.rs",
-            "src/prim/native.rs",
+            "src/prim/processor.rs",
             "src/shm/os.rs",
             "src/shm/segment.rs",
-            "src/shm/span.rs",
             "src/shm/copy.rs",
-            "src/shm/strip.rs",
             "src/shm/biased.rs",
             "src/shm/process.rs",
-            "src/shm/numa.rs",
-            "src/op/carrier.rs",
+            "src/datatype/machine.rs",
             "src/ops/transfer.rs",
             "src/ops/memory.rs",
             "src/ops/bulk.rs",
             "src/ops/atomic.rs",
-            "src/datatype/functions.rs",
-            "src/datatype/extended.rs",
             "src/ops/untyped.rs",
             "src/ops/local.rs",
             "src/collective/buffer.rs",
@@ -51,7 +45,6 @@ const RULES: &[Rule] = &[
             "src/window/assertion.rs",
             "src/epoch/local.rs",
             // Functions of a library that is loaded: the foreign interface of the other MPI.
-            "src/foreign/comm.rs",
             "src/foreign/library.rs",
             "src/foreign/window.rs",
             "launcher/guard.rs",
@@ -74,7 +67,7 @@ const RULES: &[Rule] = &[
             "src/prim/native.rs",
             "src/prim/model.rs",
             "src/prim/order.rs",
-            "src/op/carrier.rs",
+            "src/datatype/machine.rs",
             "capi/src/errors.rs",
             "capi/src/handle.rs",
         ],
@@ -90,9 +83,8 @@ const RULES: &[Rule] = &[
         files: &[
             "src/shm/os.rs",
             "src/shm/process.rs",
-            "src/shm/numa.rs",
             "src/prim/native.rs",
-            "src/prim/membarrier.rs",
+            "src/prim/processor.rs",
             "src/prim/placement.rs",
             "src/launch.rs",
             "src/launch/fault.rs",
@@ -143,7 +135,6 @@ const LAYERS: &[&[&str]] = &[
     &["message"],
     &["collective"],
     &["epoch"],
-    &["tools"],
 ];
 
 /// The functions from a public put of eight bytes down to the copy, each of which calls the next: the
@@ -167,9 +158,9 @@ struct Figure {
     aim: usize,
 }
 
-const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 32, aim: 12 };
+const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 25, aim: 12 };
 const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 32, aim: 2 };
-const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 26, aim: 2 };
+const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 15, aim: 2 };
 const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };
 const HOPS: Figure = Figure { what: "functions between a public put and the copy", now: 5, aim: 6 };
 

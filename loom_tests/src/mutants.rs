@@ -268,7 +268,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
     }
 }
 
-/// As [`found_by`], of the protocols over window operations.
+/// The models that should find a fault of the protocols over window operations.
 fn found_by_tool(fault: ToolFault) -> &'static [&'static str] {
     match fault {
         ToolFault::McsAbandons => &["mutex/counted x2"],

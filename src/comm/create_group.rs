@@ -9,6 +9,7 @@
 //! others would wait for the one that has given up.
 
 use super::Comm;
+use super::create::{check_subgroup, child};
 use super::description::hash;
 use super::outcome::{CreationOutcome, OutcomeWords};
 use super::shared::{self, REGISTRY_SITES, registry};
@@ -49,53 +50,43 @@ impl CreationKey {
     }
 }
 
-impl Comm {
-    /// `MPI_Comm_create_group` (MPI-4.1 §7.4.2): a communicator of the ranks of `group` in its
-    /// order. It takes over the error handler of this one.
-    ///
-    /// Collective over `group` alone; blocks until every member has called it with the same group
-    /// and tag. Other ranks need not know, and other collectives may be under way on this
-    /// communicator. Threads that make communicators at the same time use different tags.
-    ///
-    /// # Errors
-    /// [`Error::Group`] if this rank is not in `group`, or some of `group` not in this
-    /// communicator; [`Error::NoMemory`] on all members; [`Error::Communicator`] if another thread
-    /// of this rank waits in a call with the same group and tag; [`Error::RankFailed`].
-    #[track_caller]
-    pub fn create_group(&self, group: &Group, tag: u32) -> Result<Comm> {
-        let at = Location::caller();
-        self.within(CALL, || {
-            self.check_subgroup(CALL, group)?;
-            if group.rank_of_world(self.context().rank).is_none() {
-                let problem = "this rank is not in the group".to_owned();
-                return Err(Error::Group { at: self.place(CALL), problem });
-            }
-            if let Some(foreign) = self.create_group_by(group, tag)? {
-                return self.child(group.clone(), 0, Some(foreign), Attributes::default());
-            }
-            let scope = self.context().scope(group.members().iter().copied());
-            let block = match group.size() {
-                1 => 0,
-                _ => self.await_members(CALL, group, CreationKey::tagged(self, tag), &scope, at)?,
-            };
-            self.child(group.clone(), block, None, Attributes::default())
-        })
+/// The communicator of `group`, when all its members have come for it; in the call of the program at `at`.
+pub(super) fn create(
+    comm: &Comm,
+    group: &Group,
+    tag: u32,
+    at: &'static Location<'static>,
+) -> Result<Comm> {
+    check_subgroup(comm.members(), CALL, group)?;
+    if group.rank_of_world(comm.context().rank).is_none() {
+        let problem = "this rank is not in the group".to_owned();
+        return Err(Error::Group { at: comm.place(CALL), problem });
     }
+    if let Some(other) = comm.other() {
+        let foreign = other.create_group(comm.members(), group, tag)?;
+        return child(comm, group.clone(), 0, Some(foreign), Attributes::default());
+    }
+    let scope = comm.context().scope(group.members().iter().copied());
+    let block = match group.size() {
+        1 => 0,
+        _ => await_members(comm, CALL, group, CreationKey::tagged(comm, tag), &scope, at)?,
+    };
+    child(comm, group.clone(), block, None, Attributes::default())
+}
 
-    /// The block of the communicator of `group`, when all its members have come for it. `scope` is theirs.
-    pub(super) fn await_members(
-        &self,
-        call: Call,
-        group: &Group,
-        key: CreationKey,
-        scope: &Scope,
-        at: &'static Location<'static>,
-    ) -> Result<u64> {
-        let context = self.context();
-        let registry = registry(&context.segment)?;
-        let wish = CreationRequest { comm: self, call, registry, key, group, scope, at };
-        sync::gather(&registry.lock.0, REGISTRY_SITES, &wish, group.size(), &context.excluded())
-    }
+/// The block of the communicator of `group`, when all its members have come for it. `scope` is theirs.
+pub(super) fn await_members(
+    comm: &Comm,
+    call: Call,
+    group: &Group,
+    key: CreationKey,
+    scope: &Scope,
+    at: &'static Location<'static>,
+) -> Result<u64> {
+    let context = comm.context();
+    let registry = registry(&context.segment)?;
+    let wish = CreationRequest { comm, call, registry, key, group, scope, at };
+    sync::gather(&registry.lock.0, REGISTRY_SITES, &wish, group.size(), &context.excluded())
 }
 
 /// A communicator that this rank wants to make.

@@ -106,7 +106,7 @@ impl Collective<'_> {
     pub(super) fn exchange(&mut self, what: &Description, mine: &[u8]) -> Result<Staged<'_>> {
         let (comm, call, at) = (self.comm, self.call, self.at);
         if comm.inner.shared.is_none() {
-            return match &comm.inner.foreign {
+            return match comm.foreign() {
                 Some(foreign) => self.exchange_by(foreign, what, mine),
                 None => Ok(Staged::of_one(comm, mine)),
             };

@@ -2,71 +2,60 @@
 //! of a shared block. Chunks go by its allgather, with their descriptions, so that ranks that disagree are
 //! told as everywhere.
 
-use super::Comm;
+use super::CommMembers;
 use super::description::Description;
 use super::exchange::{CHUNK, Collective, HEAD, Staged, damaged};
 use crate::call::Call;
-use crate::error::{Error, Result};
-use crate::foreign;
+use crate::error::Result;
+use crate::foreign::{self, ForeignComm, ForeignError};
 use crate::group::Group;
+use crate::prim::Word32;
 
 /// Payload up to here goes with the description.
 const SHORT: usize = 64;
 /// What every rank brings first: description, length of the payload, the payload if that is short.
 const FIRST: usize = HEAD as usize + size_of::<u64>() + SHORT;
 
-impl Comm {
-    /// The other MPI's communicator, if there is one.
-    pub(crate) fn foreign(&self) -> Option<&foreign::ForeignComm> {
-        self.inner.foreign.as_ref()
+/// The other MPI's communicator of the same ranks, and the windows that meet there.
+pub(super) struct OtherComm {
+    pub(super) comm: ForeignComm,
+    /// Those that have not been freed.
+    windows: Word32,
+}
+
+impl OtherComm {
+    pub(super) fn new(comm: ForeignComm) -> OtherComm {
+        OtherComm { comm, windows: Word32::default() }
     }
 
-    /// Counts a window that meets there.
-    pub(crate) fn hold_for_window(&self) {
-        self.inner.meeting_windows.fetch_add(1);
+    pub(super) fn count_window(&self) {
+        self.windows.fetch_add(1);
     }
 
-    /// Such a window has been freed. Collective, as freeing it is.
-    pub(crate) fn let_window_go(&self, call: Call) -> Result<()> {
-        self.inner.meeting_windows.fetch_sub(1);
-        self.free_foreign(call)
+    pub(super) fn uncount_window(&self) {
+        self.windows.fetch_sub(1);
     }
 
-    /// Frees the other MPI's communicator once this one is freed and no window meets there any more.
-    pub(super) fn free_foreign(&self, call: Call) -> Result<()> {
-        let Some(foreign) = self.foreign() else { return Ok(()) };
-        let is_used = self.inner.meeting_windows.load() != 0;
+    /// Frees it once `freed` is 1, which becomes 2, and no window meets there any more. Collective.
+    pub(super) fn free(&self, freed: &Word32) -> std::result::Result<(), ForeignError> {
         // Once, whichever of two threads comes first.
-        if is_used || self.inner.freed.compare_exchange(1, 2).is_err() {
+        if self.windows.load() != 0 || freed.compare_exchange(1, 2).is_err() {
             return Ok(());
         }
-        foreign.free().map_err(|refusal| self.refused(call, refusal))
+        self.comm.free()
     }
 
-    /// Refuses what needs memory that all ranks have mapped, where they share none.
-    pub(crate) fn check_shares(&self, call: Call, what: &str) -> Result<()> {
-        match self.context().foreign {
-            None => Ok(()),
-            Some(_) => Err(Error::not_foreign(self.place(call), what)),
-        }
-    }
-
-    /// The other MPI's communicator of `group`, all of whose ranks are here, if it is one of such.
-    pub(super) fn create_group_by(
+    /// The communicator of `group`, all of whose ranks are among these.
+    pub(super) fn create_group(
         &self,
+        of: &CommMembers,
         group: &Group,
         tag: u32,
-    ) -> Result<Option<foreign::ForeignComm>> {
-        let Some(foreign) = self.foreign() else { return Ok(None) };
-        let here = |world: &u32| self.rank_of_world(*world).map(|rank| rank.0);
+    ) -> Result<ForeignComm> {
+        let here = |world: &u32| of.rank_of_world(*world).map(|rank| rank.0);
         let ranks: Vec<u32> = group.members().iter().filter_map(here).collect();
-        let made = foreign.create_group(&ranks, tag);
-        made.map(Some).map_err(|refusal| self.refused(Call::CommCreateGroup, refusal))
-    }
-
-    /// What the other MPI has said, as an error of `call`.
-    pub(super) fn refused(&self, call: Call, refusal: foreign::ForeignError) -> Error {
-        refusal.at(self.place(call))
+        let made = self.comm.create_group(&ranks, tag);
+        made.map_err(|refusal| refusal.at(of.place(Call::CommCreateGroup)))
     }
 }
 

@@ -13,6 +13,7 @@
 //!    freed the communicator and has no handle of it any more, be it that of a window or of a request.
 //! 4. A communicator is made on all its members or on none.
 
+mod calls;
 mod create;
 mod create_group;
 mod description;
@@ -20,6 +21,7 @@ mod exchange;
 mod foreign;
 mod free;
 mod handles;
+mod members;
 mod moves;
 pub(crate) mod outcome;
 mod reduction;
@@ -29,21 +31,23 @@ mod shared;
 mod shrink;
 mod vectors;
 
-use crate::attribute::{Attributes, Keyval};
+use crate::attribute::Keyval;
 use crate::call::Call;
 use crate::context::Context;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
-use crate::handler::ErrorHandler;
-use crate::prim::{Failure, JobFailed, ParkWord, Progress, WaitRecord, Waiter, Word32};
-use crate::shm::{Scope, is_forked};
+use crate::prim::{JobFailed, ParkWord, WaitRecord, Waiter, Word32};
+use crate::shm::is_forked;
 pub(crate) use description::{ANY_ROOT, Description, part_digest};
 pub(crate) use exchange::{CHUNK, Collective, Staged};
+use foreign::OtherComm;
+use handles::Attached;
+pub(crate) use members::CommMembers;
 pub(crate) use rounds::CollectiveEntry;
 use rounds::Sequence;
 use shared::SharedBlock;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
 pub use create::SplitType;
@@ -92,18 +96,11 @@ enum Purpose {
 }
 
 struct Inner {
-    context: Arc<Context>,
-    group: Group,
-    /// The ranks whose failure ends the waits of this one.
-    scope: Scope,
-    rank: u32,
+    members: CommMembers,
     /// `None` for a communicator of one rank, or of another MPI.
     shared: Option<SharedBlock>,
     /// That of the other MPI, if it is no communicator of this rank alone.
-    foreign: Option<crate::foreign::ForeignComm>,
-    /// What its messages are told from others by: the same on all ranks, and of no other
-    /// communicator that the job has had.
-    identity: [u64; 2],
+    other: Option<OtherComm>,
     /// The order of its collectives.
     sequence: Mutex<Sequence>,
     /// Changes when a slot that a thread waits for has become free.
@@ -114,8 +111,6 @@ struct Inner {
     thread_inside: Mutex<Option<ThreadId>>,
     /// Windows made over this communicator so far.
     windows: Word32,
-    /// Those of another MPI that have not been freed: they meet there.
-    meeting_windows: Word32,
     /// Persistent ones that have been made.
     persistent: Word32,
     /// Tags of partitioned messages that this rank has given out on it.
@@ -125,9 +120,7 @@ struct Inner {
     freed: Word32,
     /// The job's own communicators are not the program's to free.
     permanent: bool,
-    name: RwLock<String>,
-    handler: RwLock<ErrorHandler>,
-    attributes: Attributes<Comm>,
+    attached: Attached,
 }
 
 impl Inner {
@@ -146,32 +139,25 @@ impl Inner {
         };
         debug_assert!(identity[0].is_multiple_of(4), "blocks are aligned");
         Inner {
-            context,
-            group,
-            scope,
-            rank,
+            members: CommMembers { context, group, scope, rank, identity },
             shared,
-            foreign,
-            identity,
+            other: foreign.map(OtherComm::new),
             sequence: Mutex::default(),
             left: ParkWord::default(),
             collective_lock: Mutex::default(),
             thread_inside: Mutex::default(),
             windows: Word32::default(),
-            meeting_windows: Word32::default(),
             persistent: Word32::default(),
             partitions: Word32::default(),
             freed: Word32::default(),
             permanent: false,
-            name: RwLock::default(),
-            handler: RwLock::default(),
-            attributes: Attributes::default(),
+            attached: Attached::default(),
         }
     }
 
     fn permanent(mut self, name: &str) -> Comm {
         self.permanent = true;
-        self.name = RwLock::new(name.into());
+        self.attached.set_name(name);
         self.handle()
     }
 
@@ -204,22 +190,22 @@ impl Comm {
 
     /// `MPI_Comm_rank`: this process's rank, from 0 to `size() - 1`.
     pub fn rank(&self) -> Rank {
-        Rank(self.inner.rank)
+        Rank(self.inner.members.rank)
     }
 
     /// Its ranks, in ascending order.
     pub fn ranks(&self) -> impl DoubleEndedIterator<Item = Rank> + ExactSizeIterator + use<> {
-        self.inner.group.ranks()
+        self.inner.members.group.ranks()
     }
 
     /// `MPI_Comm_size`
     pub fn size(&self) -> u32 {
-        self.inner.group.size()
+        self.inner.members.size()
     }
 
     /// `MPI_Comm_group`
     pub fn group(&self) -> Group {
-        self.inner.group.clone()
+        self.inner.members.group.clone()
     }
 
     /// `MPI_Barrier` (MPI-2.2 §5.3): what any rank wrote before its call is visible to every rank
@@ -301,27 +287,28 @@ impl Comm {
         Error::Communicator { at: self.place(call), problem: problem.into() }
     }
 
-    pub(crate) fn context(&self) -> &Arc<Context> {
-        &self.inner.context
+    /// Its ranks, which are all that messages need of it.
+    #[inline]
+    pub(crate) fn members(&self) -> &CommMembers {
+        &self.inner.members
     }
 
-    /// What its messages are told from those of other communicators by; multiples of four first, which
-    /// leaves space for the channels.
-    pub(crate) fn identity(&self) -> [u64; 2] {
-        self.inner.identity
+    #[inline]
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.inner.members.context
     }
 
     /// How this rank waits for others of the communicator.
     #[inline]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
-        self.context().waiter_in(&self.inner.scope)
+        self.inner.members.waiter()
     }
 
     /// How this rank waits for one of them that is inside an exclusion of the library's own.
     #[inline]
     #[track_caller]
     pub(crate) fn excluded(&self) -> Waiter<'_> {
-        self.context().excluded_in(&self.inner.scope)
+        self.inner.members.excluded()
     }
 
     /// Like [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
@@ -332,9 +319,7 @@ impl Comm {
         at: &'static Location<'static>,
         tell: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
-        let context = self.context();
-        let progress = Some(&**context as &dyn Progress);
-        Waiter { progress, ..context.telling_waiter(&self.inner.scope, at, tell) }
+        self.inner.members.telling_waiter(at, tell)
     }
 
     fn shared(&self) -> Result<&SharedBlock> {
@@ -348,31 +333,30 @@ impl Comm {
 
     /// The error of such a wait that ended because one of them failed.
     #[cold]
-    pub(crate) fn rank_failed(&self, _: JobFailed, at: Place) -> Error {
-        Error::RankFailed { at, failed: self.first_failed(), lock_of: None }
+    pub(crate) fn rank_failed(&self, failed: JobFailed, at: Place) -> Error {
+        self.inner.members.rank_failed(failed, at)
     }
 
     /// Which rank of the job to name in such an error.
     #[cold]
     pub(crate) fn first_failed(&self) -> u32 {
-        self.inner.scope.named()
+        self.inner.members.first_failed()
     }
 
     /// Whether a rank has failed, of this communicator or of a job that does not go on.
     #[inline]
     pub(crate) fn has_lost_any(&self) -> bool {
-        self.inner.scope.is_set()
+        self.inner.members.has_lost_any()
     }
 
     /// The rank of the job that is rank `rank` here, if it has failed.
     pub(crate) fn failed_rank(&self, rank: u32) -> Option<u32> {
-        let world = self.inner.group.members().get(rank as usize)?;
-        self.inner.scope.has_lost(*world).then_some(*world)
+        self.inner.members.failed_rank(rank)
     }
 
     #[cold]
     pub(crate) fn place(&self, call: Call) -> Place {
-        Place { call, window: None, rank: Some(self.rank().0) }
+        self.inner.members.place(call)
     }
 
     /// Counts a window and returns its number, the same on all ranks.
@@ -422,17 +406,17 @@ impl Comm {
 
     /// The world's rank that `rank` of this communicator is, if it is one.
     pub(crate) fn world_rank(&self, rank: u32) -> Option<u32> {
-        self.inner.group.members().get(rank as usize).copied()
+        self.inner.members.world_rank(rank)
     }
 
     /// The world's ranks that take part, in order.
     pub(crate) fn world_ranks(&self) -> &[u32] {
-        self.inner.group.members()
+        self.inner.members.world_ranks()
     }
 
     /// The rank of this communicator that the world's rank `world` has.
     pub(crate) fn rank_of_world(&self, world: u32) -> Option<Rank> {
-        self.inner.group.rank_of_world(world)
+        self.inner.members.rank_of_world(world)
     }
 }
 

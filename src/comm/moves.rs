@@ -8,7 +8,6 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use std::panic::Location;
 
 impl Comm {
     /// `MPI_Bcast` (MPI-2.2 §5.4): `buffer` of the root replaces that of every rank. All lengths
@@ -135,16 +134,6 @@ impl Comm {
             })?;
             Ok(all)
         })
-    }
-
-    /// The allgather of another collective call, which the errors then name.
-    pub(crate) fn allgather_within<T: Element>(
-        &self,
-        call: Call,
-        at: &'static Location<'static>,
-        mine: &[T],
-    ) -> Result<Vec<T>> {
-        self.begin(call, at)?.allgather(mine)
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 /// The functions of a library that return an error code. Those under `safe` take no address but of one
-/// value, as a reference; whoever has a handle of the library knows that it is live.
+/// value, as a reference; their callers pass live handles.
 macro_rules! functions {
     (safe { $($easy:ident: $easily:literal ($($given:ty),*);)* }
      $($name:ident: $symbol:literal ($($argument:ty),*);)*) => {
@@ -24,15 +24,15 @@ macro_rules! functions {
         impl Functions {
             fn find(library: &Library) -> std::result::Result<Functions, String> {
                 Ok(Functions {
+                    $($name: {
+                        // SAFETY: the standard's ABI gives the function this type.
+                        let found = unsafe { library.get($symbol.as_bytes()) };
+                        *found.map_err(|error| error.to_string())?
+                    },)*
                     $($easy: {
                         // SAFETY: the standard's ABI gives the function this type: a reference is the
                         // address of a value, and no reference is null.
                         let found = unsafe { library.get($easily.as_bytes()) };
-                        *found.map_err(|error| error.to_string())?
-                    },)*
-                    $($name: {
-                        // SAFETY: the standard's ABI gives the function this type.
-                        let found = unsafe { library.get($symbol.as_bytes()) };
                         *found.map_err(|error| error.to_string())?
                     },)*
                 })

@@ -5,16 +5,11 @@
 //! and goes on with its own affairs; who has found the note looks again before it leaves.
 
 use super::mailbox::Mailbox;
-use super::request::RequestParts;
-use super::wait::End;
-use super::{Channel, MessageRequest, SendMode, Status};
+use super::request::{RequestParts, await_slot};
+use super::{MessageRequest, Status};
 use crate::call::Call;
-use crate::comm::Comm;
-use crate::error::{Error, Result};
-use crate::group::Rank;
-use crate::ops::{Origin, OriginMut};
-use crate::prim::{WaitRecord, Word32};
-use crate::shm::is_forked;
+use crate::error::Result;
+use crate::prim::Word32;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -120,75 +115,18 @@ impl AllDriven {
 }
 
 impl Mailbox {
+    /// Drives something whenever this rank handles messages, until it is done.
+    pub(super) fn keep_driving(&self, driven: Arc<dyn Driven>) {
+        self.driven.add(driven);
+        self.drive();
+    }
+
     /// Takes what is under way further, after a look at the messages.
     #[inline]
     pub(super) fn drive(&self) {
         if self.driven.number.load() != 0 && self.driven.drive() {
             // Another thread may wait for it.
             self.own.ring();
-        }
-    }
-}
-
-/// The messages that others are made of: no arguments to check, no call of their own, and
-/// nothing that concerns an error handler.
-impl Comm {
-    /// Drives something whenever this rank handles messages, until it is done.
-    pub(crate) fn keep_driving(&self, driven: Arc<dyn Driven>) -> Result<()> {
-        let mailbox = Mailbox::of(self.context())?;
-        mailbox.driven.add(driven);
-        mailbox.drive();
-        Ok(())
-    }
-
-    pub(crate) fn post_send(
-        &self,
-        call: Call,
-        channel: Channel,
-        origin: &Origin<'_>,
-        dest: Rank,
-        tag: i32,
-    ) -> Result<MessageRequest> {
-        Ok(self.send_by(call, channel, SendMode::Standard, origin, dest, tag)?.request(self))
-    }
-
-    pub(crate) fn post_receive(
-        &self,
-        call: Call,
-        channel: Channel,
-        into: &OriginMut<'_>,
-        source: Rank,
-        tag: i32,
-    ) -> Result<MessageRequest> {
-        self.receive_by(call, channel, into, Some(source), Some(tag))
-    }
-
-    /// Waits until `done`, and drives meanwhile what is under way, in a call that the program has made
-    /// at `at`; asleep, it says by `tell` what it waits for. `done` says so sooner or later when a rank of the communicator has failed.
-    pub(crate) fn drive_until(
-        &self,
-        call: Call,
-        at: &'static Location<'static>,
-        tell: &dyn Fn(&WaitRecord),
-        done: impl Fn() -> bool,
-    ) -> Result<()> {
-        if is_forked() {
-            return Err(Error::Forked { at: self.place(call) });
-        }
-        let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
-        let _call = context.enter(call, 0);
-        loop {
-            let seen = mailbox.own.bell().load();
-            mailbox.look(context, |_| false)?;
-            if done() {
-                return Ok(());
-            }
-            if let End::Failed(_) = mailbox.await_ring(self, at, tell, seen)?
-                && !done()
-            {
-                // Another thread drives it, and rings when it is done.
-                let _ = context.excluded().until(mailbox.own.bell(), |rung| rung != seen);
-            }
         }
     }
 }
@@ -212,7 +150,9 @@ impl MessageRequest {
         match held {
             RequestParts::Taken => Ok(Status::NOTHING),
             RequestParts::Complete(status) => Ok(status),
-            RequestParts::Slot(slot) => self.comm.await_slot(call, slot, Location::caller()),
+            RequestParts::Slot(slot) => {
+                await_slot(self.comm.members(), call, slot, Location::caller())
+            }
         }
     }
 }

@@ -13,9 +13,10 @@
 //!    waits for another rank meanwhile, except for the allocator.
 //! 2. Long messages are copied by the thread that finds them, while others can look for theirs.
 //! 3. A buffer is accessed until its request is done, and no longer ([`slots`]). A rank that takes
-//!    back what it has offered, because a rank has failed, says so first, and whoever has read from
-//!    there since does not believe what it has read.
+//!    back what it has offered, because a rank has failed, says so first, and a rank that has read from
+//!    there since discards what it has read.
 
+mod calls;
 mod driven;
 mod handover;
 mod incoming;

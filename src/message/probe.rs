@@ -2,11 +2,12 @@
 
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
+use super::receive::post_for;
 use super::request::awaited_message;
 use super::wait::End;
-use super::{Channel, MessageRequest, Status};
+use super::{MessageRequest, Status};
 use crate::call::Call;
-use crate::comm::Comm;
+use crate::comm::{Comm, CommMembers};
 use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::OriginMut;
@@ -36,7 +37,7 @@ impl Message {
                 return Ok(MessageRequest::complete(&comm, Status::NOTHING));
             };
             let found = |_: &mut MailboxState| Some((envelope, message));
-            let slot = comm.post_for(Call::Receive, &into, envelope, found)?;
+            let slot = post_for(comm.members(), Call::Receive, &into, envelope, found)?;
             Ok(MessageRequest::pending(&comm, slot))
         })
     }
@@ -60,92 +61,68 @@ impl fmt::Debug for Message {
     }
 }
 
-impl Comm {
-    /// `MPI_Probe` and, not `blocking`, `MPI_Iprobe` (MPI-4.1 §3.8.1): the message that a receive
-    /// with these arguments would take; `None` if there is none yet.
-    ///
-    /// Local; blocks, if asked to, until there is one.
-    ///
-    /// # Errors
-    /// [`Error::Peer`](crate::Error::Peer); [`Error::Tag`](crate::Error::Tag);
-    /// [`Error::RankFailed`](crate::Error::RankFailed) if there is none and a rank of the communicator
-    /// has failed.
-    #[track_caller]
-    pub fn probe_message(
-        &self,
-        channel: Channel,
-        source: Option<Rank>,
-        tag: Option<i32>,
-        blocking: bool,
-    ) -> Result<Option<Status>> {
-        let (call, at) = (Call::Probe, Location::caller());
-        self.within(call, || {
-            let Some(wanted) = self.wanted(call, channel, source, tag)? else {
-                return Ok(Some(Status::NOTHING));
-            };
-            self.find(call, &wanted, blocking, at, |state| {
-                let (envelope, message) = state.unexpected.first(&wanted)?;
-                Some((envelope, message.bytes))
-            })
-            .map(|found| found.map(|(envelope, bytes)| self.found(&envelope, bytes)))
-        })
-    }
+/// The message that a receive from there would take; `None` if there is none and it is not to block.
+pub(super) fn probe(
+    of: &CommMembers,
+    call: Call,
+    wanted: &Envelope,
+    blocking: bool,
+    at: &'static Location<'static>,
+) -> Result<Option<Status>> {
+    let first = |state: &mut MailboxState| {
+        let (envelope, message) = state.unexpected.first(wanted)?;
+        Some((envelope, message.bytes))
+    };
+    let found = find(of, call, wanted, blocking, at, first)?;
+    Ok(found.map(|(envelope, bytes)| self::found(of, &envelope, bytes)))
+}
 
-    /// `MPI_Mprobe` and, not `blocking`, `MPI_Improbe` (MPI-4.1 §3.8.2): as [`Comm::probe_message`],
-    /// and takes the message.
-    ///
-    /// # Errors
-    /// As [`Comm::probe_message`].
-    #[track_caller]
-    pub fn match_message(
-        &self,
-        channel: Channel,
-        source: Option<Rank>,
-        tag: Option<i32>,
-        blocking: bool,
-    ) -> Result<Option<(Message, Status)>> {
-        let (call, at) = (Call::MatchProbe, Location::caller());
-        self.within(call, || {
-            let Some(wanted) = self.wanted(call, channel, source, tag)? else {
-                return Ok(Some((Message { comm: self.clone(), found: None }, Status::NOTHING)));
-            };
-            let found =
-                self.find(call, &wanted, blocking, at, |state| state.unexpected.take(&wanted))?;
-            Ok(found.map(|(envelope, message)| {
-                let status = self.found(&envelope, message.bytes);
-                let comm = self.for_requests();
-                (Message { comm, found: Some((envelope, message)) }, status)
-            }))
-        })
-    }
+/// Takes the message that [`probe`] finds, for a handle of `comm`; an empty one where nothing is wanted.
+pub(super) fn take(
+    comm: &Comm,
+    call: Call,
+    wanted: Option<Envelope>,
+    blocking: bool,
+    at: &'static Location<'static>,
+) -> Result<Option<(Message, Status)>> {
+    let Some(wanted) = wanted else {
+        return Ok(Some((Message { comm: comm.clone(), found: None }, Status::NOTHING)));
+    };
+    let of = comm.members();
+    let take = |state: &mut MailboxState| state.unexpected.take(&wanted);
+    Ok(find(of, call, &wanted, blocking, at, take)?.map(|(envelope, message)| {
+        let status = self::found(of, &envelope, message.bytes);
+        (Message { comm: comm.for_requests(), found: Some((envelope, message)) }, status)
+    }))
+}
 
-    fn found(&self, envelope: &Envelope, bytes: u64) -> Status {
-        let source = self.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
-        Status { source, tag: envelope.tag, bytes, cancelled: false }
-    }
+/// What is known of a message that has been found.
+fn found(of: &CommMembers, envelope: &Envelope, bytes: u64) -> Status {
+    let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
+    Status { source, tag: envelope.tag, bytes, cancelled: false }
+}
 
-    /// Looks, again and again if it is to block, until `take` finds what is wanted.
-    fn find<R>(
-        &self,
-        call: Call,
-        wanted: &Envelope,
-        blocking: bool,
-        at: &'static Location<'static>,
-        take: impl Fn(&mut MailboxState) -> Option<R>,
-    ) -> Result<Option<R>> {
-        let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
-        let is_there = |state: &MailboxState| state.unexpected.first(wanted).is_some();
-        let awaited = awaited_message(wanted, self.world_ranks());
-        loop {
-            mailbox.look(context, is_there)?;
-            // Another thread may have taken it meanwhile.
-            let found = take(&mut mailbox.lock());
-            if found.is_some() || !blocking && !self.has_lost_any() {
-                return Ok(found);
-            }
-            if let End::Failed(failed) = mailbox.until(self, at, &awaited, 1, is_there)? {
-                return Err(self.rank_failed(failed, self.place(call)));
-            }
+/// Looks, again and again if it is to block, until `take` finds what is wanted.
+fn find<R>(
+    of: &CommMembers,
+    call: Call,
+    wanted: &Envelope,
+    blocking: bool,
+    at: &'static Location<'static>,
+    take: impl Fn(&mut MailboxState) -> Option<R>,
+) -> Result<Option<R>> {
+    let (context, mailbox) = (of.context(), Mailbox::of(of.context())?);
+    let is_there = |state: &MailboxState| state.unexpected.first(wanted).is_some();
+    let awaited = awaited_message(wanted, of.world_ranks());
+    loop {
+        mailbox.look(context, is_there)?;
+        // Another thread may have taken it meanwhile.
+        let found = take(&mut mailbox.lock());
+        if found.is_some() || !blocking && !of.has_lost_any() {
+            return Ok(found);
+        }
+        if let End::Failed { failed, .. } = mailbox.until(of, at, &awaited, 1, is_there)? {
+            return Err(of.rank_failed(failed, of.place(call)));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Requests of messages: a send or a receive under way.
 
-use super::mailbox::Mailbox;
+use super::Status;
+use super::mailbox::{Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::outgoing::damaged;
 use super::slots::{MessageTrouble, RequestOutcome, RequestStage, Slot};
 use super::wait::End;
-use super::{Channel, Status};
 use crate::call::Call;
-use crate::comm::Comm;
+use crate::comm::{Comm, CommMembers};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::{Awaited, AwaitedKind};
@@ -45,6 +45,14 @@ impl MessageRequest {
         MessageRequest { comm: comm.for_requests(), held: Mutex::new(RequestParts::Slot(slot)) }
     }
 
+    /// The request of what has that place in the process's table, or needs none because nothing moves.
+    pub(super) fn of(comm: &Comm, slot: Option<Slot>) -> MessageRequest {
+        match slot {
+            Some(slot) => MessageRequest::pending(comm, slot),
+            None => MessageRequest::complete(comm, Status::NOTHING),
+        }
+    }
+
     pub(super) fn held(&self) -> MutexGuard<'_, RequestParts> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,7 +73,7 @@ impl MessageRequest {
         let held = *self.held();
         let RequestParts::Slot(slot) = held else { return true };
         // What stands in the way is the outcome of `wait`.
-        is_forked() || self.comm.look_for(slot).unwrap_or(true)
+        is_forked() || look_for(self.comm.members(), slot).unwrap_or(true)
     }
 
     /// Whether nobody accesses the buffer any more. Unlike [`MessageRequest::is_complete`] it does not
@@ -109,7 +117,7 @@ impl MessageRequest {
             RequestParts::Taken => return Ok(Status::NOTHING),
             RequestParts::Complete(status) => Ok(status),
             RequestParts::Slot(slot) => {
-                self.comm.within(call, || self.comm.await_slot(call, slot, at))
+                self.comm.within(call, || await_slot(self.comm.members(), call, slot, at))
             }
         };
         *self.held() = RequestParts::Taken;
@@ -168,113 +176,81 @@ fn spins_for(bytes: u64) -> u32 {
     1 + (bytes / IN_ONE).min(MOST) as u32
 }
 
-impl Comm {
-    /// `MPI_Comm_disconnect` (MPI-4.1 §11.10.4): as [`Comm::free`], when every long message that this rank
-    /// has sent on it has been fetched, also those whose requests it has dropped before they were complete.
-    ///
-    /// Blocks until then.
-    ///
-    /// # Errors
-    /// As [`Comm::free`]; [`Error::RankFailed`].
-    #[track_caller]
-    pub fn disconnect(self) -> Result<()> {
-        let [place, made] = self.message_context(Channel::Program);
-        let at = Location::caller();
-        self.within(Call::CommFree, || {
-            self.await_fetched(Call::CommFree, at, |of| of.context == [place, made])
-        })?;
-        self.free()
+/// Waits until every long message of this rank that `fits` has been fetched, of those whose requests have
+/// been dropped.
+pub(super) fn await_fetched(
+    members: &CommMembers,
+    call: Call,
+    at: &'static Location<'static>,
+    fits: impl Fn(&Envelope) -> bool,
+) -> Result<()> {
+    let Some(mailbox) = Mailbox::existing() else { return Ok(()) };
+    let own = members.context().rank;
+    // What this rank has sent itself it can only fetch itself.
+    let left = || mailbox.lock().slots.left_to_fetch(|to, of| to != own && fits(of));
+    while let Some(slot) = left() {
+        await_slot(members, call, slot, at)?;
     }
+    Ok(())
+}
 
-    /// Waits until every long message of this rank has been fetched whose request has been dropped, on
-    /// any communicator: what is left to do for a rank that leaves the job (MPI-4.1 §11.2.4).
-    ///
-    /// # Errors
-    /// [`Error::RankFailed`]
-    #[track_caller]
-    pub fn await_all_fetched(&self) -> Result<()> {
-        let at = Location::caller();
-        self.within(Call::Finalize, || self.await_fetched(Call::Finalize, at, |_| true))
+/// Handles what has arrived, until a request is done; whether it is, or never will be.
+fn look_for(of: &CommMembers, slot: Slot) -> Result<bool> {
+    let (context, mailbox) = (of.context(), Mailbox::of(of.context())?);
+    if mailbox.look(context, |state| state.slots.is_done(slot))? {
+        return Ok(true);
     }
+    Ok(of.has_lost_any())
+}
 
-    fn await_fetched(
-        &self,
-        call: Call,
-        at: &'static Location<'static>,
-        fits: impl Fn(&Envelope) -> bool,
-    ) -> Result<()> {
-        let Some(mailbox) = Mailbox::existing() else { return Ok(()) };
-        let own = self.context().rank;
-        // What this rank has sent itself it can only fetch itself.
-        let left = || mailbox.lock().slots.left_to_fetch(|to, of| to != own && fits(of));
-        while let Some(slot) = left() {
-            self.await_slot(call, slot, at)?;
+/// Waits until a request is done, and takes its outcome.
+pub(super) fn await_slot(
+    of: &CommMembers,
+    call: Call,
+    slot: Slot,
+    at: &'static Location<'static>,
+) -> Result<Status> {
+    let mailbox = Mailbox::of(of.context())?;
+    let world = of.world_ranks();
+    let (wanted, spins) = match mailbox.lock().slots.stage(slot) {
+        Some(RequestStage::Posted { wanted, .. }) => (awaited_message(wanted, world), 1),
+        Some(RequestStage::Promised { envelope, .. }) => (awaited_message(envelope, world), 1),
+        Some(RequestStage::Offered { to, envelope, bytes, .. }) => {
+            let (kind, number) = (AwaitedKind::Receipt, envelope.tag as u64);
+            let wanted = Awaited { kind, peer: Some(*to), number, ..Awaited::default() };
+            (wanted, spins_for(*bytes))
         }
-        Ok(())
-    }
+        _ => (Awaited::default(), 1),
+    };
+    let is_done = |state: &MailboxState| state.slots.is_done(slot);
+    let outcome = match mailbox.until(of, at, &wanted, spins, is_done)? {
+        End::Done => mailbox.lock().slots.take(slot),
+        End::Failed { failed, .. } => match mailbox.give_up(of, slot) {
+            None => return Err(of.rank_failed(failed, of.place(call))),
+            outcome => outcome,
+        },
+    };
+    outcome.map_or(Ok(Status::NOTHING), |outcome| status(of, call, outcome))
+}
 
-    /// Handles what has arrived, until a request is done; whether it is, or never will be.
-    fn look_for(&self, slot: Slot) -> Result<bool> {
-        let (context, mailbox) = (self.context(), Mailbox::of(self.context())?);
-        if mailbox.look(context, |state| state.slots.is_done(slot))? {
-            return Ok(true);
+/// What a call says of a request that is done.
+fn status(of: &CommMembers, call: Call, outcome: RequestOutcome) -> Result<Status> {
+    let RequestOutcome { envelope, bytes, trouble } = outcome;
+    let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
+    let tag = envelope.tag;
+    match trouble {
+        None => Ok(Status { source, tag, bytes, cancelled: false }),
+        Some(MessageTrouble::Cancelled) => {
+            Ok(Status { source: Rank::NULL, tag, bytes: 0, cancelled: true })
         }
-        Ok(self.has_lost_any())
-    }
-
-    /// Waits until a request is done, and takes its outcome.
-    pub(super) fn await_slot(
-        &self,
-        call: Call,
-        slot: Slot,
-        at: &'static Location<'static>,
-    ) -> Result<Status> {
-        let mailbox = Mailbox::of(self.context())?;
-        let world = self.world_ranks();
-        let (wanted, spins) = match mailbox.lock().slots.stage(slot) {
-            Some(RequestStage::Posted { wanted, .. }) => (awaited_message(wanted, world), 1),
-            Some(RequestStage::Promised { envelope, .. }) => (awaited_message(envelope, world), 1),
-            Some(RequestStage::Offered { to, envelope, bytes, .. }) => {
-                let (kind, number) = (AwaitedKind::Receipt, envelope.tag as u64);
-                let wanted = Awaited { kind, peer: Some(*to), number, ..Awaited::default() };
-                (wanted, spins_for(*bytes))
-            }
-            _ => (Awaited::default(), 1),
-        };
-        let ended = mailbox.until(self, at, &wanted, spins, |state| state.slots.is_done(slot))?;
-        let outcome = match ended {
-            End::Done => mailbox.lock().slots.take(slot),
-            End::Failed(failed) => match mailbox.give_up(self, slot) {
-                None => return Err(self.rank_failed(failed, self.place(call))),
-                outcome => outcome,
-            },
-        };
-        outcome.map_or(Ok(Status::NOTHING), |outcome| self.status(call, outcome))
-    }
-
-    /// What a call says of a request that is done.
-    pub(super) fn status(&self, call: Call, outcome: RequestOutcome) -> Result<Status> {
-        let RequestOutcome { envelope, bytes, trouble } = outcome;
-        let source = self.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
-        let tag = envelope.tag;
-        match trouble {
-            None => Ok(Status { source, tag, bytes, cancelled: false }),
-            Some(MessageTrouble::Cancelled) => {
-                Ok(Status { source: Rank::NULL, tag, bytes: 0, cancelled: true })
-            }
-            Some(MessageTrouble::Truncated(room)) => Err(Error::Truncated {
-                at: self.place(call),
-                from: source.0,
-                tag,
-                sent: bytes,
-                room,
-            }),
-            Some(MessageTrouble::Damaged) => Err(damaged()),
-            Some(MessageTrouble::NoMemory) => {
-                let limit = "the segment, by which ranks that cannot reach each other's memory \
-                             send long messages; see rmarun --segment-size";
-                Err(Error::NoMemory { at: self.place(call), requested: bytes, available: 0, limit })
-            }
+        Some(MessageTrouble::Truncated(room)) => {
+            Err(Error::Truncated { at: of.place(call), from: source.0, tag, sent: bytes, room })
+        }
+        Some(MessageTrouble::Damaged) => Err(damaged()),
+        Some(MessageTrouble::NoMemory) => {
+            let limit = "the segment, by which ranks that cannot reach each other's memory \
+                         send long messages; see rmarun --segment-size";
+            Err(Error::NoMemory { at: of.place(call), requested: bytes, available: 0, limit })
         }
     }
 }
@@ -295,7 +271,7 @@ impl Mailbox {
     /// Takes back a request that will never be done: its buffer is not accessed any more. Its outcome,
     /// if it was done after all.
     #[cold]
-    pub(super) fn give_up(&self, comm: &Comm, slot: Slot) -> Option<RequestOutcome> {
+    pub(super) fn give_up(&self, of: &CommMembers, slot: Slot) -> Option<RequestOutcome> {
         loop {
             let seen = self.own.bell().load();
             {
@@ -325,7 +301,7 @@ impl Mailbox {
                 }
             }
             // A job that ends is no reason to give the buffer back meanwhile.
-            let _ = comm.context().excluded().until(self.own.bell(), |rung| rung != seen);
+            let _ = of.context().excluded().until(self.own.bell(), |rung| rung != seen);
         }
     }
 }

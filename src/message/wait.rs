@@ -3,7 +3,7 @@
 use super::mailbox::{Mailbox, MailboxState, Pull, mail};
 use super::outgoing::{Head, RecordKind};
 use super::slots::{MessageTrouble, RequestOutcome, RequestStage};
-use crate::comm::Comm;
+use crate::comm::CommMembers;
 use crate::context::Context;
 use crate::error::Result;
 use crate::prim::{Awaited, JobFailed, WaitRecord, Waiter};
@@ -14,8 +14,8 @@ use std::panic::Location;
 pub(super) enum End {
     /// What was waited for is there.
     Done,
-    /// A rank of the communicator has failed first.
-    Failed(JobFailed),
+    /// A rank of the communicator has failed first; the bell was `seen` before.
+    Failed { failed: JobFailed, seen: u32 },
 }
 
 impl Mailbox {
@@ -39,12 +39,12 @@ impl Mailbox {
     /// moves as few lines as it can.
     fn spin(
         &self,
-        comm: &Comm,
+        of: &CommMembers,
         times: u32,
         enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<bool> {
-        let (context, mut looked) = (comm.context(), Ok(false));
-        comm.waiter().spin(times, || {
+        let (context, mut looked) = (of.context(), Ok(false));
+        of.waiter().spin(times, || {
             looked = self.look_at_known(context, enough);
             !matches!(looked, Ok(false))
         });
@@ -94,24 +94,53 @@ impl Mailbox {
     /// it waits for what `wanted` says. It spins so many times as long as waits do.
     pub(super) fn until(
         &self,
-        comm: &Comm,
+        of: &CommMembers,
         at: &'static Location<'static>,
         wanted: &Awaited<'_>,
         spins: u32,
         enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<End> {
-        let context = comm.context();
         let tell = |record: &WaitRecord| record.say(wanted);
+        let spin = || self.spin(of, spins, enough);
+        self.wait(of, at, &tell, spin, || self.look(of.context(), enough))
+    }
+
+    /// Waits until `done`, which is asked whenever something has happened to messages of this rank, and
+    /// handles what has arrived before. Asleep, the rank says by `tell` what it waits for.
+    pub(super) fn progress_until(
+        &self,
+        of: &CommMembers,
+        at: &'static Location<'static>,
+        tell: &dyn Fn(&WaitRecord),
+        mut done: impl FnMut() -> bool,
+    ) -> Result<End> {
+        let look = || {
+            self.look(of.context(), |_| false)?;
+            Ok(done())
+        };
+        self.wait(of, at, tell, || Ok(false), look)
+    }
+
+    /// The loop of every wait for messages: until `spin` or `look` finds what is waited for, or a rank of
+    /// the communicator has failed and `look` finds nothing after that. The bell is read between them.
+    fn wait(
+        &self,
+        of: &CommMembers,
+        at: &'static Location<'static>,
+        tell: &dyn Fn(&WaitRecord),
+        mut spin: impl FnMut() -> Result<bool>,
+        mut look: impl FnMut() -> Result<bool>,
+    ) -> Result<End> {
         loop {
-            if self.spin(comm, spins, enough)? {
+            if spin()? {
                 return Ok(End::Done);
             }
             let seen = self.own.bell().load();
-            if self.look(context, enough)? {
+            if look()? {
                 return Ok(End::Done);
             }
-            if let End::Failed(failed) = self.await_ring(comm, at, &tell, seen)? {
-                return Ok(if enough(&self.lock()) { End::Done } else { End::Failed(failed) });
+            if let Err(failed) = self.await_ring(of, at, tell, seen)? {
+                return Ok(if look()? { End::Done } else { End::Failed { failed, seen } });
             }
         }
     }
@@ -119,21 +148,21 @@ impl Mailbox {
     /// Waits until the bell is not what it was, or a rank of the communicator has failed; everything
     /// that had been sent by then has been handled in that case. Asleep, the rank says by `tell` what it
     /// waits for.
-    pub(super) fn await_ring(
+    fn await_ring(
         &self,
-        comm: &Comm,
+        of: &CommMembers,
         at: &'static Location<'static>,
         tell: &dyn Fn(&WaitRecord),
         seen: u32,
-    ) -> Result<End> {
+    ) -> Result<std::result::Result<(), JobFailed>> {
         // What it owes is what it looks for.
-        let waiter = Waiter { progress: None, ..comm.telling_waiter(at, tell) };
+        let waiter = Waiter { progress: None, ..of.telling_waiter(at, tell) };
         let waited = waiter.until(self.own.bell(), |rung| rung != seen);
-        let Err(failed) = waited else { return Ok(End::Done) };
+        let Err(failed) = waited else { return Ok(Ok(())) };
         // Whoever has failed may have done so between a message and its ring.
         self.lock().look_again();
-        self.look(comm.context(), |_| false)?;
-        Ok(End::Failed(failed))
+        self.look(of.context(), |_| false)?;
+        Ok(Err(failed))
     }
 
     /// Copies what is to be copied out of other processes. Whatever comes of it, each of those

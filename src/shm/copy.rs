@@ -13,12 +13,12 @@ const LARGE: usize = 1 << 16;
 /// ranks share, whose order is the program's synchronisation, not Rust's.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub(crate) struct Address(pub(crate) *mut u8);
+pub(crate) struct SharedAddress(pub(crate) *mut u8);
 
 // SAFETY: an address is a number until it is dereferenced, which answers for itself.
-unsafe impl Send for Address {}
+unsafe impl Send for SharedAddress {}
 // SAFETY: as above.
-unsafe impl Sync for Address {}
+unsafe impl Sync for SharedAddress {}
 
 /// Copies `bytes` bytes from `from` to `to`.
 ///

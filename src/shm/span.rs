@@ -1,19 +1,19 @@
 //! Bytes of one rank's part of a window, as seen from this process.
 
-use super::copy::Address;
+use super::copy::SharedAddress;
 use std::ops::Range;
 
 /// A run of `len` bytes. Copyable; its creator guarantees that it stays mapped until the window is freed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
-    base: Address,
+    base: SharedAddress,
     len: u64,
 }
 
 impl Span {
     /// `base` points to `len` mapped bytes.
     pub(crate) fn new(base: *mut u8, len: u64) -> Span {
-        Span { base: Address(base), len }
+        Span { base: SharedAddress(base), len }
     }
 
     /// No bytes.

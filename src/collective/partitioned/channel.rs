@@ -73,7 +73,7 @@ impl PartitionChannel {
             PartitionSide::Send(buffer) => buffer.clone(),
             PartitionSide::Receive(buffer) => buffer.read(),
         };
-        let bytes = buffer.bytes().ok_or_else(|| comm.too_far(call))?;
+        let bytes = buffer.bytes().ok_or_else(|| comm.members().too_far(call))?;
         let (found, cut) = (buffer.count, buffer.count.checked_rem(partitions as usize));
         if cut.map_or(found > 0, |left| left > 0) {
             let (at, what) = (comm.place(call), "buffer to be cut");

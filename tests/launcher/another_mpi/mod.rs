@@ -59,9 +59,9 @@ fn examples_give_the_same_results() {
 fn examples_that_need_shared_memory_say_so() {
     let Some(mpich) = mpich() else { return };
     let wanted = [
-        ("mutex", "a tool (mutex, queue, counter)"),
-        ("queue", "a tool (mutex, queue, counter)"),
-        ("counter", "a tool (mutex, queue, counter)"),
+        ("mutex", "waiting until an element has a value"),
+        ("queue", "waiting until an element has a value"),
+        ("counter", "waiting until an element has a value"),
         ("notify", "an operation that notifies its target"),
     ];
     for (name, what) in wanted {

@@ -1,0 +1,329 @@
+//! The calls that make, free and describe communicators, in the standard's order (MPI-4.1 chapters 7 and 9).
+
+use super::foreign::OtherComm;
+use super::{
+    Comm, CommKeyval, CreationVote, Description, Duplicate, SplitType, create, create_group, free,
+    shrink,
+};
+use crate::call::Call;
+use crate::error::{Error, Result};
+use crate::foreign;
+use crate::group::{Comparison, Group};
+use crate::handler::ErrorHandler;
+use crate::info::Info;
+use std::any::Any;
+use std::panic::Location;
+use std::sync::Arc;
+
+impl Comm {
+    /// `MPI_Comm_dup` (MPI-2.2 §6.4.2): a communicator of the same ranks in the same order, whose
+    /// collectives do not meet those of this one. Attributes are copied as their keys say.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`] on all ranks if a copy callback of any of them fails;
+    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[track_caller]
+    pub fn dup(&self) -> Result<Comm> {
+        let line = Location::caller();
+        self.within(Call::CommDup, || create::dup(self, line))
+    }
+
+    /// `MPI_Comm_dup_with_info` (MPI-4.1 §7.4.2): as [`Comm::dup`]; of the info goes what
+    /// [`Comm::set_info`] says.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`] on all ranks if a copy callback of any of them fails;
+    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[track_caller]
+    pub fn dup_with_info(&self, info: &Info) -> Result<Comm> {
+        let _ignored = info;
+        self.dup()
+    }
+
+    /// `MPI_Comm_create` (MPI-2.2 §6.4.2): a communicator of the ranks of `group` in its order, or
+    /// several of disjoint groups. All members of a group give that group; other ranks may give it
+    /// too, or an empty one, and get `None`.
+    ///
+    /// Collective over this communicator; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Group`] on all ranks if the members of a group give different ones, and on a rank
+    /// whose group is not part of this communicator (the others then get [`Error::Mismatch`]);
+    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[track_caller]
+    pub fn create(&self, group: &Group) -> Result<Option<Comm>> {
+        self.collectively(Call::CommCreate, |create| create.create(group))
+    }
+
+    /// `MPI_Comm_create_group` (MPI-4.1 §7.4.2): a communicator of the ranks of `group` in its
+    /// order. It takes over the error handler of this one.
+    ///
+    /// Collective over `group` alone; blocks until every member has called it with the same group
+    /// and tag. Other ranks need not know, and other collectives may be under way on this
+    /// communicator. Threads that make communicators at the same time use different tags.
+    ///
+    /// # Errors
+    /// [`Error::Group`] if this rank is not in `group`, or some of `group` not in this
+    /// communicator; [`Error::NoMemory`] on all members; [`Error::Communicator`] if another thread
+    /// of this rank waits in a call with the same group and tag; [`Error::RankFailed`].
+    #[track_caller]
+    pub fn create_group(&self, group: &Group, tag: u32) -> Result<Comm> {
+        let at = Location::caller();
+        self.within(Call::CommCreateGroup, || create_group::create(self, group, tag, at))
+    }
+
+    /// `MPI_Comm_split` (MPI-2.2 §6.4.2): one communicator for each colour, of the ranks that give
+    /// it, in the order of their keys, and of equal keys in the order of this communicator. `None`
+    /// is `MPI_UNDEFINED` and gets `None`.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[track_caller]
+    pub fn split(&self, colour: Option<u32>, key: i32) -> Result<Option<Comm>> {
+        self.collectively(Call::CommSplit, |split| split.split(colour, key))
+    }
+
+    /// `MPI_Comm_split_type` (MPI-4.1 §7.4.2): as [`Comm::split`], by a property of the machine.
+    /// `None` is `MPI_UNDEFINED`. Of the info goes what [`Comm::set_info`] says.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[track_caller]
+    pub fn split_type(
+        &self,
+        split_type: Option<SplitType>,
+        key: i32,
+        info: &Info,
+    ) -> Result<Option<Comm>> {
+        let _ignored = info;
+        // Under another MPI, no rank shares memory with another.
+        let machine = self.foreign().map_or(0, |_| self.rank().0);
+        self.split(split_type.map(|SplitType::Shared| machine), key)
+    }
+
+    /// `MPI_Comm_free` (MPI-4.1 §7.4.3): calls the delete callbacks of this rank's attributes, the
+    /// latest first, and marks the communicator as freed. Its other handles are refused from then
+    /// on, except that windows made over it go on as before, and so do requests. Its memory is given
+    /// back when the last rank has freed it and drops its last handle.
+    ///
+    /// All ranks free it, in any order with what else they do: local; blocks at most while another
+    /// rank gives a communicator back.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`](crate::Error::Attribute) if a delete callback of this rank refuses: the
+    /// communicator is then not freed on this rank, and its memory stays until the job ends if no
+    /// other handle is left to free it by. [`Error::Communicator`](crate::Error::Communicator) for the
+    /// job's own communicators, and for one that has been freed.
+    pub fn free(self) -> Result<()> {
+        self.within(Call::CommFree, || free::free(&self))
+    }
+
+    /// `MPI_Comm_set_info` (MPI-4.1 §7.4.4). The standard's hints for communicators are about
+    /// messages, which this library does not have; they are ignored, like unknown ones.
+    ///
+    /// Collective; blocks until every rank has called it. The info may differ from rank to rank.
+    ///
+    /// # Errors
+    /// Those of any collective ([`Comm`]).
+    #[track_caller]
+    pub fn set_info(&self, info: &Info) -> Result<()> {
+        let _ignored = info;
+        self.collectively(Call::CommSetInfo, |set| {
+            set.exchange(&Description::bare(Call::CommSetInfo), &[]).map(drop)
+        })
+    }
+
+    /// `MPI_Comm_get_info`: the hints that are in use, which are none ([`Comm::set_info`]). Local;
+    /// does not block.
+    pub fn info(&self) -> Info {
+        Info::new()
+    }
+
+    /// `MPI_Comm_compare` (MPI-2.2 §6.4.1): [`Comparison::Identical`] for handles of the same
+    /// communicator, else by the groups: [`Comparison::Congruent`] if they are identical. Local;
+    /// does not block.
+    pub fn compare(&self, other: &Comm) -> Comparison {
+        if Arc::ptr_eq(&self.inner, &other.inner) {
+            return Comparison::Identical;
+        }
+        match self.inner.members.group.compare(&other.inner.members.group) {
+            Comparison::Identical => Comparison::Congruent,
+            by_groups => by_groups,
+        }
+    }
+
+    /// `MPI_Comm_set_attr` (MPI-4.1 §7.7.2): sets this rank's attribute under `key`. One that
+    /// exists is deleted first, and stays if its delete callback refuses. Local; does not block.
+    ///
+    /// A value that holds a handle of the communicator keeps it alive, and its rank in the job,
+    /// until the attribute is deleted. The job's own communicators drop theirs when it ends.
+    ///
+    /// # Errors
+    /// [`Error::Keyval`](crate::Error::Keyval) if the key was freed;
+    /// [`Error::Attribute`](crate::Error::Attribute) if the delete callback refuses;
+    /// [`Error::Communicator`](crate::Error::Communicator) if the communicator was freed.
+    pub fn set_attribute<T>(&self, key: &CommKeyval<T>, value: T) -> Result<()>
+    where
+        T: Any + Send + Sync,
+    {
+        let call = Call::Attribute;
+        self.within(call, || self.inner.attached.attributes.set(self.place(call), self, key, value))
+    }
+
+    /// `MPI_Comm_get_attr`: this rank's attribute under `key`, if there is one. Local; does not
+    /// block.
+    pub fn attribute<T: Any + Send + Sync>(&self, key: &CommKeyval<T>) -> Option<Arc<T>> {
+        self.inner.attached.attributes.get(key)
+    }
+
+    /// `MPI_Comm_delete_attr`: whether there was an attribute under `key`. Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`](crate::Error::Attribute) if its delete callback refuses: it then
+    /// stays; [`Error::Communicator`](crate::Error::Communicator) if the communicator was freed.
+    pub fn delete_attribute<T: Any + Send + Sync>(&self, key: &CommKeyval<T>) -> Result<bool> {
+        let call = Call::Attribute;
+        self.within(call, || self.inner.attached.attributes.delete(self.place(call), self, key))
+    }
+
+    /// Deletes all attributes of this rank, the latest first: what [`Comm::free`] begins with, and the
+    /// end of the job for its own communicator of one rank (MPI-4.1 §11.2.4). Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`](crate::Error::Attribute) if a delete callback refuses: its attribute
+    /// stays, and those before it.
+    pub fn delete_attributes(&self) -> Result<()> {
+        self.inner.attached.attributes.delete_all(&self.place(Call::Finalize), self)
+    }
+
+    /// `MPI_Comm_get_name` (MPI-4.1 §7.8): empty unless one was set; `MPI_COMM_WORLD` and
+    /// `MPI_COMM_SELF` for the job's own. Local; does not block.
+    pub fn name(&self) -> String {
+        self.inner.attached.name()
+    }
+
+    /// `MPI_Comm_set_name`: for all handles of the communicator on this rank. Duplicates do not
+    /// take it over. Local; does not block.
+    pub fn set_name(&self, name: &str) {
+        self.inner.attached.set_name(name);
+    }
+
+    /// `MPI_Comm_get_errhandler` (MPI-4.1 §9.3): that of the communicator it was made from unless
+    /// another was set; [`ErrorHandler::Return`] to begin with. Local; does not block.
+    pub fn error_handler(&self) -> ErrorHandler {
+        self.inner.attached.handler()
+    }
+
+    /// `MPI_Comm_set_errhandler`: what happens with an error of a call on the communicator before
+    /// the call returns it. Communicators and windows made from it later take it over. Local;
+    /// does not block.
+    ///
+    /// A function that holds a handle of the communicator keeps it alive, and its rank in the job,
+    /// until another handler is set.
+    pub fn set_error_handler(&self, handler: ErrorHandler) {
+        self.inner.attached.set_handler(handler);
+    }
+
+    /// The ranks of this communicator that have failed, as far as this rank knows
+    /// (`MPIX_Comm_get_failed`). In a job started without `--on-failure=continue` nobody lives to see
+    /// any. Local; does not block.
+    pub fn failed(&self) -> Group {
+        Group::of(self.inner.members.scope.lost())
+    }
+
+    /// A communicator of the ranks of this one that live, in the same order
+    /// (`MPIX_Comm_shrink`). Once a rank has failed, no other collective of this communicator
+    /// succeeds any more: they return [`Error::RankFailed`] on all ranks that live.
+    ///
+    /// Collective over the ranks that live; blocks until each of them has called it. Should another
+    /// one fail meanwhile, it is left out on all ranks or on none.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`] on all ranks; [`Error::RankFailed`] if the job ends.
+    #[track_caller]
+    pub fn shrink(&self) -> Result<Comm> {
+        let at = Location::caller();
+        self.within(Call::CommShrink, || self.shrunk(Call::CommShrink, at))
+    }
+
+    // For the rest of the library.
+
+    /// The first half: copies the attributes and, on the first rank, takes the shared block. Waits at
+    /// most for a rank that allocates.
+    pub(crate) fn begin_duplicate(&self) -> (Duplicate, CreationVote) {
+        create::begin_duplicate(self)
+    }
+
+    /// The second half: `said` is what all ranks have said, in rank order.
+    pub(crate) fn end_duplicate(&self, made: Duplicate, vote: &[CreationVote]) -> Result<Comm> {
+        create::end_duplicate(self, made, vote)
+    }
+
+    /// Undoes the first half, because of an error; the one to report, which is the own refusal if this
+    /// rank has refused.
+    pub(crate) fn give_duplicate_up(&self, made: Duplicate, error: Error) -> Error {
+        create::give_duplicate_up(self, made, error)
+    }
+
+    /// Lets a communicator that only the library has handles of be freed with the last of them: who
+    /// drops it has left it, and the last who lives gives its memory back.
+    pub(crate) fn freed_with_its_handles(self) -> Comm {
+        self.inner.freed.store(1);
+        self
+    }
+
+    /// Drops what the program keeps with one of the job's own communicators, without callbacks.
+    /// It may hold handles, which would keep the rank in the job for ever.
+    pub(crate) fn let_go(&self) {
+        self.set_error_handler(ErrorHandler::Return);
+        self.inner.attached.attributes.clear();
+    }
+
+    /// [`Comm::shrink`] for `call`.
+    pub(crate) fn shrunk(&self, call: Call, at: &'static Location<'static>) -> Result<Comm> {
+        shrink::shrunk(self, call, at)
+    }
+
+    pub(super) fn other(&self) -> Option<&OtherComm> {
+        self.inner.other.as_ref()
+    }
+
+    /// The other MPI's communicator, if there is one.
+    pub(crate) fn foreign(&self) -> Option<&foreign::ForeignComm> {
+        self.other().map(|other| &other.comm)
+    }
+
+    /// Counts a window that meets there.
+    pub(crate) fn hold_for_window(&self) {
+        let _ = self.other().map(OtherComm::count_window);
+    }
+
+    /// Such a window has been freed. Collective, as freeing it is.
+    pub(crate) fn let_window_go(&self, call: Call) -> Result<()> {
+        let _ = self.other().map(OtherComm::uncount_window);
+        self.free_foreign(call)
+    }
+
+    /// Frees the other MPI's communicator once this one is freed and no window meets there any more.
+    pub(super) fn free_foreign(&self, call: Call) -> Result<()> {
+        let freed = self.other().map_or(Ok(()), |other| other.free(&self.inner.freed));
+        freed.map_err(|refusal| self.refused(call, refusal))
+    }
+
+    /// Refuses what needs memory that all ranks have mapped, where they share none.
+    pub(crate) fn check_shares(&self, call: Call, what: &str) -> Result<()> {
+        match self.context().foreign {
+            None => Ok(()),
+            Some(_) => Err(Error::not_foreign(self.place(call), what)),
+        }
+    }
+
+    /// What the other MPI has said, as an error of `call`.
+    pub(super) fn refused(&self, call: Call, refusal: foreign::ForeignError) -> Error {
+        refusal.at(self.place(call))
+    }
+}

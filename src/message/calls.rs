@@ -1,0 +1,466 @@
+//! The calls of a communicator for messages, in the standard's order (MPI-2.2 chapter 3, MPI-4.1 §3).
+
+use super::mailbox::Mailbox;
+use super::receive::{self, receive, wanted};
+use super::request::await_fetched;
+use super::send::{message_context, send, send_eagerly};
+use super::typed::{Source, Tag, receive_slice, send_and_receive, send_slice};
+use super::wait::End;
+use super::{Channel, Driven, Message, MessageRequest, Pending, SendMode, Status, Waits, probe};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::datatype::Element;
+use crate::error::{Error, Result};
+use crate::group::Rank;
+use crate::ops::{Origin, OriginMut};
+use crate::prim::WaitRecord;
+use crate::shm::is_forked;
+use std::panic::Location;
+use std::sync::Arc;
+
+impl Comm {
+    /// `MPI_Send` (MPI-2.2 §3.2.1): sends the elements of `from` to rank `dest`, with a `tag` that is
+    /// not negative.
+    ///
+    /// Local; returns when the buffer can be used again, which for messages of more than 8 KiB to
+    /// another rank is when they have been received: it blocks, asleep if need be, until then.
+    ///
+    /// # Errors
+    /// [`Error::Peer`](crate::Error::Peer), [`Error::Tag`](crate::Error::Tag),
+    /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn send<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
+        self.send_in_mode(SendMode::Standard, from, dest, tag, Location::caller())
+    }
+
+    /// `MPI_Recv` (MPI-2.2 §3.2.4): receives a message from `source` with `tag` into `into`; a shorter
+    /// one into the first elements, of which [`Status::count`] says how many.
+    ///
+    /// Local; blocks, asleep if need be, until the message is there.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`](crate::Error::Truncated) for a message that is longer: it is gone, and
+    /// `into` is as before. [`Error::Peer`](crate::Error::Peer), [`Error::Tag`](crate::Error::Tag),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    ///
+    /// ```no_run
+    /// # fn main() -> onesided::Result<()> {
+    /// # let universe = onesided::Universe::init()?;
+    /// # let world = universe.world();
+    /// use onesided::{Rank, Source, Tag};
+    ///
+    /// if world.rank() == 0 {
+    ///     world.send(&[1.5, 2.5], Rank(1), 7)?;
+    /// } else {
+    ///     let mut into = [0.0; 4];
+    ///     let status = world.recv(&mut into, Source::Any, Tag::Any)?;
+    ///     assert_eq!(status.count::<f64>(), Some(2));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn recv<T: Element>(
+        &self,
+        into: &mut [T],
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Status> {
+        let (call, at) = (Call::Receive, Location::caller());
+        let (source, tag) = (source.into(), tag.into());
+        let origin = OriginMut::of((&mut *into).into());
+        let usual = self.try_receive(Channel::Program, origin, source.known(), tag.known());
+        usual.map_or_else(
+            || self.within(call, || receive_slice(self.members(), (call, at), into, source, tag)),
+            Ok,
+        )
+    }
+
+    /// `MPI_Ssend` (MPI-2.2 §3.4): as [`Comm::send`], but blocks in any case until the receive of the
+    /// message has begun.
+    ///
+    /// # Errors
+    /// As [`Comm::send`].
+    #[track_caller]
+    pub fn ssend<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
+        self.send_in_mode(SendMode::Synchronous, from, dest, tag, Location::caller())
+    }
+
+    fn send_in_mode<T: Element>(
+        &self,
+        mode: SendMode,
+        from: &[T],
+        dest: Rank,
+        tag: i32,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let (call, origin) = (Call::Send, Origin::of(from.into()));
+        let is_plain = matches!(mode, SendMode::Standard | SendMode::Ready);
+        if is_plain && self.try_send(Channel::Program, origin, dest, tag) {
+            return Ok(());
+        }
+        self.within(call, || send_slice(self.members(), (call, at), mode, from, dest, tag))
+    }
+
+    /// `MPI_Isend` (MPI-2.2 §3.7.2): begins to send `from`, which [`Pending::wait`] gives back.
+    ///
+    /// Local; does not block, except while another rank allocates.
+    ///
+    /// # Errors
+    /// As [`Comm::send`]; `from` is then lost.
+    pub fn isend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
+        let mode = SendMode::Standard;
+        Pending::sending(from, |from| self.start_send(Channel::Program, mode, from, dest, tag))
+    }
+
+    /// `MPI_Issend` (MPI-2.2 §3.7.2): as [`Comm::isend`], complete when the receive has begun.
+    ///
+    /// # Errors
+    /// As [`Comm::isend`].
+    pub fn issend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
+        let mode = SendMode::Synchronous;
+        Pending::sending(from, |from| self.start_send(Channel::Program, mode, from, dest, tag))
+    }
+
+    /// `MPI_Irecv` (MPI-2.2 §3.7.2): begins to receive into `into`, as [`Comm::recv`] does.
+    /// [`Pending::wait`] gives it back, as long as it was.
+    ///
+    /// Local; does not block, except while another rank allocates.
+    ///
+    /// # Errors
+    /// [`Error::Peer`](crate::Error::Peer), [`Error::Tag`](crate::Error::Tag); `into` is then lost.
+    ///
+    /// ```no_run
+    /// # fn main() -> onesided::Result<()> {
+    /// # let universe = onesided::Universe::init()?;
+    /// # let world = universe.world();
+    /// use onesided::Rank;
+    ///
+    /// let n = world.size();
+    /// let (left, right) = ((world.rank().0 + n - 1) % n, (world.rank().0 + 1) % n);
+    /// let receive = world.irecv(vec![0u64; 1000], Rank(left), 0)?;
+    /// let send = world.isend(vec![u64::from(world.rank()); 1000], Rank(right), 0)?;
+    /// let (halo, _) = receive.wait()?;
+    /// assert!(halo.iter().all(|from| *from == u64::from(left)));
+    /// send.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn irecv<T: Element>(
+        &self,
+        into: Vec<T>,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Pending<T>> {
+        let (source, tag) = (source.into().known(), tag.into().known());
+        Pending::receiving(into, |into| self.start_receive(Channel::Program, into, source, tag))
+    }
+
+    /// `MPI_Isend`, `MPI_Issend`, `MPI_Irsend` and `MPI_Ibsend` (MPI-2.2 §3.7.2): sends the elements
+    /// of `origin` to rank `dest`. What was promised to [`Origin::new`] has to hold until the request
+    /// is complete.
+    ///
+    /// Local; does not block, except while another rank allocates.
+    ///
+    /// # Errors
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
+    /// bytes; [`Error::NoMemory`]; [`Error::RankFailed`] if `dest` has failed.
+    pub fn start_send(
+        &self,
+        channel: Channel,
+        mode: SendMode,
+        origin: Origin<'_>,
+        dest: Rank,
+        tag: i32,
+    ) -> Result<MessageRequest> {
+        let call = Call::Send;
+        self.within(call, || {
+            let sent = send(self.members(), call, channel, mode, &origin, dest, tag)?;
+            Ok(sent.request(self))
+        })
+    }
+
+    /// `MPI_Irecv` (MPI-2.2 §3.7.2): receives a message of `source`, or of any rank, with `tag`, or
+    /// any, into the elements of `into`; a shorter message into the first of them. What was promised
+    /// to [`OriginMut::new`] has to hold until the request is complete.
+    ///
+    /// Local; does not block, except while another rank allocates.
+    ///
+    /// # Errors
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
+    /// bytes.
+    pub fn start_receive(
+        &self,
+        channel: Channel,
+        into: OriginMut<'_>,
+        source: Option<Rank>,
+        tag: Option<i32>,
+    ) -> Result<MessageRequest> {
+        let call = Call::Receive;
+        self.within(call, || {
+            let slot = receive(self.members(), call, channel, &into, source, tag)?;
+            Ok(MessageRequest::of(self, slot))
+        })
+    }
+
+    /// `MPI_Send` of a short message, if nothing stands in the way: whether it is sent. If not, nothing
+    /// has been done, and [`Comm::start_send`] sends it, or says what is wrong.
+    ///
+    /// Local; never blocks.
+    #[inline]
+    pub fn try_send(&self, channel: Channel, origin: Origin<'_>, dest: Rank, tag: i32) -> bool {
+        let call = Some(Call::Send);
+        let sent = || send_eagerly(self.members(), call, channel, &origin, dest, tag);
+        !self.is_freed() && sent().is_some()
+    }
+
+    /// `MPI_Recv` of a short message that comes while this rank spins, if nothing stands in the way: its
+    /// status. If not, nothing has been done, and [`Comm::start_receive`] receives it, or says what is
+    /// wrong.
+    ///
+    /// Local; blocks for as long as waits spin, never asleep.
+    #[inline]
+    pub fn try_receive(
+        &self,
+        channel: Channel,
+        into: OriginMut<'_>,
+        source: Option<Rank>,
+        tag: Option<i32>,
+    ) -> Option<Status> {
+        let receive = || receive::try_receive(self.members(), channel, into, source, tag);
+        if self.is_freed() { None } else { receive() }
+    }
+
+    /// `MPI_Probe` (MPI-2.2 §3.8.1): waits until there is a message from `source` with `tag`, and says
+    /// which a receive with these arguments would take.
+    ///
+    /// Local; blocks, asleep if need be, until there is one.
+    ///
+    /// # Errors
+    /// [`Error::Peer`](crate::Error::Peer), [`Error::Tag`](crate::Error::Tag),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
+        let (source, tag) = (source.into().known(), tag.into().known());
+        let found = self.probe_message(Channel::Program, source, tag, true)?;
+        Ok(found.unwrap_or(Status::NOTHING))
+    }
+
+    /// `MPI_Iprobe` (MPI-2.2 §3.8.1): as [`Comm::probe`] if that would not block; `None` if it would.
+    ///
+    /// # Errors
+    /// As [`Comm::probe`].
+    pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
+        let (source, tag) = (source.into().known(), tag.into().known());
+        self.probe_message(Channel::Program, source, tag, false)
+    }
+
+    /// `MPI_Probe` and, not `blocking`, `MPI_Iprobe` (MPI-4.1 §3.8.1): the message that a receive
+    /// with these arguments would take; `None` if there is none yet.
+    ///
+    /// Local; blocks, if asked to, until there is one.
+    ///
+    /// # Errors
+    /// [`Error::Peer`](crate::Error::Peer); [`Error::Tag`](crate::Error::Tag);
+    /// [`Error::RankFailed`](crate::Error::RankFailed) if there is none and a rank of the communicator
+    /// has failed.
+    #[track_caller]
+    pub fn probe_message(
+        &self,
+        channel: Channel,
+        source: Option<Rank>,
+        tag: Option<i32>,
+        blocking: bool,
+    ) -> Result<Option<Status>> {
+        let (call, at) = (Call::Probe, Location::caller());
+        self.within(call, || match wanted(self.members(), call, channel, source, tag)? {
+            None => Ok(Some(Status::NOTHING)),
+            Some(wanted) => probe::probe(self.members(), call, &wanted, blocking, at),
+        })
+    }
+
+    /// `MPI_Mprobe` and, not `blocking`, `MPI_Improbe` (MPI-4.1 §3.8.2): as [`Comm::probe_message`],
+    /// and takes the message.
+    ///
+    /// # Errors
+    /// As [`Comm::probe_message`].
+    #[track_caller]
+    pub fn match_message(
+        &self,
+        channel: Channel,
+        source: Option<Rank>,
+        tag: Option<i32>,
+        blocking: bool,
+    ) -> Result<Option<(Message, Status)>> {
+        let (call, at) = (Call::MatchProbe, Location::caller());
+        self.within(call, || {
+            let wanted = wanted(self.members(), call, channel, source, tag)?;
+            probe::take(self, call, wanted, blocking, at)
+        })
+    }
+
+    /// `MPI_Sendrecv` (MPI-2.2 §3.10): sends `from` to `dest` and receives a message from `source` into
+    /// `into`, in whichever order they can.
+    ///
+    /// Local; blocks until both are done.
+    ///
+    /// # Errors
+    /// As [`Comm::send`] and [`Comm::recv`]; what the other half has done is then not said.
+    #[track_caller]
+    pub fn sendrecv<T: Element, U: Element>(
+        &self,
+        from: &[T],
+        (dest, send_tag): (Rank, i32),
+        into: &mut [U],
+        (source, tag): (impl Into<Source>, impl Into<Tag>),
+    ) -> Result<Status> {
+        let (call, at) = (Call::SendReceive, Location::caller());
+        let into = (into, source.into(), tag.into());
+        self.within(call, || {
+            send_and_receive(self.members(), (call, at), (from, dest, send_tag), into)
+        })
+    }
+
+    /// Handles what has arrived for this rank (MPI-2.2 §3.5, progress). Local; does not block, except
+    /// while another rank allocates.
+    pub fn progress(&self) {
+        if !is_forked() {
+            let context = self.context();
+            // An error is reported by the wait for what it concerns.
+            let _ = Mailbox::of(context).and_then(|mailbox| mailbox.look(context, |_| false));
+        }
+    }
+
+    /// As [`Comm::progress_for`], of something that is not known.
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn progress_until(&self, done: impl FnMut() -> bool) -> Result<()> {
+        self.progress_for(Waits::default(), done)
+    }
+
+    /// Waits until `done` says so, and handles what has arrived before each of its looks: for waits
+    /// for one of several requests, or for steps that follow from requests. `waits` is for reports of
+    /// deadlocks.
+    ///
+    /// Blocks, asleep if need be; `done` is asked whenever something has happened to messages of this
+    /// rank, and must not itself wait.
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`] if a rank of the communicator has failed and `done` does not say so then.
+    #[track_caller]
+    pub fn progress_for(&self, waits: Waits, done: impl FnMut() -> bool) -> Result<()> {
+        let (call, at, wanted) = (waits.call(), Location::caller(), waits.awaited());
+        let (of, tell) = (self.members(), |record: &WaitRecord| record.say(&wanted));
+        self.within(call, || {
+            match Mailbox::of(of.context())?.progress_until(of, at, &tell, done)? {
+                End::Done => Ok(()),
+                End::Failed { failed, .. } => Err(of.rank_failed(failed, of.place(call))),
+            }
+        })
+    }
+
+    /// Lets the threads of this rank that wait in [`Comm::progress_until`] ask `done` again, because
+    /// something has happened that is not about messages. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if this rank's mailbox is not to be found in the segment.
+    pub fn wake(&self) -> Result<()> {
+        Mailbox::of(self.context())?.own.ring();
+        Ok(())
+    }
+
+    /// `MPI_Comm_disconnect` (MPI-4.1 §11.10.4): as [`Comm::free`], when every long message that this rank
+    /// has sent on it has been fetched, also those whose requests it has dropped before they were complete.
+    ///
+    /// Blocks until then.
+    ///
+    /// # Errors
+    /// As [`Comm::free`]; [`Error::RankFailed`].
+    #[track_caller]
+    pub fn disconnect(self) -> Result<()> {
+        let (call, at, of) = (Call::CommFree, Location::caller(), self.members());
+        let own = message_context(of, Channel::Program);
+        self.within(call, || await_fetched(of, call, at, |envelope| envelope.context == own))?;
+        self.free()
+    }
+
+    /// Waits until every long message of this rank has been fetched whose request has been dropped, on
+    /// any communicator: what is left to do for a rank that leaves the job (MPI-4.1 §11.2.4).
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`]
+    #[track_caller]
+    pub fn await_all_fetched(&self) -> Result<()> {
+        let (call, at) = (Call::Finalize, Location::caller());
+        self.within(call, || await_fetched(self.members(), call, at, |_| true))
+    }
+
+    // For what is made of messages: no arguments to check, no call of their own, and nothing that
+    // concerns an error handler.
+
+    /// Drives something whenever this rank handles messages, until it is done.
+    pub(crate) fn keep_driving(&self, driven: Arc<dyn Driven>) -> Result<()> {
+        Mailbox::of(self.context())?.keep_driving(driven);
+        Ok(())
+    }
+
+    pub(crate) fn post_send(
+        &self,
+        call: Call,
+        channel: Channel,
+        origin: &Origin<'_>,
+        dest: Rank,
+        tag: i32,
+    ) -> Result<MessageRequest> {
+        let mode = SendMode::Standard;
+        Ok(send(self.members(), call, channel, mode, origin, dest, tag)?.request(self))
+    }
+
+    pub(crate) fn post_receive(
+        &self,
+        call: Call,
+        channel: Channel,
+        into: &OriginMut<'_>,
+        source: Rank,
+        tag: i32,
+    ) -> Result<MessageRequest> {
+        let slot = receive(self.members(), call, channel, into, Some(source), Some(tag))?;
+        Ok(MessageRequest::of(self, slot))
+    }
+
+    /// As [`Comm::post_receive`], into a vector.
+    pub(crate) fn post_receive_owned<T: Element>(
+        &self,
+        call: Call,
+        channel: Channel,
+        into: Vec<T>,
+        source: Rank,
+        tag: i32,
+    ) -> Result<Pending<T>> {
+        Pending::receiving(into, |into| self.post_receive(call, channel, &into, source, tag))
+    }
+
+    /// Waits until `done`, and drives meanwhile what is under way, in a call that the program has made
+    /// at `at`; asleep, it says by `tell` what it waits for. `done` is true sooner or later when a
+    /// rank of the communicator has failed.
+    pub(crate) fn drive_until(
+        &self,
+        call: Call,
+        at: &'static Location<'static>,
+        tell: &dyn Fn(&WaitRecord),
+        done: impl Fn() -> bool,
+    ) -> Result<()> {
+        if is_forked() {
+            return Err(Error::Forked { at: self.place(call) });
+        }
+        let (of, mailbox) = (self.members(), Mailbox::of(self.context())?);
+        let _call = of.context().enter(call, 0);
+        while let End::Failed { seen, .. } = mailbox.progress_until(of, at, tell, &done)? {
+            // Another thread drives it, and rings when it is done.
+            let _ = of.context().excluded().until(mailbox.own.bell(), |rung| rung != seen);
+        }
+        Ok(())
+    }
+}
