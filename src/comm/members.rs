@@ -76,7 +76,7 @@ impl CommMembers {
         self.context.excluded_in(&self.scope)
     }
 
-    /// The waiter of a call that the program has made at `at`; asleep, it says by `tell` what it waits for.
+    /// The waiter of a call that the program has made at `at`; asleep, it records by `tell` what it waits for.
     /// Meanwhile it makes progress on what others wait for.
     #[inline]
     pub(crate) fn telling_waiter<'a>(

@@ -1,6 +1,6 @@
 //! The ranks of a job as seen from outside: by the launcher, and by `rmarun --status`.
 //!
-//! What a report says of them is the launcher's. That the words of a status slot are read here, and only
+//! The sentences of a report are the launcher's. That the words of a status slot are read here, and only
 //! read, is part of the contract: no program but this library knows where they are, and in which order a
 //! rank writes them.
 

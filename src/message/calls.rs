@@ -443,7 +443,7 @@ impl Comm {
     }
 
     /// Waits until `done`, and drives meanwhile what is under way, in a call that the program has made
-    /// at `at`; asleep, it says by `tell` what it waits for. `done` is true sooner or later when a
+    /// at `at`; asleep, it records by `tell` what it waits for. `done` is true sooner or later when a
     /// rank of the communicator has failed.
     pub(crate) fn drive_until(
         &self,

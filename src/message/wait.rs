@@ -106,7 +106,7 @@ impl Mailbox {
     }
 
     /// Waits until `done`, which is asked whenever something has happened to messages of this rank, and
-    /// handles what has arrived before. Asleep, the rank says by `tell` what it waits for.
+    /// handles what has arrived before. Asleep, the rank records by `tell` what it waits for.
     pub(super) fn progress_until(
         &self,
         of: &CommMembers,
@@ -146,7 +146,7 @@ impl Mailbox {
     }
 
     /// Waits until the bell is not what it was, or a rank of the communicator has failed; everything
-    /// that had been sent by then has been handled in that case. Asleep, the rank says by `tell` what it
+    /// that had been sent by then has been handled in that case. Asleep, the rank records by `tell` what it
     /// waits for.
     fn await_ring(
         &self,
