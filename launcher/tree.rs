@@ -70,12 +70,15 @@ fn stat(pid: Pid) -> Vec<u8> {
     std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default()
 }
 
-/// A process that is not reaped yet is not dying: it has no other thread left.
+/// A process that is not reaped yet is not dying: it has no other thread left. One that runs with SIGKILL
+/// pending is: it dies when its system call ends, which may be one that returns much memory.
 fn is_dying(stat: &[u8]) -> bool {
     const EXITING: u64 = 0x4;
+    const KILLED: u64 = 1 << (Signal::SIGKILL as u64 - 1);
     let number = |at| word(stat, at).and_then(|word| word.parse::<u64>().ok()).unwrap_or_default();
     let is_dead = word(stat, 3) == Some("Z") && number(20) <= 1;
-    number(9) & EXITING != 0 && !is_dead
+    let is_killed = word(stat, 3) == Some("R") && number(31) & KILLED != 0;
+    is_killed || number(9) & EXITING != 0 && !is_dead
 }
 
 /// Whether a living process has no environment block yet.
@@ -137,6 +140,12 @@ mod tests {
         let is_dying = |state, flags, threads| is_dying(&stat(state, flags, threads));
         assert!(is_dying("R", 0x40_0144, 1) && is_dying("D", 0x4, 1) && is_dying("Z", 0x4, 2));
         assert!(!is_dying("Z", 0x4, 1) && !is_dying("D", 0x40_0100, 1) && !super::is_dying(b""));
+        let pending = |state, signals| {
+            let before = ["0"; 26].join(" ");
+            super::is_dying(format!("7 (a) {state} 1 {before} {signals} 0").as_bytes())
+        };
+        assert!(pending("R", 256) && pending("R", 258));
+        assert!(!pending("R", 512) && !pending("D", 256));
     }
 
     #[test]
