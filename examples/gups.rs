@@ -140,7 +140,7 @@ fn update(
         let batch = epoch.batch();
         for number in numbers.chunks_exact(1) {
             let (target, disp) = table.place(number[0]);
-            batch.accumulate(number, Op::Bxor, target, disp)?;
+            batch.accumulate(number, Op::Bxor, target, disp as usize)?;
         }
         batch.flush_local()?;
         left -= count as u64;

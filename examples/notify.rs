@@ -93,7 +93,7 @@ fn pass_on(
             numbers.iter_mut().zip(first..).for_each(|(number, value)| *number = value);
         } else {
             all.window().wait_notify(FULL, 1)?;
-            all.window().load(slot, &mut numbers)?;
+            all.window().load(slot as usize, &mut numbers)?;
             all.notify(left, EMPTY)?;
         }
         numbers.iter_mut().for_each(|number| *number = change(*number, me));
@@ -101,7 +101,7 @@ fn pass_on(
             all.window().wait_notify(EMPTY, 1)?;
         }
         let batch = all.batch();
-        batch.put_notify(&numbers, right, slot, FULL)?;
+        batch.put_notify(&numbers, right, slot as usize, FULL)?;
         batch.flush_local()?;
         sum = numbers.iter().fold(sum, |sum, number| sum.wrapping_add(*number));
         progress.inc(1);

@@ -88,7 +88,7 @@ impl Band {
         let (first, last, inner) = self.edges();
         // Nothing precedes, and no rank stores to the window: only neighbours put there.
         let epoch = self.halo.fence_with(FenceAssert::NOPRECEDE | FenceAssert::NOSTORE)?;
-        epoch.put(&self.now[first], self.above, self.columns as u64)?;
+        epoch.put(&self.now[first], self.above, self.columns)?;
         epoch.put(&self.now[last], self.below, 0)?;
         relax(self.columns, &self.now, &mut self.next, inner);
         epoch.close_with(FenceAssert::NOSTORE)
@@ -100,7 +100,7 @@ impl Band {
         let (mut access, mut exposure) = self.halo.sides();
         let exposed = exposure.post_with(&self.neighbours, PostAssert::NOSTORE)?;
         let epoch = access.start(&self.neighbours)?;
-        epoch.put(&self.now[first], self.above, self.columns as u64)?;
+        epoch.put(&self.now[first], self.above, self.columns)?;
         epoch.put(&self.now[last], self.below, 0)?;
         // Before the computation, so that neighbours need not wait for it.
         epoch.complete()?;
@@ -120,7 +120,7 @@ impl Band {
             self.halo.load(0, &mut self.now[..columns])?;
         }
         if self.below != Rank::NULL {
-            self.halo.load(columns as u64, &mut self.now[end - columns..])?;
+            self.halo.load(columns, &mut self.now[end - columns..])?;
         }
         Ok(())
     }

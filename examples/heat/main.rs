@@ -130,7 +130,7 @@ impl Grid {
         let rows = rows_of(world.rank().0, world.size(), self.rows);
         let mut cells = vec![0.0; (rows.len() + 2) * self.columns];
         let epoch = self.window.fence_with(FenceAssert::NOPRECEDE | FenceAssert::NOPUT)?;
-        epoch.get(&mut cells, Rank(0), ((rows.start - 1) * self.columns) as u64)?;
+        epoch.get(&mut cells, Rank(0), (rows.start - 1) * self.columns)?;
         epoch.close_with(FenceAssert::NOSTORE)?;
         Ok(cells)
     }
@@ -139,7 +139,7 @@ impl Grid {
     fn put_back(&mut self, world: &Comm, cells: &[f64]) -> onesided::Result<()> {
         let rows = rows_of(world.rank().0, world.size(), self.rows);
         let epoch = self.window.fence_with(FenceAssert::NOPRECEDE | FenceAssert::NOSTORE)?;
-        epoch.put(cells, Rank(0), (rows.start * self.columns) as u64)?;
+        epoch.put(cells, Rank(0), rows.start * self.columns)?;
         epoch.close_with(FenceAssert::NOSTORE)
     }
 

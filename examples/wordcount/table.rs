@@ -181,12 +181,12 @@ impl Open<'_> {
     pub fn count(&mut self, word: &[u8]) -> Result<u64> {
         let hash = self.hash(word);
         for (rank, disp) in self.search(hash) {
-            let found = self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp)?;
+            let found = self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp as usize)?;
             if found == 0 {
                 break;
             }
             if self.refers_to(found, hash, word)? {
-                return self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp + 1);
+                return self.slots.fetch_and_op_flush(0, Op::NoOp, rank, (disp + 1) as usize);
             }
         }
         Ok(0)
@@ -202,18 +202,18 @@ impl Open<'_> {
         let hash = self.hash(word);
         let mut own = entry;
         for (rank, disp) in self.search(hash) {
-            let mut found = self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp)?;
+            let mut found = self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp as usize)?;
             if found == 0 {
                 let new = own.map_or_else(|| self.write(word, hash), Ok)?;
                 own = Some(new);
-                found = self.slots.compare_and_swap_flush(new, 0, rank, disp)?;
+                found = self.slots.compare_and_swap_flush(new, 0, rank, disp as usize)?;
                 if found == 0 {
                     self.took_slot(if entry.is_none() { record_of(word) } else { 0 })?;
                     found = new;
                 }
             }
             if Some(found) == own || self.refers_to(found, hash, word)? {
-                self.slots.fetch_and_op_flush(count, Op::Sum, rank, disp + 1)?;
+                self.slots.fetch_and_op_flush(count, Op::Sum, rank, (disp + 1) as usize)?;
                 return Ok(());
             }
         }
@@ -230,7 +230,7 @@ impl Open<'_> {
         self.record.clear();
         self.record.extend((word.len() as u32).to_le_bytes());
         self.record.extend(word);
-        self.words.put_flush(&self.record, self.own, *self.end)?;
+        self.words.put_flush(&self.record, self.own, *self.end as usize)?;
         Ok(Entry { mark: mark(hash), rank: self.own.0, offset: *self.end }.pack())
     }
 
@@ -238,7 +238,7 @@ impl Open<'_> {
     fn took_slot(&mut self, record: u64) -> Result<()> {
         *self.end += record;
         let (rank, disp) = self.control();
-        self.slots.fetch_and_op_flush(1, Op::Sum, rank, disp).map(|_| ())
+        self.slots.fetch_and_op_flush(1, Op::Sum, rank, disp as usize).map(|_| ())
     }
 
     /// Whether `entry` is that of `word`.
@@ -249,7 +249,7 @@ impl Open<'_> {
             return Ok(false);
         }
         self.record.resize(length as usize, 0);
-        self.words.get_flush(&mut self.record, Rank(rank), offset)?;
+        self.words.get_flush(&mut self.record, Rank(rank), offset as usize)?;
         let (head, bytes) = self.record.split_at(HEAD as usize);
         Ok(head == (word.len() as u32).to_le_bytes() && bytes == word)
     }
@@ -258,9 +258,9 @@ impl Open<'_> {
     pub fn word(&mut self, entry: u64) -> Result<Vec<u8>> {
         let Entry { rank, offset, .. } = Entry::unpack(entry);
         let mut head = [0; HEAD as usize];
-        self.words.get_flush(&mut head, Rank(rank), offset)?;
+        self.words.get_flush(&mut head, Rank(rank), offset as usize)?;
         let mut word = vec![0; u32::from_le_bytes(head) as usize];
-        self.words.get_flush(&mut word, Rank(rank), offset + HEAD)?;
+        self.words.get_flush(&mut word, Rank(rank), (offset + HEAD) as usize)?;
         Ok(word)
     }
 
@@ -272,19 +272,19 @@ impl Open<'_> {
     /// Slots that are taken, on all ranks.
     pub fn taken(&self) -> Result<u64> {
         let (rank, disp) = self.control();
-        self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp)
+        self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp as usize)
     }
 
     /// Tells every rank that the table is too small.
     pub fn raise_alarm(&self) -> Result<()> {
         let (rank, disp) = self.control();
-        self.slots.fetch_and_op_flush(1, Op::Replace, rank, disp + 1).map(|_| ())
+        self.slots.fetch_and_op_flush(1, Op::Replace, rank, (disp + 1) as usize).map(|_| ())
     }
 
     /// Whether a rank has raised the alarm since the table was made.
     pub fn alarm(&self) -> Result<bool> {
         let (rank, disp) = self.control();
-        Ok(self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp + 1)? != 0)
+        Ok(self.slots.fetch_and_op_flush(0, Op::NoOp, rank, (disp + 1) as usize)? != 0)
     }
 
     fn control(&self) -> (Rank, u64) {

@@ -34,8 +34,8 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
-    fn put(&self, origin: &'b [T], target: Rank, disp: u64) -> Result<()> {
-        self.window().win.put(origin, target, disp)
+    fn put(&self, origin: &'b [T], target: Rank, disp: usize) -> Result<()> {
+        self.window().win.put(origin, target, disp as u64)
     }
 
     /// `MPI_Get` (MPI-2.2 §11.3.2): copies from `target`, from displacement `disp` on, to
@@ -46,8 +46,8 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
-    fn get(&self, origin: &'b mut [T], target: Rank, disp: u64) -> Result<()> {
-        self.window().win.get(origin, target, disp)
+    fn get(&self, origin: &'b mut [T], target: Rank, disp: usize) -> Result<()> {
+        self.window().win.get(origin, target, disp as u64)
     }
 
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4): combines `origin` into `target`, element by element,
@@ -59,8 +59,8 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
     /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
-    fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: u64) -> Result<()> {
-        self.window().win.accumulate(origin, op, target, disp)
+    fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: usize) -> Result<()> {
+        self.window().win.accumulate(origin, op, target, disp as u64)
     }
 
     /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4): as [`Access::accumulate`], and `result` receives
@@ -79,9 +79,9 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         result: &'b mut [T],
         op: Op,
         target: Rank,
-        disp: u64,
+        disp: usize,
     ) -> Result<()> {
-        self.window().win.get_accumulate(origin, result, op, target, disp)
+        self.window().win.get_accumulate(origin, result, op, target, disp as u64)
     }
 
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): one element of [`Access::get_accumulate`].
@@ -98,9 +98,9 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         result: &'b mut T,
         op: Op,
         target: Rank,
-        disp: u64,
+        disp: usize,
     ) -> Result<()> {
-        self.window().win.fetch_and_op(origin, result, op, target, disp)
+        self.window().win.fetch_and_op(origin, result, op, target, disp as u64)
     }
 
     /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the element by `new` if it equals
@@ -117,12 +117,12 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         compare: &'b T,
         result: &'b mut T,
         target: Rank,
-        disp: u64,
+        disp: usize,
     ) -> Result<()>
     where
         T: Integer,
     {
-        self.window().win.compare_and_swap(new, compare, result, target, disp)
+        self.window().win.compare_and_swap(new, compare, result, target, disp as u64)
     }
 
     /// [`Access::put`] that increments counter number `counter` of the target when it is complete
@@ -134,8 +134,8 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
     /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
-    fn put_notify(&self, origin: &'b [T], target: Rank, disp: u64, counter: u32) -> Result<()> {
-        self.window().win.put_notify(origin, target, disp, counter)
+    fn put_notify(&self, origin: &'b [T], target: Rank, disp: usize, counter: u32) -> Result<()> {
+        self.window().win.put_notify(origin, target, disp as u64, counter)
     }
 
     /// [`Access::get`] that increments a counter of the target when it has read.
@@ -146,8 +146,14 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
     /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
-    fn get_notify(&self, origin: &'b mut [T], target: Rank, disp: u64, counter: u32) -> Result<()> {
-        self.window().win.get_notify(origin, target, disp, counter)
+    fn get_notify(
+        &self,
+        origin: &'b mut [T],
+        target: Rank,
+        disp: usize,
+        counter: u32,
+    ) -> Result<()> {
+        self.window().win.get_notify(origin, target, disp as u64, counter)
     }
 
     /// [`Access::accumulate`] that increments a counter of the target when it is complete there.
@@ -164,10 +170,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         origin: &'b [T],
         op: Op,
         target: Rank,
-        disp: u64,
+        disp: usize,
         counter: u32,
     ) -> Result<()> {
-        self.window().win.accumulate_notify(origin, op, target, disp, counter)
+        self.window().win.accumulate_notify(origin, op, target, disp as u64, counter)
     }
 
     /// Increments a counter of the target when all earlier operations on it are complete there.
@@ -196,10 +202,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         &self,
         origin: impl Into<Shaped<'b, 's, T>>,
         target: Rank,
-        disp: u64,
+        disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.window().win.put_shaped(origin.into(), target, disp, shape)
+        self.window().win.put_shaped(origin.into(), target, disp as u64, shape)
     }
 
     /// [`Access::get`] of the elements of a shape, counted from `disp` on. `origin` is a slice,
@@ -216,10 +222,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         &self,
         origin: impl Into<ShapedMut<'b, 's, T>>,
         target: Rank,
-        disp: u64,
+        disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.window().win.get_shaped(origin.into(), target, disp, shape)
+        self.window().win.get_shaped(origin.into(), target, disp as u64, shape)
     }
 
     /// [`Access::accumulate`] into the elements of a shape, counted from `disp` on.
@@ -237,10 +243,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         origin: impl Into<Shaped<'b, 's, T>>,
         op: Op,
         target: Rank,
-        disp: u64,
+        disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.window().win.accumulate_shaped(origin.into(), op, target, disp, shape)
+        self.window().win.accumulate_shaped(origin.into(), op, target, disp as u64, shape)
     }
 
     /// [`Access::get_accumulate`] with the elements of a shape, counted from `disp` on.
@@ -259,11 +265,11 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         result: impl Into<ShapedMut<'b, 's, T>>,
         op: Op,
         target: Rank,
-        disp: u64,
+        disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
         let buffers = (origin.into(), result.into());
-        self.window().win.get_accumulate_shaped(buffers, op, target, disp, shape)
+        self.window().win.get_accumulate_shaped(buffers, op, target, disp as u64, shape)
     }
 }
 

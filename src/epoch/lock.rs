@@ -132,8 +132,8 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
     /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them.
     #[inline(always)]
-    pub fn put(&self, origin: &'b [T], disp: u64) -> Result<()> {
-        self.window.win.put(origin, self.target, disp)
+    pub fn put(&self, origin: &'b [T], disp: usize) -> Result<()> {
+        self.window.win.put(origin, self.target, disp as u64)
     }
 
     /// `MPI_Get` (MPI-2.2 §11.3.2).
@@ -142,8 +142,8 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
     /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them.
     #[inline(always)]
-    pub fn get(&self, origin: &'b mut [T], disp: u64) -> Result<()> {
-        self.window.win.get(origin, self.target, disp)
+    pub fn get(&self, origin: &'b mut [T], disp: usize) -> Result<()> {
+        self.window.win.get(origin, self.target, disp as u64)
     }
 
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4).
@@ -153,8 +153,8 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
     /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
-    pub fn accumulate(&self, origin: &'b [T], op: Op, disp: u64) -> Result<()> {
-        self.window.win.accumulate(origin, op, self.target, disp)
+    pub fn accumulate(&self, origin: &'b [T], op: Op, disp: usize) -> Result<()> {
+        self.window.win.accumulate(origin, op, self.target, disp as u64)
     }
 
     /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4).
@@ -170,9 +170,9 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
         origin: &'b [T],
         result: &'b mut [T],
         op: Op,
-        disp: u64,
+        disp: usize,
     ) -> Result<()> {
-        self.window.win.get_accumulate(origin, result, op, self.target, disp)
+        self.window.win.get_accumulate(origin, result, op, self.target, disp as u64)
     }
 
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4).
@@ -182,8 +182,14 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
     /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
-    pub fn fetch_and_op(&self, origin: &'b T, result: &'b mut T, op: Op, disp: u64) -> Result<()> {
-        self.window.win.fetch_and_op(origin, result, op, self.target, disp)
+    pub fn fetch_and_op(
+        &self,
+        origin: &'b T,
+        result: &'b mut T,
+        op: Op,
+        disp: usize,
+    ) -> Result<()> {
+        self.window.win.fetch_and_op(origin, result, op, self.target, disp as u64)
     }
 
     /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4).
@@ -197,12 +203,12 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
         new: &'b T,
         compare: &'b T,
         result: &'b mut T,
-        disp: u64,
+        disp: usize,
     ) -> Result<()>
     where
         T: Integer,
     {
-        self.window.win.compare_and_swap(new, compare, result, self.target, disp)
+        self.window.win.compare_and_swap(new, compare, result, self.target, disp as u64)
     }
 
     /// [`LockedTarget::put`] that increments counter number `counter` of the target when it is complete
@@ -213,8 +219,8 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
     /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
-    pub fn put_notify(&self, origin: &'b [T], disp: u64, counter: u32) -> Result<()> {
-        self.window.win.put_notify(origin, self.target, disp, counter)
+    pub fn put_notify(&self, origin: &'b [T], disp: usize, counter: u32) -> Result<()> {
+        self.window.win.put_notify(origin, self.target, disp as u64, counter)
     }
 
     /// [`LockedTarget::get`] that increments a counter of the target when it has read.
@@ -224,8 +230,8 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
     /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
     /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
-    pub fn get_notify(&self, origin: &'b mut [T], disp: u64, counter: u32) -> Result<()> {
-        self.window.win.get_notify(origin, self.target, disp, counter)
+    pub fn get_notify(&self, origin: &'b mut [T], disp: usize, counter: u32) -> Result<()> {
+        self.window.win.get_notify(origin, self.target, disp as u64, counter)
     }
 
     /// [`LockedTarget::accumulate`] that increments a counter of the target when it is complete there.
@@ -240,10 +246,10 @@ impl<'w, 'b, T: Element> LockedTarget<'w, 'b, T> {
         &self,
         origin: &'b [T],
         op: Op,
-        disp: u64,
+        disp: usize,
         counter: u32,
     ) -> Result<()> {
-        self.window.win.accumulate_notify(origin, op, self.target, disp, counter)
+        self.window.win.accumulate_notify(origin, op, self.target, disp as u64, counter)
     }
 
     /// Increments a counter of the target when all earlier operations on it are complete there.

@@ -106,8 +106,8 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
-    pub fn get_flush(&self, to: &mut [T], target: Rank, disp: u64) -> Result<()> {
-        self.window.win.get(to, target, disp)?;
+    pub fn get_flush(&self, to: &mut [T], target: Rank, disp: usize) -> Result<()> {
+        self.window.win.get(to, target, disp as u64)?;
         self.window.win.flush_reached(target);
         Ok(())
     }
@@ -120,8 +120,8 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
-    pub fn put_flush(&self, from: &[T], target: Rank, disp: u64) -> Result<()> {
-        self.window.win.put(from, target, disp)?;
+    pub fn put_flush(&self, from: &[T], target: Rank, disp: usize) -> Result<()> {
+        self.window.win.put(from, target, disp as u64)?;
         self.window.win.flush_reached(target);
         Ok(())
     }
@@ -136,8 +136,8 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
     /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
-    pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: u64) -> Result<T> {
-        self.window.win.fetch_and_op_flush(value, op, target, disp)
+    pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: usize) -> Result<T> {
+        self.window.win.fetch_and_op_flush(value, op, target, disp as u64)
     }
 
     /// [`Access::compare_and_swap`] followed by [`LockAllEpoch::flush`]: returns the value before.
@@ -149,11 +149,11 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
-    pub fn compare_and_swap_flush(&self, new: T, compare: T, target: Rank, disp: u64) -> Result<T>
+    pub fn compare_and_swap_flush(&self, new: T, compare: T, target: Rank, disp: usize) -> Result<T>
     where
         T: Integer,
     {
-        self.window.win.compare_and_swap_flush(new, compare, target, disp)
+        self.window.win.compare_and_swap_flush(new, compare, target, disp as u64)
     }
 }
 

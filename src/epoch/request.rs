@@ -15,8 +15,8 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
     /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
-    pub fn rput<'r>(&self, origin: &'r [T], target: Rank, disp: u64) -> Result<Request<'r>> {
-        self.window.win.rput(origin, target, disp)
+    pub fn rput<'r>(&self, origin: &'r [T], target: Rank, disp: usize) -> Result<Request<'r>> {
+        self.window.win.rput(origin, target, disp as u64)
     }
 
     /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Access::get`](super::Access::get) whose elements can be read after
@@ -26,8 +26,8 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
     /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
-    pub fn rget<'r>(&self, origin: &'r mut [T], target: Rank, disp: u64) -> Result<Request<'r>> {
-        self.window.win.rget(origin, target, disp)
+    pub fn rget<'r>(&self, origin: &'r mut [T], target: Rank, disp: usize) -> Result<Request<'r>> {
+        self.window.win.rget(origin, target, disp as u64)
     }
 
     /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Access::accumulate`](super::Access::accumulate) with a
@@ -43,9 +43,9 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
         origin: &'r [T],
         op: Op,
         target: Rank,
-        disp: u64,
+        disp: usize,
     ) -> Result<Request<'r>> {
-        self.window.win.raccumulate(origin, op, target, disp)
+        self.window.win.raccumulate(origin, op, target, disp as u64)
     }
 
     /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5):
@@ -63,9 +63,9 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
         result: &'r mut [T],
         op: Op,
         target: Rank,
-        disp: u64,
+        disp: usize,
     ) -> Result<Request<'r>> {
-        self.window.win.rget_accumulate(origin, result, op, target, disp)
+        self.window.win.rget_accumulate(origin, result, op, target, disp as u64)
     }
 }
 
@@ -76,8 +76,8 @@ impl<T: Element> LockedTarget<'_, '_, T> {
     /// # Errors
     /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
     /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them.
-    pub fn rput<'r>(&self, origin: &'r [T], disp: u64) -> Result<Request<'r>> {
-        self.window.win.rput(origin, self.target, disp)
+    pub fn rput<'r>(&self, origin: &'r [T], disp: usize) -> Result<Request<'r>> {
+        self.window.win.rput(origin, self.target, disp as u64)
     }
 
     /// `MPI_Rget` (MPI-4.1 §12.3.5): [`LockedTarget::get`] whose elements can be read after the wait for
@@ -86,8 +86,8 @@ impl<T: Element> LockedTarget<'_, '_, T> {
     /// # Errors
     /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
     /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them.
-    pub fn rget<'r>(&self, origin: &'r mut [T], disp: u64) -> Result<Request<'r>> {
-        self.window.win.rget(origin, self.target, disp)
+    pub fn rget<'r>(&self, origin: &'r mut [T], disp: usize) -> Result<Request<'r>> {
+        self.window.win.rget(origin, self.target, disp as u64)
     }
 
     /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`LockedTarget::accumulate`] with a request. Local.
@@ -96,8 +96,8 @@ impl<T: Element> LockedTarget<'_, '_, T> {
     /// [`Error::Range`](crate::Error::Range) if the elements leave the window,
     /// [`Error::Conflict`](crate::Error::Conflict) if `origin` overlaps them;
     /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
-    pub fn raccumulate<'r>(&self, origin: &'r [T], op: Op, disp: u64) -> Result<Request<'r>> {
-        self.window.win.raccumulate(origin, op, self.target, disp)
+    pub fn raccumulate<'r>(&self, origin: &'r [T], op: Op, disp: usize) -> Result<Request<'r>> {
+        self.window.win.raccumulate(origin, op, self.target, disp as u64)
     }
 
     /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`LockedTarget::get_accumulate`] with a request. Local.
@@ -112,8 +112,8 @@ impl<T: Element> LockedTarget<'_, '_, T> {
         origin: &'r [T],
         result: &'r mut [T],
         op: Op,
-        disp: u64,
+        disp: usize,
     ) -> Result<Request<'r>> {
-        self.window.win.rget_accumulate(origin, result, op, self.target, disp)
+        self.window.win.rget_accumulate(origin, result, op, self.target, disp as u64)
     }
 }

@@ -19,10 +19,10 @@ impl<'b, T: Element> LockedTarget<'_, 'b, T> {
     pub fn put_shaped<'s>(
         &self,
         origin: impl Into<Shaped<'b, 's, T>>,
-        disp: u64,
+        disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.window.win.put_shaped(origin.into(), self.target, disp, shape)
+        self.window.win.put_shaped(origin.into(), self.target, disp as u64, shape)
     }
 
     /// [`LockedTarget::get`] of the elements of a shape, counted from `disp` on. `origin` is a slice,
@@ -37,10 +37,10 @@ impl<'b, T: Element> LockedTarget<'_, 'b, T> {
     pub fn get_shaped<'s>(
         &self,
         origin: impl Into<ShapedMut<'b, 's, T>>,
-        disp: u64,
+        disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.window.win.get_shaped(origin.into(), self.target, disp, shape)
+        self.window.win.get_shaped(origin.into(), self.target, disp as u64, shape)
     }
 
     /// [`LockedTarget::accumulate`] into the elements of a shape, counted from `disp` on.
@@ -56,10 +56,10 @@ impl<'b, T: Element> LockedTarget<'_, 'b, T> {
         &self,
         origin: impl Into<Shaped<'b, 's, T>>,
         op: Op,
-        disp: u64,
+        disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.window.win.accumulate_shaped(origin.into(), op, self.target, disp, shape)
+        self.window.win.accumulate_shaped(origin.into(), op, self.target, disp as u64, shape)
     }
 
     /// [`LockedTarget::get_accumulate`] with the elements of a shape, counted from `disp` on.
@@ -76,10 +76,10 @@ impl<'b, T: Element> LockedTarget<'_, 'b, T> {
         origin: impl Into<Shaped<'b, 's, T>>,
         result: impl Into<ShapedMut<'b, 's, T>>,
         op: Op,
-        disp: u64,
+        disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
         let buffers = (origin.into(), result.into());
-        self.window.win.get_accumulate_shaped(buffers, op, self.target, disp, shape)
+        self.window.win.get_accumulate_shaped(buffers, op, self.target, disp as u64, shape)
     }
 }

@@ -41,7 +41,7 @@ impl<T: Element> WindowView<'_, T> {
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
-    pub fn load(&self, disp: u64, to: &mut [T]) -> Result<()> {
+    pub fn load(&self, disp: usize, to: &mut [T]) -> Result<()> {
         self.window.load(disp, to)
     }
 
@@ -49,7 +49,7 @@ impl<T: Element> WindowView<'_, T> {
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
-    pub fn load_one(&self, disp: u64) -> Result<T> {
+    pub fn load_one(&self, disp: usize) -> Result<T> {
         self.window.load_one(disp)
     }
 
@@ -57,7 +57,7 @@ impl<T: Element> WindowView<'_, T> {
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
-    pub fn store(&self, disp: u64, from: &[T]) -> Result<()> {
+    pub fn store(&self, disp: usize, from: &[T]) -> Result<()> {
         self.window.store(disp, from)
     }
 

@@ -20,12 +20,12 @@ macro_rules! waiting {
             /// in dynamic windows [`Error::NotAttached`](crate::Error::NotAttached);
             /// [`Error::RankFailed`](crate::Error::RankFailed).
             #[track_caller]
-            pub fn wait_until(&self, disp: u64, until: Until, value: T) -> Result<T>
+            pub fn wait_until(&self, disp: usize, until: Until, value: T) -> Result<T>
             where
                 T: Integer,
             {
                 let $window = self;
-                $win.wait_until(disp, until, value)
+                $win.wait_until(disp as u64, until, value)
             }
 
             /// `wait_until` if that would not block; `None`, without any effect, if it would.
@@ -34,12 +34,12 @@ macro_rules! waiting {
             /// # Errors
             /// [`Error::Range`](crate::Error::Range), [`Error::Alignment`](crate::Error::Alignment),
             /// in dynamic windows [`Error::NotAttached`](crate::Error::NotAttached).
-            pub fn test_until(&self, disp: u64, until: Until, value: T) -> Result<Option<T>>
+            pub fn test_until(&self, disp: usize, until: Until, value: T) -> Result<Option<T>>
             where
                 T: Integer,
             {
                 let $window = self;
-                $win.test_until(disp, until, value)
+                $win.test_until(disp as u64, until, value)
             }
 
             /// Waits for `count` notifications of this rank's counter number `counter` that were not

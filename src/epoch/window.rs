@@ -78,8 +78,8 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// [`Error::TargetRank`](crate::Error::TargetRank)
-    pub fn size(&self, rank: Rank) -> Result<u64> {
-        self.win.size(rank)
+    pub fn size(&self, rank: Rank) -> Result<usize> {
+        self.win.size(rank).map(|bytes| bytes as usize)
     }
 
     /// `MPI_WIN_DISP_UNIT` of the part of `rank`, in bytes.
@@ -181,17 +181,17 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
-    pub fn load(&self, disp: u64, to: &mut [T]) -> Result<()> {
-        self.win.load(disp, to)
+    pub fn load(&self, disp: usize, to: &mut [T]) -> Result<()> {
+        self.win.load(disp as u64, to)
     }
 
     /// Local load of one element.
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
-    pub fn load_one(&self, disp: u64) -> Result<T> {
+    pub fn load_one(&self, disp: usize) -> Result<T> {
         let mut value = T::zeroed();
-        self.win.load(disp, std::slice::from_mut(&mut value))?;
+        self.win.load(disp as u64, std::slice::from_mut(&mut value))?;
         Ok(value)
     }
 
@@ -199,8 +199,8 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range)
-    pub fn store(&self, disp: u64, from: &[T]) -> Result<()> {
-        self.win.store(disp, from)
+    pub fn store(&self, disp: usize, from: &[T]) -> Result<()> {
+        self.win.store(disp as u64, from)
     }
 
     /// `MPI_Win_sync`: orders this rank's local loads and stores before it against those after

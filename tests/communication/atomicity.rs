@@ -99,7 +99,8 @@ fn tickets_are_drawn_once_and_swaps_won_once() {
         for round in 0..ROUNDS {
             tickets.push(epoch.fetch_and_op_flush(1, Op::Sum, Rank(0), 0).unwrap());
             let mine = u64::from(world.rank()) + 1;
-            let before = epoch.compare_and_swap_flush(mine, 0, Rank(0), 1 + round).unwrap();
+            let before =
+                epoch.compare_and_swap_flush(mine, 0, Rank(0), (1 + round) as usize).unwrap();
             wins += u64::from(before == 0);
         }
         epoch.unlock_all().unwrap();

@@ -69,7 +69,7 @@ fn example_11_1_indirect_assignment_grouped_by_target() {
             let epoch = window.fence().unwrap();
             for i in &order {
                 let (target, disp) = place(map[*i]);
-                epoch.get(entries[*i].take().unwrap(), target, disp).unwrap();
+                epoch.get(entries[*i].take().unwrap(), target, disp as usize).unwrap();
             }
             epoch.close().unwrap();
             let expected: Vec<f32> = map.iter().map(|entry| value(*entry, round)).collect();
@@ -90,7 +90,7 @@ fn example_11_2(n: u32) {
             let epoch = window.fence().unwrap();
             for (a, entry) in a.chunks_mut(1).zip(&map) {
                 let (target, disp) = place(*entry);
-                epoch.get(a, target, disp).unwrap();
+                epoch.get(a, target, disp as usize).unwrap();
             }
             epoch.close().unwrap();
             let expected: Vec<f32> = map.iter().map(|entry| value(*entry, round)).collect();
@@ -137,7 +137,7 @@ fn example_11_3(n: u32, map: impl Fn(usize) -> Vec<usize>) {
             let epoch = window.fence().unwrap();
             for (a, entry) in a.chunks(1).zip(&map[start..]) {
                 let (target, disp) = place(*entry);
-                epoch.accumulate(a, Op::Sum, target, disp).unwrap();
+                epoch.accumulate(a, Op::Sum, target, disp as usize).unwrap();
             }
             epoch.close().unwrap();
             let mut b = vec![-1.0; M];
@@ -184,7 +184,7 @@ fn concurrent_puts_may_overlap_at_the_origin() {
         for target in 0..n {
             let start = target as usize;
             let disp = 4 * u64::from(world.rank());
-            epoch.put(&message[start..start + 4], Rank(target), disp).unwrap();
+            epoch.put(&message[start..start + 4], Rank(target), disp as usize).unwrap();
         }
         epoch.close().unwrap();
         let mut found = vec![0; 4 * n as usize];

@@ -26,10 +26,10 @@ fn pipeline(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u64> 
     for round in 1..=rounds {
         let batch = all.batch();
         let mine = [round * 1000 + u64::from(me)];
-        batch.put_notify(&mine, Rank(right), disp[right as usize], 0).unwrap();
+        batch.put_notify(&mine, Rank(right), (disp[right as usize]) as usize, 0).unwrap();
         batch.flush_local().unwrap();
         view.wait_notify(0, 1).unwrap();
-        let found = view.load_one(disp[me as usize]).unwrap();
+        let found = view.load_one((disp[me as usize]) as usize).unwrap();
         assert_eq!(found, round * 1000 + u64::from(left));
         // The left may send again.
         all.notify(Rank(left), 1).unwrap();

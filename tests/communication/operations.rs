@@ -15,7 +15,7 @@ fn put_reaches_every_rank_at_the_displacement_given() {
         let mine = [me, me + 100];
         let epoch = window.fence_with(FenceAssert::NOPRECEDE).unwrap();
         for target in 0..n {
-            epoch.put(&mine, Rank(target), u64::from(2 * me)).unwrap();
+            epoch.put(&mine, Rank(target), 2 * me as usize).unwrap();
         }
         epoch.close().unwrap();
         let mut all = vec![0; 2 * n as usize];
@@ -149,13 +149,13 @@ fn one_byte_to_several_mebibytes_at_mixed_alignments() {
             let bytes = |rank: u32| pattern(u64::from(rank) * 1000 + k as u64, len + from);
             let (mine, mut got) = (bytes(me), vec![0; len + 5]);
             let epoch = window.fence().unwrap();
-            epoch.put(&mine[from..], Rank(next), to as u64).unwrap();
+            epoch.put(&mine[from..], Rank(next), to).unwrap();
             let epoch = epoch.fence().unwrap();
-            epoch.get(&mut got[5..], Rank(next), to as u64).unwrap();
+            epoch.get(&mut got[5..], Rank(next), to).unwrap();
             epoch.close().unwrap();
             assert!(got[5..] == mine[from..], "{len} bytes by get");
             let mut here = vec![0; len];
-            window.load(to as u64, &mut here).unwrap();
+            window.load(to, &mut here).unwrap();
             assert!(here == bytes(previous)[from..], "{len} bytes by put");
         }
         window.free().unwrap();
@@ -171,13 +171,13 @@ fn origin_buffers_of_concurrent_puts_may_overlap() {
         let epoch = window.fence_with(FenceAssert::NOPRECEDE).unwrap();
         for target in 0..3 {
             // The standard's rationale in §11.3: overlapping reads are natural.
-            epoch.put(&buffer[0..4], Rank(target), u64::from(me) * 8).unwrap();
-            epoch.put(&buffer[2..6], Rank(target), u64::from(me) * 8 + 4).unwrap();
+            epoch.put(&buffer[0..4], Rank(target), (u64::from(me) * 8) as usize).unwrap();
+            epoch.put(&buffer[2..6], Rank(target), (u64::from(me) * 8 + 4) as usize).unwrap();
         }
         epoch.close().unwrap();
         for rank in 0..3u16 {
             let mut part = [0; 8];
-            window.load(u64::from(rank) * 8, &mut part).unwrap();
+            window.load((u64::from(rank) * 8) as usize, &mut part).unwrap();
             assert_eq!(part, [0, 1, 2, 3, 2, 3, 4, 5].map(|i| 100 * rank + i));
         }
         window.free().unwrap();

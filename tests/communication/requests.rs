@@ -37,7 +37,7 @@ fn requests_are_waited_for_together() {
         let mut back = vec![0; 16];
         let lock = window.lock(LockType::Exclusive, Rank(0)).unwrap();
         let mut requests: Vec<Request<'_>> =
-            (0..16).map(|k| lock.rput(&values[k..=k], k as u64).unwrap()).collect();
+            (0..16).map(|k| lock.rput(&values[k..=k], k).unwrap()).collect();
         requests.push(Request::null());
         assert!(requests[3].test() && !requests[3].is_active());
         assert_eq!(Request::wait_any(&mut requests), Some(0));

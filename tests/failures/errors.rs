@@ -48,8 +48,8 @@ fn wrong_targets<'a>(epoch: &impl Access<'a, u64>) {
         (Rank(1), 1 << 61, ErrorClass::RmaRange),
     ];
     for (rank, disp, class) in places {
-        fails(epoch.put(&[1], rank, disp), class, "put");
-        fails(epoch.accumulate(&[1], Op::Sum, rank, disp), class, "accumulate");
+        fails(epoch.put(&[1], rank, disp as usize), class, "put");
+        fails(epoch.accumulate(&[1], Op::Sum, rank, disp as usize), class, "accumulate");
     }
     fails(epoch.put(&[1, 2], Rank(1), 3), ErrorClass::RmaRange, "put");
     fails(epoch.accumulate(&[1], Op::Maxloc, Rank(1), 0), ErrorClass::Op, "accumulate");

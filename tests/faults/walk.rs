@@ -311,11 +311,11 @@ fn around(world: &Comm, window: &mut Window<u64>, disp: &[u64]) -> Result<()> {
     let at = disp[right.0 as usize];
     let mine = [u64::from(me) + 1];
     let epoch = window.fence()?;
-    epoch.put(&mine, right, at)?;
+    epoch.put(&mine, right, at as usize)?;
     let epoch = epoch.fence()?;
-    epoch.accumulate(&[1], Op::Sum, right, at)?;
+    epoch.accumulate(&[1], Op::Sum, right, at as usize)?;
     epoch.close()?;
-    assert_eq!(window.load_one(disp[me as usize])?, u64::from(left) + 2);
+    assert_eq!(window.load_one((disp[me as usize]) as usize)?, u64::from(left) + 2);
     world.barrier()
 }
 

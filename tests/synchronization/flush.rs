@@ -143,7 +143,7 @@ fn a_buffer_is_free_after_flush() {
             let mut buffer = [0];
             for disp in 0..30 {
                 buffer[0] = disp + 1;
-                epoch.put_flush(&buffer, Rank(1), disp).unwrap();
+                epoch.put_flush(&buffer, Rank(1), disp as usize).unwrap();
                 buffer[0] = 0;
             }
             epoch.unlock_all().unwrap();

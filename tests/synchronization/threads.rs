@@ -59,7 +59,7 @@ fn windows_and_guards_may_be_sent_and_shared() {
 fn operate<'b>(epoch: &impl Access<'b, u64>, ranks: u32, slot: u64, mine: &'b [u64; 1]) {
     for _ in 0..100 {
         for target in 0..ranks {
-            epoch.put(mine, Rank(target), 2 + slot).unwrap();
+            epoch.put(mine, Rank(target), (2 + slot) as usize).unwrap();
             epoch.accumulate(&[1], Op::Sum, Rank(target), 0).unwrap();
             epoch.accumulate(mine, Op::Max, Rank(target), 1).unwrap();
         }
@@ -71,7 +71,7 @@ fn check_own_part(window: &Window<u64>, epochs: u64) {
     assert_eq!(window.load_one(0).unwrap(), 100 * epochs * writers);
     assert_eq!(window.load_one(1).unwrap(), writers);
     for slot in 0..writers {
-        assert_eq!(window.load_one(2 + slot).unwrap(), slot + 1);
+        assert_eq!(window.load_one((2 + slot) as usize).unwrap(), slot + 1);
     }
 }
 

@@ -161,11 +161,11 @@ fn round_robin(world: &Comm, mut window: Window<u64>, disp: &[u64]) {
     let all = window.lock_all().unwrap();
     for round in 1..=200u64 {
         if me != 0 {
-            all.window().wait_until(disp[me as usize], Until::Eq, round).unwrap();
+            all.window().wait_until((disp[me as usize]) as usize, Until::Eq, round).unwrap();
         }
-        all.put_flush(&[round], Rank(next), disp[next as usize]).unwrap();
+        all.put_flush(&[round], Rank(next), (disp[next as usize]) as usize).unwrap();
         if me == 0 {
-            assert_eq!(all.window().wait_until(disp[0], Until::Eq, round).unwrap(), round);
+            assert_eq!(all.window().wait_until(disp[0] as usize, Until::Eq, round).unwrap(), round);
         }
     }
     all.unlock_all().unwrap();

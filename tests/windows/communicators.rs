@@ -11,7 +11,7 @@ fn all_epochs(comm: &Comm, tag: u64) {
     let mine = [tag + u64::from(me)];
     let epoch = window.fence_with(FenceAssert::NOPRECEDE).unwrap();
     for target in 0..n {
-        epoch.put(&mine, Rank(target), u64::from(me)).unwrap();
+        epoch.put(&mine, Rank(target), me as usize).unwrap();
     }
     epoch.close_with(FenceAssert::NOSUCCEED).unwrap();
     let mut found = vec![0; n as usize];
@@ -32,12 +32,12 @@ fn all_epochs(comm: &Comm, tag: u64) {
 
     for _ in 0..50 {
         let epoch = window.lock(LockType::Exclusive, Rank(0)).unwrap();
-        epoch.accumulate(&[1], Op::Sum, u64::from(n)).unwrap();
+        epoch.accumulate(&[1], Op::Sum, n as usize).unwrap();
         epoch.unlock().unwrap();
     }
     comm.barrier().unwrap();
     if me == 0 {
-        assert_eq!(window.load_one(u64::from(n)).unwrap(), 50 * u64::from(n));
+        assert_eq!(window.load_one(n as usize).unwrap(), 50 * u64::from(n));
     }
     window.free().unwrap();
 }

@@ -59,7 +59,7 @@ fn a_slice_before_a_fence_is_legal_while_others_wait_in_it() {
             }
             let epoch = window.fence().unwrap();
             if world.rank() != 0 {
-                epoch.put(&mine, Rank(0), u64::from(mine[0])).unwrap();
+                epoch.put(&mine, Rank(0), mine[0] as usize).unwrap();
             }
             let epoch = epoch.fence().unwrap();
             epoch.close().unwrap();

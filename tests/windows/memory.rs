@@ -15,7 +15,7 @@ fn attributes_are_those_given() {
         assert_eq!((&*window.name(), window.len()), ("halo", sizes[me as usize]));
         for rank in 0..3 {
             let bytes = 4 * sizes[rank as usize] as u64;
-            assert_eq!(window.size(Rank(rank)).unwrap(), bytes);
+            assert_eq!(window.size(Rank(rank)).unwrap(), bytes as usize);
             assert_eq!(window.disp_unit(Rank(rank)).unwrap(), [2, 4, 1000][rank as usize]);
         }
         assert_eq!(window.size(Rank(3)).unwrap_err().class(), ErrorClass::Rank);
@@ -56,12 +56,12 @@ fn thousands_of_windows_live_at_once() {
         for (k, window) in windows.iter_mut().enumerate() {
             let value = [k as u32 * 2 + world.rank().0];
             let epoch = window.lock(LockType::Exclusive, other).unwrap();
-            epoch.put(&value, (k % 70) as u64).unwrap();
+            epoch.put(&value, k % 70).unwrap();
             epoch.unlock().unwrap();
         }
         world.barrier().unwrap();
         for (k, window) in windows.iter().enumerate() {
-            let found = window.load_one((k % 70) as u64).unwrap();
+            let found = window.load_one(k % 70).unwrap();
             assert_eq!(found, k as u32 * 2 + other.0, "window {k}");
         }
         // In an order that is neither that of creation nor its reverse.

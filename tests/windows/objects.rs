@@ -257,12 +257,12 @@ fn the_memory_model_of_every_flavour_is_unified() {
             assert_eq!(window.model(), MemoryModel::Unified);
             let (own, at) = (disp[world.rank().index()], disp[other.0 as usize]);
             let all = window.lock_all().unwrap();
-            all.window().store(own + unit, &[7]).unwrap();
-            all.put_flush(&[5], other, at).unwrap();
+            all.window().store((own + unit) as usize, &[7]).unwrap();
+            all.put_flush(&[5], other, at as usize).unwrap();
             world.barrier().unwrap();
             let mut got = [0];
-            all.get_flush(&mut got, other, at + unit).unwrap();
-            assert_eq!((all.window().load_one(own).unwrap(), got), (5, [7]));
+            all.get_flush(&mut got, other, (at + unit) as usize).unwrap();
+            assert_eq!((all.window().load_one(own as usize).unwrap(), got), (5, [7]));
             all.unlock_all().unwrap();
             window.free().unwrap();
         }

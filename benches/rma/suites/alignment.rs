@@ -58,10 +58,12 @@ fn cases<'a>(
     let size = 8 * words as u64;
     let (from, mut to) = (vec![1u64; words], vec![0u64; words]);
     let more = from.clone();
-    let put =
-        move |n| (0..n).for_each(|_| epoch.put_flush(black_box(&from), TARGET, at).expect("put"));
-    let get =
-        move |n| (0..n).for_each(|_| epoch.get_flush(black_box(&mut to), TARGET, at).expect("get"));
+    let put = move |n| {
+        (0..n).for_each(|_| epoch.put_flush(black_box(&from), TARGET, at as usize).expect("put"))
+    };
+    let get = move |n| {
+        (0..n).for_each(|_| epoch.get_flush(black_box(&mut to), TARGET, at as usize).expect("get"))
+    };
     let mut cases = vec![
         Case::new(put_name, size, put).against(first[0]),
         Case::new(get_name, size, get).against(first[1]),
@@ -69,7 +71,11 @@ fn cases<'a>(
     if words == 1 {
         let fetch = move |n| {
             (0..n).for_each(|_| {
-                black_box(epoch.fetch_and_op_flush(1, Op::Sum, TARGET, at).expect("fetch_and_op"));
+                black_box(
+                    epoch
+                        .fetch_and_op_flush(1, Op::Sum, TARGET, at as usize)
+                        .expect("fetch_and_op"),
+                );
             })
         };
         cases.push(Case::new(fetch_name, size, fetch).against(first[2]));
@@ -78,7 +84,9 @@ fn cases<'a>(
         let sum = move |n| {
             let batch = epoch.batch();
             for _ in 0..n {
-                batch.accumulate(black_box(&more[..]), Op::Sum, TARGET, at).expect("accumulate");
+                batch
+                    .accumulate(black_box(&more[..]), Op::Sum, TARGET, at as usize)
+                    .expect("accumulate");
             }
         };
         cases.push(Case::new(sum_name, size, sum).against(first[3]));

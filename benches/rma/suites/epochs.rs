@@ -124,7 +124,7 @@ fn exchange<'a>(
             let exposed = exposure.post(&from).expect("post");
             let epoch = access.start(&to).expect("start");
             for target in &targets {
-                epoch.put(&row, Rank(*target), place).expect("put");
+                epoch.put(&row, Rank(*target), place as usize).expect("put");
             }
             epoch.complete().expect("complete");
             exposed.wait().expect("wait");

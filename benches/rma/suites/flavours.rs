@@ -44,15 +44,19 @@ fn cases<'a>(
     let (words, size) = (bytes / 8, bytes as u64);
     let (from, mut to) = (vec![1u64; words], vec![0u64; words]);
     let more = from.clone();
-    let put =
-        move |n| (0..n).for_each(|_| epoch.put_flush(black_box(&from), TARGET, disp).expect("put"));
+    let put = move |n| {
+        (0..n).for_each(|_| epoch.put_flush(black_box(&from), TARGET, disp as usize).expect("put"))
+    };
     let get = move |n| {
-        (0..n).for_each(|_| epoch.get_flush(black_box(&mut to), TARGET, disp).expect("get"))
+        (0..n)
+            .for_each(|_| epoch.get_flush(black_box(&mut to), TARGET, disp as usize).expect("get"))
     };
     let sum = move |n| {
         let batch = epoch.batch();
         for _ in 0..n {
-            batch.accumulate(black_box(&more[..]), Op::Sum, TARGET, disp).expect("accumulate");
+            batch
+                .accumulate(black_box(&more[..]), Op::Sum, TARGET, disp as usize)
+                .expect("accumulate");
         }
     };
     let mut cases = vec![Case::new(names[0], size, put), Case::new(names[1], size, get)];

@@ -68,7 +68,7 @@ fn touch(world: &Comm, mut window: Window<u64>) {
         let epoch = window.lock_all().expect("nobody holds a lock");
         let batch = epoch.batch();
         for at in (0..WORDS).step_by(PAGE) {
-            batch.put(black_box(&[1]), TARGET, at as u64).expect("put");
+            batch.put(black_box(&[1]), TARGET, at).expect("put");
         }
         drop(batch);
         epoch.unlock_all().expect("the epoch is open");
@@ -81,7 +81,7 @@ fn all_over(window: &mut Window<u64>, mut at: usize, n: u32) -> usize {
     let epoch = window.lock_all().expect("nobody holds a lock");
     let batch = epoch.batch();
     for _ in 0..n {
-        batch.put(black_box(&[1]), TARGET, at as u64).expect("put");
+        batch.put(black_box(&[1]), TARGET, at).expect("put");
         at = (at + STRIDE) % WORDS;
     }
     drop(batch);

@@ -209,7 +209,7 @@ fn a_put_to_attached_memory() {
             let epoch = window.lock_all().unwrap();
             delay(Event::Step(Step::MidPut), || die());
             // To itself: the kernel copies to others, in one step.
-            epoch.put(&[1; 10_000], Rank(VICTIM), mine + 8).unwrap();
+            epoch.put(&[1; 10_000], Rank(VICTIM), (mine + 8) as usize).unwrap();
         }
         lost(world.barrier());
         let first = addresses[VICTIM as usize] + 8;

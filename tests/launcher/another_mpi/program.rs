@@ -112,10 +112,16 @@ fn operate<'b, T: Element>(
     epoch.get_accumulate_shaped(&origin[..2], rest, op, target, 10, &Shape::strided(2, 1, 2)?)?;
     epoch.fetch_and_op(&origin[0], old, op, target, 14)?;
     let (two, one) = got.split_at_mut(2);
-    epoch.get(two, target, STORED)?;
-    epoch.get_shaped(one, target, STORED + 2, &Shape::strided(1, 1, 1)?)?;
-    epoch.put_shaped(put, target, STORED + 4, &Shape::strided(3, 1, 2)?)?;
-    epoch.accumulate_shaped(&origin[..2], op, target, STORED + 10, &Shape::strided(2, 1, 3)?)
+    epoch.get(two, target, STORED as usize)?;
+    epoch.get_shaped(one, target, (STORED + 2) as usize, &Shape::strided(1, 1, 1)?)?;
+    epoch.put_shaped(put, target, (STORED + 4) as usize, &Shape::strided(3, 1, 2)?)?;
+    epoch.accumulate_shaped(
+        &origin[..2],
+        op,
+        target,
+        (STORED + 10) as usize,
+        &Shape::strided(2, 1, 3)?,
+    )
 }
 
 /// Each operation of `ops`, by each kind of epoch.
@@ -154,7 +160,7 @@ fn every<T: Element>(
         epoch.get_accumulate(origin, before, *op, 7)?;
         epoch.fetch_and_op(&origin[0], old, *op, 11)?;
         epoch.flush()?;
-        epoch.rget(got, STORED)?.wait();
+        epoch.rget(got, STORED as usize)?.wait();
         epoch.unlock()?;
         world.barrier()?;
 

@@ -270,18 +270,24 @@ fn operate<'b, T: Element>(
     let (target, disp, plain) = (target(act), act.disp, on.is_plain);
     let Buffers { origin, result, own, target: to, .. } = on;
     match act.kind {
-        Kind::Put if plain => epoch.put(origin, target, disp),
-        Kind::Put => epoch.put_shaped(own.over(origin)?, target, disp, to),
-        Kind::Get if plain => epoch.get(result, target, disp),
-        Kind::Get => epoch.get_shaped(own.over_mut(result)?, target, disp, to),
-        Kind::Accumulate(op) if plain => epoch.accumulate(origin, op, target, disp),
-        Kind::Accumulate(op) => epoch.accumulate_shaped(own.over(origin)?, op, target, disp, to),
-        Kind::GetAccumulate(op) if plain => epoch.get_accumulate(origin, result, op, target, disp),
+        Kind::Put if plain => epoch.put(origin, target, disp as usize),
+        Kind::Put => epoch.put_shaped(own.over(origin)?, target, disp as usize, to),
+        Kind::Get if plain => epoch.get(result, target, disp as usize),
+        Kind::Get => epoch.get_shaped(own.over_mut(result)?, target, disp as usize, to),
+        Kind::Accumulate(op) if plain => epoch.accumulate(origin, op, target, disp as usize),
+        Kind::Accumulate(op) => {
+            epoch.accumulate_shaped(own.over(origin)?, op, target, disp as usize, to)
+        }
+        Kind::GetAccumulate(op) if plain => {
+            epoch.get_accumulate(origin, result, op, target, disp as usize)
+        }
         Kind::GetAccumulate(op) => {
             let (origin, result) = (own.over(origin)?, own.over_mut(result)?);
-            epoch.get_accumulate_shaped(origin, result, op, target, disp, to)
+            epoch.get_accumulate_shaped(origin, result, op, target, disp as usize, to)
         }
-        Kind::FetchAndOp(op) => epoch.fetch_and_op(&origin[0], &mut result[0], op, target, disp),
+        Kind::FetchAndOp(op) => {
+            epoch.fetch_and_op(&origin[0], &mut result[0], op, target, disp as usize)
+        }
         other => unreachable!("{other:?} is no call of the typed face"),
     }
 }
@@ -295,18 +301,18 @@ fn operate_locked<'b, T: Element>(
     let (disp, plain) = (act.disp, on.is_plain);
     let Buffers { origin, result, own, target: to, .. } = on;
     match act.kind {
-        Kind::Put if plain => epoch.put(origin, disp),
-        Kind::Put => epoch.put_shaped(own.over(origin)?, disp, to),
-        Kind::Get if plain => epoch.get(result, disp),
-        Kind::Get => epoch.get_shaped(own.over_mut(result)?, disp, to),
-        Kind::Accumulate(op) if plain => epoch.accumulate(origin, op, disp),
-        Kind::Accumulate(op) => epoch.accumulate_shaped(own.over(origin)?, op, disp, to),
-        Kind::GetAccumulate(op) if plain => epoch.get_accumulate(origin, result, op, disp),
+        Kind::Put if plain => epoch.put(origin, disp as usize),
+        Kind::Put => epoch.put_shaped(own.over(origin)?, disp as usize, to),
+        Kind::Get if plain => epoch.get(result, disp as usize),
+        Kind::Get => epoch.get_shaped(own.over_mut(result)?, disp as usize, to),
+        Kind::Accumulate(op) if plain => epoch.accumulate(origin, op, disp as usize),
+        Kind::Accumulate(op) => epoch.accumulate_shaped(own.over(origin)?, op, disp as usize, to),
+        Kind::GetAccumulate(op) if plain => epoch.get_accumulate(origin, result, op, disp as usize),
         Kind::GetAccumulate(op) => {
             let (origin, result) = (own.over(origin)?, own.over_mut(result)?);
-            epoch.get_accumulate_shaped(origin, result, op, disp, to)
+            epoch.get_accumulate_shaped(origin, result, op, disp as usize, to)
         }
-        Kind::FetchAndOp(op) => epoch.fetch_and_op(&origin[0], &mut result[0], op, disp),
+        Kind::FetchAndOp(op) => epoch.fetch_and_op(&origin[0], &mut result[0], op, disp as usize),
         other => unreachable!("{other:?} is no call of the typed face"),
     }
 }
@@ -319,10 +325,10 @@ fn request<'b, T: Element>(
     let (target, disp) = (target(act), act.disp);
     let Buffers { origin, result, .. } = on;
     match act.kind {
-        Kind::Put => epoch.rput(origin, target, disp),
-        Kind::Get => epoch.rget(result, target, disp),
-        Kind::Accumulate(op) => epoch.raccumulate(origin, op, target, disp),
-        Kind::GetAccumulate(op) => epoch.rget_accumulate(origin, result, op, target, disp),
+        Kind::Put => epoch.rput(origin, target, disp as usize),
+        Kind::Get => epoch.rget(result, target, disp as usize),
+        Kind::Accumulate(op) => epoch.raccumulate(origin, op, target, disp as usize),
+        Kind::GetAccumulate(op) => epoch.rget_accumulate(origin, result, op, target, disp as usize),
         other => unreachable!("{other:?} takes no request"),
     }
 }
@@ -335,10 +341,10 @@ fn request_locked<'b, T: Element>(
 ) -> Result<Request<'b>> {
     let Buffers { origin, result, .. } = on;
     match act.kind {
-        Kind::Put => epoch.rput(origin, act.disp),
-        Kind::Get => epoch.rget(result, act.disp),
-        Kind::Accumulate(op) => epoch.raccumulate(origin, op, act.disp),
-        Kind::GetAccumulate(op) => epoch.rget_accumulate(origin, result, op, act.disp),
+        Kind::Put => epoch.rput(origin, act.disp as usize),
+        Kind::Get => epoch.rget(result, act.disp as usize),
+        Kind::Accumulate(op) => epoch.raccumulate(origin, op, act.disp as usize),
+        Kind::GetAccumulate(op) => epoch.rget_accumulate(origin, result, op, act.disp as usize),
         other => unreachable!("{other:?} takes no request"),
     }
 }

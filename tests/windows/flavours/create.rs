@@ -11,12 +11,18 @@ use onesided::{
 fn misuse(window: &mut Window<u64>, elements: u64) {
     let all = window.lock_all().unwrap();
     let batch = all.batch();
-    assert_eq!(batch.put(&[1], Rank(0), elements).unwrap_err().class(), ErrorClass::RmaRange);
     assert_eq!(
-        batch.put(&[1, 2], Rank(1), elements - 1).unwrap_err().class(),
+        batch.put(&[1], Rank(0), elements as usize).unwrap_err().class(),
         ErrorClass::RmaRange
     );
-    assert_eq!(batch.put(&[1], Rank(1), u64::MAX / 4).unwrap_err().class(), ErrorClass::RmaRange);
+    assert_eq!(
+        batch.put(&[1, 2], Rank(1), (elements - 1) as usize).unwrap_err().class(),
+        ErrorClass::RmaRange
+    );
+    assert_eq!(
+        batch.put(&[1], Rank(1), (u64::MAX / 4) as usize).unwrap_err().class(),
+        ErrorClass::RmaRange
+    );
     batch.put(&[], Rank(1), 0).unwrap();
 }
 
@@ -75,7 +81,7 @@ fn parts_of_one_window_may_differ_in_kind() {
         };
         let window = Window::create(world, memory).unwrap();
         for rank in 0..4 {
-            assert_eq!(window.size(Rank(rank)).unwrap(), 8 * (6 + u64::from(rank)));
+            assert_eq!(window.size(Rank(rank)).unwrap(), (8 * (6 + u64::from(rank))) as usize);
         }
         exercise(world, window, &[0; 4]).free().unwrap();
     });

@@ -44,17 +44,17 @@ fn what_is_not_attached_is_out_of_range() {
         let (low, high) = (there[2 * other as usize], there[2 * other as usize + 1]);
         let all = window.lock_all().unwrap();
         // Two regions side by side are as good as one.
-        all.put(&[7, 8], Rank(other), high - 8).unwrap();
+        all.put(&[7, 8], Rank(other), (high - 8) as usize).unwrap();
         for (elements, at) in
             [(1, low - 8), (1, low - 1), (12, high - 8), (11, high), (1, high + 80)]
         {
-            let outside = all.put(&[0; 20][..elements], Rank(other), at).unwrap_err();
+            let outside = all.put(&[0; 20][..elements], Rank(other), at as usize).unwrap_err();
             assert_eq!(outside.class(), ErrorClass::RmaRange, "{outside}");
         }
         all.unlock_all().unwrap();
         world.barrier().unwrap();
         for (k, value) in [(19, 7), (20, 8)] {
-            assert_eq!(window.load_one(memory.as_ptr() as u64 + 8 * k).unwrap(), value);
+            assert_eq!(window.load_one((memory.as_ptr() as u64 + 8 * k) as usize).unwrap(), value);
         }
         window.free().unwrap();
         let fixed = Window::<u64>::allocate(world, 1).unwrap();
@@ -80,13 +80,13 @@ fn thousands_of_attachments() {
         let values: Vec<u32> = (0..REGIONS as u32).collect();
         let epoch = window.fence().unwrap();
         for k in 0..REGIONS {
-            epoch.put(&values[k..=k], Rank(other), at(k)).unwrap();
-            assert!(epoch.put(&values[k..=k], Rank(other), at(k) + 12).is_err());
+            epoch.put(&values[k..=k], Rank(other), at(k) as usize).unwrap();
+            assert!(epoch.put(&values[k..=k], Rank(other), (at(k) + 12) as usize).is_err());
         }
         epoch.close().unwrap();
         for k in 0..REGIONS {
             let own = memory.as_ptr() as u64 + 16 * k as u64;
-            assert_eq!(window.load_one(own).unwrap(), k as u32);
+            assert_eq!(window.load_one(own as usize).unwrap(), k as u32);
             window.detach(own).unwrap();
         }
         window.free().unwrap();
@@ -108,12 +108,13 @@ fn attaching_while_others_access_disturbs_nobody() {
                 all.window().detach(more).unwrap();
             }
             for rank in 0..4 {
-                all.fetch_and_op_flush(1, Op::Sum, Rank(rank), disp[rank as usize]).unwrap();
+                all.fetch_and_op_flush(1, Op::Sum, Rank(rank), (disp[rank as usize]) as usize)
+                    .unwrap();
             }
         }
         all.unlock_all().unwrap();
         world.barrier().unwrap();
-        assert_eq!(window.load_one(at).unwrap(), 4 * ROUNDS as u64);
+        assert_eq!(window.load_one(at as usize).unwrap(), 4 * ROUNDS as u64);
         window.free().unwrap();
     });
 }

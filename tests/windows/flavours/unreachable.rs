@@ -72,11 +72,11 @@ fn operations_on_attached_memory_that_the_kernel_keeps_are_refused() {
             forbid(&[libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]);
             let (home, mut got) = (Rank(0), [1]);
             let refusals = [
-                all.put_flush(&[3], home, there),
-                all.get_flush(&mut got, home, there),
-                all.accumulate(&[3], Op::Sum, home, there),
-                all.fetch_and_op_flush(3, Op::Sum, home, there).map(drop),
-                all.compare_and_swap_flush(3, 7, home, there).map(drop),
+                all.put_flush(&[3], home, there as usize),
+                all.get_flush(&mut got, home, there as usize),
+                all.accumulate(&[3], Op::Sum, home, there as usize),
+                all.fetch_and_op_flush(3, Op::Sum, home, there as usize).map(drop),
+                all.compare_and_swap_flush(3, 7, home, there as usize).map(drop),
             ];
             for refused in refusals {
                 let who = "rank 1 cannot reach the private memory of rank 0";
@@ -84,13 +84,13 @@ fn operations_on_attached_memory_that_the_kernel_keeps_are_refused() {
             }
             assert_eq!(got, [1]);
             // What the kernel keeps is the others' memory.
-            let own = all.window().load_one(address).unwrap();
-            assert_eq!(all.fetch_and_op_flush(1, Op::Sum, Rank(1), address).unwrap(), own);
+            let own = all.window().load_one(address as usize).unwrap();
+            assert_eq!(all.fetch_and_op_flush(1, Op::Sum, Rank(1), address as usize).unwrap(), own);
         }
         all.unlock_all().unwrap();
         world.barrier().unwrap();
         let expected = 7 + u64::from(world.rank());
-        assert_eq!(window.load_one(address).unwrap(), expected);
+        assert_eq!(window.load_one(address as usize).unwrap(), expected);
         window.free().unwrap();
     });
 }

@@ -45,7 +45,7 @@ impl Exchange for Ours<'_> {
             // Nothing precedes: the last step has closed its fence.
             let epoch = self.window.fence_with(FenceAssert::NOPRECEDE).expect("fence");
             for Message { to, at, cells } in messages {
-                epoch.put(cells, Rank(*to), *at as u64).expect("put");
+                epoch.put(cells, Rank(*to), *at).expect("put");
             }
             epoch.close().expect("fence");
             return;
@@ -54,14 +54,14 @@ impl Exchange for Ours<'_> {
         let exposed = exposure.post(group).expect("post");
         let epoch = access.start(group).expect("start");
         for Message { to, at, cells } in messages {
-            epoch.put(cells, Rank(*to), *at as u64).expect("put");
+            epoch.put(cells, Rank(*to), *at).expect("put");
         }
         epoch.complete().expect("complete");
         exposed.wait().expect("wait");
     }
 
     fn take(&self, at: usize, to: &mut [f64]) {
-        self.window.load(at as u64, to).expect("the own part");
+        self.window.load(at, to).expect("the own part");
     }
 }
 

@@ -44,7 +44,9 @@ pub fn run(world: &Comm, options: &Options) {
                 let count = count.count();
                 let batch = epoch.batch();
                 for (number, (rank, at)) in numbers[..count].chunks_exact(1).zip(places) {
-                    batch.accumulate(number, Op::Bxor, Rank(rank), at).expect("accumulate");
+                    batch
+                        .accumulate(number, Op::Bxor, Rank(rank), at as usize)
+                        .expect("accumulate");
                 }
                 batch.flush_local().expect("flush_local");
             }

@@ -34,7 +34,7 @@ pub fn run(world: &Comm, options: &Options) {
             world.barrier().expect("barrier");
             let epoch = window.lock_all().expect("lock_all");
             fill(world, |rank, at, key| {
-                epoch.compare_and_swap_flush(key, 0, Rank(rank), at).expect("swap")
+                epoch.compare_and_swap_flush(key, 0, Rank(rank), at as usize).expect("swap")
             });
             epoch.unlock_all().expect("unlock_all");
             world.barrier().expect("barrier");

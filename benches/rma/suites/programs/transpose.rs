@@ -42,7 +42,7 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
                 transpose(&matrix[row * side + column..], side, &mut tile);
                 let (rank, at) = (Rank((column / rows) as u32), column % rows * side + first + row);
                 let batch = epoch.batch();
-                batch.put_shaped(&tile, rank, at as u64, &shape).expect("put");
+                batch.put_shaped(&tile, rank, at, &shape).expect("put");
                 batch.flush_local().expect("flush_local");
             }
             epoch.flush_all().expect("flush_all");
