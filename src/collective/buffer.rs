@@ -103,6 +103,12 @@ impl Buffer {
         Buffer { start, count, datatype: HeldDatatype::of(datatype) }
     }
 
+    /// The elements of a slice, which no thread writes until the collective is complete.
+    pub(super) fn slice<T: Element>(elements: &[T]) -> Buffer {
+        let (start, count) = (elements.as_ptr().cast(), elements.len());
+        Buffer { start, count, datatype: HeldDatatype::Lasting(T::DATATYPE.into()) }
+    }
+
     /// No elements.
     pub(super) fn empty() -> Buffer {
         let start = std::ptr::dangling();
@@ -127,6 +133,11 @@ impl Buffer {
         Ok(outgoing.bytes())
     }
 
+    /// The entries one behind the other; it has been looked at.
+    pub(super) fn packed(&self) -> Box<[u8]> {
+        Outgoing::of(&self.origin()).map_or_else(Box::default, |outgoing| outgoing.packed())
+    }
+
     /// Whether it is the same memory.
     pub(super) fn is_at(&self, other: &BufferMut) -> bool {
         self.start == other.0.start
@@ -145,6 +156,12 @@ impl BufferMut {
     pub(super) fn of(origin: &OriginMut<'_>) -> BufferMut {
         let (start, count, datatype) = origin.parts();
         BufferMut(Buffer { start, count, datatype: HeldDatatype::of(datatype) })
+    }
+
+    /// The elements of a slice, which no other thread accesses until the collective is complete.
+    pub(super) fn slice<T: Element>(elements: &mut [T]) -> BufferMut {
+        let (start, count) = (elements.as_mut_ptr().cast_const().cast(), elements.len());
+        BufferMut(Buffer { start, count, datatype: HeldDatatype::Lasting(T::DATATYPE.into()) })
     }
 
     /// No elements.
@@ -186,7 +203,19 @@ impl BufferMut {
     pub(super) fn take(&mut self, staged: &Staged<'_>, rank: u32, first: u64) -> Result<()> {
         let mut incoming = Incoming::of(&self.origin_mut()).ok_or(TOO_FAR)?;
         let bytes = incoming.bytes();
+        if staged.is_brought() {
+            let mut packed = vec![0; bytes as usize];
+            staged.bytes(rank, first as usize, &mut packed)?;
+            self.unpack(&packed);
+            return Ok(());
+        }
         incoming.unpack_from(staged.segment(), staged.place(rank, first, bytes)?, bytes)
+    }
+
+    /// Replaces the entries by as many packed bytes as they have.
+    pub(super) fn unpack(&mut self, packed: &[u8]) {
+        let incoming = Incoming::of(&self.origin_mut());
+        incoming.into_iter().for_each(|mut incoming| incoming.unpack(packed));
     }
 
     /// Replaces each instance by its combination with that of `lower`, which has as many.
@@ -228,12 +257,6 @@ pub(super) fn scratch(count: usize, datatype: &HeldDatatype) -> Option<(Scratch,
     let mut memory = vec![0u128; range.end.checked_sub(before)?.max(0) as usize / 16 + 1];
     let start = memory.as_mut_ptr().cast::<u8>().wrapping_offset(-before as isize);
     Some((memory, BufferMut(Buffer { start, count, datatype: datatype.clone() })))
-}
-
-/// The elements of a vector that the collective owns.
-pub(super) fn whole<T: Element>(elements: &mut Vec<T>) -> BufferMut {
-    let (start, count) = (elements.as_mut_ptr().cast_const().cast(), elements.len());
-    BufferMut(Buffer { start, count, datatype: HeldDatatype::Lasting(T::DATATYPE.into()) })
 }
 
 /// An operation of the standard on elements; `None` if it is not defined for them.

@@ -5,7 +5,7 @@ use super::buffer::Combine;
 use super::schedule::{PlanStep, Retained};
 use super::staged::{Give, Take};
 use crate::call::Call;
-use crate::comm::{CHUNK, CollectiveEntry, Comm, Description};
+use crate::comm::{CHUNK, CollectiveEntry, Comm, Description, Staged};
 use crate::error::Result;
 use std::panic::Location;
 
@@ -31,6 +31,35 @@ pub(super) enum Met {
     Done,
     /// Its steps remain.
     Long,
+}
+
+/// The slot of a collective, which is left also when a function of the program panics.
+pub(super) struct Entered<'c> {
+    comm: &'c Comm,
+    entry: Option<CollectiveEntry>,
+}
+
+impl<'c> Entered<'c> {
+    pub(super) fn new(comm: &'c Comm, entry: CollectiveEntry) -> Entered<'c> {
+        Entered { comm, entry: Some(entry) }
+    }
+
+    pub(super) fn entry(&mut self) -> &mut CollectiveEntry {
+        self.entry.as_mut().expect("taken at the end")
+    }
+
+    /// It is not left yet.
+    pub(super) fn keep(mut self) -> CollectiveEntry {
+        self.entry.take().expect("taken once")
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            self.comm.leave(entry);
+        }
+    }
 }
 
 impl CollectiveForm {
@@ -61,13 +90,17 @@ impl CollectiveForm {
         entry: &CollectiveEntry,
         has_steps: bool,
     ) -> Result<Met> {
-        let staged = comm.staged(entry);
+        self.take_staged(&comm.staged(entry), has_steps)
+    }
+
+    /// All ranks have staged what they call, and what is short.
+    pub(super) fn take_staged(&mut self, staged: &Staged<'_>, has_steps: bool) -> Result<Met> {
         staged.check(&self.what)?;
         let is_short = if self.is_open { staged.is_whole()? } else { !has_steps };
         if !is_short {
             return Ok(Met::Long);
         }
-        self.take.take(&staged)?;
+        self.take.take(staged)?;
         Ok(Met::Done)
     }
 

@@ -20,9 +20,11 @@
 //!    short messages of many ranks, and for what has to be combined.
 
 mod across;
+mod blocking;
 mod bridge;
 mod buffer;
 mod duplicate;
+mod foreign;
 mod form;
 mod moves;
 mod partitioned;

@@ -345,7 +345,7 @@ impl Plan<'_> {
             (None, mine) => (None, mine.ok_or_else(|| self.no_buffer("a rank gives no buffer"))?),
         };
         let bytes = self.bytes(&gives)?;
-        let is_equal = self.call == Call::Gather;
+        let is_equal = self.is_equal;
         if is_equal {
             self.agree_on(&gives, root)?;
         }
@@ -388,7 +388,7 @@ impl Plan<'_> {
             (None, None) => return Err(self.no_buffer("a rank gives no buffer")),
         };
         let bytes = self.bytes(&own)?;
-        let is_equal = self.call == Call::Scatter;
+        let is_equal = self.is_equal;
         if is_equal {
             self.agree_on(&own, root)?;
         }
@@ -432,7 +432,7 @@ impl Plan<'_> {
             self.check_same(mine, &own)?;
         }
         let gives = mine.unwrap_or_else(|| own.read());
-        let (bytes, is_equal) = (self.bytes(&gives)?, self.call == Call::Allgather);
+        let (bytes, is_equal) = (self.bytes(&gives)?, self.is_equal);
         if is_equal {
             self.agree_on(&gives, Rank(0))?;
         }
@@ -457,7 +457,7 @@ impl Plan<'_> {
         let outgoing = outgoing.unwrap_or_else(|| incoming.read());
         self.check_parts(&outgoing)?;
         self.check_same(&outgoing.of(own), &incoming.of(own))?;
-        let (bytes, is_equal) = (self.bytes(&outgoing.of(own))?, self.call == Call::Alltoall);
+        let (bytes, is_equal) = (self.bytes(&outgoing.of(own))?, self.is_equal);
         if is_equal {
             self.agree_on(&outgoing.of(own), Rank(0))?;
         }
@@ -487,7 +487,7 @@ impl Plan<'_> {
 
     /// Whether it has a short form, of that many bytes if all ranks know how many it has.
     fn has_short_form(&mut self, is_equal: bool, bytes: u64) -> bool {
-        self.is_open = !is_equal && self.is_short(0);
+        self.is_open = !is_equal && self.is_short(0) && self.comm.foreign().is_none();
         if is_equal { self.is_short(bytes) } else { self.is_open }
     }
 

@@ -1,7 +1,7 @@
 //! Putting a collective together.
 
 use super::buffer::{self, Buffer, BufferMut, Combine, HeldDatatype};
-use super::form::{CollectiveForm, Met};
+use super::form::{CollectiveForm, Entered, Met};
 use super::request::CollectiveRequest;
 use super::schedule::{PlanStep, Retained, Schedule, ScheduleStage};
 use super::staged::{Give, Take};
@@ -24,6 +24,10 @@ pub(super) struct Plan<'c> {
     /// those of the own group.
     pub(super) remote: u32,
     pub(super) root: Rank,
+    /// Whether the call returns when the collective is complete on this rank.
+    waits: bool,
+    /// Whether all parts of all ranks have the same length.
+    pub(super) is_equal: bool,
     /// What all ranks have to agree on. Where it is not given, every part that this rank sends or
     /// receives.
     pub(super) what: Option<Description>,
@@ -69,6 +73,11 @@ impl Plan<'_> {
             ranks,
             remote: 0,
             root: Rank(0),
+            waits: comm.is_waiting(),
+            is_equal: matches!(
+                call,
+                Call::Gather | Call::Scatter | Call::Allgather | Call::Alltoall
+            ),
             what: None,
             give: Give::Nothing,
             take: Take::Nothing,
@@ -77,6 +86,23 @@ impl Plan<'_> {
             combine: None,
             retained,
         }
+    }
+
+    /// Of all ranks of a communicator, in a call that returns when it is complete.
+    pub(super) fn waiting(comm: &Comm, call: Call) -> Plan<'_> {
+        Plan { waits: true, ..Plan::new(comm, call, comm.rank().0, comm.size()) }
+    }
+
+    /// This rank is refused what it calls, which the others learn.
+    pub(super) fn refused(&mut self) {
+        self.what = Some(Description::bare(self.call).refused());
+        self.only_compare();
+    }
+
+    /// The ranks compare what they call, and nothing is moved.
+    fn only_compare(&mut self) {
+        (self.give, self.take, self.is_open) = (Give::Nothing, Take::Nothing, false);
+        self.steps.clear();
     }
 
     /// All ranks have data as `buffer` has, and the same root; 0 is that of what has none.
@@ -163,42 +189,46 @@ impl Plan<'_> {
         }
     }
 
-    /// Starts it, in a call that the program has made at `at`; on a handle for blocking calls also
-    /// waits for it.
+    /// Starts it and waits until it is complete on this rank, in a call that the program has made at `at`.
+    pub(super) fn complete(self, at: &'static Location<'static>) -> Result<()> {
+        let request = self.start::<()>(at)?;
+        request.outcome().unwrap_or(Ok(()))
+    }
+
+    /// Starts it, in a call that the program has made at `at`; in a call that waits also waits for it.
     pub(super) fn start<B: Any>(
         self,
         at: &'static Location<'static>,
     ) -> Result<CollectiveRequest<B>> {
-        let (comm, mut form) = (self.comm, self.form());
+        let (comm, waits) = (self.comm, self.waits);
+        let mut form = self.form();
         if comm.is_agreeing() {
             form.only_compare();
         }
+        let alone = || ScheduleStage::Moving(None);
+        if let Some(foreign) = comm.foreign() {
+            form.complete_by(comm, foreign)?;
+            return Ok(CollectiveRequest::complete(comm, form));
+        }
         if comm.persistent_number().is_some() {
-            return CollectiveRequest::start(
-                Schedule::new(comm, form, ScheduleStage::Moving(None), 0),
-                at,
-            );
+            return CollectiveRequest::start(Schedule::new(comm, form, alone(), 0), waits, at);
         }
         let (number, entry) = comm.start_round();
         if !comm.has_staging() {
             // One rank agrees with itself.
             entry.into_iter().for_each(|entry| comm.leave(entry));
-            return CollectiveRequest::start(
-                Schedule::new(comm, form, ScheduleStage::Moving(None), number),
-                at,
-            );
+            let schedule = Schedule::new(comm, form, alone(), number);
+            return CollectiveRequest::start(schedule, waits, at);
         }
         let mut stage = ScheduleStage::Waiting;
-        if let Some(mut entry) = entry.filter(|_| comm.is_waiting()) {
-            match form.meet(comm, &mut entry, at) {
-                Ok(Met::Long) => stage = ScheduleStage::Moving(comm.keep_to_close(entry)),
-                done => {
-                    comm.leave(entry);
-                    return done.map(|_| CollectiveRequest::complete(comm, form));
-                }
+        if let Some(entry) = entry.filter(|_| waits) {
+            let mut entered = Entered::new(comm, entry);
+            match form.meet(comm, entered.entry(), at)? {
+                Met::Done => return Ok(CollectiveRequest::complete(comm, form)),
+                Met::Long => stage = ScheduleStage::Moving(comm.keep_to_close(entered.keep())),
             }
         }
-        CollectiveRequest::start(Schedule::new(comm, form, stage, number), at)
+        CollectiveRequest::start(Schedule::new(comm, form, stage, number), waits, at)
     }
 
     pub(super) fn send(&mut self, to: u32, from: Buffer) {

@@ -144,6 +144,9 @@ impl Plan<'_> {
         if bytes >= CUT && mine.count >= self.ranks as usize {
             return self.reduce_by_parts(&mine, result, space.is_none(), root.0);
         }
+        if self.is_small() {
+            return self.combine_at(root.0, mine, result);
+        }
         let mut running = Running::new(mine, space);
         self.reduce_range(&mut running, 0..self.ranks, root.0)?;
         if let Some(result) = result {
@@ -198,7 +201,15 @@ impl Plan<'_> {
         }
         if bytes < CUT || mine.count < self.ranks as usize {
             if self.is_small() {
-                return self.allreduce_at_first(mine, result);
+                let at_first = (self.rank == 0).then(|| result.clone());
+                self.combine_at(0, mine, at_first)?;
+                if self.rank == 0 {
+                    self.others().for_each(|rank| self.send(rank, result.read()));
+                } else {
+                    self.wait();
+                    self.receive(0, result);
+                }
+                return Ok(());
             }
             let mut running = Running::new(mine, space);
             self.allreduce_by_pairs(&mut running)?;
@@ -215,30 +226,28 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Rank 0 combines what all contribute, and sends all the result.
-    fn allreduce_at_first(&mut self, mine: Buffer, result: BufferMut) -> Result<()> {
-        if self.rank > 0 {
-            self.send(0, mine);
-            self.wait();
-            self.receive(0, result);
+    /// The root, which alone has a result, combines what all contribute.
+    fn combine_at(&mut self, root: u32, mine: Buffer, result: Option<BufferMut>) -> Result<()> {
+        let Some(result) = result else {
+            self.send(root, mine);
             return Ok(());
-        }
+        };
         let mut contributions = Vec::new();
-        for rank in 1..self.ranks {
+        for rank in 0..self.ranks {
             let contribution = self.scratch(mine.count, &mine.datatype)?;
-            self.receive(rank, contribution.clone());
+            match rank == root {
+                true => self.copy(mine.clone(), contribution.clone()),
+                false => self.receive(rank, contribution.clone()),
+            }
             contributions.push(contribution);
         }
         self.wait();
-        let mut lower = mine;
+        let mut lower = contributions.remove(0);
         for upper in contributions {
-            self.combine(lower, upper.clone());
-            lower = upper.read();
+            self.combine(lower.read(), upper.clone());
+            lower = upper;
         }
-        if !lower.is_at(&result) {
-            self.copy(lower, result.clone());
-        }
-        self.others().for_each(|rank| self.send(rank, result.read()));
+        self.copy(lower.read(), result);
         Ok(())
     }
 
@@ -336,7 +345,9 @@ impl Plan<'_> {
         }
         self.bytes(&result.read())?;
         self.agree_on(&mine, Rank(0))?;
-        self.agree_on_counts(counts);
+        if self.call == Call::ReduceScatter {
+            self.agree_on_counts(counts);
+        }
         let bytes = self.bytes(&mine)?;
         if self.is_short_to_combine(bytes) {
             let first = self.bytes(&mine.part(0, parts[self.rank as usize].start))?;

@@ -39,9 +39,10 @@ impl<B: Any> CollectiveRequest<B> {
         CollectiveRequest { at, schedule: None, outcome, gives: PhantomData }
     }
 
-    /// In a call that the program has made at `at`; on a handle for blocking calls also waits.
+    /// In a call that the program has made at `at`; if the call waits, complete on return.
     pub(super) fn start(
         schedule: Schedule,
+        waits: bool,
         at: &'static Location<'static>,
     ) -> Result<CollectiveRequest<B>> {
         let place = schedule.comm.place(schedule.call);
@@ -49,7 +50,7 @@ impl<B: Any> CollectiveRequest<B> {
         if !schedule.drive() {
             schedule.comm.keep_driving(schedule.clone())?;
         }
-        if schedule.comm.is_waiting() {
+        if waits {
             schedule.wait(at)?;
         }
         let (schedule, outcome) = (Some(schedule), Mutex::default());
@@ -83,7 +84,7 @@ impl<B: Any> CollectiveRequest<B> {
         if !self.is_complete() {
             return None;
         }
-        self.outcome()
+        self.handled_outcome()
     }
 
     /// `MPI_Wait`: waits until it is complete on this rank, and returns its outcome.
@@ -99,23 +100,28 @@ impl<B: Any> CollectiveRequest<B> {
         if let Some(schedule) = &self.schedule {
             schedule.comm.handled(schedule.wait(Location::caller()))?;
         }
-        self.outcome().unwrap_or_else(|| {
+        self.handled_outcome().unwrap_or_else(|| {
             let problem = "the outcome of the request has been taken before".into();
             Err(Error::Argument { at: self.at.clone(), problem })
         })
     }
 
     /// The outcome, unless it has been taken.
-    fn outcome(&self) -> Option<Result<B>> {
+    pub(super) fn outcome(&self) -> Option<Result<B>> {
         let mut retained = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         let from_schedule = || self.schedule.as_ref().and_then(|schedule| schedule.take());
         let (outcome, result) = retained.take().or_else(from_schedule)?;
         let result = result.and_then(|result| result.downcast().ok());
-        let given = outcome.map(|()| *result.expect("whoever has made it has given the result"));
-        Some(match &self.schedule {
-            Some(schedule) => schedule.comm.handled(given),
-            None => given,
-        })
+        Some(outcome.map(|()| *result.expect("whoever has made it has given the result")))
+    }
+
+    /// The outcome, of which the communicator's error handler learns.
+    fn handled_outcome(&self) -> Option<Result<B>> {
+        let outcome = self.outcome();
+        match &self.schedule {
+            Some(schedule) => outcome.map(|outcome| schedule.comm.handled(outcome)),
+            None => outcome,
+        }
     }
 }
 

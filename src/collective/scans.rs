@@ -1,4 +1,5 @@
 //! Collectives that combine what the ranks before this one contribute: scan and exscan.
+//! Contributions are combined in rank order, from the lowest rank on.
 
 use super::buffer::{Buffer, BufferMut, Combine};
 use super::plan::Plan;
@@ -51,6 +52,7 @@ impl Comm {
 }
 
 impl Plan<'_> {
+    /// Each rank combines what the one before it passes on with its own contribution, and passes that on.
     pub(super) fn scan(
         &mut self,
         mine: Option<Buffer>,
@@ -69,7 +71,16 @@ impl Plan<'_> {
         if let Some(mine) = mine {
             self.copy(mine, result.clone());
         }
-        self.scan_from(0, &result)
+        if self.rank > 0 {
+            let lower = self.scratch(result.count(), &result.read().datatype)?;
+            self.receive(self.rank - 1, lower.clone());
+            self.wait();
+            self.combine(lower.read(), result.clone());
+        }
+        if self.rank + 1 < self.ranks {
+            self.send(self.rank + 1, result.read());
+        }
+        Ok(())
     }
 
     /// Whether it is short: `result` is then the combination of what the first `ranks` ranks give.
@@ -90,31 +101,7 @@ impl Plan<'_> {
         Ok(is_short)
     }
 
-    /// Of the ranks from `first` on: round k combines what the 2ᵏ ranks before this one have.
-    fn scan_from(&mut self, first: u32, result: &BufferMut) -> Result<()> {
-        let mut received = None;
-        let mut reach = 1;
-        while reach < self.ranks - first {
-            if self.rank >= first + reach {
-                if received.is_none() {
-                    let shape = result.read();
-                    received = Some(self.scratch(shape.count, &shape.datatype)?);
-                }
-                self.receive(self.rank - reach, received.clone().expect("made above"));
-            }
-            if self.rank + reach < self.ranks {
-                self.send(self.rank + reach, result.read());
-            }
-            self.wait();
-            if let (true, Some(received)) = (self.rank >= first + reach, &received) {
-                self.combine(received.read(), result.clone());
-            }
-            reach *= 2;
-        }
-        Ok(())
-    }
-
-    /// Each rank gives its contribution to the next one; those scan what they have got.
+    /// As the scan, but a rank passes on more than it gets.
     pub(super) fn exscan(
         &mut self,
         mine: Option<Buffer>,
@@ -130,17 +117,16 @@ impl Plan<'_> {
         if self.scan_short(gives, self.rank, &result, combine)? {
             return Ok(());
         }
-        let mine = match mine {
-            Some(mine) => mine,
-            None => self.copied(&result.read())?.read(),
-        };
+        let mine = mine.unwrap_or_else(|| result.read());
+        let sum = self.copied(&mine)?;
         if self.rank > 0 {
             self.receive(self.rank - 1, result.clone());
+            self.wait();
+            self.combine(result.read(), sum.clone());
         }
         if self.rank + 1 < self.ranks {
-            self.send(self.rank + 1, mine);
+            self.send(self.rank + 1, sum.read());
         }
-        self.wait();
-        if self.rank > 0 { self.scan_from(1, &result) } else { Ok(()) }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! A collective under way: steps that follow one another, each when the messages before it have come.
 
 use super::buffer::{Buffer, BufferMut, Scratch};
-use super::form::{CollectiveForm, Met};
+use super::form::{CollectiveForm, Entered, Met};
 use super::request::CollectiveOutcome;
 use crate::call::Call;
 use crate::comm::{CollectiveEntry, Comm, NUMBERS};
@@ -212,11 +212,8 @@ impl ScheduleState {
         }
         if let ScheduleStage::Arrived(entry) = &mut self.stage {
             let Some(passed) = comm.poll_round(entry, schedule.call) else { return false };
-            let taken = passed.and_then(|()| self.form.take(comm, entry, self.steps.len() > 0));
-            match taken {
-                Ok(Met::Long) => self.move_on(comm),
-                Ok(Met::Done) => return self.end_round(comm, Ok(())),
-                Err(error) => return self.end_round(comm, Err(error)),
+            if !self.take_round(schedule, passed) {
+                return true;
             }
         }
         if let ScheduleStage::Moving(_) = self.stage {
@@ -234,13 +231,26 @@ impl ScheduleState {
         }
     }
 
-    /// The steps are taken from now on.
-    fn move_on(&mut self, comm: &Comm) {
-        if let ScheduleStage::Arrived(entry) =
-            std::mem::replace(&mut self.stage, ScheduleStage::Moving(None))
-        {
-            self.stage = ScheduleStage::Moving(comm.keep_to_close(entry));
+    /// All ranks have arrived, or one has failed: takes what is short. Whether steps remain.
+    fn take_round(&mut self, schedule: &Schedule, passed: Result<()>) -> bool {
+        let stage = std::mem::replace(&mut self.stage, ScheduleStage::Moving(None));
+        let ScheduleStage::Arrived(entry) = stage else { return true };
+        let comm = &schedule.comm;
+        let mut entered = Entered::new(comm, entry);
+        // Unless a function of the program panics: then the collective has ended like that.
+        let problem = "a function of the program has panicked".into();
+        self.outcome = Err(Error::Communicator { at: comm.place(schedule.call), problem });
+        let has_steps = self.steps.len() > 0;
+        let taken = passed.and_then(|()| self.form.take(comm, entered.entry(), has_steps));
+        self.outcome = Ok(());
+        if let Ok(Met::Long) = taken {
+            self.stage = ScheduleStage::Moving(comm.keep_to_close(entered.keep()));
+            return true;
         }
+        drop(entered);
+        self.steps = Vec::new().into_iter();
+        self.note(taken.map(drop));
+        false
     }
 
     /// Arrives once more, if the ranks have to; whether this one then has to see that all have.

@@ -111,6 +111,14 @@ impl Give {
         length.try_into().unwrap_or(usize::MAX)
     }
 
+    /// Its bytes, of which it has no list.
+    pub(super) fn packed(&self) -> Box<[u8]> {
+        match self {
+            Give::One(buffer) => buffer.packed(),
+            Give::Nothing | Give::Listed(_) => Box::default(),
+        }
+    }
+
     /// Copies it, which fits there, to `offset` of the segment.
     pub(super) fn write(&self, segment: &Segment, offset: u64) -> Result<()> {
         match self {

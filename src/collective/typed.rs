@@ -51,7 +51,7 @@ impl Comm {
         mut buffer: Vec<T>,
         root: Rank,
     ) -> Result<CollectiveRequest<Vec<T>>> {
-        let whole = buffer::whole(&mut buffer);
+        let whole = BufferMut::slice(&mut buffer);
         self.start_planned(Call::Broadcast, |plan| {
             plan.keep((), buffer);
             plan.broadcast(whole, root)
@@ -71,7 +71,7 @@ impl Comm {
         root: Rank,
     ) -> Result<CollectiveRequest<Option<Vec<T>>>> {
         self.start_planned(Call::Gather, |plan| {
-            let (own, length) = (buffer::whole(&mut mine), mine.len());
+            let (own, length) = (BufferMut::slice(&mut mine), mine.len());
             let mut all = (plan.rank == root.0).then(|| plan.zeroed::<T>(length));
             let parts = all.as_mut().map(|all| plan.parts(all, length));
             plan.keep(mine, all);
@@ -102,7 +102,7 @@ impl Comm {
             }
             let parts = all.as_mut().map(|all| plan.parts(all, length));
             let parts = parts.map(|parts| parts.read());
-            let own = buffer::whole(&mut mine);
+            let own = BufferMut::slice(&mut mine);
             plan.keep(all, mine);
             plan.scatter(parts, Some(own), root)
         })
@@ -116,7 +116,7 @@ impl Comm {
     /// Those of any call on a communicator ([`Comm`]).
     pub fn iallgather<T: Element>(&self, mut mine: Vec<T>) -> Result<CollectiveRequest<Vec<T>>> {
         self.start_planned(Call::Allgather, |plan| {
-            let (own, length) = (buffer::whole(&mut mine), mine.len());
+            let (own, length) = (BufferMut::slice(&mut mine), mine.len());
             let mut all = plan.zeroed::<T>(length);
             let parts = plan.parts(&mut all, length);
             plan.keep(mine, all);
@@ -160,7 +160,7 @@ impl Comm {
         root: Rank,
     ) -> Result<CollectiveRequest<Option<Vec<T>>>> {
         self.start_planned(Call::Reduce, |plan| {
-            let (own, combine) = (buffer::whole(&mut mine), plan.function(&op)?);
+            let (own, combine) = (BufferMut::slice(&mut mine), plan.function(&op)?);
             if plan.rank == root.0 {
                 plan.keep((), Some(mine));
                 return plan.reduce(None, Some(own), combine, root);
@@ -183,7 +183,7 @@ impl Comm {
         op: impl Reduction<T>,
     ) -> Result<CollectiveRequest<Vec<T>>> {
         self.start_planned(Call::Allreduce, |plan| {
-            let (own, combine) = (buffer::whole(&mut mine), plan.function(&op)?);
+            let (own, combine) = (BufferMut::slice(&mut mine), plan.function(&op)?);
             plan.keep((), mine);
             plan.allreduce(None, own, combine)
         })
@@ -202,7 +202,7 @@ impl Comm {
         op: impl Reduction<T>,
     ) -> Result<CollectiveRequest<Vec<T>>> {
         self.start_planned(Call::Scan, |plan| {
-            let (own, combine) = (buffer::whole(&mut mine), plan.function(&op)?);
+            let (own, combine) = (BufferMut::slice(&mut mine), plan.function(&op)?);
             plan.keep((), mine);
             plan.scan(None, own, combine)
         })
@@ -222,7 +222,7 @@ impl Comm {
         op: impl Reduction<T>,
     ) -> Result<CollectiveRequest<Option<Vec<T>>>> {
         self.start_planned(Call::Exscan, |plan| {
-            let (own, combine) = (buffer::whole(&mut mine), plan.function(&op)?);
+            let (own, combine) = (BufferMut::slice(&mut mine), plan.function(&op)?);
             if plan.rank == 0 {
                 plan.keep(mine, None::<Vec<T>>);
             } else {
@@ -240,12 +240,12 @@ impl Plan<'_> {
     }
 
     /// The part of each rank, of `length` elements.
-    fn parts<T: Element>(&self, all: &mut Vec<T>, length: usize) -> BufferParts<BufferMut> {
-        BufferParts::Equal(buffer::whole(all), length)
+    fn parts<T: Element>(&self, all: &mut [T], length: usize) -> BufferParts<BufferMut> {
+        BufferParts::Equal(BufferMut::slice(all), length)
     }
 
     /// What a reduction does.
-    fn function<T: Element>(&self, op: &impl Reduction<T>) -> Result<Combine> {
+    pub(super) fn function<T: Element>(&self, op: &impl Reduction<T>) -> Result<Combine> {
         let function = match op.user() {
             Some(function) => {
                 let commutative = op.kind() == OpKind::User { commutative: true };

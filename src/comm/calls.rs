@@ -323,7 +323,7 @@ impl Comm {
     }
 
     /// What the other MPI has said, as an error of `call`.
-    pub(super) fn refused(&self, call: Call, refusal: foreign::ForeignError) -> Error {
+    pub(crate) fn refused(&self, call: Call, refusal: foreign::ForeignError) -> Error {
         refusal.at(self.place(call))
     }
 }

@@ -73,10 +73,14 @@ impl Description {
         Description { call: call as u16, ..Description::zeroed() }
     }
 
+    /// The same, of elements `T`.
+    pub(crate) fn elements<T: Element>(self) -> Self {
+        Description { datatype: T::DATATYPE as u32 + 1, ..self }
+    }
+
     /// A call with buffers of `T` whose lengths may differ from rank to rank.
-    pub(super) fn typed<T: Element>(call: Call) -> Self {
-        let datatype = T::DATATYPE as u32 + 1;
-        Description { datatype, bytes: ANY_LENGTH, ..Description::bare(call) }
+    pub(crate) fn typed<T: Element>(call: Call) -> Self {
+        Description { bytes: ANY_LENGTH, ..Description::bare(call) }.elements::<T>()
     }
 
     /// A call with a buffer of `elements` elements of type `T`.
@@ -114,7 +118,7 @@ impl Description {
         Description { digest: self.digest.wrapping_add(digest), ..self }
     }
 
-    pub(super) fn refused(self) -> Self {
+    pub(crate) fn refused(self) -> Self {
         Description { flags: self.flags | REFUSED, ..self }
     }
 

@@ -6,6 +6,7 @@ use super::rounds::CollectiveEntry;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, MismatchKind, Result};
+use crate::group::Rank;
 use crate::shm::{STAGE_BEGINNING, STAGE_REST, Segment, StagingBuffer};
 use bytemuck::Zeroable;
 use std::ops::Range;
@@ -20,7 +21,7 @@ pub(crate) const CHUNK: usize = STAGE_REST as usize;
 /// Contributions of that many bytes lie beside their descriptions.
 pub(super) const INSIDE: usize = (STAGE_BEGINNING - HEAD) as usize;
 /// Elements of `T` that fit a chunk.
-pub(super) const fn chunk_elements<T>() -> usize {
+const fn chunk_elements<T>() -> usize {
     CHUNK / size_of::<T>()
 }
 
@@ -99,6 +100,21 @@ impl Drop for Collective<'_> {
     }
 }
 
+impl<'a> Collective<'a> {
+    pub(crate) fn comm(&self) -> &'a Comm {
+        self.comm
+    }
+
+    pub(crate) fn call(&self) -> Call {
+        self.call
+    }
+
+    /// The program's line that made the call.
+    pub(crate) fn at(&self) -> &'static Location<'static> {
+        self.at
+    }
+}
+
 impl Collective<'_> {
     /// Stages `mine` (at most a chunk), meets the others, and checks that they agree.
     ///
@@ -106,10 +122,10 @@ impl Collective<'_> {
     pub(super) fn exchange(&mut self, what: &Description, mine: &[u8]) -> Result<Staged<'_>> {
         let (comm, call, at) = (self.comm, self.call, self.at);
         if comm.inner.shared.is_none() {
-            return match comm.foreign() {
-                Some(foreign) => self.exchange_by(foreign, what, mine),
-                None => Ok(Staged::of_one(comm, mine)),
-            };
+            let Some(foreign) = comm.foreign() else { return Ok(Staged::of_one(comm, mine)) };
+            let staged = comm.exchange_by(foreign, what, mine)?;
+            staged.check(what)?;
+            return Ok(staged);
         }
         let entry = match &mut self.entry {
             Some(entry) => entry,
@@ -132,7 +148,7 @@ impl Collective<'_> {
     /// Exchanges a buffer of `elements` elements in chunks, one after the other; `mine` holds this
     /// rank's elements, or fewer. `read` is called with each chunk and the range of elements in it;
     /// also once for no elements, because the ranks meet all the same.
-    pub(super) fn chunks<T: Element>(
+    fn chunks<T: Element>(
         &mut self,
         what: Description,
         elements: usize,
@@ -149,6 +165,31 @@ impl Collective<'_> {
             }
             start = end;
         }
+    }
+
+    /// `buffer` of the root, a rank of the communicator, replaces that of every rank.
+    pub(crate) fn broadcast<T: Element>(&mut self, buffer: &mut [T], root: Rank) -> Result<()> {
+        let what = Description::of::<T>(self.call, buffer.len()).root(root);
+        if self.comm.rank() == root {
+            return self.chunks(what, buffer.len(), buffer, |_, _| Ok(()));
+        }
+        self.chunks::<T>(what, buffer.len(), &[], |staged, chunk| {
+            staged.read(root.0, &mut buffer[chunk])
+        })
+    }
+
+    /// The contributions of all ranks, of equal length, in rank order.
+    pub(crate) fn allgather<T: Element>(&mut self, mine: &[T]) -> Result<Vec<T>> {
+        let what = Description::of::<T>(self.call, mine.len());
+        let mut all = vec![T::zeroed(); mine.len() * self.comm.size() as usize];
+        self.chunks(what, mine.len(), mine, |staged, chunk| {
+            for rank in 0..staged.comm.size() {
+                let start = rank as usize * mine.len();
+                staged.read(rank, &mut all[start + chunk.start..start + chunk.end])?;
+            }
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     /// Refuses a call of this rank, but not without meeting the others: they would wait for ever.
@@ -254,25 +295,9 @@ impl Staged<'_> {
         if theirs.vouches_for(chunk) { Ok(()) } else { Err(damaged()) }
     }
 
-    /// Copies from element `first` on of the chunk that `rank` staged.
-    pub(super) fn read<T: Element>(&self, rank: u32, first: usize, to: &mut [T]) -> Result<()> {
-        self.bytes(rank, first * size_of::<T>(), bytemuck::cast_slice_mut(to))
-    }
-
-    /// Copies what the chunk with elements `chunk` of `rank` has of the elements from `start` on
-    /// that `to` is to hold.
-    pub(super) fn read_part<T: Element>(
-        &self,
-        rank: u32,
-        chunk: Range<usize>,
-        start: usize,
-        to: &mut [T],
-    ) -> Result<()> {
-        let part = chunk.start.max(start)..chunk.end.min(start + to.len());
-        if part.is_empty() {
-            return Ok(());
-        }
-        self.read(rank, part.start - chunk.start, &mut to[part.start - start..part.end - start])
+    /// Copies the first elements of the chunk that `rank` staged.
+    fn read<T: Element>(&self, rank: u32, to: &mut [T]) -> Result<()> {
+        self.bytes(rank, 0, bytemuck::cast_slice_mut(to))
     }
 
     /// Copies from byte `first` on of the chunk that `rank` staged.
@@ -286,6 +311,11 @@ impl Staged<'_> {
             return Ok(());
         }
         self.fetch_staged(rank, HEAD + first as u64, to)
+    }
+
+    /// Whether another MPI has brought it.
+    pub(crate) fn is_brought(&self) -> bool {
+        self.stride != 0
     }
 
     pub(crate) fn segment(&self) -> &Segment {

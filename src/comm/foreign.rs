@@ -2,9 +2,9 @@
 //! of a shared block. Chunks go by its allgather, with their descriptions, so that ranks that disagree are
 //! told as everywhere.
 
-use super::CommMembers;
 use super::description::Description;
 use super::exchange::{CHUNK, Collective, HEAD, Staged, damaged};
+use super::{Comm, CommMembers};
 use crate::call::Call;
 use crate::error::Result;
 use crate::foreign::{self, ForeignComm, ForeignError};
@@ -59,17 +59,17 @@ impl OtherComm {
     }
 }
 
-impl Collective<'_> {
-    /// [`Collective::exchange`] by another MPI.
+impl Comm {
+    /// What all ranks stage in a call, by another MPI: at most a chunk of each.
     #[cold]
-    pub(super) fn exchange_by(
+    pub(crate) fn exchange_by(
         &self,
-        foreign: &foreign::ForeignComm,
+        foreign: &ForeignComm,
         what: &Description,
         mine: &[u8],
     ) -> Result<Staged<'_>> {
-        let (comm, n) = (self.comm, self.comm.size() as usize);
-        let failed = |refusal| comm.refused(self.call, refusal);
+        let n = self.size() as usize;
+        let failed = |refusal| self.refused(what.call(), refusal);
         let mine = &mine[..mine.len().min(CHUNK)];
         let guarded = what.guarding(mine).staged(mine.len(), 0);
         let mut first = [0; FIRST];
@@ -103,11 +103,11 @@ impl Collective<'_> {
                 false => &first[FIRST - SHORT..][..longest],
             });
         }
-        let staged = Staged { comm, slot: 0, odd: false, round: 0, alone, stride };
-        staged.check(what)?;
-        Ok(staged)
+        Ok(Staged { comm: self, slot: 0, odd: false, round: 0, alone, stride })
     }
+}
 
+impl Collective<'_> {
     /// The other MPI's communicator of the group of `groups` that this rank is in, where there is
     /// another MPI. They are disjoint and the same on all ranks.
     pub(super) fn split_by(&self, groups: &[Group]) -> Result<Option<foreign::ForeignComm>> {

@@ -1,4 +1,4 @@
-//! Communicators: who takes part, and the collectives that windows and programs need.
+//! Communicators: who takes part, and what the collectives of programs and windows have in common.
 //!
 //! A collective moves its data through staging buffers of the segment, two per rank, used in
 //! turn: one barrier per chunk is then enough, because nobody can be two barriers ahead
@@ -22,14 +22,11 @@ mod foreign;
 mod free;
 mod handles;
 mod members;
-mod moves;
 pub(crate) mod outcome;
 mod reduction;
-mod reductions;
 mod rounds;
 mod shared;
 mod shrink;
-mod vectors;
 
 use crate::attribute::Keyval;
 use crate::call::Call;
@@ -208,20 +205,6 @@ impl Comm {
         self.inner.members.group.clone()
     }
 
-    /// `MPI_Barrier` (MPI-2.2 §5.3): what any rank wrote before its call is visible to every rank
-    /// after its own.
-    ///
-    /// Collective; blocks until every rank has called it.
-    ///
-    /// # Errors
-    /// Those of any collective ([`Comm`]).
-    #[track_caller]
-    pub fn barrier(&self) -> Result<()> {
-        self.collectively(Call::Barrier, |barrier| {
-            barrier.exchange(&Description::bare(Call::Barrier), &[]).map(drop)
-        })
-    }
-
     /// Runs the body of a call: says meanwhile that this rank is in it, and shows an error to the
     /// communicator's handler.
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
@@ -385,9 +368,9 @@ impl Comm {
         matches!(self.purpose, Purpose::Agreeing)
     }
 
-    /// Whether collectives use a staging area.
+    /// Whether collectives use a staging area, or another MPI in its place.
     pub(crate) fn has_staging(&self) -> bool {
-        self.inner.shared.is_some()
+        self.inner.shared.is_some() || self.inner.other.is_some()
     }
 
     /// The number of the messages of this persistent collective: its starts follow one another on each

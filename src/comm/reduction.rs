@@ -86,22 +86,12 @@ pub(super) mod sealed {
         },
     }
 
-    /// How results are combined.
-    pub enum Combine<'a, T> {
-        /// By a function of two elements.
-        Each(fn(T, T) -> T),
-        /// By a function of two slices.
-        Slices(&'a dyn Fn(&[T], &mut [T])),
-    }
-
     /// What a reduction needs.
     pub trait Apply<T> {
         /// As ranks compare it.
         fn kind(&self) -> OpKind;
         /// Its name in the standard.
         fn name(&self) -> &'static str;
-        /// What it does; `None` if it is not defined for `T`, or not for reductions.
-        fn combine(&self) -> Option<Combine<'_, T>>;
         /// The operation of the standard that it is, if it is one.
         fn predefined(&self) -> Option<Op> {
             match self.kind() {
@@ -122,9 +112,6 @@ pub(super) mod sealed {
         fn name(&self) -> &'static str {
             Op::name(*self)
         }
-        fn combine(&self) -> Option<Combine<'_, T>> {
-            T::function(*self).filter(|_| self.is_reduction()).map(Combine::Each)
-        }
     }
 
     impl<T: Element> Apply<T> for &UserOp<T> {
@@ -134,28 +121,8 @@ pub(super) mod sealed {
         fn name(&self) -> &'static str {
             "user function"
         }
-        fn combine(&self) -> Option<Combine<'_, T>> {
-            Some(Combine::Slices(&*self.function))
-        }
         fn user(&self) -> Option<Function<T>> {
             Some(self.function.clone())
-        }
-    }
-
-    impl<T: Copy> Combine<'_, T> {
-        /// Replaces `result` by its combination with `next`, which comes from a higher rank.
-        pub(in super::super) fn fold(&self, result: &mut [T], next: &mut [T]) {
-            match self {
-                Combine::Each(function) => {
-                    for (value, other) in result.iter_mut().zip(next) {
-                        *value = function(*value, *other);
-                    }
-                }
-                Combine::Slices(function) => {
-                    function(result, next);
-                    result.copy_from_slice(next);
-                }
-            }
         }
     }
 }

@@ -63,6 +63,7 @@ functions! {
         comm_errors: "MPI_Comm_set_errhandler" (Handle, Handle);
         iprobe: "MPI_Iprobe" (c_int, c_int, Handle, &mut c_int, Option<&mut u8>);
         request_free: "MPI_Request_free" (&mut Handle);
+        wait: "MPI_Wait" (&mut Handle, Option<&mut u8>);
         win_errors: "MPI_Win_set_errhandler" (Handle, Handle);
         win_free: "MPI_Win_free" (&mut Handle);
         lock: "MPI_Win_lock" (c_int, c_int, c_int, Handle);
@@ -76,7 +77,8 @@ functions! {
     library_version: "MPI_Get_library_version" (*mut c_char, *mut c_int);
     error_string: "MPI_Error_string" (c_int, *mut c_char, *mut c_int);
     group_incl: "MPI_Group_incl" (Handle, c_int, *const c_int, *mut Handle);
-    isend: "MPI_Isend" (From, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    isend: "MPI_Isend_c" (From, Count, Handle, c_int, c_int, Handle, *mut Handle);
+    irecv: "MPI_Irecv_c" (To, Count, Handle, c_int, c_int, Handle, *mut Handle);
     recv: "MPI_Recv" (To, c_int, Handle, c_int, c_int, Handle, To);
     allgather: "MPI_Allgather" (From, c_int, Handle, To, c_int, Handle, Handle);
     win_allocate: "MPI_Win_allocate" (Address, c_int, Handle, Handle, To, *mut Handle);
@@ -154,6 +156,60 @@ pub(super) fn receive_nothing(comm: ForeignComm, rank: u32, tag: c_int) -> Forei
     let (nothing, from, recv) = (std::ptr::null_mut(), rank as c_int, functions().recv);
     // SAFETY: a live communicator; no data; null stands for an ignored status.
     checked(unsafe { recv(nothing, 0, abi::BYTE, from, tag, comm.handle, nothing) })
+}
+
+impl ForeignComm {
+    /// Sends a message, which goes on until it is waited for.
+    pub(crate) fn send(
+        &self,
+        rank: u32,
+        tag: i32,
+        buffer: Box<[u8]>,
+    ) -> ForeignResult<ForeignMessage> {
+        let mut pending = ForeignMessage { request: abi::REQUEST_NULL, buffer };
+        let (start, bytes) = (pending.buffer.as_ptr().cast(), pending.buffer.len() as i64);
+        let (rank, request) = (rank as c_int, &raw mut pending.request);
+        // SAFETY: a buffer of that many bytes, which lives until the request is complete; a place for a
+        // handle.
+        checked(unsafe {
+            (functions().isend)(start, bytes, abi::BYTE, rank, tag, self.handle, request)
+        })?;
+        Ok(pending)
+    }
+
+    /// Receives a message of that many bytes, when it is waited for.
+    pub(crate) fn receive(&self, rank: u32, tag: i32, bytes: u64) -> ForeignResult<ForeignMessage> {
+        let buffer = vec![0; bytes as usize].into();
+        let mut pending = ForeignMessage { request: abi::REQUEST_NULL, buffer };
+        let (start, bytes) = (pending.buffer.as_mut_ptr().cast(), bytes as i64);
+        let (rank, request) = (rank as c_int, &raw mut pending.request);
+        // SAFETY: as in `send`; nobody else accesses the buffer until then.
+        checked(unsafe {
+            (functions().irecv)(start, bytes, abi::BYTE, rank, tag, self.handle, request)
+        })?;
+        Ok(pending)
+    }
+}
+
+/// A message under way, with its bytes. They are leaked if it is never waited for.
+pub(crate) struct ForeignMessage {
+    request: Handle,
+    buffer: Box<[u8]>,
+}
+
+impl ForeignMessage {
+    /// Blocks until the message is complete; its bytes.
+    pub(crate) fn wait(mut self) -> ForeignResult<Box<[u8]>> {
+        checked((functions().wait)(&mut self.request, None))?;
+        Ok(std::mem::take(&mut self.buffer))
+    }
+}
+
+impl Drop for ForeignMessage {
+    fn drop(&mut self) {
+        // Empty, unless the other MPI may still access it.
+        Box::leak(std::mem::take(&mut self.buffer));
+    }
 }
 
 /// Calls `MPI_Init_thread` of the library `name` and returns the world, or a sentence for the error.

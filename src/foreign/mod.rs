@@ -23,7 +23,7 @@ mod window;
 use crate::error::{Error, Place};
 
 pub(crate) use comm::ForeignComm;
-pub(crate) use library::{join, leave_well};
+pub(crate) use library::{ForeignMessage, join, leave_well};
 pub(crate) use window::{ForeignPart, ForeignWindow, Lock};
 
 /// An error of the other MPI.

@@ -1,6 +1,6 @@
 //! One side of a partitioned message: how it meets the other one, and what is under way.
 
-use super::super::buffer::{self, Buffer, BufferMut};
+use super::super::buffer::{Buffer, BufferMut};
 use super::round::PartitionRound;
 use crate::call::Call;
 use crate::comm::Comm;
@@ -112,7 +112,7 @@ impl PartitionChannel {
     /// The words are not needed any more when this returns: a short message is copied.
     fn send_words(&self, words: [u64; WORDS], channel: Channel, tag: i32) -> Result<()> {
         let mut words = words.to_vec();
-        let words = buffer::whole(&mut words).read();
+        let words = BufferMut::slice(&mut words).read();
         self.comm.post_send(self.call, channel, &words.origin(), self.peer, tag).map(drop)
     }
 
