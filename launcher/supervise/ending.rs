@@ -181,7 +181,12 @@ impl Supervisor<'_> {
             if self.all_ended() && tree::children().is_empty() {
                 self.drain();
             } else if waited >= grace + KILL_LIMIT && !tree::is_any_dying() {
-                self.notes.push("some processes of the job could not be ended".to_owned());
+                // What is not dying any more may have died since the last wait.
+                let _ = self.wait(Some(Duration::ZERO));
+                self.reap_others();
+                if !(self.all_ended() && tree::children().is_empty()) {
+                    self.notes.push("some processes of the job could not be ended".to_owned());
+                }
                 self.drain();
             } else if is_due {
                 self.kill(since);
