@@ -29,19 +29,14 @@ const RULES: &[Rule] = &[
             "src/shm/process.rs",
             "src/datatype/machine.rs",
             "src/ops/transfer.rs",
-            "src/ops/memory.rs",
             "src/ops/bulk.rs",
             "src/ops/atomic.rs",
-            "src/ops/untyped.rs",
-            "src/ops/local.rs",
+            "src/ops/buffer.rs",
+            "src/window/win.rs",
+            "src/window/memory.rs",
             "src/collective/buffer.rs",
-            "src/ops/packed.rs",
-            "src/ops/own.rs",
-            "src/window/watch.rs",
-            "src/window/create.rs",
             "src/memory.rs",
             "src/epoch/exposed.rs",
-            "src/epoch/shared.rs",
             "src/window/assertion.rs",
             "src/epoch/local.rs",
             // Functions of a library that is loaded: the foreign interface of the other MPI.
@@ -158,8 +153,8 @@ struct Figure {
     aim: usize,
 }
 
-const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 25, aim: 12 };
-const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 32, aim: 2 };
+const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 20, aim: 12 };
+const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 2, aim: 2 };
 const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 15, aim: 2 };
 const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };
 const HOPS: Figure = Figure { what: "functions between a public put and the copy", now: 5, aim: 6 };

@@ -124,10 +124,10 @@ impl<T: Element> Window<T> {
     pub fn attach(&self, memory: impl Into<WindowMemory<T>>) -> Result<u64> {
         let memory = memory.into();
         let (start, bytes) = (memory.as_ptr(), memory.len() * size_of::<T>());
-        self.win.within(Call::Attach, || {
+        self.win.calls.within(Call::Attach, || {
             // Held over both steps, so that other threads cannot interfere.
             let mut kept = self.memory.map();
-            self.win.attach_region(start.cast(), bytes as u64)?;
+            self.win.memory.attach(&self.win.calls, start.cast(), bytes as u64)?;
             kept.insert(start as u64, memory);
             Ok(start as u64)
         })
@@ -143,9 +143,9 @@ impl<T: Element> Window<T> {
     /// [`Error::Flavour`](crate::Error::Flavour),
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     pub fn detach(&self, address: u64) -> Result<WindowMemory<T>> {
-        self.win.within(Call::Detach, || {
+        self.win.calls.within(Call::Detach, || {
             let mut kept = self.memory.map();
-            self.win.detach_region(address as *mut u8)?;
+            self.win.memory.detach(&self.win.calls, address as *mut u8)?;
             Ok(kept.remove(&address).expect("what is attached is kept"))
         })
     }

@@ -46,9 +46,9 @@ impl<T: Element> Window<T> {
     #[track_caller]
     pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
         let at = Location::caller();
-        self.win.handled(self.check_lendable())?;
+        self.win.calls.handled(self.check_lendable())?;
         let own = self.win.comm().rank();
-        self.win.handled(self.win.await_latest_fence(Call::Lock, at))?;
+        self.win.calls.handled(self.win.await_latest_fence(Call::Lock, at))?;
         self.win.lock(LockType::Exclusive, own)?;
         // Created before the check, so that its drop releases the lock. LockPost has observed what the
         // other ranks announced before they arrived at the latest fence.
@@ -56,8 +56,8 @@ impl<T: Element> Window<T> {
         if let Some(rank) = epoch.window.win.rank_in_fence_epoch() {
             let problem =
                 format!("rank {rank} has a fence epoch open; end it by close on all ranks");
-            let error = epoch.window.win.wrong_epoch(Call::Lock, problem);
-            return epoch.window.win.handled(Err(error));
+            let error = epoch.window.win.calls.wrong_epoch(Call::Lock, problem);
+            return epoch.window.win.calls.handled(Err(error));
         }
         Ok(epoch)
     }
@@ -76,7 +76,7 @@ impl<T: Element> Window<T> {
         }
         let needed = "a window that is typed on all ranks, by allocate, or by create over memory \
                       that no other handle stands for";
-        Err(self.win.wrong_flavour(Call::Lock, needed))
+        Err(self.win.calls.wrong_flavour(Call::Lock, needed))
     }
 }
 

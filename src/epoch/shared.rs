@@ -1,5 +1,4 @@
 //! Direct loads and stores of parts of a shared window (MPI-4.1 §12.2.3, §12.4.2).
-#![allow(unsafe_code, reason = "copies to and from the parts of a shared window")]
 
 use super::{Window, WindowView};
 use crate::call::Call;
@@ -7,8 +6,8 @@ use crate::comm::Comm;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::shm::copy;
-use crate::window::{Flavour, WindowOptions};
+use crate::shm::Span;
+use crate::window::{Flavour, Win, WindowOptions};
 use std::marker::PhantomData;
 
 /// The part of a rank in a shared window, for direct loads and stores.
@@ -18,17 +17,11 @@ use std::marker::PhantomData;
 /// synchronisation of its own (MPICH's New RMA Design, "RMA + Shared Memory").
 #[derive(Clone, Copy)]
 pub struct SharedPart<'w, T> {
-    win: &'w crate::window::Win,
+    win: &'w Win,
     rank: Rank,
-    start: *mut T,
-    len: usize,
+    part: Span,
+    elements: PhantomData<T>,
 }
-
-// SAFETY: an address in a window that the reference keeps; its accesses are copies of plain data
-// that any rank, and so any thread, may make.
-unsafe impl<T: Element> Send for SharedPart<'_, T> {}
-// SAFETY: as above.
-unsafe impl<T: Element> Sync for SharedPart<'_, T> {}
 
 impl WindowOptions {
     /// Allocates a shared window; see [`Window::allocate_shared`].
@@ -71,12 +64,14 @@ impl<T: Element> Window<T> {
     pub fn shared_part(&self, rank: Rank) -> Result<SharedPart<'_, T>> {
         if self.win.flavour() != Flavour::Shared {
             let needed = "a window of allocate_shared";
-            return self.win.handled(Err(self.win.wrong_flavour(Call::SharedQuery, needed)));
+            return self
+                .win
+                .calls
+                .handled(Err(self.win.calls.wrong_flavour(Call::SharedQuery, needed)));
         }
         let rank = self.win.shared_query_rank(rank)?;
-        let span = self.win.part(rank.0).span;
-        let len = (span.len() / size_of::<T>() as u64) as usize;
-        Ok(SharedPart { win: &self.win, rank, start: span.base().cast(), len })
+        let part = self.win.memory.part(rank.0).span;
+        Ok(SharedPart { win: &self.win, rank, part, elements: PhantomData })
     }
 
     /// `MPI_Win_shared_query` for any window with memory: the number of elements of the part of `rank`
@@ -107,12 +102,12 @@ impl<T: Element> SharedPart<'_, T> {
     /// Number of elements.
     #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
     pub fn len(&self) -> usize {
-        self.len
+        (self.part.len() / size_of::<T>() as u64) as usize
     }
 
     /// Address of the first element in this process.
     pub fn as_ptr(&self) -> *mut T {
-        self.start
+        self.part.base().cast()
     }
 
     /// Copies elements from `index` on into `to`.
@@ -121,11 +116,10 @@ impl<T: Element> SharedPart<'_, T> {
     /// [`Error::Range`]
     #[inline]
     pub fn load(&self, index: usize, to: &mut [T]) -> Result<()> {
-        let from = self.at(index, to.len())?;
-        // SAFETY: 1. `at` has checked the range; `to` is a slice. 2. No slice of a shared window
-        // exists (`epoch::local`).
-        unsafe { copy(from.cast(), to.as_mut_ptr().cast(), size_of_val(to)) };
-        Ok(())
+        match self.win.communication().load_shared(self.part, start_of::<T>(index), to) {
+            true => Ok(()),
+            false => self.outside(index, to.len()),
+        }
     }
 
     /// Copies `from` to the elements from `index` on.
@@ -134,20 +128,11 @@ impl<T: Element> SharedPart<'_, T> {
     /// [`Error::Range`]
     #[inline]
     pub fn store(&self, index: usize, from: &[T]) -> Result<()> {
-        let (to, bytes) = (self.at(index, from.len())?, size_of_val(from));
-        let (from, start) = (from.as_ptr().cast(), || (index * size_of::<T>()) as u64);
-        // SAFETY: as in `load`.
-        unsafe {
-            self.win.copy_out(
-                (self.win.context(), Call::SharedAccess),
-                self.rank,
-                start,
-                from,
-                to.cast(),
-                bytes,
-            )
-        };
-        Ok(())
+        let part = (self.rank, self.part);
+        match self.win.communication().store_shared(part, start_of::<T>(index), from) {
+            true => Ok(()),
+            false => self.outside(index, from.len()),
+        }
     }
 
     /// The element at `index`.
@@ -170,24 +155,22 @@ impl<T: Element> SharedPart<'_, T> {
         self.store(index, &[value])
     }
 
-    #[inline]
-    fn at(&self, index: usize, count: usize) -> Result<*mut T> {
-        match index.checked_add(count) {
-            Some(end) if end <= self.len => Ok(self.start.wrapping_add(index)),
-            _ => self.win.handled(Err(self.outside(index, count))),
-        }
-    }
-
     #[cold]
-    fn outside(&self, index: usize, count: usize) -> Error {
-        let unit = size_of::<T>() as u64;
-        Error::Range {
-            at: self.win.place(Call::SharedAccess),
-            target: self.win.comm().rank().0,
+    fn outside(&self, index: usize, count: usize) -> Result<()> {
+        let (calls, unit) = (&self.win.calls, size_of::<T>() as u64);
+        calls.handled(Err(Error::Range {
+            at: calls.place(Call::SharedAccess),
+            target: self.rank.0,
             displacement: index as u64,
-            bytes: count as u64 * unit,
+            bytes: (count as u64).saturating_mul(unit),
             disp_unit: unit as u32,
-            size: self.len as u64 * unit,
-        }
+            size: self.part.len(),
+        }))
     }
+}
+
+/// The first byte of an element; of one that no memory has, the last there may be.
+#[inline]
+fn start_of<T>(index: usize) -> u64 {
+    (index as u64).saturating_mul(size_of::<T>() as u64)
 }

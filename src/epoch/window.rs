@@ -71,7 +71,7 @@ impl<T: Element> Window<T> {
     /// Elements of this rank's part.
     #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
     pub fn len(&self) -> usize {
-        (self.win.bytes_of(self.win.comm().rank().0) / size_of::<T>() as u64) as usize
+        (self.win.memory.bytes_of(self.win.comm().rank().0) / size_of::<T>() as u64) as usize
     }
 
     /// `MPI_WIN_SIZE` of the part of `rank`, in bytes.

@@ -4,7 +4,6 @@
 //! (`sync/shards.rs`). Each function says whether it is done; if not, nothing is.
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
-use super::memory::Atomicity;
 use super::target::are_disjoint;
 use crate::call::Call;
 use crate::datatype::{Carrier, Element, Integer};
@@ -12,7 +11,7 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::shm::Piece;
-use crate::window::{Target, Win};
+use crate::window::{Atomicity, Communication, Target};
 use bytemuck::must_cast;
 use std::ptr::{from_mut, from_ref};
 use std::slice::from_ref as slice_of;
@@ -20,11 +19,11 @@ use std::slice::from_ref as slice_of;
 /// Elements that an update here has at most: more make the fixed costs of the other half small.
 const FEW: usize = 64;
 
-impl Win {
+impl<'w> Communication<'w> {
     /// The first lines of an accumulate.
     #[inline(always)]
     pub(super) fn try_accumulate<T: Element>(
-        &self,
+        self,
         call: Call,
         origin: &[T],
         op: Op,
@@ -39,7 +38,7 @@ impl Win {
 
     #[inline(never)]
     fn try_accumulate_few<T: Element>(
-        &self,
+        self,
         call: Call,
         origin: &[T],
         op: Op,
@@ -51,7 +50,7 @@ impl Win {
 
     #[inline(always)]
     fn accumulate_elements<T: Element>(
-        &self,
+        self,
         call: Call,
         origin: &[T],
         op: Op,
@@ -72,7 +71,7 @@ impl Win {
     /// The first lines of a get_accumulate.
     #[inline(always)]
     pub(super) fn try_fetch<T: Element>(
-        &self,
+        self,
         call: Call,
         origin: &[T],
         result: &mut [T],
@@ -90,7 +89,7 @@ impl Win {
 
     #[inline(never)]
     fn try_fetch_few<T: Element>(
-        &self,
+        self,
         call: Call,
         origin: &[T],
         result: &mut [T],
@@ -115,7 +114,7 @@ impl Win {
     /// Combines `origin` into one element, and returns what it was. The `buffers` are those of the call.
     #[inline(always)]
     pub(super) fn fetch_element<T: Element, const N: usize>(
-        &self,
+        self,
         call: Call,
         origin: T,
         buffers: [*const T; N],
@@ -129,10 +128,10 @@ impl Win {
         self.announced(call, at, || unsafe { (operation.fetch)(at.cast(), origin) })
     }
 
-    /// Compares and swaps one element, and returns what it was; `buffers` as of [`Win::fetch_element`].
+    /// Compares and swaps one element, and returns what it was; `buffers` as of [`Communication::fetch_element`].
     #[inline(always)]
     pub(super) fn swap_element<T: Integer, const N: usize>(
-        &self,
+        self,
         (new, compare): (T, T),
         buffers: [*const T; N],
         target: Rank,
@@ -151,14 +150,14 @@ impl Win {
     /// no operation touches.
     #[inline(always)]
     fn elements<T: Element, const N: usize>(
-        &self,
+        self,
         target: Rank,
         disp: u64,
         n: usize,
         buffers: [*const T; N],
     ) -> Option<*mut T::Carrier> {
         // Several elements are recorded where somebody may be left to ask.
-        let are_few = n == 1 || (1..=FEW).contains(&n) && self.context().records().is_none();
+        let are_few = n == 1 || (1..=FEW).contains(&n) && self.calls.context().records().is_none();
         if !T::Carrier::IS_NATIVE || T::DATATYPE.is_padded() || !are_few {
             return None;
         }
@@ -170,7 +169,7 @@ impl Win {
             false => are_disjoint(buffer.cast(), at, bytes),
         };
         let is_whole = (at as usize).is_multiple_of(size)
-            && (n == 1 || bytes <= self.context().shards.rest(at));
+            && (n == 1 || bytes <= self.calls.context().shards.rest(at));
         (is_whole && buffers.into_iter().all(is_disjoint)).then_some(at.cast())
     }
 
@@ -178,10 +177,10 @@ impl Win {
     /// checks. `None`, and nothing has been done, if many are updated around them; the other half of the call
     /// is then next.
     #[inline(always)]
-    fn announced<T, R>(&self, call: Call, at: *const T, f: impl FnOnce() -> R) -> Option<R> {
-        self.note_operation();
-        let context = self.context();
-        let in_call = context.enter(call, self.block);
+    fn announced<T, R>(self, call: Call, at: *const T, f: impl FnOnce() -> R) -> Option<R> {
+        self.calls.epochs.operated();
+        let context = self.calls.context();
+        let in_call = context.enter(call, self.calls.block());
         let announced = context.shards.announce(at.cast())?;
         let result = f();
         announced.withdraw();
@@ -189,15 +188,15 @@ impl Win {
         Some(result)
     }
 
-    /// As [`Win::announced`], within a call that blocks while many are updated around them.
+    /// As [`Communication::announced`], within a call that blocks while many are updated around them.
     #[inline(always)]
     pub(super) fn by_instructions<R>(
-        &self,
+        self,
         call: Call,
         at: *const u8,
         f: impl FnOnce() -> R,
     ) -> Result<R> {
-        match self.context().shards.announce(at) {
+        match self.calls.context().shards.announce(at) {
             Some(announced) => {
                 let result = f();
                 announced.withdraw();
@@ -209,20 +208,20 @@ impl Win {
 
     #[cold]
     fn by_instructions_slowly<R>(
-        &self,
+        self,
         call: Call,
         at: *const u8,
         f: impl FnOnce() -> R,
     ) -> Result<R> {
-        let context = self.context();
+        let context = self.calls.context();
         let updated = context.shards.slowly(at, &context.excluded(), f);
-        updated.map_err(|failed| self.job_failed(failed, call))
+        updated.map_err(|failed| self.calls.job_failed(failed, call))
     }
 
     /// The other half of a compare_and_swap.
     #[cold]
     pub(super) fn swap_slowly<T: Integer>(
-        &self,
+        self,
         new: &T,
         compare: &T,
         result: &mut T,
@@ -230,7 +229,7 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let call = Call::CompareAndSwap;
-        self.within(call, || {
+        self.calls.within(call, || {
             let bytes = size_of::<T>();
             let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
                 return Ok(());
@@ -238,7 +237,7 @@ impl Win {
             for buffer in [new, compare, &*result] {
                 self.check_disjoint(call, &target, disp, from_ref(buffer).cast(), bytes)?;
             }
-            self.note_operation();
+            self.calls.epochs.operated();
             *result = match target.native::<T>() {
                 Some(at) => {
                     let (compare, new) = (must_cast(*compare), must_cast(*new));
@@ -247,7 +246,7 @@ impl Win {
                     must_cast(self.by_instructions(call, at.cast(), swap)?)
                 }
                 None if target.atomicity() == Atomicity::Owner => {
-                    self.swap_by_owner(&target, new, compare)?
+                    self.memory.swap_by_owner(self.calls, &target, new, compare)?
                 }
                 None => self.swap_excluded(&target, new, compare)?,
             };
@@ -256,17 +255,17 @@ impl Win {
     }
 
     /// Compares and swaps an element that no instruction updates.
-    fn swap_excluded<T: Integer>(&self, target: &Target<'_>, new: &T, compare: &T) -> Result<T> {
+    fn swap_excluded<T: Integer>(self, target: &Target<'_>, new: &T, compare: &T) -> Result<T> {
         let (call, bytes) = (Call::CompareAndSwap, size_of::<T>());
         let recording = self.record(call, target.rank, target.start, bytes as u64);
         let mut value = T::zeroed();
         let piece = |own: &mut T| [Piece { own: from_mut(own).cast(), other: target.at, bytes }];
         let swapped = self.excluded_at(call, target, || {
             // SAFETY: 1. `value`; `target` covers the element. 2. `value` is this function's own.
-            unsafe { self.read_pieces(call, target, &piece(&mut value)) }?;
+            unsafe { self.memory.read_pieces(self.calls, call, target, &piece(&mut value)) }?;
             let (old, mut next) = (value, if value == *compare { *new } else { value });
             // SAFETY: as above.
-            unsafe { self.write_pieces(call, target, &piece(&mut next)) }?;
+            unsafe { self.memory.write_pieces(self.calls, call, target, &piece(&mut next)) }?;
             Ok(old)
         });
         recording.end();

@@ -7,8 +7,7 @@
 //! exclusion. What does not lie behind one another is gathered before, and put back.
 #![allow(unsafe_code, reason = "updates checked target memory, block by block")]
 
-use super::local::{load, store};
-use super::memory::Atomicity;
+use super::buffer::{load, store};
 use crate::call::Call;
 use crate::datatype::{Carrier, Element, Operation, update_native};
 use crate::error::Result;
@@ -16,7 +15,7 @@ use crate::op::Op;
 use crate::prim::{Site, Step, step};
 use crate::shm::{Pattern, Piece, Steps, Strip, copy_strip};
 use crate::sync::shards::MOST;
-use crate::window::{Target, Win};
+use crate::window::{Atomicity, Communication, Target};
 use std::ops::Range;
 
 /// From how many elements on an accumulate has more from a vectorised loop than it loses by the
@@ -39,7 +38,7 @@ const RESULT: usize = 2;
 /// A checked accumulate. All blocks that its strips name are entries of the layouts that have been
 /// checked; those of sides that are not there are never looked at.
 pub(super) struct Blocks<'a, T> {
-    pub(super) win: &'a Win,
+    pub(super) parts: Communication<'a>,
     pub(super) call: Call,
     pub(super) op: Op,
     /// What `op` is on these elements.
@@ -106,7 +105,9 @@ impl<T: Element> Blocks<'_, T> {
         let operands: Vec<T> = origin.collect();
         let mut before = vec![T::zeroed(); if self.result.is_some() { n } else { 0 }];
         let target = self.target.part(at);
-        self.win.update_by_owner(self.call, self.op, &target, &operands, &mut before)?;
+        let Communication { calls, memory } = self.parts;
+        let buffers = (&operands[..], &mut before[..]);
+        memory.update_by_owner(calls, self.call, self.op, &target, buffers)?;
         for (i, value) in before.iter().enumerate() {
             let result = self.result.expect("there are values for it");
             // SAFETY: an element of the result; `before` is this function's own.
@@ -143,19 +144,19 @@ impl<T: Element> Blocks<'_, T> {
         bytes: usize,
         f: impl FnOnce(&mut Self) -> R,
     ) -> Result<Option<R>> {
-        let (win, context) = (self.win, self.win.context());
+        let (calls, context) = (self.parts.calls, self.parts.calls.context());
         if !context.shards.are_common() {
             return Ok(None);
         }
         let updated = context.shards.exclusively(at, bytes, &context.excluded(), || f(self));
-        updated.map_err(|failed| win.job_failed(failed, self.call))
+        updated.map_err(|failed| calls.job_failed(failed, self.call))
     }
 
     /// How many blocks, from the first on, instructions update, all within the memory that one
     /// update of many elements reaches; where they begin, and where they end.
     fn near(&self, strip: &Strip<'_, 3>) -> (usize, *mut u8, *mut u8) {
         let at = self.at(strip, 0);
-        let reach = self.win.context().shards.around(MOST, at);
+        let reach = self.parts.calls.context().shards.around(MOST, at);
         if is_dense(strip, TARGET) {
             let blocks = strip.blocks.min((reach.end - at as usize) / strip.bytes);
             return (blocks, at, at.wrapping_add(blocks * strip.bytes));
@@ -178,7 +179,7 @@ impl<T: Element> Blocks<'_, T> {
     /// long as they stay in one shard; how many.
     fn by_instructions(&mut self, strip: &Strip<'_, 3>) -> Result<usize> {
         // Copies, which need not be read again behind every update.
-        let (win, call, strip, target) = (self.win, self.call, *strip, self.target.at);
+        let (parts, call, strip, target) = (self.parts, self.call, *strip, self.target.at);
         let function = self.operation.one;
         let one = One { op: self.op, function, origin: self.origin, result: self.result };
         let place = |side: usize, block, within: usize| {
@@ -188,8 +189,8 @@ impl<T: Element> Blocks<'_, T> {
         let (mut block, mut within, mut is_native) = (0, 0, true);
         while block < strip.blocks && is_native {
             let first = target.wrapping_offset(place(TARGET, block, within));
-            let shard = win.context().shards.around(1, first);
-            win.by_instructions(call, first, || {
+            let shard = parts.calls.context().shards.around(1, first);
+            parts.by_instructions(call, first, || {
                 while block < strip.blocks {
                     let at = target.wrapping_offset(place(TARGET, block, within));
                     is_native = (at as usize).is_multiple_of(size_of::<T>());
@@ -218,8 +219,8 @@ impl<T: Element> Blocks<'_, T> {
         let blocks = (1..most).find(is_native).unwrap_or(most);
         let part = strip.part(0, blocks);
         self.make_space(&part);
-        let (win, call, target) = (self.win, self.call, self.target);
-        win.excluded_at(call, target, || self.batches(&part))?;
+        let (parts, call, target) = (self.parts, self.call, self.target);
+        parts.excluded_at(call, target, || self.batches(&part))?;
         Ok(blocks)
     }
 
@@ -310,8 +311,10 @@ impl<T: Element> Blocks<'_, T> {
             unsafe { copy_elements::<T>(self.target.at, to, strip) };
             return Ok(());
         }
+        let Communication { calls, memory } = self.parts;
+        let pieces = self.pieces(to, [1, 0], strip);
         // SAFETY: the caller's obligations.
-        unsafe { self.win.read_pieces(self.call, self.target, &self.pieces(to, [1, 0], strip)) }
+        unsafe { memory.read_pieces(calls, self.call, self.target, &pieces) }
     }
 
     /// Copies elements to the target.
@@ -324,8 +327,10 @@ impl<T: Element> Blocks<'_, T> {
             unsafe { copy_elements::<T>(from, self.target.at, strip) };
             return Ok(());
         }
+        let Communication { calls, memory } = self.parts;
+        let pieces = self.pieces(from, [0, 1], strip);
         // SAFETY: the caller's obligations.
-        unsafe { self.win.write_pieces(self.call, self.target, &self.pieces(from, [0, 1], strip)) }
+        unsafe { memory.write_pieces(calls, self.call, self.target, &pieces) }
     }
 
     /// The blocks of a strip between own memory and the target, whose patterns those are.
@@ -351,18 +356,18 @@ impl<T: Element> Blocks<'_, T> {
     }
 }
 
-impl Win {
+impl Communication<'_> {
     /// Runs `f`, which updates elements of `target` that no instruction updates. Blocks while others do.
     pub(super) fn excluded_at<R>(
-        &self,
+        self,
         call: Call,
         target: &Target<'_>,
         f: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let sites = (Site::AccumulatePost, Site::AccumulatePre);
-        let exclusion = &self.words_of(target.rank).accumulate;
-        let updated = exclusion.run(sites, &self.excluded(), f);
-        updated.map_err(|failed| self.job_failed(failed, call))?
+        let exclusion = self.memory.exclusion(target.rank);
+        let updated = exclusion.run(sites, &self.calls.excluded(), f);
+        updated.map_err(|failed| self.calls.job_failed(failed, call))?
     }
 }
 

@@ -1,20 +1,25 @@
-//! The calls: each describes what it moves or combines, and [`Win::transfer`] or the route of the accumulates
-//! does it.
+//! The communication calls of a window (MPI-4.1 §12.3): each describes what it moves or combines, and hands
+//! it to the route of transfers or of accumulates. In the order of the standard; notified access and the
+//! accesses to the own part come last.
 
 use super::Layout;
+use super::buffer::{Origin, OriginMut};
+use super::request::Request;
 use super::transfer::Transfer;
-use super::untyped::{Origin, OriginMut};
-use super::update::Update;
+use super::update::{Swap, Update};
 use crate::call::Call;
 use crate::datatype::{Element, Integer, Shape, Shaped, ShapedMut};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
-use crate::window::Win;
+use crate::sync::notify::{self, NotifyCounter};
+use crate::window::{Communication, Win};
 use std::ptr::from_ref;
 use std::slice::{from_mut as slice_of_mut, from_ref as slice_of};
 
 impl Win {
+    // Put and get (MPI-4.1 §12.3.1, §12.3.2).
+
     /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to the window of `target`, from displacement
     /// `disp` (in the target's displacement units) on.
     ///
@@ -29,19 +34,7 @@ impl Win {
     /// [`Error::Unreachable`].
     #[inline(always)]
     pub fn put<T: Element>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
-        self.transfer(Transfer::put(Call::Put, origin, target, disp))
-    }
-
-    /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp` on
-    /// (in the target's displacement units), to `origin`.
-    ///
-    /// Local; does not block, except as [`Win::put`]. Nothing happens for [`Rank::NULL`].
-    ///
-    /// # Errors
-    /// As [`Win::put`].
-    #[inline(always)]
-    pub fn get<T: Element>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
-        self.transfer(Transfer::get(Call::Get, origin, target, disp))
+        self.communication().transfer(Transfer::put(Call::Put, origin, target, disp))
     }
 
     /// As [`Win::put`], from any layout to any other (`MPI_Put`, MPI-2.2 §11.3.1). The entries of
@@ -60,7 +53,33 @@ impl Win {
         disp: u64,
         layout: Layout<'_>,
     ) -> Result<()> {
-        self.transfer(Transfer::put_between(Call::Put, &origin, target, disp, layout))
+        self.communication().transfer(Transfer::put_layout(origin, target, disp, layout))
+    }
+
+    /// [`Win::put_layout`] of elements to as many of a shape.
+    #[inline(always)]
+    pub(crate) fn put_shaped<'s, T: Element>(
+        &self,
+        origin: Shaped<'s, 's, T>,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        let (found, origin, layout) = (origin.len(), Origin::of(origin), Layout::of_shape(shape));
+        let transfer = Transfer::put_between(Call::Put, &origin, target, disp, layout);
+        self.communication().transfer_shaped(transfer, found, shape)
+    }
+
+    /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp` on
+    /// (in the target's displacement units), to `origin`.
+    ///
+    /// Local; does not block, except as [`Win::put`]. Nothing happens for [`Rank::NULL`].
+    ///
+    /// # Errors
+    /// As [`Win::put`].
+    #[inline(always)]
+    pub fn get<T: Element>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
+        self.communication().transfer(Transfer::get(Call::Get, origin, target, disp))
     }
 
     /// As [`Win::get`], from any layout to any other (`MPI_Get`, MPI-2.2 §11.3.2). The entries of
@@ -76,8 +95,32 @@ impl Win {
         disp: u64,
         layout: Layout<'_>,
     ) -> Result<()> {
-        self.transfer(Transfer::get_between(Call::Get, origin, target, disp, layout))
+        self.communication().transfer(Transfer::get_layout(origin, target, disp, layout))
     }
+
+    /// [`Win::get_layout`] of the elements of a shape to as many.
+    #[inline(always)]
+    pub(crate) fn get_shaped<'s, T: Element>(
+        &self,
+        origin: ShapedMut<'s, 's, T>,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        let (found, origin, layout) =
+            (origin.len(), OriginMut::of(origin), Layout::of_shape(shape));
+        let transfer = Transfer::get_between(Call::Get, origin, target, disp, layout);
+        self.communication().transfer_shaped(transfer, found, shape)
+    }
+
+    /// The first lines of [`Win::transfer`]: whether it is done. If not, nothing is. So a caller that has to
+    /// make room for errors, as a C interface has, makes it in the other half alone.
+    #[inline(always)]
+    pub fn try_transfer(&self, transfer: &Transfer<'_>) -> bool {
+        self.communication().try_transfer(transfer)
+    }
+
+    // Accumulates (MPI-4.1 §12.3.4).
 
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4): element by element, replaces the target's value by
     /// `op` of it and the origin's. Atomic per element, not as a whole (§11.7.1).
@@ -94,23 +137,46 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        self.accumulate_slice(Call::Accumulate, origin, op, target, disp)
+        self.communication().accumulate(Call::Accumulate, origin, op, target, disp)
     }
 
-    /// An accumulate of a slice.
-    #[inline(always)]
-    pub(super) fn accumulate_slice<T: Element>(
+    /// As [`Win::accumulate`], from any layout to any other (`MPI_Accumulate`, MPI-2.2 §11.3.4).
+    /// All basic elements of both have one predefined datatype.
+    ///
+    /// # Errors
+    /// As [`Win::put_layout`] and [`Win::accumulate`]; [`Error::Datatype`] if the basic elements are of
+    /// several datatypes.
+    pub fn accumulate_layout(
         &self,
-        call: Call,
-        origin: &[T],
+        origin: Origin<'_>,
         op: Op,
         target: Rank,
         disp: u64,
+        layout: Layout<'_>,
     ) -> Result<()> {
-        match self.try_accumulate(call, origin, op, target, disp) {
-            true => Ok(()),
-            false => self.update_slowly(&Update::slice(call, origin, op, target, disp)),
-        }
+        self.communication().update(Update::accumulate(origin, op, target, disp, layout))
+    }
+
+    /// [`Win::accumulate_layout`] of elements into as many of a shape.
+    pub(crate) fn accumulate_shaped<'s, T: Element>(
+        &self,
+        origin: Shaped<'s, 's, T>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        let parts = self.communication();
+        parts.check_len(Call::Accumulate, origin.len(), shape)?;
+        let (origin, layout) = (Origin::of(origin), Layout::of_shape(shape));
+        parts.update(Update::accumulate(origin, op, target, disp, layout))
+    }
+
+    /// The first lines of [`Win::accumulate_layout`] and [`Win::fetch_and_op_untyped`]: whether it is done. If
+    /// not, nothing is. So a caller that has to make room for errors makes it in the other half alone.
+    #[inline(always)]
+    pub fn try_update(&self, update: &Update<'_>) -> bool {
+        self.communication().try_update(update)
     }
 
     /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4): as [`Win::accumulate`], and `result` receives the
@@ -127,26 +193,44 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        self.fetch_slice(Call::GetAccumulate, (origin, result), op, target, disp)
+        self.communication().fetch(Call::GetAccumulate, (origin, result), op, target, disp)
     }
 
-    /// An accumulate of a slice that fetches into another one.
-    #[inline(always)]
-    pub(super) fn fetch_slice<T: Element>(
+    /// As [`Win::get_accumulate`], with any layouts (`MPI_Get_accumulate`, MPI-4.1 §12.3.4):
+    /// `result` receives all elements of `layout`, of which the origin's are combined into the
+    /// first. With [`Op::NoOp`] `origin` is not looked at.
+    ///
+    /// # Errors
+    /// As [`Win::accumulate_layout`], for the result too.
+    pub fn get_accumulate_layout(
         &self,
-        call: Call,
-        (origin, result): (&[T], &mut [T]),
+        origin: Origin<'_>,
+        result: OriginMut<'_>,
         op: Op,
         target: Rank,
         disp: u64,
+        layout: Layout<'_>,
     ) -> Result<()> {
-        if self.try_fetch(call, origin, result, op, target, disp) {
-            return Ok(());
+        let (call, buffers) = (Call::GetAccumulate, (origin, Some(result)));
+        self.communication().update(Update::new(call, buffers, op, (target, disp), layout))
+    }
+
+    /// [`Win::get_accumulate_layout`] of elements into as many of a shape.
+    pub(crate) fn get_accumulate_shaped<'s, T: Element>(
+        &self,
+        (origin, result): (Shaped<'s, 's, T>, ShapedMut<'s, 's, T>),
+        op: Op,
+        target: Rank,
+        disp: u64,
+        shape: &Shape<T>,
+    ) -> Result<()> {
+        let (parts, call) = (self.communication(), Call::GetAccumulate);
+        if op != Op::NoOp {
+            parts.check_len(call, origin.len(), shape)?;
         }
-        if op != Op::NoOp && origin.len() != result.len() {
-            return self.wrong_len(call, origin.len(), result.len());
-        }
-        self.update_slowly(&Update::fetching(call, (origin, result), op, target, disp))
+        parts.check_len(call, result.len(), shape)?;
+        let (origin, result) = (Origin::of(origin), OriginMut::of(result));
+        self.get_accumulate_layout(origin, result, op, target, disp, Layout::of_shape(shape))
     }
 
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): [`Win::get_accumulate`] of one element.
@@ -163,7 +247,25 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let buffers = (slice_of(origin), slice_of_mut(result));
-        self.fetch_slice(Call::FetchAndOp, buffers, op, target, disp)
+        self.communication().fetch(Call::FetchAndOp, buffers, op, target, disp)
+    }
+
+    /// [`Win::fetch_and_op`] of untyped buffers, which hold one element of the same predefined
+    /// datatype. With [`Op::NoOp`] `origin` is not looked at.
+    ///
+    /// # Errors
+    /// As [`Win::fetch_and_op`]; [`Error::Datatype`] for anything but one element.
+    pub fn fetch_and_op_untyped(
+        &self,
+        origin: Origin<'_>,
+        result: OriginMut<'_>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let parts = self.communication();
+        parts.element_of(Call::FetchAndOp, &result.layout)?;
+        parts.update_slowly(&Update::fetch_and_op(origin, result, op, target, disp))
     }
 
     /// [`Win::fetch_and_op`] and [`Win::flush`] in lock_all. The instruction of the usual path is the
@@ -176,31 +278,18 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<T> {
-        match self.fetch_element(Call::FetchAndOp, origin, [], op, target, disp) {
+        let parts = self.communication();
+        let old = match parts.fetch_element(Call::FetchAndOp, origin, [], op, target, disp) {
             Some(old) if op != Op::NoOp => {
                 self.flush_updated(target);
-                Ok(old)
+                return Ok(old);
             }
             // A mere load.
-            Some(old) => {
-                self.flush_reached(target);
-                Ok(old)
-            }
-            None => {
-                let old = self.fetch_slowly(origin, op, target, disp)?;
-                self.flush_reached(target);
-                Ok(old)
-            }
-        }
-    }
-
-    /// The other half of a fetch_and_op of a value.
-    #[cold]
-    fn fetch_slowly<T: Element>(&self, origin: T, op: Op, target: Rank, disp: u64) -> Result<T> {
-        let mut before = T::zeroed();
-        let buffers = (slice_of(&origin), slice_of_mut(&mut before));
-        self.update_slowly(&Update::fetching(Call::FetchAndOp, buffers, op, target, disp))?;
-        Ok(before)
+            Some(old) => old,
+            None => parts.fetch_slowly(origin, op, target, disp)?,
+        };
+        self.flush_reached(target);
+        Ok(old)
     }
 
     /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the target's element by `new` if it is
@@ -220,14 +309,45 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let buffers = [from_ref(new), from_ref(compare), from_ref(result)];
-        match self.swap_element((*new, *compare), buffers, target, disp) {
+        let (parts, buffers) =
+            (self.communication(), [from_ref(new), from_ref(compare), from_ref(result)]);
+        match parts.swap_element((*new, *compare), buffers, target, disp) {
             Some(old) => {
                 *result = old;
                 Ok(())
             }
-            None => self.swap_slowly(new, compare, result, target, disp),
+            None => parts.swap_slowly(new, compare, result, target, disp),
         }
+    }
+
+    /// [`Win::compare_and_swap`] of untyped buffers, which hold one element of the same predefined
+    /// integer datatype.
+    ///
+    /// # Errors
+    /// As [`Win::compare_and_swap`]; [`Error::Datatype`] for anything but one such element.
+    #[inline]
+    pub fn compare_and_swap_untyped(
+        &self,
+        new: Origin<'_>,
+        compare: Origin<'_>,
+        result: OriginMut<'_>,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        Swap { new, compare, result, target, disp }.run(self.communication())
+    }
+
+    /// The first half of [`Win::compare_and_swap_untyped`].
+    #[inline]
+    pub fn try_compare_and_swap(
+        &self,
+        new: Origin<'_>,
+        compare: Origin<'_>,
+        result: OriginMut<'_>,
+        target: Rank,
+        disp: u64,
+    ) -> bool {
+        Swap { new, compare, result, target, disp }.run_fast(self.communication())
     }
 
     /// As [`Win::fetch_and_op_flush`], of [`Win::compare_and_swap`].
@@ -239,86 +359,352 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<T> {
-        if let Some(old) = self.swap_element((new, compare), [], target, disp) {
+        let parts = self.communication();
+        if let Some(old) = parts.swap_element((new, compare), [], target, disp) {
             self.flush_updated(target);
             return Ok(old);
         }
         let mut before = T::zeroed();
-        self.swap_slowly(&new, &compare, &mut before, target, disp)?;
+        parts.swap_slowly(&new, &compare, &mut before, target, disp)?;
         self.flush_reached(target);
         Ok(before)
     }
 
-    /// As [`Win::accumulate`], from any layout to any other (`MPI_Accumulate`, MPI-2.2 §11.3.4).
-    /// All basic elements of both have one predefined datatype.
+    // Calls with requests (MPI-4.1 §12.3.5).
+
+    /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Win::put`] with a request.
     ///
     /// # Errors
-    /// As [`Win::put_layout`] and [`Win::accumulate`]; [`Error::Datatype`] if the basic elements are of
-    /// several datatypes.
-    pub fn accumulate_layout(
+    /// As [`Win::put`]; [`Error::Epoch`](crate::Error::Epoch) outside a passive target epoch.
+    pub fn rput<'b, T: Element>(
         &self,
-        origin: Origin<'_>,
+        origin: &'b [T],
+        target: Rank,
+        disp: u64,
+    ) -> Result<Request<'b>> {
+        let parts = self.passive(Call::Rput)?;
+        parts.transfer(Transfer::put(Call::Rput, origin, target, disp))?;
+        Ok(Request::complete())
+    }
+
+    /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Win::put_layout`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::rput`] and [`Win::put_layout`].
+    pub fn rput_layout<'d>(
+        &self,
+        origin: Origin<'d>,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'_>,
+    ) -> Result<Request<'d>> {
+        let parts = self.passive(Call::Rput)?;
+        parts.transfer(Transfer::put_between(Call::Rput, &origin, target, disp, layout))?;
+        Ok(Request::complete())
+    }
+
+    /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Win::get`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::rput`].
+    pub fn rget<'b, T: Element>(
+        &self,
+        origin: &'b mut [T],
+        target: Rank,
+        disp: u64,
+    ) -> Result<Request<'b>> {
+        let parts = self.passive(Call::Rget)?;
+        parts.transfer(Transfer::get(Call::Rget, origin, target, disp))?;
+        Ok(Request::complete())
+    }
+
+    /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Win::get_layout`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::rget`] and [`Win::get_layout`].
+    pub fn rget_layout<'d>(
+        &self,
+        origin: OriginMut<'d>,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'_>,
+    ) -> Result<Request<'d>> {
+        let parts = self.passive(Call::Rget)?;
+        parts.transfer(Transfer::get_between(Call::Rget, origin, target, disp, layout))?;
+        Ok(Request::complete())
+    }
+
+    /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Win::accumulate`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::rput`] and [`Win::accumulate`].
+    pub fn raccumulate<'b, T: Element>(
+        &self,
+        origin: &'b [T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<Request<'b>> {
+        let parts = self.passive(Call::Raccumulate)?;
+        parts.accumulate(Call::Raccumulate, origin, op, target, disp)?;
+        Ok(Request::complete())
+    }
+
+    /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Win::accumulate_layout`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::raccumulate`] and [`Win::accumulate_layout`].
+    pub fn raccumulate_layout<'d>(
+        &self,
+        origin: Origin<'d>,
         op: Op,
         target: Rank,
         disp: u64,
         layout: Layout<'_>,
-    ) -> Result<()> {
+    ) -> Result<Request<'d>> {
+        let parts = self.passive(Call::Raccumulate)?;
         let buffers = (origin, None);
-        self.update_slowly(&Update::new(Call::Accumulate, buffers, op, target, disp, layout))
+        parts.update(Update::new(Call::Raccumulate, buffers, op, (target, disp), layout))?;
+        Ok(Request::complete())
     }
 
-    /// As [`Win::get_accumulate`], with any layouts (`MPI_Get_accumulate`, MPI-4.1 §12.3.4):
-    /// `result` receives all elements of `layout`, of which the origin's are combined into the
-    /// first. With [`Op::NoOp`] `origin` is not looked at.
+    /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`Win::get_accumulate`] with a request.
     ///
     /// # Errors
-    /// As [`Win::accumulate_layout`], for the result too.
-    pub fn get_accumulate_layout(
+    /// As [`Win::rput`] and [`Win::get_accumulate`].
+    pub fn rget_accumulate<'b, T: Element>(
         &self,
-        origin: Origin<'_>,
-        result: OriginMut<'_>,
+        origin: &'b [T],
+        result: &'b mut [T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<Request<'b>> {
+        let parts = self.passive(Call::RgetAccumulate)?;
+        parts.fetch(Call::RgetAccumulate, (origin, result), op, target, disp)?;
+        Ok(Request::complete())
+    }
+
+    /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`Win::get_accumulate_layout`] with a request.
+    ///
+    /// # Errors
+    /// As [`Win::rget_accumulate`] and [`Win::get_accumulate_layout`].
+    pub fn rget_accumulate_layout<'d>(
+        &self,
+        origin: Origin<'d>,
+        result: OriginMut<'d>,
         op: Op,
         target: Rank,
         disp: u64,
         layout: Layout<'_>,
-    ) -> Result<()> {
+    ) -> Result<Request<'d>> {
+        let parts = self.passive(Call::RgetAccumulate)?;
         let buffers = (origin, Some(result));
-        self.update_slowly(&Update::new(Call::GetAccumulate, buffers, op, target, disp, layout))
+        parts.update(Update::new(Call::RgetAccumulate, buffers, op, (target, disp), layout))?;
+        Ok(Request::complete())
     }
 
-    /// [`Win::put_layout`] of elements to as many of a shape.
-    #[inline(always)]
-    pub(crate) fn put_shaped<'s, T: Element>(
+    // Notified access (an extension).
+
+    /// [`Win::put`] that counts itself in counter number `counter` of `target`
+    /// ([`WindowOptions::notifications`](crate::WindowOptions::notifications)) when it is complete
+    /// there: no flush is needed. The target waits by [`Win::wait_notify`].
+    ///
+    /// An extension (as in GASPI and in the proposals for notified access in MPI). What this rank
+    /// issued to the target before it is complete there too. A notification says that one operation
+    /// is complete, not whose: give each origin a counter of its own where that matters. No more than
+    /// 2³¹-1 of one counter may be outstanding.
+    ///
+    /// Local, in any access epoch that reaches the target; blocks as [`Win::put`] only. Nothing happens, and nothing
+    /// is counted, for [`Rank::NULL`].
+    ///
+    /// # Errors
+    /// As [`Win::put`]; [`Error::Argument`](crate::Error::Argument) for a counter that the target has
+    /// not.
+    #[inline]
+    pub fn put_notify<T: Element>(
         &self,
-        origin: Shaped<'s, 's, T>,
+        origin: &[T],
         target: Rank,
         disp: u64,
-        shape: &Shape<T>,
+        counter: u32,
     ) -> Result<()> {
-        let (found, origin, layout) = (origin.len(), Origin::of(origin), Layout::of_shape(shape));
-        let transfer = Transfer::put_between(Call::Put, &origin, target, disp, layout);
-        self.transfer_shaped(transfer, found, shape)
+        let counter = self.counter_at(Call::PutNotify, target, counter)?;
+        self.communication().transfer(Transfer::put(Call::PutNotify, origin, target, disp))?;
+        self.count(Call::PutNotify, target, counter);
+        Ok(())
     }
 
-    /// [`Win::get_layout`] of the elements of a shape to as many.
-    #[inline(always)]
-    pub(crate) fn get_shaped<'s, T: Element>(
+    /// [`Win::get`] that counts itself at `target` when it has read: the target may then change what
+    /// was read. See [`Win::put_notify`].
+    ///
+    /// # Errors
+    /// As [`Win::put_notify`].
+    pub fn get_notify<T: Element>(
         &self,
-        origin: ShapedMut<'s, 's, T>,
+        origin: &mut [T],
         target: Rank,
         disp: u64,
-        shape: &Shape<T>,
+        counter: u32,
     ) -> Result<()> {
-        let (found, origin, layout) =
-            (origin.len(), OriginMut::of(origin), Layout::of_shape(shape));
-        let transfer = Transfer::get_between(Call::Get, origin, target, disp, layout);
-        self.transfer_shaped(transfer, found, shape)
+        let counter = self.counter_at(Call::GetNotify, target, counter)?;
+        self.communication().transfer(Transfer::get(Call::GetNotify, origin, target, disp))?;
+        self.count(Call::GetNotify, target, counter);
+        Ok(())
     }
 
-    /// [`Win::transfer`] of as many elements as a shape has, which only then is done by its first lines.
+    /// [`Win::accumulate`] that counts itself at `target` when it is complete there. See
+    /// [`Win::put_notify`].
+    ///
+    /// # Errors
+    /// As [`Win::put_notify`] and [`Win::accumulate`].
+    pub fn accumulate_notify<T: Element>(
+        &self,
+        origin: &[T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+        counter: u32,
+    ) -> Result<()> {
+        let (call, counter) =
+            (Call::AccumulateNotify, self.counter_at(Call::AccumulateNotify, target, counter)?);
+        self.communication().accumulate(call, origin, op, target, disp)?;
+        self.count(call, target, counter);
+        Ok(())
+    }
+
+    /// Counts in counter number `counter` of `target` that everything this rank has issued to it
+    /// before is complete there. See [`Win::put_notify`].
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
+    /// [`Error::Argument`](crate::Error::Argument).
+    pub fn notify(&self, target: Rank, counter: u32) -> Result<()> {
+        let (call, calls) = (Call::Notify, &self.calls);
+        let counter = self.counter_at(call, target, counter)?;
+        calls.handled(match target {
+            Rank::NULL => calls.check_any_access(call),
+            target => calls.check_operation(call, target.0),
+        })?;
+        if target != Rank::NULL {
+            calls.epochs.operated();
+        }
+        self.count(call, target, counter);
+        Ok(())
+    }
+
+    // Accesses to the own part, by copying: allowed in any state.
+
+    /// Copies elements of this rank's own part, from displacement `disp` on, into `to`: a local
+    /// load. What it sees of other ranks' operations, synchronisation decides (MPI-2.2 §11.7). No
+    /// elements may be asked for anywhere, as of a put or get.
+    ///
+    /// # Errors
+    /// [`Error::Range`](crate::Error::Range); [`Error::NotAttached`](crate::Error::NotAttached) in a dynamic window.
+    pub fn load<T: Element>(&self, disp: u64, to: &mut [T]) -> Result<()> {
+        self.communication().load(disp, to)
+    }
+
+    /// Copies `from` to this rank's own part, from displacement `disp` on: a local store.
+    ///
+    /// # Errors
+    /// As [`Win::load`].
+    pub fn store<T: Element>(&self, disp: u64, from: &[T]) -> Result<()> {
+        self.communication().store(disp, from)
+    }
+
+    // What several of them need.
+
+    /// The parts that a call with a request is given, in a passive target epoch.
+    fn passive(&self, call: Call) -> Result<Communication<'_>> {
+        self.calls.handled(self.calls.check_passive(call))?;
+        Ok(self.communication())
+    }
+
+    /// The counter of a target; `None` for [`Rank::NULL`], which has none and needs none.
+    #[inline]
+    fn counter_at(&self, call: Call, target: Rank, counter: u32) -> Result<Option<&NotifyCounter>> {
+        if target == Rank::NULL {
+            return Ok(None);
+        }
+        self.calls.handled(self.calls.check_rank(call, target))?;
+        self.calls.handled(self.counter(call, target.0, counter)).map(Some)
+    }
+
+    #[inline]
+    fn count(&self, call: Call, target: Rank, counter: Option<&NotifyCounter>) {
+        let _call = self.calls.enter(call);
+        if let Some(counter) = counter {
+            notify::notify(counter, 1);
+            // Its MEM_SYNC stands between the operation and this, as that of a flush would.
+            self.ring([target.0]);
+        }
+    }
+}
+
+impl Communication<'_> {
+    /// An accumulate of a slice.
+    #[inline(always)]
+    fn accumulate<T: Element>(
+        self,
+        call: Call,
+        origin: &[T],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        match self.try_accumulate(call, origin, op, target, disp) {
+            true => Ok(()),
+            false => self.update_slowly(&Update::slices(call, (origin, None), op, (target, disp))),
+        }
+    }
+
+    /// An accumulate of a slice that fetches into another one.
+    #[inline(always)]
+    fn fetch<T: Element>(
+        self,
+        call: Call,
+        (origin, result): (&[T], &mut [T]),
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        if self.try_fetch(call, origin, result, op, target, disp) {
+            return Ok(());
+        }
+        if op != Op::NoOp && origin.len() != result.len() {
+            return self.wrong_len(call, origin.len(), result.len());
+        }
+        self.slices_slowly(call, (origin, Some(result)), op, target, disp)
+    }
+
+    /// The other half of an accumulate of slices. Out of line, so that the first lines have nothing in memory.
+    #[cold]
+    #[inline(never)]
+    fn slices_slowly<T: Element>(
+        self,
+        call: Call,
+        buffers: (&[T], Option<&mut [T]>),
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        self.update_slowly(&Update::slices(call, buffers, op, (target, disp)))
+    }
+
+    /// The other half of a fetch_and_op of a value.
+    #[cold]
+    fn fetch_slowly<T: Element>(self, origin: T, op: Op, target: Rank, disp: u64) -> Result<T> {
+        let mut before = T::zeroed();
+        let buffers = (slice_of(&origin), Some(slice_of_mut(&mut before)));
+        self.slices_slowly(Call::FetchAndOp, buffers, op, target, disp)?;
+        Ok(before)
+    }
+
+    /// A transfer of as many elements as a shape has, which only then is done by its first lines.
     #[inline(always)]
     fn transfer_shaped<T: Element>(
-        &self,
+        self,
         transfer: Transfer<'_>,
         found: usize,
         shape: &Shape<T>,
@@ -330,39 +716,9 @@ impl Win {
         self.transfer_slowly(&transfer.copied())
     }
 
-    /// [`Win::accumulate_layout`] of elements into as many of a shape.
-    pub(crate) fn accumulate_shaped<'s, T: Element>(
-        &self,
-        origin: Shaped<'s, 's, T>,
-        op: Op,
-        target: Rank,
-        disp: u64,
-        shape: &Shape<T>,
-    ) -> Result<()> {
-        self.check_len(Call::Accumulate, origin.len(), shape)?;
-        self.accumulate_layout(Origin::of(origin), op, target, disp, Layout::of_shape(shape))
-    }
-
-    /// [`Win::get_accumulate_layout`] of elements into as many of a shape.
-    pub(crate) fn get_accumulate_shaped<'s, T: Element>(
-        &self,
-        (origin, result): (Shaped<'s, 's, T>, ShapedMut<'s, 's, T>),
-        op: Op,
-        target: Rank,
-        disp: u64,
-        shape: &Shape<T>,
-    ) -> Result<()> {
-        if op != Op::NoOp {
-            self.check_len(Call::GetAccumulate, origin.len(), shape)?;
-        }
-        self.check_len(Call::GetAccumulate, result.len(), shape)?;
-        let (origin, result) = (Origin::of(origin), OriginMut::of(result));
-        self.get_accumulate_layout(origin, result, op, target, disp, Layout::of_shape(shape))
-    }
-
     /// Refuses a buffer that does not have the elements of the shape.
     #[inline]
-    fn check_len<T: Element>(&self, call: Call, found: usize, shape: &Shape<T>) -> Result<()> {
+    fn check_len<T: Element>(self, call: Call, found: usize, shape: &Shape<T>) -> Result<()> {
         if found == shape.len() {
             return Ok(());
         }
@@ -370,8 +726,8 @@ impl Win {
     }
 
     #[cold]
-    fn wrong_len(&self, call: Call, found: usize, needed: usize) -> Result<()> {
-        let (at, what) = (self.place(call), "origin buffer");
-        self.handled(Err(Error::Count { at, what, found, needed }))
+    fn wrong_len(self, call: Call, found: usize, needed: usize) -> Result<()> {
+        let (at, what) = (self.calls.place(call), "origin buffer");
+        self.calls.handled(Err(Error::Count { at, what, found, needed }))
     }
 }

@@ -1,7 +1,7 @@
 //! Where the elements of an operation lie on either side, and the checks of it that need no window.
 
+use super::buffer::{Origin, OriginMut};
 use super::target::are_disjoint;
-use super::untyped::{Origin, OriginMut};
 use crate::datatype::{CommittedDatatype, Datatype, Element, Shape, TransferSide};
 use std::ops::Range;
 
@@ -53,20 +53,24 @@ impl<'d> Layout<'d> {
         }
     }
 
-    /// Bytes of whatever both sides of an operation have.
-    #[inline(always)]
-    pub(super) fn of_bytes(bytes: usize) -> Layout<'static> {
-        Layout(Slice { bytes, of: Datatype::U8 })
-    }
-
-    /// The bytes of both, if both are slices of the same elements.
+    /// The bytes of both, if both are slices of the same elements, or as many instances of the same datatype
+    /// without gaps.
     #[inline(always)]
     pub(super) fn same_slice(&self, other: &Layout<'_>) -> Option<usize> {
+        if self.is_same(other) { self.plain() } else { None }
+    }
+
+    /// Whether both are as many instances of the same datatype, or slices of the same elements.
+    #[inline(always)]
+    pub(super) fn is_same(&self, other: &Layout<'_>) -> bool {
         match (self.0, other.0) {
-            (Slice { bytes, of }, Slice { bytes: others, of: other }) if of == other => {
-                (bytes == others).then_some(bytes)
+            (Slice { bytes, of }, Slice { bytes: others, of: other }) => {
+                of == other && bytes == others
             }
-            _ => None,
+            (Typed { count, datatype }, Typed { count: others, datatype: other }) => {
+                count == others && std::ptr::eq(datatype, other)
+            }
+            _ => false,
         }
     }
 
@@ -113,7 +117,7 @@ impl<'d> Layout<'d> {
     }
 
     /// Its bytes, if they are one block from displacement 0 on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn plain(&self) -> Option<usize> {
         match self.0 {
             Slice { bytes, .. } => Some(bytes),

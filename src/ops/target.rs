@@ -3,8 +3,8 @@
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::shm::{ONE_STORE, is_one_store};
-use crate::window::{Target, Win};
+use crate::shm::{ONE_STORE, Part, is_one_store};
+use crate::window::{Communication, Target};
 use std::ops::Range;
 
 /// Whether `bytes` bytes at `a` and at `b` do not overlap.
@@ -18,13 +18,21 @@ pub(super) fn are_disjoint(a: *const u8, b: *const u8, bytes: usize) -> bool {
     }
 }
 
-impl Win {
+impl<'w> Communication<'w> {
+    /// The part of `rank` if an operation on it is allowed now: the hot path. Otherwise
+    /// [`Communication::target`] finds out why. An operation that passes all its checks is then counted
+    /// (`Epochs::operated`).
+    #[inline(always)]
+    pub(super) fn reach(self, rank: Rank) -> Option<&'w Part> {
+        self.memory.find(rank.0).filter(|_| self.calls.epochs.reaches(rank.0))
+    }
+
     /// The hot path of put and get: the target bytes, if they are mapped, the epoch reaches them,
     /// and the `bytes` bytes at `origin` do not overlap them. Notes the operation then. Where it
-    /// has none, [`Win::target`] finds out why.
+    /// has none, [`Communication::target`] finds out why.
     #[inline(always)]
     pub(super) fn mapped(
-        &self,
+        self,
         target: Rank,
         disp: u64,
         bytes: usize,
@@ -32,7 +40,7 @@ impl Win {
     ) -> Option<*mut u8> {
         let at = self.reach(target)?.at(disp, bytes as u64)?;
         are_disjoint(origin, at, bytes).then(|| {
-            self.note_operation();
+            self.calls.epochs.operated();
             at
         })
     }
@@ -42,48 +50,48 @@ impl Win {
     /// bytes, which fit anywhere.
     #[inline(always)]
     pub(super) fn target(
-        &self,
+        self,
         call: Call,
         target: Rank,
         disp: u64,
         bytes: &Range<i64>,
-    ) -> Result<Option<Target<'_>>> {
+    ) -> Result<Option<Target<'w>>> {
         match self.reach(target).and_then(|part| part.around(disp, bytes)) {
-            Some(at) => Ok(Some(self.mapped_target(target.0, disp, at))),
+            Some(at) => Ok(Some(self.memory.mapped(target.0, disp, at))),
             None => self.target_slowly(call, target, disp, bytes),
         }
     }
 
-    /// [`Win::target`] where the bytes are not mapped, or there are none.
+    /// [`Communication::target`] where the bytes are not mapped, or there are none.
     #[cold]
     fn target_slowly(
-        &self,
+        self,
         call: Call,
         target: Rank,
         disp: u64,
         bytes: &Range<i64>,
-    ) -> Result<Option<Target<'_>>> {
+    ) -> Result<Option<Target<'w>>> {
         if target == Rank::NULL {
             return self.null_target(call);
         }
-        self.check_rank(call, target)?;
-        self.check_operation(call, target.0)?;
+        self.calls.check_rank(call, target)?;
+        self.calls.check_operation(call, target.0)?;
         if bytes.is_empty() {
-            self.note_operation();
+            self.calls.epochs.operated();
             return Ok(None);
         }
-        self.memory(call, target.0, disp, bytes).map(Some)
+        self.memory.around(self.calls, call, target.0, disp, bytes).map(Some)
     }
 
     /// MPI-2.2 §11.3: an operation on MPI_PROC_NULL does nothing, but belongs in an epoch.
-    pub(super) fn null_target(&self, call: Call) -> Result<Option<Target<'_>>> {
-        self.check_any_access(call)?;
+    pub(super) fn null_target(self, call: Call) -> Result<Option<Target<'w>>> {
+        self.calls.check_any_access(call)?;
         Ok(None)
     }
 
     /// Refuses an origin buffer that overlaps the target bytes of the same operation.
     pub(super) fn check_disjoint(
-        &self,
+        self,
         call: Call,
         target: &Target<'_>,
         disp: u64,
@@ -97,8 +105,8 @@ impl Win {
     }
 
     #[cold]
-    pub(super) fn conflict(&self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
-        Error::Conflict { at: self.place(call), target, displacement, bytes }
+    pub(super) fn conflict(self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
+        Error::Conflict { at: self.calls.place(call), target, displacement, bytes }
     }
 }
 

@@ -1,12 +1,11 @@
 //! Put and get: one description, one route, and one place that moves bytes.
 //!
-//! [`Win::transfer`] is the route. Its first lines do what most operations are: a slice on both sides, mapped,
-//! and nothing is wrong. All else, and every refusal, is [`Win::transfer_slowly`], its other half.
+//! [`Communication::transfer`] is the route. Its first lines do what most operations are: a slice on both sides, mapped,
+//! and nothing is wrong. All else, and every refusal, is [`Communication::transfer_slowly`], its other half.
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
+use super::buffer::{Origin, OriginMut};
 use super::layout::{Layout, LocalLayout, are_far};
-use super::memory::Atomicity;
-use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
 use crate::context::Context;
 use crate::datatype::{CommittedDatatype, Element, TransferSide, zip_strips};
@@ -14,10 +13,10 @@ use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::Step;
 use crate::shm::{
-    ONE_STORE, Pattern, Piece, Recording, Strip, Write, WriteRecords, copy, copy_past,
+    ONE_STORE, Pattern, Piece, Recording, Span, Strip, Write, WriteRecords, copy, copy_past,
     copy_strip_past, is_one_store,
 };
-use crate::window::{Target, Win};
+use crate::window::{Atomicity, Calls, Communication, Target};
 use std::ops::Range;
 
 /// Which way a transfer goes.
@@ -93,20 +92,26 @@ impl<'d> Transfer<'d> {
         Transfer { call, way: Way::Get, own: LocalLayout::from(&origin), target, disp, layout }
     }
 
-    /// A put to a target of the same layout, if that is one block.
+    /// The put of [`Win::put_layout`](crate::engine::Win::put_layout).
     #[inline(always)]
-    pub fn put_alike(origin: Origin<'d>, target: Rank, disp: u64) -> Option<Transfer<'d>> {
-        let layout = Layout::of_bytes(origin.layout.plain()?);
-        let own = LocalLayout { zero: origin.start, layout };
-        Some(Transfer { call: Call::Put, way: Way::Put, own, target, disp, layout })
+    pub fn put_layout(
+        origin: Origin<'d>,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'d>,
+    ) -> Transfer<'d> {
+        Transfer::put_between(Call::Put, &origin, target, disp, layout)
     }
 
-    /// A get from a target of the same layout, if that is one block.
+    /// The get of [`Win::get_layout`](crate::engine::Win::get_layout).
     #[inline(always)]
-    pub fn get_alike(origin: OriginMut<'d>, target: Rank, disp: u64) -> Option<Transfer<'d>> {
-        let layout = Layout::of_bytes(origin.layout.plain()?);
-        let own = LocalLayout { zero: origin.start, layout };
-        Some(Transfer { call: Call::Get, way: Way::Get, own, target, disp, layout })
+    pub fn get_layout(
+        origin: OriginMut<'d>,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'d>,
+    ) -> Transfer<'d> {
+        Transfer::get_between(Call::Get, origin, target, disp, layout)
     }
 
     /// The same, for the other half of the route: so the first lines have nothing in memory for its sake.
@@ -195,23 +200,24 @@ impl<'d> Transfer<'d> {
 /// Pieces that are collected before the kernel is asked to move them.
 const BATCH: usize = 512;
 
-impl Win {
+impl<'w> Communication<'w> {
     /// Does a put or a get.
     #[inline(always)]
-    pub(super) fn transfer(&self, transfer: Transfer<'_>) -> Result<()> {
+    pub(super) fn transfer(self, transfer: Transfer<'_>) -> Result<()> {
         match self.try_transfer(&transfer) {
             true => Ok(()),
             false => self.transfer_slowly(&transfer.copied()),
         }
     }
 
-    /// The first lines of [`Win::transfer`]: whether it is done. If not, nothing is. So a caller that has to
+    /// The first lines of [`Communication::transfer`]: whether it is done. If not, nothing is. So a caller that has to
     /// make room for errors, as a C interface has, makes it in the other half alone.
     #[inline(always)]
-    pub fn try_transfer(&self, transfer: &Transfer<'_>) -> bool {
-        let Some(bytes) = transfer.own.layout.same_slice(&transfer.layout) else {
-            return self.move_instance(transfer);
-        };
+    pub fn try_transfer(self, transfer: &Transfer<'_>) -> bool {
+        if let Some((bytes, datatype)) = transfer.layout.instance_of_slice(&transfer.own.layout) {
+            return self.move_instance(transfer, bytes, datatype);
+        }
+        let Some(bytes) = transfer.own.layout.same_slice(&transfer.layout) else { return false };
         // Apart, so that the checks of one word are those of a size that the compiler knows.
         match is_one_store(bytes) {
             true => self.move_slice(transfer, ONE_STORE),
@@ -221,12 +227,12 @@ impl Win {
 
     /// Moves a slice of that many bytes, if the target's are mapped and nothing is wrong; whether it has.
     #[inline(always)]
-    fn move_slice(&self, transfer: &Transfer<'_>, bytes: usize) -> bool {
+    fn move_slice(self, transfer: &Transfer<'_>, bytes: usize) -> bool {
         let &Transfer { call, way, own, target, disp, .. } = transfer;
         let Some(at) = self.mapped(target, disp, bytes, own.zero) else { return false };
-        let context = self.context();
-        let in_call = context.enter(call, self.block);
-        let ((from, to), start) = (transfer.directed(at), || self.start_of(target.0, disp));
+        let context = self.calls.context();
+        let in_call = context.enter(call, self.calls.block());
+        let ((from, to), start) = (transfer.directed(at), || self.memory.start_of(target.0, disp));
         match way {
             // SAFETY: 1. `Transfer` for the own side, `mapped` for the other. 2. `mapped`.
             Way::Put => unsafe { self.copy_out((context, call), target, start, from, to, bytes) },
@@ -237,72 +243,50 @@ impl Win {
         true
     }
 
-    /// As [`Win::move_slice`], between a slice and as many elements of one instance of a datatype.
+    /// As [`Communication::move_slice`], between a slice and as many elements of one instance of a datatype.
     #[inline(always)]
-    fn move_instance(&self, transfer: &Transfer<'_>) -> bool {
-        let &Transfer { call, way, ref own, target, disp, ref layout } = transfer;
-        let Some((bytes, datatype)) = layout.instance_of_slice(&own.layout) else { return false };
-        match way {
-            Way::Put => self.move_blocks::<true>(call, own.zero, bytes, datatype, target, disp),
-            Way::Get => self.move_blocks::<false>(call, own.zero, bytes, datatype, target, disp),
-        }
-    }
-
-    /// The body of [`Win::move_instance`], which has all that it needs in registers.
-    #[inline(never)]
-    fn move_blocks<const PUT: bool>(
-        &self,
-        call: Call,
-        own: *const u8,
-        all: usize,
+    fn move_instance(
+        self,
+        transfer: &Transfer<'_>,
+        bytes: usize,
         datatype: &CommittedDatatype,
-        target: Rank,
-        disp: u64,
     ) -> bool {
-        let Some(range) = datatype.range_of_bytes(all as u64) else { return false };
+        let &Transfer { call, way, own, target, disp, .. } = transfer;
+        let Some(range) = datatype.range_of_bytes(bytes as u64) else { return false };
         let found = self.reach(target).and_then(|part| part.around(disp, range));
-        let Some(at) = found.filter(|_| !PUT || datatype.is_known_disjoint()) else { return false };
-        if !are_far((own, &(0..all as i64)), (at, range)) {
+        let Some(at) = found.filter(|at| are_far((own.zero, &(0..bytes as i64)), (*at, range)))
+        else {
             return false;
-        }
-        self.note_operation();
-        let in_call = self.enter(call);
-        let recording = match PUT && self.context().records().is_some() {
-            true => self.record_around(call, target.0, self.start_of(target.0, disp), range),
-            false => Recording::Nothing,
         };
-        let (from, to) = if PUT { (own, at) } else { (at.cast_const(), own.cast_mut()) };
-        let middle = if PUT { Step::MidPut } else { Step::MidGet };
-        match datatype.blocks() {
-            Some(Strip { patterns: [pattern], bytes, blocks }) => {
-                let slice = Pattern::even(0, bytes as i64);
-                let patterns = if PUT { [slice, pattern] } else { [pattern, slice] };
-                // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. They
-                // have been found apart.
-                unsafe { copy_strip_past(middle, from, to, &Strip { patterns, bytes, blocks }) };
+        match way {
+            // Where survivors may ask for it, a put is recorded, by the other half.
+            Way::Put
+                if !datatype.is_known_disjoint() || self.calls.context().records().is_some() =>
+            {
+                return false;
             }
-            None => {
-                let (slice, typed) =
-                    (TransferSide::Packed(all as u64), TransferSide::Typed(datatype, 1));
-                let sides = if PUT { (slice, typed) } else { (typed, slice) };
-                // SAFETY: as above.
-                unsafe { copy_sides(middle, (from, sides.0), (to, sides.1)) };
-            }
+            // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. The ranges of
+            // both do not overlap.
+            Way::Put => unsafe {
+                move_blocks::<true>(self.calls, call, own.zero, at, bytes, datatype)
+            },
+            // SAFETY: as above.
+            Way::Get => unsafe {
+                move_blocks::<false>(self.calls, call, own.zero, at, bytes, datatype)
+            },
         }
-        recording.end();
-        in_call.end();
         true
     }
 
-    /// The other half of [`Win::transfer`]: any layouts, memory that is not mapped, and why a transfer is
+    /// The other half of [`Communication::transfer`]: any layouts, memory that is not mapped, and why a transfer is
     /// refused.
     #[inline(never)]
-    pub(super) fn transfer_slowly(&self, transfer: &Transfer<'_>) -> Result<()> {
-        let call = self.enter(transfer.call);
+    pub(super) fn transfer_slowly(self, transfer: &Transfer<'_>) -> Result<()> {
+        let call = self.calls.enter(transfer.call);
         let Some((at, start)) = self.mapped_sides(transfer) else {
-            return self.handled(self.transfer_otherwise(transfer));
+            return self.calls.handled(self.transfer_otherwise(transfer));
         };
-        self.note_operation();
+        self.calls.epochs.operated();
         let recording = match transfer.way {
             Way::Put => self.record_around(
                 transfer.call,
@@ -321,18 +305,18 @@ impl Win {
     /// Address and start of the target's displacement, if its entries are mapped and nothing is wrong with
     /// either side.
     #[inline(always)]
-    fn mapped_sides(&self, transfer: &Transfer<'_>) -> Option<(*mut u8, u64)> {
+    fn mapped_sides(self, transfer: &Transfer<'_>) -> Option<(*mut u8, u64)> {
         let (own_range, range) = transfer.ranges()?;
         let at = self.reach(transfer.target)?.around(transfer.disp, &range)?;
         let is_disjoint = are_far((transfer.own.zero, &own_range), (at, &range));
-        let start = self.start_of(transfer.target.0, transfer.disp);
+        let start = self.memory.start_of(transfer.target.0, transfer.disp);
         (is_disjoint && !transfer.sides().1.overlaps()).then_some((at, start))
     }
 
     /// A transfer with memory that is not mapped, or between sides that need a closer look, or a reason for
     /// none.
     #[cold]
-    fn transfer_otherwise(&self, transfer: &Transfer<'_>) -> Result<()> {
+    fn transfer_otherwise(self, transfer: &Transfer<'_>) -> Result<()> {
         let &Transfer { call, ref own, target, disp, ref layout, .. } = transfer;
         if target == Rank::NULL {
             return self.null_target(call).map(|_| ());
@@ -348,7 +332,7 @@ impl Win {
         };
         self.check_entries_disjoint(call, to)?;
         self.check_disjoint_from(call, &target, disp, layout, own)?;
-        self.note_operation();
+        self.calls.epochs.operated();
         if from.elements() == 0 {
             return Ok(());
         }
@@ -366,7 +350,7 @@ impl Win {
     }
 
     /// Moves what has been checked, wherever the target is.
-    fn move_between(&self, transfer: &Transfer<'_>, target: &Target<'_>) -> Result<()> {
+    fn move_between(self, transfer: &Transfer<'_>, target: &Target<'_>) -> Result<()> {
         if target.is_addressed() {
             transfer.move_strips(target.at);
             return Ok(());
@@ -374,9 +358,13 @@ impl Win {
         transfer.move_pieces(target.at, |pieces| match transfer.way {
             // SAFETY: 1. `Transfer` for the own pieces; the target's entries lie in its part. 2. In another
             // process.
-            Way::Put => unsafe { self.write_pieces(transfer.call, target, pieces) },
+            Way::Put => unsafe {
+                self.memory.write_pieces(self.calls, transfer.call, target, pieces)
+            },
             // SAFETY: 1. as above. 2. The own layout has been found not to overlap itself.
-            Way::Get => unsafe { self.read_pieces(transfer.call, target, pieces) },
+            Way::Get => unsafe {
+                self.memory.read_pieces(self.calls, transfer.call, target, pieces)
+            },
         })
     }
 
@@ -387,8 +375,8 @@ impl Win {
     /// 1. `from` is valid for reads and `to` for writes of `bytes` bytes.
     /// 2. The ranges do not overlap.
     #[inline(always)]
-    pub(crate) unsafe fn copy_out(
-        &self,
+    unsafe fn copy_out(
+        self,
         (context, call): (&Context, Call),
         target: Rank,
         start: impl FnOnce() -> u64,
@@ -409,36 +397,100 @@ impl Win {
         }
     }
 
+    /// A local load: copies elements of this rank's own part, from displacement `disp` on, into `to`.
+    pub(super) fn load<T: Element>(self, disp: u64, to: &mut [T]) -> Result<()> {
+        let bytes = size_of_val(to);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let _call = self.calls.enter(Call::LocalAccess);
+        let from = self.calls.handled(self.own(disp, bytes))?;
+        // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
+        // exists while a method of the window can be called (`epoch::local`).
+        unsafe { copy(from.at, to.as_mut_ptr().cast(), bytes) };
+        Ok(())
+    }
+
+    /// A local store: copies `from` to this rank's own part, from displacement `disp` on.
+    pub(super) fn store<T: Element>(self, disp: u64, from: &[T]) -> Result<()> {
+        let bytes = size_of_val(from);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let _call = self.calls.enter(Call::LocalAccess);
+        let to = self.calls.handled(self.own(disp, bytes))?;
+        let (target, from, start) = (Rank(to.rank), from.as_ptr().cast(), || to.start);
+        let by = (self.calls.context(), Call::LocalAccess);
+        // SAFETY: as in `load`.
+        unsafe { self.copy_out(by, target, start, from, to.at, bytes) };
+        Ok(())
+    }
+
+    fn own(self, disp: u64, bytes: usize) -> Result<Target<'w>> {
+        let Communication { calls, memory } = self;
+        // No slice has more than `i64::MAX` bytes.
+        let own =
+            memory.around(calls, Call::LocalAccess, calls.rank().0, disp, &(0..bytes as i64))?;
+        Ok(memory.as_own(own))
+    }
+
+    /// A direct load from mapped memory of a shared window, `start` bytes from its beginning.
+    #[inline]
+    pub(crate) fn load_shared<T: Element>(self, part: Span, start: u64, to: &mut [T]) -> bool {
+        let bytes = size_of_val(to);
+        let Some(from) = part.at(start, 1, bytes as u64) else { return false };
+        // SAFETY: 1. `at` has checked the range; `to` is a slice. 2. No slice of a shared window
+        // exists (`epoch::local`).
+        unsafe { copy(from, to.as_mut_ptr().cast(), bytes) };
+        true
+    }
+
+    /// A direct store to mapped memory of `rank` in a shared window, `start` bytes from its beginning.
+    #[inline]
+    pub(crate) fn store_shared<T: Element>(
+        self,
+        (rank, part): (Rank, Span),
+        start: u64,
+        from: &[T],
+    ) -> bool {
+        let bytes = size_of_val(from);
+        let Some(to) = part.at(start, 1, bytes as u64) else { return false };
+        let (by, from) = ((self.calls.context(), Call::SharedAccess), from.as_ptr().cast());
+        // SAFETY: as in `load_shared`.
+        unsafe { self.copy_out(by, rank, || start, from, to, bytes) };
+        true
+    }
+
     /// Says that this thread is about to write `bytes` bytes from `start` of the part of `target`
     /// on, until the record is ended: around every write that is more than one instruction.
     #[inline(always)]
-    pub(super) fn record(&self, call: Call, target: u32, start: u64, bytes: u64) -> Recording<'_> {
-        match self.context().records() {
+    pub(super) fn record(self, call: Call, target: u32, start: u64, bytes: u64) -> Recording<'w> {
+        match self.calls.context().records() {
             Some(records) => records.begin(self.write(call, target, start, bytes)),
             None => Recording::Nothing,
         }
     }
 
-    /// As [`Win::record`], of the bytes around `start`.
+    /// As [`Communication::record`], of the bytes around `start`.
     #[inline(always)]
     pub(super) fn record_around(
-        &self,
+        self,
         call: Call,
         target: u32,
         start: u64,
         bytes: &Range<i64>,
-    ) -> Recording<'_> {
+    ) -> Recording<'w> {
         let start = start.wrapping_add_signed(bytes.start);
         self.record(call, target, start, bytes.end.wrapping_sub(bytes.start) as u64)
     }
 
     #[inline(always)]
-    fn write(&self, call: Call, target: u32, start: u64, bytes: u64) -> Write {
-        Write { call, window: self.block, target, start, bytes }
+    fn write(self, call: Call, target: u32, start: u64, bytes: u64) -> Write {
+        Write { call, window: self.calls.block(), target, start, bytes }
     }
 
     /// Refuses what the other side has no room for.
-    pub(super) fn check_fits(&self, call: Call, from: &Layout<'_>, to: &Layout<'_>) -> Result<()> {
+    pub(super) fn check_fits(self, call: Call, from: &Layout<'_>, to: &Layout<'_>) -> Result<()> {
         if from.fits_into(to) {
             return Ok(());
         }
@@ -447,19 +499,19 @@ impl Win {
     }
 
     /// Refuses a buffer of this process that no address space holds.
-    pub(super) fn check_reach(&self, call: Call, own: &Layout<'_>) -> Result<()> {
+    pub(super) fn check_reach(self, call: Call, own: &Layout<'_>) -> Result<()> {
         match own.known_range() {
             Some(_) => Ok(()),
             None => {
                 let (count, datatype) = own.parts();
                 let buffer = format!("the buffer of {count} x {datatype:?}");
-                Err(Error::Reach { at: self.place(call), buffer })
+                Err(Error::Reach { at: self.calls.place(call), buffer })
             }
         }
     }
 
     /// Refuses to write two entries to one byte (MPI-2.2 §11.3.1, §11.3.2).
-    pub(super) fn check_entries_disjoint(&self, call: Call, to: &Layout<'_>) -> Result<()> {
+    pub(super) fn check_entries_disjoint(self, call: Call, to: &Layout<'_>) -> Result<()> {
         match to.overlaps() {
             true => Err(self.unfit(call, to, "entries that are written to share a byte")),
             false => Ok(()),
@@ -468,13 +520,13 @@ impl Win {
 
     /// A layout that the call cannot take.
     #[cold]
-    pub(super) fn unfit(&self, call: Call, layout: &Layout<'_>, why: &'static str) -> Error {
-        Error::Datatype { at: self.place(call), datatype: layout.shown(), why }
+    pub(super) fn unfit(self, call: Call, layout: &Layout<'_>, why: &'static str) -> Error {
+        Error::Datatype { at: self.calls.place(call), datatype: layout.shown(), why }
     }
 
     /// Refuses an origin an entry of which overlaps a target entry of the same operation.
     pub(super) fn check_disjoint_from(
-        &self,
+        self,
         call: Call,
         target: &Target<'_>,
         disp: u64,
@@ -489,10 +541,47 @@ impl Win {
     }
 }
 
+/// Moves a slice of `all` bytes at `own` to as many elements of one instance of `datatype` at `at`, or, if it is
+/// no `PUT`, the other way round: a call that has passed its checks. All that it needs is in registers.
+///
+/// # Safety
+/// 1. The bytes at `own` and the entries at `at` are valid for reads and writes, as the direction needs it.
+/// 2. They do not overlap.
+#[inline(never)]
+unsafe fn move_blocks<const PUT: bool>(
+    calls: &Calls,
+    call: Call,
+    own: *const u8,
+    at: *mut u8,
+    all: usize,
+    datatype: &CommittedDatatype,
+) {
+    calls.epochs.operated();
+    let in_call = calls.enter(call);
+    let (from, to) = if PUT { (own, at) } else { (at.cast_const(), own.cast_mut()) };
+    let middle = if PUT { Step::MidPut } else { Step::MidGet };
+    match datatype.blocks() {
+        Some(Strip { patterns: [pattern], bytes, blocks }) => {
+            let slice = Pattern::even(0, bytes as i64);
+            let patterns = if PUT { [slice, pattern] } else { [pattern, slice] };
+            // SAFETY: 1. and 2. of the caller.
+            unsafe { copy_strip_past(middle, from, to, &Strip { patterns, bytes, blocks }) };
+        }
+        None => {
+            let (slice, typed) =
+                (TransferSide::Packed(all as u64), TransferSide::Typed(datatype, 1));
+            let sides = if PUT { (slice, typed) } else { (typed, slice) };
+            // SAFETY: as above.
+            unsafe { copy_sides(middle, (from, sides.0), (to, sides.1)) };
+        }
+    }
+    in_call.end();
+}
+
 /// A recorded copy. Apart, so that a job that records nothing has no more of it than a branch.
 ///
 /// # Safety
-/// As [`Win::copy_out`], of the bytes of `write`.
+/// As [`Communication::copy_out`], of the bytes of `write`.
 #[cold]
 #[inline(never)]
 unsafe fn copy_recorded(records: &WriteRecords, write: Write, from: *const u8, to: *mut u8) {

@@ -8,75 +8,94 @@
 //! predefined datatype).
 //!
 //! [`super::atomic`] has the first lines of the route, what most accumulates are: one element or a few, mapped,
-//! and nothing is wrong. All else, and every refusal, is [`Win::update_slowly`]; [`super::bulk`] updates then.
+//! and nothing is wrong. All else, and every refusal, is [`Communication::update_slowly`]; [`super::bulk`] updates then.
 
+use super::buffer::{Origin, OriginMut};
 use super::bulk::Blocks;
 use super::layout::{Layout, LocalLayout};
-use super::untyped::{Origin, OriginMut};
 use crate::call::Call;
 use crate::datatype::Operation;
-use crate::datatype::{Datatype, Element, TransferSide, Visitor, zip_sides};
-use crate::error::{Error, Result};
+use crate::datatype::{Datatype, Element, Integer, TransferSide, Visitor, zip_sides};
+use crate::error::{Error, Place, Result};
 use crate::group::Rank;
 use crate::op::Op;
 use crate::shm::Recording;
-use crate::window::{Target, Win};
+use crate::window::{Communication, Target};
 
 /// An accumulate of elements of one predefined datatype, with its buffers.
-///
-/// Whoever makes one has the right to read the origin's entries and to write the result's, by
-/// [`Origin::new`] and [`OriginMut::new`], or because they are those of slices.
-pub(super) struct Update<'d> {
-    pub(super) call: Call,
-    pub(super) op: Op,
-    /// Not there for [`Op::NoOp`].
-    pub(super) origin: Option<LocalLayout<'d>>,
-    /// Where the values before go, in the calls that fetch.
-    pub(super) result: Option<LocalLayout<'d>>,
-    pub(super) target: Rank,
-    pub(super) disp: u64,
+pub struct Update<'d> {
+    call: Call,
+    op: Op,
+    /// `None` for [`Op::NoOp`].
+    origin: Option<LocalLayout<'d>>,
+    /// For the values before, in the calls that fetch.
+    result: Option<LocalLayout<'d>>,
+    target: Rank,
+    disp: u64,
     /// The target's side.
-    pub(super) layout: Layout<'d>,
+    layout: Layout<'d>,
 }
 
 impl<'d> Update<'d> {
-    /// Of as many elements as a slice has.
-    pub(super) fn slice<T: Element>(
-        call: Call,
-        origin: &'d [T],
-        op: Op,
-        target: Rank,
-        disp: u64,
-    ) -> Update<'d> {
-        let origin = Origin::of_slice(origin);
-        Update::new(call, (origin, None), op, target, disp, origin.layout)
-    }
-
-    /// As [`Update::slice`], which fetches.
-    pub(super) fn fetching<T: Element>(
-        call: Call,
-        (origin, result): (&'d [T], &'d mut [T]),
-        op: Op,
-        target: Rank,
-        disp: u64,
-    ) -> Update<'d> {
-        let (origin, result) = (Origin::of_slice(origin), OriginMut::of_slice(result));
-        let layout = result.layout;
-        Update::new(call, (origin, Some(result)), op, target, disp, layout)
-    }
-
-    /// Between any layouts.
+    /// An accumulate, which fetches if it has a result.
+    #[inline(always)]
     pub(super) fn new(
         call: Call,
         (origin, result): (Origin<'d>, Option<OriginMut<'d>>),
         op: Op,
-        target: Rank,
-        disp: u64,
+        (target, disp): (Rank, u64),
         layout: Layout<'d>,
     ) -> Update<'d> {
         let origin = (op != Op::NoOp || result.is_none()).then(|| LocalLayout::from(&origin));
         let result = result.as_ref().map(LocalLayout::from);
         Update { call, op, origin, result, target, disp, layout }
+    }
+
+    /// Of slices: `result` is as long as `origin`, or it is [`Op::NoOp`].
+    pub(super) fn slices<T: Element>(
+        call: Call,
+        (origin, result): (&'d [T], Option<&'d mut [T]>),
+        op: Op,
+        target: (Rank, u64),
+    ) -> Update<'d> {
+        let (origin, result) = (Origin::of_slice(origin), result.map(OriginMut::of_slice));
+        let layout = result.as_ref().map_or(origin.layout, |result| result.layout);
+        Update::new(call, (origin, result), op, target, layout)
+    }
+
+    /// The accumulate of [`Win::accumulate_layout`](crate::engine::Win::accumulate_layout).
+    #[inline(always)]
+    pub fn accumulate(
+        origin: Origin<'d>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'d>,
+    ) -> Update<'d> {
+        Update::new(Call::Accumulate, (origin, None), op, (target, disp), layout)
+    }
+
+    /// The accumulate of [`Win::fetch_and_op_untyped`](crate::engine::Win::fetch_and_op_untyped).
+    #[inline(always)]
+    pub fn fetch_and_op(
+        origin: Origin<'d>,
+        result: OriginMut<'d>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Update<'d> {
+        let layout = result.layout;
+        Update::new(Call::FetchAndOp, (origin, Some(result)), op, (target, disp), layout)
+    }
+
+    /// Whether the buffer that has an element for each of the target has the target's layout.
+    #[inline(always)]
+    fn is_alike(&self) -> bool {
+        match (&self.result, &self.origin) {
+            (Some(result), _) => result.layout.is_same(&self.layout),
+            (None, Some(origin)) => origin.layout.is_same(&self.layout),
+            (None, None) => false,
+        }
     }
 
     /// The buffers of this process.
@@ -85,13 +104,82 @@ impl<'d> Update<'d> {
     }
 }
 
-impl Win {
+/// The first lines of an accumulate of buffers that have the target's layout, of elements whose type is known.
+struct Try<'w, 'u, 'd> {
+    parts: Communication<'w>,
+    update: &'u Update<'d>,
+    op: Op,
+}
+
+impl Visitor for Try<'_, '_, '_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn visit<E: Element>(self) -> bool {
+        let Try { parts, update, op } = self;
+        let Update { call, origin, result, target, disp, .. } = *update;
+        // The buffers that the update was made of.
+        let (origin, result) =
+            (origin.map(LocalLayout::origin), result.map(LocalLayout::origin_mut));
+        let Some(mut result) = result else {
+            let of = |origin: &[E]| parts.try_accumulate(call, origin, op, target, disp);
+            return origin.as_ref().and_then(Origin::slice::<E>).is_some_and(of);
+        };
+        let Some(before) = result.single::<E>() else { return false };
+        // Of NO_OP not looked at, and then nobody's.
+        let nothing = E::zeroed();
+        let value = match &origin {
+            Some(origin) => origin.single::<E>(),
+            None => Some(&nothing),
+        };
+        let Some(value) = value else { return false };
+        let buffers = [std::ptr::from_ref(value), std::ptr::from_ref(before)];
+        let old = parts.fetch_element(call, *value, buffers, op, target, disp);
+        old.map(|old| *before = old).is_some()
+    }
+}
+
+impl<'w> Communication<'w> {
+    /// Does an accumulate.
+    #[inline]
+    pub(super) fn update(self, update: Update<'_>) -> Result<()> {
+        match update.is_alike() && self.try_alike(&update) {
+            true => Ok(()),
+            false => self.update_slowly(&update),
+        }
+    }
+
+    /// [`Communication::try_update`], out of line.
+    #[inline(never)]
+    fn try_alike(self, update: &Update<'_>) -> bool {
+        self.try_update(update)
+    }
+
+    /// The first lines of [`Communication::update`]: whether it is done. If not, nothing is.
+    #[inline(always)]
+    pub(super) fn try_update(self, update: &Update<'_>) -> bool {
+        let Some(datatype) = update.layout.uniform().filter(|_| update.is_alike()) else {
+            return false;
+        };
+        let (op, fetches) = (update.op, update.result.is_some());
+        let tried = Try { parts: self, update, op };
+        match (datatype, op) {
+            // What programs add up and count with mostly, without the way over the table of all datatypes;
+            // of an operation that is known, the instruction stands here.
+            (Datatype::I64, Op::Sum) if fetches => Try { op: Op::Sum, ..tried }.visit::<i64>(),
+            (Datatype::I32, Op::Sum) if fetches => Try { op: Op::Sum, ..tried }.visit::<i32>(),
+            (Datatype::I64, _) if !fetches => tried.visit::<i64>(),
+            (Datatype::F64, _) if !fetches => tried.visit::<f64>(),
+            _ => datatype.visit(tried),
+        }
+    }
+
     /// The other half of every accumulate: any layouts, any memory, and why one is refused.
     #[inline(never)]
-    pub(super) fn update_slowly(&self, update: &Update<'_>) -> Result<()> {
-        self.within(update.call, || {
+    pub(super) fn update_slowly(self, update: &Update<'_>) -> Result<()> {
+        self.calls.within(update.call, || {
             match self.datatype_of(update) {
-                Ok(Some(datatype)) => datatype.visit(SlowUpdate { win: self, update }),
+                Ok(Some(datatype)) => datatype.visit(SlowUpdate { parts: self, update }),
                 _ if update.target == Rank::NULL => self.null_target(update.call).map(|_| ()),
                 // No element anywhere: what remains to be checked is the target.
                 Ok(None) => {
@@ -104,7 +192,7 @@ impl Win {
     }
 
     /// The one predefined datatype of everything, if there are elements.
-    fn datatype_of(&self, update: &Update<'_>) -> Result<Option<Datatype>> {
+    fn datatype_of(self, update: &Update<'_>) -> Result<Option<Datatype>> {
         let mut datatype = None;
         for layout in [&update.layout].into_iter().chain(update.own().map(|own| &own.layout)) {
             if layout.is_empty() {
@@ -121,19 +209,15 @@ impl Win {
         Ok(datatype)
     }
 
-    pub(super) fn operation<T: Element>(
-        &self,
-        call: Call,
-        op: Op,
-    ) -> Result<&'static Operation<T>> {
+    pub(super) fn operation<T: Element>(self, call: Call, op: Op) -> Result<&'static Operation<T>> {
         T::operation(op).ok_or_else(|| {
             let (op, datatype) = (op.name(), T::DATATYPE.name());
-            Error::Operation { at: self.place(call), op, datatype }
+            Error::Operation { at: self.calls.place(call), op, datatype }
         })
     }
 
     /// Every check of an update; the target, if there is something to do.
-    fn target_of(&self, update: &Update<'_>) -> Result<Option<Target<'_>>> {
+    fn target_of(self, update: &Update<'_>) -> Result<Option<Target<'w>>> {
         let &Update { call, target, disp, ref layout, .. } = update;
         for own in update.own() {
             self.check_reach(call, &own.layout.with_padding())?;
@@ -156,14 +240,14 @@ impl Win {
         for own in update.own() {
             self.check_disjoint_from(call, &target, disp, layout, own)?;
         }
-        self.note_operation();
+        self.calls.epochs.operated();
         Ok(Some(target))
     }
 }
 
-/// The rest of [`Win::update_slowly`], of elements whose type is known.
+/// The rest of [`Communication::update_slowly`], of elements whose type is known.
 struct SlowUpdate<'w, 'd> {
-    win: &'w Win,
+    parts: Communication<'w>,
     update: &'w Update<'d>,
 }
 
@@ -171,12 +255,12 @@ impl Visitor for SlowUpdate<'_, '_> {
     type Output = Result<()>;
 
     fn visit<E: Element>(self) -> Result<()> {
-        let SlowUpdate { win, update } = self;
-        win.operation::<E>(update.call, update.op)?;
+        let SlowUpdate { parts, update } = self;
+        parts.operation::<E>(update.call, update.op)?;
         if update.target == Rank::NULL {
-            return win.null_target(update.call).map(|_| ());
+            return parts.null_target(update.call).map(|_| ());
         }
-        let Some(target) = win.target_of(update)? else { return Ok(()) };
+        let Some(target) = parts.target_of(update)? else { return Ok(()) };
         let recording = self.recording::<E>(&target);
         let is_short = update.origin.as_ref().map(|origin| origin.layout.elements())
             < Some(update.layout.elements());
@@ -197,12 +281,12 @@ impl Visitor for SlowUpdate<'_, '_> {
 impl SlowUpdate<'_, '_> {
     /// Says that everything from the first element to the last is written, unless that is one instruction.
     fn recording<E: Element>(&self, target: &Target<'_>) -> Recording<'_> {
-        let &SlowUpdate { win, update } = self;
+        let &SlowUpdate { parts, update } = self;
         let is_one = update.layout.is_single::<E>() && target.native::<E>().is_some();
         match update.op == Op::NoOp || is_one {
             true => Recording::Nothing,
             false => {
-                win.record_around(update.call, target.rank, target.start, &update.layout.range())
+                parts.record_around(update.call, target.rank, target.start, &update.layout.range())
             }
         }
     }
@@ -225,10 +309,10 @@ impl SlowUpdate<'_, '_> {
         });
         let sides = [from, layout.side(), into];
         let mut blocks = Blocks::<E> {
-            win: self.win,
+            parts: self.parts,
             call,
             op,
-            operation: self.win.operation(call, op)?,
+            operation: self.parts.operation(call, op)?,
             target,
             origin: origin.map(|origin| origin.zero),
             result: result.as_ref().map(|result| result.zero.cast_mut()),
@@ -241,5 +325,217 @@ impl SlowUpdate<'_, '_> {
             done.is_ok()
         });
         done
+    }
+}
+
+/// A compare_and_swap of untyped buffers.
+pub(super) struct Swap<'d> {
+    pub(super) new: Origin<'d>,
+    pub(super) compare: Origin<'d>,
+    pub(super) result: OriginMut<'d>,
+    pub(super) target: Rank,
+    pub(super) disp: u64,
+}
+
+impl Swap<'_> {
+    /// The first lines: whether it is done. If not, nothing is.
+    #[inline(always)]
+    pub(super) fn run_fast(self, parts: Communication<'_>) -> bool {
+        match self.result.layout.uniform() {
+            Some(Datatype::I32) => self.try_of::<i32>(parts),
+            Some(Datatype::U32) => self.try_of::<u32>(parts),
+            Some(Datatype::I64) => self.try_of::<i64>(parts),
+            Some(Datatype::U64) => self.try_of::<u64>(parts),
+            _ => false,
+        }
+    }
+
+    /// The other half.
+    pub(super) fn run(self, parts: Communication<'_>) -> Result<()> {
+        let (call, layout) = (Call::CompareAndSwap, self.result.layout);
+        match parts.element_of(call, &layout)? {
+            Datatype::I8 => self.of::<i8>(parts),
+            Datatype::I16 => self.of::<i16>(parts),
+            Datatype::I32 => self.of::<i32>(parts),
+            Datatype::I64 => self.of::<i64>(parts),
+            Datatype::U8 => self.of::<u8>(parts),
+            Datatype::U16 => self.of::<u16>(parts),
+            Datatype::U32 => self.of::<u32>(parts),
+            Datatype::U64 => self.of::<u64>(parts),
+            _ => parts.calls.handled(Err(parts.unfit(call, &layout, "it has to be an integer"))),
+        }
+    }
+
+    #[inline(always)]
+    fn try_of<T: Integer>(mut self, parts: Communication<'_>) -> bool {
+        let (new, compare) = (self.new.single::<T>(), self.compare.single::<T>());
+        let (Some(new), Some(compare)) = (new, compare) else { return false };
+        let Some(before) = self.result.single::<T>() else { return false };
+        let buffers = [new, compare, before].map(std::ptr::from_ref);
+        let old = parts.swap_element((*new, *compare), buffers, self.target, self.disp);
+        old.map(|old| *before = old).is_some()
+    }
+
+    fn of<T: Integer>(mut self, parts: Communication<'_>) -> Result<()> {
+        let Swap { target, disp, .. } = self;
+        let (new, compare) = (self.new.element::<T>(), self.compare.element::<T>());
+        if let Some([before]) = self.result.slice::<T>() {
+            return parts.swap_slowly(&new, &compare, before, target, disp);
+        }
+        let mut before = T::zeroed();
+        parts.swap_slowly(&new, &compare, &mut before, target, disp)?;
+        self.result.set_element(before);
+        Ok(())
+    }
+}
+
+impl Communication<'_> {
+    /// The datatype of the one element that a layout has.
+    pub(super) fn element_of(self, call: Call, layout: &Layout<'_>) -> Result<Datatype> {
+        match layout.uniform() {
+            Some(datatype) if layout.values() == 1 => Ok(datatype),
+            _ => self.calls.handled(Err(self.unfit(call, layout, "it has to be one element"))),
+        }
+    }
+}
+
+impl Op {
+    /// Replaces each element of `inout` by this operation of it and the element of `input` in the same
+    /// place of the type map (`MPI_Reduce_local`, MPI-2.2 §5.9.7). The buffers do not overlap, and need
+    /// not be aligned. Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if the basic elements of both are not of one predefined datatype;
+    /// [`Error::Operation`] if the operation is not defined for it; [`Error::Count`] if one has more
+    /// elements than the other. Nothing is changed then.
+    pub fn reduce_local(self, input: Origin<'_>, inout: OriginMut<'_>) -> Result<()> {
+        let (found, needed) = (input.layout.values(), inout.layout.values());
+        if found != needed || inout.layout.known_range().is_none() {
+            let (found, needed) = (found as usize, needed as usize);
+            return Err(Error::Count { at: PLACE, what: "input buffer", found, needed });
+        }
+        if needed == 0 {
+            return Ok(());
+        }
+        let datatype = inout.layout.uniform();
+        match datatype.filter(|_| input.layout.uniform() == datatype) {
+            Some(datatype) => datatype.visit(Local { op: self, input, inout }),
+            None => Err(mixed(&inout.layout)),
+        }
+    }
+}
+
+const PLACE: Place = Place { call: Call::ReduceLocal, window: None, rank: None };
+
+#[cold]
+fn mixed(layout: &Layout<'_>) -> Error {
+    Error::Datatype {
+        at: PLACE,
+        datatype: format!("{:?}", layout.parts().1),
+        why: "all basic elements of a reduction must have the same predefined datatype",
+    }
+}
+
+/// What is combined: as many elements of both.
+struct Local<'d> {
+    op: Op,
+    input: Origin<'d>,
+    inout: OriginMut<'d>,
+}
+
+impl Visitor for Local<'_> {
+    type Output = Result<()>;
+
+    fn visit<E: Element>(self) -> Result<()> {
+        let Some(operation) = E::operation(self.op) else {
+            let (op, datatype) = (self.op.name(), E::DATATYPE.name());
+            return Err(Error::Operation { at: PLACE, op, datatype });
+        };
+        let Local { input, mut inout, .. } = self;
+        inout.combine(operation, &input);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code, reason = "vouches for buffers of its own")]
+mod tests {
+    use super::*;
+    use crate::datatype::{CommittedDatatype, Datatype, DerivedDatatype};
+    use crate::error::ErrorClass;
+
+    /// `op` on the bytes of two slices from that byte on.
+    fn run(
+        op: Op,
+        datatype: &CommittedDatatype,
+        count: usize,
+        from: &[u8],
+        to: &mut [u8],
+    ) -> Result<()> {
+        let range = datatype.range(count).unwrap();
+        assert!(range.start >= 0 && range.end as usize <= from.len().min(to.len()));
+        // SAFETY: the range lies in the slice, which is borrowed.
+        let input = unsafe { Origin::new(from.as_ptr(), count, datatype) };
+        // SAFETY: as above, for writing too.
+        let inout = unsafe { OriginMut::new(to.as_mut_ptr(), count, datatype) };
+        op.reduce_local(input, inout)
+    }
+
+    #[test]
+    fn elements_are_combined_wherever_they_lie() {
+        let every_second = DerivedDatatype::vector(3, 1, 2, Datatype::I32).unwrap().commit();
+        let from: Vec<u8> = (0..6i32).flat_map(|k| (10 * k).to_ne_bytes()).collect();
+        for shift in 0..4 {
+            // Aligned or not.
+            let mut to = vec![0; shift];
+            to.extend((0..6i32).flat_map(i32::to_ne_bytes));
+            run(Op::Sum, &every_second, 1, &from, &mut to[shift..]).unwrap();
+            let (now, _) = to[shift..].as_chunks();
+            let now: Vec<i32> = now.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
+            assert_eq!(now, [0, 1, 22, 3, 44, 5]);
+        }
+    }
+
+    #[test]
+    fn what_is_not_defined_changes_nothing() {
+        let mixed = DerivedDatatype::structure(
+            &[1, 1],
+            &[0, 8],
+            &[Datatype::I32.into(), Datatype::F64.into()],
+        );
+        let cases = [
+            (Op::Band, CommittedDatatype::from(Datatype::F64), ErrorClass::Op),
+            (Op::Maxloc, Datatype::I32.into(), ErrorClass::Op),
+            (Op::Sum, mixed.unwrap().commit(), ErrorClass::Type),
+        ];
+        for (op, datatype, class) in cases {
+            let mut to = [7; 16];
+            let refused = run(op, &datatype, 1, &[1; 16], &mut to).unwrap_err();
+            assert_eq!((refused.class(), to), (class, [7; 16]), "{refused}");
+        }
+    }
+
+    #[test]
+    fn every_operation_of_every_datatype_is_that_of_its_type() {
+        struct Expected<'a>(Op, &'a [u8], &'a [u8]);
+        impl Visitor for Expected<'_> {
+            type Output = Option<Vec<u8>>;
+            fn visit<E: Element>(self) -> Option<Vec<u8>> {
+                let read = |bytes: &[u8]| bytemuck::pod_read_unaligned::<E>(bytes);
+                let value = E::function(self.0)?(read(self.2), read(self.1));
+                Some(bytemuck::bytes_of(&value).to_vec())
+            }
+        }
+        for datatype in Datatype::ALL.into_iter().chain(Datatype::UNTYPED) {
+            let bytes = |seed: usize| (0..datatype.size()).map(move |k| (k * 7 + seed) as u8 % 63);
+            let (from, to): (Vec<u8>, Vec<u8>) = (bytes(3).collect(), bytes(50).collect());
+            for op in Op::ALL {
+                let expected = datatype.visit(Expected(op, &from, &to));
+                let mut now = to.clone();
+                let done = run(op, datatype.into(), 1, &from, &mut now);
+                assert_eq!(done.is_ok(), expected.is_some(), "{op:?} {datatype:?}");
+                assert_eq!(now, expected.unwrap_or(to.clone()), "{op:?} {datatype:?}");
+            }
+        }
     }
 }

@@ -32,7 +32,7 @@ impl Span {
     /// The address of `bytes` bytes that start `units` displacement units of `unit` bytes after
     /// the base, if all of them lie inside.
     #[inline(always)]
-    fn at(&self, units: u64, unit: u32, bytes: u64) -> Option<*mut u8> {
+    pub(crate) fn at(&self, units: u64, unit: u32, bytes: u64) -> Option<*mut u8> {
         let start = units.checked_mul(u64::from(unit))?;
         let end = start.checked_add(bytes)?;
         (end <= self.len).then(|| self.base.0.wrapping_add(start as usize))

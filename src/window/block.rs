@@ -1,11 +1,12 @@
 //! The block of a window: rank 0 takes it from the segment, and its outcome, block or error, is
 //! everybody's: either every rank has the window or every rank has the same error.
 
-use super::Win;
+use super::hints::Hinted;
 use super::options::Making;
 use super::plan::WindowPlan;
-use crate::comm::Collective;
+use crate::call::Call;
 use crate::comm::outcome::{CreationOutcome, OutcomeWords};
+use crate::comm::{Collective, Comm};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::{Step, step};
@@ -46,19 +47,24 @@ pub(super) fn take(
 
 /// Each rank reserves its own part, where the plan leaves that to the owners; the outcome is the same on
 /// all ranks.
-pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &WindowPlan) -> Result<()> {
+pub(super) fn reserve_parts(
+    all: &mut Collective<'_>,
+    (comm, call): (&Comm, Call),
+    plan: &WindowPlan,
+    block: u64,
+    hints: &Hinted,
+) -> Result<()> {
     if !plan.by_owners {
         return Ok(());
     }
-    let Win { comm, flavour, block, .. } = win;
     let segment = &comm.context().segment;
     let (start, bytes, _) = plan.parts[comm.rank().index()];
-    let start = plan.first(*block) + start;
-    let done = match win.wants_huge_pages() {
+    let start = plan.first(block) + start;
+    let done = match hints.wants_huge_pages() {
         true => segment.touch(start, bytes),
         false => segment.reserve(start, bytes),
     };
-    let mine = CreationOutcome::of(done.map(|()| *block));
+    let mine = CreationOutcome::of(done.map(|()| block));
     let words: [u64; WORDS] = bytemuck::cast(mine.words);
     step(Step::WindowTouched);
     let reserved = all.allgather(&words).and_then(|words| {
@@ -69,11 +75,11 @@ pub(super) fn reserve_parts(all: &mut Collective<'_>, win: &Win, plan: &WindowPl
             Some(rank) if rank == comm.rank().index() => mine,
             Some(rank) => words[rank].into(),
         };
-        outcome.block(comm, flavour.call(), plan.total).map(drop)
+        outcome.block(comm, call, plan.total).map(drop)
     });
     if reserved.is_err() && comm.rank() == 0 {
         // The error that all ranks get is the one to report.
-        let _ = segment.heap().free(*block, &comm.context().excluded());
+        let _ = segment.heap().free(block, &comm.context().excluded());
     }
     reserved
 }

@@ -15,7 +15,7 @@
 //!
 //! Other keys, and values that are not in the table, are ignored (MPI-4.1 §10).
 
-use super::Win;
+use super::calls::Calls;
 use super::plan::PartRequest;
 use super::refusal::{Check, Refusal};
 use crate::call::Call;
@@ -23,9 +23,9 @@ use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::info::Info;
 use crate::prim::Word32;
-use crate::shm::{Advice, page_size};
+use crate::shm::{Advice, Segment, Span, page_size};
 use std::panic::Location;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `MPI_WIN` info keys with a Boolean value, in the order of [`Hints::flags`].
 const FLAGS: [&str; 6] = [
@@ -183,45 +183,52 @@ fn ordering(text: &str) -> Option<u8> {
     })
 }
 
-impl Win {
-    /// `MPI_Win_get_info` (MPI-4.1 §12.2.7): the keys of `hints.rs` and the values in force.
-    /// Local; does not block.
-    pub fn info(&self) -> Info {
+/// The hints of a window, which `set_info` changes.
+pub(super) struct Hinted {
+    hints: Mutex<Hints>,
+    /// 1 where the hint `no_locks` is in force.
+    no_locks: Word32,
+}
+
+impl Hinted {
+    pub(super) fn new(hints: Hints) -> Hinted {
+        Hinted { no_locks: hints.no_locks(), hints: Mutex::new(hints) }
+    }
+
+    fn hints(&self) -> MutexGuard<'_, Hints> {
+        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `MPI_Win_get_info`
+    pub(super) fn info(&self) -> Info {
         self.hints().info()
     }
 
-    /// `MPI_Win_set_info` (MPI-4.1 §12.2.7): takes over `no_locks` (in force if every rank gives
-    /// it, and not if any gives `false`) and the `accumulate` keys; what is about the making of
-    /// the window stays as it was.
-    ///
-    /// Collective; blocks until every rank has called it.
-    ///
-    /// # Errors
-    /// [`Error::Mismatch`], [`Error::RankFailed`].
-    #[track_caller]
-    pub fn set_info(&self, info: &Info) -> Result<()> {
-        let at = Location::caller();
-        self.within(Call::WinSetInfo, || {
-            let mut hints = self.hints().clone();
-            let before = hints.clone();
-            hints.read(info);
-            let all = self.meet.begin_patiently(Call::WinSetInfo, at)?.allgather(&[hints.flags])?;
-            let agreed = hints.agreed(all.into_iter());
-            let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
-            self.no_locks.store(u32::from(flags & NO_LOCKS != 0));
-            *self.hints() =
-                Hints { flags, alignment: before.alignment, numa_node: before.numa_node, ..agreed };
-            Ok(())
-        })
+    /// `MPI_Win_set_info`
+    pub(super) fn set_info(
+        &self,
+        calls: &Calls,
+        info: &Info,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let mut hints = self.hints().clone();
+        let before = hints.clone();
+        hints.read(info);
+        let ranks = &calls.survivors;
+        let all = ranks.begin_patiently(Call::WinSetInfo, at)?.allgather(&[hints.flags])?;
+        let agreed = hints.agreed(all.into_iter());
+        let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
+        self.no_locks.store(u32::from(flags & NO_LOCKS != 0));
+        *self.hints() =
+            Hints { flags, alignment: before.alignment, numa_node: before.numa_node, ..agreed };
+        Ok(())
     }
 
-    /// Tells the kernel which pages the hints ask for, before there are any; what it does not take up
-    /// is no longer in force.
-    pub(super) fn advise_of_kind(&self, offset: u64, bytes: u64) {
-        self.advise(HUGE_PAGES, Advice::HugePages, offset, bytes);
+    /// Asks the kernel for pages of the kind that the hints name, before there are any; a request that it
+    /// refuses is no longer in force. `own` is this rank's part, in a run of `bytes` bytes at `offset`.
+    pub(super) fn advise_of_kind(&self, segment: &Segment, own: Span, offset: u64, bytes: u64) {
+        self.advise(HUGE_PAGES, Advice::HugePages, segment, offset, bytes);
         let mut hints = self.hints();
-        let segment = &self.context().segment;
-        let own = self.part(self.comm.rank().0).span;
         let placed = |node: &u32| {
             let offset = segment.offset_of(own.base(), own.len());
             offset.is_some_and(|at| segment.advise(at, own.len(), Advice::Node(*node)))
@@ -230,43 +237,33 @@ impl Win {
     }
 
     /// Likewise, that pages be mapped, once there are some.
-    pub(super) fn advise_of_mapping(&self, offset: u64, bytes: u64) {
-        self.advise(POPULATE, Advice::Populate, offset, bytes);
+    pub(super) fn advise_of_mapping(&self, segment: &Segment, offset: u64, bytes: u64) {
+        self.advise(POPULATE, Advice::Populate, segment, offset, bytes);
     }
 
-    /// Whether the kernel was asked for huge pages, and listened.
+    /// Whether the kernel was asked for huge pages, and agreed.
     pub(super) fn wants_huge_pages(&self) -> bool {
         self.hints().has(HUGE_PAGES)
     }
 
-    fn advise(&self, flag: u64, advice: Advice, offset: u64, bytes: u64) {
+    fn advise(&self, flag: u64, advice: Advice, segment: &Segment, offset: u64, bytes: u64) {
         let mut hints = self.hints();
-        if hints.has(flag) && !self.context().segment.advise(offset, bytes, advice) {
+        if hints.has(flag) && !segment.advise(offset, bytes, advice) {
             hints.flags &= !flag;
         }
     }
 
-    fn hints(&self) -> MutexGuard<'_, Hints> {
-        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether every rank has the window by the typed face. Threads that use the engine can let an
     /// operation outlast the lock that it was checked under.
-    pub(crate) fn is_typed_everywhere(&self) -> bool {
+    pub(super) fn is_typed_everywhere(&self) -> bool {
         self.hints().has(TYPED)
-    }
-
-    /// Whether `no_locks` is not in force.
-    #[inline]
-    fn has_locks(&self) -> bool {
-        self.no_locks.load() == 0
     }
 
     /// Whether `call`, a lock, is allowed although `no_locks` may be in force: where such a lock is
     /// accepted, the hint is not in force any more. The last check of a lock.
     #[inline]
-    pub(super) fn may_have_locks(&self, call: Call) -> Check {
-        if self.has_locks() || self.takes_no_locks_back(call) {
+    pub(super) fn may_have_locks(&self, calls: &Calls, call: Call) -> Check {
+        if self.no_locks.load() == 0 || self.takes_no_locks_back(calls, call) {
             Ok(())
         } else {
             Err(Refusal::NoLocks)
@@ -274,9 +271,9 @@ impl Win {
     }
 
     #[cold]
-    fn takes_no_locks_back(&self, call: Call) -> bool {
+    fn takes_no_locks_back(&self, calls: &Calls, call: Call) -> bool {
         let is_accepted =
-            self.is_accepted(&format!("{call}: {}", Refusal::NoLocks.sentence(call, 0)));
+            calls.is_accepted(&format!("{call}: {}", Refusal::NoLocks.sentence(call, 0)));
         if is_accepted {
             self.hints().flags &= !NO_LOCKS;
             self.no_locks.store(0);

@@ -2,7 +2,7 @@
 //! other libraries accept them and their meaning is plain: request-based operations in epochs of fence and
 //! start (MPI-4.1 §12.3.5), and locks of a window whose hint `no_locks` is in force (§12.2.1).
 
-use super::Win;
+use super::calls::Calls;
 use super::grant::AccessState;
 use crate::call::Call;
 use crate::error::Result;
@@ -12,10 +12,10 @@ use std::sync::OnceLock;
 #[derive(Default)]
 pub(super) struct Leniency(OnceLock<fn(&str)>);
 
-impl Win {
+impl Calls {
     /// From now on accepts such calls on the window; `tell` is called at the first of the job, whichever
     /// rank makes it, with a sentence for the user.
-    pub fn accept_what_is_plain(&self, tell: fn(&str)) {
+    pub(super) fn accept_what_is_plain(&self, tell: fn(&str)) {
         self.leniency.0.get_or_init(|| tell);
     }
 
@@ -39,7 +39,7 @@ impl Win {
     pub(super) fn is_accepted(&self, what: &str) -> bool {
         let Some(tell) = self.leniency.0.get() else { return false };
         if self.context().segment.is_first_to_note() {
-            let window = self.name();
+            let window = self.identity.name();
             tell(&format!(
                 "window {window}: {what}; accepted, because other libraries accept it (rmarun --strict \
                  refuses such calls; further ones are not reported)"

@@ -2,7 +2,7 @@
 //!
 //! The protocol is `sync/notify.rs`; the operations that are counted stand in `ops/notify.rs`.
 
-use super::Win;
+use super::calls::Calls;
 use super::plan::WindowPlan;
 use crate::call::Call;
 use crate::error::{Error, Result};
@@ -64,16 +64,22 @@ impl Notifications {
     }
 }
 
-impl Win {
+impl Notifications {
     /// Counter number `counter` of `rank`, a rank of the window.
-    pub(crate) fn counter(&self, call: Call, rank: u32, counter: u32) -> Result<&NotifyCounter> {
-        let found = self.notifications.find(rank, counter);
-        found.ok_or_else(|| self.no_such_counter(call, rank, counter))
+    pub(super) fn counter(
+        &self,
+        calls: &Calls,
+        call: Call,
+        rank: u32,
+        counter: u32,
+    ) -> Result<&NotifyCounter> {
+        let found = self.find(rank, counter);
+        found.ok_or_else(|| self.no_such_counter(calls, call, rank, counter))
     }
 
     #[cold]
-    fn no_such_counter(&self, call: Call, rank: u32, counter: u32) -> Error {
-        let problem = match self.notifications.of(rank) {
+    fn no_such_counter(&self, calls: &Calls, call: Call, rank: u32, counter: u32) -> Error {
+        let problem = match self.of(rank) {
             0 => format!(
                 "rank {rank} has no notification counter {counter}: it asked for none \
                  (WindowOptions::notifications)"
@@ -82,91 +88,76 @@ impl Win {
                 "rank {rank} has no notification counter {counter}: it has {n}, numbered from 0"
             ),
         };
-        Error::Argument { at: self.place(call), problem }
+        Error::Argument { at: calls.place(call), problem }
     }
 
-    fn own_counter(&self, call: Call, counter: u32) -> Result<(&NotifyCounter, &Consumed)> {
-        let word = self.counter(call, self.comm.rank().0, counter)?;
-        Ok((word, &self.notifications.own[counter as usize]))
+    fn own_counter(
+        &self,
+        calls: &Calls,
+        call: Call,
+        counter: u32,
+    ) -> Result<(&NotifyCounter, &Consumed)> {
+        let word = self.counter(calls, call, calls.rank().0, counter)?;
+        Ok((word, &self.own[counter as usize]))
     }
 
-    fn check_count(&self, call: Call, counter: u32, count: u32) -> Result<()> {
-        if count < TOO_MANY {
-            return Ok(());
-        }
-        let problem = format!(
-            "{count} notifications of counter {counter}: at most 2^31-1 can be outstanding"
-        );
-        Err(Error::Argument { at: self.place(call), problem })
+    /// Waits for `count` notifications that were not consumed, and consumes them.
+    pub(super) fn wait(
+        &self,
+        calls: &Calls,
+        counter: u32,
+        count: u32,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let call = Call::WaitNotify;
+        let (word, consumed) = self.own_counter(calls, call, counter)?;
+        check_count(calls, call, counter, count)?;
+        let _turn = consumed.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = consumed.count.load();
+        let before = seen;
+        let tell = |record: &WaitRecord| {
+            record.say(&Awaited {
+                kind: AwaitedKind::Notification,
+                come: notify::outstanding(word, before),
+                awaited: count,
+                number: counter.into(),
+                ..Awaited::default()
+            });
+        };
+        notify::wait(word, &mut seen, count, &calls.telling_waiter(at, &tell))
+            .map_err(|failed| calls.job_failed(failed, call))?;
+        consumed.count.store(seen);
+        Ok(())
     }
 
-    /// Waits until `count` notifications of this rank's counter number `counter` have come that were
-    /// not consumed, and consumes them. The operations that they tell of are then complete, and their
-    /// data can be read without further synchronisation.
-    ///
-    /// An extension, see [`Win::put_notify`]. Local, allowed in any epoch and in none; blocks, asleep
-    /// if need be, until the last of them. Threads of the rank that wait on the same counter take
-    /// turns.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] for a counter that this rank has not, or 2³¹ notifications or more;
-    /// [`Error::RankFailed`].
-    #[track_caller]
-    pub fn wait_notify(&self, counter: u32, count: u32) -> Result<()> {
-        let (call, at) = (Call::WaitNotify, Location::caller());
-        self.within(call, || {
-            let (word, consumed) = self.own_counter(call, counter)?;
-            self.check_count(call, counter, count)?;
-            let _turn = consumed.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut seen = consumed.count.load();
-            let before = seen;
-            let tell = |record: &WaitRecord| {
-                record.say(&Awaited {
-                    kind: AwaitedKind::Notification,
-                    come: notify::outstanding(word, before),
-                    awaited: count,
-                    number: counter.into(),
-                    ..Awaited::default()
-                });
-            };
-            notify::wait(word, &mut seen, count, &self.telling_waiter(at, &tell))
-                .map_err(|failed| self.job_failed(failed, call))?;
-            consumed.count.store(seen);
-            Ok(())
-        })
-    }
-
-    /// As [`Win::wait_notify`] if that would not block, and `true`; else no effect, and `false`, also
-    /// while another thread of the rank waits on the counter.
-    ///
-    /// Local; never blocks.
-    ///
-    /// # Errors
-    /// As [`Win::wait_notify`], except [`Error::RankFailed`].
-    pub fn test_notify(&self, counter: u32, count: u32) -> Result<bool> {
+    /// [`Notifications::wait`] if that would not block: whether they are consumed.
+    pub(super) fn test(&self, calls: &Calls, counter: u32, count: u32) -> Result<bool> {
         let call = Call::TestNotify;
-        self.within(call, || {
-            let (word, consumed) = self.own_counter(call, counter)?;
-            self.check_count(call, counter, count)?;
-            let _turn = match consumed.turn.try_lock() {
-                Ok(turn) => turn,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return Ok(false),
-            };
-            let mut seen = consumed.count.load();
-            let come = notify::test(word, &mut seen, count);
-            consumed.count.store(seen);
-            Ok(come)
-        })
+        let (word, consumed) = self.own_counter(calls, call, counter)?;
+        check_count(calls, call, counter, count)?;
+        let _turn = match consumed.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(false),
+        };
+        let mut seen = consumed.count.load();
+        let come = notify::test(word, &mut seen, count);
+        consumed.count.store(seen);
+        Ok(come)
     }
 
-    /// How many notifications of this rank's counter number `counter` have come that were not
-    /// consumed. Only consuming them lets this rank read what they tell of. Local; never blocks.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] for a counter that this rank has not.
-    pub fn notifications(&self, counter: u32) -> Result<u32> {
-        let (word, consumed) = self.handled(self.own_counter(Call::TestNotify, counter))?;
+    /// The number of notifications that were not consumed.
+    pub(super) fn outstanding(&self, calls: &Calls, counter: u32) -> Result<u32> {
+        let (word, consumed) = self.own_counter(calls, Call::TestNotify, counter)?;
         Ok(notify::outstanding(word, consumed.count.load()))
     }
+}
+
+fn check_count(calls: &Calls, call: Call, counter: u32, count: u32) -> Result<()> {
+    if count < TOO_MANY {
+        return Ok(());
+    }
+    let problem =
+        format!("{count} notifications of counter {counter}: at most 2^31-1 can be outstanding");
+    Err(Error::Argument { at: calls.place(call), problem })
 }

@@ -1,7 +1,8 @@
 //! What a rank keeps of post/start/complete/wait between calls: whom it last named, and where the
 //! post slots are. All of it is used again, so that an epoch on the same ranks allocates nothing.
 
-use super::Win;
+use super::calls::Calls;
+use super::transport::Transport;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Group;
@@ -82,16 +83,17 @@ impl Pscw {
     /// Makes `group` the origins of a post; this rank's own slots, if it `tells` them.
     pub(super) fn set_origins(
         &mut self,
-        win: &Win,
+        calls: &Calls,
+        transport: &Transport,
         group: &Group,
         tells: bool,
     ) -> Result<(&[u32], &[PostSlot])> {
-        self.origins.set(win, Call::Post, group)?;
+        self.origins.set(calls, Call::Post, group)?;
         if !tells || self.origins.ranks.is_empty() {
             return Ok((&self.origins.ranks, &[]));
         }
         if self.own.is_none() {
-            self.own = Some(win.make_slots()?);
+            self.own = Some(transport.make_slots(calls)?);
         }
         let (_, slots) = self.own.as_ref().expect("just made");
         Ok((&self.origins.ranks, slots))
@@ -100,20 +102,20 @@ impl Pscw {
 
 impl Members {
     /// Makes them those of `group`, all of which live.
-    fn set(&mut self, win: &Win, call: Call, group: &Group) -> Result<()> {
+    fn set(&mut self, calls: &Calls, call: Call, group: &Group) -> Result<()> {
         if self.group.as_ref() != Some(group) {
-            self.change(win, call, group)?;
+            self.change(calls, call, group)?;
         }
-        if win.comm.has_lost_any() { win.check_all_live(call, &self.ranks) } else { Ok(()) }
+        if calls.comm().has_lost_any() { check_all_live(calls, call, &self.ranks) } else { Ok(()) }
     }
 
     #[cold]
-    fn change(&mut self, win: &Win, call: Call, group: &Group) -> Result<()> {
+    fn change(&mut self, calls: &Calls, call: Call, group: &Group) -> Result<()> {
         self.group = None;
         self.ranks.clear();
         for world in group.members() {
-            let rank = win.comm.rank_of_world(*world).ok_or_else(|| Error::Group {
-                at: win.place(call),
+            let rank = calls.comm().rank_of_world(*world).ok_or_else(|| Error::Group {
+                at: calls.place(call),
                 problem: format!("rank {world} of the world is no rank of the window"),
             })?;
             self.ranks.push(rank.0);
@@ -130,86 +132,99 @@ impl Targets {
     }
 
     /// Makes `group` the targets of a start.
-    pub(super) fn set(&mut self, win: &Win, group: &Group) -> Result<()> {
+    pub(super) fn set(&mut self, calls: &Calls, group: &Group) -> Result<()> {
         if self.posts.is_empty() {
-            self.posts.resize_with(win.comm.size() as usize, Posts::default);
+            self.posts.resize_with(calls.comm().size() as usize, Posts::default);
         }
-        self.members.set(win, Call::Start, group)
+        self.members.set(calls, Call::Start, group)
     }
 
     /// Says that this rank is going to complete an epoch on them.
-    pub(super) fn expect_complete(&self, win: &Win) {
-        self.ranks().iter().for_each(|target| win.words_of(*target).pscw.expect_complete());
+    pub(super) fn expect_complete(&self, transport: &Transport) {
+        self.ranks().iter().for_each(|target| transport.words_of(*target).pscw.expect_complete());
     }
 
     /// Waits until each of them has posted once more for this rank.
-    pub(super) fn await_posts(&mut self, win: &Win, at: &'static Location<'static>) -> Result<()> {
+    pub(super) fn await_posts(
+        &mut self,
+        calls: &Calls,
+        transport: &Transport,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         let (targets, posts) = (&self.members.ranks, &mut self.posts);
-        targets.iter().try_for_each(|target| posts[*target as usize].await_one(win, *target, at))
+        targets
+            .iter()
+            .try_for_each(|target| posts[*target as usize].await_one(calls, transport, *target, at))
     }
 }
 
 impl Posts {
-    fn await_one(&mut self, win: &Win, target: u32, at: &'static Location<'static>) -> Result<()> {
+    fn await_one(
+        &mut self,
+        calls: &Calls,
+        transport: &Transport,
+        target: u32,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         let tell = |record: &WaitRecord| {
-            let (kind, peer) = (AwaitedKind::Post, win.comm.world_rank(target));
+            let (kind, peer) = (AwaitedKind::Post, calls.comm().world_rank(target));
             record.say(&Awaited { kind, peer, ..Awaited::default() });
         };
-        let waiter = win.telling_waiter(at, &tell);
-        let failed = |failed| win.job_failed(failed, Call::Start);
+        let waiter = calls.telling_waiter(at, &tell);
+        let failed = |failed| calls.job_failed(failed, Call::Start);
         let slot = match &mut self.slot {
             Some(slot) => slot,
             unknown => {
-                let table = win.words_of(target).table.find(&waiter).map_err(failed)?;
-                unknown.insert(win.slot_in(table)?)
+                let table = transport.words_of(target).table.find(&waiter).map_err(failed)?;
+                unknown.insert(slot_in(calls, table)?)
             }
         };
         sync::start_one(slot, &mut self.seen, &waiter).map_err(failed)
     }
 }
 
-impl Win {
+impl Transport {
     /// The block of the post slots that a rank has published, if it has.
     pub(super) fn slots_of(&self, rank: u32) -> Option<u64> {
         let at = self.words_of(rank).table.own();
         (at != 0).then(|| u64::from(at) * TABLE_UNIT)
     }
 
-    /// This rank's slot among those that a target has published.
-    fn slot_in(&self, table: u32) -> Result<Placed<PostSlot>> {
-        let own = u64::from(self.comm.rank()) * size_of::<PostSlot>() as u64;
-        self.context().segment.place(u64::from(table) * TABLE_UNIT + own)
-    }
-
-    /// Refuses ranks of the window that have failed, and would be waited for.
-    #[cold]
-    fn check_all_live(&self, call: Call, ranks: &[u32]) -> Result<()> {
-        match ranks.iter().find_map(|rank| self.comm.failed_rank(*rank)) {
-            None => Ok(()),
-            Some(failed) => Err(Error::RankFailed { at: self.place(call), failed, lock_of: None }),
-        }
-    }
-
     /// Post slots for this rank, made at its first post (what is per pair of ranks costs memory only
     /// in windows that use it).
     #[cold]
-    fn make_slots(&self) -> Result<(u64, PlacedSlice<PostSlot>)> {
-        let context = self.context();
-        let n = self.comm.size() as usize;
+    fn make_slots(&self, calls: &Calls) -> Result<(u64, PlacedSlice<PostSlot>)> {
+        let context = calls.context();
+        let n = calls.comm().size() as usize;
         let bytes = (n * size_of::<PostSlot>()) as u64;
         let block = context
             .segment
             .heap()
             .allocate(bytes, &context.excluded())
-            .map_err(|error| self.heap_error(Call::Post, error, bytes))?;
+            .map_err(|error| calls.heap_error(Call::Post, error, bytes))?;
         let at = u32::try_from(block / TABLE_UNIT).map_err(|_| Error::NoMemory {
-            at: self.place(Call::Post),
+            at: calls.place(Call::Post),
             requested: bytes,
             available: 0,
             limit: "post slots lie in the first 512 GiB of the segment",
         })?;
         let slots = context.segment.place_all(block, n)?;
-        self.words_of(self.comm.rank().0).table.publish(at, &slots);
+        self.words_of(calls.rank().0).table.publish(at, &slots);
         Ok((block, slots))
+    }
+}
+
+/// This rank's slot among those that a target has published.
+fn slot_in(calls: &Calls, table: u32) -> Result<Placed<PostSlot>> {
+    let own = u64::from(calls.rank()) * size_of::<PostSlot>() as u64;
+    calls.context().segment.place(u64::from(table) * TABLE_UNIT + own)
+}
+
+/// Refuses ranks of the window that have failed, and would be waited for.
+#[cold]
+fn check_all_live(calls: &Calls, call: Call, ranks: &[u32]) -> Result<()> {
+    match ranks.iter().find_map(|rank| calls.comm().failed_rank(*rank)) {
+        None => Ok(()),
+        Some(failed) => Err(Error::RankFailed { at: calls.place(call), failed, lock_of: None }),
     }
 }

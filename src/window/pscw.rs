@@ -2,86 +2,64 @@
 
 use super::posts::Pscw;
 use super::refusal::Refusal;
-use super::serial::{ACCESS, EXPOSURE, SyncState};
-use super::{PostAssert, StartAssert, Win};
+use super::serial::{ACCESS, EXPOSURE, SyncState, Synchronization};
+use super::{PostAssert, StartAssert};
 use crate::call::Call;
 use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::sync::LockSide;
 use std::panic::Location;
 
-impl Win {
-    /// `MPI_Win_post` (MPI-2.2 §11.4.2): exposes this rank's part to the ranks of `origins`.
-    ///
-    /// Local; never blocks for another rank's call. An empty group opens an exposure epoch that
-    /// `wait` closes at once.
-    ///
-    /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), also if the part is locked; [`Error::Group`](crate::Error::Group);
-    /// [`Error::NoMemory`](crate::Error::NoMemory) at the first post, for the post slots.
-    pub fn post(&self, origins: &Group) -> Result<()> {
-        self.post_with(origins, PostAssert::NONE)
+impl Synchronization<'_> {
+    /// `MPI_Win_post`
+    pub(super) fn post(self, origins: &Group, assert: PostAssert) -> Result<()> {
+        let calls = self.calls;
+        calls.within(Call::Post, || self.post_alone(origins, assert, &mut self.sync_state()))
     }
 
-    /// [`Win::post`] with assertions: see [assertions](crate::assertions).
-    ///
-    /// # Errors
-    /// Those of [`Win::post`].
-    pub fn post_with(&self, origins: &Group, assert: PostAssert) -> Result<()> {
-        self.within(Call::Post, || self.post_alone(origins, assert, &mut self.sync_state()))
-    }
-
-    fn post_alone(&self, origins: &Group, assert: PostAssert, state: &mut SyncState) -> Result<()> {
-        let own = self.comm.rank().0;
-        self.allowed(Call::Post, Rank::NULL, state.may_wait(EXPOSURE))?;
-        self.allowed(Call::Post, Rank::NULL, self.epochs.may_post(own))?;
-        let lock = &self.words_of(own).lock;
+    fn post_alone(self, origins: &Group, assert: PostAssert, state: &mut SyncState) -> Result<()> {
+        let (calls, transport) = (self.calls, self.transport());
+        let own = calls.rank().0;
+        calls.allowed(Call::Post, Rank::NULL, state.may_wait(EXPOSURE))?;
+        calls.allowed(Call::Post, Rank::NULL, calls.epochs.may_post(own))?;
+        let lock = &transport.words_of(own).lock;
         let is_locked = lock.is_held(LockSide::Left) || lock.is_held(LockSide::RightExclusive);
-        if is_locked || self.words.lock_all.is_held(LockSide::Left) {
-            return Err(self.refused(Call::Post, Rank::NULL, Refusal::PartLocked));
+        if is_locked || transport.words.lock_all.is_held(LockSide::Left) {
+            return Err(calls.refused(Call::Post, Rank::NULL, Refusal::PartLocked));
         }
         let tells = !assert.has(PostAssert::NOCHECK);
-        let slots_too = tells && self.has_slots();
-        let (origins, slots) = state.pscw.set_origins(self, origins, slots_too)?;
-        self.tell_post(if tells { origins } else { &[] }, slots)?;
-        self.epochs.posted(origins.len() as u32);
+        let slots_too = tells && transport.has_slots();
+        let (origins, slots) = state.pscw.set_origins(calls, transport, origins, slots_too)?;
+        transport.tell_post(calls, if tells { origins } else { &[] }, slots)?;
+        calls.epochs.posted(origins.len() as u32);
         Ok(())
     }
 
-    /// `MPI_Win_start` (MPI-2.2 §11.4.2): opens an access epoch on the ranks of `group`.
-    ///
-    /// Local; blocks until each of them has posted for this rank, unless NOCHECK is asserted.
-    ///
-    /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group), [`Error::RankFailed`](crate::Error::RankFailed).
-    #[track_caller]
-    pub fn start(&self, group: &Group) -> Result<()> {
-        self.start_with(group, StartAssert::NONE)
-    }
-
-    /// [`Win::start`] with assertions: see [assertions](crate::assertions).
-    ///
-    /// # Errors
-    /// Those of [`Win::start`].
-    #[track_caller]
-    pub fn start_with(&self, group: &Group, assert: StartAssert) -> Result<()> {
-        let at = Location::caller();
-        self.within(Call::Start, || {
+    /// `MPI_Win_start`
+    pub(super) fn start(
+        self,
+        group: &Group,
+        assert: StartAssert,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let (calls, transport) = (self.calls, self.transport());
+        calls.within(Call::Start, || {
             let (mut targets, waiting) = {
                 let mut state = self.sync_state();
-                self.allowed(Call::Start, Rank::NULL, self.epochs.may_start())?;
+                calls.allowed(Call::Start, Rank::NULL, calls.epochs.may_start())?;
                 let waiting = self.begin_waiting(&mut state, Call::Start, ACCESS)?;
                 (state.pscw.targets.take().unwrap_or_default(), waiting)
             };
+            let awaits = !assert.is_nocheck();
             let posted = targets
-                .set(self, group)
-                .and_then(|()| self.await_posts(&mut targets, !assert.is_nocheck(), at));
+                .set(calls, group)
+                .and_then(|()| transport.await_posts(calls, &mut targets, awaits, at));
             if posted.is_ok() {
-                self.leave_fence();
+                transport.leave_fence(calls.rank().0);
             }
             waiting.end(|state| {
                 if posted.is_ok() {
-                    self.epochs.started(targets.ranks());
+                    calls.epochs.started(targets.ranks());
                 }
                 state.pscw.targets = Some(targets);
             });
@@ -89,40 +67,30 @@ impl Win {
         })
     }
 
-    /// `MPI_Win_complete` (MPI-2.2 §11.4.2): closes the access epoch opened by start; its
-    /// operations are complete at the origin, and at each target once that has waited.
-    ///
-    /// Local; never blocks.
-    ///
-    /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
-    pub fn complete(&self) -> Result<()> {
-        self.within(Call::Complete, || {
+    /// `MPI_Win_complete`
+    pub(super) fn complete(self) -> Result<()> {
+        let calls = self.calls;
+        calls.within(Call::Complete, || {
             let state = self.sync_state();
-            self.allowed(Call::Complete, Rank::NULL, self.epochs.may_complete())?;
+            calls.allowed(Call::Complete, Rank::NULL, calls.epochs.may_complete())?;
             let targets = state.pscw.targets();
-            self.epochs.completed(targets);
-            self.tell_complete(targets)
+            calls.epochs.completed(targets);
+            self.transport().tell_complete(calls, targets)
         })
     }
 
-    /// `MPI_Win_wait` (MPI-2.2 §11.4.2): closes the exposure epoch opened by post.
-    ///
-    /// Local; blocks until every origin of the post has completed.
-    ///
-    /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
-    #[track_caller]
-    pub fn wait(&self) -> Result<()> {
-        let at = Location::caller();
-        self.within(Call::Wait, || {
+    /// `MPI_Win_wait`
+    pub(super) fn wait(self, at: &'static Location<'static>) -> Result<()> {
+        let calls = self.calls;
+        calls.within(Call::Wait, || {
             let (awaited, mut seen, waiting) = {
                 let mut state = self.sync_state();
                 let awaited = self.origins_to_await(Call::Wait)?;
                 let waiting = self.begin_waiting(&mut state, Call::Wait, EXPOSURE)?;
                 (awaited, state.pscw.completes_seen, waiting)
             };
-            let waited = self.await_completes(awaited, &mut seen, at);
+            let state = &self.parts.state;
+            let waited = self.transport().await_completes(calls, state, awaited, &mut seen, at);
             waiting.end(|state| {
                 state.pscw.completes_seen = seen;
                 if waited.is_ok() {
@@ -133,19 +101,14 @@ impl Win {
         })
     }
 
-    /// `MPI_Win_test` (MPI-2.2 §11.4.2): as [`Win::wait`] if that would not block, and `true`;
-    /// else no effect, and `false`.
-    ///
-    /// Local; never blocks.
-    ///
-    /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
-    pub fn test(&self) -> Result<bool> {
-        self.within(Call::Test, || {
+    /// `MPI_Win_test`
+    pub(super) fn test(self) -> Result<bool> {
+        let calls = self.calls;
+        calls.within(Call::Test, || {
             let mut state = self.sync_state();
-            self.allowed(Call::Test, Rank::NULL, state.may_wait(EXPOSURE))?;
+            calls.allowed(Call::Test, Rank::NULL, state.may_wait(EXPOSURE))?;
             let origins = self.origins_to_await(Call::Test)?;
-            let done = self.test_completes(origins, &mut state.pscw)?;
+            let done = self.transport().test_completes(calls, origins, &mut state.pscw)?;
             if done {
                 self.unexpose(&state.pscw);
             }
@@ -153,13 +116,13 @@ impl Win {
         })
     }
 
-    pub(super) fn unexpose(&self, pscw: &Pscw) {
+    fn unexpose(self, pscw: &Pscw) {
         pscw.expect_post();
-        self.words_of(self.comm.rank().0).open.exposure.store(0);
-        self.epochs.waited();
+        self.transport().words_of(self.calls.rank().0).open.exposure.store(0);
+        self.calls.epochs.waited();
     }
 
-    pub(super) fn origins_to_await(&self, call: Call) -> Result<u32> {
-        self.allowed(call, Rank::NULL, self.epochs.may_wait())
+    fn origins_to_await(self, call: Call) -> Result<u32> {
+        self.calls.allowed(call, Rank::NULL, self.calls.epochs.may_wait())
     }
 }

@@ -1,13 +1,10 @@
 //! Why a call is refused: a number in the engine, a sentence for the user.
 //!
 //! The checks of a call give a [`Refusal`]: it costs a register, so the usual path can ask the same
-//! checks as all others. [`Win::refused`] makes the error of it, in one place that is never hot.
+//! checks as all others. [`Calls::refused`](super::calls::Calls::refused) makes the error of it, in one place that is never hot.
 
-use super::Win;
 use super::grant::AccessState;
 use crate::call::Call;
-use crate::error::{Error, Result};
-use crate::group::Rank;
 use crate::sync::Queueing;
 use std::result;
 
@@ -145,32 +142,5 @@ impl Refusal {
                 "the window was made, or told, to have no locks (info no_locks)".into()
             }
         }
-    }
-}
-
-impl Win {
-    /// What a check of `call`, on `target` if it names one, gives, with the error for a refusal.
-    #[inline]
-    pub(crate) fn allowed<R>(&self, call: Call, target: Rank, check: Check<R>) -> Result<R> {
-        check.map_err(|refusal| self.refused(call, target, refusal))
-    }
-
-    /// The error of a call, on `target` if it names one, that is refused.
-    #[cold]
-    pub(crate) fn refused(&self, call: Call, target: Rank, refusal: Refusal) -> Error {
-        let at = self.place(call);
-        match refusal {
-            Refusal::Forked => Error::Forked { at },
-            Refusal::NoSuchRank => {
-                Error::TargetRank { at, target: target.0, ranks: self.comm.size() }
-            }
-            _ => self.wrong_epoch(call, refusal.sentence(call, target.0)),
-        }
-    }
-
-    /// The error of a call that comes at the wrong time for a reason that is not in the table.
-    #[cold]
-    pub(crate) fn wrong_epoch(&self, call: Call, problem: String) -> Error {
-        Error::Epoch { at: self.place(call), problem }
     }
 }

@@ -6,13 +6,14 @@
 //! Threads": "All other interleaving situations are invalid"). Calls that end an epoch claim
 //! nothing, so whoever holds the epoch can always end it.
 
-use super::Win;
+use super::calls::Calls;
 use super::posts::Pscw;
 use super::refusal::{Check, Fast, Refusal, Slow};
+use super::transport::Transport;
 use crate::call::Call;
 use crate::error::Result;
 use crate::group::Rank;
-use crate::shm::{BiasedGuard, is_forked};
+use crate::shm::{BiasedGuard, BiasedMutex, is_forked};
 use crate::sync::Round;
 
 /// What only synchronising calls read and write.
@@ -33,32 +34,50 @@ pub(super) const EXPOSURE: Sides = &[1];
 /// A fence is about both.
 pub(super) const BOTH: Sides = &[0, 1];
 
+/// The part of a window that only synchronising calls touch.
+pub(super) struct SyncParts {
+    pub(super) state: BiasedMutex<SyncState>,
+    pub(super) transport: Transport,
+}
+
+/// The parts that a synchronising call is given (MPI-4.1 §12.5): neither memory nor attributes.
+#[derive(Clone, Copy)]
+pub(super) struct Synchronization<'w> {
+    pub(super) calls: &'w Calls,
+    pub(super) parts: &'w SyncParts,
+}
+
 /// A call that waits, until it has ended or is given up.
 pub(super) struct Waiting<'w> {
-    win: &'w Win,
+    sync: Synchronization<'w>,
     sides: Sides,
 }
 
-impl Win {
-    /// The shared state, for a moment.
+impl<'w> Synchronization<'w> {
     #[inline(always)]
-    pub(super) fn sync_state(&self) -> BiasedGuard<'_, SyncState> {
-        self.sync_state.lock()
+    pub(super) fn transport(self) -> &'w Transport {
+        &self.parts.transport
     }
 
-    /// Runs `f`, the usual path of `call`, if this thread is the one that the window's turn prefers.
+    /// The shared state, for a moment.
     #[inline(always)]
-    pub(super) fn try_alone(&self, call: Call, f: impl FnOnce(&mut SyncState) -> Fast) -> Fast {
-        let report = self.report(call);
-        let done = self.sync_state.try_biased(f).unwrap_or(Err(Slow::NotBegun));
-        report.end();
+    pub(super) fn sync_state(self) -> BiasedGuard<'w, SyncState> {
+        self.parts.state.lock()
+    }
+
+    /// Runs `f`, the usual path of `call`, if the mutex of the state is biased to this thread.
+    #[inline(always)]
+    pub(super) fn try_alone(self, call: Call, f: impl FnOnce(&mut SyncState) -> Fast) -> Fast {
+        let in_call = self.calls.enter(call);
+        let done = self.parts.state.try_biased(f).unwrap_or(Err(Slow::NotBegun));
+        in_call.end();
         done
     }
 
     /// The beginning of the cold half of `call`: what is left to do, if anything is, where its usual
     /// path `f` has ended as `slow`.
     pub(super) fn go_on(
-        &self,
+        self,
         call: Call,
         target: Rank,
         slow: Slow,
@@ -71,7 +90,7 @@ impl Win {
         };
         match tried {
             Ok(()) => Ok(None),
-            Err(Slow::Refused(refusal)) => Err(self.refused(call, target, refusal)),
+            Err(Slow::Refused(refusal)) => Err(self.calls.refused(call, target, refusal)),
             Err(slow) => Ok(Some(slow)),
         }
     }
@@ -79,20 +98,20 @@ impl Win {
     /// Claims the sides for `call`, which is going to wait.
     #[inline]
     pub(super) fn begin_waiting(
-        &self,
+        self,
         state: &mut SyncState,
         call: Call,
         sides: Sides,
-    ) -> Result<Waiting<'_>> {
-        self.allowed(call, Rank::NULL, state.may_wait(sides))?;
+    ) -> Result<Waiting<'w>> {
+        self.calls.allowed(call, Rank::NULL, state.may_wait(sides))?;
         state.wait(call, sides);
         Ok(self.waiting(sides))
     }
 
     /// The call of this thread that has claimed the sides by [`SyncState::wait`].
     #[inline]
-    pub(super) fn waiting(&self, sides: Sides) -> Waiting<'_> {
-        Waiting { win: self, sides }
+    pub(super) fn waiting(self, sides: Sides) -> Waiting<'w> {
+        Waiting { sync: self, sides }
     }
 }
 
@@ -121,7 +140,7 @@ impl Waiting<'_> {
     /// Ends the call with what has changed.
     #[inline]
     pub(super) fn end(mut self, change: impl FnOnce(&mut SyncState)) {
-        let mut state = self.win.sync_state();
+        let mut state = self.sync.sync_state();
         change(&mut state);
         state.waits_no_more(std::mem::take(&mut self.sides));
     }
@@ -131,7 +150,7 @@ impl Drop for Waiting<'_> {
     #[inline]
     fn drop(&mut self) {
         if !self.sides.is_empty() {
-            self.win.sync_state().waits_no_more(self.sides);
+            self.sync.sync_state().waits_no_more(self.sides);
         }
     }
 }

@@ -4,44 +4,107 @@
 //!
 //! What the other MPI does is always slow: it may block, and it may fail.
 
+use super::LockType;
+use super::calls::Calls;
 use super::posts::{Pscw, Targets};
 use super::refusal::{Fast, Slow};
-use super::{LockType, Win};
+use super::serial::SyncState;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
-use crate::prim::{Awaited, AwaitedKind, WaitRecord};
-use crate::sync::{self, FenceKind, LockSide, PostSlot, Queueing, RankWords, Round};
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
+use crate::shm::{BiasedMutex, Placed, PlacedSlice};
+use crate::sync::{
+    self, FenceKind, LockSide, PostSlot, Queueing, RankWords, Round, WindowWords, watch,
+};
 use std::panic::Location;
+use std::sync::Arc;
+
+/// The words by which the ranks of a window synchronise, or the window of another MPI.
+pub(super) struct Transport {
+    pub(super) words: Placed<WindowWords>,
+    pub(super) ranks: PlacedSlice<RankWords>,
+    /// Fences that this rank has arrived at.
+    pub(super) fences: Word32,
+    foreign: Option<Arc<foreign::ForeignWindow>>,
+}
+
+impl Transport {
+    pub(super) fn new(
+        words: Placed<WindowWords>,
+        ranks: PlacedSlice<RankWords>,
+        foreign: Option<Arc<foreign::ForeignWindow>>,
+    ) -> Transport {
+        Transport { words, ranks, fences: Word32::default(), foreign }
+    }
+
+    #[inline]
+    pub(super) fn words_of(&self, rank: u32) -> &RankWords {
+        &self.ranks[rank as usize]
+    }
+
+    /// The window of the other MPI, if it is one.
+    #[inline]
+    fn foreign(&self) -> Option<&foreign::ForeignWindow> {
+        self.foreign.as_deref()
+    }
+
+    /// Whether the window's block belongs to this rank alone.
+    pub(super) fn has_own_block(&self) -> bool {
+        self.foreign.is_some()
+    }
+
+    /// Wakes the ranks that wait for a change of the part of one of `ranks`; a number that is no rank has no
+    /// part. Behind a MEM_SYNC that is behind the change.
+    #[inline(always)]
+    pub(super) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
+        let bells = ranks.into_iter().filter_map(|rank| Some(&self.ranks.get(rank as usize)?.bell));
+        watch::ring(&self.words.watchers, bells);
+    }
+
+    /// As [`Transport::ring`], for the parts of all ranks.
+    #[inline]
+    pub(super) fn ring_all(&self) {
+        watch::ring(&self.words.watchers, self.ranks.iter().map(|words| &words.bell));
+    }
+
+    /// `MPI_Win_free` by the other MPI, when all ranks have freed the window.
+    pub(super) fn free(&self, calls: &Calls) -> Result<()> {
+        let Some(window) = self.foreign() else { return Ok(()) };
+        calls.foreign(Call::WinFree, window.free())?;
+        calls.comm().let_window_go(Call::WinFree)
+    }
+}
 
 /// Fence.
-impl Win {
+impl Transport {
     /// Announces whether this rank's fence opens an epoch, and meets all ranks, or arrives only.
     #[inline(always)]
     pub(super) fn meet_in_fence(
         &self,
+        calls: &Calls,
         round: &mut Round,
         kind: FenceKind,
         opens: bool,
         at: &'static Location<'static>,
     ) -> Result<()> {
         if let Some(window) = self.foreign() {
-            return self.fence_by(window, opens);
+            return self.fence_by(calls, window, opens);
         }
-        let (words, ranks, before) = (&self.words.fence, self.meet.size(), *round);
-        let announce = || self.announce_fence(opens);
+        let (words, ranks, before) = (&self.words.fence, calls.survivors.size(), *round);
+        let announce = || self.announce_fence(calls, opens);
         let ring = || self.ring_all();
-        let tell = |record: &WaitRecord| record.say(&self.meet.arrival(words, before));
-        let waiter = self.telling_waiter(at, &tell);
+        let tell = |record: &WaitRecord| record.say(&calls.survivors.arrival(words, before));
+        let waiter = calls.telling_waiter(at, &tell);
         sync::fence(words, ranks, round, kind, announce, ring, &waiter)
-            .map_err(|failed| self.job_failed(failed, Call::Fence))
+            .map_err(|failed| calls.job_failed(failed, Call::Fence))
     }
 
     #[cold]
-    fn fence_by(&self, window: &foreign::ForeignWindow, opens: bool) -> Result<()> {
-        let met = self.checked(Call::Fence, window.fence(u8::from(opens)));
-        self.announce_fence(opens);
+    fn fence_by(&self, calls: &Calls, window: &foreign::ForeignWindow, opens: bool) -> Result<()> {
+        let met = calls.foreign(Call::Fence, window.fence(u8::from(opens)));
+        self.announce_fence(calls, opens);
         for (rank, opens) in (0..).zip(met.as_deref().unwrap_or_default()) {
             // Until its next fence: of what it leaves before, others are not told.
             self.words_of(rank).open.fenced(self.fences.load(), *opens != 0);
@@ -51,15 +114,15 @@ impl Win {
 
     /// Counts a fence, and tells the others whether it opens an epoch.
     #[inline(always)]
-    fn announce_fence(&self, opens: bool) {
+    fn announce_fence(&self, calls: &Calls, opens: bool) {
         let number = self.fences.load().wrapping_add(1);
         self.fences.store(number);
-        self.words_of(self.comm.rank().0).open.fenced(number, opens);
+        self.words_of(calls.rank().0).open.fenced(number, opens);
     }
 }
 
 /// General active target synchronisation.
-impl Win {
+impl Transport {
     /// Whether ranks tell each other of posts by slots.
     pub(super) fn has_slots(&self) -> bool {
         self.foreign().is_none()
@@ -67,10 +130,15 @@ impl Win {
 
     /// Exposes this rank's part, and tells these origins, or none; `slots` are this rank's.
     #[inline]
-    pub(super) fn tell_post(&self, origins: &[u32], slots: &[PostSlot]) -> Result<()> {
-        let exposure = &self.words_of(self.comm.rank().0).open.exposure;
+    pub(super) fn tell_post(
+        &self,
+        calls: &Calls,
+        origins: &[u32],
+        slots: &[PostSlot],
+    ) -> Result<()> {
+        let exposure = &self.words_of(calls.rank().0).open.exposure;
         if let Some(window) = self.foreign() {
-            self.checked(Call::Post, window.post(origins))?;
+            calls.foreign(Call::Post, window.post(origins))?;
             exposure.store(1);
             return Ok(());
         }
@@ -84,17 +152,18 @@ impl Win {
     #[inline]
     pub(super) fn await_posts(
         &self,
+        calls: &Calls,
         targets: &mut Targets,
         awaits: bool,
         at: &'static Location<'static>,
     ) -> Result<()> {
         if let Some(window) = self.foreign() {
             let awaited = if awaits { targets.ranks() } else { &[] };
-            return self.checked(Call::Start, window.start(awaited));
+            return calls.foreign(Call::Start, window.start(awaited));
         }
         targets.expect_complete(self);
         if awaits {
-            targets.await_posts(self, at)?;
+            targets.await_posts(calls, self, at)?;
         }
         sync::started();
         Ok(())
@@ -102,9 +171,9 @@ impl Win {
 
     /// Tells the targets that this rank's accesses are over.
     #[inline]
-    pub(super) fn tell_complete(&self, targets: &[u32]) -> Result<()> {
+    pub(super) fn tell_complete(&self, calls: &Calls, targets: &[u32]) -> Result<()> {
         if let Some(window) = self.foreign() {
-            return self.checked(Call::Complete, window.complete(targets));
+            return calls.foreign(Call::Complete, window.complete(targets));
         }
         sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
         self.ring(targets.iter().copied());
@@ -115,45 +184,53 @@ impl Win {
     #[inline]
     pub(super) fn await_completes(
         &self,
+        calls: &Calls,
+        state: &BiasedMutex<SyncState>,
         awaited: u32,
         seen: &mut u32,
         at: &'static Location<'static>,
     ) -> Result<()> {
         if let Some(window) = self.foreign() {
-            let origins = self.sync_state().pscw.origins_here().to_vec();
-            return self.checked(Call::Wait, window.wait(&origins));
+            let origins = state.lock().pscw.origins_here().to_vec();
+            return calls.foreign(Call::Wait, window.wait(&origins));
         }
-        let (words, before) = (&self.words_of(self.comm.rank().0).pscw, *seen);
+        let (words, before) = (&self.words_of(calls.rank().0).pscw, *seen);
         let tell = |record: &WaitRecord| {
             record.say(&Awaited {
                 kind: AwaitedKind::Complete,
-                others: self.sync_state().pscw.origins(),
+                others: state.lock().pscw.origins(),
                 come: words.come(before),
                 awaited,
                 ..Awaited::default()
             });
         };
-        sync::wait(words, awaited, seen, &self.telling_waiter(at, &tell))
-            .map_err(|failed| self.job_failed(failed, Call::Wait))
+        sync::wait(words, awaited, seen, &calls.telling_waiter(at, &tell))
+            .map_err(|failed| calls.job_failed(failed, Call::Wait))
     }
 
     /// Whether that many completes more have come than this rank has seen.
     #[inline]
-    pub(super) fn test_completes(&self, awaited: u32, pscw: &mut Pscw) -> Result<bool> {
+    pub(super) fn test_completes(
+        &self,
+        calls: &Calls,
+        awaited: u32,
+        pscw: &mut Pscw,
+    ) -> Result<bool> {
         if let Some(window) = self.foreign() {
-            return self.checked(Call::Test, window.test(pscw.origins_here()));
+            return calls.foreign(Call::Test, window.test(pscw.origins_here()));
         }
-        let words = &self.words_of(self.comm.rank().0).pscw;
+        let words = &self.words_of(calls.rank().0).pscw;
         Ok(sync::test(words, awaited, &mut pscw.completes_seen))
     }
 }
 
 /// Lock.
-impl Win {
+impl Transport {
     /// Locks a target with these words, if that need not wait.
     #[inline(always)]
     pub(super) fn try_lock(
         &self,
+        calls: &Calls,
         lock_type: LockType,
         words: &RankWords,
         nocheck: bool,
@@ -163,7 +240,7 @@ impl Win {
             sync::lock_nocheck();
             return Ok(());
         }
-        let (window, own) = (&self.words.lock_all, self.comm.rank().0);
+        let (window, own) = (&self.words.lock_all, calls.rank().0);
         let locked = self.foreign().is_none()
             && sync::try_lock(window, &words.lock, lock_type, own, queueing);
         match queueing {
@@ -176,6 +253,7 @@ impl Win {
     /// Waits for a lock of `target`.
     pub(super) fn await_lock(
         &self,
+        calls: &Calls,
         lock_type: LockType,
         target: u32,
         queueing: Queueing,
@@ -186,13 +264,13 @@ impl Win {
                 LockType::Shared => foreign::Lock::Shared,
                 LockType::Exclusive => foreign::Lock::Exclusive,
             };
-            return self.checked(Call::Lock, window.lock(lock, target));
+            return calls.foreign(Call::Lock, window.lock(lock, target));
         }
         let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
-        let tell = |record: &WaitRecord| record.say(&self.wanted_lock(lock_type, target));
-        let waiter = self.telling_waiter(at, &tell);
-        sync::lock(window, words, lock_type, self.comm.rank().0, queueing, &waiter)
-            .map_err(|_| self.lock_failed(target))
+        let tell = |record: &WaitRecord| record.say(&self.wanted_lock(calls, lock_type, target));
+        let waiter = calls.telling_waiter(at, &tell);
+        sync::lock(window, words, lock_type, calls.rank().0, queueing, &waiter)
+            .map_err(|_| self.lock_failed(calls, target))
     }
 
     /// Releases a lock of the target with these words.
@@ -215,10 +293,10 @@ impl Win {
         Ok(())
     }
 
-    /// [`Win::release`] by the other MPI.
-    pub(super) fn release_slowly(&self, target: Rank) -> Result<()> {
+    /// [`Transport::release`] by the other MPI.
+    pub(super) fn release_slowly(&self, calls: &Calls, target: Rank) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
-        self.checked(Call::Unlock, window.unlock(target.0))
+        calls.foreign(Call::Unlock, window.unlock(target.0))
     }
 
     /// Locks all targets, if that need not wait.
@@ -233,16 +311,21 @@ impl Win {
     }
 
     /// Waits for a lock of all targets.
-    pub(super) fn await_lock_all(&self, at: &'static Location<'static>) -> Result<()> {
+    pub(super) fn await_lock_all(
+        &self,
+        calls: &Calls,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         if let Some(window) = self.foreign() {
-            return self.checked(Call::LockAll, window.lock_all());
+            return calls.foreign(Call::LockAll, window.lock_all());
         }
         let tell = |record: &WaitRecord| {
-            let holder = (0..self.comm.size()).find_map(|rank| self.exclusive_holder(rank));
+            let holder =
+                (0..calls.comm().size()).find_map(|rank| self.exclusive_holder(calls, rank));
             record.say(&Awaited { kind: AwaitedKind::LockAll, holder, ..Awaited::default() });
         };
-        sync::lock_all(&self.words.lock_all, &self.telling_waiter(at, &tell))
-            .map_err(|failed| self.job_failed(failed, Call::LockAll))
+        sync::lock_all(&self.words.lock_all, &calls.telling_waiter(at, &tell))
+            .map_err(|failed| calls.job_failed(failed, Call::LockAll))
     }
 
     /// Releases the lock of all targets.
@@ -259,10 +342,10 @@ impl Win {
         Ok(())
     }
 
-    /// [`Win::release_all`] by the other MPI.
-    pub(super) fn release_all_slowly(&self) -> Result<()> {
+    /// [`Transport::release_all`] by the other MPI.
+    pub(super) fn release_all_slowly(&self, calls: &Calls) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
-        self.checked(Call::UnlockAll, window.unlock_all())
+        calls.foreign(Call::UnlockAll, window.unlock_all())
     }
 
     /// What win_sync is to the other MPI. What is wrong shows in the next call that can say so.
@@ -271,28 +354,28 @@ impl Win {
     }
 
     /// What is in the way of a lock that this rank waits for.
-    fn wanted_lock(&self, lock_type: LockType, target: u32) -> Awaited<'_> {
-        let holder = self.exclusive_holder(target);
+    fn wanted_lock(&self, calls: &Calls, lock_type: LockType, target: u32) -> Awaited<'_> {
+        let holder = self.exclusive_holder(calls, target);
         let of_all =
             lock_type == LockType::Exclusive && self.words.lock_all.is_held(LockSide::Left);
         let kind = match holder {
             None if of_all => AwaitedKind::LockAllEnds,
             _ => AwaitedKind::Lock,
         };
-        Awaited { kind, peer: self.comm.world_rank(target), holder, ..Awaited::default() }
+        Awaited { kind, peer: calls.comm().world_rank(target), holder, ..Awaited::default() }
     }
 
     /// The world's rank that holds the lock of `target` exclusively, if one does.
-    fn exclusive_holder(&self, target: u32) -> Option<u32> {
-        self.words_of(target).lock.owner().and_then(|owner| self.comm.world_rank(owner))
+    fn exclusive_holder(&self, calls: &Calls, target: u32) -> Option<u32> {
+        self.words_of(target).lock.owner().and_then(|owner| calls.comm().world_rank(owner))
     }
 
     /// The error of a wait for a lock that ended because the job failed.
     #[cold]
-    fn lock_failed(&self, target: u32) -> Error {
+    fn lock_failed(&self, calls: &Calls, target: u32) -> Error {
         let owner = self.words_of(target).lock.owner();
-        let owner = owner.and_then(|rank| self.comm.failed_rank(rank));
-        let failed = owner.unwrap_or_else(|| self.meet.first_failed());
-        Error::RankFailed { at: self.place(Call::Lock), failed, lock_of: owner.map(|_| target) }
+        let owner = owner.and_then(|rank| calls.comm().failed_rank(rank));
+        let failed = owner.unwrap_or_else(|| calls.survivors.first_failed());
+        Error::RankFailed { at: calls.place(Call::Lock), failed, lock_of: owner.map(|_| target) }
     }
 }

@@ -11,7 +11,7 @@ use crate::datatype::usable_at_once;
 use crate::op::{COMBINED, Operation};
 use crate::status::tell;
 use onesided::Rank;
-use onesided::engine::{Channel, Origin, OriginMut, Transfer};
+use onesided::engine::{Channel, Origin, OriginMut, Transfer, Update};
 use std::ffi::c_int;
 
 /// Whether there can be buffers at these addresses ([`super::check_buffer`]).
@@ -74,7 +74,7 @@ pub fn put_at_once<C: Number>(
     };
     let (rank, disp) = place(target_rank, target_disp);
     is_like((origin_count, origin_datatype), (target_count, target_datatype))
-        && Transfer::put_alike(origin, rank, disp).is_some_and(|put| window.win.try_transfer(&put))
+        && window.win.try_transfer(&Transfer::put_layout(origin, rank, disp, origin.layout()))
 }
 
 /// As [`super::get`].
@@ -94,8 +94,10 @@ pub fn get_at_once<C: Number>(
         return false;
     };
     let (rank, disp) = place(target_rank, target_disp);
-    is_like((origin_count, origin_datatype), (target_count, target_datatype))
-        && Transfer::get_alike(origin, rank, disp).is_some_and(|get| window.win.try_transfer(&get))
+    is_like((origin_count, origin_datatype), (target_count, target_datatype)) && {
+        let layout = origin.layout();
+        window.win.try_transfer(&Transfer::get_layout(origin, rank, disp, layout))
+    }
 }
 
 /// As [`super::accumulate`].
@@ -117,8 +119,10 @@ pub fn accumulate_at_once<C: Number>(
     };
     let Some(op) = Operation::at_once(op, kind | COMBINED) else { return false };
     let (rank, disp) = place(target_rank, target_disp);
-    is_like((origin_count, origin_datatype), (target_count, target_datatype))
-        && window.win.try_accumulate_alike(origin, op, rank, disp)
+    is_like((origin_count, origin_datatype), (target_count, target_datatype)) && {
+        let layout = origin.layout();
+        window.win.try_update(&Update::accumulate(origin, op, rank, disp, layout))
+    }
 }
 
 /// As [`super::fetch_and_op`].
@@ -140,7 +144,7 @@ pub fn fetch_and_op_at_once(
     are_buffers([origin_addr, result_addr]) && {
         let (origin, result) =
             (origin_addr.origin(1, datatype), result_addr.origin_mut(1, datatype));
-        window.win.try_fetch_and_op(origin, result, op, rank, disp)
+        window.win.try_update(&Update::fetch_and_op(origin, result, op, rank, disp))
     }
 }
 

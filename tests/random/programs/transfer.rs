@@ -4,7 +4,7 @@ use crate::programs::buffer::{Buffer, FRESH};
 use crate::programs::operate::Hands;
 use crate::programs::program::{Act, Completion, Kind, Use};
 use crate::programs::sabotage::Sabotage;
-use onesided::engine::{Layout, Transfer, Win};
+use onesided::engine::Layout;
 use onesided::{CommittedDatatype, Rank, Request, Result};
 
 /// The datatypes of an act, which its request borrows.
@@ -52,10 +52,6 @@ impl Buffers {
     }
 }
 
-fn tried(win: &Win, transfer: Option<Transfer<'_>>) -> bool {
-    transfer.is_some_and(|transfer| win.try_transfer(&transfer))
-}
-
 impl Hands<'_> {
     /// The operation; its request, if it has one that is not complete yet.
     pub fn transfer<'t>(
@@ -92,19 +88,14 @@ impl Hands<'_> {
         let from = buffers.origin.origin(count - self.sabotage.dropped(act), &types.own);
         let into = buffers.result.origin_mut(count, &types.own);
         let layout = Layout::new(act.layout.instances(act.count), &types.target);
-        // As the C interface: with one layout on both sides first the first lines of the call, and the other
-        // half only where these have done nothing.
-        let same = act.own == act.layout;
+        // With one datatype on both sides the first lines of the call do it, as for the C interface.
+        let same = act.own == self.sabotage.layout(act);
+        let layout = if same { from.layout() } else { layout };
         match act.kind {
-            Kind::Put if same && tried(win, Transfer::put_alike(from, target, disp)) => Ok(()),
             Kind::Put => win.put_layout(from, target, disp, layout),
             Kind::Get => win.get_layout(into, target, disp, layout),
-            Kind::Accumulate(op) => (0..self.sabotage.times(act)).try_for_each(|_| {
-                match same && win.try_accumulate_alike(from, op, target, disp) {
-                    true => Ok(()),
-                    false => win.accumulate_layout(from, op, target, disp, layout),
-                }
-            }),
+            Kind::Accumulate(op) => (0..self.sabotage.times(act))
+                .try_for_each(|_| win.accumulate_layout(from, op, target, disp, layout)),
             Kind::GetAccumulate(op) => {
                 win.get_accumulate_layout(from, into, op, target, disp, layout)
             }

@@ -1,0 +1,533 @@
+//! The origin's buffers: addresses and layouts, for callers who know the datatype only at run time, such as a C
+//! interface; packed, combined, and held until a message is complete.
+#![allow(unsafe_code, reason = "vouches for the caller's address and count")]
+
+use super::layout::{Layout, LocalLayout, are_far};
+use super::transfer::copy_sides;
+use crate::call::Call;
+use crate::datatype::Operation;
+use crate::datatype::{
+    CommittedDatatype, Element, Shaped, ShapedMut, TransferSide, zip_sides, zip_strips,
+};
+use crate::error::{Error, Place, Result};
+use crate::prim::Step;
+use crate::shm::{Process, Segment, copy, copy_strip};
+use std::mem::MaybeUninit;
+
+/// An origin buffer that is read: address, and layout of the elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'d> {
+    pub(super) start: *const u8,
+    pub(super) layout: Layout<'d>,
+}
+
+/// An origin buffer that is written.
+#[derive(Debug)]
+pub struct OriginMut<'d> {
+    pub(super) start: *mut u8,
+    pub(super) layout: Layout<'d>,
+}
+
+impl<'d> Origin<'d> {
+    /// `count` instances of `datatype`, a [`Datatype`](crate::Datatype) or a
+    /// [`&CommittedDatatype`](CommittedDatatype), with displacement 0 at `start`. No alignment is
+    /// needed.
+    ///
+    /// # Safety
+    /// 1. The entries, those of pair types without their padding, are valid for reads until the value
+    ///    returned is used for the last time.
+    /// 2. Nobody writes them until then.
+    pub unsafe fn new(
+        start: *const u8,
+        count: usize,
+        datatype: impl Into<&'d CommittedDatatype>,
+    ) -> Origin<'d> {
+        Origin { start, layout: Layout::new(count, datatype) }
+    }
+
+    /// A slice, which stays borrowed.
+    #[inline(always)]
+    pub(super) fn of_slice<T: Element>(slice: &'d [T]) -> Origin<'d> {
+        Origin { start: slice.as_ptr().cast(), layout: Layout::of_slice::<T>(slice.len()) }
+    }
+
+    /// Where the elements lie in the buffer.
+    #[inline(always)]
+    pub fn layout(&self) -> Layout<'d> {
+        self.layout
+    }
+
+    /// Address, number of instances and datatype.
+    pub(crate) fn parts(&self) -> (*const u8, usize, &'d CommittedDatatype) {
+        let (count, datatype) = self.layout.parts();
+        (self.start, count, datatype)
+    }
+
+    /// The elements of a slice, which stays borrowed.
+    #[inline]
+    pub(crate) fn of<T: Element>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
+        if let Some(bytes) = shaped.all() {
+            return Origin { start: bytes.as_ptr(), layout: Layout::of_slice::<T>(shaped.len()) };
+        }
+        let (bytes, datatype, count) = shaped.parts();
+        Origin { start: bytes.as_ptr(), layout: Layout::new(count, datatype) }
+    }
+
+    /// The buffer as a slice, if it lies in memory as one.
+    pub(super) fn slice<E: Element>(&self) -> Option<&[E]> {
+        let elements = self.layout.plain()? / size_of::<E>();
+        if elements == 0 {
+            return Some(&[]);
+        }
+        if self.layout.uniform() != Some(E::DATATYPE) || !self.start.cast::<E>().is_aligned() {
+            return None;
+        }
+        // SAFETY: obligations 1 and 2 of `new`: a block of so many elements from `start` on, which
+        // is aligned.
+        Some(unsafe { std::slice::from_raw_parts(self.start.cast(), elements) })
+    }
+
+    /// The buffer as one element, if it is that and lies in memory as one.
+    #[inline(always)]
+    pub(super) fn single<E: Element>(&self) -> Option<&E> {
+        let start = self.start.cast::<E>();
+        if !self.layout.is_single::<E>() || !start.is_aligned() {
+            return None;
+        }
+        // SAFETY: obligations 1 and 2 of `new`: one element at `start`, which is aligned.
+        Some(unsafe { &*start })
+    }
+
+    /// The first element of the buffer, which has elements of this size; it need not be aligned.
+    #[inline]
+    pub(super) fn element<E: Element>(&self) -> E {
+        // SAFETY: obligations 1 and 2 of `new`; any bytes are an element.
+        unsafe { self.start.cast::<E>().read_unaligned() }
+    }
+}
+
+impl<'d> LocalLayout<'d> {
+    /// The buffer that it was made of.
+    #[inline(always)]
+    pub(super) fn origin(self) -> Origin<'d> {
+        Origin { start: self.zero, layout: self.layout }
+    }
+
+    /// As [`LocalLayout::origin`], of one that is written.
+    #[inline(always)]
+    pub(super) fn origin_mut(self) -> OriginMut<'d> {
+        OriginMut { start: self.zero.cast_mut(), layout: self.layout }
+    }
+}
+
+impl<'d> OriginMut<'d> {
+    /// As [`Origin::new`].
+    ///
+    /// # Safety
+    /// 1. The entries, those of pair types without their padding, are valid for reads and writes, and
+    ///    initialised, until the value returned is used for the last time.
+    /// 2. Nobody else accesses them until then.
+    pub unsafe fn new(
+        start: *mut u8,
+        count: usize,
+        datatype: impl Into<&'d CommittedDatatype>,
+    ) -> OriginMut<'d> {
+        OriginMut { start, layout: Layout::new(count, datatype) }
+    }
+
+    /// As [`Origin::layout`].
+    #[inline(always)]
+    pub fn layout(&self) -> Layout<'d> {
+        self.layout
+    }
+
+    /// As [`Origin::of_slice`].
+    #[inline(always)]
+    pub(super) fn of_slice<T: Element>(slice: &'d mut [T]) -> OriginMut<'d> {
+        let layout = Layout::of_slice::<T>(slice.len());
+        OriginMut { start: slice.as_mut_ptr().cast(), layout }
+    }
+
+    /// As [`Origin::parts`].
+    pub(crate) fn parts(&self) -> (*const u8, usize, &'d CommittedDatatype) {
+        let (count, datatype) = self.layout.parts();
+        (self.start, count, datatype)
+    }
+
+    /// The elements of a slice, which stays borrowed.
+    #[inline]
+    pub(crate) fn of<T: Element>(mut shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
+        let len = shaped.len();
+        if let Some(bytes) = shaped.all() {
+            return OriginMut { start: bytes.as_mut_ptr(), layout: Layout::of_slice::<T>(len) };
+        }
+        let (bytes, datatype, count) = shaped.parts();
+        OriginMut { start: bytes.as_mut_ptr(), layout: Layout::new(count, datatype) }
+    }
+
+    /// As [`Origin::slice`].
+    pub(super) fn slice<E: Element>(&mut self) -> Option<&mut [E]> {
+        let elements = self.layout.plain()? / size_of::<E>();
+        if elements == 0 {
+            return Some(&mut []);
+        }
+        if self.layout.uniform() != Some(E::DATATYPE) || !self.start.cast::<E>().is_aligned() {
+            return None;
+        }
+        // SAFETY: obligations 1 and 2 of `new`, as in `Origin::slice`.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.start.cast(), elements) })
+    }
+
+    /// As [`Origin::single`].
+    #[inline(always)]
+    pub(super) fn single<E: Element>(&mut self) -> Option<&mut E> {
+        let start = self.start.cast::<E>();
+        if !self.layout.is_single::<E>() || !start.is_aligned() {
+            return None;
+        }
+        // SAFETY: obligations 1 and 2 of `new`, as in `Origin::single`.
+        Some(unsafe { &mut *start })
+    }
+
+    /// Sets the first element, as [`Origin::element`].
+    #[inline]
+    pub(super) fn set_element<E: Element>(&mut self, value: E) {
+        // SAFETY: obligations 1 and 2 of `new`.
+        unsafe { self.start.cast::<E>().write_unaligned(value) }
+    }
+}
+
+impl Origin<'_> {
+    /// Copies the entries to `to`, one behind the other, as [`CommittedDatatype::pack`] does
+    /// (`MPI_Pack`, MPI-2.2 §4.2). They do not lie there. Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::Count`] if `to` does not have exactly their bytes.
+    ///
+    /// [`CommittedDatatype::pack`]: crate::CommittedDatatype::pack
+    pub fn pack(&self, to: &mut [u8]) -> Result<()> {
+        let packed = packed(Call::Pack, &self.layout, to.len())?;
+        zip_strips(self.layout.side(), packed, |strip| {
+            // SAFETY: 1. the first obligation of `Origin::new`; as many bytes of the slice. 2. The caller
+            // says so.
+            unsafe { copy_strip(self.start, to.as_mut_ptr(), strip) };
+        });
+        Ok(())
+    }
+}
+
+impl OriginMut<'_> {
+    /// The other way round: copies the packed entries `from` to where they belong (`MPI_Unpack`,
+    /// MPI-2.2 §4.2). Local; does not block.
+    ///
+    /// # Errors
+    /// As [`Origin::pack`].
+    pub fn unpack(&mut self, from: &[u8]) -> Result<()> {
+        let packed = packed(Call::Unpack, &self.layout, from.len())?;
+        zip_strips(packed, self.layout.side(), |strip| {
+            // SAFETY: as in `Origin::pack`, by the first obligation of `OriginMut::new`.
+            unsafe { copy_strip(from.as_ptr(), self.start, strip) };
+        });
+        Ok(())
+    }
+}
+
+/// So many packed bytes, if they are those of the entries.
+fn packed(call: Call, layout: &Layout<'_>, bytes: usize) -> Result<TransferSide<'static>> {
+    let needed = layout.bytes().filter(|_| layout.known_range().is_some());
+    if needed == Some(bytes as u64) {
+        return Ok(TransferSide::Packed(bytes as u64));
+    }
+    let at = Place { call, window: None, rank: None };
+    let (found, needed) = (bytes, needed.unwrap_or(u64::MAX) as usize);
+    Err(Error::Count { at, what: "packed buffer, in bytes,", found, needed })
+}
+
+impl OriginMut<'_> {
+    /// Replaces each element by `operation` of it and the element of `input` in the same place of the type
+    /// map: as many elements of one type, which need not be aligned.
+    pub(super) fn combine<E: Element>(&mut self, operation: &Operation<E>, input: &Origin<'_>) {
+        let are_of_type = [&input.layout, &self.layout].map(|side| side.uniform());
+        assert_eq!(are_of_type, [Some(E::DATATYPE); 2], "the caller has compared the datatypes");
+        let (from, to) = (input.start, self.start);
+        let layouts = [&input.layout, &self.layout];
+        zip_sides(layouts.map(|layout| layout.with_padding().side()), |strip| {
+            let n = strip.bytes / size_of::<E>();
+            for block in 0..strip.blocks {
+                let [input, inout] =
+                    strip.patterns.each_ref().map(|pattern| pattern.block(block) as isize);
+                let (from, to) = (from.wrapping_offset(input), to.wrapping_offset(inout));
+                // SAFETY: `n` entries of the buffers, by the obligations of `Origin::new` and
+                // `OriginMut::new`, which nobody else accesses.
+                unsafe { combine(operation, from.cast(), to.cast(), n) };
+            }
+            true
+        });
+    }
+}
+
+/// The element at `from`, which need not be aligned; the padding of a pair is zero, and not read.
+///
+/// # Safety
+/// The bytes of its numbers are valid for reads.
+#[inline(always)]
+pub(super) unsafe fn load<E: Element>(from: *const u8) -> E {
+    let mut value = E::zeroed();
+    let to = (&raw mut value).cast::<u8>();
+    for (at, bytes) in E::DATATYPE.numbers(size_of::<E>()) {
+        // SAFETY: 1. the caller's obligation; bytes of `value`. 2. `value` is new.
+        unsafe { copy(from.wrapping_add(at), to.wrapping_add(at), bytes) };
+    }
+    value
+}
+
+/// Stores an element at `to`, which need not be aligned; the padding of a pair there stays as it is.
+///
+/// # Safety
+/// The bytes of its numbers are valid for writes, and not those of `value`.
+#[inline(always)]
+pub(super) unsafe fn store<E: Element>(value: &E, to: *mut u8) {
+    let from = std::ptr::from_ref(value).cast::<u8>();
+    for (at, bytes) in E::DATATYPE.numbers(size_of::<E>()) {
+        // SAFETY: 1. and 2. bytes of `value`, and the caller's obligation.
+        unsafe { copy(from.wrapping_add(at), to.wrapping_add(at), bytes) };
+    }
+}
+
+/// Replaces each of `n` values at `to` by the operation of it and that at `from`.
+///
+/// # Safety
+/// The numbers of `n` values are valid at `from` for reads and at `to` for reads and writes, nobody else
+/// accesses them, and they do not overlap. They need not be aligned.
+unsafe fn combine<E: Element>(operation: &Operation<E>, from: *const E, to: *mut E, n: usize) {
+    if from.is_aligned() && to.is_aligned() && !E::DATATYPE.is_padded() {
+        // SAFETY: 1. and 2. of `widest` by the caller's obligation; aligned.
+        return unsafe { (operation.many)(to, from, n) };
+    }
+    for i in 0..n {
+        let (from, at) = (from.wrapping_add(i).cast(), to.wrapping_add(i).cast());
+        // SAFETY: the caller's obligation; `i < n`.
+        let value = unsafe { load(from) };
+        // SAFETY: as above.
+        let old = unsafe { load(at) };
+        // SAFETY: as above.
+        unsafe { store(&(operation.one)(old, value), at) };
+    }
+}
+
+/// Where the elements of a buffer are.
+#[derive(Debug)]
+struct PackedElements {
+    start: *mut u8,
+    bytes: u64,
+    /// How they lie there, unless as one block: then nothing has to be counted.
+    scattered: Option<(CommittedDatatype, usize)>,
+}
+
+// SAFETY: an address and a datatype; the obligations of `Origin::new` and `OriginMut::new` name no
+// thread.
+unsafe impl Send for PackedElements {}
+// SAFETY: as above; a shared reference reads at most.
+unsafe impl Sync for PackedElements {}
+
+impl PackedElements {
+    /// `None` for a layout that reaches farther than can be said.
+    #[inline]
+    fn of(start: *mut u8, layout: &Layout<'_>) -> Option<PackedElements> {
+        let Some(bytes) = layout.plain().filter(|bytes| *bytes <= isize::MAX as usize) else {
+            return PackedElements::of_scattered(start, layout);
+        };
+        Some(PackedElements { start, bytes: bytes as u64, scattered: None })
+    }
+
+    #[cold]
+    fn of_scattered(start: *mut u8, layout: &Layout<'_>) -> Option<PackedElements> {
+        layout.known_range()?;
+        let (count, datatype) = layout.parts();
+        Some(PackedElements {
+            start,
+            bytes: layout.bytes()?,
+            scattered: Some((datatype.clone(), count)),
+        })
+    }
+
+    /// Whether an entry may share a byte with the `bytes` bytes at `other`.
+    fn overlaps(&self, other: *const u8, bytes: u64) -> bool {
+        let range = match &self.scattered {
+            None => 0..self.bytes as i64,
+            Some((datatype, count)) => datatype.range(*count).unwrap_or(i64::MIN..i64::MAX),
+        };
+        !are_far((other, &(0..bytes as i64)), (self.start, &range))
+    }
+
+    fn side(&self) -> TransferSide<'_> {
+        match &self.scattered {
+            None => TransferSide::Packed(self.bytes),
+            Some((datatype, count)) => TransferSide::Typed(datatype, *count),
+        }
+    }
+}
+
+/// A buffer that is read, until this is dropped. Whoever makes one promises what [`Origin::new`]
+/// asks for, for as long.
+#[derive(Debug)]
+pub(crate) struct Outgoing(PackedElements);
+
+/// A buffer that is written, until this is dropped; as [`Outgoing`], by [`OriginMut::new`].
+#[derive(Debug)]
+pub(crate) struct Incoming(PackedElements);
+
+impl Outgoing {
+    /// `None` for a layout that reaches farther than can be said.
+    pub(crate) fn of(origin: &Origin<'_>) -> Option<Outgoing> {
+        PackedElements::of(origin.start.cast_mut(), &origin.layout).map(Outgoing)
+    }
+
+    /// Bytes of the entries.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    /// Where the entries lie one behind the other, if they do.
+    pub(crate) fn plain(&self) -> Option<*const u8> {
+        self.0.scattered.is_none().then(|| self.0.start.cast_const())
+    }
+
+    /// Copies the entries to `offset` of the segment.
+    pub(crate) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<()> {
+        let to = segment.mapping().at(offset, self.0.bytes);
+        let to = to.ok_or(Error::Damaged { what: "offset" })?;
+        // SAFETY: by `at`, to bytes that this rank alone writes.
+        unsafe { self.pack(to) };
+        Ok(())
+    }
+
+    /// The entries one behind the other.
+    pub(crate) fn packed(&self) -> Box<[u8]> {
+        let mut to: Box<[MaybeUninit<u8>]> = Box::new_uninit_slice(self.0.bytes as usize);
+        // SAFETY: a new slice of that many bytes.
+        unsafe { self.pack(to.as_mut_ptr().cast()) };
+        // SAFETY: the entries have as many bytes, and all have been written.
+        unsafe { to.assume_init() }
+    }
+
+    /// # Safety
+    /// `to` is valid for writes of the bytes of the entries, of which none lies there.
+    unsafe fn pack(&self, to: *mut u8) {
+        if self.0.bytes == 0 {
+            return;
+        }
+        let (from, packed) = (self.0.start.cast_const(), TransferSide::Packed(self.0.bytes));
+        if self.0.scattered.is_none() {
+            // SAFETY: as below.
+            return unsafe { copy(from, to, self.0.bytes as usize) };
+        }
+        // SAFETY: 1. the promise of whoever made this, and the caller's obligation. 2. The caller's.
+        unsafe { copy_sides(Step::MidPut, (from, self.0.side()), (to, packed)) };
+    }
+}
+
+impl Incoming {
+    /// `None` for a layout that reaches farther than can be said.
+    pub(crate) fn of(origin: &OriginMut<'_>) -> Option<Incoming> {
+        PackedElements::of(origin.start, &origin.layout).map(Incoming)
+    }
+
+    /// Bytes of the entries: the longest message that it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    /// Copies `bytes` packed bytes, no more than it takes, from `offset` of the segment.
+    pub(crate) fn unpack_from(&mut self, segment: &Segment, offset: u64, bytes: u64) -> Result<()> {
+        let from = segment.mapping().at(offset, bytes).filter(|_| bytes <= self.0.bytes);
+        let from = from.ok_or(Error::Damaged { what: "offset" })?;
+        if self.0.overlaps(from, bytes) {
+            // It should not; but what the segment says of places may be anything.
+            let mut packed = vec![0; bytes as usize];
+            segment.mapping().read(offset, &mut packed)?;
+            self.unpack(&packed);
+            return Ok(());
+        }
+        // SAFETY: by `at`, and as just looked at.
+        unsafe { self.unpack_at(from, bytes) };
+        Ok(())
+    }
+
+    /// Copies packed bytes, no more than it takes.
+    pub(crate) fn unpack(&mut self, from: &[u8]) {
+        assert!(from.len() as u64 <= self.0.bytes, "whoever unpacks has compared the lengths");
+        // SAFETY: a slice.
+        unsafe { self.unpack_at(from.as_ptr(), from.len() as u64) };
+    }
+
+    /// Copies the entries of another buffer of this process, which has no more.
+    pub(crate) fn copy_from(&mut self, from: &Outgoing) {
+        if from.0.bytes == 0 {
+            return;
+        }
+        let (from, side) = (from.0.start.cast_const(), from.0.side());
+        let to = (self.0.start, self.0.side());
+        // SAFETY: 1. the promises of those who made both. 2. By the second of `OriginMut::new`.
+        unsafe { copy_sides(Step::MidGet, (from, side), to) };
+    }
+
+    /// Copies `bytes` bytes, no more than it takes, from the address `from` of another process.
+    ///
+    /// # Errors
+    /// As [`Process::read`].
+    pub(crate) fn pull(&mut self, process: Process, from: u64, bytes: u64) -> std::io::Result<()> {
+        let from = std::ptr::without_provenance::<u8>(from as usize);
+        if self.0.scattered.is_none() {
+            // SAFETY: the first bytes of the entries, which nobody else accesses (`OriginMut::new`).
+            return unsafe { process.read(from, self.0.start, bytes as usize) };
+        }
+        let mut packed = vec![0; bytes as usize];
+        // SAFETY: a new vector of that many bytes.
+        unsafe { process.read(from, packed.as_mut_ptr(), packed.len()) }?;
+        self.unpack(&packed);
+        Ok(())
+    }
+
+    /// # Safety
+    /// `from` is valid for reads of `bytes` bytes, and no entry lies there.
+    unsafe fn unpack_at(&mut self, from: *const u8, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        if self.0.scattered.is_none() {
+            // SAFETY: as below.
+            return unsafe { copy(from, self.0.start, bytes as usize) };
+        }
+        let to = (self.0.start, self.0.side());
+        // SAFETY: 1. the caller's obligation, and the promise of whoever made this. 2. The caller's.
+        unsafe { copy_sides(Step::MidGet, (from, TransferSide::Packed(bytes)), to) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::{Datatype, DerivedDatatype};
+    use crate::error::ErrorClass;
+
+    #[test]
+    fn what_is_unpacked_is_what_was_packed() {
+        let datatype = DerivedDatatype::indexed(&[2, 1], &[3, 0], Datatype::I16).unwrap().commit();
+        let from: Vec<u8> = (0..20).collect();
+        // SAFETY: two instances, ten bytes apart, lie in the slice.
+        let origin = unsafe { Origin::new(from.as_ptr(), 2, &datatype) };
+        let mut packed = [0; 12];
+        origin.pack(&mut packed).unwrap();
+        assert_eq!(packed, [6, 7, 8, 9, 0, 1, 16, 17, 18, 19, 10, 11]);
+        let mut to = [0xFF; 20];
+        // SAFETY: as above.
+        let mut into = unsafe { OriginMut::new(to.as_mut_ptr(), 2, &datatype) };
+        assert_eq!(into.unpack(&packed[..11]).unwrap_err().class(), ErrorClass::Count);
+        into.unpack(&packed).unwrap();
+        for (k, byte) in to.into_iter().enumerate() {
+            let gap = matches!(k % 10, 2..6);
+            assert_eq!(byte, if gap { 0xFF } else { from[k] });
+        }
+    }
+}

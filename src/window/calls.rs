@@ -1,0 +1,238 @@
+//! The calls of this rank on a window: which of them is legal now, how each is recorded, and how its errors
+//! are made and reported. Every other part of a window is given this one.
+
+use super::Flavour;
+use super::attributes::WindowIdentity;
+use super::lenient::Leniency;
+use super::refusal::{Check, Refusal};
+use super::state::Epochs;
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::context::{Context, InCall};
+use crate::error::{Error, MismatchKind, Place, Result};
+use crate::foreign;
+use crate::group::Rank;
+use crate::handler::ErrorHandler;
+use crate::prim::{JobFailed, WaitRecord, Waiter};
+use crate::shm::{AllocError, is_forked};
+use std::panic::Location;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The calls of this rank on a window.
+pub(crate) struct Calls {
+    pub(crate) epochs: Epochs,
+    context: Arc<Context>,
+    /// This rank.
+    rank: Rank,
+    /// The window's block in the segment, which names it in the call record.
+    block: u64,
+    /// The same number on all ranks, and another one for every window.
+    number: u64,
+    pub(super) identity: WindowIdentity,
+    /// The communicator of the surviving ranks: that of the window, until it is recovered.
+    pub(super) survivors: Comm,
+    handler: RwLock<ErrorHandler>,
+    pub(super) leniency: Leniency,
+}
+
+impl Calls {
+    /// Of the window whose block is at `block`, and whose number is that of all ranks.
+    pub(super) fn new(identity: WindowIdentity, block: u64, number: u64) -> Calls {
+        let comm = identity.comm().clone();
+        Calls {
+            epochs: Epochs::new(comm.size()),
+            context: comm.context().clone(),
+            rank: comm.rank(),
+            block,
+            number,
+            identity,
+            handler: RwLock::new(comm.error_handler()),
+            leniency: Leniency::default(),
+            survivors: comm,
+        }
+    }
+
+    /// The communicator that the window was made over.
+    #[inline]
+    pub(crate) fn comm(&self) -> &Comm {
+        self.identity.comm()
+    }
+
+    /// This rank.
+    #[inline(always)]
+    pub(crate) fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    pub(crate) fn flavour(&self) -> Flavour {
+        self.identity.flavour()
+    }
+
+    /// The window's block in the segment.
+    #[inline(always)]
+    pub(crate) fn block(&self) -> u64 {
+        self.block
+    }
+
+    #[inline(always)]
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// See [`Comm::excluded`].
+    #[inline]
+    #[track_caller]
+    pub(crate) fn excluded(&self) -> Waiter<'_> {
+        self.survivors.excluded()
+    }
+
+    /// See [`Comm::telling_waiter`].
+    #[inline]
+    pub(crate) fn telling_waiter<'a>(
+        &'a self,
+        at: &'static Location<'static>,
+        tell: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        self.survivors.telling_waiter(at, tell)
+    }
+
+    /// Marks the current call of this rank; the hot paths end it by [`InCall::end`].
+    #[inline(always)]
+    pub(crate) fn enter(&self, call: Call) -> InCall<'_> {
+        self.context().enter(call, self.block)
+    }
+
+    /// Runs the body of a call: marks it meanwhile, and passes an error to the window's handler.
+    #[inline]
+    pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        if is_forked() {
+            return self.handled(Err(self.refused(call, Rank::NULL, Refusal::Forked)));
+        }
+        self.within_any(call, body)
+    }
+
+    /// As [`Calls::within`], of a call that is not refused in a process that the rank has forked.
+    #[inline]
+    pub(crate) fn within_any<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _call = self.enter(call);
+        self.handled(body())
+    }
+
+    /// Passes an error to the window's handler.
+    #[inline]
+    pub(crate) fn handled<R>(&self, result: Result<R>) -> Result<R> {
+        if let Err(error) = &result {
+            self.handle(error);
+        }
+        result
+    }
+
+    #[cold]
+    fn handle(&self, error: &Error) {
+        self.error_handler().handle(error);
+    }
+
+    pub(super) fn error_handler(&self) -> ErrorHandler {
+        self.handler.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_error_handler(&self, handler: ErrorHandler) {
+        *self.handler.write().unwrap_or_else(PoisonError::into_inner) = handler;
+    }
+}
+
+/// What is checked before a call has any effect.
+impl Calls {
+    /// The result of a check of `call`, on `target` if it names one, with the error for a refusal.
+    #[inline]
+    pub(crate) fn allowed<R>(&self, call: Call, target: Rank, check: Check<R>) -> Result<R> {
+        check.map_err(|refusal| self.refused(call, target, refusal))
+    }
+
+    #[inline]
+    pub(crate) fn check_rank(&self, call: Call, rank: Rank) -> Result<()> {
+        let is_one = rank.0 < self.comm().size();
+        self.allowed(call, rank, if is_one { Ok(()) } else { Err(Refusal::NoSuchRank) })
+    }
+
+    /// Whether this rank may issue an operation on `target` now.
+    pub(crate) fn check_operation(&self, call: Call, target: u32) -> Result<()> {
+        self.allowed(call, Rank(target), self.epochs.may_operate(target))
+    }
+
+    /// Whether this rank is in any access epoch, which an operation on no target needs too.
+    pub(crate) fn check_any_access(&self, call: Call) -> Result<()> {
+        self.allowed(call, Rank::NULL, self.epochs.may_operate_on_none())
+    }
+
+    /// `all` holds of each rank the number of the window that it names, and another word.
+    pub(super) fn check_same_window(&self, call: Call, all: &[u64]) -> Result<()> {
+        match all.chunks_exact(2).position(|theirs| theirs[0] != self.number) {
+            None => Ok(()),
+            Some(other) => Err(Error::Mismatch {
+                kind: MismatchKind::Call,
+                at: self.place(call),
+                ours: format!("{call} of this window"),
+                other: other as u32,
+                theirs: format!("{call} of another window"),
+            }),
+        }
+    }
+
+    /// The window's number.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+/// The errors of calls.
+impl Calls {
+    #[cold]
+    pub(crate) fn place(&self, call: Call) -> Place {
+        Place { call, window: Some(self.identity.shown()), rank: Some(self.rank().0) }
+    }
+
+    /// The error of a call, on `target` if it names one, that is refused.
+    #[cold]
+    pub(crate) fn refused(&self, call: Call, target: Rank, refusal: Refusal) -> Error {
+        let at = self.place(call);
+        match refusal {
+            Refusal::Forked => Error::Forked { at },
+            Refusal::NoSuchRank => {
+                Error::TargetRank { at, target: target.0, ranks: self.comm().size() }
+            }
+            _ => self.wrong_epoch(call, refusal.sentence(call, target.0)),
+        }
+    }
+
+    /// The error of a call that comes at the wrong time for a reason that is not in the table.
+    #[cold]
+    pub(crate) fn wrong_epoch(&self, call: Call, problem: String) -> Error {
+        Error::Epoch { at: self.place(call), problem }
+    }
+
+    #[cold]
+    pub(crate) fn wrong_flavour(&self, call: Call, needed: &'static str) -> Error {
+        let flavour = self.flavour().call().name();
+        Error::Flavour { at: self.place(call), flavour, needed }
+    }
+
+    #[cold]
+    pub(crate) fn job_failed(&self, failed: JobFailed, call: Call) -> Error {
+        self.survivors.rank_failed(failed, self.place(call))
+    }
+
+    /// An error of the allocator, as one of `call`.
+    pub(super) fn heap_error(&self, call: Call, error: AllocError, requested: u64) -> Error {
+        match error {
+            AllocError::JobFailed => self.job_failed(JobFailed, call),
+            error => self.context().refusal(error, self.place(call), requested),
+        }
+    }
+
+    /// The outcome of a function of another MPI, as that of `call`.
+    #[inline]
+    pub(crate) fn foreign<R>(&self, call: Call, outcome: foreign::ForeignResult<R>) -> Result<R> {
+        outcome.map_err(|refusal| refusal.at(self.place(call)))
+    }
+}

@@ -1,0 +1,517 @@
+//! The memory of a window, and the seam to what it is: mapped into this process, private memory of another
+//! process, which the kernel copies, or memory of another MPI. No call above asks which.
+//!
+//! Everything is complete when these functions return.
+#![allow(unsafe_code, reason = "copies between buffers and checked target memory")]
+
+use super::Flavour;
+use super::calls::Calls;
+use super::dynamic::Attachments;
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::datatype::{Carrier, Element, Integer};
+use crate::error::{Error, Result};
+use crate::foreign;
+use crate::op::Op;
+use crate::prim::{JobFailed, ParkWord};
+use crate::shm::{Part, Piece, PlacedSlice, Process, Span, copy, is_gone};
+use crate::sync::{RankWords, Sharing};
+use bytemuck::{Zeroable, must_cast};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Longer than a launcher that lives takes to report a failure.
+const REPORTED_WITHIN: Duration = Duration::from_secs(1);
+
+const LEFT: &str = "the rank has left the job";
+
+/// The parts of all ranks.
+pub(crate) struct ExposedMemory {
+    parts: Box<[Part]>,
+    unmapped: Unmapped,
+    ranks: PlacedSlice<RankWords>,
+}
+
+/// The memory that is not mapped into this process.
+pub(super) enum Unmapped {
+    /// All parts are mapped.
+    Nothing,
+    /// Parts of `MPI_Win_create`; those that are mapped are empty here.
+    Private(Box<[Private]>),
+    /// Memory of another MPI. The parts begin at address 0, as displacements do.
+    Foreign { window: Arc<foreign::ForeignWindow>, parts: Box<[Span]> },
+    /// The attachments of each rank.
+    Dynamic(Attachments),
+}
+
+/// Private memory of a rank, by its address in that rank's process.
+pub(super) struct Private {
+    pub(super) span: Span,
+    pub(super) process: Process,
+}
+
+/// How memory of a target is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Via {
+    /// It is mapped into this process from the segment.
+    Mapped,
+    /// It is private memory of this process.
+    Own,
+    /// It is private memory of that process.
+    Kernel(Process),
+    /// It is another MPI's, also where it is this process's own; the address is the number of bytes
+    /// from the beginning of the part.
+    Foreign,
+}
+
+/// How updates of elements exclude each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Atomicity {
+    /// By the machine's instructions, where it has some for such elements; otherwise by the target's
+    /// exclusion.
+    Instructions,
+    /// By the target's exclusion.
+    Exclusion,
+    /// The owner of the memory updates it.
+    Owner,
+}
+
+/// Bytes of a target's part that an operation may access.
+pub(crate) struct Target<'w> {
+    pub(crate) rank: u32,
+    /// Their address in the process that `via` names.
+    pub(crate) at: *mut u8,
+    /// The same in bytes from the beginning of the part.
+    pub(crate) start: u64,
+    via: Via,
+    /// Keeps memory of a dynamic window attached during the operation.
+    _sharing: Option<Sharing<'w>>,
+}
+
+impl<'w> Target<'w> {
+    pub(super) fn new(rank: u32, at: *mut u8, start: u64, via: Via) -> Target<'w> {
+        Target { rank, at, start, via, _sharing: None }
+    }
+
+    /// The same, which stays attached during the operation.
+    pub(super) fn sharing(self, sharing: Sharing<'w>) -> Target<'w> {
+        Target { _sharing: Some(sharing), ..self }
+    }
+
+    /// The bytes from `by` bytes behind the beginning on. `self` keeps them attached.
+    pub(crate) fn part(&self, by: i64) -> Target<'_> {
+        let at = self.at.wrapping_offset(by as isize);
+        let start = self.start.wrapping_add_signed(by);
+        Target { at, start, _sharing: None, ..*self }
+    }
+
+    /// Whether its memory is addressed in this process.
+    #[inline(always)]
+    pub(crate) fn is_addressed(&self) -> bool {
+        matches!(self.via, Via::Mapped | Via::Own)
+    }
+
+    #[inline(always)]
+    pub(crate) fn atomicity(&self) -> Atomicity {
+        match self.via {
+            Via::Mapped => Atomicity::Instructions,
+            Via::Own | Via::Kernel(_) => Atomicity::Exclusion,
+            Via::Foreign => Atomicity::Owner,
+        }
+    }
+
+    /// The address as a carrier, if the elements there are updated by instructions.
+    #[inline]
+    pub(crate) fn native<T: Element>(&self) -> Option<*mut T::Carrier> {
+        let is_aligned = (self.at as usize).is_multiple_of(size_of::<T>());
+        let by_instructions = self.atomicity() == Atomicity::Instructions;
+        (T::Carrier::IS_NATIVE && is_aligned && by_instructions).then_some(self.at.cast())
+    }
+}
+
+impl Private {
+    /// Tries whether this process may access the memory.
+    pub(super) fn probe(&self) -> std::io::Result<()> {
+        match self.span.len() {
+            0 => Ok(()),
+            bytes => self.process.probe(self.span.base(), bytes as usize),
+        }
+    }
+}
+
+/// What a rank's part is.
+impl ExposedMemory {
+    /// `ranks` are the words of the ranks, by which accumulates exclude each other.
+    pub(super) fn new(
+        parts: Box<[Part]>,
+        unmapped: Unmapped,
+        ranks: PlacedSlice<RankWords>,
+    ) -> ExposedMemory {
+        ExposedMemory { parts, unmapped, ranks }
+    }
+
+    #[inline]
+    pub(crate) fn part(&self, rank: u32) -> &Part {
+        &self.parts[rank as usize]
+    }
+
+    /// The part of `rank`, if the window has that rank.
+    #[inline(always)]
+    pub(crate) fn find(&self, rank: u32) -> Option<&Part> {
+        self.parts.get(rank as usize)
+    }
+
+    /// Bytes of a rank's part, mapped or private.
+    pub(crate) fn bytes_of(&self, rank: u32) -> u64 {
+        self.part(rank).span.len() + self.private(rank).len()
+    }
+
+    /// This rank's part, if it is addressed in this process.
+    pub(crate) fn own(&self, calls: &Calls) -> Span {
+        let shared = self.own_shared(calls);
+        if shared.base().is_null() { self.private(calls.rank().0) } else { shared }
+    }
+
+    /// This rank's part, if other processes of the window may share it with this one.
+    pub(super) fn own_shared(&self, calls: &Calls) -> Span {
+        match &self.unmapped {
+            Unmapped::Foreign { window, .. } => window.own(),
+            _ => self.part(calls.rank().0).span,
+        }
+    }
+
+    /// The first rank whose part is mapped and not empty.
+    pub(super) fn first_mapped(&self) -> Option<u32> {
+        self.parts.iter().position(|part| part.span.len() != 0).map(|rank| rank as u32)
+    }
+
+    /// The private part of a rank, empty if it has none.
+    fn private(&self, rank: u32) -> Span {
+        match &self.unmapped {
+            Unmapped::Private(privates) => privates[rank as usize].span,
+            Unmapped::Foreign { parts, .. } => parts[rank as usize],
+            _ => Span::nothing(),
+        }
+    }
+
+    pub(super) fn attached(&self) -> Option<&Attachments> {
+        match &self.unmapped {
+            Unmapped::Dynamic(attached) => Some(attached),
+            _ => None,
+        }
+    }
+
+    /// The words by which accumulates on the part of `rank` exclude each other.
+    #[inline]
+    pub(crate) fn exclusion(&self, rank: u32) -> &crate::sync::Exclusion {
+        &self.ranks[rank as usize].accumulate
+    }
+}
+
+/// From a displacement to an address.
+impl ExposedMemory {
+    /// The bytes (not none) around displacement `disp` of a rank of the window, wherever they are; the
+    /// address is that of the displacement. Blocks while the rank attaches or detaches memory.
+    pub(crate) fn around(
+        &self,
+        calls: &Calls,
+        call: Call,
+        rank: u32,
+        disp: u64,
+        bytes: &Range<i64>,
+    ) -> Result<Target<'_>> {
+        if let Some(at) = self.part(rank).around(disp, bytes) {
+            return Ok(self.mapped(rank, disp, at));
+        }
+        let found = self.unmapped(calls, call, rank, disp, bytes)?;
+        found.ok_or_else(|| self.out_of_range(calls, call, rank, disp, bytes))
+    }
+
+    /// Mapped bytes of a rank: `at` is the address of displacement `disp`.
+    #[inline(always)]
+    pub(crate) fn mapped(&self, rank: u32, disp: u64, at: *mut u8) -> Target<'_> {
+        Target::new(rank, at, self.start_of(rank, disp), Via::Mapped)
+    }
+
+    /// The start of displacement `disp` of `target`, a rank of the window, in bytes from the beginning of its
+    /// part. The range is not checked here.
+    #[inline]
+    pub(crate) fn start_of(&self, target: u32, disp: u64) -> u64 {
+        disp.wrapping_mul(u64::from(self.part(target).disp_unit))
+    }
+
+    /// The bytes around displacement `disp` of `rank`, which has no mapped bytes there.
+    fn unmapped(
+        &self,
+        calls: &Calls,
+        call: Call,
+        rank: u32,
+        disp: u64,
+        bytes: &Range<i64>,
+    ) -> Result<Option<Target<'_>>> {
+        let (unit, start) = (self.part(rank).disp_unit, self.start_of(rank, disp));
+        match &self.unmapped {
+            Unmapped::Nothing => Ok(None),
+            Unmapped::Private(privates) => {
+                let private = &privates[rank as usize];
+                let at = private.span.around(disp, unit, bytes);
+                let via = via(calls, call, rank, private.process)?;
+                Ok(at.map(|at| Target::new(rank, at, start, via)))
+            }
+            Unmapped::Foreign { parts, .. } => {
+                let at = parts[rank as usize].around(disp, unit, bytes);
+                Ok(at.map(|at| Target::new(rank, at, start, Via::Foreign)))
+            }
+            Unmapped::Dynamic(attached) => attached.find(calls, call, rank, disp, bytes),
+        }
+    }
+
+    /// Why a part has no such bytes.
+    #[cold]
+    fn out_of_range(
+        &self,
+        calls: &Calls,
+        call: Call,
+        target: u32,
+        displacement: u64,
+        range: &Range<i64>,
+    ) -> Error {
+        let at = calls.place(call);
+        // The distance of two `i64`s, each of them perhaps the smallest or largest.
+        let bytes = range.end.wrapping_sub(range.start) as u64;
+        if calls.flavour() == Flavour::Dynamic {
+            let displacement = displacement.saturating_add_signed(range.start);
+            return Error::NotAttached { at, target, address: displacement, bytes };
+        }
+        let (disp_unit, size) = (self.part(target).disp_unit, self.bytes_of(target));
+        if range.start != 0 {
+            let (start, end) = (range.start, range.end);
+            return Error::LayoutRange { at, target, displacement, start, end, disp_unit, size };
+        }
+        Error::Range { at, target, displacement, bytes, disp_unit, size }
+    }
+}
+
+/// The three kinds of memory.
+impl ExposedMemory {
+    /// Writes pieces to a target.
+    ///
+    /// # Safety
+    /// 1. Each own piece is valid for reads; the other lies in `target`.
+    /// 2. No own piece overlaps another one's bytes at the target.
+    #[cold]
+    pub(crate) unsafe fn write_pieces(
+        &self,
+        calls: &Calls,
+        call: Call,
+        target: &Target<'_>,
+        pieces: &[Piece],
+    ) -> Result<()> {
+        match target.via {
+            Via::Mapped | Via::Own => {
+                for Piece { own, other, bytes } in pieces {
+                    // SAFETY: the caller's obligations.
+                    unsafe { copy(*own, *other, *bytes) };
+                }
+                Ok(())
+            }
+            Via::Kernel(process) => {
+                // SAFETY: the caller's obligation 1; the window exposes the others.
+                let written = unsafe { process.write_pieces(pieces) };
+                written.map_err(|error| kernel_error(calls, call, target.rank, error))
+            }
+            Via::Foreign => self.each_piece(calls, call, target, pieces, |window, piece| {
+                // SAFETY: the caller's obligation 1; complete before this function returns.
+                unsafe { window.put(piece.own, target.rank, piece.other as u64, piece.bytes) }
+            }),
+        }
+    }
+
+    /// Reads pieces of a target.
+    ///
+    /// # Safety
+    /// 1. Each own piece is valid for writes; the other lies in `target`.
+    /// 2. No two own pieces overlap, and none another one's bytes at the target.
+    #[cold]
+    pub(crate) unsafe fn read_pieces(
+        &self,
+        calls: &Calls,
+        call: Call,
+        target: &Target<'_>,
+        pieces: &[Piece],
+    ) -> Result<()> {
+        match target.via {
+            Via::Mapped | Via::Own => {
+                for Piece { own, other, bytes } in pieces {
+                    // SAFETY: the caller's obligations.
+                    unsafe { copy(*other, *own, *bytes) };
+                }
+                Ok(())
+            }
+            Via::Kernel(process) => {
+                // SAFETY: the caller's obligations.
+                let read = unsafe { process.read_pieces(pieces) };
+                read.map_err(|error| kernel_error(calls, call, target.rank, error))
+            }
+            Via::Foreign => self.each_piece(calls, call, target, pieces, |window, piece| {
+                // SAFETY: the caller's obligations; complete before this function returns.
+                unsafe { window.get(piece.own, target.rank, piece.other as u64, piece.bytes) }
+            }),
+        }
+    }
+
+    /// Moves pieces by another MPI; an address at the target is an offset there.
+    fn each_piece(
+        &self,
+        calls: &Calls,
+        call: Call,
+        target: &Target<'_>,
+        pieces: &[Piece],
+        each: impl Fn(&foreign::ForeignWindow, &Piece) -> foreign::ForeignResult<()>,
+    ) -> Result<()> {
+        let window = self.owner();
+        let moved = pieces.iter().try_for_each(|piece| each(window, piece));
+        // Also those before one that failed.
+        window.flush(target.rank);
+        calls.foreign(call, moved)
+    }
+
+    /// The window of another MPI that memory belongs to which its [owner](Atomicity::Owner) updates.
+    fn owner(&self) -> &foreign::ForeignWindow {
+        match &self.unmapped {
+            Unmapped::Foreign { window, .. } => window,
+            _ => panic!("only a window of another MPI has parts that are another MPI's"),
+        }
+    }
+
+    /// Combines, by the owner, `origin` into as many elements, and fetches the values before into `result`, of
+    /// which there are as many or none. With [`Op::NoOp`] `origin` is empty.
+    #[cold]
+    pub(crate) fn update_by_owner<T: Element>(
+        &self,
+        calls: &Calls,
+        call: Call,
+        op: Op,
+        target: &Target<'_>,
+        (origin, result): (&[T], &mut [T]),
+    ) -> Result<()> {
+        let (rank, at) = (target.rank, target.at as u64);
+        let updated = match (result, op) {
+            ([], Op::NoOp) => Ok(()),
+            ([], _) => self.owner().accumulate(origin, op, rank, at),
+            (result, _) => self.owner().fetch(origin, result, op, rank, at),
+        };
+        calls.foreign(call, updated)
+    }
+
+    /// Compares and swaps, by the owner, an element; returns the value before.
+    #[cold]
+    pub(crate) fn swap_by_owner<T: Integer>(
+        &self,
+        calls: &Calls,
+        target: &Target<'_>,
+        new: &T,
+        compare: &T,
+    ) -> Result<T> {
+        let at = target.at as u64;
+        let swapped = self.owner().compare_and_swap(new, compare, target.rank, at);
+        calls.foreign(Call::CompareAndSwap, swapped)
+    }
+
+    /// One atomic load of the element at `disp` of the part of `rank`, which is addressed in this process.
+    pub(super) fn load<T: Integer>(
+        &self,
+        calls: &Calls,
+        call: Call,
+        rank: u32,
+        disp: u64,
+    ) -> Result<T> {
+        const { assert!(T::Carrier::IS_NATIVE) };
+        let bytes = size_of::<T>();
+        let found = self.around(calls, call, rank, disp, &(0..bytes as i64))?;
+        match found.via {
+            Via::Mapped | Via::Own => {}
+            Via::Kernel(_) => return Err(calls.wrong_flavour(call, "memory of this process")),
+            Via::Foreign => {
+                let what = "waiting until an element has a value";
+                return Err(Error::not_foreign(calls.place(call), what));
+            }
+        }
+        if !(found.at as usize).is_multiple_of(bytes) {
+            let (at, disp_unit) = (calls.place(call), self.part(rank).disp_unit);
+            return Err(Error::Alignment { at, displacement: disp, disp_unit, bytes });
+        }
+        let at = found.at.cast::<T::Carrier>();
+        // SAFETY: 1. asserted above. 2. The part has the element, mapped or in this process's own
+        // memory, and its alignment was checked. 3. By invariant 4 of `shm`, and by the obligation
+        // of the caller that exposed own memory.
+        let now = unsafe { T::Carrier::fetch_op(at, Op::NoOp, T::Carrier::zeroed()) };
+        Ok(must_cast(now.expect("every carrier that the machine has can be loaded")))
+    }
+
+    /// Own memory, as it is addressed in this process.
+    pub(crate) fn as_own<'w>(&self, target: Target<'w>) -> Target<'w> {
+        match (&self.unmapped, target.via) {
+            (Unmapped::Foreign { window, .. }, Via::Foreign) => {
+                let at = window.own().base().wrapping_add(target.at as usize);
+                Target { at, via: Via::Own, ..target }
+            }
+            _ => target,
+        }
+    }
+}
+
+/// How private memory of `target`, of that process, is accessed.
+pub(super) fn via(calls: &Calls, call: Call, target: u32, process: Process) -> Result<Via> {
+    if target == calls.rank().0 {
+        return Ok(Via::Own);
+    }
+    // Its number may soon be another process's.
+    if calls.comm().failed_rank(target).is_some() {
+        return Err(gone(calls, call, target, "the rank has failed"));
+    }
+    if has_left(calls.comm(), target)? {
+        return Err(gone(calls, call, target, LEFT));
+    }
+    Ok(Via::Kernel(process))
+}
+
+/// The error of an access by the kernel to the memory of `target`. If its process is gone, the rank has
+/// failed, and the launcher is about to report it: that failure is the error, not the access.
+#[cold]
+fn kernel_error(calls: &Calls, call: Call, target: u32, source: std::io::Error) -> Error {
+    if is_gone(&source) {
+        if let Err(failed) = await_report(calls.comm(), target) {
+            return calls.job_failed(failed, call);
+        }
+        // It had not left when that was asked.
+        return gone(calls, call, target, LEFT);
+    }
+    unreachable(calls, call, target, source)
+}
+
+#[cold]
+fn gone(calls: &Calls, call: Call, target: u32, why: &str) -> Error {
+    unreachable(calls, call, target, std::io::Error::other(why))
+}
+
+fn unreachable(calls: &Calls, call: Call, target: u32, source: std::io::Error) -> Error {
+    Error::Unreachable { at: calls.place(call), rank: calls.rank().0, owner: target, source }
+}
+
+/// The kernel reports that the process of `rank` is gone: waits up to one second for the launcher to report
+/// the failure. Does not wait for a rank that has left in good order, which nobody reports.
+#[cold]
+pub(super) fn await_report(comm: &Comm, rank: u32) -> std::result::Result<(), JobFailed> {
+    let (nobody, began) = (ParkWord::default(), Instant::now());
+    let left = || has_left(comm, rank).unwrap_or_default();
+    comm.waiter().until(&nobody, |_| left() || began.elapsed() > REPORTED_WITHIN)?;
+    Ok(())
+}
+
+/// Whether `rank` has left the job in good order.
+fn has_left(comm: &Comm, rank: u32) -> Result<bool> {
+    let world = comm.world_ranks()[rank as usize];
+    Ok(comm.context().segment.slot(world)?.finished.is_set())
+}

@@ -1,0 +1,750 @@
+//! The calls of a window, in the order of the standard's chapter: creation, attributes, synchronisation. Each
+//! hands the parts of the window that it needs to its module. The communication calls stand in
+//! `ops/calls.rs`.
+#![allow(unsafe_code, reason = "takes the caller's word for memory that it exposes")]
+
+use super::attributes::{MemoryModel, WinKeyval};
+use super::recover::recover;
+use super::serial::Synchronization;
+use super::torn::torn;
+use super::{
+    Communication, FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, Torn,
+    Until, Win, WindowOptions, allocate, create, flush, free, watch,
+};
+use crate::call::Call;
+use crate::comm::Comm;
+use crate::datatype::Integer;
+use crate::error::Result;
+use crate::foreign;
+use crate::group::{Group, Rank};
+use crate::handler::ErrorHandler;
+use crate::info::Info;
+use crate::shm::Span;
+use crate::sync::notify::NotifyCounter;
+use std::any::Any;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Creation of windows (MPI-4.1 §12.2).
+impl WindowOptions {
+    /// `MPI_Win_create` (MPI-2.2 §11.2.1) over the `bytes` bytes at `start`; 0 bytes are allowed.
+    ///
+    /// Memory from alloc_mem is accessed directly. Private memory of this process is accessed by
+    /// the other ranks through the kernel (`process_vm_readv`, `process_vm_writev`), without help
+    /// from this rank; accumulates then take turns under an exclusion. `docs/performance.md`
+    /// has the difference: about 1.6 µs against 6 ns for 8 bytes.
+    ///
+    /// Any alignment will do. Put and get are about as fast at any; accumulates of elements that do not
+    /// lie at a multiple of their size take turns under the exclusion too (67 ns against 4 ns for
+    /// a fetch_and_op of 8 bytes).
+    ///
+    /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on
+    /// all ranks.
+    ///
+    /// # Errors
+    /// [`Error::Base`](crate::Error::Base) for a null address with bytes; [`Error::Size`](crate::Error::Size) for more bytes than a process can
+    /// have; [`Error::DispUnit`](crate::Error::DispUnit); [`Error::Unreachable`](crate::Error::Unreachable) on all ranks if the system forbids one of them
+    /// to reach private memory; [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    ///
+    /// # Safety
+    /// Until the window has been freed successfully:
+    /// 1. The memory stays valid for reads and writes by any thread.
+    /// 2. No Rust reference to it is used, except while the program's synchronisation keeps every
+    ///    rank from accessing it through the window.
+    #[track_caller]
+    pub unsafe fn create_bytes(
+        &self,
+        comm: &Comm,
+        start: *mut u8,
+        bytes: u64,
+        unit: u64,
+    ) -> Result<Win> {
+        let memory = Span::new(start, bytes);
+        // SAFETY: the first obligation of this function's caller.
+        let part = unsafe { foreign::ForeignPart::given(memory) };
+        create::create(self, comm, memory, unit, part)
+    }
+
+    /// `MPI_Win_allocate` of `bytes` bytes for this rank, zeroed; 0 is allowed. `unit` is the
+    /// displacement unit where none was chosen.
+    ///
+    /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on
+    /// all ranks.
+    ///
+    /// # Errors
+    /// [`Error::Size`](crate::Error::Size), [`Error::DispUnit`](crate::Error::DispUnit), [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn allocate_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
+        allocate::allocate(self, Flavour::Allocate, comm, bytes, unit)
+    }
+
+    /// `MPI_Win_allocate_shared` (MPI-4.1 §12.2.3): as [`WindowOptions::allocate_bytes`], for
+    /// windows that ranks also load from and store to directly ([`Win::shared_query`]). Each
+    /// rank's part begins where that of the rank before it ends, unless
+    /// [`WindowOptions::noncontig`] is given on every rank. The first is aligned to 128 bytes.
+    ///
+    /// # Errors
+    /// As [`WindowOptions::allocate_bytes`].
+    #[track_caller]
+    pub fn allocate_shared_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
+        allocate::allocate(self, Flavour::Shared, comm, bytes, unit)
+    }
+
+    /// `MPI_Win_create_dynamic` (MPI-4.1 §12.2.4): a window without memory; each rank attaches
+    /// memory to it, and displacements are addresses in the target's process.
+    ///
+    /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on
+    /// all ranks.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn create_dynamic_bytes(&self, comm: &Comm) -> Result<Win> {
+        create::create_dynamic(self, comm)
+    }
+}
+
+impl Win {
+    // Creation (MPI-4.1 §12.2).
+
+    /// `MPI_Win_shared_query` (MPI-4.1 §12.2.3): size in bytes, displacement unit, and address in
+    /// this process of the part of `rank`, or of the first rank whose part is not empty for
+    /// [`Rank::NULL`]. Also for windows of `MPI_Win_allocate`, and for those of `MPI_Win_create`
+    /// whose parts all come from alloc_mem; a rank whose memory cannot be addressed has size 0. Of a part
+    /// of size 0 the address is null.
+    ///
+    /// Local; never blocks. Reading and writing through the address is for the caller to
+    /// synchronise.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank); [`Error::Flavour`](crate::Error::Flavour) for dynamic windows.
+    pub fn shared_query(&self, rank: Rank) -> Result<(u64, u32, *mut u8)> {
+        allocate::shared_query(&self.calls, &self.memory, rank)
+    }
+
+    /// `MPI_Win_attach` (MPI-4.1 §12.2.4): exposes `bytes` bytes at `start` in a dynamic window.
+    /// Other ranks address them by this process's addresses (`start as u64` and on).
+    ///
+    /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
+    ///
+    /// # Errors
+    /// [`Error::Attach`](crate::Error::Attach) if the region is empty or overlaps one that is attached;
+    /// [`Error::Base`](crate::Error::Base); [`Error::Flavour`](crate::Error::Flavour); [`Error::NoMemory`](crate::Error::NoMemory); [`Error::RankFailed`](crate::Error::RankFailed);
+    /// [`Error::Size`](crate::Error::Size) for more bytes than a process can have.
+    ///
+    /// # Safety
+    /// As [`WindowOptions::create_bytes`], until it is detached.
+    pub unsafe fn attach(&self, start: *mut u8, bytes: u64) -> Result<()> {
+        let Win { calls, memory, .. } = self;
+        calls.within(Call::Attach, || memory.attach(calls, start, bytes))
+    }
+
+    /// `MPI_Win_detach` (MPI-4.1 §12.2.4): takes the region attached at `start` out of a dynamic
+    /// window; afterwards no rank accesses it any more.
+    ///
+    /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
+    ///
+    /// # Errors
+    /// [`Error::Attach`](crate::Error::Attach) if no region was attached at that address; [`Error::Flavour`](crate::Error::Flavour);
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn detach(&self, start: *mut u8) -> Result<()> {
+        let Win { calls, memory, .. } = self;
+        calls.within(Call::Detach, || memory.detach(calls, start))
+    }
+
+    /// `MPI_Win_free` (MPI-2.2 §11.2.1).
+    ///
+    /// Collective; blocks until every rank has called it, after which no rank can access the
+    /// window any more and its memory is given back.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if any of them has an epoch open, or the delete callback of
+    /// an attribute refuses ([`Error::Attribute`](crate::Error::Attribute) on that rank): the window is then gone for the
+    /// program, but its memory stays until the job ends. [`Error::Mismatch`](crate::Error::Mismatch) on all ranks if
+    /// they free different windows, with the same consequence. [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn free(self) -> Result<()> {
+        let at = Location::caller();
+        self.calls.within(Call::WinFree, || free::free(&self, self.delete_attributes(), at))
+    }
+
+    /// Whether no epoch is open on this rank that [`Win::free`] would be refused for. Local.
+    pub fn may_be_freed(&self) -> bool {
+        self.calls.epochs.may_free().is_ok()
+    }
+
+    /// Whether [`Win::free`] would be refused on any rank, for a caller that keeps the window then;
+    /// `deleted` is what has come of [`Win::delete_attributes`], if this rank has called it. Returns
+    /// whether any rank has attributes of the window.
+    ///
+    /// Collective; blocks until every rank has called it. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`Win::free`].
+    #[track_caller]
+    pub fn agree_to_free(&self, deleted: Result<()>) -> Result<bool> {
+        let (at, has_attributes) = (Location::caller(), !self.attributes.is_empty());
+        self.calls.within(Call::WinFree, || free::agree(&self.calls, deleted, has_attributes, at))
+    }
+
+    // Attributes (MPI-4.1 §12.2.6, §12.2.7, §7.7, §7.8, §9.3).
+
+    /// `MPI_WIN_BASE`: the address of this rank's part in this process.
+    ///
+    /// Reading or writing through it is for the caller to synchronise.
+    pub fn base(&self) -> *mut u8 {
+        self.memory.own(&self.calls).base()
+    }
+
+    /// `MPI_WIN_SIZE` of a rank's part, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    pub fn size(&self, rank: Rank) -> Result<u64> {
+        self.calls.check_rank(Call::WinAttribute, rank)?;
+        Ok(self.memory.bytes_of(rank.0))
+    }
+
+    /// `MPI_WIN_DISP_UNIT` of a rank's part, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    pub fn disp_unit(&self, rank: Rank) -> Result<u32> {
+        self.calls.check_rank(Call::WinAttribute, rank)?;
+        Ok(self.memory.part(rank.0).disp_unit)
+    }
+
+    /// `MPI_WIN_CREATE_FLAVOR`
+    pub fn flavour(&self) -> Flavour {
+        self.calls.flavour()
+    }
+
+    /// `MPI_WIN_MODEL`: the same on every machine and for every flavour, because windows are the
+    /// target's memory itself.
+    pub fn model(&self) -> MemoryModel {
+        MemoryModel::Unified
+    }
+
+    /// The communicator that the window was allocated over.
+    pub fn comm(&self) -> &Comm {
+        self.calls.comm()
+    }
+
+    /// `MPI_Win_get_group`
+    pub fn group(&self) -> Group {
+        self.comm().group()
+    }
+
+    /// `MPI_Win_get_info` (MPI-4.1 §12.2.7): the keys of `hints.rs` and the values in force.
+    /// Local; does not block.
+    pub fn info(&self) -> Info {
+        self.hints.info()
+    }
+
+    /// `MPI_Win_set_info` (MPI-4.1 §12.2.7): takes over `no_locks` (in force if every rank gives
+    /// it, and not if any gives `false`) and the `accumulate` keys; what is about the making of
+    /// the window stays as it was.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn set_info(&self, info: &Info) -> Result<()> {
+        let at = Location::caller();
+        self.calls.within(Call::WinSetInfo, || self.hints.set_info(&self.calls, info, at))
+    }
+
+    /// `MPI_Win_get_name`
+    pub fn name(&self) -> String {
+        self.calls.identity.name()
+    }
+
+    /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use.
+    pub fn set_name(&self, name: &str) {
+        self.calls.identity.set_name(name);
+    }
+
+    /// `MPI_Win_get_errhandler`; that of the communicator unless another was set.
+    pub fn error_handler(&self) -> ErrorHandler {
+        self.calls.error_handler()
+    }
+
+    /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the
+    /// window before the call returns it.
+    pub fn set_error_handler(&self, handler: ErrorHandler) {
+        self.calls.set_error_handler(handler);
+    }
+
+    /// `MPI_Win_set_attr` (MPI-4.1 §7.7.3): sets this rank's attribute under `key`. One that
+    /// exists is deleted first, and stays if its delete callback refuses.
+    ///
+    /// # Errors
+    /// [`Error::Keyval`](crate::Error::Keyval) if the key was freed;
+    /// [`Error::Attribute`](crate::Error::Attribute) if the delete callback refuses.
+    pub fn set_attribute<T>(&self, key: &WinKeyval<T>, value: T) -> Result<()>
+    where
+        T: Any + Send + Sync,
+    {
+        let (calls, at) = (&self.calls, self.calls.place(Call::Attribute));
+        calls.within(Call::Attribute, || self.attributes.set(at, &calls.identity, key, value))
+    }
+
+    /// `MPI_Win_get_attr`: this rank's attribute under `key`, if there is one. The predefined
+    /// attributes are methods: [`Win::base`], [`Win::size`], [`Win::disp_unit`], [`Win::flavour`],
+    /// [`Win::model`].
+    pub fn attribute<T: Any + Send + Sync>(&self, key: &WinKeyval<T>) -> Option<Arc<T>> {
+        self.attributes.get(key)
+    }
+
+    /// `MPI_Win_delete_attr`: whether there was an attribute under `key`.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`](crate::Error::Attribute) if its delete callback refuses: it then stays.
+    pub fn delete_attribute<T: Any + Send + Sync>(&self, key: &WinKeyval<T>) -> Result<bool> {
+        let (calls, at) = (&self.calls, self.calls.place(Call::Attribute));
+        calls.within(Call::Attribute, || self.attributes.delete(at, &calls.identity, key))
+    }
+
+    /// Deletes all attributes of this rank, the latest first: what [`Win::free`] begins with. Local;
+    /// does not block.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`](crate::Error::Attribute) if a delete callback refuses: its attribute
+    /// stays, and those before it.
+    pub fn delete_attributes(&self) -> Result<()> {
+        self.attributes.delete_all(&self.calls.place(Call::WinFree), &self.calls.identity)
+    }
+
+    /// From now on accepts such calls on the window; `tell` is called at the first of the job, whichever
+    /// rank makes it, with a sentence for the user.
+    pub fn accept_what_is_plain(&self, tell: fn(&str)) {
+        self.calls.accept_what_is_plain(tell);
+    }
+
+    // Synchronisation (MPI-4.1 §12.5).
+
+    /// `MPI_Win_fence` (MPI-2.2 §11.4.1): completes every rank's operations since the last fence,
+    /// at origin and target, and opens the next epoch.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn fence(&self) -> Result<()> {
+        self.fence_with(FenceAssert::NONE)
+    }
+
+    /// [`Win::fence`] with assertions: see [assertions](crate::assertions). NOSUCCEED opens no epoch.
+    /// With NOPRECEDE and NOSUCCEED together it does not block.
+    ///
+    /// # Errors
+    /// [`Error::Assertion`](crate::Error::Assertion) if NOPRECEDE is visibly false; those of [`Win::fence`].
+    #[track_caller]
+    pub fn fence_with(&self, assert: FenceAssert) -> Result<()> {
+        self.synchronization().fence(assert, Location::caller())
+    }
+
+    /// `MPI_Win_start` (MPI-2.2 §11.4.2): opens an access epoch on the ranks of `group`.
+    ///
+    /// Local; blocks until each of them has posted for this rank, unless NOCHECK is asserted.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn start(&self, group: &Group) -> Result<()> {
+        self.start_with(group, StartAssert::NONE)
+    }
+
+    /// [`Win::start`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Win::start`].
+    #[track_caller]
+    pub fn start_with(&self, group: &Group, assert: StartAssert) -> Result<()> {
+        self.synchronization().start(group, assert, Location::caller())
+    }
+
+    /// `MPI_Win_complete` (MPI-2.2 §11.4.2): closes the access epoch opened by start; its
+    /// operations are complete at the origin, and at each target once that has waited.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn complete(&self) -> Result<()> {
+        self.synchronization().complete()
+    }
+
+    /// `MPI_Win_post` (MPI-2.2 §11.4.2): exposes this rank's part to the ranks of `origins`.
+    ///
+    /// Local; never blocks for another rank's call. An empty group opens an exposure epoch that
+    /// `wait` closes at once.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), also if the part is locked; [`Error::Group`](crate::Error::Group);
+    /// [`Error::NoMemory`](crate::Error::NoMemory) at the first post, for the post slots.
+    pub fn post(&self, origins: &Group) -> Result<()> {
+        self.post_with(origins, PostAssert::NONE)
+    }
+
+    /// [`Win::post`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Win::post`].
+    pub fn post_with(&self, origins: &Group, assert: PostAssert) -> Result<()> {
+        self.synchronization().post(origins, assert)
+    }
+
+    /// `MPI_Win_wait` (MPI-2.2 §11.4.2): closes the exposure epoch opened by post.
+    ///
+    /// Local; blocks until every origin of the post has completed.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn wait(&self) -> Result<()> {
+        self.synchronization().wait(Location::caller())
+    }
+
+    /// `MPI_Win_test` (MPI-2.2 §11.4.2): as [`Win::wait`] if that would not block, and `true`;
+    /// else no effect, and `false`.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn test(&self) -> Result<bool> {
+        self.synchronization().test()
+    }
+
+    /// `MPI_Win_lock` (MPI-2.2 §11.4.3): opens an access epoch on `target`. Several targets may be
+    /// locked at once.
+    ///
+    /// Local; blocks while a conflicting lock is held. The target takes no part.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn lock(&self, lock_type: LockType, target: Rank) -> Result<()> {
+        self.lock_with(lock_type, target, LockAssert::NONE)
+    }
+
+    /// [`Win::lock`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Win::lock`].
+    #[track_caller]
+    pub fn lock_with(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
+        let at = Location::caller();
+        self.synchronization().lock(&self.hints, lock_type, target, assert, at)
+    }
+
+    /// `MPI_Win_lock_all` (MPI-4.1 §12.5.3): a shared lock on every rank's part, at a cost that
+    /// does not depend on their number.
+    ///
+    /// Local; blocks while any part is locked exclusively.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn lock_all(&self) -> Result<()> {
+        self.lock_all_with(LockAssert::NONE)
+    }
+
+    /// [`Win::lock_all`] with assertions: see [assertions](crate::assertions).
+    ///
+    /// # Errors
+    /// Those of [`Win::lock_all`].
+    #[track_caller]
+    pub fn lock_all_with(&self, assert: LockAssert) -> Result<()> {
+        self.synchronization().lock_all(&self.hints, assert, Location::caller())
+    }
+
+    /// `MPI_Win_unlock` (MPI-2.2 §11.4.3): the epoch's operations are complete at origin and
+    /// target. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank).
+    pub fn unlock(&self, target: Rank) -> Result<()> {
+        self.synchronization().unlock(target)
+    }
+
+    /// `MPI_Win_unlock_all` (MPI-4.1 §12.5.3). Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn unlock_all(&self) -> Result<()> {
+        self.synchronization().unlock_all()
+    }
+
+    /// `MPI_Win_flush` (MPI-4.1 §12.5.4): this rank's operations on `target` are complete at origin
+    /// and target. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank).
+    #[inline(always)]
+    pub fn flush(&self, target: Rank) -> Result<()> {
+        flush::flush(&self.calls, &self.sync.transport, target)
+    }
+
+    /// `MPI_Win_flush_all`: as [`Win::flush`], for every target.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn flush_all(&self) -> Result<()> {
+        flush::flush_all(&self.calls, &self.sync.transport)
+    }
+
+    /// `MPI_Win_flush_local`: this rank's operations on `target` are complete at the origin.
+    /// Operations are eager, so they are complete at the target too. Local; never blocks.
+    ///
+    /// # Errors
+    /// As [`Win::flush`].
+    pub fn flush_local(&self, target: Rank) -> Result<()> {
+        flush::flush_local(&self.calls, target)
+    }
+
+    /// `MPI_Win_flush_local_all`: as [`Win::flush_local`], for every target.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`](crate::Error::Epoch)
+    pub fn flush_local_all(&self) -> Result<()> {
+        flush::flush_local_all(&self.calls)
+    }
+
+    /// `MPI_Win_sync` (MPI-4.1 §12.5.4; New RMA Design, "RMA + Shared Memory" 3): orders this
+    /// rank's loads and stores of the window before it against those after it, and against its
+    /// synchronisation with others. Allowed in any epoch and in none. Local; never blocks.
+    pub fn sync(&self) {
+        flush::sync(&self.calls, &self.sync.transport);
+    }
+
+    // Extensions: waits for values and notifications, and windows that have lost a rank.
+
+    /// Waits until the element at displacement `disp` of this rank's own part compares with `value`
+    /// as `until` says, and returns it.
+    ///
+    /// An extension (OpenSHMEM: `shmem_wait_until`). Local, allowed in any epoch and in none, on
+    /// several threads at once; blocks, asleep if need be, until some rank has written such an
+    /// element and completed the writing by flush, flush_all, unlock, unlock_all, complete, fence or
+    /// win_sync, or has told of it by a notification. Flush_local completes nothing at the target
+    /// and may stay unnoticed, and so may a write through another window over the same memory. What
+    /// the writer had completed before it began to write the element can be read afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Range`](crate::Error::Range), in dynamic windows [`Error::NotAttached`](crate::Error::NotAttached), also if the memory is detached
+    /// meanwhile; [`Error::Alignment`](crate::Error::Alignment); [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn wait_until<T: Integer>(&self, disp: u64, until: Until, value: T) -> Result<T> {
+        self.wait_until_at(self.calls.rank(), disp, until, value)
+    }
+
+    /// [`Win::wait_until`] for an element of the part of `target`, which this process must have mapped:
+    /// of any rank in a window of the segment.
+    ///
+    /// # Errors
+    /// Those of [`Win::wait_until`], and [`Error::TargetRank`](crate::Error::TargetRank);
+    /// [`Error::Flavour`](crate::Error::Flavour) for the private memory of another process.
+    #[track_caller]
+    pub fn wait_until_at<T: Integer>(
+        &self,
+        target: Rank,
+        disp: u64,
+        until: Until,
+        value: T,
+    ) -> Result<T> {
+        let (call, at) = (Call::WaitUntil, Location::caller());
+        self.calls.within(call, || {
+            self.calls.check_rank(call, target)?;
+            let parts = (&self.calls, &self.memory, &self.sync.transport);
+            let ready = |found| until.holds(found, value);
+            watch::await_value(parts, call, at, (target.0, disp), ready)
+        })
+    }
+
+    /// As [`Win::wait_until`] if that would not block; `None`, without any effect, if it would.
+    ///
+    /// # Errors
+    /// As [`Win::wait_until`], except [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn test_until<T: Integer>(&self, disp: u64, until: Until, value: T) -> Result<Option<T>> {
+        let Win { calls, memory, .. } = self;
+        calls.within(Call::TestUntil, || watch::test_value(calls, memory, disp, until, value))
+    }
+
+    /// Waits until `count` notifications of this rank's counter number `counter` have come that were
+    /// not consumed, and consumes them. The operations that they tell of are then complete, and their
+    /// data can be read without further synchronisation.
+    ///
+    /// An extension, see [`Win::put_notify`]. Local, allowed in any epoch and in none; blocks, asleep
+    /// if need be, until the last of them. Threads of the rank that wait on the same counter take
+    /// turns.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for a counter that this rank has not, or 2³¹ notifications or more;
+    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    #[track_caller]
+    pub fn wait_notify(&self, counter: u32, count: u32) -> Result<()> {
+        let (Win { calls, notifications, .. }, at) = (self, Location::caller());
+        calls.within(Call::WaitNotify, || notifications.wait(calls, counter, count, at))
+    }
+
+    /// As [`Win::wait_notify`] if that would not block, and `true`; else no effect, and `false`, also
+    /// while another thread of the rank waits on the counter.
+    ///
+    /// Local; never blocks.
+    ///
+    /// # Errors
+    /// As [`Win::wait_notify`], except [`Error::RankFailed`](crate::Error::RankFailed).
+    pub fn test_notify(&self, counter: u32, count: u32) -> Result<bool> {
+        let Win { calls, notifications, .. } = self;
+        calls.within(Call::TestNotify, || notifications.test(calls, counter, count))
+    }
+
+    /// How many notifications of this rank's counter number `counter` have come that were not
+    /// consumed. Only consuming them lets this rank read what they tell of. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for a counter that this rank has not.
+    pub fn notifications(&self, counter: u32) -> Result<u32> {
+        self.calls.handled(self.notifications.outstanding(&self.calls, counter))
+    }
+
+    /// Brings the window back into use after ranks of it have failed; returns all that have
+    /// (an extension, after the proposals for fault tolerance that MPI-4.1 leaves to
+    /// implementations).
+    ///
+    /// In a job started with `--on-failure=continue`, once a rank of the window has failed, every
+    /// call on it that would wait for others returns [`Error::RankFailed`](crate::Error::RankFailed) on all ranks that live;
+    /// operations in epochs that are open go on, and may still be completed. Behind this call:
+    ///
+    /// * no rank has an epoch open on the window or holds a lock of it, also those who had;
+    /// * the ranks are numbered as before. Those that failed take no part in fence and free. In
+    ///   start and post they are refused ([`Error::RankFailed`](crate::Error::RankFailed)). Their parts can be accessed as
+    ///   before, and be locked: what they held in memory of the segment is still there. An operation
+    ///   that a rank was killed in may have written a part of its bytes: [`Win::torn`] says which these
+    ///   are. Private memory of a dead rank is gone ([`Error::Unreachable`](crate::Error::Unreachable)), and so is all that it has attached
+    ///   ([`Error::NotAttached`](crate::Error::NotAttached)).
+    ///
+    /// Collective over the ranks of the window that live; blocks until each of them has called it.
+    /// Should another rank fail meanwhile, the call begins again without it.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch) on all ranks if they recover different windows; [`Error::NoMemory`](crate::Error::NoMemory) on
+    /// all ranks; [`Error::RankFailed`](crate::Error::RankFailed) if the job ends.
+    #[track_caller]
+    pub fn recover(&mut self) -> Result<Vec<Rank>> {
+        let recovered = recover(self, Location::caller());
+        self.calls.survivors = self.calls.handled(recovered)?;
+        let ranks = (0..self.comm().size()).map(Rank);
+        Ok(ranks.filter(|rank| self.comm().failed_rank(rank.0).is_some()).collect())
+    }
+
+    /// What ranks of the window that have failed were writing to it then (an extension). All other
+    /// bytes are as calls that were whole have left them.
+    ///
+    /// One entry for each thread of a failed rank that was in the middle of a put, an accumulate, a
+    /// local store, or a store to a [`SharedPart`](crate::SharedPart); none for what is written by one
+    /// instruction, 8 bytes or one element of an accumulate. Of a layout or a shape the entry covers
+    /// everything from the first byte to the last, also what lies between the blocks. It is there if
+    /// the rank was about to write the first byte or had just written the last one; so an entry
+    /// does not say that anything is torn. Where more than 16 threads of a rank have written, and
+    /// one of the others was writing, the whole part of each rank is named (call
+    /// [`Call::None`]). Not known is what a program writes without the library: by the address of a
+    /// part, or through the slice of [`lock_local`](crate::Window::lock_local).
+    ///
+    /// Empty in a job started without `--on-failure=continue`, where nobody lives to ask. The
+    /// entries stay, also behind [`Win::recover`], until the window is freed: by then, who needs the
+    /// bytes has put them right.
+    ///
+    /// Local; does not block. Its answer is complete for the ranks that
+    /// [`Comm::failed`](crate::Comm::failed) names, and those that an error or
+    /// [`Win::recover`] has named are among them.
+    ///
+    /// ```no_run
+    /// # use onesided::{Error, FenceAssert, Torn, Universe, Window};
+    /// # fn main() -> onesided::Result<()> {
+    /// # let universe = Universe::init()?;
+    /// # let mut window = Window::<u64>::allocate(universe.world(), 1 << 20)?;
+    /// let opened = window.fence().map(drop);
+    /// if let Err(Error::RankFailed { .. }) = opened {
+    ///     for Torn { origin, call, target, start, bytes, .. } in window.torn() {
+    ///         println!("rank {origin} in {call}: {bytes} bytes of rank {target}, from {start} on");
+    ///     }
+    ///     window.recover()?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn torn(&self) -> Vec<Torn> {
+        torn(&self.calls, &self.memory)
+    }
+
+    // For the layers above.
+
+    /// The parts that synchronising calls are given.
+    #[inline(always)]
+    fn synchronization(&self) -> Synchronization<'_> {
+        Synchronization { calls: &self.calls, parts: &self.sync }
+    }
+
+    /// The parts that communication calls are given.
+    #[inline(always)]
+    pub(crate) fn communication(&self) -> Communication<'_> {
+        Communication { calls: &self.calls, memory: &self.memory }
+    }
+
+    /// [`Win::flush`] with nothing to check, because an operation on `target` has just been allowed
+    /// under the same lock.
+    #[inline(always)]
+    pub(crate) fn flush_reached(&self, target: Rank) {
+        self.sync.transport.flush_reached(target);
+    }
+
+    /// As [`Win::flush_reached`], right behind a read-modify-write of an element of the target.
+    #[inline(always)]
+    pub(crate) fn flush_updated(&self, target: Rank) {
+        self.sync.transport.flush_updated(target);
+    }
+
+    /// Tells whoever watches the part of one of `ranks` that it may have changed; a number that is no
+    /// rank has no part. Behind a MEM_SYNC that is behind the change.
+    #[inline(always)]
+    pub(crate) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
+        self.sync.transport.ring(ranks);
+    }
+
+    /// Counter number `counter` of `rank`, a rank of the window.
+    pub(crate) fn counter(&self, call: Call, rank: u32, counter: u32) -> Result<&NotifyCounter> {
+        self.notifications.counter(&self.calls, call, rank, counter)
+    }
+
+    /// Waits until every rank has arrived at the latest fence of this one, so that what they said
+    /// before their arrival is known.
+    pub(crate) fn await_latest_fence(
+        &self,
+        call: Call,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        self.synchronization().await_latest_fence(call, at)
+    }
+
+    /// Whether some rank has a fence epoch open, and which: it may then put at any time without
+    /// asking for a lock. Call when all have arrived at the latest fence of this rank
+    /// ([`Win::await_latest_fence`]), after a MEM_SYNC.
+    pub(crate) fn rank_in_fence_epoch(&self) -> Option<u32> {
+        self.sync.transport.rank_in_fence_epoch()
+    }
+
+    /// Whether every rank has the window by the typed face. Threads that use the engine can let an
+    /// operation outlast the lock that it was checked under.
+    pub(crate) fn is_typed_everywhere(&self) -> bool {
+        self.hints.is_typed_everywhere()
+    }
+
+    /// The rank whose part [`Win::shared_query`] answers with.
+    pub(crate) fn shared_query_rank(&self, rank: Rank) -> Result<Rank> {
+        allocate::shared_query_rank(&self.calls, &self.memory, rank)
+    }
+}
