@@ -33,11 +33,23 @@ pub struct Keyval<O, T> {
     values: PhantomData<fn(T) -> T>,
 }
 
+impl<O, T> std::fmt::Debug for Keyval<O, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keyval").finish_non_exhaustive()
+    }
+}
+
 /// Options of an attribute key: its callbacks.
 pub struct KeyvalOptions<O, T> {
     copy: Option<Copy<O>>,
     delete: Option<Delete<O>>,
     values: PhantomData<fn(T) -> T>,
+}
+
+impl<O, T> std::fmt::Debug for KeyvalOptions<O, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeyvalOptions").finish_non_exhaustive()
+    }
 }
 
 struct KeyEntry<O> {
@@ -51,6 +63,12 @@ struct KeyEntry<O> {
 pub struct Attributes<O> {
     /// In the order in which they were set.
     slots: Mutex<Vec<AttributeSlot<O>>>,
+}
+
+impl<O> std::fmt::Debug for Attributes<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attributes").finish_non_exhaustive()
+    }
 }
 
 struct AttributeSlot<O> {

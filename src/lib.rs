@@ -99,6 +99,8 @@
 //! the window returns an error of class `MPI_ERR_RMA_SYNC`; a second collective on a communicator,
 //! one of class `MPI_ERR_COMM`. Guards make most of that impossible to write.
 
+#![deny(missing_debug_implementations)]
+
 mod attribute;
 mod call;
 mod collective;
@@ -112,6 +114,7 @@ mod group;
 mod handler;
 mod info;
 #[doc(hidden)]
+#[allow(missing_debug_implementations, reason = "for the launcher alone")]
 pub mod launch;
 mod memory;
 mod message;

@@ -18,6 +18,7 @@ static JOINED: Mutex<bool> = Mutex::new(false);
 ///
 /// When the universe and every handle made from it are dropped, except while panicking, this rank has
 /// finalized. A rank that ends without that has failed.
+#[derive(Debug)]
 pub struct Universe {
     world: Comm,
     myself: Comm,

@@ -25,6 +25,12 @@ pub struct Combine {
     pub(super) kind: OpKind,
 }
 
+impl std::fmt::Debug for Combine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Combine").finish_non_exhaustive()
+    }
+}
+
 impl Combine {
     /// What an operation of the standard does to elements of one basic datatype. It is defined for them.
     pub fn of(op: Op) -> Combine {

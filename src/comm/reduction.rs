@@ -34,6 +34,12 @@ pub struct UserOp<T> {
     commutative: bool,
 }
 
+impl<T> std::fmt::Debug for UserOp<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserOp").finish_non_exhaustive()
+    }
+}
+
 impl<T: Element> UserOp<T> {
     /// `MPI_Op_create` of a function of two elements.
     pub fn new(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> UserOp<T> {

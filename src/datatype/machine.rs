@@ -133,7 +133,7 @@ macro_rules! excluded {
 excluded!(u128 [u128; 2]);
 
 /// An operation on values of one type.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Operation<T> {
     /// Of one target value and one origin value.
     pub(crate) one: fn(T, T) -> T,

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 /// Elements of a slice that an operation reads, in the order in which it reads them: all of them,
 /// or those of a [`Shape`] ([`Shape::over`]).
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Shaped<'b, 's, T> {
     bytes: &'b [u8],
     /// `None` for all elements.
@@ -19,6 +19,7 @@ pub struct Shaped<'b, 's, T> {
 
 /// Elements of a slice that an operation writes: all of them, or those of a [`Shape`]
 /// ([`Shape::over_mut`]).
+#[derive(Debug)]
 pub struct ShapedMut<'b, 's, T> {
     bytes: &'b mut [u8],
     /// As in [`Shaped`].

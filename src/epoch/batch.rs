@@ -9,6 +9,7 @@ use std::ops::Deref;
 /// Operations of a [`LockAllEpoch`](super::LockAllEpoch) up to the flush that ends the batch.
 ///
 /// Dropped, it flushes.
+#[derive(Debug)]
 #[must_use = "the operations are complete when the batch is flushed or dropped"]
 pub struct Batch<'e, 'b, T: Element> {
     window: &'e Window<T>,
@@ -19,6 +20,7 @@ pub struct Batch<'e, 'b, T: Element> {
 /// Operations of a [`LockEpoch`](super::LockEpoch) up to the flush that ends the batch.
 ///
 /// Dropped, it flushes.
+#[derive(Debug)]
 #[must_use = "the operations are complete when the batch is flushed or dropped"]
 pub struct LockBatch<'e, 'b, T: Element> {
     locked: LockedTarget<'e, 'b, T>,

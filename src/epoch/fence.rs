@@ -18,6 +18,7 @@ use crate::window::FenceAssert;
 /// epoch.put(&[1], Rank(0), 0)?; // the epoch is over
 /// # Ok(()) }
 /// ```
+#[derive(Debug)]
 #[must_use = "the epoch stays open until it is fenced again or closed"]
 pub struct FenceEpoch<'w, 'b, T: Element> {
     window: &'w mut Window<T>,
@@ -25,6 +26,7 @@ pub struct FenceEpoch<'w, 'b, T: Element> {
 }
 
 /// The operations of one [`FenceEpoch::step`].
+#[derive(Debug)]
 pub struct FenceStep<'a, 'b, T: Element> {
     window: &'a Window<T>,
     _buffers: Buffers<'b>,

@@ -26,6 +26,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
 /// This rank's own part under an exclusive lock, as a slice. Dropped, it unlocks.
+#[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LocalEpoch<'w, T: Element> {
     window: &'w mut Window<T>,

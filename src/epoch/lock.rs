@@ -11,6 +11,7 @@ use std::ops::Deref;
 /// The epoch from lock to unlock: this rank may access the locked rank.
 ///
 /// Its operations are those of [`LockedTarget`]. Dropping it unlocks.
+#[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LockEpoch<'w, 'b, T: Element> {
     locked: LockedTarget<'w, 'b, T>,
@@ -21,6 +22,7 @@ pub struct LockEpoch<'w, 'b, T: Element> {
 ///
 /// Errors of every method: [`Error::Range`](crate::Error::Range) and
 /// [`Error::Conflict`](crate::Error::Conflict).
+#[derive(Debug)]
 pub struct LockedTarget<'w, 'b, T: Element> {
     pub(super) window: &'w Window<T>,
     pub(super) target: Rank,

@@ -11,6 +11,7 @@ use crate::window::LockAssert;
 /// The epoch from lock_all to unlock_all: this rank may access every rank.
 ///
 /// Dropping it unlocks.
+#[derive(Debug)]
 #[must_use = "the locks are released when the guard is dropped"]
 pub struct LockAllEpoch<'w, 'b, T: Element> {
     pub(super) window: &'w Window<T>,

@@ -35,6 +35,7 @@ use std::marker::PhantomData;
 ///
 /// Invariant in `'b`, so that no operation can be given a buffer that is borrowed for less; and
 /// with a destructor, so that the borrow lasts until the guard is dropped, used or not.
+#[derive(Debug)]
 struct Buffers<'b>(PhantomData<fn(&'b mut ()) -> &'b mut ()>);
 
 impl Buffers<'_> {

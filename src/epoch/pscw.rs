@@ -8,11 +8,13 @@ use crate::group::Group;
 use crate::window::{PostAssert, StartAssert};
 
 /// The side on which this rank is an origin; see [`Window::sides`].
+#[derive(Debug)]
 pub struct AccessSide<'w, T: Element> {
     pub(super) window: &'w Window<T>,
 }
 
 /// The side on which this rank is a target; see [`Window::sides`].
+#[derive(Debug)]
 pub struct ExposureSide<'w, T: Element> {
     pub(super) window: &'w Window<T>,
 }
@@ -20,6 +22,7 @@ pub struct ExposureSide<'w, T: Element> {
 /// The epoch from start to complete: this rank may access the ranks of the group given to start.
 ///
 /// Dropping it completes.
+#[derive(Debug)]
 #[must_use = "the epoch ends when the guard is dropped"]
 pub struct AccessEpoch<'a, 'b, T: Element> {
     window: &'a Window<T>,
@@ -30,6 +33,7 @@ pub struct AccessEpoch<'a, 'b, T: Element> {
 /// The epoch from post to wait: the ranks of the group given to post may access this rank's part.
 ///
 /// If it is dropped, it stays open, because ending it would wait for other ranks.
+#[derive(Debug)]
 #[must_use = "the epoch stays open until it is waited for"]
 pub struct ExposureEpoch<'a, T: Element> {
     window: &'a Window<T>,

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 /// It is never a Rust slice, because other ranks may store to it at any time. Loads and stores are
 /// copies. The program orders them by the window's epochs, or by [`Window::sync`] on both sides of a
 /// synchronisation of its own (MPICH's New RMA Design, "RMA + Shared Memory").
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct SharedPart<'w, T> {
     win: &'w Win,
     rank: Rank,

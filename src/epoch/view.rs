@@ -16,6 +16,7 @@ use crate::error::Result;
 /// epoch.window().lock(LockType::Shared, Rank(0))?; // a second access epoch
 /// # Ok(()) }
 /// ```
+#[derive(Debug)]
 pub struct WindowView<'a, T: Element> {
     pub(super) window: &'a Window<T>,
 }

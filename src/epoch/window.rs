@@ -17,10 +17,17 @@ use std::sync::Arc;
 ///
 /// Displacements are in the target's displacement units, by default one element. Dropping a window
 /// keeps its memory until the job ends; [`Window::free`] frees it.
+#[must_use = "the memory of a window stays until the job ends if it is not freed"]
 pub struct Window<T: Element> {
     pub(super) win: Win,
     pub(super) memory: Exposed<T>,
     pub(super) elements: PhantomData<T>,
+}
+
+impl<T: Element> std::fmt::Debug for Window<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Window").field(&self.win).finish()
+    }
 }
 
 impl<T: Element> Window<T> {

@@ -41,6 +41,14 @@ pub struct Transfer<'d> {
     layout: Layout<'d>,
 }
 
+impl std::fmt::Debug for Transfer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Transfer { call, target, disp, .. } = self;
+        let mut all = f.debug_struct("Transfer");
+        all.field("call", call).field("target", target).field("disp", disp).finish_non_exhaustive()
+    }
+}
+
 impl<'d> Transfer<'d> {
     /// A put of a slice to as many elements.
     #[inline(always)]

@@ -36,6 +36,14 @@ pub struct Update<'d> {
     layout: Layout<'d>,
 }
 
+impl std::fmt::Debug for Update<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Update { call, target, disp, .. } = self;
+        let mut all = f.debug_struct("Update");
+        all.field("call", call).field("target", target).field("disp", disp).finish_non_exhaustive()
+    }
+}
+
 impl<'d> Update<'d> {
     /// An accumulate, which fetches if it has a result.
     #[inline(always)]

@@ -79,6 +79,16 @@ pub struct Win {
     attributes: Attributes<WindowIdentity>,
 }
 
+impl std::fmt::Debug for Win {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let identity = &self.calls.identity;
+        let mut win = f.debug_struct("Win");
+        win.field("name", &identity.name())
+            .field("flavour", &identity.flavour())
+            .finish_non_exhaustive()
+    }
+}
+
 /// The parts that a communication call is given (MPI-4.1 §12.3).
 #[derive(Clone, Copy)]
 pub(crate) struct Communication<'w> {

@@ -63,7 +63,7 @@ fn a_process_joins_once() {
 #[ignore = "a program"]
 fn init_twice() {
     let refused = || {
-        let error = Universe::init().err().expect("a refusal");
+        let error = Universe::init().expect_err("a refusal");
         assert!(matches!(error, Error::AlreadyInitialised), "{error}");
         assert_eq!(error.class(), ErrorClass::Other);
         assert!(error.to_string().contains("init"), "{error}");

@@ -32,7 +32,7 @@ fn no_slice_while_a_fence_epoch_is_open_anywhere() {
         drop(window.fence().unwrap());
         world.barrier().unwrap();
         if world.rank() == 0 {
-            let error = window.lock_local().err().expect("rank 1 could put without a lock");
+            let error = window.lock_local().expect_err("rank 1 could put without a lock");
             assert_eq!(error.class(), ErrorClass::RmaSync, "{error}");
         }
         world.barrier().unwrap();
@@ -84,7 +84,7 @@ fn no_slice_while_others_wait_to_end_a_fence_epoch() {
         } else {
             drop(epoch);
             for _ in 0..1000 {
-                let error = window.lock_local().err().expect("rank 1 puts without a lock");
+                let error = window.lock_local().expect_err("rank 1 puts without a lock");
                 assert_eq!(error.class(), ErrorClass::RmaSync, "{error}");
             }
             window.fence().unwrap().close().unwrap();

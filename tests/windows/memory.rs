@@ -163,7 +163,7 @@ fn goes_on(world: &Comm) {
 /// What `bytes(rank)` and `unit(rank)` give, as the same class on every rank.
 fn refused(world: &Comm, bytes: impl Fn(u32) -> u64, unit: impl Fn(u32) -> u64) -> Error {
     let (bytes, unit) = (bytes(world.rank().0), unit(world.rank().0));
-    let error = WindowOptions::new().allocate_bytes(world, bytes, unit).err().expect("a refusal");
+    let error = WindowOptions::new().allocate_bytes(world, bytes, unit).expect_err("a refusal");
     let class = [error.class() as u32];
     assert_eq!(world.allgather(&class).unwrap(), vec![class[0]; world.size() as usize]);
     assert!(error.to_string().contains("window allocate"), "{error}");

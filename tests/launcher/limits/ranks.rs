@@ -91,7 +91,7 @@ fn ask_for_too_much() {
     let bytes = std::env::var(BYTES).expect("how many").parse().expect("a number");
     let allocate = |bytes| WindowOptions::new().allocate_bytes(world, bytes, 1);
     for _ in 0..3 {
-        let refused = allocate(bytes).err().expect("more than there is");
+        let refused = allocate(bytes).expect_err("more than there is");
         assert_eq!(refused.class(), ErrorClass::NoMem, "{refused}");
         let classes = world.allgather(&[refused.class() as u32]).expect("all have an error");
         assert!(classes.iter().all(|class| *class == ErrorClass::NoMem as u32));
