@@ -28,7 +28,7 @@ pub struct Bridge {
     ranks: u32,
 }
 
-/// Who is the root of a collective between two groups (MPI-4.1 §6.2.3).
+/// The root of a collective between two groups (MPI-4.1 §6.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// This rank (`MPI_ROOT`).

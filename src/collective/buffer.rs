@@ -56,7 +56,7 @@ impl Combine {
 
 /// Elements that are read.
 ///
-/// Who makes one promises what [`Origin::new`] asks for until the collective is complete: made from
+/// The caller that makes one promises what [`Origin::new`] asks for until the collective is complete: made from
 /// an [`Origin`], its maker has promised it; scratch memory lives as long as its collective.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
@@ -126,7 +126,7 @@ impl Buffer {
         unsafe { Origin::new(self.start, self.count, &*self.datatype) }
     }
 
-    /// Bytes of the entries; `None` if they or their range are more than can be said.
+    /// Bytes of the entries; `None` if they or their range are more than can be represented.
     pub(super) fn bytes(&self) -> Option<u64> {
         self.datatype.range(self.count)?;
         self.datatype.bytes(self.count)
@@ -197,7 +197,7 @@ impl BufferMut {
         unsafe { OriginMut::new(self.0.start.cast_mut(), self.0.count, &*self.0.datatype) }
     }
 
-    /// Copies the entries of `from`, which has no more bytes and reaches no farther than can be said.
+    /// Copies the entries of `from`, which has no more bytes and reaches no farther than can be represented.
     pub(super) fn copy_from(&mut self, from: &Buffer) {
         let from = Outgoing::of(&from.origin());
         if let (Some(mut into), Some(from)) = (Incoming::of(&self.origin_mut()), from) {
@@ -255,7 +255,7 @@ pub(super) fn written(parts: &[OriginMut<'_>]) -> Vec<BufferMut> {
 pub(super) type Scratch = Vec<u128>;
 
 /// New memory for `count` instances of a datatype, with displacement 0 as aligned as that of an
-/// aligned buffer; `None` for what reaches farther than can be said.
+/// aligned buffer; `None` for what reaches farther than can be represented.
 pub(super) fn scratch(count: usize, datatype: &HeldDatatype) -> Option<(Scratch, BufferMut)> {
     const UNIT: i64 = size_of::<u128>() as i64;
     let range = datatype.with_padding().range(count)?;
@@ -276,7 +276,7 @@ pub(super) fn user<T: Element>(function: Function<T>, commutative: bool) -> Comb
         // SAFETY: buffers of as many elements, of vectors or of scratch memory, so aligned, by the promises
         // of both; any bytes are an element.
         let lower = unsafe { std::slice::from_raw_parts(lower.cast::<T>(), count) };
-        // SAFETY: as above, and nobody else has these elements while they are combined.
+        // SAFETY: as above, and no other thread has these elements while they are combined.
         let upper = unsafe { std::slice::from_raw_parts_mut(upper.cast::<T>(), count) };
         function(lower, upper);
     })

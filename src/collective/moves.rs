@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
 
-/// Up to that many ranks, one of them tells all others itself what they wait for: that is quicker than
+/// Up to that many ranks, one of them sends all others itself what they wait for: that is quicker than
 /// by several rounds, in each of which ranks wait for one another, and where ranks share cores much
 /// quicker. A longer message is fetched by all at the same time in any case.
 const NEAR: u32 = 16;
@@ -275,7 +275,7 @@ impl Plan<'_> {
         (3..=NEAR).contains(&self.ranks)
     }
 
-    /// Round k: a rank knows of the 2ᵏ - 1 ranks before it, and tells the one 2ᵏ behind it.
+    /// Round k: a rank knows of the 2ᵏ - 1 ranks before it, and notifies the one 2ᵏ behind it.
     fn barrier_by_rounds(&mut self) {
         let (rank, ranks) = (self.rank, self.ranks);
         let mut reach = 1;

@@ -289,7 +289,7 @@ impl Plan<'_> {
         (1..ranks).map(move |k| (rank + ranks - k) % ranks)
     }
 
-    /// The bytes of a buffer that reaches no farther than can be said.
+    /// The bytes of a buffer that reaches no farther than can be represented.
     pub(super) fn bytes(&self, buffer: &Buffer) -> Result<u64> {
         buffer.bytes().ok_or_else(|| self.too_far(&buffer.datatype))
     }

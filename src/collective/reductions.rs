@@ -22,7 +22,7 @@ const CUT: u64 = 16 * 1024;
 /// and these:
 ///
 /// * All contributions have the same number of instances of one datatype. `combine` gets buffers
-///   that are laid out as it says, and as many instances of it as it is told: pieces of the
+///   that are laid out as its datatype, and a given number of instances of it: pieces of the
 ///   contributions, or all of them. It runs in whatever call of this rank finds the messages, and must
 ///   not wait for one.
 /// * `mine` is `None` where the contribution is in the buffer of the result (`MPI_IN_PLACE`).
@@ -321,7 +321,7 @@ impl Plan<'_> {
     /// As many parts as there are ranks, of nearly equal length.
     fn cut(&self, count: usize) -> Vec<Range<usize>> {
         let (ranks, length) = (self.ranks as usize, count / self.ranks as usize);
-        // The first ones have one more, as far as there is something left.
+        // The first ones have one more, if something is left.
         let start = |k: usize| k * length + k.min(count % ranks);
         (0..ranks).map(|k| start(k)..start(k + 1)).collect()
     }

@@ -31,7 +31,7 @@ impl Comm {
     }
 
     /// `MPI_Comm_dup_with_info` (MPI-4.1 §7.4.2): as [`Comm::dup`]; of the info goes what
-    /// [`Comm::set_info`] says.
+    /// [`Comm::set_info`] documents.
     ///
     /// # Errors
     /// [`Error::Attribute`] on all ranks if a copy callback of any of them fails;
@@ -88,7 +88,7 @@ impl Comm {
     }
 
     /// `MPI_Comm_split_type` (MPI-4.1 §7.4.2): as [`Comm::split`], by a property of the machine.
-    /// `None` is `MPI_UNDEFINED`. Of the info goes what [`Comm::set_info`] says.
+    /// `None` is `MPI_UNDEFINED`. Of the info goes what [`Comm::set_info`] documents.
     ///
     /// # Errors
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
@@ -144,7 +144,7 @@ impl Comm {
     }
 
     /// `MPI_Comm_compare` (MPI-2.2 §6.4.1): [`Comparison::Identical`] for handles of the same
-    /// communicator, else by the groups: [`Comparison::Congruent`] if they are identical. Local;
+    /// communicator, otherwise by the groups: [`Comparison::Congruent`] if they are identical. Local;
     /// does not block.
     pub fn compare(&self, other: &Comm) -> Comparison {
         if Arc::ptr_eq(&self.inner, &other.inner) {
@@ -228,8 +228,8 @@ impl Comm {
         self.inner.attached.set_handler(handler);
     }
 
-    /// The ranks of this communicator that have failed, as far as this rank knows
-    /// (`MPIX_Comm_get_failed`). In a job started without `--on-failure=continue` nobody lives to see
+    /// The ranks of this communicator that have failed, if this rank knows of it
+    /// (`MPIX_Comm_get_failed`). In a job started without `--on-failure=continue` no rank lives to see
     /// any. Local; does not block.
     pub fn failed(&self) -> Group {
         Group::of(self.inner.members.scope.lost())
@@ -258,7 +258,7 @@ impl Comm {
         create::begin_duplicate(self)
     }
 
-    /// The second half: `said` is what all ranks have said, in rank order.
+    /// The second half: `vote` has the votes of all ranks, in rank order.
     pub(crate) fn end_duplicate(&self, made: Duplicate, vote: &[CreationVote]) -> Result<Comm> {
         create::end_duplicate(self, made, vote)
     }
@@ -322,7 +322,7 @@ impl Comm {
         }
     }
 
-    /// What the other MPI has said, as an error of `call`.
+    /// What the other MPI has reported, as an error of `call`.
     pub(crate) fn refused(&self, call: Call, refusal: foreign::ForeignError) -> Error {
         refusal.at(self.place(call))
     }

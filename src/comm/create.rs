@@ -38,7 +38,7 @@ pub(super) fn dup(comm: &Comm, line: &'static Location<'static>) -> Result<Comm>
         let blocks = dup.blocks(groups, attributes.is_err())?;
         Ok((blocks[0], dup.split_by(groups)?))
     });
-    // The own refusal says more than what all ranks are told.
+    // The own refusal has more detail than what all ranks get.
     let attributes = attributes?;
     let (block, foreign) = made.inspect_err(|_| {
         // What was copied for nothing; the error of the call is the other one.
@@ -150,7 +150,7 @@ pub(super) fn give_duplicate_up(comm: &Comm, made: Duplicate, error: Error) -> E
     }
 }
 
-/// What a rank tells all others while communicators are made.
+/// What a rank sends all others while communicators are made.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct CreationVote {
@@ -248,7 +248,7 @@ impl Collective<'_> {
     }
 }
 
-/// What the leaders tell, of what all ranks have said, unless a rank refuses.
+/// What the leaders report, of the votes of all ranks, unless a rank refuses.
 fn decided(
     comm: &Comm,
     call: Call,

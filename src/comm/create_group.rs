@@ -30,7 +30,7 @@ const MOST_BLOCKS: u32 = 1 << 20;
 /// Set in the number of a member that has come.
 const HAS_COME: u32 = 1 << 31;
 
-/// What communicators that are being made are told apart by, beside their members.
+/// What communicators that are being made are distinguished by, beside their members.
 #[derive(Clone, Copy)]
 pub(super) struct CreationKey {
     /// The block of the communicator that it is made from.

@@ -195,7 +195,7 @@ impl Collective<'_> {
     /// Refuses a call of this rank, but not without meeting the others: they would wait for ever.
     /// They get an error too, because what is staged here differs from what they stage.
     pub(super) fn refuse(&mut self, what: Description, error: Error) -> Error {
-        // Whatever the others do, this rank's own fault is what it is told.
+        // Whatever the others do, this rank reports its own fault.
         let _ = self.exchange(&what.refused(), &[]);
         error
     }
@@ -210,7 +210,7 @@ pub(crate) struct Staged<'a> {
     pub(super) round: u32,
     /// What the only rank of a communicator has staged, or all ranks, if another MPI has brought it.
     pub(super) alone: Vec<u8>,
-    /// In that case, how many bytes each rank has there, description included; else zero.
+    /// In that case, how many bytes each rank has there, description included; otherwise zero.
     pub(super) stride: usize,
 }
 

@@ -1,6 +1,6 @@
 //! Communicators where another MPI's launcher has started the job: they have one of that MPI instead
-//! of a shared block. Chunks go by its allgather, with their descriptions, so that ranks that disagree are
-//! told as everywhere.
+//! of a shared block. Chunks go by its allgather, with their descriptions, so that ranks that disagree get
+//! the usual errors.
 
 use super::description::Description;
 use super::exchange::{CHUNK, Collective, HEAD, Staged, damaged};

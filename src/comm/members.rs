@@ -17,7 +17,7 @@ pub(crate) struct CommMembers {
     /// The ranks whose failure ends the waits of this one.
     pub(super) scope: Scope,
     pub(super) rank: u32,
-    /// What its messages are told from others by: the same on all ranks, and of no other
+    /// What its messages are distinguished by: the same on all ranks, and of no other
     /// communicator that the job has had.
     pub(super) identity: [u64; 2],
 }
@@ -38,7 +38,7 @@ impl CommMembers {
         self.group.size()
     }
 
-    /// What its messages are told from those of other communicators by; multiples of four first, which
+    /// What its messages are distinguished from those of other communicators by; multiples of four first, which
     /// leaves space for the channels.
     #[inline]
     pub(crate) fn identity(&self) -> [u64; 2] {

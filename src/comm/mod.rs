@@ -1,7 +1,7 @@
 //! Communicators: who takes part, and what the collectives of programs and windows have in common.
 //!
 //! A collective moves its data through staging buffers of the segment, two per rank, used in
-//! turn: one barrier per chunk is then enough, because nobody can be two barriers ahead
+//! turn: one barrier per chunk is then enough, because no rank can be two barriers ahead
 //! (`loom_tests/tests/models/collective.rs`). Every chunk carries a description of the call, so ranks
 //! that disagree about what they are doing all get an error instead of each other's bytes.
 //!
@@ -102,7 +102,7 @@ struct Inner {
     sequence: Mutex<Sequence>,
     /// Changes when a slot that a thread waits for has become free.
     left: ParkWord,
-    /// Who locks it makes a collective that waits.
+    /// The thread that locks it makes a collective that waits.
     collective_lock: Mutex<()>,
     /// The thread that holds it.
     thread_inside: Mutex<Option<ThreadId>>,
@@ -205,7 +205,7 @@ impl Comm {
         self.inner.members.group.clone()
     }
 
-    /// Runs the body of a call: says meanwhile that this rank is in it, and shows an error to the
+    /// Runs the body of a call: records meanwhile that this rank is in it, and shows an error to the
     /// communicator's handler.
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
         if is_forked() {
@@ -294,7 +294,7 @@ impl Comm {
         self.inner.members.excluded()
     }
 
-    /// Like [`Comm::waiter`], in a call that the program has made at `at`; asleep, it says by `tell` what
+    /// Like [`Comm::waiter`], in a call that the program has made at `at`; asleep, it records by `tell` what
     /// it waits for. Meanwhile it does what this rank owes others.
     #[inline]
     pub(crate) fn telling_waiter<'a>(

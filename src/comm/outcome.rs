@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::shm::{AllocError, Limit};
 use bytemuck::{Pod, Zeroable};
 
-/// In words that can be told to other ranks.
+/// In words that can be sent to other ranks.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct OutcomeWords {
@@ -22,7 +22,7 @@ pub(crate) struct OutcomeWords {
 const OTHER: u64 = 1;
 const SHORT: u64 = 2;
 
-/// As the rank that allocates has it, or as another rank was told.
+/// As the rank that allocates has it, or as another rank has got it.
 pub(crate) struct CreationOutcome {
     pub(crate) words: OutcomeWords,
     /// In full, which only the allocating rank has.
@@ -72,7 +72,7 @@ impl CreationOutcome {
     }
 }
 
-/// The block that was told, or none for who needs none, if it can be one.
+/// The block that was sent, or none for a rank that needs none, if it can be one.
 fn allocated_block(comm: &Comm, block: u64, requested: u64) -> Result<u64> {
     let segment = &comm.context().segment;
     let inside =

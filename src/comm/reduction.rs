@@ -80,14 +80,14 @@ impl<T> Clone for UserOp<T> {
 pub(super) mod sealed {
     use super::{Element, Function, Op, UserOp};
 
-    /// What a reduction applies, as far as ranks can compare it.
+    /// What a reduction applies, in a form that ranks can compare.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum OpKind {
         /// An operation of the standard.
         Predefined(Op),
         /// A function of the program.
         User {
-            /// Whether it says that it is.
+            /// Whether it is declared so.
             commutative: bool,
         },
     }

@@ -9,7 +9,7 @@ use crate::shm::{
 };
 use std::sync::Arc;
 
-/// The memory fences of the registry's lock: whoever is in it allocates.
+/// The memory fences of the registry's lock: the rank inside allocates.
 pub(super) const REGISTRY_SITES: (Site, Site) = (Site::HeapPost, Site::HeapPre);
 
 /// Barrier words and staging buffers of one communicator. One of a single rank needs none.
@@ -56,7 +56,7 @@ impl SharedBlock {
 }
 
 /// Says, in the registry, that this rank will not use the shared block at `block` any more; which of its
-/// `users` says so last, of those who live, gives it back.
+/// `users` records it last, of those who live, gives it back.
 pub(super) fn leave(
     context: &Context,
     words: &CommWords,

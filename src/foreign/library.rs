@@ -183,7 +183,7 @@ impl ForeignComm {
         let mut pending = ForeignMessage { request: abi::REQUEST_NULL, buffer };
         let (start, bytes) = (pending.buffer.as_mut_ptr().cast(), bytes as i64);
         let (rank, request) = (rank as c_int, &raw mut pending.request);
-        // SAFETY: as in `send`; nobody else accesses the buffer until then.
+        // SAFETY: as in `send`; no other thread accesses the buffer until then.
         checked(unsafe {
             (functions().irecv)(start, bytes, abi::BYTE, rank, tag, self.handle, request)
         })?;

@@ -34,7 +34,7 @@ impl Comm {
     }
 
     /// `MPI_Recv` (MPI-2.2 §3.2.4): receives a message from `source` with `tag` into `into`; a shorter
-    /// one into the first elements, of which [`Status::count`] says how many.
+    /// one into the first elements, whose number is [`Status::count`].
     ///
     /// Local; blocks, asleep if need be, until the message is there.
     ///
@@ -204,7 +204,7 @@ impl Comm {
     }
 
     /// `MPI_Send` of a short message, if nothing stands in the way: whether it is sent. If not, nothing
-    /// has been done, and [`Comm::start_send`] sends it, or says what is wrong.
+    /// has been done, and [`Comm::start_send`] sends it, or returns the error.
     ///
     /// Local; never blocks.
     #[inline]
@@ -231,7 +231,7 @@ impl Comm {
         if self.is_freed() { None } else { receive() }
     }
 
-    /// `MPI_Probe` (MPI-2.2 §3.8.1): waits until there is a message from `source` with `tag`, and says
+    /// `MPI_Probe` (MPI-2.2 §3.8.1): waits until there is a message from `source` with `tag`, and returns
     /// which a receive with these arguments would take.
     ///
     /// Local; blocks, asleep if need be, until there is one.
@@ -305,7 +305,7 @@ impl Comm {
     /// Local; blocks until both are done.
     ///
     /// # Errors
-    /// As [`Comm::send`] and [`Comm::recv`]; what the other half has done is then not said.
+    /// As [`Comm::send`] and [`Comm::recv`]; what the other half has done is then not reported.
     #[track_caller]
     pub fn sendrecv<T: Element, U: Element>(
         &self,
@@ -340,7 +340,7 @@ impl Comm {
         self.progress_for(Waits::default(), done)
     }
 
-    /// Waits until `done` says so, and handles what has arrived before each of its looks: for waits
+    /// Waits until `done` returns true, and handles what has arrived before each of its looks: for waits
     /// for one of several requests, or for steps that follow from requests. `waits` is for reports of
     /// deadlocks.
     ///

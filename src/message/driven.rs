@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Something made of messages that is under way.
 pub(crate) trait Driven: Send + Sync {
-    /// Goes on as far as it can without waiting; whether it is done.
+    /// Advances without waiting; whether it is done.
     fn drive(&self) -> bool;
 
-    /// This rank leaves the job: nobody will drive it any more.
+    /// This rank leaves the job: no thread will drive it any more.
     fn abandon(&self);
 }
 

@@ -86,7 +86,7 @@ impl IncomingQueue {
     }
 }
 
-/// The queues that lead to this rank, as far as they are known.
+/// The queues that lead to this rank, that are known.
 #[derive(Default)]
 pub(super) struct Sources {
     pub(super) all: Vec<IncomingQueue>,
@@ -95,7 +95,7 @@ pub(super) struct Sources {
 
 /// What has become of a receive that looks at the queues itself.
 pub(super) enum TakenMessage {
-    /// A message with that envelope and so many bytes is in its buffer.
+    /// A message with that envelope and that many bytes is in its buffer.
     Message(Envelope, u64),
     /// There is none yet.
     Nothing,

@@ -2,7 +2,7 @@
 //!
 //! The queues of the segment are read by whichever thread of the rank looks at them, in turn, and a
 //! record is handled whole before the next one. A thread whose own request is complete leaves what
-//! follows in the queues: it has not arrived yet, as far as anybody can tell, and costs no copy.
+//! follows in the queues: it has not arrived yet, for every observer, and costs no copy.
 
 use super::driven::AllDriven;
 use super::incoming::{Record, Sources, TakenMessage};
@@ -17,7 +17,7 @@ use crate::shm::{AllocError, BiasedGuard, BiasedMutex, Placed, Segment};
 use crate::sync::channel::MailWords;
 use std::sync::{Arc, OnceLock};
 
-/// Bytes of a message that nobody has asked for yet, which are kept without an allocation.
+/// Bytes of a message that no receive has asked for yet, which are kept without an allocation.
 const SHORT: usize = 64;
 
 /// A message that has arrived before its receive was posted.
@@ -38,7 +38,7 @@ enum Body {
     Shared(u64),
 }
 
-/// Bytes that are to be copied out of another process, by whoever has its turn next.
+/// Bytes that are to be copied out of another process, by the next thread that holds the lock.
 pub(super) struct Pull {
     pub(super) slot: Slot,
     pub(super) into: Incoming,
@@ -149,7 +149,7 @@ impl ProgressEngine for Mailbox {
     fn work(&self, context: &Context) -> bool {
         let under_way = || (self.open.load(), self.driven.number());
         let before = under_way();
-        // What is wrong is told to whoever waits for messages.
+        // An error is returned to the thread that waits for messages.
         let looked = self.look(context, |_| false);
         looked.is_err() || under_way() != before
     }
@@ -230,7 +230,7 @@ impl MailboxState {
         self.sources.have_next(&context.segment)
     }
 
-    /// Lets the next [`MailboxState::drain`] look, whatever the bell says: somebody may have failed who had
+    /// Lets the next [`MailboxState::drain`] look, whatever the bell says: a rank may have failed that had
     /// yet to ring.
     pub(super) fn look_again(&mut self) {
         self.emptied = None;

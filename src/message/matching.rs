@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What a message is told from others by, or what a receive asks for.
+/// What a message is distinguished by, or what a receive asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Envelope {
     /// The communicator, and which of its channels.

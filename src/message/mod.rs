@@ -4,8 +4,8 @@
 //! A send appends a record to the queue of its pair of ranks (`sync/channel.rs`) and rings the
 //! receiver's bell; queues grow without limit. Which message goes to which receive is the receiver's
 //! to decide, in its own memory ([`matching`]). A short message is in its record, from which it is
-//! copied straight to its buffer if the receive has been posted. Of a long one the record says where
-//! it is: the receiver fetches it, by the kernel if it is private memory of the sender, and says so;
+//! copied straight to its buffer if the receive has been posted. Of a long one the record has the place where
+//! it is: the receiver fetches it, by the kernel if it is private memory of the sender, and acknowledges it;
 //! then the send is complete. Where the kernel refuses that, the sender brings it in a block of the
 //! segment.
 //!
@@ -13,7 +13,7 @@
 //!    waits for another rank meanwhile, except for the allocator.
 //! 2. Long messages are copied by the thread that finds them, while others can look for theirs.
 //! 3. A buffer is accessed until its request is done, and no longer ([`slots`]). A rank that takes
-//!    back what it has offered, because a rank has failed, says so first, and a rank that has read from
+//!    back what it has offered, because a rank has failed, announces it first, and a rank that has read from
 //!    there since discards what it has read.
 
 mod calls;
@@ -71,7 +71,7 @@ pub enum SendMode {
 /// What is known of a message that has been received, or found (`MPI_Status`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Who has sent it, as a rank of the communicator; [`Rank::NULL`] where there is none.
+    /// The sender, as a rank of the communicator; [`Rank::NULL`] where there is none.
     pub source: Rank,
     /// Its tag.
     pub tag: i32,

@@ -59,7 +59,7 @@ impl RecordKind {
     }
 }
 
-/// What a record says, beside its bytes.
+/// What a record has beside its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) kind: RecordKind,

@@ -15,7 +15,7 @@ use std::mem::ManuallyDrop;
 #[must_use = "the buffer is given back by wait"]
 pub struct Pending<T: Element> {
     request: MessageRequest,
-    /// Accessed by nobody until the request is complete.
+    /// Accessed by no thread until the request is complete.
     buffer: ManuallyDrop<Vec<T>>,
 }
 
@@ -39,7 +39,7 @@ impl<T: Element> Pending<T> {
     }
 
     /// `MPI_Cancel` (MPI-2.2 §3.8.4): of a receive that no message has come for; it is then complete,
-    /// and [`Status::cancelled`] says so. Local; never blocks.
+    /// as [`Status::cancelled`] shows. Local; never blocks.
     pub fn cancel(&self) {
         self.request.cancel();
     }

@@ -48,7 +48,7 @@ impl Drop for Message {
         let Some((envelope, message)) = self.found.take().filter(|_| !is_forked()) else { return };
         let context = self.comm.context();
         if let Ok(mailbox) = Mailbox::of(context) {
-            // A sender that waits for it is told, if there is memory to do so.
+            // A sender that waits for it is notified, if there is memory to do so.
             let _ = mailbox.lock().acknowledge(context, envelope.source, message.token());
         }
     }

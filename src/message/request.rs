@@ -76,7 +76,7 @@ impl MessageRequest {
         is_forked() || look_for(self.comm.members(), slot).unwrap_or(true)
     }
 
-    /// Whether nobody accesses the buffer any more. Unlike [`MessageRequest::is_complete`] it does not
+    /// Whether no thread accesses the buffer any more. Unlike [`MessageRequest::is_complete`] it does not
     /// count what never will be done.
     pub(super) fn is_settled(&self) -> bool {
         let held = *self.held();
@@ -124,7 +124,7 @@ impl MessageRequest {
         status
     }
 
-    /// `MPI_Cancel`: a receive that no message has come for is complete, and says that it was
+    /// `MPI_Cancel`: a receive that no message has come for is complete, and its status shows that it was
     /// cancelled. Of anything else nothing changes: sends are never cancelled.
     ///
     /// Local; never blocks.
@@ -168,7 +168,7 @@ impl fmt::Debug for MessageRequest {
     }
 }
 
-/// How many times as long as others a wait spins until a message of so many bytes has been fetched: that
+/// How many times as long as others a wait spins until a message of that many bytes has been fetched: that
 /// takes about as long, and who sleeps meanwhile has to be woken.
 fn spins_for(bytes: u64) -> u32 {
     const IN_ONE: u64 = 128 << 10;
@@ -233,7 +233,7 @@ pub(super) fn await_slot(
     outcome.map_or(Ok(Status::NOTHING), |outcome| status(of, call, outcome))
 }
 
-/// What a call says of a request that is done.
+/// What a call returns of a request that is done.
 fn status(of: &CommMembers, call: Call, outcome: RequestOutcome) -> Result<Status> {
     let RequestOutcome { envelope, bytes, trouble } = outcome;
     let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
@@ -296,7 +296,7 @@ impl Mailbox {
                         }
                         return None;
                     }
-                    // Another thread is copying, and does not wait for anybody.
+                    // Another thread is copying, and does not wait for another rank.
                     RequestStage::Pulling => {}
                 }
             }

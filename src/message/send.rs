@@ -12,7 +12,7 @@ use crate::group::Rank;
 use crate::ops::{Origin, Outgoing};
 use crate::shm::is_forked;
 
-/// Messages of up to so many bytes are copied into their records. Longer ones are copied once
+/// Messages of up to that many bytes are copied into their records. Longer ones are copied once
 /// instead of twice, for a system call and an answer (docs/performance.md).
 pub(super) const EAGER: u64 = 8 * 1024;
 
@@ -106,7 +106,7 @@ fn send_slowly(
     Ok(sent.map_or(Sent::Now(status), Sent::Later))
 }
 
-/// What messages of that channel are told from all others by.
+/// What messages of that channel are distinguished by.
 pub(super) fn message_context(of: &CommMembers, channel: Channel) -> [u64; 2] {
     let [place, made] = of.identity();
     [place | channel as u64, made]

@@ -36,11 +36,11 @@ pub(super) struct RequestOutcome {
 #[derive(Debug)]
 pub(super) enum MessageTrouble {
     Cancelled,
-    /// The buffer has room for so many bytes.
+    /// The buffer has room for that many bytes.
     Truncated(u64),
     /// There was no memory in the segment for it.
     NoMemory,
-    /// What the segment says of it cannot be.
+    /// The description in the segment cannot be right.
     Damaged,
 }
 

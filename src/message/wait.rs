@@ -34,7 +34,7 @@ impl Mailbox {
         self.follow(context, found, enough)
     }
 
-    /// As [`Mailbox::look`], of the queues that are known, again and again for so many times as long as a
+    /// As [`Mailbox::look`], of the queues that are known, again and again for that many times as long as a
     /// wait spins. The bell is not looked at: its line stays with the ranks that ring it, and a message
     /// moves as few lines as it can.
     fn spin(
@@ -90,8 +90,8 @@ impl Mailbox {
         Ok(is_enough)
     }
 
-    /// Waits until `enough`, in a call that the program has made at `at`; asleep, the rank says that
-    /// it waits for what `wanted` says. It spins so many times as long as waits do.
+    /// Waits until `enough`, in a call that the program has made at `at`; asleep, the rank records that
+    /// it waits for `wanted`. It spins that many times as long as waits do.
     pub(super) fn until(
         &self,
         of: &CommMembers,

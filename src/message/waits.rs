@@ -1,4 +1,4 @@
-//! What a wait for requests says of them while it sleeps.
+//! What a wait for requests records of them while it sleeps.
 
 use super::MessageRequest;
 use super::mailbox::Mailbox;

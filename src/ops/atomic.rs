@@ -1,7 +1,7 @@
 //! One element, or a few in one shard, by an instruction each: the first lines of every accumulate.
 //!
 //! A thread that updates elements so announces it, which keeps those from them that update many
-//! (`sync/shards.rs`). Each function says whether it is done; if not, nothing is.
+//! (`sync/shards.rs`). Each function returns whether it is done; if not, nothing is.
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
 use super::target::are_disjoint;
@@ -156,7 +156,7 @@ impl<'w> Communication<'w> {
         n: usize,
         buffers: [*const T; N],
     ) -> Option<*mut T::Carrier> {
-        // Several elements are recorded where somebody may be left to ask.
+        // Several elements are recorded where a rank may be left to ask.
         let are_few = n == 1 || (1..=FEW).contains(&n) && self.calls.context().records().is_none();
         if !T::Carrier::IS_NATIVE || T::DATATYPE.is_padded() || !are_few {
             return None;

@@ -82,7 +82,7 @@ impl<'d> Origin<'d> {
         if self.layout.uniform() != Some(E::DATATYPE) || !self.start.cast::<E>().is_aligned() {
             return None;
         }
-        // SAFETY: obligations 1 and 2 of `new`: a block of so many elements from `start` on, which
+        // SAFETY: obligations 1 and 2 of `new`: a block of that many elements from `start` on, which
         // is aligned.
         Some(unsafe { std::slice::from_raw_parts(self.start.cast(), elements) })
     }
@@ -258,7 +258,7 @@ impl OriginMut<'_> {
                     strip.patterns.each_ref().map(|pattern| pattern.block(block) as isize);
                 let (from, to) = (from.wrapping_offset(input), to.wrapping_offset(inout));
                 // SAFETY: `n` entries of the buffers, by the obligations of `Origin::new` and
-                // `OriginMut::new`, which nobody else accesses.
+                // `OriginMut::new`, which no other thread accesses.
                 unsafe { combine(operation, from.cast(), to.cast(), n) };
             }
             true
@@ -331,7 +331,7 @@ unsafe impl Send for PackedElements {}
 unsafe impl Sync for PackedElements {}
 
 impl PackedElements {
-    /// `None` for a layout that reaches farther than can be said.
+    /// `None` for a layout that reaches farther than can be represented.
     #[inline]
     fn of(start: *mut u8, layout: &Layout<'_>) -> Option<PackedElements> {
         let Some(bytes) = layout.plain().filter(|bytes| *bytes <= isize::MAX as usize) else {
@@ -378,7 +378,7 @@ pub(crate) struct Outgoing(PackedElements);
 pub(crate) struct Incoming(PackedElements);
 
 impl Outgoing {
-    /// `None` for a layout that reaches farther than can be said.
+    /// `None` for a layout that reaches farther than can be represented.
     pub(crate) fn of(origin: &Origin<'_>) -> Option<Outgoing> {
         PackedElements::of(origin.start.cast_mut(), &origin.layout).map(Outgoing)
     }
@@ -422,13 +422,13 @@ impl Outgoing {
             // SAFETY: as below.
             return unsafe { copy(from, to, self.0.bytes as usize) };
         }
-        // SAFETY: 1. the promise of whoever made this, and the caller's obligation. 2. The caller's.
+        // SAFETY: 1. the promise of the caller that made this, and the caller's obligation. 2. The caller's.
         unsafe { copy_sides(Step::MidPut, (from, self.0.side()), (to, packed)) };
     }
 }
 
 impl Incoming {
-    /// `None` for a layout that reaches farther than can be said.
+    /// `None` for a layout that reaches farther than can be represented.
     pub(crate) fn of(origin: &OriginMut<'_>) -> Option<Incoming> {
         PackedElements::of(origin.start, &origin.layout).map(Incoming)
     }
@@ -443,7 +443,7 @@ impl Incoming {
         let from = segment.mapping().at(offset, bytes).filter(|_| bytes <= self.0.bytes);
         let from = from.ok_or(Error::Damaged { what: "offset" })?;
         if self.0.overlaps(from, bytes) {
-            // It should not; but what the segment says of places may be anything.
+            // It should not; but places in the segment may be damaged.
             let mut packed = vec![0; bytes as usize];
             segment.mapping().read(offset, &mut packed)?;
             self.unpack(&packed);
@@ -479,7 +479,7 @@ impl Incoming {
     pub(crate) fn pull(&mut self, process: Process, from: u64, bytes: u64) -> std::io::Result<()> {
         let from = std::ptr::without_provenance::<u8>(from as usize);
         if self.0.scattered.is_none() {
-            // SAFETY: the first bytes of the entries, which nobody else accesses (`OriginMut::new`).
+            // SAFETY: the first bytes of the entries, which no other thread accesses (`OriginMut::new`).
             return unsafe { process.read(from, self.0.start, bytes as usize) };
         }
         let mut packed = vec![0; bytes as usize];
@@ -500,7 +500,7 @@ impl Incoming {
             return unsafe { copy(from, self.0.start, bytes as usize) };
         }
         let to = (self.0.start, self.0.side());
-        // SAFETY: 1. the caller's obligation, and the promise of whoever made this. 2. The caller's.
+        // SAFETY: 1. the caller's obligation, and the promise of the caller that made this. 2. The caller's.
         unsafe { copy_sides(Step::MidGet, (from, TransferSide::Packed(bytes)), to) };
     }
 }

@@ -1,9 +1,9 @@
 //! The update under the other half of every accumulate: strips of blocks that belong to each other, of the
 //! origin, the target and the result.
 //!
-//! Each element is updated as [`super::update`] says. Those that instructions update are announced once for
+//! Each element is updated as [`super::update`] describes. Those that instructions update are announced once for
 //! as long as they stay in one shard; where many lie close to each other, they are combined by a vectorised
-//! loop while nobody else is in their shards (`sync/shards.rs`); all others the same way under the target's
+//! loop while no other thread is in their shards (`sync/shards.rs`); all others the same way under the target's
 //! exclusion. What does not lie behind one another is gathered before, and put back.
 #![allow(unsafe_code, reason = "updates checked target memory, block by block")]
 
@@ -246,7 +246,7 @@ impl<T: Element> Blocks<'_, T> {
         (is_native && is_dense(strip, TARGET) && from.is_aligned()).then_some((at.cast(), from))
     }
 
-    /// Updates blocks, a batch at a time, while nobody else updates their elements.
+    /// Updates blocks, a batch at a time, while no other thread updates their elements.
     fn batches(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
         let is_near = self.target.is_addressed() && !is_dense(strip, TARGET);
         let most = if is_near { CLOSE } else { BATCH };

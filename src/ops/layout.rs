@@ -91,7 +91,7 @@ impl<'d> Layout<'d> {
         }
     }
 
-    /// The bytes from displacement 0 on; `None` for what reaches farther than can be said.
+    /// The bytes from displacement 0 on; `None` for what reaches farther than can be represented.
     #[inline(always)]
     pub(super) fn known_range(&self) -> Option<Range<i64>> {
         match self.0 {

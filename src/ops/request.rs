@@ -2,7 +2,7 @@
 //!
 //! Operations are eager, so a request is complete at the origin when it is returned: its buffer
 //! may be used again, and what a get asked for is there. At the target it is complete after a
-//! flush or the end of the epoch, as the standard says.
+//! flush or the end of the epoch, as in the standard.
 
 use std::marker::PhantomData;
 
@@ -26,7 +26,7 @@ impl Request<'_> {
         Request { active: false, buffers: PhantomData }
     }
 
-    /// Whether it stands for an operation that nobody has waited for yet.
+    /// Whether it stands for an operation that has not been waited for.
     pub fn is_active(&self) -> bool {
         self.active
     }

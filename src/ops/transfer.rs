@@ -155,7 +155,7 @@ impl<'d> Transfer<'d> {
     }
 
     /// The ranges of the own side and of the target's, if what is read fits into what is written, and there
-    /// is something. `None` says nothing.
+    /// is something. `None` means nothing.
     #[inline(always)]
     fn ranges(&self) -> Option<(Range<i64>, Range<i64>)> {
         let (own, other) = (&self.own.layout, &self.layout);
@@ -331,7 +331,7 @@ impl<'w> Communication<'w> {
         }
         let (from, to) = transfer.sides();
         self.check_reach(call, &own.layout)?;
-        // What reaches farther than can be said is refused with its range.
+        // What reaches farther than can be represented is refused with its range.
         if layout.known_range().is_some() {
             self.check_fits(call, from, to)?;
         }

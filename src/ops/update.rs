@@ -2,7 +2,7 @@
 //!
 //! Every element is updated atomically against every other accumulate of the window, whatever mix of calls: an
 //! element of 1, 2, 4 or 8 bytes at an address aligned to its size by one atomic instruction, or a loop around
-//! one, or, with many others, while nobody else is in its shard; any other element, and any in private
+//! one, or, with many others, while no other thread is in its shard; any other element, and any in private
 //! memory, under the target's accumulate exclusion. Which of the two depends on size and address alone, so two
 //! accumulates on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location, same
 //! predefined datatype).
@@ -134,7 +134,7 @@ impl Visitor for Try<'_, '_, '_> {
             return origin.as_ref().and_then(Origin::slice::<E>).is_some_and(of);
         };
         let Some(before) = result.single::<E>() else { return false };
-        // Of NO_OP not looked at, and then nobody's.
+        // Of NO_OP not looked at, and then unused.
         let nothing = E::zeroed();
         let value = match &origin {
             Some(origin) => origin.single::<E>(),
@@ -230,7 +230,7 @@ impl<'w> Communication<'w> {
         for own in update.own() {
             self.check_reach(call, &own.layout.with_padding())?;
         }
-        // What reaches farther than can be said is refused with its range.
+        // What reaches farther than can be represented is refused with its range.
         let is_known = layout.known_range().is_some();
         if let Some(origin) = update.origin.as_ref().filter(|_| is_known) {
             self.check_fits(call, &origin.layout, layout)?;
@@ -307,7 +307,7 @@ impl SlowUpdate<'_, '_> {
     ) -> Result<()> {
         let Update { call, ref layout, ref result, .. } = *self.update;
         let op = if origin.is_some() { self.update.op } else { Op::NoOp };
-        // Where each element lies, pairs with their padding, which nobody touches.
+        // Where each element lies, pairs with their padding, which no operation touches.
         let layout = layout.with_padding();
         // A side that is not there is as long as the target, and never looked at.
         let absent = TransferSide::Packed(layout.bytes().unwrap_or(u64::MAX));

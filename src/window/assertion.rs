@@ -97,7 +97,7 @@ impl LockAssert {
     /// No assertion: always valid.
     pub const NONE: LockAssert = LockAssert { nocheck: false };
 
-    /// `MPI_MODE_NOCHECK`: nobody holds or asks for a conflicting lock while this one is held.
+    /// `MPI_MODE_NOCHECK`: no rank holds or asks for a conflicting lock while this one is held.
     ///
     /// # Safety
     /// Nobody does, a rank's exclusive lock of its own part included.

@@ -1,5 +1,5 @@
 //! The block of a window: rank 0 takes it from the segment, and its outcome, block or error, is
-//! everybody's: either every rank has the window or every rank has the same error.
+//! all ranks': either every rank has the window or every rank has the same error.
 
 use super::hints::Hinted;
 use super::options::Making;
@@ -30,7 +30,7 @@ pub(super) fn take(
     let sent = all.broadcast(&mut words, Rank(0));
     let to_none = matches!(sent, Err(Error::RankFailed { .. } | Error::Mismatch { .. }));
     if to_none && mine.words.block != 0 {
-        // Nobody who lives has heard of it: what fits a chunk is told to all or to none. The error that
+        // No living rank has heard of it: what fits a chunk reaches all or none. The error that
         // all ranks get is the one to report.
         let context = comm.context();
         let _ = context.segment.heap().free(mine.words.block, &context.excluded());

@@ -12,7 +12,7 @@ use crate::launch;
 use crate::shm::{Process, Span, is_gone};
 use bytemuck::{Pod, Zeroable};
 
-/// What each rank says of the memory that it exposes.
+/// What each rank sends of the memory that it exposes.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Offer {
@@ -20,7 +20,7 @@ struct Offer {
     at: u64,
     bytes: u64,
     disp_unit: u64,
-    /// The rank's process number if the memory is private, else 0.
+    /// The rank's process number if the memory is private, otherwise 0.
     process: u64,
     /// How many notification counters the rank asks for.
     notifications: u64,

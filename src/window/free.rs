@@ -13,8 +13,8 @@ pub(super) fn free(win: &Win, deleted: Result<()>, at: &'static Location<'static
     let Win { calls, memory, sync, .. } = win;
     // Read before the others can be done: it stands in the block that rank 0 frees.
     let directory = memory.own_directory_block(calls);
-    // Nobody is inside a call on this window once all have met here; only then does
-    // anybody take memory away.
+    // No rank is inside a call on this window once all have met here; only then does
+    // any rank take memory away.
     agree(calls, deleted, !win.attributes.is_empty(), at)?;
     step(Step::FreeMet);
     let slots = sync.state.lock().pscw.table_block();

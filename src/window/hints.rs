@@ -1,4 +1,4 @@
-//! Info keys of windows: what they mean here, and what `get_info` says of them (MPI-4.1 §12.2.1).
+//! Info keys of windows: what they mean here, and what `get_info` returns of them (MPI-4.1 §12.2.1).
 //!
 //! | key | values | here |
 //! | --- | --- | --- |
@@ -74,7 +74,7 @@ impl Default for Hints {
 }
 
 impl Hints {
-    /// Takes over what `info` says of the keys above.
+    /// Takes over what `info` has of the keys above.
     pub(super) fn read(&mut self, info: &Info) {
         for (bit, key) in FLAGS.iter().enumerate() {
             match info.get(key) {
@@ -137,7 +137,7 @@ impl Hints {
         Hints { flags: self.flags | TYPED, ..self.clone() }
     }
 
-    /// The word that says whether locks are refused.
+    /// The word that records whether locks are refused.
     pub(super) fn no_locks(&self) -> Word32 {
         let word = Word32::default();
         word.store(u32::from(self.has(NO_LOCKS)));

@@ -8,7 +8,7 @@ use crate::call::Call;
 use crate::error::Result;
 use std::sync::OnceLock;
 
-/// What is told of the first such call of the job; none is accepted where nothing is set.
+/// What is reported of the first such call of the job; none is accepted where nothing is set.
 #[derive(Default)]
 pub(super) struct Leniency(OnceLock<fn(&str)>);
 
@@ -34,7 +34,7 @@ impl Calls {
         }
     }
 
-    /// Whether a call is accepted of which `what` says why it is wrong.
+    /// Whether a call is accepted that is wrong for the reason `what`.
     #[cold]
     pub(super) fn is_accepted(&self, what: &str) -> bool {
         let Some(tell) = self.leniency.0.get() else { return false };

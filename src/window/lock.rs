@@ -129,7 +129,7 @@ impl Synchronization<'_> {
     }
 
     /// Locks all, if nothing is in the way; otherwise this rank waits for it on both sides from now on:
-    /// nobody may post meanwhile.
+    /// no thread may post meanwhile.
     #[inline(always)]
     fn begin_lock_all(self, hints: &Hinted, state: &mut SyncState, assert: LockAssert) -> Fast {
         self.calls.epochs.may_lock_all()?;

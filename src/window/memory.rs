@@ -501,7 +501,7 @@ fn unreachable(calls: &Calls, call: Call, target: u32, source: std::io::Error) -
 }
 
 /// The kernel reports that the process of `rank` is gone: waits up to one second for the launcher to report
-/// the failure. Does not wait for a rank that has left in good order, which nobody reports.
+/// the failure. Does not wait for a rank that has left in good order, which is not reported.
 #[cold]
 pub(super) fn await_report(comm: &Comm, rank: u32) -> std::result::Result<(), JobFailed> {
     let (nobody, began) = (ParkWord::default(), Instant::now());

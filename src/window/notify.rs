@@ -30,7 +30,7 @@ struct Consumed {
     count: Word32,
 }
 
-/// A target never has this many notifications outstanding, so that nobody waits for as many.
+/// A target never has this many notifications outstanding, so that no wait is for as many.
 const TOO_MANY: u32 = 1 << 31;
 
 impl Notifications {

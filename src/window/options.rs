@@ -50,7 +50,7 @@ impl WindowOptions {
     }
 
     /// `alloc_shared_noncontig` (MPI-4.1 §12.2.3): the parts of a shared window need not follow
-    /// one another, so each gets cache lines of its own. Counts if every rank says so.
+    /// one another, so each gets cache lines of its own. Counts if every rank gives it.
     pub fn noncontig(mut self) -> Self {
         self.hints.flags |= NONCONTIG;
         self
@@ -60,7 +60,7 @@ impl WindowOptions {
     /// `accumulate_ordering`, `accumulate_ops`, `mpi_accumulate_granularity`,
     /// `alloc_shared_noncontig`, `mpi_minimum_memory_alignment`, and of this library
     /// `onesided_huge_pages`, `onesided_populate` and `onesided_numa_node`. Others are ignored, and
-    /// so are values that mean nothing; [`Window::info`](crate::Window::info) tells what is in
+    /// so are values that mean nothing; [`Window::info`](crate::Window::info) returns what is in
     /// force. Of `mpi_minimum_memory_alignment` no operation gets faster: parts are aligned to 128
     /// bytes without it, which is all that operations care for (`docs/performance.md`).
     pub fn info(mut self, info: &Info) -> Self {

@@ -48,7 +48,7 @@ fn clear_words(calls: &Calls, memory: &ExposedMemory, transport: &Transport) -> 
     let orphaned = orphaned_slots(calls, transport);
     clear::<WindowWords>(segment, &transport.words)?;
     transport.ranks.iter().try_for_each(|rank| clear::<RankWords>(segment, rank))?;
-    // When nothing names them any more: should this rank die meanwhile, nobody does it again.
+    // When nothing names them any more: should this rank die meanwhile, no rank does it again.
     orphaned.into_iter().for_each(|block| free_orphan(calls, block));
     if let Some(attached) = memory.attached() {
         for (directory, rank) in attached.directories.iter().zip(0..) {

@@ -4,7 +4,7 @@
 //! moments only, never while they wait for another rank; a call that waits claims the side that
 //! it is about instead, and a second call on that side is then refused (New RMA Design, "RMA +
 //! Threads": "All other interleaving situations are invalid"). Calls that end an epoch claim
-//! nothing, so whoever holds the epoch can always end it.
+//! nothing, so the holder of the epoch can always end it.
 
 use super::calls::Calls;
 use super::posts::Pscw;

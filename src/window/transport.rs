@@ -106,13 +106,13 @@ impl Transport {
         let met = calls.foreign(Call::Fence, window.fence(u8::from(opens)));
         self.announce_fence(calls, opens);
         for (rank, opens) in (0..).zip(met.as_deref().unwrap_or_default()) {
-            // Until its next fence: of what it leaves before, others are not told.
+            // Until its next fence: of what it leaves before, others get no notice.
             self.words_of(rank).open.fenced(self.fences.load(), *opens != 0);
         }
         met.map(drop)
     }
 
-    /// Counts a fence, and tells the others whether it opens an epoch.
+    /// Counts a fence, and announces to the others whether it opens an epoch.
     #[inline(always)]
     fn announce_fence(&self, calls: &Calls, opens: bool) {
         let number = self.fences.load().wrapping_add(1);
@@ -128,7 +128,7 @@ impl Transport {
         self.foreign().is_none()
     }
 
-    /// Exposes this rank's part, and tells these origins, or none; `slots` are this rank's.
+    /// Exposes this rank's part, and notifies these origins, or none; `slots` are this rank's.
     #[inline]
     pub(super) fn tell_post(
         &self,
@@ -142,7 +142,7 @@ impl Transport {
             exposure.store(1);
             return Ok(());
         }
-        // Nothing can fail from here on, and nobody may see the post before the flag.
+        // Nothing can fail from here on, and no rank may see the post before the flag.
         exposure.store(1);
         sync::post(origins.iter().map(|origin| &slots[*origin as usize]));
         Ok(())

@@ -1,9 +1,9 @@
 //! Waiting until an element of this rank's part satisfies a condition, and telling those who wait.
 //!
-//! The protocol is `sync/watch.rs`. Who writes to the part of a rank rings its bell at the call
+//! The protocol is `sync/watch.rs`. A rank that writes to the part of another rings its bell at the call
 //! that completes the writing there: flush and unlock for their target; flush_all, unlock_all and
 //! fence for all ranks; complete for its targets; win_sync for the own part, in shared windows for
-//! all. It costs one load while nobody watches the window.
+//! all. It costs one load while no rank watches the window.
 
 use super::calls::Calls;
 use super::memory::ExposedMemory;

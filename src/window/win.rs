@@ -525,12 +525,12 @@ impl Win {
     // Extensions: waits for values and notifications, and windows that have lost a rank.
 
     /// Waits until the element at displacement `disp` of this rank's own part compares with `value`
-    /// as `until` says, and returns it.
+    /// as `until` demands, and returns it.
     ///
     /// An extension (OpenSHMEM: `shmem_wait_until`). Local, allowed in any epoch and in none, on
     /// several threads at once; blocks, asleep if need be, until some rank has written such an
     /// element and completed the writing by flush, flush_all, unlock, unlock_all, complete, fence or
-    /// win_sync, or has told of it by a notification. Flush_local completes nothing at the target
+    /// win_sync, or has announced it by a notification. Flush_local completes nothing at the target
     /// and may stay unnoticed, and so may a write through another window over the same memory. What
     /// the writer had completed before it began to write the element can be read afterwards.
     ///
@@ -591,7 +591,7 @@ impl Win {
         calls.within(Call::WaitNotify, || notifications.wait(calls, counter, count, at))
     }
 
-    /// As [`Win::wait_notify`] if that would not block, and `true`; else no effect, and `false`, also
+    /// As [`Win::wait_notify`] if that would not block, and `true`; otherwise no effect, and `false`, also
     /// while another thread of the rank waits on the counter.
     ///
     /// Local; never blocks.
@@ -624,7 +624,7 @@ impl Win {
     /// * the ranks are numbered as before. Those that failed take no part in fence and free. In
     ///   start and post they are refused ([`Error::RankFailed`](crate::Error::RankFailed)). Their parts can be accessed as
     ///   before, and be locked: what they held in memory of the segment is still there. An operation
-    ///   that a rank was killed in may have written a part of its bytes: [`Win::torn`] says which these
+    ///   that a rank was killed in may have written a part of its bytes: [`Win::torn`] returns which these
     ///   are. Private memory of a dead rank is gone ([`Error::Unreachable`](crate::Error::Unreachable)), and so is all that it has attached
     ///   ([`Error::NotAttached`](crate::Error::NotAttached)).
     ///
@@ -655,7 +655,7 @@ impl Win {
     /// [`Call::None`]). Not known is what a program writes without the library: by the address of a
     /// part, or through the slice of [`lock_local`](crate::Window::lock_local).
     ///
-    /// Empty in a job started without `--on-failure=continue`, where nobody lives to ask. The
+    /// Empty in a job started without `--on-failure=continue`, where no rank lives to ask. The
     /// entries stay, also behind [`Win::recover`], until the window is freed: by then, who needs the
     /// bytes has put them right.
     ///
@@ -708,7 +708,7 @@ impl Win {
         self.sync.transport.flush_updated(target);
     }
 
-    /// Tells whoever watches the part of one of `ranks` that it may have changed; a number that is no
+    /// Notifies the ranks that watch the part of one of `ranks` that it may have changed; a number that is no
     /// rank has no part. Behind a MEM_SYNC that is behind the change.
     #[inline(always)]
     pub(crate) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
@@ -720,7 +720,7 @@ impl Win {
         self.notifications.counter(&self.calls, call, rank, counter)
     }
 
-    /// Waits until every rank has arrived at the latest fence of this one, so that what they said
+    /// Waits until every rank has arrived at the latest fence of this one, so that what they recorded
     /// before their arrival is known.
     pub(crate) fn await_latest_fence(
         &self,

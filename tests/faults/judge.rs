@@ -173,7 +173,8 @@ fn place(site: &str, action: &str) -> &'static str {
         "FlushLocalAll" => " in flush_local_all",
         "WinSync" => " in win_sync",
         "NotifyPost" => " in wait_notify on window '",
-        "WatchPost" => " in wait_until on window '",
+        // The tools look and wait by turns.
+        "WatchPost" => " in wait_until on window '| in test_until on window '",
         // Also in the signals of the tests, which are no calls.
         "ParkWaiter" | "ParkWaker" => "",
         // Also where a thread takes its turn at a window that it looks at or drops.

@@ -40,7 +40,7 @@ enum ChannelStage {
     /// Nothing yet; it has words to say.
     Meeting(Pending<u64>),
     Met(Groups),
-    /// It does not fit, or has failed; the error until it has been told.
+    /// It does not fit, or has failed; the error until it has been returned.
     Lost(Option<Error>),
 }
 
@@ -53,11 +53,11 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// With nobody.
+    /// With no rank.
     const NONE: Groups = Groups { number: 0, tag: 0 };
 }
 
-/// What a side says of itself: a tag for what it wants, a number of partitions or of groups, and bytes.
+/// What a side sends of itself: a tag for what it wants, a number of partitions or of groups, and bytes.
 const WORDS: usize = 3;
 
 impl PartitionChannel {
@@ -116,7 +116,7 @@ impl PartitionChannel {
         self.comm.post_send(self.call, channel, &words.origin(), self.peer, tag).map(drop)
     }
 
-    /// What follows from what the other side has said.
+    /// What follows from what the other side has sent.
     fn heard(&self, words: &[u64]) -> Result<Groups> {
         let (tag, number, bytes) = (words[0] as u32, words[1] as u32, words[2]);
         let groups = match self.side {
@@ -168,7 +168,7 @@ impl PartitionChannel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on as far as it can; whether nothing is left to do but what the program does next.
+    /// Advances until it must wait; whether nothing is left to do but what the program does next.
     fn advance(&self, state: &mut ChannelState) -> bool {
         let ChannelState { stage, round, .. } = state;
         *stage = match std::mem::replace(stage, ChannelStage::Lost(None)) {
@@ -207,7 +207,7 @@ impl PartitionChannel {
 
     /// Goes on, and is driven as long as something is to be done.
     ///
-    /// Only whoever drives sends, receives, and takes outcomes: those calls look for messages, and so
+    /// Only a thread that drives sends, receives, and takes outcomes: those calls look for messages, and so
     /// drive themselves, which with the state in hand would wait for itself.
     pub(super) fn follow(self: &Arc<PartitionChannel>) -> Result<()> {
         let was_driven = std::mem::replace(&mut self.state().is_driven, true);
@@ -301,7 +301,7 @@ impl Driven for PartitionChannel {
     }
 }
 
-/// Tags are told apart by 31 bits.
+/// Tags are distinguished by 31 bits.
 fn tag_of(number: u32) -> i32 {
     (number & i32::MAX as u32) as i32
 }

@@ -2,7 +2,7 @@
 //! sees arrive, partition by partition.
 //!
 //! 1. The two sides meet once, by the calls that make them, in their order ([`Channel::Partitioned`],
-//!    with the program's tag). The sender says how many partitions and bytes it has; the receiver
+//!    with the program's tag). The sender sends how many partitions and bytes it has; the receiver
 //!    answers which messages they go in, and under which tags.
 //! 2. A *group* is the least run of partitions that both sides can tell apart: of 6 and 4 there are
 //!    two. It is one message of every start ([`Channel::Partition`], with a tag of its own), which is

@@ -75,7 +75,7 @@ impl PartitionRound {
         let peer = line.check_peer();
         let mut errors = Vec::new();
         for group in &mut all[self.passed..] {
-            // Without its peer, nobody is left who could get what is missing.
+            // Without its peer, no rank is left that could get what is missing.
             if !(group.has_moved() || group.is_missing() && peer.is_err()) {
                 break;
             }
@@ -118,7 +118,7 @@ impl PartitionRound {
                 return Err(error);
             }
         }
-        // Before the two sides have met, nobody counts.
+        // Before the two sides have met, nothing is counted.
         let all = self.groups.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
         for partition in partitions {
             let group = group_of(line, all.len(), *partition);

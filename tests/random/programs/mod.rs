@@ -211,7 +211,7 @@ fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
     assert!(ways.values().all(|times| *times > 20));
     println!("{calls:#?}");
     // In four kinds of epochs four operations with shapes or without, and fetch_and_op; in two,
-    // four with requests, and flushes; elsewhere local accesses.
+    // four with requests, and flushes; in others local accesses.
     assert_eq!(calls.len(), 4 * (4 * 2 + 1) + 2 * (4 + 1) + 2);
     assert!(calls.values().all(|times| *times >= 10));
     for kind in text::kinds() {
