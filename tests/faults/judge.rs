@@ -173,7 +173,7 @@ fn place(site: &str, action: &str) -> &'static str {
         "FlushLocalAll" => " in flush_local_all",
         "WinSync" => " in win_sync",
         "NotifyPost" => " in wait_notify on window '",
-        // The tools look and wait by turns.
+        // The tools look for a value by test_until.
         "WatchPost" => " in wait_until on window '| in test_until on window '",
         // Also in the signals of the tests, which are no calls.
         "ParkWaiter" | "ParkWaker" => "",
