@@ -113,7 +113,7 @@ impl Win {
         self.communication().transfer_shaped(transfer, found, shape)
     }
 
-    /// The first lines of [`Win::transfer`]: whether it is done. If not, nothing is. So a caller that has to
+    /// The first lines of [`Communication::transfer`]: whether it is done. If not, nothing is. So a caller that has to
     /// make room for errors, as a C interface has, makes it in the other half alone.
     #[inline(always)]
     pub fn try_transfer(&self, transfer: &Transfer<'_>) -> bool {
