@@ -14,7 +14,6 @@ use crate::shm::Piece;
 use crate::window::{Atomicity, Communication, Target};
 use bytemuck::must_cast;
 use std::ptr::{from_mut, from_ref};
-use std::slice::from_ref as slice_of;
 
 /// Elements that an update here has at most: more make the fixed costs of the other half small.
 const FEW: usize = 64;
@@ -31,25 +30,15 @@ impl<'w> Communication<'w> {
         disp: u64,
     ) -> bool {
         match origin {
-            [value] => self.accumulate_elements(call, slice_of(value), op, target, disp),
+            [value] => {
+                self.fetch_element(call, *value, [from_ref(value)], op, target, disp).is_some()
+            }
             _ => self.try_accumulate_few(call, origin, op, target, disp),
         }
     }
 
     #[inline(never)]
     fn try_accumulate_few<T: Element>(
-        self,
-        call: Call,
-        origin: &[T],
-        op: Op,
-        target: Rank,
-        disp: u64,
-    ) -> bool {
-        self.accumulate_elements(call, origin, op, target, disp)
-    }
-
-    #[inline(always)]
-    fn accumulate_elements<T: Element>(
         self,
         call: Call,
         origin: &[T],
