@@ -70,7 +70,7 @@ Examples:
     max_term_width = 100
 )]
 struct Line {
-    /// Number of ranks, from 1 to 4096; also -np, as other launchers have it, in front of all else
+    /// Number of ranks, from 1 to 4096; also -np, as other launchers have it, before all other options
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
           allow_negative_numbers = true, required_unless_present = "status")]
     ranks: Option<u32>,

@@ -26,8 +26,8 @@ struct Sending<'a> {
     from: Outgoing,
 }
 
-/// A send in the call `call`, which is recorded: by the usual path, or else by the one that knows all
-/// cases.
+/// A send in the call `call`, which is recorded: by the usual path if that can, otherwise by the one that
+/// knows all cases.
 pub(super) fn send(
     of: &CommMembers,
     call: Call,
@@ -46,9 +46,9 @@ pub(super) fn send(
     send_slowly(of, call, channel, mode, origin, dest, tag)
 }
 
-/// The usual path of a send: a short message to another rank, whose queue has room, by the thread that
-/// the tables prefer, where nothing is wrong; the communicator has not been freed. Its bytes; `None` if nothing has been done. Records
-/// `call`, unless that is done.
+/// The usual path of a send: a short message to another rank whose queue has room, by the thread to which
+/// the mailbox is biased, where nothing is wrong. Returns its bytes; `None` if nothing has been done.
+/// Records `call` if there is one.
 #[inline]
 pub(super) fn send_eagerly(
     of: &CommMembers,

@@ -113,8 +113,8 @@ impl Win {
         self.communication().transfer_shaped(transfer, found, shape)
     }
 
-    /// The first lines of [`Communication::transfer`]: whether it is done. If not, nothing is. So a caller that has to
-    /// make room for errors, as a C interface has, makes it in the other half alone.
+    /// Does the transfer if nothing is in the way, and returns whether it has; if not, nothing is done, and
+    /// [`Win::put_layout`] or [`Win::get_layout`] does it or returns the error. For language bindings.
     #[inline(always)]
     pub fn try_transfer(&self, transfer: &Transfer<'_>) -> bool {
         self.communication().try_transfer(transfer)
@@ -347,7 +347,7 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> bool {
-        Swap { new, compare, result, target, disp }.run_fast(self.communication())
+        Swap { new, compare, result, target, disp }.try_run(self.communication())
     }
 
     /// As [`Win::fetch_and_op_flush`], of [`Win::compare_and_swap`].

@@ -218,8 +218,8 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// The first lines of [`Communication::transfer`]: whether it is done. If not, nothing is. So a caller that has to
-    /// make room for errors, as a C interface has, makes it in the other half alone.
+    /// The first lines of [`Communication::transfer`]: whether it is done. If not, nothing is. A caller that
+    /// needs memory for errors, such as the C interface, provides it in the other half alone.
     #[inline(always)]
     pub fn try_transfer(self, transfer: &Transfer<'_>) -> bool {
         if let Some((bytes, datatype)) = transfer.layout.instance_of_slice(&transfer.own.layout) {
@@ -286,13 +286,12 @@ impl<'w> Communication<'w> {
         true
     }
 
-    /// The other half of [`Communication::transfer`]: any layouts, memory that is not mapped, and why a transfer is
-    /// refused.
+    /// The other half of [`Communication::transfer`]: any layouts, memory that is not mapped, and the errors.
     #[inline(never)]
     pub(super) fn transfer_slowly(self, transfer: &Transfer<'_>) -> Result<()> {
         let call = self.calls.enter(transfer.call);
         let Some((at, start)) = self.mapped_sides(transfer) else {
-            return self.calls.handled(self.transfer_otherwise(transfer));
+            return self.calls.handled(self.transfer_checked(transfer));
         };
         self.calls.epochs.operated();
         let recording = match transfer.way {
@@ -321,10 +320,10 @@ impl<'w> Communication<'w> {
         (is_disjoint && !transfer.sides().1.overlaps()).then_some((at, start))
     }
 
-    /// A transfer with memory that is not mapped, or between sides that need a closer look, or a reason for
-    /// none.
+    /// A transfer whose sides need every check: memory that is not mapped, layouts that may overlap, or an
+    /// error.
     #[cold]
-    fn transfer_otherwise(self, transfer: &Transfer<'_>) -> Result<()> {
+    fn transfer_checked(self, transfer: &Transfer<'_>) -> Result<()> {
         let &Transfer { call, ref own, target, disp, ref layout, .. } = transfer;
         if target == Rank::NULL {
             return self.null_target(call).map(|_| ());

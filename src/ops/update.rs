@@ -348,7 +348,7 @@ pub(super) struct Swap<'d> {
 impl Swap<'_> {
     /// The first lines: whether it is done. If not, nothing is.
     #[inline(always)]
-    pub(super) fn run_fast(self, parts: Communication<'_>) -> bool {
+    pub(super) fn try_run(self, parts: Communication<'_>) -> bool {
         match self.result.layout.uniform() {
             Some(Datatype::I32) => self.try_of::<i32>(parts),
             Some(Datatype::U32) => self.try_of::<u32>(parts),

@@ -25,8 +25,8 @@ pub(super) struct Notifications {
 #[derive(Default)]
 struct Consumed {
     /// Held by the thread that consumes; the others wait for it, or see that they would have to.
-    turn: Mutex<()>,
-    /// Written in turn.
+    consuming: Mutex<()>,
+    /// Written under `consuming`.
     count: Word32,
 }
 
@@ -112,7 +112,7 @@ impl Notifications {
         let call = Call::WaitNotify;
         let (word, consumed) = self.own_counter(calls, call, counter)?;
         check_count(calls, call, counter, count)?;
-        let _turn = consumed.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _consuming = consumed.consuming.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = consumed.count.load();
         let before = seen;
         let tell = |record: &WaitRecord| {
@@ -135,8 +135,8 @@ impl Notifications {
         let call = Call::TestNotify;
         let (word, consumed) = self.own_counter(calls, call, counter)?;
         check_count(calls, call, counter, count)?;
-        let _turn = match consumed.turn.try_lock() {
-            Ok(turn) => turn,
+        let _consuming = match consumed.consuming.try_lock() {
+            Ok(consuming) => consuming,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
