@@ -17,30 +17,19 @@ pub struct DuplicateRequest {
     made: Mutex<Option<Duplicate>>,
 }
 
-impl Comm {
-    /// `MPI_Comm_idup` (MPI-4.1 §7.4.2): as [`Comm::dup`], without waiting for the other ranks. The
-    /// copy callbacks run in this call.
-    ///
-    /// Collective, counted with the nonblocking ones ([`Comm::iallgather`]); does not block.
-    ///
-    /// # Errors
-    /// Those of any call on a communicator ([`Comm`]). Errors of the duplication are returned by
-    /// [`DuplicateRequest::wait`].
-    pub fn idup(&self) -> Result<DuplicateRequest> {
-        self.within(Call::CommDup, || {
-            let (made, votes) = self.begin_duplicate();
-            let words: [u64; 4] = bytemuck::cast(votes);
-            match self.iallgather(words.to_vec()) {
-                Ok(votes) => {
-                    Ok(DuplicateRequest { comm: self.clone(), votes, made: Mutex::new(Some(made)) })
-                }
-                Err(error) => Err(self.give_duplicate_up(made, error)),
-            }
-        })
-    }
-}
-
 impl DuplicateRequest {
+    /// Begins a duplication of `comm`, which runs the copy callbacks.
+    pub(super) fn begin(comm: &Comm) -> Result<DuplicateRequest> {
+        let (made, vote) = comm.begin_duplicate();
+        let words: [u64; 4] = bytemuck::cast(vote);
+        match comm.iallgather(words.to_vec()) {
+            Ok(votes) => {
+                Ok(DuplicateRequest { comm: comm.clone(), votes, made: Mutex::new(Some(made)) })
+            }
+            Err(error) => Err(comm.give_duplicate_up(made, error)),
+        }
+    }
+
     /// Whether it is complete on this rank; handles what has arrived. Local; never blocks.
     pub fn is_complete(&self) -> bool {
         self.votes.is_complete()

@@ -20,9 +20,9 @@
 //!    short messages of many ranks, and for what has to be combined.
 
 mod across;
-mod blocking;
 mod bridge;
 mod buffer;
+mod calls;
 mod duplicate;
 mod foreign;
 mod form;
@@ -35,7 +35,6 @@ mod running;
 mod scans;
 mod schedule;
 mod staged;
-mod typed;
 
 pub use bridge::{Bridge, Root};
 pub use buffer::Combine;

@@ -1,12 +1,9 @@
 //! Collectives that move: barrier, broadcast, gather, scatter, allgather, alltoall, and those of
 //! neighbours.
 
-use super::buffer::{Buffer, BufferMut, read, written};
+use super::buffer::{Buffer, BufferMut};
 use super::plan::Plan;
-use super::request::CollectiveRequest;
 use super::staged::{BufferParts, Cut, Give, Take};
-use crate::call::Call;
-use crate::comm::Comm;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
@@ -17,236 +14,6 @@ use crate::ops::{Origin, OriginMut};
 const NEAR: u32 = 16;
 /// Bytes from which on messages are fetched by their receivers.
 const LONG: u64 = 8 * 1024;
-
-/// The collectives of untyped buffers (MPI-4.1 §6.12). All have these rules:
-///
-/// * All ranks of the communicator start the same collectives on it in the same order, blocking ones
-///   too; several may be under way, and be complete in any order. Ranks that do not agree get
-///   [`Error::Mismatch`](crate::Error::Mismatch), all of them.
-/// * Starting one is local and does not block, except while another rank allocates.
-/// * What was promised of a buffer to [`Origin::new`] or [`OriginMut::new`] has to hold until the
-///   request is complete; and if the request is given up, until every rank has left the job.
-/// * Buffers that meet have the same bytes, in any two layouts.
-/// * A call that is refused for what this rank gives has sent nothing, and does not count as one of
-///   the collectives of the communicator. The other ranks, if they were not refused too, wait for it
-///   (MPI-4.1 §9.3).
-impl Comm {
-    /// `MPI_Ibarrier` (MPI-4.1 §6.12.1): complete when all ranks have started it.
-    ///
-    /// # Errors
-    /// Those of any call on a communicator ([`Comm`]).
-    #[track_caller]
-    pub fn start_barrier(&self) -> Result<CollectiveRequest> {
-        self.start_planned(Call::Barrier, |plan| {
-            plan.barrier();
-            Ok(())
-        })
-    }
-
-    /// `MPI_Ibcast` (MPI-4.1 §6.12.2): `buffer` of the root replaces that of every rank.
-    ///
-    /// # Errors
-    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
-    /// farther apart than 2⁶³ - 1 bytes.
-    #[track_caller]
-    pub fn start_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Result<CollectiveRequest> {
-        let buffer = BufferMut::of(&buffer);
-        self.start_planned(Call::Broadcast, |plan| plan.broadcast(buffer, root))
-    }
-
-    /// `MPI_Igather` (MPI-4.1 §6.12.3): `mine` of each rank goes to its part of `all` at the root, which
-    /// is cut into as many equal parts as there are ranks. `mine` of the root can be `None` if it is in
-    /// its part already (`MPI_IN_PLACE`); what other ranks give as `all` means nothing.
-    ///
-    /// # Errors
-    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
-    /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`](crate::Error::Count) if the parts are not
-    /// equal, or that of the root is not as long as its `mine`;
-    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
-    #[track_caller]
-    pub fn start_gather(
-        &self,
-        mine: Option<Origin<'_>>,
-        all: Option<OriginMut<'_>>,
-        root: Rank,
-    ) -> Result<CollectiveRequest> {
-        let (mine, all) = (mine.as_ref().map(Buffer::of), all.as_ref().map(BufferMut::of));
-        self.start_planned(Call::Gather, |plan| {
-            let parts = all.map(|all| plan.equal_parts(all)).transpose()?;
-            plan.gather(mine, parts, root)
-        })
-    }
-
-    /// `MPI_Igatherv` (MPI-4.1 §6.12.3): as [`Comm::start_gather`], with a list of parts, one for each
-    /// rank.
-    ///
-    /// # Errors
-    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
-    /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`](crate::Error::Count) unless there is one
-    /// part for each rank, of the right length; [`Error::Buffer`](crate::Error::Buffer) if a buffer
-    /// is missing.
-    #[track_caller]
-    pub fn start_gatherv(
-        &self,
-        mine: Option<Origin<'_>>,
-        parts: Option<&[OriginMut<'_>]>,
-        root: Rank,
-    ) -> Result<CollectiveRequest> {
-        let (mine, parts) = (mine.as_ref().map(Buffer::of), parts.map(written));
-        self.start_planned(Call::Gatherv, |plan| {
-            plan.gather(mine, parts.map(BufferParts::Listed), root)
-        })
-    }
-
-    /// `MPI_Iscatter` (MPI-4.1 §6.12.4): each rank's part of `all` of the root goes to its `mine`. `mine`
-    /// of the root can be `None`: its part stays where it is (`MPI_IN_PLACE`).
-    ///
-    /// # Errors
-    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
-    /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`](crate::Error::Count) if the parts are not
-    /// equal, or that of the root is not as long as its `mine`;
-    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
-    #[track_caller]
-    pub fn start_scatter(
-        &self,
-        all: Option<Origin<'_>>,
-        mine: Option<OriginMut<'_>>,
-        root: Rank,
-    ) -> Result<CollectiveRequest> {
-        let (mine, all) = (mine.as_ref().map(BufferMut::of), all.as_ref().map(Buffer::of));
-        self.start_planned(Call::Scatter, |plan| {
-            let parts = all.map(|all| plan.equal_parts(all)).transpose()?;
-            plan.scatter(parts, mine, root)
-        })
-    }
-
-    /// `MPI_Iscatterv` (MPI-4.1 §6.12.4): as [`Comm::start_scatter`], with a list of parts.
-    ///
-    /// # Errors
-    /// [`Error::Root`](crate::Error::Root); [`Error::Reach`](crate::Error::Reach) for elements
-    /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`](crate::Error::Count) unless there is one
-    /// part for each rank, of the right length; [`Error::Buffer`](crate::Error::Buffer) if a buffer
-    /// is missing.
-    #[track_caller]
-    pub fn start_scatterv(
-        &self,
-        parts: Option<&[Origin<'_>]>,
-        mine: Option<OriginMut<'_>>,
-        root: Rank,
-    ) -> Result<CollectiveRequest> {
-        let (mine, parts) = (mine.as_ref().map(BufferMut::of), parts.map(read));
-        self.start_planned(Call::Scatterv, |plan| {
-            plan.scatter(parts.map(BufferParts::Listed), mine, root)
-        })
-    }
-
-    /// `MPI_Iallgather` (MPI-4.1 §6.12.5): `mine` of each rank goes to its part of `all` on every rank,
-    /// cut as in [`Comm::start_gather`]. `None`: it is in this rank's own part already (`MPI_IN_PLACE`).
-    ///
-    /// # Errors
-    /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes;
-    /// [`Error::Count`](crate::Error::Count) if the parts are not equal.
-    #[track_caller]
-    pub fn start_allgather(
-        &self,
-        mine: Option<Origin<'_>>,
-        all: OriginMut<'_>,
-    ) -> Result<CollectiveRequest> {
-        let (mine, all) = (mine.as_ref().map(Buffer::of), BufferMut::of(&all));
-        self.start_planned(Call::Allgather, |plan| {
-            let parts = plan.equal_parts(all)?;
-            plan.allgather(mine, parts)
-        })
-    }
-
-    /// `MPI_Iallgatherv` (MPI-4.1 §6.12.5): as [`Comm::start_allgather`], with a list of parts.
-    ///
-    /// # Errors
-    /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes;
-    /// [`Error::Count`](crate::Error::Count) unless there is one part for each rank, of the right
-    /// length; [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
-    #[track_caller]
-    pub fn start_allgatherv(
-        &self,
-        mine: Option<Origin<'_>>,
-        parts: &[OriginMut<'_>],
-    ) -> Result<CollectiveRequest> {
-        let (mine, parts) = (mine.as_ref().map(Buffer::of), written(parts));
-        self.start_planned(Call::Allgatherv, |plan| {
-            plan.allgather(mine, BufferParts::Listed(parts))
-        })
-    }
-
-    /// `MPI_Ialltoall` (MPI-4.1 §6.12.6): part `k` of `outgoing` goes to rank `k`, to the part of its
-    /// `incoming` that has this rank's number; both are cut as in [`Comm::start_gather`]. `None`: what
-    /// is in `incoming` goes out, and is replaced (`MPI_IN_PLACE`).
-    ///
-    /// # Errors
-    /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes;
-    /// [`Error::Count`](crate::Error::Count) if the parts are not equal.
-    #[track_caller]
-    pub fn start_alltoall(
-        &self,
-        outgoing: Option<Origin<'_>>,
-        incoming: OriginMut<'_>,
-    ) -> Result<CollectiveRequest> {
-        let (outgoing, incoming) = (outgoing.as_ref().map(Buffer::of), BufferMut::of(&incoming));
-        self.start_planned(Call::Alltoall, |plan| {
-            let outgoing = outgoing.map(|all| plan.equal_parts(all)).transpose()?;
-            let incoming = plan.equal_parts(incoming)?;
-            plan.alltoall(outgoing, incoming)
-        })
-    }
-
-    /// `MPI_Ialltoallv`, `MPI_Ialltoallw` (MPI-4.1 §6.12.6): as [`Comm::start_alltoall`], with lists of
-    /// parts.
-    ///
-    /// # Errors
-    /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes;
-    /// [`Error::Count`](crate::Error::Count) unless there is one part for each rank, of the right
-    /// length; [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing.
-    #[track_caller]
-    pub fn start_alltoallv(
-        &self,
-        outgoing: Option<&[Origin<'_>]>,
-        incoming: &[OriginMut<'_>],
-    ) -> Result<CollectiveRequest> {
-        let (outgoing, incoming) = (outgoing.map(read), written(incoming));
-        self.start_planned(Call::Alltoallv, |plan| {
-            plan.alltoall(outgoing.map(BufferParts::Listed), BufferParts::Listed(incoming))
-        })
-    }
-
-    /// The neighbourhood collectives (MPI-4.1 §8.7): sends each of `outgoing` to its rank and receives
-    /// each of `incoming` from its rank. Where two ranks are neighbours several times, the first that
-    /// one sends is the first that the other receives, in the order of the lists. What goes to or
-    /// comes from [`Rank::NULL`] is left out.
-    ///
-    /// # Errors
-    /// [`Error::Peer`](crate::Error::Peer) and [`Error::Reach`](crate::Error::Reach).
-    #[track_caller]
-    pub fn start_neighbours(
-        &self,
-        outgoing: &[(Rank, Origin<'_>)],
-        incoming: &[(Rank, OriginMut<'_>)],
-    ) -> Result<CollectiveRequest> {
-        self.start_planned(Call::Neighbours, |plan| {
-            for (from, into) in incoming.iter().filter(|(from, _)| *from != Rank::NULL) {
-                plan.check_peer(*from)?;
-                let into = BufferMut::of(into);
-                plan.bytes(&into.read())?;
-                plan.receive(from.0, into);
-            }
-            for (to, from) in outgoing.iter().filter(|(to, _)| *to != Rank::NULL) {
-                plan.check_peer(*to)?;
-                let from = Buffer::of(from);
-                plan.bytes(&from)?;
-                plan.send(to.0, from);
-            }
-            Ok(())
-        })
-    }
-}
 
 /// Whether that many ranks pass on what all of them get.
 pub(super) fn is_by_tree(ranks: u32, bytes: u64) -> bool {
@@ -481,6 +248,27 @@ impl Plan<'_> {
                 false => Take::Listed(0..self.ranks, own, incoming),
             };
             self.give = Give::of(outgoing);
+        }
+        Ok(())
+    }
+
+    /// Each rank sends and receives what its lists have, in their order.
+    pub(super) fn neighbours(
+        &mut self,
+        outgoing: &[(Rank, Origin<'_>)],
+        incoming: &[(Rank, OriginMut<'_>)],
+    ) -> Result<()> {
+        for (from, into) in incoming.iter().filter(|(from, _)| *from != Rank::NULL) {
+            self.check_peer(*from)?;
+            let into = BufferMut::of(into);
+            self.bytes(&into.read())?;
+            self.receive(from.0, into);
+        }
+        for (to, from) in outgoing.iter().filter(|(to, _)| *to != Rank::NULL) {
+            self.check_peer(*to)?;
+            let from = Buffer::of(from);
+            self.bytes(&from)?;
+            self.send(to.0, from);
         }
         Ok(())
     }

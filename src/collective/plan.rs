@@ -6,8 +6,8 @@ use super::request::CollectiveRequest;
 use super::schedule::{PlanStep, Retained, Schedule, ScheduleStage};
 use super::staged::{Give, Take};
 use crate::call::Call;
-use crate::comm::{CHUNK, Comm, Description, part_digest};
-use crate::datatype::CommittedDatatype;
+use crate::comm::{CHUNK, Collective, Comm, Description, OpKind, Reduction, part_digest};
+use crate::datatype::{CommittedDatatype, Element};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use std::any::Any;
@@ -45,20 +45,60 @@ pub(super) struct Plan<'c> {
 /// What contributions of all ranks have together at most if every rank combines all of them.
 const COMBINED_BY_ALL: u64 = 64 * 1024;
 
-impl Comm {
-    /// Starts the collective that `plan` puts together, and on a handle for blocking calls waits for it.
-    #[track_caller]
-    pub(super) fn start_planned<B: Any>(
+/// Starts the collective that `plan` puts together, and on a handle for blocking calls waits for it.
+#[track_caller]
+pub(super) fn begin<B: Any>(
+    comm: &Comm,
+    call: Call,
+    plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
+) -> Result<CollectiveRequest<B>> {
+    let at = Location::caller();
+    comm.within(call, || {
+        comm.check_shares(call, "a collective that does not wait")?;
+        let mut planned = Plan::new(comm, call, comm.rank().0, comm.size());
+        plan(&mut planned)?;
+        planned.start(at)
+    })
+}
+
+impl Collective<'_> {
+    /// [`Collective::meet`] of elements of one type.
+    pub(super) fn run<T: Element>(
         &self,
-        call: Call,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
-    ) -> Result<CollectiveRequest<B>> {
-        let at = Location::caller();
-        self.within(call, || {
-            self.check_shares(call, "a collective that does not wait")?;
-            let mut planned = Plan::new(self, call, self.rank().0, self.size());
-            plan(&mut planned)?;
-            planned.start(at)
+    ) -> Result<()> {
+        self.meet(|planned| {
+            plan(planned)?;
+            planned.what = planned.what.map(|what| what.elements::<T>());
+            Ok(())
+        })
+    }
+
+    /// Runs what `plan` puts together, to its end. If this rank is refused the others learn it, because
+    /// they would wait for ever.
+    pub(super) fn meet(&self, plan: impl FnOnce(&mut Plan<'_>) -> Result<()>) -> Result<()> {
+        let mut planned = Plan::waiting(self.comm(), self.call());
+        match plan(&mut planned) {
+            Ok(()) => planned.complete(self.at()),
+            Err(error) => {
+                planned.refused();
+                // The error of this rank itself is the more exact one.
+                let _ = planned.complete(self.at());
+                Err(error)
+            }
+        }
+    }
+
+    /// The round before, of lengths: only the datatype of the elements has to be the same.
+    pub(super) fn lengths<T: Element>(
+        &self,
+        plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.meet(|planned| {
+            planned.is_equal = true;
+            plan(planned)?;
+            planned.what = Some(Description::typed::<T>(self.call()));
+            Ok(())
         })
     }
 }
@@ -257,6 +297,18 @@ impl Plan<'_> {
         self.combine = Some(combine);
     }
 
+    /// What a reduction does.
+    pub(super) fn function<T: Element>(&self, op: &impl Reduction<T>) -> Result<Combine> {
+        let function = match op.user() {
+            Some(function) => {
+                let commutative = op.kind() == OpKind::User { commutative: true };
+                Some(buffer::user(function, commutative))
+            }
+            None => op.predefined().and_then(buffer::predefined::<T>),
+        };
+        function.ok_or_else(|| self.no_operation(op.name(), T::DATATYPE.name()))
+    }
+
     /// What the request keeps, and what it gives.
     pub(super) fn keep(&mut self, given: impl Any + Send, result: impl Any + Send) {
         self.retained.given = Some(Box::new(given));
@@ -299,6 +351,19 @@ impl Plan<'_> {
             return Ok(());
         }
         Err(Error::Root { at: self.comm.place(self.call), root: root.0, ranks })
+    }
+
+    /// Refuses a root that is no rank of the communicator, or that gives nothing.
+    pub(super) fn check_root_gives(&self, root: Rank, gives: bool) -> Result<()> {
+        self.check_root(root, self.ranks)?;
+        if gives || self.rank != root.0 {
+            return Ok(());
+        }
+        Err(self.no_buffer("the root gives no buffer"))
+    }
+
+    pub(super) fn check_slices(&self, found: usize) -> Result<()> {
+        self.check_count("list of slices", found, self.ranks as usize)
     }
 
     pub(super) fn check_peer(&self, peer: Rank) -> Result<()> {

@@ -5,97 +5,15 @@
 
 use super::buffer::{Buffer, BufferMut, Combine};
 use super::plan::Plan;
-use super::request::CollectiveRequest;
 use super::running::Running;
 use super::staged::{Give, Take};
 use crate::call::Call;
-use crate::comm::Comm;
 use crate::error::Result;
 use crate::group::Rank;
-use crate::ops::{Origin, OriginMut};
 use std::ops::Range;
 
 /// Contributions of as many bytes are cut, and each rank combines one part of all.
 const CUT: u64 = 16 * 1024;
-
-/// The reductions of untyped buffers (MPI-4.1 §6.12). The rules of [`Comm::start_barrier`]'s kin hold,
-/// and these:
-///
-/// * All contributions have the same number of instances of one datatype. `combine` gets buffers
-///   that are laid out as its datatype, and a given number of instances of it: pieces of the
-///   contributions, or all of them. It runs in whatever call of this rank finds the messages, and must
-///   not wait for one.
-/// * `mine` is `None` where the contribution is in the buffer of the result (`MPI_IN_PLACE`).
-impl Comm {
-    /// `MPI_Ireduce` (MPI-4.1 §6.12.7): the combination of `mine` of all ranks goes to `result` of the
-    /// root. What other ranks give as `result` means nothing.
-    ///
-    /// # Errors
-    /// [`Error::Root`](crate::Error::Root); [`Error::Buffer`](crate::Error::Buffer) if a buffer is
-    /// missing; [`Error::Count`](crate::Error::Count) if the result does not have as many instances
-    /// as the contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than
-    /// 2⁶³ - 1 bytes.
-    #[track_caller]
-    pub fn start_reduce(
-        &self,
-        mine: Option<Origin<'_>>,
-        result: Option<OriginMut<'_>>,
-        combine: Combine,
-        root: Rank,
-    ) -> Result<CollectiveRequest> {
-        let (mine, result) = both(mine.as_ref(), result.as_ref());
-        self.start_planned(Call::Reduce, |plan| plan.reduce(mine, result, combine, root))
-    }
-
-    /// `MPI_Iallreduce` (MPI-4.1 §6.12.8): as [`Comm::start_reduce`], with the result on every rank.
-    ///
-    /// # Errors
-    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing;
-    /// [`Error::Count`](crate::Error::Count) if the result does not have as many instances as the
-    /// contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1
-    /// bytes.
-    #[track_caller]
-    pub fn start_allreduce(
-        &self,
-        mine: Option<Origin<'_>>,
-        result: OriginMut<'_>,
-        combine: Combine,
-    ) -> Result<CollectiveRequest> {
-        let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
-        self.start_planned(Call::Allreduce, |plan| plan.allreduce(mine, result, combine))
-    }
-
-    /// `MPI_Ireduce_scatter`, `MPI_Ireduce_scatter_block` (MPI-4.1 §6.12.9, §6.12.10): the combination
-    /// of all contributions is cut into parts of `counts` instances, one for each rank, which all
-    /// ranks give alike. With a contribution in place, `result` has all of it, and gets the own part
-    /// at its beginning.
-    ///
-    /// # Errors
-    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing;
-    /// [`Error::Count`](crate::Error::Count) unless there is one count for each rank and they add
-    /// up to the contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart
-    /// than 2⁶³ - 1 bytes.
-    #[track_caller]
-    pub fn start_reduce_scatter(
-        &self,
-        mine: Option<Origin<'_>>,
-        result: OriginMut<'_>,
-        counts: &[usize],
-        combine: Combine,
-    ) -> Result<CollectiveRequest> {
-        let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
-        self.start_planned(Call::ReduceScatter, |plan| {
-            plan.reduce_scatter(mine, result, counts, combine)
-        })
-    }
-}
-
-fn both(
-    mine: Option<&Origin<'_>>,
-    result: Option<&OriginMut<'_>>,
-) -> (Option<Buffer>, Option<BufferMut>) {
-    (mine.map(Buffer::of), result.map(BufferMut::of))
-}
 
 /// Parts of that many instances, one behind the other, and where the last one ends.
 pub(super) fn ranges(counts: &[usize]) -> (Vec<Range<usize>>, usize) {

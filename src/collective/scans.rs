@@ -3,53 +3,9 @@
 
 use super::buffer::{Buffer, BufferMut, Combine};
 use super::plan::Plan;
-use super::request::CollectiveRequest;
 use super::staged::{Give, Take};
-use crate::call::Call;
-use crate::comm::Comm;
 use crate::error::Result;
 use crate::group::Rank;
-use crate::ops::{Origin, OriginMut};
-
-/// The scans of untyped buffers (MPI-4.1 §6.12), with the rules of [`Comm::start_reduce`].
-impl Comm {
-    /// `MPI_Iscan` (MPI-4.1 §6.12.11): the combination of `mine` of ranks 0 to this one.
-    ///
-    /// # Errors
-    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing;
-    /// [`Error::Count`](crate::Error::Count) if the result does not have as many instances as the
-    /// contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1
-    /// bytes.
-    #[track_caller]
-    pub fn start_scan(
-        &self,
-        mine: Option<Origin<'_>>,
-        result: OriginMut<'_>,
-        combine: Combine,
-    ) -> Result<CollectiveRequest> {
-        let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
-        self.start_planned(Call::Scan, |plan| plan.scan(mine, result, combine))
-    }
-
-    /// `MPI_Iexscan` (MPI-4.1 §6.12.12): the combination of `mine` of the ranks below this one; `result`
-    /// of rank 0 stays as it is.
-    ///
-    /// # Errors
-    /// [`Error::Buffer`](crate::Error::Buffer) if a buffer is missing;
-    /// [`Error::Count`](crate::Error::Count) if the result does not have as many instances as the
-    /// contribution; [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1
-    /// bytes.
-    #[track_caller]
-    pub fn start_exscan(
-        &self,
-        mine: Option<Origin<'_>>,
-        result: OriginMut<'_>,
-        combine: Combine,
-    ) -> Result<CollectiveRequest> {
-        let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
-        self.start_planned(Call::Exscan, |plan| plan.exscan(mine, result, combine))
-    }
-}
 
 impl Plan<'_> {
     /// Each rank combines what the one before it passes on with its own contribution, and passes that on.

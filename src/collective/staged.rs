@@ -3,6 +3,7 @@
 
 use super::buffer::{self, Buffer, BufferMut, Combine};
 use crate::comm::Staged;
+use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::shm::Segment;
 
@@ -48,7 +49,24 @@ impl<B: Cut> BufferParts<B> {
     }
 }
 
+impl BufferParts<Buffer> {
+    /// The slice of each rank.
+    pub(super) fn slices<T: Element>(parts: &[&[T]]) -> BufferParts<Buffer> {
+        BufferParts::Listed(parts.iter().map(|part| Buffer::slice(part)).collect())
+    }
+}
+
 impl BufferParts<BufferMut> {
+    /// `each` elements of each rank.
+    pub(super) fn elements<T: Element>(all: &mut [T], each: usize) -> BufferParts<BufferMut> {
+        BufferParts::Equal(BufferMut::slice(all), each)
+    }
+
+    /// The vector of each rank.
+    pub(super) fn vectors<T: Element>(parts: &mut [Vec<T>]) -> BufferParts<BufferMut> {
+        BufferParts::Listed(parts.iter_mut().map(|part| BufferMut::slice(part)).collect())
+    }
+
     /// The same parts, to be read.
     pub(super) fn read(&self) -> BufferParts<Buffer> {
         match self {

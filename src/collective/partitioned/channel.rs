@@ -11,7 +11,7 @@ use crate::prim::{Awaited, AwaitedKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes out, or where what comes goes.
-pub(super) enum PartitionSide {
+pub(in crate::collective) enum PartitionSide {
     Send(Buffer),
     Receive(BufferMut),
 }

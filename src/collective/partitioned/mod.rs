@@ -15,15 +15,14 @@
 mod channel;
 mod round;
 
-use super::buffer::{Buffer, BufferMut};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::message::Status;
-use crate::ops::{Origin, OriginMut};
 use crate::prim::WaitRecord;
-use channel::{PartitionChannel, PartitionSide};
+use channel::PartitionChannel;
+pub(in crate::collective) use channel::PartitionSide;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -31,7 +30,8 @@ use std::sync::Arc;
 /// A partitioned send or receive, which can be started again and again (MPI-4.1 §4.2). Clones stand
 /// for the same.
 ///
-/// What was promised of the buffer to [`Origin::new`] or [`OriginMut::new`] has to hold from each start
+/// What was promised of the buffer to [`Origin::new`](crate::ops::Origin::new) or
+/// [`OriginMut::new`](crate::ops::OriginMut::new) has to hold from each start
 /// until it is complete, but for what follows: a partition can be written before it is handed over
 /// ([`Partitioned::ready`]), and be read when it has arrived ([`Partitioned::has_arrived`]).
 ///
@@ -39,66 +39,23 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Partitioned(Arc<PartitionChannel>);
 
-/// Partitioned communication.
-impl Comm {
-    /// `MPI_Psend_init` (MPI-4.1 §4.2.1): a send of `origin`, in `partitions` parts of equal length, to
-    /// rank `dest`. It goes to the receive that `dest` makes for this rank and tag with as many before
-    /// it as this one has before it. Both sides have the same bytes, in any layouts and partitions.
-    ///
-    /// Local; does not block, except while another rank allocates.
-    ///
-    /// # Errors
-    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
-    /// bytes; [`Error::Count`] if the elements cannot be cut into that many parts; [`Error::NoMemory`];
-    /// [`Error::RankFailed`] if `dest` has failed.
-    pub fn init_partitioned_send(
-        &self,
-        origin: Origin<'_>,
-        partitions: u32,
-        dest: Rank,
-        tag: i32,
-    ) -> Result<Partitioned> {
-        let side = PartitionSide::Send(Buffer::of(&origin));
-        self.init_partitioned(Call::PartitionedSend, side, partitions, dest, tag)
-    }
-
-    /// `MPI_Precv_init` (MPI-4.1 §4.2.1): a receive into `into`, in `partitions` parts of equal length,
-    /// from rank `source`; the counterpart of [`Comm::init_partitioned_send`].
-    ///
-    /// Local; does not block, except while another rank allocates.
-    ///
-    /// # Errors
-    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
-    /// bytes; [`Error::Count`] if the elements cannot be cut into that many parts;
-    /// [`Error::NoMemory`]; [`Error::RankFailed`] if `source` has failed.
-    pub fn init_partitioned_receive(
-        &self,
-        into: OriginMut<'_>,
-        partitions: u32,
-        source: Rank,
-        tag: i32,
-    ) -> Result<Partitioned> {
-        let side = PartitionSide::Receive(BufferMut::of(&into));
-        self.init_partitioned(Call::PartitionedReceive, side, partitions, source, tag)
-    }
-
-    fn init_partitioned(
-        &self,
+impl Partitioned {
+    /// One side of a partitioned message between this rank and `peer`.
+    pub(super) fn new(
+        comm: &Comm,
         call: Call,
         side: PartitionSide,
         partitions: u32,
         peer: Rank,
         tag: i32,
     ) -> Result<Partitioned> {
-        self.within(call, || {
-            let line = Arc::new(PartitionChannel::new(self, call, side, partitions, peer, tag)?);
+        comm.within(call, || {
+            let line = Arc::new(PartitionChannel::new(comm, call, side, partitions, peer, tag)?);
             line.follow()?;
             Ok(Partitioned(line))
         })
     }
-}
 
-impl Partitioned {
     /// Whether it is a send.
     pub fn is_send(&self) -> bool {
         self.0.is_send()
