@@ -177,7 +177,7 @@ pub enum Parsed {
     /// Print the state of that process's job.
     Inquire(u32),
     /// Help, version or an error has been printed.
-    Told(u8),
+    Printed(u8),
 }
 
 /// Reads the command line; prints help, version, or one line on what is wrong.
@@ -187,11 +187,11 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
         Err(error) if !error.use_stderr() => {
             // A closed standard output is not an error.
             let _ = error.print();
-            Parsed::Told(0)
+            Parsed::Printed(0)
         }
         Err(error) => {
-            report::say(&one_line(&error.to_string()));
-            Parsed::Told(USAGE)
+            report::print(&one_line(&error.to_string()));
+            Parsed::Printed(USAGE)
         }
     }
 }

@@ -129,7 +129,7 @@ impl Detector {
     }
 
     /// Records that the latest deadlock has been reported.
-    pub fn told(&mut self, deadlock: &Deadlock) {
+    pub fn reported(&mut self, deadlock: &Deadlock) {
         self.reported = sleeps(deadlock).collect();
     }
 

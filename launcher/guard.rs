@@ -81,7 +81,7 @@ fn verdict(status: WaitStatus) -> u8 {
     end_what_is_left();
     let code = report::signal_code(signal);
     let name = report::signal_name(signal);
-    report::say(&format!(
+    report::print(&format!(
         "the supervisor of the job was killed by {name}; job ended, exit code {code}"
     ));
     code

@@ -24,7 +24,7 @@ pub fn answer(pid: u32) -> u8 {
             0
         }
         Err(refusal) => {
-            report::say(&refusal.to_string());
+            report::print(&refusal.to_string());
             refusal.code()
         }
     }

@@ -44,24 +44,24 @@ impl Need {
     pub fn explain(self, error: &io::Error, started: u64) -> Option<String> {
         use nix::libc::{EAGAIN, EMFILE, ENFILE, ENOMEM};
         match error.raw_os_error()? {
-            EMFILE => Some(self.files_met()),
+            EMFILE => Some(self.file_limit()),
             ENFILE => Some(format!(
                 "the system has {} files open, and fs.file-max is {}",
                 number_in("/proc/sys/fs/file-nr").unwrap_or_default(),
                 number_in("/proc/sys/fs/file-max").unwrap_or_default(),
             )),
             EAGAIN => self.short_of_tasks(started, true),
-            ENOMEM => self.short_of_memory(started).or_else(|| Some(memory_met())),
+            ENOMEM => self.short_of_memory(started).or_else(|| Some(memory_limit())),
             _ => None,
         }
     }
 
     fn short_of_files(self) -> Option<String> {
         let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
-        (most < self.files).then(|| self.files_met())
+        (most < self.files).then(|| self.file_limit())
     }
 
-    fn files_met(self) -> String {
+    fn file_limit(self) -> String {
         let most = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(_, most)| most);
         format!(
             "rmarun needs about {} open files for them, and the hard limit is {most} \
@@ -70,12 +70,12 @@ impl Need {
         )
     }
 
-    /// The limit of processes that leaves no room for the ranks that have not been started. `met`: the
+    /// The limit of processes that leaves no room for the ranks that have not been started. `reached`: the
     /// kernel has just refused one, so that it pays to count.
-    fn short_of_tasks(self, started: u64, met: bool) -> Option<String> {
+    fn short_of_tasks(self, started: u64, reached: bool) -> Option<String> {
         let more = self.ranks - started + if started == 0 { OWN_TASKS } else { 0 };
-        let (needed, least) = (more, if met { 1 } else { more });
-        let of_user = || tasks_of_user(needed, least, met);
+        let (needed, least) = (more, if reached { 1 } else { more });
+        let of_user = || tasks_of_user(needed, least, reached);
         let of_group = || {
             let (file, most, now) = process_limits_of_groups()
                 .min_by_key(|(_, most, now)| most.saturating_sub(*now))?;
@@ -129,7 +129,7 @@ impl Need {
     }
 }
 
-fn memory_met() -> String {
+fn memory_limit() -> String {
     let value = |name| meminfo(name).unwrap_or_default() >> 20;
     format!(
         "the kernel has no memory for one more process: MemAvailable is {} MiB, and of {} MiB \
@@ -141,7 +141,7 @@ fn memory_met() -> String {
 }
 
 /// The limit of this user's processes.
-fn tasks_of_user(needed: u64, least: u64, met: bool) -> Option<String> {
+fn tasks_of_user(needed: u64, least: u64, reached: bool) -> Option<String> {
     let (most, _): (rlim_t, rlim_t) = getrlimit(Resource::RLIMIT_NPROC).ok()?;
     if getuid().is_root() || is_exempt() {
         return None;
@@ -153,7 +153,7 @@ fn tasks_of_user(needed: u64, least: u64, met: bool) -> Option<String> {
         ));
     }
     // To count them is to read all of /proc.
-    let now = if met { tasks_of(getuid()) } else { 0 };
+    let now = if reached { tasks_of(getuid()) } else { 0 };
     (now + least > most).then(|| {
         format!(
             "it needs {needed} more processes, and the user has {now} of at most {most} \
@@ -168,8 +168,9 @@ fn is_exempt() -> bool {
     const CAN_ADMINISTRATE: u64 = 1 << 21;
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let held = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or_default();
-    held & (CAN_CHANGE_LIMITS | CAN_ADMINISTRATE) != 0
+    let capabilities =
+        line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or_default();
+    capabilities & (CAN_CHANGE_LIMITS | CAN_ADMINISTRATE) != 0
 }
 
 /// How many processes and threads a user has.

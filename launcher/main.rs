@@ -54,10 +54,10 @@ fn main() -> ExitCode {
     let options = match args::parse(std::env::args_os()) {
         Parsed::Run(options) => options,
         Parsed::Inquire(pid) => return ExitCode::from(inquiry::answer(pid)),
-        Parsed::Told(code) => return ExitCode::from(code),
+        Parsed::Printed(code) => return ExitCode::from(code),
     };
     let code = launch(*options).unwrap_or_else(|refusal| {
-        report::say(&refusal.to_string());
+        report::print(&refusal.to_string());
         refusal.code()
     });
     ExitCode::from(code)
@@ -78,7 +78,7 @@ fn launch(options: Options) -> Result<u8, Refusal> {
     match guard::split().map_err(refused("cannot start the supervisor"))? {
         guard::Half::Guard(supervisor) => {
             // Dropped when the job is over.
-            let _segment = plan.create().inspect_err(|refusal| report::say(&refusal.to_string()));
+            let _segment = plan.create().inspect_err(|refusal| report::print(&refusal.to_string()));
             Ok(guard::watch(supervisor, &taken))
         }
         guard::Half::Supervisor(guard) => {
@@ -88,7 +88,7 @@ fn launch(options: Options) -> Result<u8, Refusal> {
                 segment.take_back();
             }
             Ok(code.unwrap_or_else(|refusal| {
-                report::say(&refusal.to_string());
+                report::print(&refusal.to_string());
                 refusal.code()
             }))
         }

@@ -136,7 +136,7 @@ impl Output {
 
     /// Prints messages on standard error, each on a line of its own; returns `false` if a relay is
     /// writing there.
-    pub fn say(&self, messages: &[&str]) -> bool {
+    pub fn print(&self, messages: &[&str]) -> bool {
         let lines: String = messages.iter().map(|message| report::line(message)).collect();
         match self.sinks[1].try_write(Source::Launcher, lines.as_bytes()) {
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,

@@ -26,18 +26,18 @@ pub struct Inlet {
     pub pipe: PipeReader,
     /// An unfinished line that is redrawn, such as a progress bar, is shown immediately.
     pub draws: bool,
-    held: Vec<u8>,
+    buffered: Vec<u8>,
 }
 
 impl Inlet {
     /// `pipe` must not block.
     pub fn new(source: Source, pipe: PipeReader, draws: bool) -> Inlet {
-        Inlet { source, pipe, draws, held: Vec::new() }
+        Inlet { source, pipe, draws, buffered: Vec::new() }
     }
 
     /// The beginning of the drawing that this inlet shows.
     fn drawing(&self) -> Option<usize> {
-        status::last_drawing(&self.held).filter(|_| self.draws)
+        status::last_drawing(&self.buffered).filter(|_| self.draws)
     }
 }
 
@@ -105,7 +105,7 @@ impl Relay {
     /// The unfinished prompt, if there is one.
     fn prompt(&self) -> Option<&Inlet> {
         let first = self.inlets.first()?.as_ref().filter(|_| self.prompts)?;
-        let waiting = !first.held.is_empty() && first.drawing().is_none();
+        let waiting = !first.buffered.is_empty() && first.drawing().is_none();
         Some(first).filter(|_| waiting && matches!(first.source, Source::Rank { rank: 0, .. }))
     }
 
@@ -148,20 +148,20 @@ fn take(inlet: &mut Inlet, sink: &Sink, buffer: &mut [u8]) -> io::Result<More> {
     };
     let whole = read.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     if whole > 0 {
-        inlet.held.extend_from_slice(&read[..whole]);
+        inlet.buffered.extend_from_slice(&read[..whole]);
         flush(inlet, sink)?;
     }
-    inlet.held.extend_from_slice(&read[whole..]);
+    inlet.buffered.extend_from_slice(&read[whole..]);
     if let Some(from) = inlet.drawing() {
-        inlet.held.drain(..from);
-        let text = status::text(&inlet.held);
+        inlet.buffered.drain(..from);
+        let text = status::text(&inlet.buffered);
         sink.show(inlet.source, text)?;
         if text.is_empty() {
             // It has cleared its line, so no unfinished line is left.
-            inlet.held.clear();
+            inlet.buffered.clear();
         }
     }
-    if inlet.held.len() >= LINE_LIMIT {
+    if inlet.buffered.len() >= LINE_LIMIT {
         flush(inlet, sink)?;
     }
     Ok(More::Perhaps)
@@ -170,16 +170,16 @@ fn take(inlet: &mut Inlet, sink: &Sink, buffer: &mut [u8]) -> io::Result<More> {
 /// Passes on the unfinished line of a rank that has stopped writing.
 fn finish(inlet: &mut Inlet, sink: &Sink) -> io::Result<()> {
     if inlet.drawing().is_some() {
-        inlet.held.clear();
+        inlet.buffered.clear();
         return sink.settle();
     }
     flush(inlet, sink)
 }
 
 fn flush(inlet: &mut Inlet, sink: &Sink) -> io::Result<()> {
-    if !inlet.held.is_empty() {
-        sink.write(inlet.source, &inlet.held)?;
-        inlet.held.clear();
+    if !inlet.buffered.is_empty() {
+        sink.write(inlet.source, &inlet.buffered)?;
+        inlet.buffered.clear();
     }
     Ok(())
 }

@@ -290,7 +290,7 @@ pub fn line(message: &str) -> String {
 }
 
 /// Prints a message on standard error.
-pub fn say(message: &str) {
+pub fn print(message: &str) {
     // Ignored if standard error is closed.
     let _ = io::stderr().write_all(line(message).as_bytes());
 }

@@ -44,8 +44,8 @@ pub struct Plan {
 struct Wish {
     name: String,
     bytes: usize,
-    told: PipeReader,
-    tell: PipeWriter,
+    reader: PipeReader,
+    writer: PipeWriter,
 }
 
 /// Checks the requested object.
@@ -57,19 +57,19 @@ pub fn plan(options: &Options) -> Result<Plan, Refusal> {
     if Path::new("/dev/shm").join(name.trim_start_matches('/')).exists() {
         return Err(exists(name));
     }
-    let (told, tell) = pipe().map_err(|error| Refusal::system("cannot make a pipe", error))?;
-    Ok(Plan { wish: Some(Wish { name: name.clone(), bytes, told, tell }) })
+    let (reader, writer) = pipe().map_err(|error| Refusal::system("cannot make a pipe", error))?;
+    Ok(Plan { wish: Some(Wish { name: name.clone(), bytes, reader, writer }) })
 }
 
 impl Plan {
     /// The guard's half: creates the object, and informs the supervisor.
     pub fn create(self) -> Result<NamedSegment, Refusal> {
-        let Some(Wish { name, bytes, mut tell, .. }) = self.wish else {
+        let Some(Wish { name, bytes, mut writer, .. }) = self.wish else {
             return Ok(NamedSegment { object: None });
         };
         let created = ShmemConf::new().os_id(&name).size(bytes).create();
         // An error means that the supervisor has ended, which the guard learns next.
-        let _ = tell.write_all(&[if created.is_ok() { CREATED } else { REFUSED }]);
+        let _ = writer.write_all(&[if created.is_ok() { CREATED } else { REFUSED }]);
         match created {
             Ok(object) => Ok(NamedSegment { object: Some(object) }),
             Err(ShmemError::MappingIdExists) => Err(exists(&name)),
@@ -80,13 +80,13 @@ impl Plan {
     /// The supervisor's half: waits for the guard, and opens the object; `None` if the guard failed,
     /// which it reports to the user.
     pub fn open(self) -> Result<Option<NamedSegment>, Refusal> {
-        let Some(Wish { name, bytes, mut told, tell }) = self.wish else {
+        let Some(Wish { name, bytes, mut reader, writer }) = self.wish else {
             return Ok(Some(NamedSegment { object: None }));
         };
         // Otherwise the guard's death would not close the pipe.
-        drop(tell);
+        drop(writer);
         let mut word = [REFUSED];
-        match told.read_exact(&mut word) {
+        match reader.read_exact(&mut word) {
             Ok(()) if word == [CREATED] => {
                 let object = ShmemConf::new().os_id(&name).open();
                 let object = object.map_err(|error| cannot_create(&name, bytes, &error))?;

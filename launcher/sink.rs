@@ -233,7 +233,7 @@ mod tests {
                     rows.push(String::new());
                 }
                 match row.rsplit_once("\r\x1b[2K") {
-                    Some((_, kept)) => *rows.last_mut().unwrap() = kept.to_owned(),
+                    Some((_, earlier)) => *rows.last_mut().unwrap() = earlier.to_owned(),
                     None => rows.last_mut().unwrap().push_str(row),
                 }
             }

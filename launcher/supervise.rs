@@ -62,7 +62,7 @@ struct Supervisor<'a> {
     phase: Phase,
     /// Messages for the end of the job, besides the cause.
     notes: Vec<String>,
-    told: bool,
+    reported: bool,
     /// A second signal has cancelled the rest of the output.
     abandoned: bool,
 }
@@ -128,7 +128,7 @@ impl<'a> Supervisor<'a> {
             lost: None,
             phase: Phase::Running,
             notes: Vec::new(),
-            told: false,
+            reported: false,
             abandoned: false,
         };
         supervisor.watch.add(&supervisor.signals, Event::Signal)?;

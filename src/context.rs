@@ -18,8 +18,8 @@ use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 /// The record of a wait for an exclusion of the library.
-fn say_excluded(record: &WaitRecord) {
-    record.say(&Awaited { kind: AwaitedKind::Exclusion, ..Awaited::default() });
+fn describe_exclusion(record: &WaitRecord) {
+    record.set(&Awaited { kind: AwaitedKind::Exclusion, ..Awaited::default() });
 }
 
 /// The progress that a process makes while it waits: implemented by a layer above.
@@ -175,20 +175,20 @@ impl Context {
     #[inline]
     #[track_caller]
     pub(crate) fn excluded_in<'a>(&'a self, scope: &'a Scope) -> Waiter<'a> {
-        self.telling_waiter(scope, Location::caller(), &say_excluded)
+        self.recording_waiter(scope, Location::caller(), &describe_exclusion)
     }
 
-    /// [`Context::waiter_in`] in a call that the program has made at `at`; asleep, it records by `tell`
+    /// [`Context::waiter_in`] in a call that the program has made at `at`; asleep, it records by `describe`
     /// what it waits for.
     #[inline]
-    pub(crate) fn telling_waiter<'a>(
+    pub(crate) fn recording_waiter<'a>(
         &'a self,
         scope: &'a Scope,
         at: &'static Location<'static>,
-        tell: &'a dyn Fn(&WaitRecord),
+        describe: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
         let account =
-            Some(Account { record: &self.slot.wait, doing: self.slot.doing_word(), at, tell });
+            Some(Account { record: &self.slot.wait, doing: self.slot.doing_word(), at, describe });
         Waiter { account, ..self.waiter_in(scope) }
     }
 

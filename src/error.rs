@@ -330,7 +330,9 @@ pub enum Error {
     },
     /// A message longer than its buffer (`MPI_ERR_TRUNCATE`). The message is lost, and nothing was
     /// written.
-    #[error("{at}: the message from rank {from}, tag {tag}, has {sent} bytes, the buffer {room}")]
+    #[error(
+        "{at}: the message from rank {from}, tag {tag}, has {sent} bytes, the buffer {capacity}"
+    )]
     Truncated {
         /// The call that failed.
         at: Place,
@@ -341,7 +343,7 @@ pub enum Error {
         /// Bytes of the message.
         sent: u64,
         /// Bytes of the buffer.
-        room: u64,
+        capacity: u64,
     },
     /// Not enough memory; the same error on every rank of the collective.
     #[error("{at}: {requested} bytes are needed, {available} are available ({limit})")]

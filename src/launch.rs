@@ -198,7 +198,7 @@ pub(crate) struct Membership {
 
 /// A variable of the environment. None is read in a program with more rights than its user
 /// (set-user-ID), because the variables name what to map and which library to load.
-#[allow(clippy::disallowed_methods, reason = "this is the room of environment variables")]
+#[allow(clippy::disallowed_methods, reason = "the only place that reads environment variables")]
 fn variable(name: &str) -> Option<String> {
     if has_more_rights() { None } else { std::env::var(name).ok() }
 }
@@ -348,6 +348,6 @@ pub fn terminal_behind(pipe: impl AsFd) -> std::io::Result<(&'static str, String
 /// Whether rmarun shows at a terminal what is written to this pipe, including lines that begin with a
 /// carriage return and are not finished.
 pub fn is_terminal_behind(pipe: impl AsFd) -> bool {
-    let told = variable(ENV_TERMINAL);
-    told.is_some() && told == terminal_behind(pipe).ok().map(|(_, pipe)| pipe)
+    let given = variable(ENV_TERMINAL);
+    given.is_some() && given == terminal_behind(pipe).ok().map(|(_, pipe)| pipe)
 }

@@ -36,7 +36,7 @@ enum Owner {
     /// A vector with that capacity.
     Vec { capacity: usize },
     /// Memory that is never freed.
-    Nobody,
+    Program,
 }
 
 // SAFETY: it owns its elements as a vector does, and `T: Element` is plain data.
@@ -85,7 +85,7 @@ impl<T: Element> Memory<T> {
     /// `start` is aligned and valid for reads and writes of `len` elements for the rest of the
     /// process's life, and nothing else accesses them.
     pub unsafe fn from_raw_parts(start: NonNull<T>, len: usize) -> Memory<T> {
-        Memory { start, len, owner: Owner::Nobody }
+        Memory { start, len, owner: Owner::Program }
     }
 
     /// The vector from which the memory was made. Returns `None` and drops the memory if it was not made
@@ -124,7 +124,7 @@ impl<T: Element> From<Box<[T]>> for Memory<T> {
 
 impl<T: Element> From<&'static mut [T]> for Memory<T> {
     fn from(elements: &'static mut [T]) -> Self {
-        Memory { len: elements.len(), start: NonNull::from(elements).cast(), owner: Owner::Nobody }
+        Memory { len: elements.len(), start: NonNull::from(elements).cast(), owner: Owner::Program }
     }
 }
 
@@ -147,7 +147,7 @@ impl<T: Element> DerefMut for Memory<T> {
 impl<T: Element> Drop for Memory<T> {
     fn drop(&mut self) {
         match &self.owner {
-            Owner::Nobody => {}
+            Owner::Program => {}
             Owner::Vec { capacity } => drop(self.vec(*capacity)),
             Owner::Segment { context, block, .. } => {
                 // A fork of the rank has the handle, but the memory is the rank's.
@@ -166,7 +166,7 @@ impl<T: Element> fmt::Debug for Memory<T> {
         let from = match self.owner {
             Owner::Segment { .. } => "segment",
             Owner::Vec { .. } => "vector",
-            Owner::Nobody => "program",
+            Owner::Program => "program",
         };
         write!(f, "Memory({} elements at {:p}, from {from})", self.len, self.start)
     }

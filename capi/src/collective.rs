@@ -371,7 +371,7 @@ pub fn combine(op: MPI_Op, datatype: MPI_Datatype) -> Outcome<Combine> {
     if let (Operation::Predefined(op), false) = (operation, fortran) {
         return Ok(Combine::of(op));
     }
-    let reduction = reduction.kept()?;
+    let reduction = reduction.owned()?;
     let combine = move |lower: *const u8, upper: *mut u8, count| {
         let combined = reduction.combine(Address::of(lower), Address::of(upper), count);
         combined.expect("what is not defined has been refused");

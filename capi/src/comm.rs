@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Handle, Object, Table};
-use crate::handler::{Handler, HandlerOf, Held};
+use crate::handler::{Handler, HandlerOf, HandlerRef};
 use crate::topology::Topology;
 use onesided::engine::{Bridge, Status};
 use onesided::{Comm, Group, Rank};
@@ -61,7 +61,7 @@ impl Sides {
 
 impl Communicator {
     /// With the error handler of the communicator that it is made from.
-    pub fn new(comm: Comm, handler: Held) -> Communicator {
+    pub fn new(comm: Comm, handler: HandlerRef) -> Communicator {
         Communicator { comm, errhandler: HandlerOf::new(handler), topology: None, inter: None }
     }
 
@@ -142,7 +142,7 @@ impl Communicator {
 
 /// What a duplicate takes over from its communicator, which may be freed before the duplicate is there.
 pub struct Heritage {
-    handler: Held,
+    handler: HandlerRef,
     topology: Option<Topology>,
     /// Of an intercommunicator, the remote group, and whether the local one comes first.
     inter: Option<(Group, bool)>,

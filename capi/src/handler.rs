@@ -60,7 +60,7 @@ impl UserFunction {
 
 /// One use of an error handler: by a handle in C, or by an object. A user-defined handler is freed with
 /// its last use (MPI-4.1 §9.3.4).
-pub struct Held(MPI_Errhandler);
+pub struct HandlerRef(MPI_Errhandler);
 
 /// The uses of user-defined handlers.
 static USES: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
@@ -69,43 +69,43 @@ fn uses() -> MutexGuard<'static, BTreeMap<usize, usize>> {
     USES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Held {
+impl HandlerRef {
     /// `MPI_ERRORS_ARE_FATAL`, the default of objects.
-    pub const FATAL: Held = Held(MPI_Errhandler::predefined(MPI_ERRORS_ARE_FATAL));
+    pub const FATAL: HandlerRef = HandlerRef(MPI_Errhandler::predefined(MPI_ERRORS_ARE_FATAL));
     /// `MPI_ERRORS_RETURN`
-    pub const RETURN: Held = Held(MPI_Errhandler::predefined(MPI_ERRORS_RETURN));
+    pub const RETURN: HandlerRef = HandlerRef(MPI_Errhandler::predefined(MPI_ERRORS_RETURN));
 
     /// A new user-defined handler.
-    pub fn new(of: Kind, function: Function) -> Outcome<Held> {
+    pub fn new(of: Kind, function: Function) -> Outcome<HandlerRef> {
         if function.address() == 0 {
             return Err(Failure::new(MPI_ERR_ARG, "the function is null"));
         }
         let handle = Handle::new(Handler::User { of, function: UserFunction(function) });
         uses().insert(handle.value(), 1);
-        Ok(Held(handle))
+        Ok(HandlerRef(handle))
     }
 
     /// A further use of an argument's handler, for an object of that kind.
-    pub fn by(handle: MPI_Errhandler, kind: Kind) -> Outcome<Held> {
+    pub fn by(handle: MPI_Errhandler, kind: Kind) -> Outcome<HandlerRef> {
         match handle.get()? {
             Handler::User { of, .. } if *of != kind => {
                 let why = format!("the error handler is for {of:?}, not for {kind:?}");
                 Err(Failure::new(MPI_ERR_ERRHANDLER, why))
             }
-            _ => Ok(Held::further(handle)),
+            _ => Ok(HandlerRef::further(handle)),
         }
     }
 
-    fn further(handle: MPI_Errhandler) -> Held {
+    fn further(handle: MPI_Errhandler) -> HandlerRef {
         if let Some(count) = uses().get_mut(&handle.value()) {
             *count += 1;
         }
-        Held(handle)
+        HandlerRef(handle)
     }
 
     /// A further use.
-    pub fn share(&self) -> Held {
-        Held::further(self.0)
+    pub fn share(&self) -> HandlerRef {
+        HandlerRef::further(self.0)
     }
 
     pub fn handler(&self) -> Handler {
@@ -118,13 +118,13 @@ impl Held {
     }
 
     /// Takes back the use that C has of a handler.
-    pub fn take(handle: MPI_Errhandler) -> Outcome<Held> {
+    pub fn take(handle: MPI_Errhandler) -> Outcome<HandlerRef> {
         handle.get()?;
-        Ok(Held(handle))
+        Ok(HandlerRef(handle))
     }
 }
 
-impl Drop for Held {
+impl Drop for HandlerRef {
     fn drop(&mut self) {
         let mut uses = uses();
         let Some(count) = uses.get_mut(&self.0.value()) else { return };
@@ -141,14 +141,14 @@ impl Drop for Held {
 pub struct HandlerOf(Mutex<HandlerState>);
 
 struct HandlerState {
-    held: Held,
+    handler: HandlerRef,
     /// Whether the program has set it.
     chosen: bool,
 }
 
 impl HandlerOf {
-    pub const fn new(held: Held) -> HandlerOf {
-        HandlerOf(Mutex::new(HandlerState { held, chosen: false }))
+    pub const fn new(handler: HandlerRef) -> HandlerOf {
+        HandlerOf(Mutex::new(HandlerState { handler, chosen: false }))
     }
 
     fn state(&self) -> MutexGuard<'_, HandlerState> {
@@ -156,7 +156,7 @@ impl HandlerOf {
     }
 
     pub fn get(&self) -> Handler {
-        self.state().held.handler()
+        self.state().handler.handler()
     }
 
     pub fn is_chosen(&self) -> bool {
@@ -164,19 +164,20 @@ impl HandlerOf {
     }
 
     /// A further use of it.
-    pub fn share(&self) -> Held {
-        self.state().held.share()
+    pub fn share(&self) -> HandlerRef {
+        self.state().handler.share()
     }
 
-    pub fn set(&self, new: Held) {
-        let old = std::mem::replace(&mut *self.state(), HandlerState { held: new, chosen: true });
+    pub fn set(&self, new: HandlerRef) {
+        let old =
+            std::mem::replace(&mut *self.state(), HandlerState { handler: new, chosen: true });
         drop(old);
     }
 }
 
 /// The handler of files that are opened (MPI-4.1 §14.7), which there are none of: that of
 /// `MPI_FILE_NULL`.
-pub static OF_FILES: HandlerOf = HandlerOf::new(Held::RETURN);
+pub static OF_FILES: HandlerOf = HandlerOf::new(HandlerRef::RETURN);
 
 /// What has an error handler.
 pub trait Raises: Object {

@@ -6,7 +6,7 @@ use crate::attribute;
 use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Handle, Object};
-use crate::handler::Held;
+use crate::handler::HandlerRef;
 use crate::message::MessageObject;
 use crate::request::Request;
 use crate::window::Window;
@@ -54,7 +54,7 @@ impl Job {
             let universe = Universe::init()?;
             // The first two places of the table: see `predefined`.
             for comm in [universe.world(), universe.self_comm()] {
-                Handle::new(Communicator::new(comm.clone(), Held::FATAL));
+                Handle::new(Communicator::new(comm.clone(), HandlerRef::FATAL));
             }
             crate::datatype::prepare();
             universe.hide_lines();
@@ -88,7 +88,7 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
     open.extend(in_epoch.map(|_| "window epoch"));
     open.extend((0..sessions).map(|_| "session"));
     if !open.is_empty() {
-        tell(&format!("{call} leaves the job before the rank has completed {}", list(&open)));
+        warn(&format!("{call} leaves the job before the rank has completed {}", list(&open)));
     }
     drop((requests, messages, windows, world));
     drop(Communicator::table().clear());
@@ -250,7 +250,7 @@ pub fn is_strict() -> bool {
 }
 
 /// Tells the user something that the program need not notice, in one line with rank and program.
-pub fn tell(text: &str) {
+pub fn warn(text: &str) {
     let rank = world().map_or_else(|_| String::new(), |world| format!("rank {} ", world.rank().0));
     let program = std::env::args_os().next().unwrap_or_default();
     let line = format!("onesided: {rank}({}): {text}\n", program.to_string_lossy());

@@ -82,13 +82,13 @@ pub fn handle(owner: Owner, code: c_int, text: String) {
 /// default; so the first of them is also reported to the user.
 #[cold]
 pub fn unsupported(call: &'static str) -> c_int {
-    static TOLD: Once = Once::new();
+    static WARNED: Once = Once::new();
     let is_of_files = call.starts_with("MPI_File_") || call.starts_with("MPI_Register_datarep");
     let owner = if is_of_files { Owner::File } else { Owner::None };
     let why = "this library has no such function";
     if !matches!(owner.handler().1, Handler::Fatal | Handler::Abort) {
-        TOLD.call_once(|| {
-            job::tell(&format!(
+        WARNED.call_once(|| {
+            job::warn(&format!(
                 "{call}: {why}: it returned MPI_ERR_UNSUPPORTED_OPERATION, and nothing was done \
                  (further such calls are not reported)"
             ))

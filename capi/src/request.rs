@@ -147,10 +147,10 @@ impl Request {
 
     /// `MPI_Psend_init` and `MPI_Precv_init`
     pub fn partitioned(of: impl Into<Belonging>, partitioned: Partitioned) -> Request {
-        let kept = partitioned.clone();
+        let channel = partitioned.clone();
         let begin = move || {
-            kept.start()?;
-            Ok(Work::Partitioned(kept.clone()))
+            channel.start()?;
+            Ok(Work::Partitioned(channel.clone()))
         };
         let request = Request::persistent(of, Box::new(begin));
         Request { partitioned: Some(partitioned), ..request }

@@ -78,12 +78,12 @@ pub fn conclude(place: Ptr<MPI_Status>, outcome: Outcome<MPI_Status>) -> Outcome
         Ok(status) => (Some(status), Ok(())),
         Err(failure) => (failure.status, Err(failure)),
     };
-    status.map_or(Ok(()), |status| tell_at(place, 0, status))?;
+    status.map_or(Ok(()), |status| set_at(place, 0, status))?;
     ended
 }
 
 /// Writes a status of an array, except its error.
-pub fn tell_at(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome {
+pub fn set_at(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome {
     if place.is_null() {
         return Ok(());
     }
@@ -93,7 +93,7 @@ pub fn tell_at(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome 
 
 /// Writes the status of a receive or a probe, except its error, which stays unchanged.
 #[inline]
-pub fn tell(place: Ptr<MPI_Status>, status: &Status) -> Outcome {
+pub fn set(place: Ptr<MPI_Status>, status: &Status) -> Outcome {
     if place.is_null() {
         return Ok(());
     }

@@ -109,11 +109,11 @@ impl Grid {
     }
 
     /// The grid of some of its dimensions, and the number of the grid that has a rank.
-    pub fn part(&self, keep: &[bool], rank: c_int) -> (Grid, u32) {
+    pub fn part(&self, remains: &[bool], rank: c_int) -> (Grid, u32) {
         let mut part = Grid { dims: Vec::new(), periodic: Vec::new() };
         let mut number = 0;
         for (k, coordinate) in self.coordinates(rank).into_iter().enumerate() {
-            if keep[k] {
+            if remains[k] {
                 part.dims.push(self.dims[k]);
                 part.periodic.push(self.periodic[k]);
             } else {

@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::arguments::Address;
 use crate::failure::Outcome;
 use crate::handle::{Object, Table};
-use crate::handler::{Handler, HandlerOf, Held};
+use crate::handler::{Handler, HandlerOf, HandlerRef};
 use crate::job;
 use onesided::Flavour;
 use onesided::engine::Win;
@@ -35,7 +35,7 @@ impl Window {
     /// only the program knows.
     pub fn new(win: Win, empty: Address) -> Outcome<Window> {
         if !job::is_strict() {
-            win.accept_what_is_plain(job::tell);
+            win.accept_what_is_plain(job::warn);
         }
         let own = win.comm().rank();
         let flavour = match win.flavour() {
@@ -52,7 +52,12 @@ impl Window {
             flavour,
             model: MPI_WIN_UNIFIED,
         };
-        Ok(Window { win, errhandler: HandlerOf::new(Held::FATAL), named: OnceLock::new(), facts })
+        Ok(Window {
+            win,
+            errhandler: HandlerOf::new(HandlerRef::FATAL),
+            named: OnceLock::new(),
+            facts,
+        })
     }
 
     pub fn handler(&self) -> Handler {

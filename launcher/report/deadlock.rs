@@ -60,8 +60,8 @@ impl Deadlock {
         let mut places = HashMap::new();
         for (at, rank) in self.waiting.iter().enumerate() {
             places.insert(rank.rank, at);
-            if let Some(met) = met_at(&rank.awaited) {
-                there.entry(Some(met)).or_default().insert(rank.rank);
+            if let Some(collective) = collective_of(&rank.awaited) {
+                there.entry(Some(collective)).or_default().insert(rank.rank);
             }
         }
         let mut graph = WaitGraph { deadlock: self, there, needs: HashMap::new(), places };
@@ -72,8 +72,8 @@ impl Deadlock {
             let needs = match rank.awaited.kind {
                 AwaitedKind::Arrival => {
                     let AwaitedRead { come, awaited, others, .. } = &rank.awaited;
-                    let met = (met_at(&rank.awaited), *come, *awaited, others.len());
-                    shared.entry(met).or_insert_with(read).clone()
+                    let collective = (collective_of(&rank.awaited), *come, *awaited, others.len());
+                    shared.entry(collective).or_insert_with(read).clone()
                 }
                 _ => read(),
             };
@@ -157,7 +157,7 @@ impl WaitGraph<'_> {
     /// The ranks that have not arrived where others wait, if that is certain: some may have arrived
     /// without waiting.
     fn missing(&self, awaited: &AwaitedRead) -> Option<Vec<u32>> {
-        let there = self.there.get(&met_at(awaited));
+        let there = self.there.get(&collective_of(awaited));
         let is_there = |rank: &u32| there.is_some_and(|there| there.contains(rank));
         let missing: Vec<u32> =
             awaited.others.iter().copied().filter(|rank| !is_there(rank)).collect();
@@ -171,7 +171,7 @@ impl WaitGraph<'_> {
     }
 
     /// The lines of the report: ranks with the same place and sentence share one.
-    fn sentences(&self, say: impl Fn(&Waiting) -> (String, Option<u32>)) -> Vec<Line> {
+    fn sentences(&self, describe: impl Fn(&Waiting) -> (String, Option<u32>)) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
         let mut found: HashMap<(String, String), usize> = HashMap::new();
         for rank in &self.deadlock.waiting {
@@ -179,7 +179,7 @@ impl WaitGraph<'_> {
                 Call::None => String::new(),
                 _ => format!("{} ", rank.place()),
             };
-            let (what, peer) = say(rank);
+            let (what, peer) = describe(rank);
             let at = *found.entry((place.clone(), what.clone())).or_insert(lines.len());
             if at == lines.len() {
                 lines.push(Line { ranks: Vec::new(), place, what, peers: Vec::new() });
@@ -234,9 +234,10 @@ impl WaitGraph<'_> {
             ),
             [] => unreachable!("a cycle has a rank"),
         };
-        let met = cycle.iter().filter_map(|rank| self.waiting(*rank));
-        let met: Option<HashSet<_>> = met.map(|w| met_at(&w.awaited)).collect();
-        let disagree = met.is_some_and(|met| met.len() > 1);
+        let collective = cycle.iter().filter_map(|rank| self.waiting(*rank));
+        let collective: Option<HashSet<_>> =
+            collective.map(|w| collective_of(&w.awaited)).collect();
+        let disagree = collective.is_some_and(|collective| collective.len() > 1);
         text + if disagree { " (in different collectives)" } else { "" }
     }
 
@@ -259,19 +260,19 @@ impl WaitGraph<'_> {
 
     /// As [`WaitGraph::sentence`], with [`PEER`] in the place of the awaited rank, and that rank.
     fn sentence_of_many(&self, rank: &Waiting) -> (String, Option<u32>) {
-        let (mut said, _) = self.sentence(rank);
-        let Some(peer) = rank.awaited.peer.or(rank.awaited.holder) else { return (said, None) };
+        let (mut sentence, _) = self.sentence(rank);
+        let Some(peer) = rank.awaited.peer.or(rank.awaited.holder) else { return (sentence, None) };
         // "rank 1" is no part of "rank 12".
         let name = format!("rank {peer}");
         let mut from = 0;
-        while let Some(at) = said[from..].find(&name).map(|at| at + from) {
-            let is_whole = !said[at + name.len()..].starts_with(|l: char| l.is_ascii_digit());
+        while let Some(at) = sentence[from..].find(&name).map(|at| at + from) {
+            let is_whole = !sentence[at + name.len()..].starts_with(|l: char| l.is_ascii_digit());
             if is_whole {
-                said.replace_range(at..at + name.len(), PEER);
+                sentence.replace_range(at..at + name.len(), PEER);
             }
             from = at + if is_whole { PEER.len() } else { name.len() };
         }
-        (said, Some(peer))
+        (sentence, Some(peer))
     }
 
     /// What a rank waits for.
@@ -283,7 +284,7 @@ impl WaitGraph<'_> {
         let missing = Some(needs).filter(|needs| is_arrival && !needs.is_empty());
         match (needs, &left[..]) {
             (_, []) => rank.what(missing) + &self.elsewhere(rank),
-            ([only], _) if met_at(&rank.awaited).is_some() => {
+            ([only], _) if collective_of(&rank.awaited).is_some() => {
                 format!("{}, which has left the job", named(&[*only]))
             }
             ([_], _) => format!("{}, which has left the job", rank.what(None)),
@@ -297,14 +298,15 @@ impl WaitGraph<'_> {
             return String::new();
         }
         let others = rank.awaited.others.iter().filter_map(|other| self.waiting(*other));
-        let is_elsewhere = |other: &&Waiting| met_at(&other.awaited) != met_at(&rank.awaited);
+        let is_elsewhere =
+            |other: &&Waiting| collective_of(&other.awaited) != collective_of(&rank.awaited);
         let others = others.filter(is_elsewhere).take(WRITTEN_OUT);
         others.map(|other| format!("; rank {} is {}", other.rank, other.place())).collect()
     }
 }
 
 /// Identifies the collective in which a rank waits.
-fn met_at(awaited: &AwaitedRead) -> Option<Collective> {
+fn collective_of(awaited: &AwaitedRead) -> Option<Collective> {
     let meets = matches!(awaited.kind, AwaitedKind::Arrival | AwaitedKind::Collective);
     meets.then_some((awaited.kind, awaited.object, awaited.number))
 }

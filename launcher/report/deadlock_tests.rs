@@ -179,8 +179,8 @@ fn many_lines_that_differ_in_ranks_alone_are_one() {
         "deadlock: rank 0 waits for rank 1, which waits for rank 2, and so on round 4096 ranks; end\n\
          ranks 0-4095 in recv wait, each for a message from one of ranks 0-4095 with tag 7 (a.rs:1)"
     );
-    let apart = |rank| waiting(rank, Call::Start, post((rank + 1) % 40));
-    let text = deadlock((0..40).map(apart).collect(), &[]).lines("end");
+    let isolated = |rank| waiting(rank, Call::Start, post((rank + 1) % 40));
+    let text = deadlock((0..40).map(isolated).collect(), &[]).lines("end");
     assert_eq!(text.lines().count(), 1 + 16 + 1);
     assert!(text.ends_with("\n24 more ranks wait for something else each"), "{text}");
 }

@@ -19,11 +19,11 @@ const KILL_EVERY: Duration = Duration::from_millis(10);
 /// hang in the kernel, or belong to another user.
 const KILL_LIMIT: Duration = Duration::from_secs(2);
 /// How often a delayed message about a loss is retried.
-const TELL_EVERY: Duration = Duration::from_millis(10);
+const REPORT_EVERY: Duration = Duration::from_millis(10);
 /// How long ending the children of a lost rank may take: they may hang in the kernel.
 const ORPHANS_LIMIT: Duration = Duration::from_millis(500);
 /// How long the last message waits for the ranks' output.
-const TELL_AFTER: Duration = Duration::from_millis(500);
+const REPORT_AFTER: Duration = Duration::from_millis(500);
 
 /// The phase of a job.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ impl Supervisor<'_> {
     pub fn timeout(&self) -> Option<Duration> {
         match self.phase {
             Phase::Running if !self.notes.is_empty() => {
-                Some(self.deadlocks.due_in().min(TELL_EVERY))
+                Some(self.deadlocks.due_in().min(REPORT_EVERY))
             }
             Phase::Running if !self.unjoined.is_empty() => {
                 Some(self.deadlocks.due_in().min(ASK_EVERY))
@@ -55,8 +55,8 @@ impl Supervisor<'_> {
                 Some(self.options.grace.saturating_sub(since.elapsed()))
             }
             Phase::Ending { killed: true, .. } => Some(KILL_EVERY),
-            Phase::Draining { since } if !self.told => {
-                Some(TELL_AFTER.saturating_sub(since.elapsed()).max(KILL_EVERY))
+            Phase::Draining { since } if !self.reported => {
+                Some(REPORT_AFTER.saturating_sub(since.elapsed()).max(KILL_EVERY))
             }
             Phase::Draining { .. } => None,
         }
@@ -88,7 +88,7 @@ impl Supervisor<'_> {
         self.end_what_was_started_by(rank);
         self.job.fail(rank);
         self.notes.push(cause.loss(&self.program, self.joined(), self.options.ranks));
-        self.tell_losses();
+        self.report_losses();
         self.lost.get_or_insert((cause, 0)).1 += 1;
     }
 
@@ -116,9 +116,9 @@ impl Supervisor<'_> {
     }
 
     /// Prints the failed ranks in order; later, if a relay is writing.
-    fn tell_losses(&mut self) {
+    fn report_losses(&mut self) {
         let messages: Vec<&str> = self.notes.iter().map(String::as_str).collect();
-        if !messages.is_empty() && self.output.say(&messages) {
+        if !messages.is_empty() && self.output.print(&messages) {
             self.notes.clear();
         }
     }
@@ -165,7 +165,7 @@ impl Supervisor<'_> {
     /// Takes the next due action; returns the exit code at the end.
     pub fn step(&mut self) -> Option<u8> {
         if let Phase::Running = self.phase {
-            self.tell_losses();
+            self.report_losses();
             if !self.job.is_whole() {
                 self.end(Cause::Damaged);
             }
@@ -247,8 +247,8 @@ impl Supervisor<'_> {
             OnDeadlock::End if !deadlock.is_suspected => self.end(Cause::Deadlock(deadlock)),
             OnDeadlock::End | OnDeadlock::Report => {
                 // If a relay is writing, the deadlock is found again soon.
-                if self.output.say(&[&deadlock.lines(report::JOB_GOES_ON)]) {
-                    self.deadlocks.told(&deadlock);
+                if self.output.print(&[&deadlock.lines(report::JOB_GOES_ON)]) {
+                    self.deadlocks.reported(&deadlock);
                 }
             }
         }
@@ -265,9 +265,9 @@ impl Supervisor<'_> {
     fn finish(&mut self, since: Instant) -> Option<u8> {
         let drained = self.output.is_drained() || self.abandoned;
         let (code, word) = self.verdict();
-        if !self.told && (drained || since.elapsed() >= TELL_AFTER) {
+        if !self.reported && (drained || since.elapsed() >= REPORT_AFTER) {
             let messages: Vec<&str> = self.notes.iter().chain(&word).map(String::as_str).collect();
-            self.told = self.output.say(&messages);
+            self.reported = self.output.print(&messages);
         }
         drained.then_some(code)
     }

@@ -112,7 +112,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::HoldersPassed,
     Fault::LockAllIgnored,
     Fault::TargetFirst,
-    Fault::SpaceKept,
+    Fault::WindowLockLeft,
     Fault::SleepUnannounced,
     Fault::SleepWithoutCheck,
     Fault::WakeForgotten,
@@ -292,7 +292,7 @@ fn found_by_failure(fault: Fault) -> &'static [&'static str] {
         Fault::GatherDecidesAlone | Fault::GatherLeftOpen => &["gather/fails Counted x3"],
         Fault::GatherClosedLate => &["gather/fails Closing twice x2"],
         Fault::GatherNotLeft => &["gather/fails Before x2"],
-        Fault::SpaceKept => &["failure/exclusive lock of a shared one"],
+        Fault::WindowLockLeft => &["failure/exclusive lock of a shared one"],
         Fault::AlarmForgotten | Fault::FailureIgnored => &["failure/fence"],
         message => found_by_channel(message),
     }

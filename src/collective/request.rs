@@ -48,7 +48,7 @@ impl<B: Any> CollectiveRequest<B> {
         let place = schedule.comm.place(schedule.call);
         let schedule = Arc::new(schedule);
         if !schedule.drive() {
-            schedule.comm.keep_driving(schedule.clone())?;
+            schedule.comm.add_driven(schedule.clone())?;
         }
         if waits {
             schedule.wait(at)?;

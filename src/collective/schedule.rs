@@ -125,7 +125,7 @@ impl Schedule {
 
     /// Says which ranks it waits for.
     #[cold]
-    pub(super) fn tell(&self, record: &WaitRecord) {
+    pub(super) fn describe(&self, record: &WaitRecord) {
         let world = self.comm.world_ranks();
         let missing = |progress: MutexGuard<'_, ScheduleState>| -> Vec<u32> {
             let messages = progress.under_way.iter().filter(|message| !message.request.is_done());
@@ -137,11 +137,11 @@ impl Schedule {
             ..
         }) = progress.as_deref()
         {
-            return self.comm.tell_round(entry, record);
+            return self.comm.describe_round(entry, record);
         }
         // No rank is known while another thread takes it further.
         let others = progress.map(missing).unwrap_or_default();
-        record.say(&Awaited {
+        record.set(&Awaited {
             kind: AwaitedKind::Collective,
             others: &others,
             number: self.tag as u64,
@@ -155,8 +155,8 @@ impl Schedule {
         if self.is_done() {
             return Ok(());
         }
-        let tell = |record: &WaitRecord| self.tell(record);
-        self.comm.drive_until(self.call, at, &tell, || self.is_done())
+        let describe = |record: &WaitRecord| self.describe(record);
+        self.comm.drive_until(self.call, at, &describe, || self.is_done())
     }
 
     /// The outcome of a collective that is complete, and what its caller gets, once.

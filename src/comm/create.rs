@@ -219,7 +219,7 @@ impl Collective<'_> {
             _ => CreationOutcome::from(OutcomeWords::zeroed()),
         };
         let vote = CreationVote { words: mine.words, refuses: u64::from(refuses) };
-        let blocks = self.tell(&vote, &leaders).and_then(|words| {
+        let blocks = self.send_outcomes(&vote, &leaders).and_then(|words| {
             let outcomes = words.into_iter().enumerate().map(|(k, words)| {
                 let words = CreationOutcome::from(words);
                 let outcome =
@@ -237,7 +237,7 @@ impl Collective<'_> {
     }
 
     /// Tells all ranks and returns what the leaders tell, unless a rank refuses.
-    fn tell(&mut self, vote: &CreationVote, leaders: &[u32]) -> Result<Vec<OutcomeWords>> {
+    fn send_outcomes(&mut self, vote: &CreationVote, leaders: &[u32]) -> Result<Vec<OutcomeWords>> {
         let (comm, call) = (self.comm, self.call);
         let staged = self.exchange(&Description::bare(call), bytemuck::bytes_of(vote))?;
         let mut all = vec![CreationVote::zeroed(); comm.size() as usize];

@@ -150,8 +150,8 @@ impl GatherPlace for CreationRequest<'_> {
         block: u64,
         wait: &dyn Fn(&Waiter<'_>) -> std::result::Result<(), JobFailed>,
     ) -> std::result::Result<(), JobFailed> {
-        let tell = |record: &WaitRecord| {
-            record.say(&Awaited {
+        let describe = |record: &WaitRecord| {
+            record.set(&Awaited {
                 kind: AwaitedKind::Arrival,
                 others: self.group.members(),
                 come: self.words(block).map_or(0, Gathering::come),
@@ -160,7 +160,7 @@ impl GatherPlace for CreationRequest<'_> {
                 ..Awaited::default()
             });
         };
-        wait(&self.comm.context().telling_waiter(self.scope, self.at, &tell))
+        wait(&self.comm.context().recording_waiter(self.scope, self.at, &describe))
     }
 
     fn failed(&self, _: JobFailed) -> Error {

@@ -76,16 +76,16 @@ impl CommMembers {
         self.context.excluded_in(&self.scope)
     }
 
-    /// The waiter of a call that the program has made at `at`; asleep, it records by `tell` what it waits for.
+    /// The waiter of a call that the program has made at `at`; asleep, it records by `describe` what it waits for.
     /// Meanwhile it makes progress on what others wait for.
     #[inline]
-    pub(crate) fn telling_waiter<'a>(
+    pub(crate) fn recording_waiter<'a>(
         &'a self,
         at: &'static Location<'static>,
-        tell: &'a dyn Fn(&WaitRecord),
+        describe: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
         let progress = Some(&*self.context as &dyn Progress);
-        Waiter { progress, ..self.context.telling_waiter(&self.scope, at, tell) }
+        Waiter { progress, ..self.context.recording_waiter(&self.scope, at, describe) }
     }
 
     /// The error of such a wait that ended because one of them failed.

@@ -294,15 +294,15 @@ impl Comm {
         self.inner.members.excluded()
     }
 
-    /// Like [`Comm::waiter`], in a call that the program has made at `at`; asleep, it records by `tell` what
+    /// Like [`Comm::waiter`], in a call that the program has made at `at`; asleep, it records by `describe` what
     /// it waits for. Meanwhile it does what this rank owes others.
     #[inline]
-    pub(crate) fn telling_waiter<'a>(
+    pub(crate) fn recording_waiter<'a>(
         &'a self,
         at: &'static Location<'static>,
-        tell: &'a dyn Fn(&WaitRecord),
+        describe: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
-        self.inner.members.telling_waiter(at, tell)
+        self.inner.members.recording_waiter(at, describe)
     }
 
     fn shared(&self) -> Result<&SharedBlock> {

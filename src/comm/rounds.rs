@@ -89,12 +89,12 @@ impl Comm {
     ) -> Result<CollectiveEntry> {
         let slot = (number % SLOTS as u64) as usize;
         let before = self.sequence().slots[slot].round;
-        let tell = |record: &WaitRecord| {
+        let describe = |record: &WaitRecord| {
             if let Some(shared) = &self.inner.shared {
-                record.say(&self.arrival(&shared.words.barriers[slot], before));
+                record.set(&self.arrival(&shared.words.barriers[slot], before));
             }
         };
-        let waiter = self.telling_waiter(at, &tell);
+        let waiter = self.recording_waiter(at, &describe);
         let entered = waiter.until(&self.inner.left, |_| self.try_enter(number).is_some());
         entered.map_err(|failed| self.rank_failed(failed, self.place(call)))?;
         self.try_enter(number)
@@ -172,8 +172,8 @@ impl Comm {
     ) -> Result<()> {
         let words = &self.shared()?.words.barriers[entry.slot];
         let before = entry.round.before(self.size());
-        let tell = |record: &WaitRecord| record.say(&self.arrival(words, before));
-        let waiter = self.telling_waiter(at, &tell);
+        let describe = |record: &WaitRecord| record.set(&self.arrival(words, before));
+        let waiter = self.recording_waiter(at, &describe);
         let passed = sync::pass(words, self.size(), &mut entry.round, &waiter);
         passed.map_err(|failed| self.rank_failed(failed, self.place(call)))?;
         self.ring_others(entry)
@@ -193,10 +193,10 @@ impl Comm {
 
     /// Says for a report of a deadlock who has arrived at the barrier that this rank waits at.
     #[cold]
-    pub(crate) fn tell_round(&self, entry: &CollectiveEntry, record: &WaitRecord) {
+    pub(crate) fn describe_round(&self, entry: &CollectiveEntry, record: &WaitRecord) {
         if let Some(shared) = &self.inner.shared {
             let before = entry.round.before(self.size());
-            record.say(&self.arrival(&shared.words.barriers[entry.slot], before));
+            record.set(&self.arrival(&shared.words.barriers[entry.slot], before));
         }
     }
 

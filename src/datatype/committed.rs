@@ -49,7 +49,7 @@ impl CommittedPlan {
     pub(super) fn new(datatype: &DerivedDatatype) -> CommittedPlan {
         let items = datatype.items().clone();
         let start = datatype.true_lower_bound();
-        let run = Run::of(&Item::whole(&items)).and_then(Run::kept);
+        let run = Run::of(&Item::whole(&items)).and_then(Run::into_static);
         let (size, extent, uniform) = (datatype.size(), datatype.extent(), datatype.uniform());
         let has_padding = datatype.summary().padded_size != size;
         let is_padded = has_padding && uniform.is_some();
@@ -169,8 +169,8 @@ impl CommittedDatatype {
         let Some(elements) = self.elements(count) else {
             return false;
         };
-        let room = target.elements(target_count);
-        if elements == 0 || room.is_none_or(|room| room < elements) {
+        let available = target.elements(target_count);
+        if elements == 0 || available.is_none_or(|available| available < elements) {
             return elements == 0;
         }
         match (self.plan.uniform, target.plan.uniform) {
@@ -296,7 +296,7 @@ impl CommittedDatatype {
             (0, ..) => None,
             (1, _, [item]) => Run::of(item),
             (_, Some(run), _) if plan.plain => Some(Run { bytes: run.bytes * count as u64, ..run }),
-            (_, Some(_), _) => Run::of(&self.root(count as u64)).and_then(Run::kept),
+            (_, Some(_), _) => Run::of(&self.root(count as u64)).and_then(Run::into_static),
             _ => None,
         }
     }

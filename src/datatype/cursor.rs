@@ -39,7 +39,7 @@ impl<'a> Run<'a> {
     }
 
     /// The same without a borrow, if it needs no list.
-    pub(super) fn kept(self) -> Option<Run<'static>> {
+    pub(super) fn into_static(self) -> Option<Run<'static>> {
         let Run { pattern: Pattern { start, steps: Steps::Even(stride) }, bytes, blocks } = self
         else {
             return None;
@@ -60,25 +60,25 @@ struct Frame<'a> {
     /// The base of the items' offsets.
     base: i64,
     /// The repetitions so far of each loop of the item at `index`.
-    turns: [u64; super::plan::MOST_DIMS],
+    indices: [u64; super::plan::MOST_DIMS],
     /// The sum of repetitions times strides.
     shift: i64,
 }
 
 impl<'a> Frame<'a> {
     fn new(items: &'a [Item], base: i64) -> Frame<'a> {
-        Frame { items, index: 0, base, turns: Default::default(), shift: 0 }
+        Frame { items, index: 0, base, indices: Default::default(), shift: 0 }
     }
 
     /// Advances the `depth` outer loops of the item; after the last repetition, goes to the next item.
-    fn turn(&mut self, item: &Item, depth: usize) {
-        for (turns, dim) in self.turns.iter_mut().zip(item.dims()).take(depth).rev() {
-            *turns += 1;
+    fn advance(&mut self, item: &Item, depth: usize) {
+        for (indices, dim) in self.indices.iter_mut().zip(item.dims()).take(depth).rev() {
+            *indices += 1;
             self.shift = self.shift.wrapping_add(dim.stride);
-            if *turns < dim.count {
+            if *indices < dim.count {
                 return;
             }
-            *turns = 0;
+            *indices = 0;
             self.shift = self.shift.wrapping_sub(dim.stride.wrapping_mul(dim.count as i64));
         }
         self.index += 1;
@@ -116,11 +116,11 @@ impl<'a> Iterator for Cursor<'a> {
             let dims = item.dims();
             match &item.body {
                 LoopBody::Block(bytes) => {
-                    self.frame.turn(item, dims.len().saturating_sub(1));
+                    self.frame.advance(item, dims.len().saturating_sub(1));
                     return Some(Run::even(start, *bytes, dims.last().copied()));
                 }
                 LoopBody::Listed(bytes, offsets) => {
-                    self.frame.turn(item, dims.len());
+                    self.frame.advance(item, dims.len());
                     let pattern = Pattern { start, steps: Steps::Listed(offsets, 0) };
                     return Some(Run {
                         pattern,
@@ -129,7 +129,7 @@ impl<'a> Iterator for Cursor<'a> {
                     });
                 }
                 LoopBody::List(items) => {
-                    self.frame.turn(item, dims.len());
+                    self.frame.advance(item, dims.len());
                     let list = Frame::new(items, start);
                     self.outer.push(std::mem::replace(&mut self.frame, list));
                 }

@@ -279,8 +279,8 @@ impl Brief {
 
 impl fmt::Write for Brief {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = Brief::LONGEST - self.0.len();
-        self.0.push_str(&text[..text.floor_char_boundary(room)]);
-        if text.len() > room { Err(fmt::Error) } else { Ok(()) }
+        let available = Brief::LONGEST - self.0.len();
+        self.0.push_str(&text[..text.floor_char_boundary(available)]);
+        if text.len() > available { Err(fmt::Error) } else { Ok(()) }
     }
 }

@@ -72,7 +72,7 @@ impl ForeignComm {
     }
 
     /// Sends a message without data. Does not block.
-    pub(super) fn tell(&self, rank: u32, tag: c_int) -> ForeignResult<()> {
+    pub(super) fn notify(&self, rank: u32, tag: c_int) -> ForeignResult<()> {
         library::send_nothing(*self, rank, tag)
     }
 

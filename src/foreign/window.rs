@@ -271,7 +271,7 @@ impl ForeignWindow {
     /// Sends a post to each of `origins`. Does not block.
     pub(crate) fn post(&self, origins: &[u32]) -> ForeignResult<()> {
         self.sync()?;
-        origins.iter().try_for_each(|origin| self.comm.tell(*origin, POST))
+        origins.iter().try_for_each(|origin| self.comm.notify(*origin, POST))
     }
 
     /// Blocks until each of `targets` has posted.
@@ -281,7 +281,7 @@ impl ForeignWindow {
 
     /// Sends a complete to each of `targets`. Does not block.
     pub(crate) fn complete(&self, targets: &[u32]) -> ForeignResult<()> {
-        targets.iter().try_for_each(|target| self.comm.tell(*target, COMPLETE))
+        targets.iter().try_for_each(|target| self.comm.notify(*target, COMPLETE))
     }
 
     /// Blocks until each of `origins` has completed.

@@ -28,27 +28,25 @@ struct Seen {
     /// When the launcher was looked for.
     looked: Instant,
     /// Since when the job has been in trouble, and in which.
-    trouble: Option<(Instant, LauncherTrouble)>,
+    fault: Option<(Instant, LauncherFault)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LauncherTrouble {
+enum LauncherFault {
     Damaged,
     SupervisorDied,
     GuardDied,
 }
 
-impl LauncherTrouble {
+impl LauncherFault {
     fn sentence(self) -> &'static str {
         match self {
-            LauncherTrouble::Damaged => {
+            LauncherFault::Damaged => {
                 "the job's segment is damaged: something, most likely a rank that writes where it \
                  should not, has written over its beginning, and the launcher does not end the job"
             }
-            LauncherTrouble::SupervisorDied => {
-                "the launcher of the job was killed (its supervisor)"
-            }
-            LauncherTrouble::GuardDied => {
+            LauncherFault::SupervisorDied => "the launcher of the job was killed (its supervisor)",
+            LauncherFault::GuardDied => {
                 "the launcher of the job was killed (its guard), and its supervisor does not end \
                  the job"
             }
@@ -65,37 +63,37 @@ impl JobWatch {
         launcher: Option<u32>,
     ) -> JobWatch {
         let launcher = launcher.and_then(|pid| Launcher::find(pid, notice.began()));
-        let seen = Mutex::new(Seen { looked: Instant::now(), trouble: None });
+        let seen = Mutex::new(Seen { looked: Instant::now(), fault: None });
         JobWatch { rank, segment: segment.clone(), launcher, seen }
     }
 
     /// Ends this process if the job has been in trouble for so long that no other process does.
     pub(crate) fn look(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let trouble = match self.segment.is_whole() {
-            false => Some(LauncherTrouble::Damaged),
-            true if seen.trouble.is_none() && seen.looked.elapsed() < LOOKS_EVERY => None,
+        let fault = match self.segment.is_whole() {
+            false => Some(LauncherFault::Damaged),
+            true if seen.fault.is_none() && seen.looked.elapsed() < LOOKS_EVERY => None,
             true => {
                 seen.looked = Instant::now();
-                self.launcher.as_ref().and_then(Launcher::trouble)
+                self.launcher.as_ref().and_then(Launcher::fault)
             }
         };
-        seen.trouble = trouble.map(|now| match seen.trouble {
+        seen.fault = fault.map(|now| match seen.fault {
             Some((since, before)) if before == now => (since, before),
             _ => (Instant::now(), now),
         });
-        if let Some((since, trouble)) = seen.trouble
+        if let Some((since, fault)) = seen.fault
             && since.elapsed() >= LASTS
         {
-            self.end(trouble);
+            self.end(fault);
         }
     }
 
     /// Says why and ends the process, without what the program does at its end: it might wait for other
     /// ranks.
     #[allow(clippy::disallowed_methods, reason = "the job is over, and its user is to know why")]
-    fn end(&self, trouble: LauncherTrouble) {
-        let line = format!("onesided: rank {} ends: {}\n", self.rank, trouble.sentence());
+    fn end(&self, fault: LauncherFault) {
+        let line = format!("onesided: rank {} ends: {}\n", self.rank, fault.sentence());
         // A pipe that is full would hold this rank up, if no process reads it any more.
         if takes_output(&std::io::stderr()) {
             let _ = std::io::stderr().write_all(line.as_bytes());
@@ -125,11 +123,11 @@ impl Launcher {
 
     /// What has become of it; nothing if this process cannot tell: it has no descriptor left, or another
     /// /proc, or none.
-    fn trouble(&self) -> Option<LauncherTrouble> {
+    fn fault(&self) -> Option<LauncherFault> {
         let now = Stat::of(self.pid).ok()?;
         match now.filter(|now| now.began == self.began && !now.is_dead) {
-            None => self.sees_itself().then_some(LauncherTrouble::SupervisorDied),
-            Some(now) if now.parent != self.guard => Some(LauncherTrouble::GuardDied),
+            None => self.sees_itself().then_some(LauncherFault::SupervisorDied),
+            Some(now) if now.parent != self.guard => Some(LauncherFault::GuardDied),
             Some(_) => None,
         }
     }
@@ -179,13 +177,13 @@ mod tests {
         assert!(!own.is_dead && own.parent == std::os::unix::process::parent_id());
         assert!(Launcher::find(std::process::id(), own.began + 1).is_none());
         let found = Launcher::find(std::process::id(), own.began).unwrap();
-        assert_eq!(found.trouble(), None);
+        assert_eq!(found.fault(), None);
         let orphan = Launcher { guard: own.parent + 1, ..found };
-        assert_eq!(orphan.trouble(), Some(LauncherTrouble::GuardDied));
+        assert_eq!(orphan.fault(), Some(LauncherFault::GuardDied));
         let gone = Launcher { began: 1, ..orphan };
-        assert_eq!(gone.trouble(), Some(LauncherTrouble::SupervisorDied));
+        assert_eq!(gone.fault(), Some(LauncherFault::SupervisorDied));
         let blind = Launcher { own: (gone.own.0, 1), ..gone };
-        assert_eq!(blind.trouble(), None);
+        assert_eq!(blind.fault(), None);
     }
 
     #[test]

@@ -352,9 +352,9 @@ impl Comm {
     #[track_caller]
     pub fn progress_for(&self, waits: Waits, done: impl FnMut() -> bool) -> Result<()> {
         let (call, at, wanted) = (waits.call(), Location::caller(), waits.awaited());
-        let (of, tell) = (self.members(), |record: &WaitRecord| record.say(&wanted));
+        let (of, describe) = (self.members(), |record: &WaitRecord| record.set(&wanted));
         self.within(call, || {
-            match Mailbox::of(of.context())?.progress_until(of, at, &tell, done)? {
+            match Mailbox::of(of.context())?.progress_until(of, at, &describe, done)? {
                 End::Done => Ok(()),
                 End::Failed { failed, .. } => Err(of.rank_failed(failed, of.place(call))),
             }
@@ -401,8 +401,8 @@ impl Comm {
     // concerns an error handler.
 
     /// Drives something whenever this rank handles messages, until it is done.
-    pub(crate) fn keep_driving(&self, driven: Arc<dyn Driven>) -> Result<()> {
-        Mailbox::of(self.context())?.keep_driving(driven);
+    pub(crate) fn add_driven(&self, driven: Arc<dyn Driven>) -> Result<()> {
+        Mailbox::of(self.context())?.add_driven(driven);
         Ok(())
     }
 
@@ -443,13 +443,13 @@ impl Comm {
     }
 
     /// Waits until `done`, and drives meanwhile what is under way, in a call that the program has made
-    /// at `at`; asleep, it records by `tell` what it waits for. `done` is true sooner or later when a
+    /// at `at`; asleep, it records by `describe` what it waits for. `done` is true sooner or later when a
     /// rank of the communicator has failed.
     pub(crate) fn drive_until(
         &self,
         call: Call,
         at: &'static Location<'static>,
-        tell: &dyn Fn(&WaitRecord),
+        describe: &dyn Fn(&WaitRecord),
         done: impl Fn() -> bool,
     ) -> Result<()> {
         if is_forked() {
@@ -457,7 +457,7 @@ impl Comm {
         }
         let (of, mailbox) = (self.members(), Mailbox::of(self.context())?);
         let _call = of.context().enter(call, 0);
-        while let End::Failed { seen, .. } = mailbox.progress_until(of, at, tell, &done)? {
+        while let End::Failed { seen, .. } = mailbox.progress_until(of, at, describe, &done)? {
             // Another thread drives it, and rings when it is done.
             let _ = of.context().excluded().until(mailbox.own.bell(), |rung| rung != seen);
         }

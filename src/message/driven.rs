@@ -116,7 +116,7 @@ impl AllDriven {
 
 impl Mailbox {
     /// Drives something whenever this rank handles messages, until it is done.
-    pub(super) fn keep_driving(&self, driven: Arc<dyn Driven>) {
+    pub(super) fn add_driven(&self, driven: Arc<dyn Driven>) {
         self.driven.add(driven);
         self.drive();
     }
@@ -134,7 +134,7 @@ impl Mailbox {
 impl MessageRequest {
     /// As [`MessageRequest::is_complete`], without a look at what has arrived.
     pub(crate) fn is_done(&self) -> bool {
-        match *self.held() {
+        match *self.parts() {
             RequestParts::Slot(slot) => {
                 let mailbox = Mailbox::of(self.comm.context());
                 mailbox.map_or(true, |mailbox| mailbox.lock().slots.is_done(slot))
@@ -146,8 +146,8 @@ impl MessageRequest {
 
     /// The outcome of a request that is done, in a call of which it is a part.
     pub(crate) fn outcome(&self, call: Call) -> Result<Status> {
-        let held = std::mem::replace(&mut *self.held(), RequestParts::Taken);
-        match held {
+        let parts = std::mem::replace(&mut *self.parts(), RequestParts::Taken);
+        match parts {
             RequestParts::Taken => Ok(Status::NOTHING),
             RequestParts::Complete(status) => Ok(status),
             RequestParts::Slot(slot) => {

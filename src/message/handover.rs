@@ -3,7 +3,7 @@
 
 use super::mailbox::MailboxState;
 use super::outgoing::{Head, RecordKind};
-use super::slots::{MessageTrouble, Payload, RequestOutcome, RequestStage, Slot};
+use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
 use crate::context::Context;
 use crate::error::Result;
 use crate::shm::AllocError;
@@ -27,7 +27,7 @@ impl MailboxState {
             if let Ok(offset) = context.segment.heap().allocate(bytes, &context.excluded()) {
                 block = offset;
                 match payload {
-                    Payload::Copied(kept) => kept.pack_into(&context.segment, offset)?,
+                    Payload::Copied(copied) => copied.pack_into(&context.segment, offset)?,
                     Payload::Packed(packed) => context.segment.mapping().write(offset, packed)?,
                 }
             }
@@ -50,15 +50,15 @@ impl MailboxState {
         block: u64,
         bytes: u64,
     ) -> Result<()> {
-        let mut trouble = (block == 0).then_some(MessageTrouble::NoMemory);
+        let mut failure = (block == 0).then_some(MessageFailure::NoMemory);
         if let Some(RequestStage::Promised { into, envelope, bytes: all }) = self.slots.stage(slot)
         {
-            if trouble.is_none() && bytes != *all {
-                trouble = Some(MessageTrouble::NoMemory);
-            } else if trouble.is_none() {
+            if failure.is_none() && bytes != *all {
+                failure = Some(MessageFailure::NoMemory);
+            } else if failure.is_none() {
                 into.unpack_from(&context.segment, block, bytes)?;
             }
-            let outcome = RequestOutcome { envelope: *envelope, bytes, trouble };
+            let outcome = RequestOutcome { envelope: *envelope, bytes, failure };
             self.finish(slot, outcome);
         }
         if block == 0 {

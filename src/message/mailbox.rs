@@ -8,7 +8,7 @@ use super::driven::AllDriven;
 use super::incoming::{Record, Sources, TakenMessage};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, OutgoingQueue, RecordKind};
-use super::slots::{MessageTrouble, RequestOutcome, RequestStage, Slot, Slots};
+use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot, Slots};
 use crate::context::{Context, ProgressEngine};
 use crate::error::{Error, Place, Result};
 use crate::ops::Incoming;
@@ -276,15 +276,15 @@ impl MailboxState {
         record: &Record,
     ) -> Result<()> {
         let Head { bytes, token, .. } = record.head;
-        let mut trouble = None;
+        let mut failure = None;
         if let Some(RequestStage::Posted { into, .. }) = self.slots.stage(slot) {
             if bytes <= into.bytes() {
                 into.unpack_from(&context.segment, record.inside, bytes)?;
             } else {
-                trouble = Some(MessageTrouble::Truncated(into.bytes()));
+                failure = Some(MessageFailure::Truncated(into.bytes()));
             }
         }
-        self.finish(slot, RequestOutcome { envelope: *envelope, bytes, trouble });
+        self.finish(slot, RequestOutcome { envelope: *envelope, bytes, failure });
         self.acknowledge(context, envelope.source, token)
     }
 
@@ -302,16 +302,16 @@ impl MailboxState {
         else {
             return Ok(());
         };
-        let mut trouble = None;
+        let mut failure = None;
         if bytes > into.bytes() {
-            trouble = Some(MessageTrouble::Truncated(into.bytes()));
+            failure = Some(MessageFailure::Truncated(into.bytes()));
         } else {
             match body {
                 Body::Short(all) => into.unpack(&all[..bytes as usize]),
                 Body::Long(all) => into.unpack(&all),
                 Body::Shared(offset) => {
                     let unpacked = into.unpack_from(&context.segment, offset, bytes);
-                    trouble = unpacked.is_err().then_some(MessageTrouble::Damaged);
+                    failure = unpacked.is_err().then_some(MessageFailure::Damaged);
                 }
                 Body::Private(address) => {
                     self.pulls.push(Pull { slot, into, envelope, bytes, token, address });
@@ -319,7 +319,7 @@ impl MailboxState {
                 }
             }
         }
-        self.finish(slot, RequestOutcome { envelope, bytes, trouble });
+        self.finish(slot, RequestOutcome { envelope, bytes, failure });
         self.acknowledge(context, envelope.source, token)
     }
 
@@ -360,7 +360,7 @@ impl MailboxState {
     /// A message of this rank has been received.
     pub(super) fn received(&mut self, slot: Slot) {
         if let Some(RequestStage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
-            let outcome = RequestOutcome { envelope: *envelope, bytes: *bytes, trouble: None };
+            let outcome = RequestOutcome { envelope: *envelope, bytes: *bytes, failure: None };
             self.finish(slot, outcome);
         }
     }

@@ -69,7 +69,7 @@ struct Lists<V> {
 }
 
 /// So many empty lists are kept at least.
-const KEPT: usize = 256;
+const RETAINED: usize = 256;
 
 impl<V> Lists<V> {
     fn new() -> Self {
@@ -77,7 +77,7 @@ impl<V> Lists<V> {
     }
 
     fn push(&mut self, envelope: Envelope, value: V) -> u64 {
-        if self.by_envelope.len() >= KEPT.max(2 * self.entries)
+        if self.by_envelope.len() >= RETAINED.max(2 * self.entries)
             && !self.by_envelope.contains_key(&envelope)
         {
             self.by_envelope.retain(|_, list| !list.is_empty());
@@ -176,7 +176,7 @@ impl<V> Unexpected<V> {
     /// Adds a message.
     pub(super) fn put(&mut self, envelope: Envelope, message: V) {
         let number = self.lists.push(envelope, message);
-        if self.order.len() > 2 * self.lists.entries + KEPT {
+        if self.order.len() > 2 * self.lists.entries + RETAINED {
             let lists = &self.lists;
             self.order.retain(|entry| is_there(lists, entry));
         }
@@ -279,7 +279,7 @@ mod tests {
             unexpected.put(envelope(1, k), k);
             assert_eq!(unexpected.take(&envelope(1, k)), Some((envelope(1, k), k)));
         }
-        assert!(unexpected.order.len() <= 2 * KEPT, "{}", unexpected.order.len());
-        assert!(unexpected.lists.by_envelope.len() <= 2 * KEPT);
+        assert!(unexpected.order.len() <= 2 * RETAINED, "{}", unexpected.order.len());
+        assert!(unexpected.lists.by_envelope.len() <= 2 * RETAINED);
     }
 }

@@ -4,7 +4,7 @@ use super::Status;
 use super::mailbox::{Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::outgoing::damaged;
-use super::slots::{MessageTrouble, RequestOutcome, RequestStage, Slot};
+use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
 use super::wait::End;
 use crate::call::Call;
 use crate::comm::{Comm, CommMembers};
@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// and what was promised of the buffer has to hold until every rank has left the job.
 pub struct MessageRequest {
     pub(super) comm: Comm,
-    held: Mutex<RequestParts>,
+    parts: Mutex<RequestParts>,
 }
 
 /// What a request knows of itself.
@@ -38,11 +38,11 @@ pub(super) enum RequestParts {
 
 impl MessageRequest {
     pub(super) fn complete(comm: &Comm, status: Status) -> MessageRequest {
-        MessageRequest { comm: comm.clone(), held: Mutex::new(RequestParts::Complete(status)) }
+        MessageRequest { comm: comm.clone(), parts: Mutex::new(RequestParts::Complete(status)) }
     }
 
     pub(super) fn pending(comm: &Comm, slot: Slot) -> MessageRequest {
-        MessageRequest { comm: comm.for_requests(), held: Mutex::new(RequestParts::Slot(slot)) }
+        MessageRequest { comm: comm.for_requests(), parts: Mutex::new(RequestParts::Slot(slot)) }
     }
 
     /// The request of what has that place in the process's table, or needs none because nothing moves.
@@ -53,13 +53,13 @@ impl MessageRequest {
         }
     }
 
-    pub(super) fn held(&self) -> MutexGuard<'_, RequestParts> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn parts(&self) -> MutexGuard<'_, RequestParts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its place in the process's table, unless its outcome has been taken or it needs none.
     pub(super) fn slot(&self) -> Option<Slot> {
-        match *self.held() {
+        match *self.parts() {
             RequestParts::Slot(slot) => Some(slot),
             RequestParts::Complete(_) | RequestParts::Taken => None,
         }
@@ -70,8 +70,8 @@ impl MessageRequest {
     /// Local; never blocks. A request whose communicator has lost a rank is complete too: its
     /// outcome is then the error.
     pub fn is_complete(&self) -> bool {
-        let held = *self.held();
-        let RequestParts::Slot(slot) = held else { return true };
+        let parts = *self.parts();
+        let RequestParts::Slot(slot) = parts else { return true };
         // What stands in the way is the outcome of `wait`.
         is_forked() || look_for(self.comm.members(), slot).unwrap_or(true)
     }
@@ -79,8 +79,8 @@ impl MessageRequest {
     /// Whether no thread accesses the buffer any more. Unlike [`MessageRequest::is_complete`] it does not
     /// count what never will be done.
     pub(super) fn is_settled(&self) -> bool {
-        let held = *self.held();
-        let RequestParts::Slot(slot) = held else { return true };
+        let parts = *self.parts();
+        let RequestParts::Slot(slot) = parts else { return true };
         !is_forked() && Mailbox::of(self.comm.context()).is_ok_and(|m| m.lock().slots.is_done(slot))
     }
 
@@ -91,7 +91,7 @@ impl MessageRequest {
     /// # Errors
     /// As [`MessageRequest::wait`].
     pub fn take(&self) -> Option<Result<Status>> {
-        if matches!(*self.held(), RequestParts::Taken) || !self.is_complete() {
+        if matches!(*self.parts(), RequestParts::Taken) || !self.is_complete() {
             return None;
         }
         Some(self.finish(Call::MessageTest, Location::caller()))
@@ -112,15 +112,15 @@ impl MessageRequest {
     }
 
     fn finish(&self, call: Call, at: &'static Location<'static>) -> Result<Status> {
-        let held = *self.held();
-        let status = match held {
+        let parts = *self.parts();
+        let status = match parts {
             RequestParts::Taken => return Ok(Status::NOTHING),
             RequestParts::Complete(status) => Ok(status),
             RequestParts::Slot(slot) => {
                 self.comm.within(call, || await_slot(self.comm.members(), call, slot, at))
             }
         };
-        *self.held() = RequestParts::Taken;
+        *self.parts() = RequestParts::Taken;
         status
     }
 
@@ -129,8 +129,8 @@ impl MessageRequest {
     ///
     /// Local; never blocks.
     pub fn cancel(&self) {
-        let held = *self.held();
-        let RequestParts::Slot(slot) = held else { return };
+        let parts = *self.parts();
+        let RequestParts::Slot(slot) = parts else { return };
         let Ok(mailbox) = Mailbox::of(self.comm.context()) else { return };
         if is_forked() {
             return;
@@ -139,8 +139,8 @@ impl MessageRequest {
         let Some(RequestStage::Posted { wanted, .. }) = state.slots.stage(slot) else { return };
         let envelope = *wanted;
         if state.posted.withdraw(&envelope, &slot) {
-            let trouble = Some(MessageTrouble::Cancelled);
-            state.finish(slot, RequestOutcome { envelope, bytes: 0, trouble });
+            let failure = Some(MessageFailure::Cancelled);
+            state.finish(slot, RequestOutcome { envelope, bytes: 0, failure });
         }
         drop(state);
         mailbox.own.ring();
@@ -149,8 +149,8 @@ impl MessageRequest {
 
 impl Drop for MessageRequest {
     fn drop(&mut self) {
-        let held = *self.held();
-        if let (RequestParts::Slot(slot), false) = (held, is_forked())
+        let parts = *self.parts();
+        if let (RequestParts::Slot(slot), false) = (parts, is_forked())
             && let Ok(mailbox) = Mailbox::of(self.comm.context())
         {
             mailbox.lock().slots.forget(slot);
@@ -160,7 +160,7 @@ impl Drop for MessageRequest {
 
 impl fmt::Debug for MessageRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match *self.held() {
+        f.write_str(match *self.parts() {
             RequestParts::Complete(_) => "MessageRequest(complete)",
             RequestParts::Slot(_) => "MessageRequest(under way)",
             RequestParts::Taken => "MessageRequest(taken)",
@@ -235,19 +235,19 @@ pub(super) fn await_slot(
 
 /// What a call returns of a request that is done.
 fn status(of: &CommMembers, call: Call, outcome: RequestOutcome) -> Result<Status> {
-    let RequestOutcome { envelope, bytes, trouble } = outcome;
+    let RequestOutcome { envelope, bytes, failure } = outcome;
     let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
     let tag = envelope.tag;
-    match trouble {
+    match failure {
         None => Ok(Status { source, tag, bytes, cancelled: false }),
-        Some(MessageTrouble::Cancelled) => {
+        Some(MessageFailure::Cancelled) => {
             Ok(Status { source: Rank::NULL, tag, bytes: 0, cancelled: true })
         }
-        Some(MessageTrouble::Truncated(room)) => {
-            Err(Error::Truncated { at: of.place(call), from: source.0, tag, sent: bytes, room })
+        Some(MessageFailure::Truncated(capacity)) => {
+            Err(Error::Truncated { at: of.place(call), from: source.0, tag, sent: bytes, capacity })
         }
-        Some(MessageTrouble::Damaged) => Err(damaged()),
-        Some(MessageTrouble::NoMemory) => {
+        Some(MessageFailure::Damaged) => Err(damaged()),
+        Some(MessageFailure::NoMemory) => {
             let limit = "the segment, by which ranks that cannot reach each other's memory \
                          send long messages; see rmarun --segment-size";
             Err(Error::NoMemory { at: of.place(call), requested: bytes, available: 0, limit })

@@ -3,7 +3,7 @@
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::outgoing::{Head, RecordKind};
-use super::slots::{MessageTrouble, Payload, RequestOutcome, RequestStage, Slot};
+use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
 use super::{Channel, MessageRequest, SendMode, Status};
 use crate::call::Call;
 use crate::comm::{Comm, CommMembers};
@@ -216,15 +216,15 @@ impl Sending<'_> {
             mailbox.own.ring();
             return Ok(slot);
         };
-        let mut trouble = None;
+        let mut failure = None;
         if let Some(RequestStage::Posted { into, .. }) = state.slots.stage(receive) {
             if bytes <= into.bytes() {
                 into.copy_from(&self.from);
             } else {
-                trouble = Some(MessageTrouble::Truncated(into.bytes()));
+                failure = Some(MessageFailure::Truncated(into.bytes()));
             }
         }
-        state.finish(receive, RequestOutcome { envelope, bytes, trouble });
+        state.finish(receive, RequestOutcome { envelope, bytes, failure });
         drop(state);
         // Another thread may wait for it.
         mailbox.own.ring();

@@ -29,12 +29,12 @@ pub(super) struct RequestOutcome {
     /// Of the message, with its source.
     pub(super) envelope: Envelope,
     pub(super) bytes: u64,
-    pub(super) trouble: Option<MessageTrouble>,
+    pub(super) failure: Option<MessageFailure>,
 }
 
 /// Why a request is complete and its message has not arrived.
 #[derive(Debug)]
-pub(super) enum MessageTrouble {
+pub(super) enum MessageFailure {
     Cancelled,
     /// The buffer has room for that many bytes.
     Truncated(u64),

@@ -2,7 +2,7 @@
 
 use super::mailbox::{Mailbox, MailboxState, Pull, mail};
 use super::outgoing::{Head, RecordKind};
-use super::slots::{MessageTrouble, RequestOutcome, RequestStage};
+use super::slots::{MessageFailure, RequestOutcome, RequestStage};
 use crate::comm::CommMembers;
 use crate::context::Context;
 use crate::error::Result;
@@ -100,25 +100,25 @@ impl Mailbox {
         spins: u32,
         enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<End> {
-        let tell = |record: &WaitRecord| record.say(wanted);
+        let describe = |record: &WaitRecord| record.set(wanted);
         let spin = || self.spin(of, spins, enough);
-        self.wait(of, at, &tell, spin, || self.look(of.context(), enough))
+        self.wait(of, at, &describe, spin, || self.look(of.context(), enough))
     }
 
     /// Waits until `done`, which is asked whenever something has happened to messages of this rank, and
-    /// handles what has arrived before. Asleep, the rank records by `tell` what it waits for.
+    /// handles what has arrived before. Asleep, the rank records by `describe` what it waits for.
     pub(super) fn progress_until(
         &self,
         of: &CommMembers,
         at: &'static Location<'static>,
-        tell: &dyn Fn(&WaitRecord),
+        describe: &dyn Fn(&WaitRecord),
         mut done: impl FnMut() -> bool,
     ) -> Result<End> {
         let look = || {
             self.look(of.context(), |_| false)?;
             Ok(done())
         };
-        self.wait(of, at, tell, || Ok(false), look)
+        self.wait(of, at, describe, || Ok(false), look)
     }
 
     /// The loop of every wait for messages: until `spin` or `look` finds what is waited for, or a rank of
@@ -127,7 +127,7 @@ impl Mailbox {
         &self,
         of: &CommMembers,
         at: &'static Location<'static>,
-        tell: &dyn Fn(&WaitRecord),
+        describe: &dyn Fn(&WaitRecord),
         mut spin: impl FnMut() -> Result<bool>,
         mut look: impl FnMut() -> Result<bool>,
     ) -> Result<End> {
@@ -139,24 +139,24 @@ impl Mailbox {
             if look()? {
                 return Ok(End::Done);
             }
-            if let Err(failed) = self.await_ring(of, at, tell, seen)? {
+            if let Err(failed) = self.await_ring(of, at, describe, seen)? {
                 return Ok(if look()? { End::Done } else { End::Failed { failed, seen } });
             }
         }
     }
 
     /// Waits until the bell is not what it was, or a rank of the communicator has failed; everything
-    /// that had been sent by then has been handled in that case. Asleep, the rank records by `tell` what it
+    /// that had been sent by then has been handled in that case. Asleep, the rank records by `describe` what it
     /// waits for.
     fn await_ring(
         &self,
         of: &CommMembers,
         at: &'static Location<'static>,
-        tell: &dyn Fn(&WaitRecord),
+        describe: &dyn Fn(&WaitRecord),
         seen: u32,
     ) -> Result<std::result::Result<(), JobFailed>> {
         // What it owes is what it looks for.
-        let waiter = Waiter { progress: None, ..of.telling_waiter(at, tell) };
+        let waiter = Waiter { progress: None, ..of.recording_waiter(at, describe) };
         let waited = waiter.until(self.own.bell(), |rung| rung != seen);
         let Err(failed) = waited else { return Ok(Ok(())) };
         // Whoever has failed may have done so between a message and its ring.
@@ -172,8 +172,8 @@ impl Mailbox {
         while let Some(pull) = { self.lock().pulls.pop() } {
             let Pull { slot, envelope, bytes, .. } = pull;
             if self.pull(context, pull).is_err() {
-                let trouble = Some(MessageTrouble::Damaged);
-                self.lock().finish(slot, RequestOutcome { envelope, bytes, trouble });
+                let failure = Some(MessageFailure::Damaged);
+                self.lock().finish(slot, RequestOutcome { envelope, bytes, failure });
             }
             // Another thread may wait for it.
             self.own.ring();
@@ -194,7 +194,7 @@ impl Mailbox {
         // What the sender has taken back it may have written to since.
         if pulled.is_ok() && !mail(&context.segment, source)?.has_withdrawn() {
             let mut state = self.lock();
-            state.finish(slot, RequestOutcome { envelope, bytes, trouble: None });
+            state.finish(slot, RequestOutcome { envelope, bytes, failure: None });
             return state.acknowledge(context, source, token);
         }
         // The sender brings the bytes, if it can. If it has failed, the wait for it ends.
@@ -205,8 +205,8 @@ impl Mailbox {
         match state.put(context, source, &wanted, 0, |_| Ok(())) {
             Err(AllocError::Other(error)) => Err(error),
             Err(_) => {
-                let trouble = Some(MessageTrouble::NoMemory);
-                state.finish(slot, RequestOutcome { envelope, bytes, trouble });
+                let failure = Some(MessageFailure::NoMemory);
+                state.finish(slot, RequestOutcome { envelope, bytes, failure });
                 Ok(())
             }
             Ok(()) => Ok(()),

@@ -182,7 +182,7 @@ struct SetWords {
 impl SetWords {
     const RUNS: u32 = u32::MAX;
 
-    fn say(&self, ranks: &[u32]) {
+    fn store(&self, ranks: &[u32]) {
         let mut all = [0u64; WaitRecord::MOST_RANKS as usize / 64];
         for rank in ranks.iter().filter(|rank| **rank < WaitRecord::MOST_RANKS) {
             all[(rank / 64) as usize] |= 1 << (rank % 64);
@@ -274,7 +274,7 @@ impl WaitRecord {
     }
 
     /// Records what the rank waits for.
-    pub fn say(&self, awaited: &Awaited<'_>) {
+    pub fn set(&self, awaited: &Awaited<'_>) {
         let named = |rank: Option<u32>| rank.map_or(0, |rank| rank + 1);
         self.kind.store(awaited.kind as u32);
         self.peer.store(named(awaited.peer));
@@ -283,10 +283,10 @@ impl WaitRecord {
         self.awaited.store(awaited.awaited);
         self.number.store(awaited.number);
         self.object.store(awaited.object);
-        self.others.say(awaited.others);
+        self.others.store(awaited.others);
     }
 
-    fn say_where(&self, at: &Location<'_>) {
+    fn set_location(&self, at: &Location<'_>) {
         let (name, line) = match HIDDEN.get() {
             None => (at.file(), at.line()),
             Some(()) => ("", 0),
@@ -333,8 +333,8 @@ pub struct Account<'a> {
     pub doing: u64,
     /// The program's line that made the call.
     pub at: &'static Location<'static>,
-    /// Writes it by [`WaitRecord::say`]; called again while asleep, because the obstacle may change.
-    pub tell: &'a dyn Fn(&WaitRecord),
+    /// Writes it by [`WaitRecord::set`]; called again while asleep, because the obstacle may change.
+    pub describe: &'a dyn Fn(&WaitRecord),
 }
 
 /// A wait that sleeps, until dropped.
@@ -346,16 +346,16 @@ pub(super) struct Asleep<'a> {
 impl<'a> Asleep<'a> {
     pub(super) fn begin(account: Account<'a>) -> Asleep<'a> {
         let mut asleep = Asleep { account, sleep: Sleep { number: 0, looks: 0 } };
-        asleep.say_all();
+        asleep.record_all();
         asleep
     }
 
-    fn say_all(&mut self) {
-        let Account { record, doing, at, tell } = self.account;
+    fn record_all(&mut self) {
+        let Account { record, doing, at, describe } = self.account;
         record.since.store(monotonic());
         record.doing.store(doing);
-        record.say_where(at);
-        tell(record);
+        record.set_location(at);
+        describe(record);
         // The next odd number.
         self.sleep = Sleep { number: record.sleep().number.wrapping_add(1) | 1, looks: 0 };
         record.sleep.store(self.sleep.word());
@@ -364,13 +364,13 @@ impl<'a> Asleep<'a> {
     /// The wait has completed one look: checked, slept, and done progress work. `changed`: there was
     /// some.
     pub(super) fn looked(&mut self, changed: bool) {
-        let Account { record, tell, .. } = self.account;
+        let Account { record, describe, .. } = self.account;
         if record.sleep().number != self.sleep.number {
             // Another thread of the rank has written the record; this one writes it again. (Ranks
             // with several threads never count as blocked.)
-            return self.say_all();
+            return self.record_all();
         }
-        tell(record);
+        describe(record);
         match changed {
             // Counts as a new wait: earlier observations are no evidence any more.
             true => self.sleep.number = self.sleep.number.wrapping_add(2),
@@ -391,17 +391,17 @@ impl Drop for Asleep<'_> {
 mod tests {
     use super::*;
 
-    fn kept(ranks: impl IntoIterator<Item = u32>) -> Vec<u32> {
+    fn round_trip(ranks: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let words = SetWords::default();
         // The set before leaves nothing behind.
-        words.say(&[5, 700, 4000]);
-        words.say(&ranks.into_iter().collect::<Vec<_>>());
+        words.store(&[5, 700, 4000]);
+        words.store(&ranks.into_iter().collect::<Vec<_>>());
         words.read()
     }
 
     #[test]
     fn sets_are_read_as_they_were_said_or_as_none() {
-        let same = |ranks: Vec<u32>| assert_eq!(kept(ranks.iter().rev().copied()), ranks);
+        let same = |ranks: Vec<u32>| assert_eq!(round_trip(ranks.iter().rev().copied()), ranks);
         same(vec![]);
         same(vec![0]);
         same(vec![4095]);
@@ -410,7 +410,7 @@ mod tests {
         same((3008..4032).step_by(2).collect());
         same([0..1, 5..6, 2000..4096].into_iter().flatten().collect());
         same((0..4096).step_by(128).collect());
-        assert_eq!(kept((0..4096).step_by(64)), []);
-        assert_eq!(kept([7, 4096, u32::MAX]), [7]);
+        assert_eq!(round_trip((0..4096).step_by(64)), []);
+        assert_eq!(round_trip([7, 4096, u32::MAX]), [7]);
     }
 }

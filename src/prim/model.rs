@@ -6,7 +6,7 @@
 //!   protocol may rely on it.
 //! * A rank that polls explores `polls` failed looks and then continues without branching. This
 //!   prunes and proves nothing; the mutants check it.
-#![allow(clippy::disallowed_types, reason = "this is their room")]
+#![allow(clippy::disallowed_types, reason = "they are used here only")]
 
 use super::{Fault, Site, wait::WaitStep};
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};

@@ -1,5 +1,5 @@
 //! The machine: core atomics in shared memory, shared (non-private) futexes, real time.
-#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is their room")]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "they are used here only")]
 
 use super::{Fault, Placement, Site, processor, wait::WaitStep};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -48,7 +48,7 @@ const YIELDS: u32 = 64;
 /// (docs/performance.md).
 const SLOW_YIELD: Duration = Duration::from_micros(250);
 /// What each rank on the same core may add to that: each may run in between and yield in turn.
-const YIELD_IN_TURN: Duration = Duration::from_micros(32);
+const YIELD_OF_OTHERS: Duration = Duration::from_micros(32);
 /// The upper limit, below a time slice.
 const SLOWEST_YIELD: Duration = Duration::from_millis(2);
 /// How long waits sleep without yielding after a slow yield: the first value. It doubles if yielding
@@ -367,7 +367,7 @@ impl Backoff {
     pub fn new(ranks: usize, cores: usize) -> Self {
         let spins = AtomicU32::new(if ranks <= cores { SPINS } else { 0 });
         let sharing = u32::try_from(ranks.div_ceil(cores.max(1))).unwrap_or(u32::MAX);
-        let slow_yield = YIELD_IN_TURN.saturating_mul(sharing).clamp(SLOW_YIELD, SLOWEST_YIELD);
+        let slow_yield = YIELD_OF_OTHERS.saturating_mul(sharing).clamp(SLOW_YIELD, SLOWEST_YIELD);
         let overdue = OVERDUE * u32::try_from(ranks.div_ceil(LOOKERS).max(1)).unwrap_or(u32::MAX);
         Backoff {
             spins,
@@ -429,7 +429,7 @@ impl Backoff {
         }
         if self.gives_up(tier) {
             tier.sleeping_since.get_or_insert_with(Instant::now);
-            self.say_waking();
+            self.record_waking();
             return WaitStep::Sleep;
         }
         if tier.spins > 0 {
@@ -487,11 +487,11 @@ impl Backoff {
     }
 
     /// Publishes the cost of a wake-up.
-    fn say_waking(&self) {
+    fn record_waking(&self) {
         if let Some(placement) = &self.placement {
             let waking = WAKING.load(Relaxed);
             if waking > 0 {
-                placement.say_waking(Duration::from_nanos(waking.into()));
+                placement.record_waking(Duration::from_nanos(waking.into()));
             }
         }
     }

@@ -99,7 +99,7 @@ impl Placement {
     }
 
     /// Publishes the cost of a wake-up of this rank.
-    pub fn say_waking(&self, cost: Duration) {
+    pub fn record_waking(&self, cost: Duration) {
         let cost = u32::try_from(cost.as_nanos()).unwrap_or(u32::MAX);
         if self.words.common().waking.load() != cost {
             self.words.common().waking.store(cost);
@@ -116,9 +116,9 @@ impl Placement {
     }
 
     fn settle_at(&self, processor: usize) {
-        let says = processor as u32 + 1;
-        if self.own().load() != says {
-            self.own().store(says);
+        let word = processor as u32 + 1;
+        if self.own().load() != word {
+            self.own().store(word);
         }
     }
 

@@ -178,12 +178,12 @@ pub enum Step {
     /// Creation of a window: rank 0 has its block, and has not announced it.
     WindowNamed,
     /// Creation of a window: this rank knows the block.
-    WindowTold,
+    WindowKnown,
     /// Creation of a large window: this rank has tried to reserve its part, and has not announced the
     /// outcome.
     WindowTouched,
     /// Release of a window: all ranks have synchronised; nothing is freed.
-    FreeMet,
+    FreeSynced,
     /// Release of a window: this rank has freed its share.
     FreeDone,
     /// Halfway through a large put, or a large store to the rank's own part or a shared one.
@@ -262,7 +262,7 @@ pub enum Fault {
     /// An exclusive locker takes its target's lock before the window's.
     TargetFirst,
     /// An exclusive locker whose wait for its target fails keeps the window's lock.
-    SpaceKept,
+    WindowLockLeft,
     /// A waiter sleeps without announcing itself.
     SleepUnannounced,
     /// A waiter does not look at the word again after announcing itself (and sleeps on it blindly).

@@ -35,7 +35,7 @@ events! {
         CollectivePass;
     Step(Step):
         BeforeJoin Mapped Joined Finishing Finished HeapFound HeapUnlisted HeapSplit HeapMerging
-        HeapListed SpaceMarked SpaceClosed WindowTaken WindowNamed WindowTold WindowTouched FreeMet FreeDone
+        HeapListed SpaceMarked SpaceClosed WindowTaken WindowNamed WindowKnown WindowTouched FreeSynced FreeDone
         MidPut MidGet MidAccumulate;
 }
 

@@ -7,7 +7,7 @@
 //! holder, executes the kernel's barrier, and waits until the preferred thread is not announced.
 //!
 //! 1. Only the thread whose number is in `preferred` announces itself. The word changes once, to
-//!    `NOBODY`, under the mutex, by a holder while no thread is announced.
+//!    `NO_THREAD`, under the mutex, by a holder while no thread is announced.
 //! 2. A thread that is announced, has seen no holder, and is still preferred has exclusive access:
 //!    another thread first revokes the bias, and revocation waits for the withdrawal. A thread that
 //!    has seen the last holder leave finds that it is not preferred any more.
@@ -24,7 +24,7 @@ use std::slice::from_ref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// No thread is preferred. Larger than the numbers of threads.
-const NOBODY: u32 = 1 << 16;
+const NO_THREAD: u32 = 1 << 16;
 
 /// A value and the biased mutex that guards it.
 pub(crate) struct BiasedMutex<T> {
@@ -71,7 +71,7 @@ impl<T> BiasedMutex<T> {
     /// barriers of all ranks.
     pub(crate) fn new(value: T, is_biased: bool) -> BiasedMutex<T> {
         let preferred = Word32::default();
-        preferred.store(if is_biased { own() } else { NOBODY });
+        preferred.store(if is_biased { own() } else { NO_THREAD });
         let (announcements, slot) = Default::default();
         BiasedMutex {
             preferred,
@@ -123,7 +123,7 @@ impl<T> BiasedMutex<T> {
     fn lock_among_others(&self) -> BiasedGuard<'_, T> {
         let locked = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         match self.preferred.load() {
-            NOBODY => {}
+            NO_THREAD => {}
             _ if self.is_biased_here() => {}
             _ => self.end_bias(),
         }
@@ -138,9 +138,9 @@ impl<T> BiasedMutex<T> {
         let waiter =
             Waiter { rank: 0, failed: &never, backoff: &backoff, account: None, progress: None };
         let (slots, announcements) = (from_ref(&self.slot), &self.announcements);
-        let nobody = || self.preferred.store(NOBODY);
+        let clear = || self.preferred.store(NO_THREAD);
         let ended =
-            shards::exclusively(slots, 0, announcements, &Common::default(), &waiter, nobody);
+            shards::exclusively(slots, 0, announcements, &Common::default(), &waiter, clear);
         assert!(
             matches!(ended, Ok(Some(()))),
             "membarrier(2), which this process was admitted to, is denied to it"
@@ -150,7 +150,7 @@ impl<T> BiasedMutex<T> {
 
 /// The number of this thread, if it has one.
 fn own() -> u32 {
-    u32::try_from(thread::ask()).map_or(NOBODY, |number| number.min(NOBODY))
+    u32::try_from(thread::ask()).map_or(NO_THREAD, |number| number.min(NO_THREAD))
 }
 
 impl<T> Deref for BiasedGuard<'_, T> {
@@ -212,7 +212,7 @@ mod tests {
             for threads in [2, 3, 5] {
                 for _ in 0..20 {
                     let (mutex, expected) = counted(is_biased, threads);
-                    assert_eq!(mutex.preferred.load(), NOBODY);
+                    assert_eq!(mutex.preferred.load(), NO_THREAD);
                     assert_eq!(*mutex.lock(), [expected; 2]);
                 }
             }

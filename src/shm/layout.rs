@@ -154,7 +154,7 @@ impl SegmentLayout {
             ("status of the ranks", self.slots, self.places),
             ("places of the ranks", self.places, self.registry),
             ("registry", self.registry, self.world),
-            ("the world's room", self.world, self.signals),
+            ("the world's block", self.world, self.signals),
             ("announcements", self.announcements, self.shards),
             ("shards", self.shards, self.mail),
             ("mail", self.mail, self.stages),

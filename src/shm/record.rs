@@ -106,7 +106,7 @@ impl WriteRecord {
         // The thread's last write is complete before the record changes, the record is complete before
         // it counts, and the first byte is written after that.
         in_program_order();
-        self.doing.keep_set(write.call, write.window);
+        self.doing.set_if_changed(write.call, write.window);
         if self.target.load() != write.target {
             self.target.store(write.target);
         }
@@ -161,21 +161,21 @@ mod tests {
     /// tests of this process have threads too, so that may be fewer than there are.
     fn write_together(records: &WriteRecords) -> usize {
         const THREADS: usize = RECORDS + 3;
-        let (met, read) = (&Barrier::new(THREADS + 1), &Barrier::new(THREADS + 1));
+        let (ready, read) = (&Barrier::new(THREADS + 1), &Barrier::new(THREADS + 1));
         std::thread::scope(|threads| {
             let one = |start| {
                 threads.spawn(move || {
                     records.begin(write(99)).end();
                     let recording = records.begin(write(start));
                     let is_own = matches!(recording, Recording::Own(_));
-                    met.wait();
+                    ready.wait();
                     read.wait();
                     recording.end();
                     is_own
                 })
             };
             let threads: Vec<_> = (0..THREADS as u64).map(one).collect();
-            met.wait();
+            ready.wait();
             let (found, others) = (records.read().collect::<Vec<_>>(), records.others.load());
             // Before any assertion, because a thread that waits here would wait for ever.
             read.wait();

@@ -81,7 +81,7 @@ impl CallWord {
 
     /// [`CallWord::set`] for a word that mostly has the value already: a load is cheaper than a store.
     #[inline]
-    pub(crate) fn keep_set(&self, call: Call, window: u64) {
+    pub(crate) fn set_if_changed(&self, call: Call, window: u64) {
         if self.0.load() != Self::word(call, window) {
             self.set(call, window);
         }
@@ -116,8 +116,8 @@ impl WindowHeader {
 
     pub(crate) fn set_name(&self, name: &str) {
         let mut bytes = [0u8; WindowHeader::NAME_BYTES];
-        let keep = name.floor_char_boundary(name.len().min(bytes.len()));
-        bytes[..keep].copy_from_slice(&name.as_bytes()[..keep]);
+        let end = name.floor_char_boundary(name.len().min(bytes.len()));
+        bytes[..end].copy_from_slice(&name.as_bytes()[..end]);
         for (word, chunk) in self.name.iter().zip(bytes.chunks_exact(8)) {
             word.store(u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes")));
         }

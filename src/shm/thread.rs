@@ -70,13 +70,13 @@ mod tests {
     #[test]
     fn threads_have_numbers_of_their_own_while_they_live() {
         for _ in 0..3 {
-            let met = Barrier::new(8);
+            let ready = Barrier::new(8);
             let numbers: BTreeSet<usize> = std::thread::scope(|threads| {
                 let one = |_| {
                     threads.spawn(|| {
                         assert_eq!(number(), NOT_ASKED);
                         let mine = ask();
-                        met.wait();
+                        ready.wait();
                         assert_eq!((number(), ask()), (mine, mine));
                         mine
                     })

@@ -176,8 +176,8 @@ impl LockWords {
             let opposed = state.is_held_against(side) && !planted(Fault::HoldersPassed)
                 || planted(Fault::FairForever);
             let waiting = state.waiting(index);
-            let room = MOST_INSIDE.saturating_sub(state.inside(index));
-            let n = if exclusive { waiting.min(1) } else { waiting.min(room) };
+            let free = MOST_INSIDE.saturating_sub(state.inside(index));
+            let n = if exclusive { waiting.min(1) } else { waiting.min(free) };
             if opposed || n == 0 {
                 return false;
             }
@@ -228,14 +228,14 @@ impl LockWords {
                 0 => left.next(side, right_is_exclusive),
                 _ => None,
             };
-            let next = admits.map_or(left, |(turn, n)| left.admit(turn, n));
+            let next = admits.map_or(left, |(side, n)| left.admit(side, n));
             match self.exchange(state, next) {
                 Ok(()) => break (left, admits),
                 Err(now) => state = now,
             }
         };
         match admitted {
-            Some((turn, n)) => self.open_gate(turn, n),
+            Some((side, n)) => self.open_gate(side, n),
             None if left.inside(index) == 0 => self.nudge(right_is_exclusive),
             None => {}
         }

@@ -120,8 +120,8 @@ impl LockState {
         let behind_other = self.inside(other) != 0 || (fair && self.waiting(other) != 0);
         let behind_own = side == LockSide::RightExclusive
             && (self.inside(side.index()) != 0 || self.waiting(side.index()) != 0);
-        let room = self.inside(side.index()) < MOST_INSIDE;
-        (blind || !behind_other) && !behind_own && room
+        let fits = self.inside(side.index()) < MOST_INSIDE;
+        (blind || !behind_other) && !behind_own && fits
     }
 
     /// Whether a holder, not only waiters, excludes `side`.
@@ -144,15 +144,15 @@ impl LockState {
     /// The waiters that the last holder of `side` admits: their side and number.
     pub(super) fn next(self, side: LockSide, right_is_exclusive: bool) -> Option<(u32, u32)> {
         let (own, other) = (side.index(), side.other());
-        let turn = if self.waiting(other) != 0 { other } else { own };
-        let waiting = self.waiting(turn);
-        let most = if turn == 1 && right_is_exclusive {
+        let side = if self.waiting(other) != 0 { other } else { own };
+        let waiting = self.waiting(side);
+        let most = if side == 1 && right_is_exclusive {
             1 + u32::from(planted(Fault::GrantTwo))
         } else {
             waiting
         };
         let n = waiting.min(most);
-        (n != 0 && !planted(Fault::GrantForgotten)).then_some((turn, n))
+        (n != 0 && !planted(Fault::GrantForgotten)).then_some((side, n))
     }
 }
 

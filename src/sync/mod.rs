@@ -26,7 +26,7 @@ pub use lock::LockWords;
 pub use lock_state::{LockSide, MAX_RANKS, Queueing};
 pub use open_epochs::OpenEpochs;
 pub use passive::{
-    Held, flush, flush_all, flush_beside, flush_local, flush_local_all, lock, lock_all,
+    LockType, flush, flush_all, flush_beside, flush_local, flush_local_all, lock, lock_all,
     lock_all_nocheck, lock_nocheck, try_lock, try_lock_all, unlock, unlock_all, unlock_all_nocheck,
     unlock_nocheck, win_sync,
 };

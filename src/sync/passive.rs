@@ -8,7 +8,7 @@ use crate::prim::{
 
 /// How a target's lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum LockType {
     /// `MPI_LOCK_SHARED`.
     Shared,
     /// `MPI_LOCK_EXCLUSIVE`.
@@ -21,14 +21,14 @@ pub enum Held {
 pub fn lock(
     window: &LockWords,
     target: &LockWords,
-    held: Held,
+    held: LockType,
     origin: u32,
     queueing: Queueing,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
     match held {
-        Held::Shared => target.enter(LockSide::Left, queueing, waiter)?,
-        Held::Exclusive => {
+        LockType::Shared => target.enter(LockSide::Left, queueing, waiter)?,
+        LockType::Exclusive => {
             let target_first = planted(Fault::TargetFirst);
             if target_first {
                 target.enter(LockSide::RightExclusive, queueing, waiter)?;
@@ -40,7 +40,7 @@ pub fn lock(
             }
             if !target_first {
                 let entered = target.enter(LockSide::RightExclusive, queueing, waiter);
-                if entered.is_err() && !planted(Fault::SpaceKept) {
+                if entered.is_err() && !planted(Fault::WindowLockLeft) {
                     window.leave(LockSide::RightShared, false);
                 }
                 entered?;
@@ -56,16 +56,16 @@ pub fn lock(
 pub fn try_lock(
     window: &LockWords,
     target: &LockWords,
-    held: Held,
+    held: LockType,
     origin: u32,
     queueing: Queueing,
 ) -> bool {
     let entered = match held {
-        Held::Shared => target.try_enter(LockSide::Left, queueing),
-        Held::Exclusive => {
-            let room = window.try_enter(LockSide::RightShared, queueing);
-            let entered = room && target.try_enter(LockSide::RightExclusive, queueing);
-            if room && !entered {
+        LockType::Shared => target.try_enter(LockSide::Left, queueing),
+        LockType::Exclusive => {
+            let window_entered = window.try_enter(LockSide::RightShared, queueing);
+            let entered = window_entered && target.try_enter(LockSide::RightExclusive, queueing);
+            if window_entered && !entered {
                 window.leave(LockSide::RightShared, false);
             }
             entered
@@ -79,12 +79,12 @@ pub fn try_lock(
 
 /// The end of every successful lock.
 #[inline]
-fn granted(target: &LockWords, held: Held, origin: u32) {
+fn granted(target: &LockWords, held: LockType, origin: u32) {
     proc_sync(ProcSync::LockGranted);
     // Observes what earlier holders published; pairs with their UnlockPre through the state
     // word (or gate) of the lock. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::LockPost);
-    if held == Held::Exclusive {
+    if held == LockType::Exclusive {
         // After LockPost, so that the last holder's `clear_owner` cannot overtake it.
         target.set_owner(origin);
     }
@@ -99,8 +99,8 @@ pub fn lock_nocheck() {
 
 /// `MPI_Win_unlock`. Never blocks.
 #[inline]
-pub fn unlock(window: &LockWords, target: &LockWords, held: Held) {
-    if held == Held::Exclusive {
+pub fn unlock(window: &LockWords, target: &LockWords, held: LockType) {
+    if held == LockType::Exclusive {
         // Before UnlockPre, so that it cannot overtake the next holder's `set_owner`.
         target.clear_owner();
     }
@@ -109,8 +109,8 @@ pub fn unlock(window: &LockWords, target: &LockWords, held: Held) {
     mem_sync_beside(Site::UnlockPre);
     proc_sync(ProcSync::LockReleased);
     match held {
-        Held::Shared => target.leave(LockSide::Left, true),
-        Held::Exclusive => {
+        LockType::Shared => target.leave(LockSide::Left, true),
+        LockType::Exclusive => {
             target.leave(LockSide::RightExclusive, true);
             if !planted(Fault::LockAllIgnored) {
                 window.leave(LockSide::RightShared, false);

@@ -124,10 +124,10 @@ pub fn complete<'a>(targets: impl Iterator<Item = &'a PscwWords>) {
     }
 }
 
-/// The MEM_SYNC before increments of other ranks' words; `tells`: whether there are any.
+/// The MEM_SYNC before increments of other ranks' words; `notifies`: whether there are any.
 #[inline(always)]
-fn mem_sync_before(site: Site, tells: bool) {
-    if tells { mem_sync_beside(site) } else { mem_sync(site) }
+fn mem_sync_before(site: Site, notifies: bool) {
+    if notifies { mem_sync_beside(site) } else { mem_sync(site) }
 }
 
 fn all_complete(completed: u32, awaited: u32) -> bool {

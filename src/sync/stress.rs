@@ -5,7 +5,7 @@ use super::notify::{self, NotifyCounter};
 use super::{Bell, Watchers, watch};
 use crate::prim::{Backoff, FailedWord, JobFailed, Waiter, Word64};
 
-const TURNS: u64 = 1000;
+const ROUNDS: u64 = 1000;
 
 /// A window of one word for each rank, and how its ranks wait.
 struct StressWindow {
@@ -53,19 +53,19 @@ fn a_watcher_sees_every_turn() {
     let window = StressWindow::new(2);
     window.run(|me| {
         let [mine, theirs] = [me as usize, 1 - me as usize];
-        let write = |turn| {
-            window.words[theirs].store(turn);
+        let write = |round| {
+            window.words[theirs].store(round);
             super::flush();
             watch::ring(&window.watchers, [&window.bells[theirs]]);
         };
-        for turn in 1..=TURNS {
+        for round in 1..=ROUNDS {
             if me == 0 {
-                write(turn);
+                write(round);
             }
-            let look = || window.words[mine].load() == turn;
+            let look = || window.words[mine].load() == round;
             watch::until(&window.watchers, &window.bells[mine], look, &window.waiter())?;
             if me == 1 {
-                write(turn);
+                write(round);
             }
         }
         Ok(())
@@ -82,12 +82,12 @@ fn notifications_are_consumed_across_the_wrap() {
         let (mine, theirs) = (&counters[me as usize], &counters[1 - me as usize]);
         let mut seen = start;
         assert!(!notify::test(mine, &mut seen, 3), "the other is never three ahead");
-        for _ in 0..TURNS {
+        for _ in 0..ROUNDS {
             notify::notify(theirs, 2);
             notify::wait(mine, &mut seen, 2, &window.waiter())?;
         }
         Ok(())
     });
-    let end = start.wrapping_add(2 * TURNS as u32);
+    let end = start.wrapping_add(2 * ROUNDS as u32);
     assert!(counters.iter().all(|counter| notify::outstanding(counter, end) == 0));
 }

@@ -40,8 +40,8 @@ pub(super) fn allocate(
             let part = foreign::ForeignPart::new(bytes, align.max(LINES));
             return super::foreign::make(over, ranks, making, &wishes, part);
         }
-        let apart = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
-        let follows = if apart { Follows::Parts { align } } else { Follows::OneRun { align } };
+        let separate = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
+        let follows = if separate { Follows::Parts { align } } else { Follows::OneRun { align } };
         // Huge pages are had only by mapping them; elsewhere it pays to put pages near their
         // owner, but costs a little where all are near (docs/performance.md).
         let huge = theirs().any(|wish| wish[3] & HUGE_PAGES != 0);

@@ -36,7 +36,7 @@ pub(super) fn take(
         let _ = context.segment.heap().free(mine.words.block, &context.excluded());
     }
     sent?;
-    step(Step::WindowTold);
+    step(Step::WindowKnown);
     let outcome =
         if comm.rank() == 0 { mine } else { bytemuck::cast::<_, OutcomeWords>(words).into() };
     match outcome.block(comm, call, plan.total)? {

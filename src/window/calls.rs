@@ -86,14 +86,14 @@ impl Calls {
         self.survivors.excluded()
     }
 
-    /// See [`Comm::telling_waiter`].
+    /// See [`Comm::recording_waiter`].
     #[inline]
-    pub(crate) fn telling_waiter<'a>(
+    pub(crate) fn recording_waiter<'a>(
         &'a self,
         at: &'static Location<'static>,
-        tell: &'a dyn Fn(&WaitRecord),
+        describe: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
-        self.survivors.telling_waiter(at, tell)
+        self.survivors.recording_waiter(at, describe)
     }
 
     /// Marks the current call of this rank; the hot paths end it by [`InCall::end`].

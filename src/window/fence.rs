@@ -48,8 +48,8 @@ impl Synchronization<'_> {
         let _call = calls.enter(call);
         let (round, words) = (self.sync_state().fence_round, &parts.transport.words.fence);
         let ranks = &calls.survivors;
-        let tell = |record: &WaitRecord| record.say(&ranks.arrival(words, round));
-        sync::passed(words, ranks.size(), round, &calls.telling_waiter(at, &tell))
+        let describe = |record: &WaitRecord| record.set(&ranks.arrival(words, round));
+        sync::passed(words, ranks.size(), round, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, call))
     }
 }

@@ -1,6 +1,6 @@
 //! What this rank may access: the values of the words that [`super::state`] keeps.
 
-use crate::sync::Held;
+use crate::sync::LockType;
 
 /// The access side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Grant {
     Awaited,
     Started,
     Locked {
-        held: Held,
+        held: LockType,
         nocheck: bool,
     },
 }
@@ -70,7 +70,7 @@ impl Grant {
             Grant::Awaited => Grant::AWAITED,
             Grant::Started => 2,
             Grant::Locked { held, nocheck } => {
-                Grant::HELD + 2 * u32::from(nocheck) + u32::from(held == Held::Exclusive)
+                Grant::HELD + 2 * u32::from(nocheck) + u32::from(held == LockType::Exclusive)
             }
         }
     }
@@ -82,7 +82,7 @@ impl Grant {
             None if word == Grant::AWAITED => Grant::Awaited,
             None => Grant::Started,
             Some(lock) => {
-                let held = if lock & 1 == 0 { Held::Shared } else { Held::Exclusive };
+                let held = if lock & 1 == 0 { LockType::Shared } else { LockType::Exclusive };
                 Grant::Locked { held, nocheck: lock & 2 != 0 }
             }
         }

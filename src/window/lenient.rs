@@ -13,10 +13,10 @@ use std::sync::OnceLock;
 pub(super) struct Leniency(OnceLock<fn(&str)>);
 
 impl Calls {
-    /// From now on accepts such calls on the window; `tell` is called at the first of the job, whichever
+    /// From now on accepts such calls on the window; `warn` is called at the first of the job, whichever
     /// rank makes it, with a sentence for the user.
-    pub(super) fn accept_what_is_plain(&self, tell: fn(&str)) {
-        self.leniency.0.get_or_init(|| tell);
+    pub(super) fn accept_what_is_plain(&self, warn: fn(&str)) {
+        self.leniency.0.get_or_init(|| warn);
     }
 
     /// Refuses a request-based operation in an epoch of active target synchronisation. What else
@@ -37,10 +37,10 @@ impl Calls {
     /// Whether a call is accepted that is wrong for the reason `what`.
     #[cold]
     pub(super) fn is_accepted(&self, what: &str) -> bool {
-        let Some(tell) = self.leniency.0.get() else { return false };
+        let Some(warn) = self.leniency.0.get() else { return false };
         if self.context().segment.is_first_to_note() {
             let window = self.identity.name();
-            tell(&format!(
+            warn(&format!(
                 "window {window}: {what}; accepted, because other libraries accept it (rmarun --strict \
                  refuses such calls; further ones are not reported)"
             ));

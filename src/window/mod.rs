@@ -54,7 +54,7 @@ use transport::Transport;
 pub(crate) use calls::Calls;
 pub(crate) use memory::{Atomicity, ExposedMemory, Target};
 
-pub use crate::sync::Held as LockType;
+pub use crate::sync::LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
 pub use attributes::{MemoryModel, WinKeyval, WindowIdentity};
 pub use options::WindowOptions;

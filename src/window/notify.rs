@@ -115,8 +115,8 @@ impl Notifications {
         let _consuming = consumed.consuming.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = consumed.count.load();
         let before = seen;
-        let tell = |record: &WaitRecord| {
-            record.say(&Awaited {
+        let describe = |record: &WaitRecord| {
+            record.set(&Awaited {
                 kind: AwaitedKind::Notification,
                 come: notify::outstanding(word, before),
                 awaited: count,
@@ -124,7 +124,7 @@ impl Notifications {
                 ..Awaited::default()
             });
         };
-        notify::wait(word, &mut seen, count, &calls.telling_waiter(at, &tell))
+        notify::wait(word, &mut seen, count, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, call))?;
         consumed.count.store(seen);
         Ok(())

@@ -80,16 +80,16 @@ impl Pscw {
         }
     }
 
-    /// Makes `group` the origins of a post; this rank's own slots, if it `tells` them.
+    /// Makes `group` the origins of a post; this rank's own slots, if it `notifies` them.
     pub(super) fn set_origins(
         &mut self,
         calls: &Calls,
         transport: &Transport,
         group: &Group,
-        tells: bool,
+        notifies: bool,
     ) -> Result<(&[u32], &[PostSlot])> {
         self.origins.set(calls, Call::Post, group)?;
-        if !tells || self.origins.ranks.is_empty() {
+        if !notifies || self.origins.ranks.is_empty() {
             return Ok((&self.origins.ranks, &[]));
         }
         if self.own.is_none() {
@@ -166,11 +166,11 @@ impl Posts {
         target: u32,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let tell = |record: &WaitRecord| {
+        let describe = |record: &WaitRecord| {
             let (kind, peer) = (AwaitedKind::Post, calls.comm().world_rank(target));
-            record.say(&Awaited { kind, peer, ..Awaited::default() });
+            record.set(&Awaited { kind, peer, ..Awaited::default() });
         };
-        let waiter = calls.telling_waiter(at, &tell);
+        let waiter = calls.recording_waiter(at, &describe);
         let failed = |failed| calls.job_failed(failed, Call::Start);
         let slot = match &mut self.slot {
             Some(slot) => slot,

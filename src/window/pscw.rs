@@ -27,10 +27,10 @@ impl Synchronization<'_> {
         if is_locked || transport.words.lock_all.is_held(LockSide::Left) {
             return Err(calls.refused(Call::Post, Rank::NULL, Refusal::PartLocked));
         }
-        let tells = !assert.has(PostAssert::NOCHECK);
-        let slots_too = tells && transport.has_slots();
+        let notifies = !assert.has(PostAssert::NOCHECK);
+        let slots_too = notifies && transport.has_slots();
         let (origins, slots) = state.pscw.set_origins(calls, transport, origins, slots_too)?;
-        transport.tell_post(calls, if tells { origins } else { &[] }, slots)?;
+        transport.send_posts(calls, if notifies { origins } else { &[] }, slots)?;
         calls.epochs.posted(origins.len() as u32);
         Ok(())
     }
@@ -75,7 +75,7 @@ impl Synchronization<'_> {
             calls.allowed(Call::Complete, Rank::NULL, calls.epochs.may_complete())?;
             let targets = state.pscw.targets();
             calls.epochs.completed(targets);
-            self.transport().tell_complete(calls, targets)
+            self.transport().send_completes(calls, targets)
         })
     }
 

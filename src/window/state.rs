@@ -17,7 +17,7 @@
 use super::grant::{AccessState, Grant};
 use super::refusal::{Check, Refusal};
 use crate::prim::Word32;
-use crate::sync::{Held, Queueing};
+use crate::sync::{LockType, Queueing};
 
 /// This rank's epochs on one window.
 ///
@@ -157,7 +157,7 @@ impl Epochs {
 
     /// How the lock is held, and whether by NOCHECK.
     #[inline]
-    pub(crate) fn may_unlock(&self, target: u32) -> Check<(Held, bool)> {
+    pub(crate) fn may_unlock(&self, target: u32) -> Check<(LockType, bool)> {
         match self.grant(target) {
             Grant::Locked { held, nocheck } => Ok((held, nocheck)),
             _ => Err(Refusal::NotLocked),
@@ -295,7 +295,7 @@ impl Epochs {
     }
 
     #[inline]
-    pub(crate) fn locked(&self, target: u32, held: Held, nocheck: bool) {
+    pub(crate) fn locked(&self, target: u32, held: LockType, nocheck: bool) {
         self.set_grant(target, Grant::Locked { held, nocheck });
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SHARED: Held = Held::Shared;
+const SHARED: LockType = LockType::Shared;
 
 fn lock(epochs: &Epochs, target: u32) {
     epochs.awaits_lock(target);

@@ -95,21 +95,21 @@ impl Transport {
         let (words, ranks, before) = (&self.words.fence, calls.survivors.size(), *round);
         let announce = || self.announce_fence(calls, opens);
         let ring = || self.ring_all();
-        let tell = |record: &WaitRecord| record.say(&calls.survivors.arrival(words, before));
-        let waiter = calls.telling_waiter(at, &tell);
+        let describe = |record: &WaitRecord| record.set(&calls.survivors.arrival(words, before));
+        let waiter = calls.recording_waiter(at, &describe);
         sync::fence(words, ranks, round, kind, announce, ring, &waiter)
             .map_err(|failed| calls.job_failed(failed, Call::Fence))
     }
 
     #[cold]
     fn fence_by(&self, calls: &Calls, window: &foreign::ForeignWindow, opens: bool) -> Result<()> {
-        let met = calls.foreign(Call::Fence, window.fence(u8::from(opens)));
+        let opened = calls.foreign(Call::Fence, window.fence(u8::from(opens)));
         self.announce_fence(calls, opens);
-        for (rank, opens) in (0..).zip(met.as_deref().unwrap_or_default()) {
+        for (rank, opens) in (0..).zip(opened.as_deref().unwrap_or_default()) {
             // Until its next fence: of what it leaves before, others get no notice.
             self.words_of(rank).open.fenced(self.fences.load(), *opens != 0);
         }
-        met.map(drop)
+        opened.map(drop)
     }
 
     /// Counts a fence, and announces to the others whether it opens an epoch.
@@ -130,7 +130,7 @@ impl Transport {
 
     /// Exposes this rank's part, and notifies these origins, or none; `slots` are this rank's.
     #[inline]
-    pub(super) fn tell_post(
+    pub(super) fn send_posts(
         &self,
         calls: &Calls,
         origins: &[u32],
@@ -171,7 +171,7 @@ impl Transport {
 
     /// Tells the targets that this rank's accesses are over.
     #[inline]
-    pub(super) fn tell_complete(&self, calls: &Calls, targets: &[u32]) -> Result<()> {
+    pub(super) fn send_completes(&self, calls: &Calls, targets: &[u32]) -> Result<()> {
         if let Some(window) = self.foreign() {
             return calls.foreign(Call::Complete, window.complete(targets));
         }
@@ -195,8 +195,8 @@ impl Transport {
             return calls.foreign(Call::Wait, window.wait(&origins));
         }
         let (words, before) = (&self.words_of(calls.rank().0).pscw, *seen);
-        let tell = |record: &WaitRecord| {
-            record.say(&Awaited {
+        let describe = |record: &WaitRecord| {
+            record.set(&Awaited {
                 kind: AwaitedKind::Complete,
                 others: state.lock().pscw.origins(),
                 come: words.come(before),
@@ -204,7 +204,7 @@ impl Transport {
                 ..Awaited::default()
             });
         };
-        sync::wait(words, awaited, seen, &calls.telling_waiter(at, &tell))
+        sync::wait(words, awaited, seen, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, Call::Wait))
     }
 
@@ -267,8 +267,9 @@ impl Transport {
             return calls.foreign(Call::Lock, window.lock(lock, target));
         }
         let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
-        let tell = |record: &WaitRecord| record.say(&self.wanted_lock(calls, lock_type, target));
-        let waiter = calls.telling_waiter(at, &tell);
+        let describe =
+            |record: &WaitRecord| record.set(&self.wanted_lock(calls, lock_type, target));
+        let waiter = calls.recording_waiter(at, &describe);
         sync::lock(window, words, lock_type, calls.rank().0, queueing, &waiter)
             .map_err(|_| self.lock_failed(calls, target))
     }
@@ -319,12 +320,12 @@ impl Transport {
         if let Some(window) = self.foreign() {
             return calls.foreign(Call::LockAll, window.lock_all());
         }
-        let tell = |record: &WaitRecord| {
+        let describe = |record: &WaitRecord| {
             let holder =
                 (0..calls.comm().size()).find_map(|rank| self.exclusive_holder(calls, rank));
-            record.say(&Awaited { kind: AwaitedKind::LockAll, holder, ..Awaited::default() });
+            record.set(&Awaited { kind: AwaitedKind::LockAll, holder, ..Awaited::default() });
         };
-        sync::lock_all(&self.words.lock_all, &calls.telling_waiter(at, &tell))
+        sync::lock_all(&self.words.lock_all, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, Call::LockAll))
     }
 

@@ -70,8 +70,8 @@ pub(super) fn await_value<T: Integer>(
     let bell = &transport.words_of(rank).bell;
     let peer = calls.comm().world_rank(rank);
     let wanted = Awaited { kind: AwaitedKind::Value, peer, number: disp, ..Awaited::default() };
-    let tell = |record: &WaitRecord| record.say(&wanted);
-    watch::until(&transport.words.watchers, bell, look, &calls.telling_waiter(at, &tell))
+    let describe = |record: &WaitRecord| record.set(&wanted);
+    watch::until(&transport.words.watchers, bell, look, &calls.recording_waiter(at, &describe))
         .map_err(|failed| calls.job_failed(failed, call))?;
     found.take().expect("the wait ends with something found")
 }

@@ -316,10 +316,10 @@ impl Win {
         self.attributes.delete_all(&self.calls.place(Call::WinFree), &self.calls.identity)
     }
 
-    /// From now on accepts such calls on the window; `tell` is called at the first of the job, whichever
+    /// From now on accepts such calls on the window; `warn` is called at the first of the job, whichever
     /// rank makes it, with a sentence for the user.
-    pub fn accept_what_is_plain(&self, tell: fn(&str)) {
-        self.calls.accept_what_is_plain(tell);
+    pub fn accept_what_is_plain(&self, warn: fn(&str)) {
+        self.calls.accept_what_is_plain(warn);
     }
 
     // Synchronisation (MPI-4.1 §12.5).

@@ -107,7 +107,7 @@ fn a_message_that_does_not_fit_is_received_and_leaves_the_buffer_alone() {
                 let receive =
                     receive.unwrap_or_else(|| irecv(world, &mut into, None, Some(6)).unwrap());
                 match receive.wait().unwrap_err() {
-                    Error::Truncated { from: 0, tag: 6, sent: found, room: had, .. } => {
+                    Error::Truncated { from: 0, tag: 6, sent: found, capacity: had, .. } => {
                         assert_eq!((found, had), (sent as u64, room as u64));
                     }
                     other => panic!("{other}"),
@@ -121,7 +121,7 @@ fn a_message_that_does_not_fit_is_received_and_leaves_the_buffer_alone() {
         let mut into = [0u8; 2];
         let receive = irecv(world, &mut into, Some(world.rank().0), None).unwrap();
         send(world, &[1, 2, 3], world.rank().0, 0);
-        assert!(matches!(receive.wait(), Err(Error::Truncated { sent: 3, room: 2, .. })));
+        assert!(matches!(receive.wait(), Err(Error::Truncated { sent: 3, capacity: 2, .. })));
         send(world, &[1, 2, 3], world.rank().0, 0);
         let receive = irecv(world, &mut into, Some(world.rank().0), None).unwrap();
         assert!(matches!(receive.take(), Some(Err(Error::Truncated { .. }))));

@@ -43,7 +43,7 @@ fn blocking_calls_and_probes() {
             let status = world.recv(&mut into, Source::Any, Tag::Any).unwrap();
             assert_eq!((into, status.count::<u64>()), ([4, 2, 3], None));
             let error = world.recv(&mut into[..2], Rank(0), 7).unwrap_err();
-            assert!(matches!(error, Error::Truncated { sent: 12, room: 8, .. }), "{error}");
+            assert!(matches!(error, Error::Truncated { sent: 12, capacity: 8, .. }), "{error}");
             assert_eq!(into, [4, 2, 3]);
         }
         world.send(&[1u8], Rank::NULL, 0).unwrap();

@@ -35,7 +35,7 @@ pub struct WindowMutex {
     words: Words,
     mcs: Mcs,
     /// Excludes this rank's threads; `true` once the rank's place in the queue is lost.
-    turn: Mutex<bool>,
+    of_threads: Mutex<bool>,
 }
 
 /// Holds a [`WindowMutex`] until it is unlocked or dropped.
@@ -46,7 +46,7 @@ pub struct WindowMutex {
 #[must_use = "the mutex is unlocked when the guard is dropped"]
 pub struct WindowMutexGuard<'m> {
     mutex: &'m WindowMutex,
-    turn: MutexGuard<'m, bool>,
+    of_threads: MutexGuard<'m, bool>,
     held: bool,
 }
 
@@ -69,7 +69,7 @@ impl WindowMutex {
         let words = Words::new(comm, &agreed, |is_home| 8 * if is_home { TAIL + 1 } else { 2 })?;
         let tail = Cell { rank: home.0, index: TAIL };
         let mcs = Mcs { tail, node: 0, me: comm.rank().0 };
-        Ok(WindowMutex { words, mcs, turn: Mutex::new(false) })
+        Ok(WindowMutex { words, mcs, of_threads: Mutex::new(false) })
     }
 
     /// The rank whose part has the mutex's common word. Locking costs that rank nothing.
@@ -86,13 +86,13 @@ impl WindowMutex {
     /// of this rank has panicked while it held the mutex, or has got an error here.
     #[track_caller]
     pub fn lock(&self) -> Result<WindowMutexGuard<'_>> {
-        let mut turn = self.turn.lock().or_else(|_| self.is_lost())?;
-        if *turn {
+        let mut of_threads = self.of_threads.lock().or_else(|_| self.is_lost())?;
+        if *of_threads {
             return self.is_lost();
         }
         let locked = self.mcs.lock(self.words.during(Call::Lock)?);
-        *turn = locked.is_err();
-        locked.map(|()| WindowMutexGuard { mutex: self, turn, held: true })
+        *of_threads = locked.is_err();
+        locked.map(|()| WindowMutexGuard { mutex: self, of_threads, held: true })
     }
 
     /// Locks the mutex if no rank and no other thread of this rank holds it; returns `None` otherwise.
@@ -103,17 +103,17 @@ impl WindowMutex {
     /// [`Error::Epoch`](onesided::Error::Epoch) after a thread of this rank has panicked while it held the
     /// mutex, or has got an error in [`WindowMutex::lock`].
     pub fn try_lock(&self) -> Result<Option<WindowMutexGuard<'_>>> {
-        let turn = match self.turn.try_lock() {
-            Ok(turn) => turn,
+        let of_threads = match self.of_threads.try_lock() {
+            Ok(of_threads) => of_threads,
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Poisoned(_)) => return self.is_lost(),
         };
-        if *turn {
+        if *of_threads {
             return self.is_lost();
         }
         let locked = self.mcs.try_lock(self.words.during(Call::Lock)?)?;
         // Not `then_some`, which would create a guard and drop it, and so unlock.
-        Ok(locked.then(|| WindowMutexGuard { mutex: self, turn, held: true }))
+        Ok(locked.then(|| WindowMutexGuard { mutex: self, of_threads, held: true }))
     }
 
     /// Frees the mutex's memory.
@@ -136,9 +136,9 @@ impl WindowMutex {
     }
 
     #[track_caller]
-    fn release(&self, turn: &mut bool) -> Result<()> {
+    fn release(&self, of_threads: &mut bool) -> Result<()> {
         let unlocked = self.mcs.unlock(self.words.during(Call::Unlock)?);
-        *turn = unlocked.is_err();
+        *of_threads = unlocked.is_err();
         unlocked
     }
 }
@@ -154,7 +154,7 @@ impl WindowMutexGuard<'_> {
     #[track_caller]
     pub fn unlock(mut self) -> Result<()> {
         self.held = false;
-        self.mutex.release(&mut self.turn)
+        self.mutex.release(&mut self.of_threads)
     }
 }
 
@@ -162,7 +162,7 @@ impl Drop for WindowMutexGuard<'_> {
     fn drop(&mut self) {
         if self.held && !std::thread::panicking() {
             // Fails only with the job, which the next call reports.
-            let _ = self.mutex.release(&mut self.turn);
+            let _ = self.mutex.release(&mut self.of_threads);
         }
     }
 }

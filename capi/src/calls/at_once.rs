@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::arguments::{Address, Number, Ptr};
 use crate::datatype::usable_at_once;
 use crate::op::{COMBINED, Operation};
-use crate::status::tell;
+use crate::status;
 use onesided::Rank;
 use onesided::engine::{Channel, Origin, OriginMut, Transfer, Update};
 use std::ffi::c_int;
@@ -201,5 +201,5 @@ pub fn try_recv<C: Number>(
     let source = (source != MPI_ANY_SOURCE).then_some(Rank(source as u32));
     let tag = (tag != MPI_ANY_TAG).then_some(tag);
     let received = comm.comm.try_receive(Channel::Program, into, source, tag);
-    received.is_some_and(|message| tell(status, &message).is_ok())
+    received.is_some_and(|message| status::set(status, &message).is_ok())
 }

@@ -135,7 +135,7 @@ impl<T: Copy> Capacity<T> {
 }
 
 /// Tells the contents of a datatype, all or nothing.
-fn tell(
+fn set_contents(
     made: &Made,
     integers: &Capacity<c_int>,
     addresses: &Capacity<Aint>,
@@ -168,7 +168,7 @@ pub fn type_get_contents(
     array_of_addresses: Ptr<Aint>,
     array_of_datatypes: Ptr<MPI_Datatype>,
 ) -> Outcome {
-    tell(
+    set_contents(
         small(datatype)?,
         &Capacity::new("integers", max_integers, array_of_integers),
         &Capacity::new("addresses", max_addresses, array_of_addresses),
@@ -189,7 +189,7 @@ pub fn type_get_contents_c(
     array_of_large_counts: Ptr<Count>,
     array_of_datatypes: Ptr<MPI_Datatype>,
 ) -> Outcome {
-    tell(
+    set_contents(
         datatype.get()?.made(),
         &Capacity::new("integers", max_integers, array_of_integers),
         &Capacity::new("addresses", max_addresses, array_of_addresses),

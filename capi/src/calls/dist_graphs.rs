@@ -115,8 +115,8 @@ pub fn dist_graph_create(
 
 /// The edges of a rank, of all that all ranks have given; the same error on all ranks.
 fn edges_of(own: c_int, given: &[Vec<c_int>]) -> Outcome<Edges> {
-    let says = |what| given.iter().any(|list| list.first() == Some(&what));
-    if says(WEIGHTED) && says(UNWEIGHTED) {
+    let has = |what| given.iter().any(|list| list.first() == Some(&what));
+    if has(WEIGHTED) && has(UNWEIGHTED) {
         return Err(mixed());
     }
     let mut edges = Edges::default();
@@ -131,7 +131,7 @@ fn edges_of(own: c_int, given: &[Vec<c_int>]) -> Outcome<Edges> {
             of_destinations.push(edge[2]);
         }
     }
-    let weighted = says(WEIGHTED) || says(WEIGHTED | WITHOUT_EDGES) && !says(UNWEIGHTED);
+    let weighted = has(WEIGHTED) || has(WEIGHTED | WITHOUT_EDGES) && !has(UNWEIGHTED);
     edges.weights = weighted.then_some((of_sources, of_destinations));
     Ok(edges)
 }

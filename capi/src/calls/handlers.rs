@@ -5,7 +5,7 @@ use crate::arguments::{Function, Ptr};
 use crate::errors;
 use crate::failure::Outcome;
 use crate::handle::Handle;
-use crate::handler::{Held, Raises};
+use crate::handler::{HandlerRef, Raises};
 use crate::raise;
 use std::ffi::c_int;
 
@@ -14,12 +14,12 @@ pub fn create_errhandler<T: Raises>(
     function: Function,
     errhandler: Ptr<MPI_Errhandler>,
 ) -> Outcome {
-    errhandler.set(Held::new(T::OF, function)?.give())
+    errhandler.set(HandlerRef::new(T::OF, function)?.give())
 }
 
 /// `MPI_Comm_set_errhandler` and its like
 pub fn set_errhandler<T: Raises>(object: Handle<T>, errhandler: MPI_Errhandler) -> Outcome {
-    T::errhandler(object)?.set(Held::by(errhandler, T::OF)?);
+    T::errhandler(object)?.set(HandlerRef::by(errhandler, T::OF)?);
     Ok(())
 }
 
@@ -39,6 +39,6 @@ pub fn call_errhandler<T: Raises>(name: &str, object: Handle<T>, code: c_int) ->
 
 /// `MPI_Errhandler_free`
 pub fn errhandler_free(errhandler: Ptr<MPI_Errhandler>) -> Outcome {
-    drop(Held::take(errhandler.get()?)?);
+    drop(HandlerRef::take(errhandler.get()?)?);
     errhandler.set(Handle::NULL)
 }

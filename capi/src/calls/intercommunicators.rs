@@ -11,7 +11,7 @@ use crate::arguments::{Ptr, Text};
 use crate::comm::{Communicator, Inter, rank_of};
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
-use crate::handler::{Held, Kind};
+use crate::handler::{HandlerRef, Kind};
 use crate::info::hints;
 use crate::job;
 use onesided::{Comm, Group, Rank};
@@ -35,7 +35,7 @@ fn group_of(world: &Comm, ranks: &[u32]) -> Outcome<Group> {
 }
 
 /// What the members of one side know after their leaders have met.
-struct Met {
+struct OtherGroup {
     remote: Group,
     /// Whether the own side comes first.
     first: bool,
@@ -45,12 +45,12 @@ struct Met {
 
 /// Lets the leaders meet. `other_leader` gives that of the other side, as a rank of the job, and a
 /// communicator of both.
-fn meet(
+fn exchange_in_groups(
     local: &Comm,
     leader: Rank,
     tag: u32,
     other_leader: impl FnOnce() -> Outcome<(Comm, u32)>,
-) -> Outcome<Met> {
+) -> Outcome<OtherGroup> {
     let world = job::world()?;
     // Whether it has gone well, whether the own side comes first, a tag, and the other side's ranks.
     let mut known = vec![0];
@@ -64,7 +64,7 @@ fn meet(
     local.broadcast_vec(&mut known, leader)?;
     match known[..] {
         [1, first, tag, ref ranks @ ..] => {
-            Ok(Met { remote: group_of(&world, ranks)?, first: first != 0, tag })
+            Ok(OtherGroup { remote: group_of(&world, ranks)?, first: first != 0, tag })
         }
         _ => Err(failure.unwrap_or_else(|| {
             Failure::new(MPI_ERR_COMM, "the leaders of the two groups have not met")
@@ -103,8 +103,8 @@ fn exchange(peers: &Comm, local: &Comm, other: u32, tag: u32) -> Outcome<Vec<u32
 }
 
 /// The intercommunicator of a local group, in a communicator of its own, and a remote one.
-fn join(local: Comm, met: Met, handler: Held) -> Outcome<MPI_Comm> {
-    let (own, Met { remote, first, tag }) = (local.group(), met);
+fn join(local: Comm, other: OtherGroup, handler: HandlerRef) -> Outcome<MPI_Comm> {
+    let (own, OtherGroup { remote, first, tag }) = (local.group(), other);
     if !own.intersection(&remote).is_empty() {
         return Err(Failure::new(MPI_ERR_COMM, "the two groups have a member in common"));
     }
@@ -131,14 +131,14 @@ pub fn intercomm_create(
     };
     let tag = tag | OWN;
     // Significant at the leader alone.
-    let met = meet(local, leader, tag, || {
+    let other = exchange_in_groups(local, leader, tag, || {
         let peers = peer_comm.get()?;
         let Rank(remote) = a_rank(remote_leader, peers.peers().size())?;
         Ok((peers.messages().clone(), peers.peers().world_ranks()[remote as usize].0))
     })?;
     let own = local.split(Some(0), 0)?;
     let Some(own) = own else { return newintercomm.set(Handle::NULL) };
-    newintercomm.set(join(own, met, parent.errhandler.share())?)
+    newintercomm.set(join(own, other, parent.errhandler.share())?)
 }
 
 /// A rank that is one.
@@ -166,12 +166,12 @@ pub fn intercomm_create_from_groups(
         hints(info)?;
         let tag = tag_of(&stringtag.read()?);
         let local = job::world()?.create_group(group, tag)?;
-        let met = meet(&local, leader, tag, || {
+        let other = exchange_in_groups(&local, leader, tag, || {
             let remote = remote_group.get()?;
             let Rank(rank) = a_rank(remote_leader, remote.size())?;
             Ok((job::world()?, remote.world_ranks()[rank as usize].0))
         })?;
-        newintercomm.set(join(local, met, handler)?)
+        newintercomm.set(join(local, other, handler)?)
     })
 }
 

@@ -192,7 +192,7 @@ pub fn recv<C: Number>(
 ) -> Outcome {
     let peer = Peer::source(comm, source, tag)?;
     match peer.receive(Buffer::new(buf, count, datatype)?)?.wait() {
-        Ok(received) => status::tell(status, &peer.comm.translated(received)),
+        Ok(received) => status::set(status, &peer.comm.translated(received)),
         failed => status::conclude(
             status,
             status::received(|status| peer.comm.translated(status), failed),
@@ -326,7 +326,7 @@ pub fn isendrecv_replace<C: Number>(
 pub fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: Ptr<MPI_Status>) -> Outcome {
     let Peer { comm, rank, tag, .. } = Peer::source(comm, source, tag)?;
     match comm.messages().probe_message(Channel::Program, rank, tag, true)? {
-        Some(found) => status::tell(status, &comm.translated(found)),
+        Some(found) => status::set(status, &comm.translated(found)),
         None => Ok(()),
     }
 }
@@ -342,7 +342,7 @@ pub fn iprobe(
     let Peer { comm, rank, tag, .. } = Peer::source(comm, source, tag)?;
     let found = comm.messages().probe_message(Channel::Program, rank, tag, false)?;
     flag.set(found.is_some().into())?;
-    found.map_or(Ok(()), |found| status::tell(status, &comm.translated(found)))
+    found.map_or(Ok(()), |found| status::set(status, &comm.translated(found)))
 }
 
 /// Matches a message, and gives the program a handle of it if there is one.
@@ -362,7 +362,7 @@ fn matched(
         Some(Rank::NULL) => Handle::predefined(MPI_MESSAGE_NO_PROC),
         _ => Handle::new(MessageObject::new(handle, found)),
     })?;
-    status::tell(status, &comm.translated(envelope))?;
+    status::set(status, &comm.translated(envelope))?;
     Ok(true)
 }
 

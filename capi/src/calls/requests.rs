@@ -52,7 +52,7 @@ fn look(request: Option<&Request>) -> Ended {
 
 /// Tells the program how its request has ended. An empty status has an error, too: success (MPI-4.1
 /// §3.7.3).
-fn tell(place: Ptr<MPI_Status>, ended: Ended) -> Outcome {
+fn set_one(place: Ptr<MPI_Status>, ended: Ended) -> Outcome {
     match ended.transpose() {
         Some(outcome) => status::conclude(place, outcome),
         None if place.is_null() => Ok(()),
@@ -62,7 +62,7 @@ fn tell(place: Ptr<MPI_Status>, ended: Ended) -> Outcome {
 
 /// Tells the program how several requests have ended. If one has failed, all statuses have an error;
 /// otherwise those of requests that were active have none (MPI-4.1 §3.7.5).
-fn tell_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
+fn set_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
     let any_failed = all.iter().any(Result::is_err);
     let mut failed = None;
     for (k, ended) in all.into_iter().enumerate() {
@@ -72,7 +72,7 @@ fn tell_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
         };
         match status {
             _ if statuses.is_null() => {}
-            Some(status) if !any_failed => status::tell_at(statuses, k, status)?,
+            Some(status) if !any_failed => status::set_at(statuses, k, status)?,
             _ => statuses.set_at(k, MPI_Status { error, ..status.unwrap_or(status::EMPTY) })?,
         }
         failed = failed.or(ended.err());
@@ -86,7 +86,7 @@ fn tell_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
 
 /// `MPI_Wait`
 pub fn wait(request: Ptr<MPI_Request>, status: Ptr<MPI_Status>) -> Outcome {
-    tell(status, finish(request, 0))
+    set_one(status, finish(request, 0))
 }
 
 /// `MPI_Test`
@@ -98,7 +98,7 @@ pub fn test(request: Ptr<MPI_Request>, flag: Ptr<c_int>, status: Ptr<MPI_Status>
 
 /// Waits for all requests of an array.
 fn finish_all(count: usize, requests: Ptr<MPI_Request>, statuses: Ptr<MPI_Status>) -> Outcome {
-    tell_all(statuses, (0..count).map(|k| finish(requests, k)).collect())
+    set_all(statuses, (0..count).map(|k| finish(requests, k)).collect())
 }
 
 /// `MPI_Waitall`
@@ -145,7 +145,7 @@ fn waiting_for(mut waits: Waits, pending: &[Option<&'static Request>]) -> Waits 
 }
 
 /// Ends the request at `index`, or reports that none is active.
-fn tell_any(
+fn set_any(
     index: Option<usize>,
     requests: Ptr<MPI_Request>,
     place: Ptr<c_int>,
@@ -153,10 +153,10 @@ fn tell_any(
 ) -> Outcome {
     let Some(k) = index else {
         place.set(MPI_UNDEFINED)?;
-        return tell(status, Ok(None));
+        return set_one(status, Ok(None));
     };
     place.set(k as c_int)?;
-    tell(status, finish(requests, k))
+    set_one(status, finish(requests, k))
 }
 
 /// `MPI_Waitany`
@@ -174,7 +174,7 @@ pub fn waitany(
             first.is_some()
         })?;
     }
-    tell_any(first, requests, index, status)
+    set_any(first, requests, index, status)
 }
 
 /// `MPI_Testany`
@@ -192,11 +192,11 @@ pub fn testany(
         return index.set(MPI_UNDEFINED);
     }
     flag.set(1)?;
-    tell_any(first, requests, index, status)
+    set_any(first, requests, index, status)
 }
 
 /// The requests of an array that are active and complete, whose places are returned.
-fn tell_complete(
+fn set_complete(
     pending: &[Option<&'static Request>],
     outcount: Ptr<c_int>,
     indices: Ptr<c_int>,
@@ -220,8 +220,8 @@ fn finish_some(
     indices: Ptr<c_int>,
     statuses: Ptr<MPI_Status>,
 ) -> Outcome {
-    let complete = tell_complete(pending, outcount, indices)?;
-    tell_all(statuses, complete.into_iter().map(|k| finish(requests, k)).collect())
+    let complete = set_complete(pending, outcount, indices)?;
+    set_all(statuses, complete.into_iter().map(|k| finish(requests, k)).collect())
 }
 
 /// `MPI_Waitsome`
@@ -273,7 +273,7 @@ pub fn request_get_status(
     let request = find(request)?;
     let done = request.is_none_or(Request::is_complete);
     flag.set(done.into())?;
-    if done { tell(status, look(request)) } else { Ok(()) }
+    if done { set_one(status, look(request)) } else { Ok(()) }
 }
 
 /// The requests of an array that is only looked at.
@@ -298,7 +298,7 @@ pub fn request_get_status_any(
         Some(k) => {
             flag.set(1)?;
             index.set(k as c_int)?;
-            tell(status, look(pending[k]))
+            set_one(status, look(pending[k]))
         }
         None if has_active(&pending) => {
             flag.set(0)?;
@@ -307,7 +307,7 @@ pub fn request_get_status_any(
         None => {
             flag.set(1)?;
             index.set(MPI_UNDEFINED)?;
-            tell(status, Ok(None))
+            set_one(status, Ok(None))
         }
     }
 }
@@ -321,8 +321,8 @@ pub fn request_get_status_some(
     statuses: Ptr<MPI_Status>,
 ) -> Outcome {
     let pending = looked_at(incount, requests)?;
-    let complete = tell_complete(&pending, outcount, indices)?;
-    tell_all(statuses, complete.into_iter().map(|k| look(pending[k])).collect())
+    let complete = set_complete(&pending, outcount, indices)?;
+    set_all(statuses, complete.into_iter().map(|k| look(pending[k])).collect())
 }
 
 /// `MPI_Request_get_status_all`
@@ -335,7 +335,7 @@ pub fn request_get_status_all(
     let pending = looked_at(count, requests)?;
     let done = pending.iter().flatten().all(|request| request.is_complete());
     flag.set(done.into())?;
-    if done { tell_all(statuses, pending.into_iter().map(look).collect()) } else { Ok(()) }
+    if done { set_all(statuses, pending.into_iter().map(look).collect()) } else { Ok(()) }
 }
 
 /// `MPI_Start`

@@ -8,7 +8,7 @@ use crate::arguments::{Address, Ptr, Text, TextBuffer};
 use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
 use crate::handle::{Handle, Object};
-use crate::handler::{HandlerOf, Held, Kind};
+use crate::handler::{HandlerOf, HandlerRef, Kind};
 use crate::info::{InfoObject, hints};
 use crate::job;
 use crate::raise::Owner;
@@ -31,12 +31,12 @@ pub(super) fn asked<T: Object>(
     errhandler: MPI_Errhandler,
     kind: Kind,
     null: Handle<T>,
-    make: impl FnOnce(Held) -> Outcome,
+    make: impl FnOnce(HandlerRef) -> Outcome,
 ) -> Outcome {
-    let held = Held::by(errhandler, kind)?;
-    let owner = Owner::Freed { handler: held.handler(), handle: null.value() };
+    let handler = HandlerRef::by(errhandler, kind)?;
+    let owner = Owner::Freed { handler: handler.handler(), handle: null.value() };
     // Until the failure is raised the program holds the handler too.
-    make(held).map_err(|failure| failure.of(owner))
+    make(handler).map_err(|failure| failure.of(owner))
 }
 
 /// `MPI_Session_init`

@@ -174,8 +174,8 @@ pub fn cart_shift(
 /// `MPI_Cart_sub`
 pub fn cart_sub(comm: MPI_Comm, remain_dims: ConstPtr<c_int>, newcomm: Ptr<MPI_Comm>) -> Outcome {
     let (comm, grid) = grid_of(comm)?;
-    let keep = remain_dims.list(grid.dims.len())?.into_iter().map(|one| one != 0);
-    let (part, number) = grid.part(&keep.collect::<Vec<_>>(), comm.comm.rank().0 as c_int);
+    let remains = remain_dims.list(grid.dims.len())?.into_iter().map(|one| one != 0);
+    let (part, number) = grid.part(&remains.collect::<Vec<_>>(), comm.comm.rank().0 as c_int);
     newcomm.set(with(comm, comm.comm.split(Some(number), 0)?, Topology::Cart(part)))
 }
 

@@ -113,12 +113,12 @@ fn extended_to_quad(value: u128) -> u128 {
 /// Rounds to the nearest, of two to the even one.
 fn quad_to_extended(value: u128) -> u128 {
     let (head, fraction) = (value >> FRACTION, value & ((1 << FRACTION) - 1));
-    let (kept, lost) = (fraction >> LESS, fraction & ((1 << LESS) - 1));
+    let (upper, lost) = (fraction >> LESS, fraction & ((1 << LESS) - 1));
     let half = 1 << (LESS - 1);
     let is_finite = head & 0x7FFF != 0x7FFF;
-    let up = is_finite && (lost > half || lost == half && kept & 1 == 1);
+    let up = is_finite && (lost > half || lost == half && upper & 1 == 1);
     // A carry out of the fraction correctly increments the exponent.
-    let rounded = (head << 63 | kept) + u128::from(up);
+    let rounded = (head << 63 | upper) + u128::from(up);
     // A NaN of which only lost bits are set would be infinite.
     let quiet = if !is_finite && fraction != 0 { 1 << 62 } else { 0 };
     let (head, fraction) = (rounded >> 63, rounded & u128::from(u64::MAX >> 1) | quiet);

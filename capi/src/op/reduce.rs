@@ -13,13 +13,13 @@ use onesided::{CommittedDatatype, Op};
 ///
 /// It keeps what it needs of both, but for the handle that a function of the program is given: for an
 /// operation that goes on when its call has returned, when the program may free its handle, there is
-/// [`Reduction::kept`].
+/// [`Reduction::owned`].
 pub struct Reduction {
     operation: Operation,
     committed: CommittedDatatype,
     handle: MPI_Datatype,
     /// Whether the handle is this one's own.
-    kept: bool,
+    owned: bool,
     /// Whether the elements are pairs of Fortran, which the library does not know.
     fortran: bool,
 }
@@ -28,7 +28,7 @@ impl Reduction {
     /// Refuses what is not defined: MPI_ERR_OP, as in the standard.
     pub fn new(op: MPI_Op, datatype: MPI_Datatype) -> Outcome<Reduction> {
         let operation = *op.get()?;
-        let (committed, kept) = (usable(datatype)?.clone(), false);
+        let (committed, owned) = (usable(datatype)?.clone(), false);
         let sequence = datatype.get()?.sequence();
         let fortran = sequence.kinds != 0 && sequence.is_of(Kind::FortranPair as u16);
         if let Operation::Predefined(op) = operation {
@@ -43,15 +43,15 @@ impl Reduction {
             let why = "a predefined operation takes elements of one predefined datatype";
             return Err(Failure::new(MPI_ERR_OP, why));
         }
-        Ok(Reduction { operation, committed, handle: datatype, kept, fortran })
+        Ok(Reduction { operation, committed, handle: datatype, owned, fortran })
     }
 
     /// The same for an operation that may outlive the program's handle of the datatype.
-    pub fn kept(mut self) -> Outcome<Reduction> {
+    pub fn owned(mut self) -> Outcome<Reduction> {
         let datatype = self.handle.get()?;
-        if !datatype.lasts() && !self.kept && matches!(self.operation, Operation::User { .. }) {
+        if !datatype.lasts() && !self.owned && matches!(self.operation, Operation::User { .. }) {
             self.handle = Handle::new(datatype.shared());
-            self.kept = true;
+            self.owned = true;
         }
         Ok(self)
     }
@@ -144,7 +144,7 @@ fn pick<const N: usize, const PAIR: usize>(
 
 impl Drop for Reduction {
     fn drop(&mut self) {
-        if self.kept {
+        if self.owned {
             // The handle is this one's own, so there is one to remove.
             let _removed: Outcome<Datatype> = self.handle.remove();
         }

@@ -36,7 +36,7 @@ fn counter(ranks: usize) -> Sharded {
     Sharded { shard: 0, ranks: ranks as u32 }
 }
 
-fn meet(w: &World, ranks: usize) {
+fn pass_barrier(w: &World, ranks: usize) {
     passed(collective(&w.barrier, ranks as u32, &mut Round::default(), &w.job.waiter()));
 }
 
@@ -47,7 +47,7 @@ fn shards(ranks: usize) {
         || world(ranks),
         move |w, me| {
             passed(counter(ranks).add(&w.memory, me as u32, 1 + me as u64));
-            meet(w, ranks);
+            pass_barrier(w, ranks);
             let sum = (1..=ranks as u64).sum();
             assert_eq!(counter(ranks).read(&w.memory), Ok(sum), "the sum");
         },
@@ -61,7 +61,7 @@ fn two_threads(ranks: usize) {
         || world(ranks),
         move |w, _| {
             passed(counter(ranks).add(&w.memory, 0, 1));
-            meet(w, ranks);
+            pass_barrier(w, ranks);
             assert_eq!(counter(ranks).read(&w.memory), Ok(2), "the sum");
         },
     );

@@ -4,9 +4,9 @@
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{JobFailed, Site};
 use crate::sync::{
-    BarrierWords, Exclusion, FenceKind, Held, LockSide, LockWords, PostSlot, PostTable, PscwWords,
-    Queueing, Round, collective, complete, fence, lock, lock_all, post, start_one, started, unlock,
-    unlock_all, wait,
+    BarrierWords, Exclusion, FenceKind, LockSide, LockType, LockWords, PostSlot, PostTable,
+    PscwWords, Queueing, Round, collective, complete, fence, lock, lock_all, post, start_one,
+    started, unlock, unlock_all, wait,
 };
 use crate::world::{Job, Message, each, run};
 
@@ -23,12 +23,12 @@ pub fn models() -> Vec<Model> {
                 Model::new("failure", &name, 2, move |_| fails(scenario, stop, by))
                     .within(BOUND_2, EXHAUSTIVE)
             };
-            let takes_turns = scenario.name.contains("lock");
-            let apart = model(Launcher::Apart);
-            models.push(if takes_turns { apart.within(BOUND_2, BOUND_5) } else { apart });
+            let has_lock = scenario.name.contains("lock");
+            let separate = model(Launcher::Separate);
+            models.push(if has_lock { separate.within(BOUND_2, BOUND_5) } else { separate });
             let asleep = model(Launcher::AfterVictim).parked();
             let asleep = asleep.within(BOUND_2, BOUND_3);
-            if takes_turns {
+            if has_lock {
                 models.push(asleep.clone().contending());
             }
             models.push(asleep);
@@ -38,7 +38,7 @@ pub fn models() -> Vec<Model> {
         Model::new("failure", "accumulate", 2, move |_| stopped_inside(by))
             .within(BOUND_2, EXHAUSTIVE)
     };
-    models.push(inside(Launcher::Apart));
+    models.push(inside(Launcher::Separate));
     // Too long asleep without a bound; its lock is that of the scenario "exclusive lock".
     models.push(inside(Launcher::AfterVictim).parked().within(BOUND_2, BOUND_3));
     models
@@ -48,14 +48,14 @@ pub fn models() -> Vec<Model> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Launcher {
     /// One of its own.
-    Apart,
+    Separate,
     /// The victim's, when it has stopped.
     AfterVictim,
 }
 
 impl Launcher {
     fn threads(self) -> usize {
-        if self == Launcher::Apart { 3 } else { 2 }
+        if self == Launcher::Separate { 3 } else { 2 }
     }
 }
 
@@ -153,7 +153,7 @@ fn fails(scenario: &'static Scenario, stop: usize, launcher: Launcher) {
                     w.steps_done.send();
                 }
             }
-            if launcher == Launcher::Apart {
+            if launcher == Launcher::Separate {
                 w.stopped.send();
             } else if failed {
                 w.job.failed.set(2);
@@ -246,36 +246,33 @@ fn waited(w: &World, memory: &mut Memory) -> Result<(), JobFailed> {
     wait(&w.pscw, 1, &mut memory.completes, &w.job.waiter())
 }
 
-fn locked(w: &World, held: Held) -> Result<(), JobFailed> {
+fn locked(w: &World, held: LockType) -> Result<(), JobFailed> {
     lock(&w.window, &w.target, held, 0, Queueing::Fair, &w.job.waiter())
 }
 
 fn exclusive(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    locked(w, Held::Exclusive)
+    locked(w, LockType::Exclusive)
 }
 
 /// Of a target that only this rank may hold exclusively: where that fails, the window-wide room is
 /// empty.
 fn exclusive_or_nothing(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    let locked = locked(w, Held::Exclusive);
-    assert!(
-        locked.is_ok() || !w.window.is_held(LockSide::RightShared),
-        "stays in the window's room"
-    );
+    let locked = locked(w, LockType::Exclusive);
+    assert!(locked.is_ok() || !w.window.is_held(LockSide::RightShared), "keeps the window's lock");
     locked
 }
 
 fn exclusive_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    unlock(&w.window, &w.target, Held::Exclusive);
+    unlock(&w.window, &w.target, LockType::Exclusive);
     Ok(())
 }
 
 fn shared(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    locked(w, Held::Shared)
+    locked(w, LockType::Shared)
 }
 
 fn shared_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    unlock(&w.window, &w.target, Held::Shared);
+    unlock(&w.window, &w.target, LockType::Shared);
     Ok(())
 }
 

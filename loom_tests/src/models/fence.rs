@@ -2,7 +2,7 @@
 
 use crate::explore::{BOUND_2, EXHAUSTIVE, Model, ONE_LOOK, WIDE};
 use crate::sync::{
-    self, BarrierWords, FenceKind, Held, LockWords, OpenEpochs, Queueing, Round, fence, lock,
+    self, BarrierWords, FenceKind, LockType, LockWords, OpenEpochs, Queueing, Round, fence, lock,
     unlock,
 };
 use crate::world::{Data, Job, each, passed, run};
@@ -175,12 +175,12 @@ impl<'w> Member<'w> {
         let ([window, target], waiter) = (&w.locks, w.job.waiter());
         passed(sync::passed(&w.words, w.window.len() as u32, self.round, &waiter));
         w.open[rank].leave_fence();
-        passed(lock(window, target, Held::Exclusive, rank as u32, Queueing::Fair, &waiter));
+        passed(lock(window, target, LockType::Exclusive, rank as u32, Queueing::Fair, &waiter));
         let lends = !w.open.iter().any(|open| open.is_in_fence_epoch(self.fences));
         if lends {
             with(&w.window[rank]);
         }
-        unlock(window, target, Held::Exclusive);
+        unlock(window, target, LockType::Exclusive);
         lends
     }
 }

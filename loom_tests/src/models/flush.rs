@@ -3,8 +3,8 @@
 use crate::explore::Model;
 use crate::prim::Word32;
 use crate::sync::{
-    Held, LockWords, Queueing, flush, flush_all, flush_beside, flush_local, flush_local_all, lock,
-    lock_all, unlock, unlock_all, win_sync,
+    LockType, LockWords, Queueing, flush, flush_all, flush_beside, flush_local, flush_local_all,
+    lock, lock_all, unlock, unlock_all, win_sync,
 };
 use crate::world::{Data, Job, Message, each, passed, run};
 
@@ -177,7 +177,7 @@ fn drawing(ranks: usize, owner: usize, forgotten: Option<usize>) {
 
 fn under_lock(w: &World, me: usize, f: impl FnOnce()) {
     let waiter = w.job.waiter();
-    passed(lock(&w.window, &w.target, Held::Exclusive, me as u32, Queueing::Fair, &waiter));
+    passed(lock(&w.window, &w.target, LockType::Exclusive, me as u32, Queueing::Fair, &waiter));
     f();
-    unlock(&w.window, &w.target, Held::Exclusive);
+    unlock(&w.window, &w.target, LockType::Exclusive);
 }

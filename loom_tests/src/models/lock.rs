@@ -2,7 +2,7 @@
 
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::sync::{
-    Held, LockSide, LockWords, Queueing, lock, lock_nocheck, try_lock, unlock, unlock_nocheck,
+    LockSide, LockType, LockWords, Queueing, lock, lock_nocheck, try_lock, unlock, unlock_nocheck,
 };
 use crate::world::{Data, Job, Message, each, passed, run};
 
@@ -55,11 +55,11 @@ fn past_a_mere_waiter(ranks: usize) {
         || world(1),
         |w, me| match me {
             0 => {
-                w.lock(me, 0, Held::Shared, Queueing::Fair);
+                w.lock(me, 0, LockType::Shared, Queueing::Fair);
                 w.messages[0].send();
                 w.messages[1].receive(&w.job, 1);
                 w.look(0);
-                w.unlock(0, Held::Shared);
+                w.unlock(0, LockType::Shared);
             }
             1 => {
                 w.messages[0].receive(&w.job, 1);
@@ -67,10 +67,10 @@ fn past_a_mere_waiter(ranks: usize) {
             }
             _ => {
                 w.messages[0].receive(&w.job, 1);
-                w.lock(me, 0, Held::Shared, Queueing::Fair);
+                w.lock(me, 0, LockType::Shared, Queueing::Fair);
                 w.look(0);
                 w.messages[1].send();
-                w.unlock(0, Held::Shared);
+                w.unlock(0, LockType::Shared);
             }
         },
     );
@@ -96,22 +96,22 @@ pub(super) fn world(targets: usize) -> World {
 }
 
 impl World {
-    pub fn lock(&self, me: usize, target: usize, held: Held, queueing: Queueing) {
+    pub fn lock(&self, me: usize, target: usize, held: LockType, queueing: Queueing) {
         let (window, target, waiter) = (&self.window, &self.targets[target], self.job.waiter());
         if !try_lock(window, target, held, me as u32, queueing) {
             passed(lock(window, target, held, me as u32, queueing, &waiter));
         }
     }
 
-    pub fn unlock(&self, target: usize, held: Held) {
+    pub fn unlock(&self, target: usize, held: LockType) {
         unlock(&self.window, &self.targets[target], held);
     }
 
     /// Counts up both elements of a target under its exclusive lock.
     pub fn write(&self, me: usize, target: usize) {
-        self.lock(me, target, Held::Exclusive, Queueing::Fair);
+        self.lock(me, target, LockType::Exclusive, Queueing::Fair);
         self.count_up(target);
-        self.unlock(target, Held::Exclusive);
+        self.unlock(target, LockType::Exclusive);
     }
 
     pub fn count_up(&self, target: usize) {
@@ -122,9 +122,9 @@ impl World {
 
     /// Reads both elements of a target under its shared lock.
     pub fn read(&self, me: usize, target: usize) -> u32 {
-        self.lock(me, target, Held::Shared, Queueing::Fair);
+        self.lock(me, target, LockType::Shared, Queueing::Fair);
         let value = self.look(target);
-        self.unlock(target, Held::Shared);
+        self.unlock(target, LockType::Shared);
         value
     }
 
@@ -197,12 +197,12 @@ fn several_targets(ranks: usize) {
         |w, me| {
             let (first, second) = (me % 2, (me + 1) % 2);
             w.write(me, first);
-            w.lock(me, 0, Held::Shared, Queueing::Fair);
-            w.lock(me, 1, Held::Shared, Queueing::HoldersOnly);
+            w.lock(me, 0, LockType::Shared, Queueing::Fair);
+            w.lock(me, 1, LockType::Shared, Queueing::HoldersOnly);
             w.look(first);
             w.look(second);
-            w.unlock(0, Held::Shared);
-            w.unlock(1, Held::Shared);
+            w.unlock(0, LockType::Shared);
+            w.unlock(1, LockType::Shared);
         },
     );
     w.assert_free();
@@ -230,12 +230,12 @@ fn two_targets(ranks: usize) {
         || world(2),
         |w, me| {
             if me == 0 {
-                w.lock(me, 0, Held::Shared, Queueing::Fair);
-                w.lock(me, 1, Held::Exclusive, Queueing::HoldersOnly);
+                w.lock(me, 0, LockType::Shared, Queueing::Fair);
+                w.lock(me, 1, LockType::Exclusive, Queueing::HoldersOnly);
                 w.look(0);
                 w.count_up(1);
-                w.unlock(1, Held::Exclusive);
-                w.unlock(0, Held::Shared);
+                w.unlock(1, LockType::Exclusive);
+                w.unlock(0, LockType::Shared);
             } else {
                 w.write(me, 0);
             }
@@ -275,9 +275,9 @@ fn owner(ranks: usize) {
         ranks,
         || world(1),
         |w, me| {
-            w.lock(me, 0, Held::Exclusive, Queueing::Fair);
+            w.lock(me, 0, LockType::Exclusive, Queueing::Fair);
             assert_eq!(w.targets[0].owner(), Some(me as u32), "owner");
-            w.unlock(0, Held::Exclusive);
+            w.unlock(0, LockType::Exclusive);
         },
     );
     assert_eq!(w.targets[0].owner(), None, "owner of a free lock");

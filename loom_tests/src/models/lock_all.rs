@@ -4,7 +4,7 @@
 use super::lock::{World, world};
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::sync::{
-    Held, Queueing, lock_all, lock_all_nocheck, try_lock_all, unlock_all, unlock_all_nocheck,
+    LockType, Queueing, lock_all, lock_all_nocheck, try_lock_all, unlock_all, unlock_all_nocheck,
 };
 use crate::world::{passed, run};
 
@@ -114,12 +114,12 @@ pub(super) fn nested(ranks: usize) {
         || world(2),
         |w, me| match me {
             0 => {
-                w.lock(me, 0, Held::Shared, Queueing::Fair);
+                w.lock(me, 0, LockType::Shared, Queueing::Fair);
                 w.look(0);
-                w.lock(me, 1, Held::Exclusive, Queueing::HoldersOnly);
+                w.lock(me, 1, LockType::Exclusive, Queueing::HoldersOnly);
                 w.count_up(1);
-                w.unlock(1, Held::Exclusive);
-                w.unlock(0, Held::Shared);
+                w.unlock(1, LockType::Exclusive);
+                w.unlock(0, LockType::Shared);
             }
             1 => w.write(me, 0),
             _ => {
@@ -165,13 +165,13 @@ fn nested_four(ranks: usize) {
         || world(2),
         |w, me| match me {
             0 => {
-                w.lock(me, 0, Held::Shared, Queueing::Fair);
+                w.lock(me, 0, LockType::Shared, Queueing::Fair);
                 w.messages[0].send();
-                w.lock(me, 1, Held::Shared, Queueing::HoldersOnly);
+                w.lock(me, 1, LockType::Shared, Queueing::HoldersOnly);
                 w.look(0);
                 w.look(1);
-                w.unlock(1, Held::Shared);
-                w.unlock(0, Held::Shared);
+                w.unlock(1, LockType::Shared);
+                w.unlock(0, LockType::Shared);
             }
             1 => {
                 w.messages[0].receive(&w.job, 1);

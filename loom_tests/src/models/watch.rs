@@ -5,8 +5,8 @@ use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{Fault, JobFailed, Word32, planted};
 use crate::sync::watch::{ring, until};
 use crate::sync::{
-    BarrierWords, Bell, FenceKind, Held, LockWords, PscwWords, Queueing, Round, Watchers, complete,
-    fence, flush, flush_all, lock, lock_all, unlock, unlock_all, win_sync,
+    BarrierWords, Bell, FenceKind, LockType, LockWords, PscwWords, Queueing, Round, Watchers,
+    complete, fence, flush, flush_all, lock, lock_all, unlock, unlock_all, win_sync,
 };
 use crate::world::{Data, Job, each, passed, run};
 
@@ -18,7 +18,7 @@ const SYNCS: [(&str, Completes); 7] = [
     ("after flush_all", |w, rank| w.sync_and_ring(rank, flush_all)),
     ("after win_sync", |w, rank| w.sync_and_ring(rank, win_sync)),
     ("after unlock", |w, rank| {
-        w.sync_and_ring(rank, || unlock(&w.window, &w.target, Held::Exclusive));
+        w.sync_and_ring(rank, || unlock(&w.window, &w.target, LockType::Exclusive));
     }),
     ("after unlock_all", |w, rank| w.sync_and_ring(rank, || unlock_all(&w.window))),
     ("after complete", |w, rank| {
@@ -132,7 +132,7 @@ fn one_writer(ranks: usize, watcher: usize, completes: Completes) {
             }
             let waiter = w.job.waiter();
             if unlocks {
-                let (held, queueing) = (Held::Exclusive, Queueing::Fair);
+                let (held, queueing) = (LockType::Exclusive, Queueing::Fair);
                 passed(lock(&w.window, &w.target, held, me as u32, queueing, &waiter));
             } else if unlocks_all {
                 passed(lock_all(&w.window, &waiter));

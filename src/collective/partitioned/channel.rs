@@ -212,7 +212,7 @@ impl PartitionChannel {
     pub(super) fn follow(self: &Arc<PartitionChannel>) -> Result<()> {
         let was_driven = std::mem::replace(&mut self.state().is_driven, true);
         if !was_driven {
-            return self.comm.keep_driving(self.clone());
+            return self.comm.add_driven(self.clone());
         }
         self.comm.progress();
         Ok(())

@@ -148,8 +148,8 @@ impl Partitioned {
     pub fn wait(&self) -> Result<Status> {
         let (line, at) = (&*self.0, Location::caller());
         if !line.is_complete() {
-            let tell = |record: &WaitRecord| record.say(&line.awaited());
-            let waited = line.comm.drive_until(line.call, at, &tell, || line.is_complete());
+            let describe = |record: &WaitRecord| record.set(&line.awaited());
+            let waited = line.comm.drive_until(line.call, at, &describe, || line.is_complete());
             line.comm.handled(waited)?;
         }
         line.comm.handled(line.take())
