@@ -1,17 +1,24 @@
-/* Samples: each is the mean of as many repetitions as fill 0.3 ms; all cases of a group take turns. */
+/* Samples: each is the mean of as many repetitions as fill 0.3 ms; all cases of a group take turns. Each case is
+ * measured once more after rank 0 has slept, because waiting ranks may have gone to sleep meanwhile. */
 #define _GNU_SOURCE
 #include "bench.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define SAMPLE 300e3
 #define MOST_REPETITIONS (1u << 22)
 #define MOST_ROUNDS 128
-/* So many times as long as a sample should take. */
+/* How many times as long as a sample should take. */
 #define FAR_TOO_LONG 8.0
+/* What takes longer once, in nanoseconds, is not repeated. */
+#define SLOW 100e6
+/* How long rank 0 sleeps, and how long is measured after that, in nanoseconds. */
+#define ASLEEP 50000000
+#define AFTER 10e6
 
 double now(void) {
     struct timespec time;
@@ -41,7 +48,31 @@ MPI_Win window(uint64_t bytes, int disp_unit, void *base) {
     return win;
 }
 
-/* What rank 0 says, if the ranks measure together. */
+static void print_line(const char *mark, const char *what, uint64_t bytes, const double *samples,
+                       int count) {
+    printf("%s;%s;;%d;%llu;", mark, what, ranks, (unsigned long long)bytes);
+    for (int i = 0; i < count; i++) {
+        printf("%s%.3f", i ? " " : "", samples[i]);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+void print_row(const char *what, uint64_t bytes, const double *samples, int count) {
+    print_line("@rma", what, bytes, samples, count);
+}
+
+static void print_count(const char *kind, const char *what, uint64_t bytes, double value) {
+    char name[128];
+    snprintf(name, sizeof(name), "%s%s", kind, what);
+    print_line("@count", name, bytes, &value, 1);
+}
+
+void print_size(const char *what, uint64_t bytes, double size) {
+    print_line("@size", what, bytes, &size, 1);
+}
+
+/* What rank 0 has, if the ranks measure together. */
 static double agree(enum who who, double value) {
     if (who == ALL_RANKS) {
         MPI_Bcast(&value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
@@ -63,9 +94,10 @@ static double sample_time(const struct bench *one) {
     return SAMPLE * (one->longer ? one->longer : 1);
 }
 
-/* Finds how many repetitions fill the time of a sample; the same number on all ranks. */
-static uint32_t calibrate(enum who who, const struct bench *one) {
-    uint32_t times = 2;
+/* Finds how many repetitions fill the time of a sample; the same number on all ranks. `*slow` is the time of one
+ * repetition that is not repeated, or zero. */
+static uint32_t calibrate(enum who who, const struct bench *one, double *slow) {
+    uint32_t times = 1;
     double target = sample_time(one);
     for (;;) {
         double took = INFINITY;
@@ -73,6 +105,11 @@ static uint32_t calibrate(enum who who, const struct bench *one) {
         for (int i = 0; i < 3 && took * 2.0 >= target; i++) {
             double again = agree(who, sample(who, one, times));
             took = again < took ? again : took;
+            i += took >= FAR_TOO_LONG * target;
+            *slow = times == 1 && took >= SLOW ? took : 0.0;
+            if (*slow > 0.0) {
+                return 1;
+            }
         }
         if (took * 2.0 >= target || times >= MOST_REPETITIONS) {
             return times;
@@ -86,7 +123,52 @@ static uint32_t calibrate(enum who who, const struct bench *one) {
 static uint32_t shorten(enum who who, const struct bench *one, double took, uint32_t times) {
     double longer = agree(who, took / sample_time(one));
     double fewer = times / longer;
-    return longer < FAR_TOO_LONG ? times : fewer < 2.0 ? 2 : fewer;
+    return longer < FAR_TOO_LONG ? times : fewer < 1.0 ? 1 : fewer;
+}
+
+/* Context switches, all or of one operation: where the rank has slept; where it has yielded or another has taken its
+ * processor. */
+struct switches {
+    double voluntary, involuntary;
+};
+
+static void count_switches(struct switches *count, int sign) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    count->voluntary += sign * (double)usage.ru_nvcsw;
+    count->involuntary += sign * (double)usage.ru_nivcsw;
+}
+
+/* Those of an operation, of all ranks that measure. */
+static void print_switches(enum who who, const struct bench *one, struct switches mine,
+                           double operations) {
+    struct switches all = mine;
+    if (who == ALL_RANKS) {
+        MPI_Reduce(&mine, &all, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    }
+    if (who == ONE_RANK || rank == 0) {
+        print_count("sleeps: ", one->what, one->bytes, all.voluntary / operations);
+        print_count("preemptions: ", one->what, one->bytes, all.involuntary / operations);
+    }
+}
+
+/* Measures what follows a sleep of rank 0. */
+static void measure_after_sleep(enum who who, const struct bench *one, uint32_t times) {
+    static const struct timespec asleep = {0, ASLEEP};
+    double samples[MOST_ROUNDS];
+    int count = 0;
+    if (rank == 0) {
+        nanosleep(&asleep, NULL);
+    }
+    double started = now();
+    do {
+        samples[count++] = sample(who, one, times) / times;
+    } while (agree(who, now() - started < AFTER && count < MOST_ROUNDS) != 0.0);
+    if (who == ONE_RANK || rank == 0) {
+        char name[128];
+        snprintf(name, sizeof(name), "%s, after a sleep", one->what);
+        print_row(name, one->bytes, samples, count);
+    }
 }
 
 void measure(enum who who, struct bench *cases, int count) {
@@ -98,14 +180,25 @@ void measure(enum who who, struct bench *cases, int count) {
     }
     uint32_t times[kept ? kept : 1];
     double(*samples)[MOST_ROUNDS] = memory((kept + 1) * sizeof(*samples));
+    struct switches switches[kept + 1];
+    double operations[kept + 1], slow[kept + 1];
     for (int i = 0; i < kept; i++) {
-        times[i] = calibrate(who, &cases[i]);
+        times[i] = calibrate(who, &cases[i], &slow[i]);
+        switches[i] = (struct switches){0, 0};
+        operations[i] = 0;
     }
     double started = now();
     int round = 0;
     while (kept && round < plan.rounds && round < MOST_ROUNDS) {
         for (int i = 0; i < kept; i++) {
+            if (slow[i] > 0.0) {
+                samples[i][round] = slow[i];
+                continue;
+            }
+            count_switches(&switches[i], -1);
             double took = sample(who, &cases[i], times[i]);
+            count_switches(&switches[i], 1);
+            operations[i] += times[i];
             samples[i][round] = took / times[i];
             times[i] = shorten(who, &cases[i], took, times[i]);
         }
@@ -114,26 +207,14 @@ void measure(enum who who, struct bench *cases, int count) {
             break;
         }
     }
-    for (int i = 0; i < kept && (who == ONE_RANK || rank == 0); i++) {
-        print_row(cases[i].what, cases[i].bytes, samples[i], round);
+    for (int i = 0; i < kept; i++) {
+        if (who == ONE_RANK || rank == 0) {
+            print_row(cases[i].what, cases[i].bytes, samples[i], round);
+        }
+        if (operations[i] > 0.0) {
+            print_switches(who, &cases[i], switches[i], operations[i]);
+        }
+        measure_after_sleep(who, &cases[i], times[i]);
     }
     free(samples);
-}
-
-static void print_line(const char *mark, const char *what, uint64_t bytes, const double *samples,
-                       int count) {
-    printf("%s;%s;;%d;%llu;", mark, what, ranks, (unsigned long long)bytes);
-    for (int i = 0; i < count; i++) {
-        printf("%s%.3f", i ? " " : "", samples[i]);
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-void print_row(const char *what, uint64_t bytes, const double *samples, int count) {
-    print_line("@rma", what, bytes, samples, count);
-}
-
-void print_size(const char *what, uint64_t bytes, double size) {
-    print_line("@size", what, bytes, &size, 1);
 }

@@ -3,11 +3,12 @@
 
 #define TARGET 0
 #define LONGER 50
-#define DOUBLES 16
+#define MOST_DOUBLES 1024
 
 struct prize {
     MPI_Win win;
     int64_t *base;
+    int doubles;
 };
 
 static void fetch_and_op(void *context, uint32_t times) {
@@ -38,13 +39,13 @@ static void compare_and_swap(void *context, uint32_t times) {
 
 static void accumulate(void *context, uint32_t times) {
     struct prize *p = context;
-    double ones[DOUBLES];
-    for (int i = 0; i < DOUBLES; i++) {
+    double ones[MOST_DOUBLES];
+    for (int i = 0; i < p->doubles; i++) {
         ones[i] = 1.0;
     }
     MPI_Win_lock_all(0, p->win);
     for (uint32_t i = 0; i < times; i++) {
-        MPI_Accumulate(ones, DOUBLES, MPI_DOUBLE, TARGET, 16, DOUBLES, MPI_DOUBLE, MPI_SUM,
+        MPI_Accumulate(ones, p->doubles, MPI_DOUBLE, TARGET, 16, p->doubles, MPI_DOUBLE, MPI_SUM,
                        p->win);
     }
     MPI_Win_flush(TARGET, p->win);
@@ -78,12 +79,17 @@ static void lock_get_unlock(void *context, uint32_t times) {
 }
 
 void contended(void) {
-    struct prize p;
-    p.win = window(4096, 8, &p.base);
+    struct prize p = {.doubles = 16}, one, many;
+    p.win = window(16384, 8, &p.base);
+    one = many = p;
+    one.doubles = 1;
+    many.doubles = MOST_DOUBLES;
     struct bench cases[][1] = {
         {{"fetch_and_op sum u64 + flush, contended", 8, fetch_and_op, &p, LONGER}},
         {{"compare_and_swap u64 + flush, contended", 8, compare_and_swap, &p, LONGER}},
+        {{"accumulate sum of 1 f64, contended", 8, accumulate, &one, LONGER}},
         {{"accumulate sum of 16 f64, contended", 128, accumulate, &p, LONGER}},
+        {{"accumulate sum of 1024 f64, contended", 8192, accumulate, &many, LONGER}},
         {{"lock + increment + unlock, contended", 8, lock_increment_unlock, &p, LONGER}},
         {{"lock shared + get + unlock, contended", 8, lock_get_unlock, &p, LONGER}}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -1,14 +1,22 @@
 /* The twin of suites/epochs.rs: synchronisation by all ranks at once. */
 #include "bench.h"
+#include <stdlib.h>
 
 #define WORDS 512
 #define ROW 64
+/* Bytes of a large window, and of the largest accumulate. */
+#define LARGE (64 << 20)
+#define MOST_FENCED (1 << 20)
 
 struct epoch {
     MPI_Win win;
     MPI_Group targets, origins;
     int to[4], count;
     int words;
+    /* Of a put or accumulate, or of a window. */
+    int bytes;
+    void *origin;
+    MPI_Datatype element;
 };
 
 static void fence(void *context, uint32_t times) {
@@ -106,12 +114,54 @@ static void lock_all(void *context, uint32_t times) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* To the next rank; `times` fences end an epoch. */
+static void put_fence(void *context, uint32_t times) {
+    struct epoch *e = context;
+    MPI_Win_fence(0, e->win);
+    for (uint32_t i = 0; i < times; i++) {
+        MPI_Put(e->origin, e->bytes, MPI_BYTE, (rank + 1) % ranks, 0, e->bytes, MPI_BYTE, e->win);
+        MPI_Win_fence(0, e->win);
+    }
+}
+
+static void accumulate_fence(void *context, uint32_t times) {
+    struct epoch *e = context;
+    int size;
+    MPI_Type_size(e->element, &size);
+    MPI_Win_fence(0, e->win);
+    for (uint32_t i = 0; i < times; i++) {
+        MPI_Accumulate(e->origin, e->bytes / size, e->element, (rank + 1) % ranks, 0,
+                       e->bytes / size, e->element, MPI_SUM, e->win);
+        MPI_Win_fence(0, e->win);
+    }
+}
+
+static void with_fence(void) {
+    static const int SIZES[] = {8, 512, 4096};
+    void *base;
+    struct epoch e = {.win = window(MOST_FENCED, 1, &base), .origin = memory(MOST_FENCED)};
+    for (size_t i = 0; i < sizeof(SIZES) / sizeof(*SIZES); i++) {
+        e.bytes = SIZES[i];
+        struct bench puts[] = {{"put + fence", e.bytes, put_fence, &e, 0}};
+        MEASURE(ALL_RANKS, puts);
+    }
+    e.element = MPI_SIGNED_CHAR;
+    struct bench chars[] = {{"accumulate sum of chars + fence", e.bytes, accumulate_fence, &e, 0}};
+    MEASURE(ALL_RANKS, chars);
+    e.element = MPI_DOUBLE;
+    e.bytes = MOST_FENCED;
+    struct bench doubles[] = {{"accumulate sum f64 + fence", e.bytes, accumulate_fence, &e, 0}};
+    MEASURE(ALL_RANKS, doubles);
+    MPI_Win_free(&e.win);
+    free(e.origin);
+}
+
 static void create(void *context, uint32_t times) {
-    (void)context;
+    struct epoch *e = context;
     for (uint32_t i = 0; i < times; i++) {
         void *base;
         MPI_Win win;
-        MPI_Win_allocate(8 * WORDS, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+        MPI_Win_allocate(e->bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
         MPI_Win_free(&win);
     }
 }
@@ -124,17 +174,23 @@ void epochs(void) {
     struct bench fences[] = {{"fence", 0, fence, &e, 0}};
     struct bench alone[] = {{"lock_all + unlock_all by one rank", 0, lock_all_alone, &e, 0}};
     struct bench all[] = {{"lock_all + unlock_all", 0, lock_all, &e, 0}};
-    struct bench creates[] = {{"window allocate + free", 4096, create, &e, 0}};
-    MEASURE(ALL_RANKS, barriers);
+    struct epoch small = {.bytes = 8 * WORDS}, large = {.bytes = LARGE};
+    struct bench creates[] = {{"window allocate + free", 8 * WORDS, create, &small, 0},
+                              {"window allocate + free", LARGE, create, &large, 0}};
     MEASURE(ALL_RANKS, fences);
-    exchanges();
+    /* Where ranks poll, one step of 64 ranks takes a fifth of a second. */
+    if (ranks <= 16) {
+        MEASURE(ALL_RANKS, barriers);
+        MEASURE(ALL_RANKS, all);
+        exchanges();
+    }
     if (rank == 0) {
         MEASURE(ONE_RANK, alone);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    MEASURE(ALL_RANKS, all);
     if (ranks <= 8) {
         MEASURE(ALL_RANKS, creates);
+        with_fence();
     }
     MPI_Win_free(&e.win);
 }

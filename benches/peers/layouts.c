@@ -7,6 +7,7 @@
 #define COLUMNS 1024
 #define WORDS (STRIDE * (128u << 10))
 #define INDEXED 1000
+#define CREATED (64 << 10)
 
 struct shape {
     MPI_Win win;
@@ -47,7 +48,7 @@ static void random_indices(int *indices) {
 }
 
 static void shapes(MPI_Win win, void *origin) {
-    static const int VECTORS[] = {16, 64, 4 << 10, 128 << 10};
+    static const int VECTORS[] = {8, 16, 64, 4 << 10, 128 << 10};
     struct shape s = {win, origin, 0, MPI_DATATYPE_NULL};
     for (size_t i = 0; i < sizeof(VECTORS) / sizeof(*VECTORS); i++) {
         s.count = VECTORS[i];
@@ -64,6 +65,23 @@ static void shapes(MPI_Win win, void *origin) {
     measure_shape("put indexed, 1000 doubles anywhere", s);
 }
 
+/* Single words of memory that is the program's own, not the library's. */
+static void created(void) {
+    void *origin = memory(8 * 2 * CREATED), *base = memory(8 * 2 * CREATED);
+    struct shape s = {.origin = origin, .count = CREATED};
+    MPI_Win_create(base, 8 * 2 * CREATED, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &s.win);
+    if (rank == 0) {
+        MPI_Win_lock_all(0, s.win);
+        MPI_Type_vector(CREATED, 1, 2, MPI_INT64_T, &s.type);
+        measure_shape("put vector to created memory, stride 2 doubles", s);
+        MPI_Win_unlock_all(s.win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&s.win);
+    free(origin);
+    free(base);
+}
+
 void layouts(void) {
     void *base, *origin = memory(8 * WORDS);
     MPI_Win win = window(8 * (uint64_t)WORDS, 8, &base);
@@ -75,4 +93,5 @@ void layouts(void) {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_free(&win);
     free(origin);
+    created();
 }

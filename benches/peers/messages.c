@@ -36,6 +36,14 @@ static void in_a_row(void *context, uint32_t times) {
     }
 }
 
+/* Ranks 0 and 1, while the others wait for the end. */
+static void beside_waiting(void *context, uint32_t times) {
+    if (rank < 2) {
+        there_and_back(context, times);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* To the next rank, from the one before. */
 static void all_round(void *context, uint32_t times) {
     struct pair *p = context;
@@ -55,9 +63,11 @@ void messages(void) {
         struct bench cases[] = {{"message there and back", bytes, there_and_back, &p, 4},
                                 {"messages one way", bytes, in_a_row, &p, 4}};
         MEASURE(ALL_RANKS, cases);
-        if (bytes == 8) {
-            struct bench round[] = {{"sendrecv round all ranks", bytes, all_round, &p, 4}};
-            MEASURE(ALL_RANKS, round);
+        struct bench also[] = {{"sendrecv round all ranks", bytes, all_round, &p, 4},
+                               {"message there and back beside waiting ranks", bytes,
+                                beside_waiting, &p, 4}};
+        if (bytes == 8 || bytes == 4 << 10 || bytes == 64 << 10 || bytes == 1 << 20) {
+            measure(ALL_RANKS, also, ranks > 2 ? 2 : 1);
         }
         free(p.from);
         free(p.into);

@@ -7,6 +7,7 @@
 #define MOST_DOUBLES (1 << 20)
 /* As in moves.rs. */
 #define IN_TURN 8
+#define CHARS 4096
 
 struct move {
     MPI_Win win;
@@ -129,6 +130,15 @@ static void get_accumulate(void *context, uint32_t times) {
     MPI_Win_flush_local(TARGET, m->win);
 }
 
+static void accumulate_chars(void *context, uint32_t times) {
+    struct move *m = context;
+    for (uint32_t i = 0; i < times; i++) {
+        MPI_Accumulate(m->origin, m->count, MPI_SIGNED_CHAR, TARGET, 0, m->count, MPI_SIGNED_CHAR,
+                       MPI_SUM, m->win);
+        MPI_Win_flush(TARGET, m->win);
+    }
+}
+
 static void doubles(struct move m) {
     static const int COUNTS[] = {1, 16, 1024, 128 << 10, 1 << 20};
     double *ones = m.origin;
@@ -142,6 +152,9 @@ static void doubles(struct move m) {
                                 {"get_accumulate sum f64", bytes, get_accumulate, &m, 0}};
         MEASURE(ONE_RANK, cases);
     }
+    m.count = CHARS;
+    struct bench chars[] = {{"accumulate sum of chars + flush", CHARS, accumulate_chars, &m, 0}};
+    MEASURE(ONE_RANK, chars);
 }
 
 static void lock_put_unlock(struct move *m, int kind, uint32_t times) {
@@ -150,6 +163,21 @@ static void lock_put_unlock(struct move *m, int kind, uint32_t times) {
         MPI_Put(m->origin, 1, MPI_INT64_T, TARGET, 0, 1, MPI_INT64_T, m->win);
         MPI_Win_unlock(TARGET, m->win);
     }
+}
+
+static void lock_unlock(struct move *m, int kind, uint32_t times) {
+    for (uint32_t i = 0; i < times; i++) {
+        MPI_Win_lock(kind, TARGET, 0, m->win);
+        MPI_Win_unlock(TARGET, m->win);
+    }
+}
+
+static void only_exclusive(void *context, uint32_t times) {
+    lock_unlock(context, MPI_LOCK_EXCLUSIVE, times);
+}
+
+static void only_shared(void *context, uint32_t times) {
+    lock_unlock(context, MPI_LOCK_SHARED, times);
 }
 
 static void lock_exclusive(void *context, uint32_t times) {
@@ -166,7 +194,9 @@ void moves(void) {
     struct move reals = {window(8 * MOST_DOUBLES, 8, &sums), words.origin, words.result, 1};
     if (rank == 0) {
         struct bench locks[] = {{"lock exclusive + put + unlock", 8, lock_exclusive, &words, 0},
-                                {"lock shared + put + unlock", 8, lock_shared, &words, 0}};
+                                {"lock shared + put + unlock", 8, lock_shared, &words, 0},
+                                {"lock exclusive + unlock", 0, only_exclusive, &words, 0},
+                                {"lock shared + unlock", 0, only_shared, &words, 0}};
         MEASURE(ONE_RANK, locks);
         MPI_Win_lock_all(0, words.win);
         sizes(words);

@@ -39,7 +39,7 @@ pub struct Options {
     /// Also writes every row to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Interleaved rounds of each measurement
+    /// Interleaved rounds of each measurement; with --compare, starts of each job
     #[arg(long)]
     rounds: Option<u32>,
     /// Times the start of jobs of the given number of ranks, and of each how much memory of the machine a rank takes
@@ -61,6 +61,9 @@ pub struct Options {
     /// Writes the tables into this page, between two marks
     #[arg(long, value_name = "FILE", requires = "compare")]
     markdown: Option<PathBuf>,
+    /// Adds to the rows that an earlier comparison has written to this file, and writes them all there
+    #[arg(long, value_name = "FILE", requires = "compare")]
+    rows: Option<PathBuf>,
     /// Draws figures into this folder, as SVG
     #[arg(long, value_name = "DIR", requires = "compare")]
     plot: Option<PathBuf>,

@@ -2,6 +2,7 @@
 //! which all cases of a group take turns, so that a disturbance hits what is compared alike.
 
 use crate::Options;
+use crate::report::{Row, Unit};
 use onesided::{Comm, Rank};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,8 @@ use std::time::{Duration, Instant};
 pub const MARK: &str = "@rma";
 /// The same for a line of sizes in bytes.
 pub const MARK_SIZE: &str = "@size";
+/// The same for a line of counts of an operation, which C programs print.
+pub const MARK_COUNT: &str = "@count";
 /// A sample of [`Case::samples_for`] takes at least half as long, so that agreeing on the next one hardly counts.
 const SHORT: Duration = Duration::from_micros(50);
 const MOST_REPETITIONS: u32 = 1 << 22;
@@ -172,11 +175,11 @@ pub fn measure(together: Option<&Comm>, ranks: u32, mut cases: Vec<Case<'_>>, op
 
 /// Prints one row's samples, in nanoseconds, for the driver.
 pub fn print(what: &str, limit: &str, ranks: u32, bytes: u64, samples: &[f64]) {
-    let samples: Vec<_> = samples.iter().map(|sample| format!("{sample:.3}")).collect();
-    println!("{MARK};{what};{limit};{ranks};{bytes};{}", samples.join(" "));
+    println!("{}", Row::new(what, limit, ranks, bytes, samples.to_vec()).line());
 }
 
 /// Prints one row's size, in bytes, for the driver.
 pub fn print_size(what: &str, limit: &str, ranks: u32, bytes: u64, size: f64) {
-    println!("{MARK_SIZE};{what};{limit};{ranks};{bytes};{size:.3}");
+    let row = Row { unit: Unit::Bytes, ..Row::new(what, limit, ranks, bytes, vec![size]) };
+    println!("{}", row.line());
 }

@@ -24,6 +24,7 @@ pub struct Row {
 pub enum Unit {
     Nanoseconds,
     Bytes,
+    Count,
 }
 
 impl Row {
@@ -42,11 +43,24 @@ impl Row {
         let unit = match mark {
             measure::MARK => Unit::Nanoseconds,
             measure::MARK_SIZE => Unit::Bytes,
+            measure::MARK_COUNT => Unit::Count,
             _ => return None,
         };
         let samples = samples.split(' ').filter_map(|sample| sample.parse().ok()).collect();
         let row = Row::new(what, limit, ranks.parse().ok()?, bytes.parse().ok()?, samples);
         Some(Row { unit, ..row })
+    }
+
+    /// The row as [`Row::parse`] reads it.
+    pub fn line(&self) -> String {
+        let mark = match self.unit {
+            Unit::Nanoseconds => measure::MARK,
+            Unit::Bytes => measure::MARK_SIZE,
+            Unit::Count => measure::MARK_COUNT,
+        };
+        let samples: Vec<_> = self.samples.iter().map(|sample| format!("{sample:.3}")).collect();
+        let Row { what, limit, ranks, bytes, .. } = self;
+        format!("{mark};{what};{limit};{ranks};{bytes};{}", samples.join(" "))
     }
 
     /// The same under another name, with no limit.
@@ -65,6 +79,12 @@ impl Row {
         self.samples.insert(at, sample);
     }
 
+    /// The median with its unit, and between which values all samples are.
+    pub fn value_and_range(&self) -> String {
+        let [best, worst] = [0.0, 1.0].map(|q| self.with_unit(self.quantile(q)));
+        format!("{} ({best} to {worst})", self.value())
+    }
+
     /// The median with its unit.
     pub fn value(&self) -> String {
         self.with_unit(self.median())
@@ -74,6 +94,7 @@ impl Row {
         match self.unit {
             Unit::Nanoseconds => time(value),
             Unit::Bytes => size(value),
+            Unit::Count => format!("{value:.2}"),
         }
     }
 

@@ -25,4 +25,5 @@ void programs(void) {
     transpose(plan.quick ? 512 : 2048);
     spmv();
     stencil();
+    wavefront();
 }

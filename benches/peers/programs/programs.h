@@ -15,5 +15,6 @@ void heat(int side);
 void transpose(int side);
 void spmv(void);
 void stencil(void);
+void wavefront(void);
 
 #endif

@@ -6,14 +6,17 @@ mod numbers;
 mod peer;
 mod plot;
 mod rounds;
+mod store;
+mod summary;
 mod table;
 
 use crate::{Options, machine, report};
+use markdown::PAGES;
 use peer::{KINDS, Kind, Peer};
 use report::Row;
 pub use rounds::CHECK;
 use rounds::Found;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What is reported.
@@ -29,7 +32,15 @@ pub fn run(options: &Options) -> ExitCode {
     let peers: Vec<Option<Peer>> =
         KINDS.iter().map(|kind| set_up(kind, options, &mut notes)).collect();
     let before = machine::load();
-    let mut found = rounds::run(&peers, options);
+    let file = options.rows.as_deref();
+    let mut found = match file.map(store::read).transpose() {
+        Ok(found) => found.unwrap_or_default(),
+        Err(problem) => {
+            eprintln!("the rows of earlier runs: {problem}");
+            return ExitCode::FAILURE;
+        }
+    };
+    rounds::run(&peers, options, &mut found);
     found.notes.splice(0..0, notes);
     let there: Vec<_> = peers.iter().flatten().map(|peer| peer.kind.title()).collect();
     let results = Results {
@@ -38,7 +49,7 @@ pub fn run(options: &Options) -> ExitCode {
             machine::line(),
             format!("Peers: {}.", if there.is_empty() { "none".into() } else { there.join(", ") }),
             format!(
-                "{} rounds; load before: {before}; after: {}",
+                "{} starts of each job; load before: {before}; after: {}",
                 rounds::count(options),
                 machine::load()
             ),
@@ -65,26 +76,43 @@ fn set_up(kind: &'static Kind, options: &Options, notes: &mut Vec<String>) -> Op
 fn finish(results: &Results, options: &Options) -> Result<ExitCode, String> {
     let (text, reached) = table::text(results);
     println!("{text}");
+    let named = |file: &Path, problem| format!("{}: {problem}", file.display());
+    if let Some(file) = &options.rows {
+        store::write(file, &results.found).map_err(|problem| named(file, problem))?;
+    }
     if let Some(file) = &options.markdown {
-        let written = markdown::write(file, &text);
-        written.map_err(|problem| format!("{}: {problem}", file.display()))?;
+        markdown::write(file, &text).map_err(|problem| named(file, problem))?;
+        write_summary(results)?;
     }
     if let Some(folder) = &options.plot {
         plot::write(folder, results)?;
     }
     if let Some(file) = &options.csv {
-        let named = |(kind, rows): (&Kind, &Vec<Row>)| {
+        let of_kind = |(kind, rows): (&Kind, &Vec<Row>)| {
             rows.iter().map(|row| row.named(&format!("{}: {}", kind.name, row.what))).collect()
         };
         let mut rows: Vec<Row> =
-            KINDS.iter().zip(&results.found.peers).flat_map::<Vec<_>, _>(named).collect();
+            KINDS.iter().zip(&results.found.peers).flat_map::<Vec<_>, _>(of_kind).collect();
         rows.extend(results.found.ours.iter().cloned());
-        report::write_csv(&rows, file)
-            .map_err(|problem| format!("{}: {problem}", file.display()))?;
+        report::write_csv(&rows, file).map_err(|problem| named(file, problem))?;
     }
     Ok(if results.found.failed || options.strict && !reached {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Writes the summary into the pages that show it, if all its rows have been measured.
+fn write_summary(results: &Results) -> Result<(), String> {
+    if !summary::is_complete(results) {
+        eprintln!("{}: not written, because not all of their rows are measured", PAGES.join(", "));
+        return Ok(());
+    }
+    let text = summary::text(results, &table::lines(results));
+    for page in PAGES {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+        markdown::write(&file, &text).map_err(|problem| format!("{page}: {problem}"))?;
+    }
+    Ok(())
 }

@@ -39,9 +39,9 @@ const fn number(what: &'static str, ranks: u32, bytes: u64, bound: Bound) -> Num
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-const FETCH: &str = "fetch_and_op sum u64 + flush";
-const FETCH_BY_ALL: &str = "fetch_and_op sum u64 + flush, contended";
-const LOCK: &str = "lock exclusive + put + unlock";
+pub const FETCH: &str = "fetch_and_op sum u64 + flush";
+pub const FETCH_BY_ALL: &str = "fetch_and_op sum u64 + flush, contended";
+pub const LOCK: &str = "lock exclusive + put + unlock";
 const LOCK_SHARED: &str = "lock shared + put + unlock";
 
 const NUMBERS: &[Number] = &[

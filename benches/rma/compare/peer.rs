@@ -18,6 +18,8 @@ pub struct Kind {
     /// The package of PyPI that has it, and the name of its folder.
     package: &'static str,
     version: &'static str,
+    /// The variable of the environment that names where it is installed already.
+    variable: &'static str,
     /// Its compiler wrapper.
     compiler: &'static str,
     /// Its launcher, and the options that it needs, so that it starts more ranks than cores, as any user,
@@ -34,6 +36,7 @@ pub const KINDS: [Kind; 3] = [
         name: "MPICH",
         package: "mpich",
         version: "5.0.2",
+        variable: "ONESIDED_MPICH",
         compiler: "mpicc",
         launcher: &["mpiexec", "-bind-to", "none"],
     },
@@ -41,6 +44,7 @@ pub const KINDS: [Kind; 3] = [
         name: "Open MPI",
         package: "openmpi",
         version: "5.0.11",
+        variable: "ONESIDED_OPENMPI",
         compiler: "mpicc",
         launcher: &["mpiexec", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
     },
@@ -48,6 +52,7 @@ pub const KINDS: [Kind; 3] = [
         name: "onesided in C",
         package: "onesided",
         version: env!("CARGO_PKG_VERSION"),
+        variable: "",
         compiler: "rmacc",
         launcher: &["rmarun"],
     },
@@ -56,8 +61,13 @@ pub const KINDS: [Kind; 3] = [
 /// A peer that is installed, with the twins built for it.
 pub struct Peer {
     pub kind: &'static Kind,
+    /// Its prefix.
     folder: PathBuf,
     temporary: PathBuf,
+    /// The program of the twins.
+    twins: PathBuf,
+    /// Whether the user has installed it.
+    installed: bool,
 }
 
 impl Kind {
@@ -68,10 +78,13 @@ impl Kind {
 
     /// Installs the peer, unless that has been done, and builds the twins.
     pub fn set_up(&'static self, folder: &Path) -> Result<Peer, String> {
+        let prefix = std::env::vars_os().find(|(name, _)| name == self.variable);
         let peer = Peer {
             kind: self,
-            folder: folder.join(self.package),
+            installed: prefix.is_some(),
+            folder: prefix.map_or_else(|| folder.join(self.package), |(_, prefix)| prefix.into()),
             temporary: folder.join(format!("tmp-{}", self.package)),
+            twins: folder.join(format!("twins-{}", self.package)),
         };
         fs::create_dir_all(&peer.temporary)
             .map_err(|problem| format!("{}: {problem}", peer.temporary.display()))?;
@@ -83,7 +96,11 @@ impl Kind {
 
 impl Peer {
     fn install(&self) -> Result<(), String> {
-        if self.kind.name == KINDS[C].name { self.build_own() } else { self.install_from_pypi() }
+        match self.kind.name {
+            name if name == KINDS[C].name => self.build_own(),
+            _ if self.installed => Ok(()),
+            _ => self.install_from_pypi(),
+        }
     }
 
     /// Builds this library's C interface as it is now.
@@ -118,12 +135,8 @@ impl Peer {
         let mut cc = Command::new(self.folder.join("bin").join(self.kind.compiler));
         // The optimisation of rustc for the other side: no instructions that only this machine has.
         cc.args(["-std=gnu11", "-O3", "-Wall", "-Wextra", "-I", TWINS, "-o"]);
-        cc.arg(self.twins()).args(sources).arg("-lm");
+        cc.arg(&self.twins).args(sources).arg("-lm");
         self.step("building the twins (is there a C compiler `cc`?)", &mut cc)
-    }
-
-    fn twins(&self) -> PathBuf {
-        self.folder.join("twins")
     }
 
     /// One step of the installation; its problem is the last line that it wrote.
@@ -149,7 +162,7 @@ impl Peer {
         };
         let mut command = Command::new(self.folder.join("bin").join(launcher));
         command.args(options).args(["-n", &ranks.to_string()]);
-        command.arg(self.twins()).args(arguments);
+        command.arg(&self.twins).args(arguments);
         // PyPI's Open MPI asks twice whether its user is root: the second time by the environment.
         command.env("TMPDIR", &self.temporary).env("OMPI_ALLOW_RUN_AS_ROOT", "1");
         command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

@@ -35,7 +35,7 @@ pub fn run(world: &Comm, options: &Options) {
     if world.rank() == 0 {
         let epoch = window.lock_all().expect("nobody holds a lock");
         let batch = epoch.batch();
-        for doubles in [16, 64, 4 << 10, 128 << 10] {
+        for doubles in [8, 16, 64, 4 << 10, 128 << 10] {
             measure(None, 2, vectors(&batch, pages, doubles), options);
         }
         for words in [16, INDICES, 64 << 10] {
