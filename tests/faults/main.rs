@@ -21,7 +21,8 @@
 //! ```
 //!
 //! The seed is printed; `ONESIDED_TEST_SEED` gives another, `ONESIDED_TEST_JOBS` is how many jobs run
-//! at a time. Every failure prints the command that repeats it.
+//! at a time. `ONESIDED_TEST_PART=k/n` runs every n-th case, from the k-th on (the first is 0). Every
+//! failure prints the command that repeats it.
 #![cfg(all(feature = "test-hooks", feature = "launcher"))]
 #![allow(clippy::disallowed_methods, reason = "reads the variables that the comment above names")]
 
@@ -163,12 +164,21 @@ fn settles(look: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Runs a campaign; prints its table, and fails if anything was wrong.
+/// The part of each campaign that runs: all of it without `ONESIDED_TEST_PART`.
+fn part() -> (usize, usize) {
+    let Ok(part) = std::env::var("ONESIDED_TEST_PART") else { return (0, 1) };
+    let numbers = part.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    numbers.filter(|(k, n)| k < n).expect("ONESIDED_TEST_PART is k/n with k below n")
+}
+
+/// Runs a campaign, or a part of it. Prints its table, and fails if anything was wrong. Returns the number of
+/// faults, from a part the number to expect of all.
 fn campaign(extent: &Extent, at_once: u64) -> u64 {
     let seed = fresh_seed();
     println!("ONESIDED_TEST_SEED={seed}");
     let (began, before, names) = (Instant::now(), shmem(), litter());
-    let cases = plan::cases(extent, seed);
+    let (first, step) = part();
+    let cases = plan::cases(extent, seed, (first, step));
     let at_once = number("ONESIDED_TEST_JOBS").unwrap_or(at_once);
     let [ends, goes_on] = campaign::run(&cases, at_once as usize);
     let memory_is_back = settles(|| shmem() - before < TOLERANCE);
@@ -180,7 +190,7 @@ fn campaign(extent: &Extent, at_once: u64) -> u64 {
     assert!(ends.is_clean() && goes_on.is_clean(), "see above");
     assert!(memory_is_back, "shared memory is left");
     assert!(names_are_gone, "names are left: {:?}", litter());
-    ends.faults() + goes_on.faults()
+    (ends.faults() + goes_on.faults()) * step as u64
 }
 
 #[test]

@@ -68,8 +68,8 @@ fn sites(task: &str, ranks: u32, dies: Option<&str>) -> Sites {
     sites
 }
 
-/// The cases of a campaign, in the order of the seed.
-pub fn cases(extent: &Extent, seed: u64) -> Vec<Case> {
+/// Of all cases of a campaign every `step`-th from `first` on, in the order of the seed.
+pub fn cases(extent: &Extent, seed: u64, (first, step): (usize, usize)) -> Vec<Case> {
     let mut choices = Choices(seed);
     let mut cases = Vec::new();
     for ranks in SIZES {
@@ -101,14 +101,15 @@ pub fn cases(extent: &Extent, seed: u64) -> Vec<Case> {
         cases.push(launcher_struck(blow, &mut choices));
     }
     cases.extend((0..extent.heavy).map(|_| heavy(&mut choices)));
+    let cases: Vec<Case> = cases.into_iter().skip(first).step_by(step).collect();
     let order = choices.permutation(cases.len() as u64);
     order.into_iter().map(|at| cases[at as usize].clone()).collect()
 }
 
-/// Whether no code of the program runs at that site: inside the allocator, the registry and the release
-/// of a lock nothing panics, and who did would keep the allocator from itself.
+/// Whether no code of the program runs at that site. Inside the allocator, the registry and the release of a
+/// lock nothing panics, and a panic there would leave the allocator locked.
 fn is_inside(site: &str) -> bool {
-    ["Heap", "Room"].iter().any(|place| site.starts_with(place))
+    ["Heap", "Space"].iter().any(|place| site.starts_with(place))
         || ["LockCarry", "ParkWaker"].contains(&site)
 }
 
