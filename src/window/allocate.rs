@@ -28,17 +28,17 @@ pub(super) fn allocate(
         let mine = [bytes, unit, u64::from(options.notifications), flags, alignment];
         let all = ranks.allgather(&mine)?;
         let theirs = || all.chunks_exact(mine.len());
-        let wish = |w: &[u64]| PartRequest { bytes: w[0], disp_unit: w[1], notifications: w[2] };
-        let wishes: Vec<PartRequest> = theirs().map(wish).collect();
+        let request = |w: &[u64]| PartRequest { bytes: w[0], disp_unit: w[1], notifications: w[2] };
+        let requests = || theirs().map(request);
         let making = options.making(comm, flavour, theirs().map(|wish| wish[3]));
-        making.hints.check(comm, call, &wishes)?;
+        making.hints.check(comm, call, requests())?;
         let align = theirs().map(|wish| wish[4]).fold(1, u64::max);
         if !align.is_power_of_two() || align > page_size() {
-            return Err(Error::Damaged { what: "wishes for a window" });
+            return Err(Error::Damaged { what: "requests for a window" });
         }
         if let Some(over) = comm.foreign() {
             let part = foreign::ForeignPart::new(bytes, align.max(LINES));
-            return super::foreign::make(over, ranks, making, &wishes, part);
+            return super::foreign::make(over, ranks, making, requests(), part);
         }
         let separate = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
         let follows = if separate { Follows::Parts { align } } else { Follows::OneRun { align } };
@@ -46,29 +46,37 @@ pub(super) fn allocate(
         // owner, but costs a little where all are near (docs/performance.md).
         let huge = theirs().any(|wish| wish[3] & HUGE_PAGES != 0);
         let by_owners = huge || has_several_nodes() || cfg!(feature = "test-hooks");
-        let plan = WindowPlan::new(comm, call, &wishes, follows)?.by_owners(by_owners);
+        let plan = WindowPlan::new(comm, call, requests(), follows)?.by_owners(by_owners);
         let block = block::take(ranks, &making, &plan)?;
-        let parts = mapped_parts(comm, &plan, block)?;
+        let parts = mapped_parts(comm, &plan, requests(), block)?;
         let own = parts[comm.rank().index()].span;
         let win = making.assemble(&plan, block, (parts, Unmapped::Nothing))?;
         // Advice holds for pages that do not exist yet.
         let (segment, first) = (&comm.context().segment, plan.first(block));
         win.hints.advise_of_kind(segment, own, first, plan.bytes());
-        block::reserve_parts(ranks, (comm, call), &plan, block, &win.hints)?;
+        block::reserve_parts(ranks, (comm, call), (&plan, block, own), &win.hints)?;
         win.hints.advise_of_mapping(segment, first, plan.bytes());
         Ok(win)
     })
 }
 
 /// The parts of a window that lie in its block.
-fn mapped_parts(comm: &Comm, plan: &WindowPlan, block: u64) -> Result<Box<[Part]>> {
+fn mapped_parts(
+    comm: &Comm,
+    plan: &WindowPlan,
+    requests: impl Iterator<Item = PartRequest>,
+    block: u64,
+) -> Result<Box<[Part]>> {
     let mapping = comm.context().segment.mapping();
     let first = plan.first(block);
-    let part = |(start, bytes, disp_unit): &(u64, u64, u32)| {
-        let base = mapping.at(first + start, *bytes).ok_or(Error::Damaged { what: "window" })?;
-        Ok(Part::new(Span::new(base, *bytes), *disp_unit))
-    };
-    plan.parts.iter().map(part).collect()
+    // A list that grows would leave memory behind.
+    let mut parts = Vec::with_capacity(comm.size() as usize);
+    for placed in plan.parts(requests) {
+        let (start, bytes, disp_unit) = placed?;
+        let base = mapping.at(first + start, bytes).ok_or(Error::Damaged { what: "window" })?;
+        parts.push(Part::new(Span::new(base, bytes), disp_unit));
+    }
+    Ok(parts.into())
 }
 
 /// `MPI_Win_shared_query`: size in bytes, displacement unit, and address in this process.

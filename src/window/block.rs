@@ -10,7 +10,7 @@ use crate::comm::{Collective, Comm};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::{Step, step};
-use crate::shm::{AllocError, Heap, WindowHeader};
+use crate::shm::{AllocError, Heap, Span, WindowHeader};
 use bytemuck::Zeroable;
 
 const WORDS: usize = size_of::<OutcomeWords>() / 8;
@@ -45,21 +45,20 @@ pub(super) fn take(
     }
 }
 
-/// Each rank reserves its own part, where the plan leaves that to the owners; the outcome is the same on
+/// Each rank reserves `own`, its part, where the plan leaves that to the owners; the outcome is the same on
 /// all ranks.
 pub(super) fn reserve_parts(
     all: &mut Collective<'_>,
     (comm, call): (&Comm, Call),
-    plan: &WindowPlan,
-    block: u64,
+    (plan, block, own): (&WindowPlan, u64, Span),
     hints: &Hinted,
 ) -> Result<()> {
     if !plan.by_owners {
         return Ok(());
     }
     let segment = &comm.context().segment;
-    let (start, bytes, _) = plan.parts[comm.rank().index()];
-    let start = plan.first(block) + start;
+    let (start, bytes) = (segment.offset_of(own.base(), own.len()), own.len());
+    let start = start.ok_or(Error::Damaged { what: "window" })?;
     let done = match hints.wants_huge_pages() {
         true => segment.touch(start, bytes),
         false => segment.reserve(start, bytes),

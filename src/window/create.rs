@@ -31,7 +31,7 @@ struct Offer {
 const WORDS: usize = size_of::<Offer>() / 8;
 
 impl Offer {
-    fn wish(&self) -> PartRequest {
+    fn request(&self) -> PartRequest {
         let Offer { bytes, disp_unit, notifications, .. } = *self;
         PartRequest { bytes, disp_unit, notifications }
     }
@@ -56,13 +56,13 @@ pub(super) fn create(
         let all = ranks.allgather(&mine)?;
         let offers: &[Offer] = bytemuck::cast_slice(&all);
         check_bases(comm, offers)?;
-        let wishes: Vec<PartRequest> = offers.iter().map(Offer::wish).collect();
+        let requests = || offers.iter().map(Offer::request);
         let making = options.making(comm, Flavour::Create, offers.iter().map(|o| o.flags));
-        making.hints.check(comm, call, &wishes)?;
+        making.hints.check(comm, call, requests())?;
         if let Some(over) = comm.foreign() {
-            return super::foreign::make(over, ranks, making, &wishes, part);
+            return super::foreign::make(over, ranks, making, requests(), part);
         }
-        let plan = WindowPlan::new(comm, call, &wishes, Follows::Nothing)?;
+        let plan = WindowPlan::new(comm, call, requests(), Follows::Nothing)?;
         let unmapped = private_parts(ranks, comm, offers)?;
         let block = block::take(ranks, &making, &plan)?;
         let parts = parts(comm, offers)?;
@@ -84,9 +84,8 @@ pub(super) fn create_dynamic(options: &WindowOptions, comm: &Comm) -> Result<Win
         let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
         let making = options.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
         let n = comm.size() as usize;
-        let wish = |w: &[u64]| PartRequest { bytes: 0, disp_unit: 1, notifications: w[2] };
-        let wishes: Vec<PartRequest> = theirs().map(wish).collect();
-        let plan = WindowPlan::new(comm, call, &wishes, Follows::Directories)?;
+        let request = |w: &[u64]| PartRequest { bytes: 0, disp_unit: 1, notifications: w[2] };
+        let plan = WindowPlan::new(comm, call, theirs().map(request), Follows::Directories)?;
         let block = block::take(ranks, &making, &plan)?;
         let nothing = Part::new(Span::nothing(), 1);
         let directories = comm.context().segment.place_all(block + plan.directories, n)?;

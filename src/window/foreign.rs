@@ -19,7 +19,7 @@ pub(super) fn make(
     over: &foreign::ForeignComm,
     ranks: &mut Collective<'_>,
     making: Making<'_>,
-    wishes: &[PartRequest],
+    requests: impl Iterator<Item = PartRequest> + Clone,
     part: foreign::ForeignPart,
 ) -> Result<Win> {
     let making = Making { hints: making.hints.without_pages(), ..making };
@@ -28,19 +28,20 @@ pub(super) fn make(
     if flavour == Flavour::Shared {
         comm.check_shares(call, "memory that all ranks load from and store to")?;
     }
-    if wishes.iter().any(|wish| wish.notifications != 0) {
+    if requests.clone().any(|one| one.notifications != 0) {
         comm.check_shares(call, "an operation that notifies its target")?;
     }
-    let plan = WindowPlan::new(comm, call, wishes, Follows::Nothing)?;
+    let plan = WindowPlan::new(comm, call, requests.clone(), Follows::Nothing)?;
     let block = take_own(ranks, &making, &plan)?;
     let window = ForeignWindow::make(over, part).map_err(|refusal| {
         // The error of the call is the other one.
         let _ = comm.context().segment.heap().free(block, &comm.context().excluded());
         refusal.at(comm.place(call))
     })?;
-    let at_zero = |wish: &PartRequest| Span::new(std::ptr::null_mut(), wish.bytes);
-    let parts = wishes.iter().map(at_zero).collect();
-    let mapped = plan.parts.iter().map(|part| Part::new(Span::nothing(), part.2)).collect();
+    let at_zero = |one: PartRequest| Span::new(std::ptr::null_mut(), one.bytes);
+    let parts = requests.clone().map(at_zero).collect();
+    let unmapped = |placed: Result<(u64, u64, u32)>| Ok(Part::new(Span::nothing(), placed?.2));
+    let mapped = plan.parts(requests).map(unmapped).collect::<Result<_>>()?;
     let unmapped = Unmapped::Foreign { window: Arc::new(window), parts };
     let win = making.assemble(&plan, block, (mapped, unmapped))?;
     comm.hold_for_window();

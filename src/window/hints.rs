@@ -110,20 +110,25 @@ impl Hints {
         Hints { flags: common, ..self.clone() }
     }
 
-    /// Checks what `same_size` and `same_disp_unit` say of the wishes of all ranks.
-    pub(super) fn check(&self, comm: &Comm, call: Call, wishes: &[PartRequest]) -> Result<()> {
-        let different = |key, value: fn(&PartRequest) -> u64| {
-            let first = value(&wishes[0]);
-            let (rank, other) =
-                (0..).zip(wishes).map(|(rank, wish)| (rank, value(wish))).find(|w| w.1 != first)?;
+    /// Checks the requests of all ranks against `same_size` and `same_disp_unit`.
+    pub(super) fn check(
+        &self,
+        comm: &Comm,
+        call: Call,
+        requests: impl Iterator<Item = PartRequest> + Clone,
+    ) -> Result<()> {
+        let different = |key, value: fn(PartRequest) -> u64| {
+            let mut values = (0_u32..).zip(requests.clone().map(value));
+            let (_, first) = values.next()?;
+            let (rank, other) = values.find(|(_, value)| *value != first)?;
             let problem =
                 format!("{key} is true, but rank 0 gave {first} bytes and rank {rank} {other}");
             let at = Place { call, window: None, rank: Some(comm.rank().0) };
             Some(Error::InfoValue { at, problem })
         };
-        let size = self.has(SAME_SIZE).then(|| different("same_size", |wish| wish.bytes));
+        let size = self.has(SAME_SIZE).then(|| different("same_size", |one| one.bytes));
         let unit =
-            self.has(SAME_DISP_UNIT).then(|| different("same_disp_unit", |wish| wish.disp_unit));
+            self.has(SAME_DISP_UNIT).then(|| different("same_disp_unit", |one| one.disp_unit));
         size.flatten().or(unit.flatten()).map_or(Ok(()), Err)
     }
 

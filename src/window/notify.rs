@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 pub(super) struct Notifications {
     /// Nothing where no rank has a counter.
     counters: Option<PlacedSlice<NotifyCounter>>,
-    /// The first counter of each rank, and behind the last how many there are.
+    /// The first counter of each rank, and behind the last how many there are; nothing where there are none.
     first: Box<[u64]>,
     own: Box<[Consumed]>,
 }
@@ -41,20 +41,21 @@ impl Notifications {
         block: u64,
         own: u32,
     ) -> Result<Notifications> {
-        let own = own as usize;
-        let first: Box<[u64]> = plan.first_counters.as_slice().into();
+        let first = plan.first_counters.clone();
         let all = first.last().map_or(0, |end| *end as usize);
         let counters = match all {
             0 => None,
             _ => Some(segment.place_all(block + plan.counters, all)?),
         };
-        let own = (first[own]..first[own + 1]).map(|_| Consumed::default()).collect();
-        Ok(Notifications { counters, first, own })
+        let mut placed = Notifications { counters, first, own: Box::default() };
+        placed.own = (0..placed.of(own)).map(|_| Consumed::default()).collect();
+        Ok(placed)
     }
 
     /// How many counters a rank has.
     fn of(&self, rank: u32) -> u64 {
-        self.first[rank as usize + 1] - self.first[rank as usize]
+        let rank = rank as usize;
+        self.first.get(rank..rank + 2).map_or(0, |ends| ends[1] - ends[0])
     }
 
     fn find(&self, rank: u32, counter: u32) -> Option<&NotifyCounter> {

@@ -5,7 +5,8 @@
 //! directory of each rank | parts
 //! ```
 //!
-//! Only windows that ask for notification counters have any; only dynamic windows have directories; only windows whose memory the library allocates have
+//! Only windows that ask for notification counters have any. Only dynamic windows have directories. Only
+//! windows whose memory the library allocates have
 //! parts.
 
 use crate::call::Call;
@@ -45,18 +46,19 @@ pub(super) struct PartRequest {
 
 /// Offsets within the block, the same on all ranks.
 pub(super) struct WindowPlan {
-    /// Start behind `first`, bytes, and displacement unit of each rank.
-    pub(super) parts: Vec<(u64, u64, u32)>,
     pub(super) words: u64,
     pub(super) ranks: u64,
     /// Where the notification counters of all ranks are, one rank's behind another's.
     pub(super) counters: u64,
-    /// Of those counters, the first of each rank, and behind the last one how many there are.
-    pub(super) first_counters: Vec<u64>,
+    /// Of those counters, the first of each rank, and behind the last one how many there are. Nothing if there
+    /// are none.
+    pub(super) first_counters: Box<[u64]>,
     /// Where the directories are; of no meaning in other windows.
     pub(super) directories: u64,
     /// Bytes before the parts.
     head: u64,
+    /// Places the first part.
+    placer: PartPlacer,
     /// Alignment of the parts' common start.
     align: u64,
     /// Bytes of the block.
@@ -73,11 +75,12 @@ const MOST_BYTES: u64 = i64::MAX as u64 / 2;
 pub(super) const LINES: u64 = 128;
 
 impl WindowPlan {
-    /// All ranks compute the same plan, or the same error, from the same wishes.
+    /// All ranks compute the same plan, or the same error, from the same requests, one of each rank. The plan
+    /// has no list of them: it would be as long as the job is large.
     pub(super) fn new(
         comm: &Comm,
         call: Call,
-        wishes: &[PartRequest],
+        requests: impl Iterator<Item = PartRequest> + Clone,
         follows: Follows,
     ) -> Result<WindowPlan> {
         let n = u64::from(comm.size());
@@ -85,9 +88,9 @@ impl WindowPlan {
         let ranks = (words + size_of::<WindowWords>() as u64)
             .next_multiple_of(align_of::<RankWords>() as u64);
         let counters = ranks + n * size_of::<RankWords>() as u64;
-        let first_counters = first_counters(wishes)?;
-        let directories = (counters
-            + first_counters[n as usize] * size_of::<NotifyCounter>() as u64)
+        let first_counters = first_counters(requests.clone())?;
+        let counted = first_counters.last().copied().unwrap_or_default();
+        let directories = (counters + counted * size_of::<NotifyCounter>() as u64)
             .next_multiple_of(LINES.max(align_of::<DirectoryWords>() as u64));
         let head = match follows {
             Follows::Directories => directories + n * size_of::<DirectoryWords>() as u64,
@@ -97,27 +100,36 @@ impl WindowPlan {
             Follows::OneRun { align } => align.max(LINES),
             _ => LINES,
         };
-        let mut parts = PartPlacer { call, rank: comm.rank().0, follows, most, end: 0 };
-        let placed = (0..).zip(wishes).map(|(rank, wish)| parts.place(rank, *wish));
-        let placed = placed.collect::<Result<Vec<_>>>()?;
+        let placer = PartPlacer { call, rank: comm.rank().0, follows, most, end: 0 };
+        let mut parts = placer;
+        (0..).zip(requests).try_for_each(|(rank, one)| parts.place(rank, one).map(drop))?;
         let PartPlacer { most, end, .. } = parts;
         // The block is aligned to 128 bytes only; what is between makes up for the rest.
         let total = head + end + (most - LINES);
         let align = most;
-        let parts = placed;
         let by_owners = false;
         Ok(WindowPlan {
-            parts,
             words,
             ranks,
             counters,
             first_counters,
             directories,
             head,
+            placer,
             align,
             total,
             by_owners,
         })
+    }
+
+    /// Start behind `first`, bytes, and displacement unit of each rank, from the requests of which the plan was
+    /// made.
+    pub(super) fn parts(
+        &self,
+        requests: impl Iterator<Item = PartRequest>,
+    ) -> impl Iterator<Item = Result<(u64, u64, u32)>> {
+        let mut placer = self.placer;
+        (0..).zip(requests).map(move |(rank, one)| placer.place(rank, one))
     }
 
     /// Bytes of all parts and of what lies between them.
@@ -141,20 +153,24 @@ impl WindowPlan {
     }
 }
 
-/// How many counters the ranks before each rank have, and how many all have. Each asks for less than
-/// 2³² of them, so the sum and its bytes fit.
-fn first_counters(wishes: &[PartRequest]) -> Result<Vec<u64>> {
-    if wishes.iter().any(|wish| wish.notifications > u64::from(u32::MAX)) {
-        return Err(Error::Damaged { what: "wishes for a window" });
+/// How many counters the ranks before each rank have, and how many all have; nothing if none has any. Each
+/// asks for less than 2³² of them, so the sum and its bytes fit.
+fn first_counters(requests: impl Iterator<Item = PartRequest> + Clone) -> Result<Box<[u64]>> {
+    let numbers = || requests.clone().map(|one| one.notifications);
+    match numbers().max().unwrap_or_default() {
+        0 => return Ok(Box::default()),
+        1..=0xFFFF_FFFF => {}
+        _ => return Err(Error::Damaged { what: "requests for a window" }),
     }
-    let ends = wishes.iter().scan(0, |end, wish| {
-        *end += wish.notifications;
+    let ends = numbers().scan(0, |end, number| {
+        *end += number;
         Some(*end)
     });
     Ok(std::iter::once(0).chain(ends).collect())
 }
 
 /// Places one part behind the other.
+#[derive(Clone, Copy)]
 struct PartPlacer {
     call: Call,
     rank: u32,
@@ -165,9 +181,9 @@ struct PartPlacer {
 }
 
 impl PartPlacer {
-    fn place(&mut self, rank: u32, wish: PartRequest) -> Result<(u64, u64, u32)> {
+    fn place(&mut self, rank: u32, request: PartRequest) -> Result<(u64, u64, u32)> {
         let at = || Place { call: self.call, window: None, rank: Some(self.rank) };
-        let PartRequest { bytes, disp_unit: unit, .. } = wish;
+        let PartRequest { bytes, disp_unit: unit, .. } = request;
         let disp_unit = i32::try_from(unit).ok().filter(|unit| *unit > 0);
         let disp_unit =
             disp_unit.ok_or_else(|| Error::DispUnit { at: at(), rank, disp_unit: unit })? as u32;
