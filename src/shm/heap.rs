@@ -7,8 +7,8 @@
 //!
 //! Invariants (under the lock):
 //! 1. Blocks tile the arena; no two free blocks touch.
-//! 2. Memory is reserved before it is handed out, except where the caller reserves it, and before a
-//!    header is written into it.
+//! 2. Where memory must be reserved before it is touched ([`Segment::is_backed_on_touch`]), it is reserved
+//!    before it is handed out, except where the caller reserves it, and before a header is written into it.
 //! 3. Whole pages inside a free block, after its header, are holes (module `shm`, invariant 3).
 //!
 //! Also while a rank is inside, and so after it has failed there:
@@ -35,6 +35,8 @@ const LARGE: u64 = 1 << 20;
 #[repr(C)]
 pub(crate) struct HeapWords {
     lock: Line<RobustExclusion>,
+    /// Granules of all blocks in use.
+    used: Word64,
     /// Bit f: some class `[f][_]` has a free block.
     first: Word64,
     /// Bit s of word f: class `[f][s]` has a free block.
@@ -134,7 +136,7 @@ impl<'a> Heap<'a> {
             return Err(AllocError::Short { available: all, limit: Limit::Segment });
         }
         if bytes >= LARGE {
-            let available = os::available_memory()?;
+            let available = self.available()?;
             if bytes > available {
                 return Err(AllocError::Short { available, limit: Limit::Machine });
             }
@@ -147,6 +149,18 @@ impl<'a> Heap<'a> {
             self.take(granules, front)
         })??;
         Ok((block + 1) * GRANULE)
+    }
+
+    /// Bytes of memory that further blocks can have: what the machine has available, without what blocks in
+    /// use have not touched yet.
+    fn available(&self) -> Result<u64> {
+        let available = os::available_memory()?;
+        if !self.segment.is_backed_on_touch() || !self.segment.file().is_still_there() {
+            return Ok(available);
+        }
+        let owned = self.segment.layout().arena + self.words()?.used.load() * GRANULE;
+        let untouched = owned.saturating_sub(self.segment.file().bytes_in_memory()?);
+        Ok(available.saturating_sub(untouched))
     }
 
     /// Frees what [`Heap::allocate`] returned. Blocks while another rank allocates.
@@ -184,6 +198,7 @@ impl<'a> Heap<'a> {
         words.second.iter().for_each(|classes| classes.store(0));
         words.heads.as_flattened().iter().for_each(|head| head.store(0));
         let (mut at, mut previous) = (self.segment.layout().arena / GRANULE, 0);
+        let mut used = 0;
         while at < self.end_of_arena() {
             let (header, mut end) = self.extent(at)?;
             if header.state.load() == FREE {
@@ -197,10 +212,13 @@ impl<'a> Heap<'a> {
                 header.size.store(end - at);
                 self.list(at, header)?;
                 self.punch(at, end, at + 1, end)?;
+            } else {
+                used += end - at;
             }
             header.previous.store(previous);
             (previous, at) = (at, end);
         }
+        words.used.store(used);
         Ok(())
     }
 
@@ -216,9 +234,8 @@ impl<'a> Heap<'a> {
         step(Step::HeapFound);
         // Invariant 2: the block or its front, and the header of the rest after it.
         let behind = if rest == 0 { 0 } else { GRANULE };
-        let reserved = self.segment.reserve(at * GRANULE, front * GRANULE);
-        let reserved =
-            reserved.and_then(|()| self.segment.reserve((at + granules) * GRANULE, behind));
+        let reserved = self.segment.back(at * GRANULE, front * GRANULE);
+        let reserved = reserved.and_then(|()| self.segment.back((at + granules) * GRANULE, behind));
         if let Err(short) = reserved {
             // Invariant 3, where a part of it has been reserved.
             self.punch(at, at + granules + 1, at + 1, at + size)?;
@@ -237,6 +254,7 @@ impl<'a> Heap<'a> {
             header.size.store(granules);
         }
         header.state.store(USED);
+        words.used.store(words.used.load() + granules);
         Ok(at)
     }
 
@@ -247,6 +265,8 @@ impl<'a> Heap<'a> {
         }
         // From here on it is free, even if this rank fails.
         header.state.store(FREE);
+        let used = &self.words()?.used;
+        used.store(used.load().saturating_sub(size));
         let (mut start, mut end) = (at, at + size);
         if let Some((next, size)) = self.free_at(end)? {
             self.unlist(end, next)?;

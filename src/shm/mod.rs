@@ -1,9 +1,9 @@
 //! Memory: the segment, its layout, its allocator, checked spans.
 //!
 //! Invariants:
-//! 1. Every byte of the segment is reserved before it is touched (`fallocate`, or
-//!    `MADV_POPULATE_WRITE` where huge pages are wanted or the program has closed the descriptor). So
-//!    a shortage is an error and never a SIGBUS.
+//! 1. A shortage of memory is an error and never a SIGBUS. In a memory file of a kernel that overcommits, a
+//!    page always gets memory when it is touched. Elsewhere every byte is reserved before (`fallocate`, or
+//!    `MADV_POPULATE_WRITE` where huge pages are wanted or the program has closed the descriptor).
 //! 2. Offsets that were read from the segment are checked before they are used: a damaged segment
 //!    leads to [`crate::Error::Damaged`], never outside the mapping.
 //! 3. A page that lies wholly inside a free block, after its header, is a hole of the file: it costs

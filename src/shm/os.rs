@@ -194,6 +194,24 @@ impl File {
         }
     }
 
+    /// Whether a page that is touched for the first time always gets memory: then only the machine as a
+    /// whole can run short, which no reservation prevents. This holds for a sealed memory file, which no
+    /// mount limits, unless the kernel accounts for each page (`vm.overcommit_memory` 2).
+    pub(super) fn is_backed_on_touch(&self) -> bool {
+        let is_memory_file = || {
+            let seals = fcntl(self, FcntlArg::F_GET_SEALS).map(SealFlag::from_bits_retain);
+            seals.is_ok_and(|seals| seals.contains(SealFlag::F_SEAL_SHRINK))
+        };
+        let accounting = text_of("/proc/sys/vm/overcommit_memory");
+        matches!(accounting.trim(), "0" | "1") && self.is_still_there() && is_memory_file()
+    }
+
+    /// The bytes of memory that the file has.
+    pub(super) fn bytes_in_memory(&self) -> Result<u64> {
+        let stat = nix::sys::stat::fstat(self).map_err(os_error("measuring the segment"))?;
+        Ok(stat.st_blocks as u64 * 512)
+    }
+
     fn seal(&self, seals: SealFlag) -> Result<()> {
         if !self.sealable {
             return Ok(());
@@ -323,7 +341,15 @@ pub(crate) fn page_size() -> u64 {
 
 /// The text of a file of the kernel; empty if it does not exist.
 pub(super) fn text_of(file: &str) -> String {
-    std::fs::read_to_string(file).unwrap_or_default()
+    read_text(file).unwrap_or_default()
+}
+
+/// [`text_of`] with few system calls: these files have no length by which a reader could ask for all.
+fn read_text(file: &str) -> std::io::Result<String> {
+    use std::io::Read;
+    let mut text = String::with_capacity(4096);
+    std::fs::File::open(file)?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Whether the kernel gives huge pages to memory files on request.
@@ -356,8 +382,7 @@ pub(crate) fn available_memory() -> Result<u64> {
 }
 
 fn meminfo(field: &str) -> Result<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo")
-        .map_err(|e| Error::system("reading /proc/meminfo", e))?;
+    let text = read_text("/proc/meminfo").map_err(|e| Error::system("reading /proc/meminfo", e))?;
     let kilobytes = text
         .lines()
         .find_map(|line| line.strip_prefix(field))
@@ -370,7 +395,7 @@ fn meminfo(field: &str) -> Result<u64> {
 
 /// The memory left to the control groups of this process, of either version; `None` without a limit.
 fn cgroup_headroom() -> Option<u64> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let groups = read_text("/proc/self/cgroup").ok()?;
     groups.lines().flat_map(headrooms_of).min()
 }
 
@@ -389,9 +414,11 @@ fn headrooms_of(line: &str) -> Vec<u64> {
     };
     let headroom = |group: &std::path::Path| {
         let folder = format!("{root}{}", group.display());
-        let text = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).ok();
+        let text = |file: &str| read_text(&format!("{folder}/{file}")).ok();
         let number = |file: &str| text(file)?.trim().parse::<u64>().ok();
-        let free = number(most)?.saturating_sub(number(used)?);
+        // Of version 1, a group without a limit has a number of bytes that no machine has.
+        let limit = number(most).filter(|limit| *limit < 1 << 62)?;
+        let free = limit.saturating_sub(number(used)?);
         // The kernel drops the page cache before it kills.
         let stat = text("memory.stat").unwrap_or_default();
         let cached = stat.lines().find_map(|line| line.strip_prefix(cache)?.parse::<u64>().ok());

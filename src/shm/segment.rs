@@ -34,6 +34,8 @@ pub(super) struct Header {
     nonce: Word64,
     /// 1 once a rank has printed the note about a wrong call that is accepted.
     noted: Word64,
+    /// 1 if pages need no reservation.
+    is_backed_on_touch: Word64,
 }
 
 // SAFETY: each is `repr(C)` (1) and made of relaxed words alone (2).
@@ -229,6 +231,7 @@ impl Segment {
         header.fingerprint.store(layout.fingerprint());
         header.bytes.store(bytes);
         header.nonce.store(nonce);
+        header.is_backed_on_touch.store(u64::from(segment.file.is_backed_on_touch()));
         segment.heap().initialise()?;
         header.magic.store(MAGIC);
         Ok(segment)
@@ -344,6 +347,17 @@ impl Segment {
         };
         let (offset, bytes) = (offset as usize, bytes as usize);
         bytes == 0 || self.mapping.map.advise_range(advice, offset, bytes).is_ok()
+    }
+
+    /// Whether pages need no reservation: see [`File::is_backed_on_touch`]. The same on all ranks.
+    pub(crate) fn is_backed_on_touch(&self) -> bool {
+        let header = self.mapping.view::<Header>(0);
+        header.is_ok_and(|header| header.is_backed_on_touch.load() == 1)
+    }
+
+    /// Makes `bytes` bytes at `offset` safe to touch, by [`Segment::reserve`] where that is needed.
+    pub(super) fn back(&self, offset: u64, bytes: u64) -> std::result::Result<(), AllocError> {
+        if self.is_backed_on_touch() { Ok(()) } else { self.reserve(offset, bytes) }
     }
 
     /// Reserves `bytes` bytes at `offset`; new pages come from the NUMA node of this rank.

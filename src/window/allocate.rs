@@ -1,7 +1,7 @@
 //! Windows over memory that the library allocates: `MPI_Win_allocate`, `MPI_Win_allocate_shared`.
 
 use super::calls::Calls;
-use super::hints::{HUGE_PAGES, Hints, NONCONTIG};
+use super::hints::{HUGE_PAGES, Hints, NONCONTIG, RESERVE};
 use super::memory::{ExposedMemory, Unmapped};
 use super::plan::{Follows, LINES, PartRequest, WindowPlan};
 use super::{Flavour, Part, Win, WindowOptions, block};
@@ -42,17 +42,20 @@ pub(super) fn allocate(
         }
         let separate = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
         let follows = if separate { Follows::Parts { align } } else { Follows::OneRun { align } };
-        // Huge pages are had only by mapping them; elsewhere it pays to put pages near their
-        // owner, but costs a little where all are near (docs/performance.md).
-        let huge = theirs().any(|wish| wish[3] & HUGE_PAGES != 0);
-        let by_owners = huge || has_several_nodes() || cfg!(feature = "test-hooks");
-        let plan = WindowPlan::new(comm, call, requests(), follows)?.by_owners(by_owners);
+        // Huge pages are had only by mapping them; pages that are reserved anyway are put near their
+        // owner, which costs a little where all are near (docs/performance.md).
+        let segment = &comm.context().segment;
+        let any = |flag| theirs().any(|wish| wish[3] & flag != 0);
+        let near = has_several_nodes() && !segment.is_backed_on_touch();
+        let better = any(HUGE_PAGES) || near || cfg!(feature = "test-hooks");
+        let plan =
+            WindowPlan::new(comm, call, requests(), follows)?.by_owners(any(RESERVE), better);
         let block = block::take(ranks, &making, &plan)?;
         let parts = mapped_parts(comm, &plan, requests(), block)?;
         let own = parts[comm.rank().index()].span;
         let win = making.assemble(&plan, block, (parts, Unmapped::Nothing))?;
         // Advice holds for pages that do not exist yet.
-        let (segment, first) = (&comm.context().segment, plan.first(block));
+        let first = plan.first(block);
         win.hints.advise_of_kind(segment, own, first, plan.bytes());
         block::reserve_parts(ranks, (comm, call), (&plan, block, own), &win.hints)?;
         win.hints.advise_of_mapping(segment, first, plan.bytes());

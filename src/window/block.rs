@@ -59,9 +59,12 @@ pub(super) fn reserve_parts(
     let segment = &comm.context().segment;
     let (start, bytes) = (segment.offset_of(own.base(), own.len()), own.len());
     let start = start.ok_or(Error::Damaged { what: "window" })?;
-    let done = match hints.wants_huge_pages() {
-        true => segment.touch(start, bytes),
-        false => segment.reserve(start, bytes),
+    let done = if hints.wants_huge_pages() {
+        segment.touch(start, bytes)
+    } else if hints.wants_reserved_pages() || !segment.is_backed_on_touch() {
+        segment.reserve(start, bytes)
+    } else {
+        Ok(())
     };
     let mine = CreationOutcome::of(done.map(|()| block));
     let words: [u64; WORDS] = bytemuck::cast(mine.words);

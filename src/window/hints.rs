@@ -12,6 +12,7 @@
 //! | `onesided_huge_pages` | `true`, `false` | allocate: asks the kernel for huge pages, for a part of 1 MiB or more |
 //! | `onesided_numa_node` | a number | allocate: keeps the pages of this rank's part on that node |
 //! | `onesided_populate` | `true`, `false` | allocate: maps the pages of all parts into this process at once |
+//! | `onesided_reserve` | `true`, `false` | allocate: reserves the pages of this rank's part when the window is made |
 //!
 //! Other keys, and values that are not in the table, are ignored (MPI-4.1 §10).
 
@@ -28,13 +29,14 @@ use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `MPI_WIN` info keys with a Boolean value, in the order of [`Hints::flags`].
-const FLAGS: [&str; 6] = [
+const FLAGS: [&str; 7] = [
     "no_locks",
     "same_size",
     "same_disp_unit",
     "alloc_shared_noncontig",
     "onesided_huge_pages",
     "onesided_populate",
+    "onesided_reserve",
 ];
 
 pub(super) const NO_LOCKS: u64 = 1;
@@ -43,10 +45,11 @@ pub(super) const SAME_DISP_UNIT: u64 = 4;
 pub(super) const NONCONTIG: u64 = 8;
 pub(super) const HUGE_PAGES: u64 = 16;
 pub(super) const POPULATE: u64 = 32;
+pub(super) const RESERVE: u64 = 64;
 
 /// Not a key: the window is a typed one, whose guards end epochs only when no operation is under
 /// way.
-const TYPED: u64 = 64;
+const TYPED: u64 = 128;
 
 /// The flags that are in force only if every rank has given them.
 const OF_ALL_RANKS: u64 = NO_LOCKS | SAME_SIZE | SAME_DISP_UNIT | NONCONTIG | TYPED;
@@ -134,7 +137,7 @@ impl Hints {
 
     /// These hints without what they say of pages, of which only the segment's are ours to place.
     pub(super) fn without_pages(self) -> Hints {
-        Hints { flags: self.flags & !(HUGE_PAGES | POPULATE), numa_node: None, ..self }
+        Hints { flags: self.flags & !(HUGE_PAGES | POPULATE | RESERVE), numa_node: None, ..self }
     }
 
     /// These hints, for a window of the typed face.
@@ -249,6 +252,11 @@ impl Hinted {
     /// Whether the kernel was asked for huge pages, and agreed.
     pub(super) fn wants_huge_pages(&self) -> bool {
         self.hints().has(HUGE_PAGES)
+    }
+
+    /// Whether this rank's pages are to be reserved now.
+    pub(super) fn wants_reserved_pages(&self) -> bool {
+        self.hints().has(RESERVE)
     }
 
     fn advise(&self, flag: u64, advice: Advice, segment: &Segment, offset: u64, bytes: u64) {

@@ -1,7 +1,7 @@
 //! How a window is made.
 
 use super::Flavour;
-use super::hints::{Hints, NONCONTIG};
+use super::hints::{Hints, NONCONTIG, RESERVE};
 use crate::comm::Comm;
 use crate::info::Info;
 
@@ -56,10 +56,18 @@ impl WindowOptions {
         self
     }
 
+    /// Reserves the memory of this rank's part when the window is made (an extension; info key
+    /// `onesided_reserve`). Otherwise a page gets memory when it is first touched, except where that could
+    /// fail: in a segment with a name or in `/dev/shm`, and where the kernel does not overcommit.
+    pub fn reserve(mut self) -> Self {
+        self.hints.flags |= RESERVE;
+        self
+    }
+
     /// Info keys (MPI-4.1 §12.2.1): `no_locks`, `same_size`, `same_disp_unit`,
     /// `accumulate_ordering`, `accumulate_ops`, `mpi_accumulate_granularity`,
     /// `alloc_shared_noncontig`, `mpi_minimum_memory_alignment`, and of this library
-    /// `onesided_huge_pages`, `onesided_populate` and `onesided_numa_node`. Others are ignored, and
+    /// `onesided_huge_pages`, `onesided_populate`, `onesided_reserve` and `onesided_numa_node`. Others are ignored, and
     /// so are values that mean nothing; [`Window::info`](crate::Window::info) returns what is in
     /// force. Of `mpi_minimum_memory_alignment` no operation gets faster: parts are aligned to 128
     /// bytes without it, which is all that operations care for (`docs/performance.md`).

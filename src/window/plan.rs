@@ -137,9 +137,10 @@ impl WindowPlan {
         self.total - self.head - (self.align - LINES)
     }
 
-    /// This plan, where each rank reserves the pages of its own part, if that is `wanted` and worth it.
-    pub(super) fn by_owners(self, wanted: bool) -> WindowPlan {
-        WindowPlan { by_owners: wanted && self.bytes() >= LARGE, ..self }
+    /// This plan, where each rank reserves the pages of its own part: if it was `asked` for, or is `better`
+    /// for large windows and this is one.
+    pub(super) fn by_owners(self, asked: bool, better: bool) -> WindowPlan {
+        WindowPlan { by_owners: asked || better && self.bytes() >= LARGE, ..self }
     }
 
     /// How many bytes of the block the rank reserves that takes it.

@@ -90,6 +90,73 @@ fn churn(world: &Comm, rounds: usize) {
     live.into_iter().for_each(|window| window.free().unwrap());
 }
 
+/// Info key `onesided_reserve`: without it, an unnamed memory file has a page when it is touched.
+#[test]
+fn memory_is_taken_when_it_is_touched_or_when_that_is_asked_for() {
+    const BYTES: usize = 32 << 20;
+    let outcome = job(2, &["--segment-size=256M", "--segment=memfd"], |world| {
+        let (own, other) = (world.rank(), Rank(1 - world.rank().0));
+        let taken = |options: &WindowOptions, asked: usize, touched: usize| {
+            world.barrier().unwrap();
+            let before = occupied();
+            let mut window: Window<u8> = options.clone().allocate(world, BYTES).unwrap();
+            let data = vec![own.0 as u8; touched];
+            let most = before + (asked + (1 << 20)) as u64;
+            assert!((before + asked as u64..most).contains(&occupied()), "{}", occupied() - before);
+            let epoch = window.fence().unwrap();
+            epoch.put(&data, other, BYTES - touched).unwrap();
+            epoch.close().unwrap();
+            let most = most + 2 * touched as u64;
+            assert!(occupied() >= before + 2 * touched as u64 && occupied() < most);
+            assert_eq!(window.load_one(BYTES - 1).unwrap(), other.0 as u8);
+            assert_eq!(window.load_one(0).unwrap(), 0);
+            window.free().unwrap();
+            world.barrier().unwrap();
+            assert!(occupied() <= before + (1 << 16), "{}", occupied() - before);
+        };
+        let lazy = occupied_on_touch();
+        taken(&WindowOptions::new(), if lazy { 0 } else { 2 * BYTES }, 4 << 20);
+        taken(&WindowOptions::new().reserve(), 2 * BYTES, 4 << 20);
+        // One rank's wish is for its part alone.
+        if lazy && own == Rank(1) {
+            taken(&WindowOptions::new().reserve(), BYTES, 4 << 20);
+        } else if lazy {
+            taken(&WindowOptions::new(), BYTES, 4 << 20);
+        }
+    });
+    if let Some(outcome) = outcome {
+        assert!(outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
+    }
+}
+
+/// Whether the kernel has no account of each page.
+fn occupied_on_touch() -> bool {
+    let accounting = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").unwrap();
+    accounting.trim() != "2"
+}
+
+/// Windows that are not touched count against the memory that later ones can have.
+#[test]
+fn windows_together_are_refused_what_the_machine_does_not_have() {
+    let outcome = job(2, &["--segment-size=1T", "--segment=memfd"], |world| {
+        let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
+        let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+        let kib: u64 = available.unwrap().trim().trim_end_matches("kB").trim().parse().unwrap();
+        // Six tenths of it, over both ranks.
+        let mut bytes = [kib * 1024 * 6 / 10 / 2];
+        world.broadcast(&mut bytes, Rank(0)).unwrap();
+        let part = bytes[0];
+        let first = WindowOptions::new().allocate_bytes(world, part, 1).unwrap();
+        let refused = WindowOptions::new().allocate_bytes(world, part, 1).expect_err("too much");
+        assert_eq!(refused.class(), ErrorClass::NoMem, "{refused}");
+        first.free().unwrap();
+        WindowOptions::new().allocate_bytes(world, part, 1).unwrap().free().unwrap();
+    });
+    if let Some(outcome) = outcome {
+        assert!(outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
+    }
+}
+
 #[test]
 fn freed_windows_give_their_memory_back() {
     let outcome = job(2, &["--segment-size=64M"], |world| {
@@ -102,7 +169,7 @@ fn freed_windows_give_their_memory_back() {
         assert!(occupied() <= before, "{} bytes, before {before}", occupied());
         world.barrier().unwrap();
         // No fragment is left: nearly the whole segment is one block again.
-        let half = Window::<u8>::allocate(world, 31 << 20).unwrap();
+        let half: Window<u8> = WindowOptions::new().reserve().allocate(world, 31 << 20).unwrap();
         assert!(occupied() >= before + (62 << 20));
         half.free().unwrap();
         world.barrier().unwrap();
