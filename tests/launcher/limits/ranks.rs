@@ -135,7 +135,8 @@ fn take_and_give_back() {
     let before = occupied();
     world.barrier().expect("a barrier");
     for _ in 0..3 {
-        let win = WindowOptions::new().allocate_bytes(world, BYTES, 1).expect("a window");
+        let options = WindowOptions::new().reserve();
+        let win = options.allocate_bytes(world, BYTES, 1).expect("a window");
         assert!(occupied() >= before + all, "{} bytes, before {before}", occupied());
         win.store(0, &vec![7u8; BYTES as usize]).expect("its bytes are there");
         win.free().expect("free");
