@@ -38,11 +38,12 @@
 //! | [`FenceEpoch`] | [`Window::fence`] | every rank | `fence` (the next one), `step`, or `close` |
 //! | [`AccessEpoch`] | [`AccessSide::start`] | the group's ranks | `complete` |
 //! | [`ExposureEpoch`] | [`ExposureSide::post`] | – | `wait`, or `test` when true |
-//! | [`LockEpoch`] | [`Window::lock`] | one rank | `unlock` |
+//! | [`LockEpoch`] | [`Window::lock`] | the rank that it has locked | `unlock` |
 //! | [`LockAllEpoch`] | [`Window::lock_all`] | every rank | `unlock_all` |
 //! | [`LocalEpoch`] | [`Window::lock_local`] | this rank's part, as a slice | `unlock` |
 //!
-//! The types promise:
+//! The operations of all guards are those of [`Access`]: put, get and accumulate name their target. Those that return
+//! a request are in [`PassiveAccess`], for the two guards of locks. The types promise:
 //!
 //! 1. An operation outside an epoch does not compile: operations are methods of guards.
 //! 2. An origin buffer stays borrowed until its epoch (or batch) ends.
@@ -136,7 +137,7 @@ pub use datatype::{
 };
 pub use epoch::{
     Access, AccessEpoch, AccessSide, Batch, ExposureEpoch, ExposureSide, FenceEpoch, FenceStep,
-    LocalEpoch, LockAllEpoch, LockBatch, LockEpoch, LockedTarget, SharedPart, Window, WindowView,
+    LocalEpoch, LockAllEpoch, LockEpoch, PassiveAccess, SharedPart, Window, WindowView,
 };
 pub use error::{Error, ErrorClass, Foreign, MismatchKind, Place, Result};
 pub use group::{Comparison, Group, Rank};
@@ -182,8 +183,8 @@ pub mod engine {
 /// ```
 pub mod prelude {
     pub use crate::{
-        Access, Comm, FenceAssert, Group, LockAssert, LockType, Op, PostAssert, Rank, StartAssert,
-        Universe, Window, WindowOptions,
+        Access, Comm, FenceAssert, Group, LockAssert, LockType, Op, PassiveAccess, PostAssert,
+        Rank, StartAssert, Universe, Window, WindowOptions,
     };
 }
 

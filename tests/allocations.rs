@@ -173,7 +173,7 @@ fn epochs_of_locks() {
         for lock in [LockType::Shared, LockType::Exclusive] {
             allocates_once("lock", || {
                 let epoch = window.lock(lock, target).unwrap();
-                epoch.put(&sources, 0).unwrap();
+                epoch.put(&sources, target, 0).unwrap();
                 epoch.flush().unwrap();
                 epoch.unlock().unwrap();
             });

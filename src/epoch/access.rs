@@ -1,10 +1,12 @@
-//! The operations of an epoch that reaches several ranks.
+//! The operations of an access epoch, and the request-based ones of a passive target epoch.
 
 use super::Window;
+use crate::call::Call;
 use crate::datatype::{Element, Integer, Shape, Shaped, ShapedMut};
 use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
+use crate::ops::Request;
 
 /// Operations on the targets of an access epoch, implemented by its guard.
 ///
@@ -35,7 +37,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
     fn put(&self, origin: &'b [T], target: Rank, disp: usize) -> Result<()> {
-        self.window().win.put(origin, target, disp as u64)
+        self.reach(Call::Put, target)?.win.put(origin, target, disp as u64)
     }
 
     /// `MPI_Get` (MPI-2.2 §11.3.2): copies from `target`, from displacement `disp` on, to
@@ -47,7 +49,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
     #[inline(always)]
     fn get(&self, origin: &'b mut [T], target: Rank, disp: usize) -> Result<()> {
-        self.window().win.get(origin, target, disp as u64)
+        self.reach(Call::Get, target)?.win.get(origin, target, disp as u64)
     }
 
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4): combines `origin` into `target`, element by element,
@@ -60,7 +62,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
     fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: usize) -> Result<()> {
-        self.window().win.accumulate(origin, op, target, disp as u64)
+        self.reach(Call::Accumulate, target)?.win.accumulate(origin, op, target, disp as u64)
     }
 
     /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4): as [`Access::accumulate`], and `result` receives
@@ -81,7 +83,8 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         target: Rank,
         disp: usize,
     ) -> Result<()> {
-        self.window().win.get_accumulate(origin, result, op, target, disp as u64)
+        let window = self.reach(Call::GetAccumulate, target)?;
+        window.win.get_accumulate(origin, result, op, target, disp as u64)
     }
 
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): one element of [`Access::get_accumulate`].
@@ -100,7 +103,8 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         target: Rank,
         disp: usize,
     ) -> Result<()> {
-        self.window().win.fetch_and_op(origin, result, op, target, disp as u64)
+        let window = self.reach(Call::FetchAndOp, target)?;
+        window.win.fetch_and_op(origin, result, op, target, disp as u64)
     }
 
     /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the element by `new` if it equals
@@ -122,7 +126,8 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     where
         T: Integer,
     {
-        self.window().win.compare_and_swap(new, compare, result, target, disp as u64)
+        let window = self.reach(Call::CompareAndSwap, target)?;
+        window.win.compare_and_swap(new, compare, result, target, disp as u64)
     }
 
     /// [`Access::put`] that increments counter number `counter` of the target when it is complete
@@ -135,7 +140,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
     #[inline]
     fn put_notify(&self, origin: &'b [T], target: Rank, disp: usize, counter: u32) -> Result<()> {
-        self.window().win.put_notify(origin, target, disp as u64, counter)
+        self.reach(Call::PutNotify, target)?.win.put_notify(origin, target, disp as u64, counter)
     }
 
     /// [`Access::get`] that increments a counter of the target when it has read.
@@ -153,7 +158,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         disp: usize,
         counter: u32,
     ) -> Result<()> {
-        self.window().win.get_notify(origin, target, disp as u64, counter)
+        self.reach(Call::GetNotify, target)?.win.get_notify(origin, target, disp as u64, counter)
     }
 
     /// [`Access::accumulate`] that increments a counter of the target when it is complete there.
@@ -173,7 +178,8 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         disp: usize,
         counter: u32,
     ) -> Result<()> {
-        self.window().win.accumulate_notify(origin, op, target, disp as u64, counter)
+        let window = self.reach(Call::AccumulateNotify, target)?;
+        window.win.accumulate_notify(origin, op, target, disp as u64, counter)
     }
 
     /// Increments a counter of the target when all earlier operations on it are complete there.
@@ -184,7 +190,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// has no such counter.
     #[inline]
     fn notify(&self, target: Rank, counter: u32) -> Result<()> {
-        self.window().win.notify(target, counter)
+        self.reach(Call::Notify, target)?.win.notify(target, counter)
     }
 
     /// [`Access::put`] to the elements of a shape, counted from `disp` on (`MPI_Put`, MPI-2.2
@@ -205,7 +211,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.window().win.put_shaped(origin.into(), target, disp as u64, shape)
+        self.reach(Call::Put, target)?.win.put_shaped(origin.into(), target, disp as u64, shape)
     }
 
     /// [`Access::get`] of the elements of a shape, counted from `disp` on. `origin` is a slice,
@@ -225,7 +231,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.window().win.get_shaped(origin.into(), target, disp as u64, shape)
+        self.reach(Call::Get, target)?.win.get_shaped(origin.into(), target, disp as u64, shape)
     }
 
     /// [`Access::accumulate`] into the elements of a shape, counted from `disp` on.
@@ -246,7 +252,8 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         disp: usize,
         shape: &Shape<T>,
     ) -> Result<()> {
-        self.window().win.accumulate_shaped(origin.into(), op, target, disp as u64, shape)
+        let window = self.reach(Call::Accumulate, target)?;
+        window.win.accumulate_shaped(origin.into(), op, target, disp as u64, shape)
     }
 
     /// [`Access::get_accumulate`] with the elements of a shape, counted from `disp` on.
@@ -269,13 +276,101 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         shape: &Shape<T>,
     ) -> Result<()> {
         let buffers = (origin.into(), result.into());
-        self.window().win.get_accumulate_shaped(buffers, op, target, disp as u64, shape)
+        let window = self.reach(Call::GetAccumulate, target)?;
+        window.win.get_accumulate_shaped(buffers, op, target, disp as u64, shape)
+    }
+}
+
+/// Request-based operations of a passive target epoch (MPI-4.1 §12.3.5), implemented by
+/// [`LockEpoch`](crate::LockEpoch) and [`LockAllEpoch`](crate::LockAllEpoch).
+///
+/// A buffer stays borrowed as long as the request exists, instead of until the epoch ends. Every
+/// method is local.
+pub trait PassiveAccess<T: Element>: sealed::Guard<T> {
+    /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Access::put`] whose buffer can be reused after the wait
+    /// for the request.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    fn rput<'r>(&self, origin: &'r [T], target: Rank, disp: usize) -> Result<Request<'r>> {
+        self.reach(Call::Rput, target)?.win.rput(origin, target, disp as u64)
+    }
+
+    /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Access::get`] whose elements can be read after the wait
+    /// for the request.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    fn rget<'r>(&self, origin: &'r mut [T], target: Rank, disp: usize) -> Result<Request<'r>> {
+        self.reach(Call::Rget, target)?.win.rget(origin, target, disp as u64)
+    }
+
+    /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Access::accumulate`] with a request.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
+    fn raccumulate<'r>(
+        &self,
+        origin: &'r [T],
+        op: Op,
+        target: Rank,
+        disp: usize,
+    ) -> Result<Request<'r>> {
+        self.reach(Call::Raccumulate, target)?.win.raccumulate(origin, op, target, disp as u64)
+    }
+
+    /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`Access::get_accumulate`] with a request.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
+    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
+    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
+    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
+    /// [`Error::Count`](crate::Error::Count) if the lengths differ.
+    fn rget_accumulate<'r>(
+        &self,
+        origin: &'r [T],
+        result: &'r mut [T],
+        op: Op,
+        target: Rank,
+        disp: usize,
+    ) -> Result<Request<'r>> {
+        let window = self.reach(Call::RgetAccumulate, target)?;
+        window.win.rget_accumulate(origin, result, op, target, disp as u64)
     }
 }
 
 pub(super) mod sealed {
+    use crate::call::Call;
+    use crate::datatype::Element;
+    use crate::error::Result;
+    use crate::group::Rank;
+
     /// What an access epoch's guard lends to [`super::Access`].
-    pub trait Guard<T: crate::datatype::Element> {
+    pub trait Guard<T: Element> {
         fn window(&self) -> &super::Window<T>;
+
+        /// The rank that the guard has locked, if it reaches no other.
+        #[inline(always)]
+        fn locked(&self) -> Option<Rank> {
+            None
+        }
+
+        /// The window, for `call` on `target`. Refused here is a rank that another guard has locked: this
+        /// guard does not end its epoch, so a buffer would be free too early. The call refuses all others.
+        #[inline(always)]
+        fn reach(&self, call: Call, target: Rank) -> Result<&super::Window<T>> {
+            match self.locked() {
+                Some(locked) if locked != target => self.window().reach_past(locked, call, target),
+                _ => Ok(self.window()),
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A shared lock of every target (MPI-4.1 §12.5.3).
 
-use super::access::{Access, sealed::Guard};
+use super::access::{Access, PassiveAccess, sealed::Guard};
 use super::{Batch, Buffers, Window, WindowView};
 use crate::datatype::{Element, Integer};
 use crate::error::Result;
@@ -92,7 +92,7 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
 
     /// Operations whose buffers can be reused after the flush that ends the batch.
     pub fn batch<'c>(&self) -> Batch<'_, 'c, T> {
-        Batch::new(self.window)
+        Batch::new(self.window, None)
     }
 
     /// The window, for local loads and stores.
@@ -175,3 +175,4 @@ impl<T: Element> Guard<T> for LockAllEpoch<'_, '_, T> {
 }
 
 impl<'b, T: Element> Access<'b, T> for LockAllEpoch<'_, 'b, T> {}
+impl<T: Element> PassiveAccess<T> for LockAllEpoch<'_, '_, T> {}

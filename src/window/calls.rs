@@ -201,6 +201,14 @@ impl Calls {
             Refusal::NoSuchRank => {
                 Error::TargetRank { at, target: target.0, ranks: self.comm().size() }
             }
+            Refusal::NotLocked => {
+                let mut problem = refusal.sentence(call, target.0);
+                let locked = self.epochs.locked_ranks();
+                if !locked.is_empty() {
+                    problem += &format!(", but locks of ranks {locked:?}");
+                }
+                self.wrong_epoch(call, problem)
+            }
             _ => self.wrong_epoch(call, refusal.sentence(call, target.0)),
         }
     }

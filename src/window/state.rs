@@ -238,6 +238,12 @@ impl Epochs {
         }
     }
 
+    /// The ranks whose locks this rank holds, the first few: for a refusal.
+    pub(super) fn locked_ranks(&self) -> Vec<usize> {
+        let locked = |rank: &usize| matches!(self.grant(*rank as u32), Grant::Locked { .. });
+        (0..self.grants.len()).filter(locked).take(8).collect()
+    }
+
     pub(crate) fn may_free(&self) -> Check {
         self.may_begin()?;
         self.may_be_hidden(Refusal::Exposed)

@@ -2,7 +2,8 @@
 
 use crate::support::spmd;
 use onesided::{
-    Comm, Comparison, Complex, DoubleInt, Element, ErrorClass, Op, Rank, Window, WindowOptions,
+    Access, Comm, Comparison, Complex, DoubleInt, Element, ErrorClass, Op, Rank, Window,
+    WindowOptions,
 };
 use std::fmt::Debug;
 
@@ -107,7 +108,7 @@ fn a_barrier_orders_what_was_written_before_it() {
             let next = Rank((me + 1) % n);
             let (value, lock) = ([round], onesided::LockType::Shared);
             let epoch = window.lock(lock, next).unwrap();
-            epoch.accumulate(&value, Op::Replace, 0).unwrap();
+            epoch.accumulate(&value, Op::Replace, next, 0).unwrap();
             epoch.unlock().unwrap();
             world.barrier().unwrap();
             assert_eq!(window.load_one(0).unwrap(), round);

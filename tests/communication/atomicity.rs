@@ -122,13 +122,13 @@ fn accumulates_under_shared_locks_add_up() {
         let ones = [1.0; 3];
         for _ in 0..200 {
             let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
-            epoch.accumulate(&ones, Op::Sum, 0).unwrap();
+            epoch.accumulate(&ones, Op::Sum, Rank(0), 0).unwrap();
             epoch.unlock().unwrap();
         }
         world.barrier().unwrap();
         let mut sums = [0.0; 3];
         let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
-        epoch.get(&mut sums, 0).unwrap();
+        epoch.get(&mut sums, Rank(0), 0).unwrap();
         epoch.unlock().unwrap();
         assert_eq!(sums, [800.0; 3]);
         window.free().unwrap();

@@ -3,8 +3,8 @@
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::{
-    Access, Comm, Complex, DoubleInt, Element, FenceAssert, FloatInt, LockType, LongInt, Op, Rank,
-    ShortInt, TwoInt, Window, WindowOptions,
+    Access, Comm, Complex, DoubleInt, Element, FenceAssert, FloatInt, LockType, LongInt, Op,
+    PassiveAccess, Rank, ShortInt, TwoInt, Window, WindowOptions,
 };
 
 #[test]
@@ -298,17 +298,51 @@ fn passive_epochs_move_data() {
         epoch.unlock_all().unwrap();
 
         let epoch = window.lock(LockType::Exclusive, next).unwrap();
-        epoch.accumulate(&origin, Op::Sum, 0).unwrap();
-        epoch.put(&origin, 4).unwrap();
-        epoch.get(one, 8).unwrap();
+        exercise(&epoch, next, &origin, one);
         let part = epoch.batch();
-        part.get(single, 8).unwrap();
+        part.get(single, next, 8).unwrap();
         part.flush().unwrap();
         assert_eq!(*single, [u64::from(next.0); 4], "free after the flush");
         epoch.unlock().unwrap();
         world.barrier().unwrap();
         check(&window, previous, 3);
         assert_eq!(got, [[u64::from(next.0); 4]; 4]);
+        window.free().unwrap();
+    });
+}
+
+/// A guard of a lock ends the epoch of its own target alone: for another rank, its buffers would be free
+/// before the operation is complete.
+#[test]
+fn a_lock_reaches_the_rank_that_it_names() {
+    spmd(3, |world| {
+        let (window, next, previous) = ring(world);
+        let mut got = [0; 4];
+        let (epoch, part);
+        epoch = window.lock(LockType::Shared, next).unwrap();
+        part = epoch.batch();
+        let refused = |outcome: onesided::Result<()>, words: &str| {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.class(), onesided::ErrorClass::RmaSync);
+            assert!(error.to_string().contains(words), "{error}");
+        };
+        let unlocked = format!("no lock of rank {previous}, but locks of ranks [{next}]");
+        refused(epoch.put(&[1], previous, 0), &format!("put on window 'words': {unlocked}"));
+        refused(part.accumulate(&[1], Op::Sum, previous, 0), &unlocked);
+        refused(epoch.rput(&[1], previous, 0).map(drop), &unlocked);
+        let other = window.lock(LockType::Shared, previous).unwrap();
+        let elsewhere =
+            format!("this guard has locked rank {next}, and another one rank {previous}");
+        refused(epoch.put(&[1], previous, 0), &elsewhere);
+        refused(part.get(&mut got, previous, 8), &elsewhere);
+        refused(other.notify(next, 0), "and another one");
+        epoch.put(&[1], Rank::NULL, 0).unwrap();
+        assert!(matches!(epoch.put(&[1], Rank(3), 0), Err(onesided::Error::TargetRank { .. })));
+        other.unlock().unwrap();
+        part.flush().unwrap();
+        epoch.unlock().unwrap();
+        world.barrier().unwrap();
+        assert_eq!(window.load_one(0).unwrap(), 0);
         window.free().unwrap();
     });
 }

@@ -1,7 +1,9 @@
 //! Request-based operations (MPI-4.1 §12.3.5).
 
 use crate::support::spmd;
-use onesided::{ErrorClass, FenceAssert, LockType, Op, Rank, Request, Window, WindowOptions};
+use onesided::{
+    ErrorClass, FenceAssert, LockType, Op, PassiveAccess, Rank, Request, Window, WindowOptions,
+};
 
 #[test]
 fn a_request_frees_its_buffer_before_the_epoch_ends() {
@@ -37,7 +39,7 @@ fn requests_are_waited_for_together() {
         let mut back = vec![0; 16];
         let lock = window.lock(LockType::Exclusive, Rank(0)).unwrap();
         let mut requests: Vec<Request<'_>> =
-            (0..16).map(|k| lock.rput(&values[k..=k], k).unwrap()).collect();
+            (0..16).map(|k| lock.rput(&values[k..=k], Rank(0), k).unwrap()).collect();
         requests.push(Request::null());
         assert!(requests[3].test() && !requests[3].is_active());
         assert_eq!(Request::wait_any(&mut requests), Some(0));
@@ -47,7 +49,7 @@ fn requests_are_waited_for_together() {
         let mut gets: Vec<Request<'_>> = back
             .iter_mut()
             .zip(0..)
-            .map(|(b, k)| lock.rget(std::slice::from_mut(b), k).unwrap())
+            .map(|(b, k)| lock.rget(std::slice::from_mut(b), Rank(0), k).unwrap())
             .collect();
         Request::wait_all(&mut gets);
         drop(gets);

@@ -7,7 +7,9 @@ use crate::support;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 use onesided::engine::Win;
-use onesided::{Error, ErrorClass, LockType, Op, Rank, Result, Universe, WindowOptions, launch};
+use onesided::{
+    Access, Error, ErrorClass, LockType, Op, Rank, Result, Universe, WindowOptions, launch,
+};
 use onesided_tools::{WindowMutex, WindowQueue};
 use std::process::Command;
 
@@ -123,7 +125,7 @@ fn what_a_child_drops_stays_the_ranks() {
         // Where the child had freed it, this block would be the same one.
         let more = universe.alloc_mem::<u64>(1000).unwrap();
         assert!(memory.iter().all(|n| *n == 7) && more.iter().all(|n| *n == 0));
-        guard.put(&[1], 0).unwrap();
+        guard.put(&[1], world.rank(), 0).unwrap();
         guard.unlock().unwrap();
         copy.barrier().unwrap();
         copy.free().unwrap();

@@ -3,7 +3,9 @@
 
 use crate::trip::{Trip, phase};
 use onesided::engine::Win;
-use onesided::{Comm, Error, FenceAssert, LockType, Op, Rank, Result, Window, WindowOptions};
+use onesided::{
+    Access, Comm, Error, FenceAssert, LockType, Op, Rank, Result, Window, WindowOptions,
+};
 
 /// Words of each rank that stay unchanged after their first write; the words after them are written later.
 const KEPT: usize = 64;
@@ -157,7 +159,7 @@ fn goes_on_without(trip: &Trip<'_>) {
     memory.fill(7);
     let own = Window::<u64>::allocate(trip.universe.self_comm(), 4).expect("nobody is asked");
     let held = own.lock(LockType::Exclusive, Rank(0)).expect("nobody is there");
-    held.put(&[5], 1).expect("it waits for nobody");
+    held.put(&[5], Rank(0), 1).expect("it waits for nobody");
     held.unlock().expect("it waits for nobody");
     assert_eq!(own.load_one(1).expect("in range"), 5);
     own.free().expect("nobody is asked");

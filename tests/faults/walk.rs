@@ -5,8 +5,8 @@
 use crate::trip::Trip;
 use onesided::hooks::{Event, Site, delay};
 use onesided::{
-    Access, Comm, Complex, FenceAssert, LockType, Memory, Op, Rank, Request, Result, Source, Tag,
-    Until, Window, WindowOptions,
+    Access, Comm, Complex, FenceAssert, LockType, Memory, Op, PassiveAccess, Rank, Request, Result,
+    Source, Tag, Until, Window, WindowOptions,
 };
 use onesided_tools::{DistributedCounter, WindowMutex, WindowQueue};
 use std::cell::Cell;
@@ -204,13 +204,13 @@ fn contend(trip: &Trip<'_>, window: &mut Window<u64>, kind: LockType, round: u32
         let held = window.lock(LockType::Exclusive, Rank(0))?;
         (1..n).for_each(|_| world.signal(trip.held()));
         world.await_signal_of_members(trip.asleep(), round * (n - 1))?;
-        held.accumulate(&one, Op::Sum, 0)?;
+        held.accumulate(&one, Op::Sum, Rank(0), 0)?;
         held.unlock()?;
     } else {
         world.await_signal_of_members(trip.held(), round * (n - 1))?;
         delay(Event::MemSync(Site::ParkWaiter), trip.say_asleep());
         let held = window.lock(kind, Rank(0))?;
-        held.accumulate(&one, Op::Sum, 0)?;
+        held.accumulate(&one, Op::Sum, Rank(0), 0)?;
         held.unlock()?;
     }
     world.barrier()
@@ -229,11 +229,11 @@ fn locks(trip: &Trip<'_>) -> Result<()> {
             let held = window.lock(LockType::Exclusive, Rank(0))?;
             let mut now = [0];
             let batch = held.batch();
-            batch.get(&mut now, 0)?;
+            batch.get(&mut now, Rank(0), 0)?;
             batch.flush()?;
             let next = [now[0] + 1];
             let batch = held.batch();
-            batch.put(&next, 0)?;
+            batch.put(&next, Rank(0), 0)?;
             batch.flush_local()?;
             held.unlock()?;
         }

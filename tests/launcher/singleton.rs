@@ -45,7 +45,7 @@ fn epochs_and_collectives() {
     epoch.complete().unwrap();
     exposed.wait().unwrap();
     let epoch = window.lock(LockType::Exclusive, me).unwrap();
-    epoch.accumulate(&origin, Op::Sum, 1).unwrap();
+    epoch.accumulate(&origin, Op::Sum, me, 1).unwrap();
     epoch.unlock().unwrap();
     let epoch = window.lock_all().unwrap();
     assert_eq!(epoch.fetch_and_op_flush(5, Op::Sum, me, 3).unwrap(), 0);

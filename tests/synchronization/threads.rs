@@ -12,7 +12,7 @@ use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync, Site, delay};
 use onesided::{Access, Batch, Comm, ErrorClass, FenceAssert, FenceEpoch, FenceStep, Group};
-use onesided::{AccessEpoch, ExposureEpoch, LocalEpoch, LockAllEpoch, LockBatch, LockEpoch};
+use onesided::{AccessEpoch, ExposureEpoch, LocalEpoch, LockAllEpoch, LockEpoch};
 use onesided::{LockType, Op, Rank, Result, SharedPart};
 use onesided::{Window, WindowOptions, WindowView};
 use std::sync::{Arc, Barrier};
@@ -50,7 +50,6 @@ fn windows_and_guards_may_be_sent_and_shared() {
     any_thread::<LockAllEpoch<'_, '_, u64>>();
     any_thread::<LocalEpoch<'_, u64>>();
     any_thread::<Batch<'_, '_, u64>>();
-    any_thread::<LockBatch<'_, '_, u64>>();
     any_thread::<SharedPart<'_, u64>>();
 }
 

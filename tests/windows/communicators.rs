@@ -32,7 +32,7 @@ fn all_epochs(comm: &Comm, tag: u64) {
 
     for _ in 0..50 {
         let epoch = window.lock(LockType::Exclusive, Rank(0)).unwrap();
-        epoch.accumulate(&[1], Op::Sum, n as usize).unwrap();
+        epoch.accumulate(&[1], Op::Sum, Rank(0), n as usize).unwrap();
         epoch.unlock().unwrap();
     }
     comm.barrier().unwrap();
@@ -68,7 +68,7 @@ fn windows_outlive_the_communicator_they_were_made_over() {
         for other in &others {
             let value = [world.rank().0 + 1];
             let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
-            epoch.accumulate(&value, Op::Sum, 0).unwrap();
+            epoch.accumulate(&value, Op::Sum, Rank(0), 0).unwrap();
             epoch.unlock().unwrap();
             other.barrier().unwrap();
         }

@@ -16,7 +16,7 @@ fn the_own_part_is_a_slice_under_its_lock() {
             local.unlock().unwrap();
             let next = Rank((world.rank().0 + 1) % 3);
             let epoch = window.lock(LockType::Exclusive, next).unwrap();
-            epoch.accumulate(&[1; 100], Op::Sum, 0).unwrap();
+            epoch.accumulate(&[1; 100], Op::Sum, next, 0).unwrap();
             epoch.unlock().unwrap();
         }
         world.barrier().unwrap();

@@ -1,7 +1,7 @@
 //! A hundred thousand windows at once, a million one after the other (MPI-2.2 §11.2).
 
 use crate::support::{launch, spmd};
-use onesided::{LockType, Rank, Universe, Window, WindowOptions};
+use onesided::{Access, LockType, Rank, Universe, Window, WindowOptions};
 
 /// Bytes of memory that this process has, mapped segment included.
 fn resident() -> u64 {
@@ -24,7 +24,7 @@ fn a_hundred_thousand_windows_are_alive_at_once() {
         let values: Vec<u32> = (0..WINDOWS as u32).collect();
         for k in (0..WINDOWS).step_by(997) {
             let epoch = windows[k].lock(LockType::Exclusive, other).unwrap();
-            epoch.put(&values[k..=k], 0).unwrap();
+            epoch.put(&values[k..=k], other, 0).unwrap();
             epoch.unlock().unwrap();
         }
         world.barrier().unwrap();

@@ -56,7 +56,7 @@ fn thousands_of_windows_live_at_once() {
         for (k, window) in windows.iter_mut().enumerate() {
             let value = [k as u32 * 2 + world.rank().0];
             let epoch = window.lock(LockType::Exclusive, other).unwrap();
-            epoch.put(&value, k % 70).unwrap();
+            epoch.put(&value, other, k % 70).unwrap();
             epoch.unlock().unwrap();
         }
         world.barrier().unwrap();
@@ -392,7 +392,7 @@ fn a_dropped_window_waits_for_nobody() {
             }
             // Its memory stays: the other rank may still be using it.
             let epoch = window.lock(LockType::Exclusive, Rank(0)).unwrap();
-            epoch.put(&[1; 1000], 0).unwrap();
+            epoch.put(&[1; 1000], Rank(0), 0).unwrap();
         }
         goes_on(world);
     });

@@ -142,11 +142,11 @@ fn increment(window: &Window<u64>) {
     let epoch = window.lock(LockType::Exclusive, TARGET).expect("lock");
     let mut value = [0];
     let batch = epoch.batch();
-    batch.get(&mut value, 0).expect("get");
+    batch.get(&mut value, TARGET, 0).expect("get");
     batch.flush_local().expect("flush_local");
     value[0] += 1;
     let batch = epoch.batch();
-    batch.put(&value, 0).expect("put");
+    batch.put(&value, TARGET, 0).expect("put");
     batch.flush_local().expect("flush_local");
     epoch.unlock().expect("unlock");
 }
@@ -156,7 +156,7 @@ fn look(window: &Window<u64>) {
     let epoch = window.lock(LockType::Shared, TARGET).expect("lock");
     let mut value = [0];
     let batch = epoch.batch();
-    batch.get(&mut value, 0).expect("get");
+    batch.get(&mut value, TARGET, 0).expect("get");
     batch.flush_local().expect("flush_local");
     epoch.unlock().expect("unlock");
 }

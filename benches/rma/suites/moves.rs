@@ -247,7 +247,7 @@ fn lock_cases<'a>(
     let lock = |kind, n| {
         for _ in 0..n {
             let epoch = window.lock(kind, TARGET).expect("lock");
-            epoch.put(&[1], 0).expect("put");
+            epoch.put(&[1], TARGET, 0).expect("put");
             epoch.unlock().expect("unlock");
         }
     };

@@ -5,7 +5,7 @@ use crate::by_hand::{Barrier, Wait};
 use crate::machine::{self, BusyProcesses};
 use crate::pages::Pages;
 use crate::{Options, measure};
-use onesided::{Comm, LockType, Rank, Window};
+use onesided::{Access, Comm, LockType, Rank, Window};
 use std::time::{Duration, Instant};
 
 /// Fences between two agreements on whether to go on.
@@ -131,7 +131,7 @@ fn lock_beside(world: &Comm, [first, later]: [&str; 2], busy: impl Fn(Duration))
             for _ in 0..times {
                 let lock = window.lock(LockType::Exclusive, Rank(1));
                 let epoch = lock.expect("lock");
-                epoch.put(&[1], 0).expect("put");
+                epoch.put(&[1], Rank(1), 0).expect("put");
                 epoch.unlock().expect("unlock");
             }
             before.elapsed().as_nanos() as f64 / f64::from(times)

@@ -35,10 +35,10 @@ fn shapes_at_guards() {
         world.barrier().unwrap();
         let (mut back, sevens) = (particles.clone(), vec![7.0; 8]);
         let epoch = window.lock(LockType::Exclusive, other).unwrap();
-        epoch.put_shaped(&sevens, 0, &column).unwrap();
+        epoch.put_shaped(&sevens, other, 0, &column).unwrap();
         let (ones, into) = ([1.0; 8], masses.over_mut(&mut back).unwrap());
-        epoch.get_accumulate_shaped(&ones, into, Op::Sum, 0, &column).unwrap();
-        epoch.get_shaped(&mut got, 0, &column).unwrap();
+        epoch.get_accumulate_shaped(&ones, into, Op::Sum, other, 0, &column).unwrap();
+        epoch.get_shaped(&mut got, other, 0, &column).unwrap();
         epoch.unlock().unwrap();
         assert_eq!(got, [8.0; 8]);
         assert!(back.iter().all(|particle| particle.mass == 7.0 && particle.at == [0.5; 3]));

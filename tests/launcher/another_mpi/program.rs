@@ -3,7 +3,7 @@
 
 use onesided::{
     Access, Comm, Complex, DoubleInt, Element, FloatInt, Group, Integer, LockType, LongInt, Op,
-    Rank, Result, Shape, ShortInt, TwoInt, Window,
+    PassiveAccess, Rank, Result, Shape, ShortInt, TwoInt, Window,
 };
 
 /// Elements of a part, and where in it the owner has stored some to be read.
@@ -155,12 +155,12 @@ fn every<T: Element>(
 
         let epoch = window.lock(LockType::Shared, next)?;
         let Buffers { put, origin, got, before, old } = shared;
-        epoch.put(put, 0)?;
-        epoch.accumulate(origin, *op, 3)?;
-        epoch.get_accumulate(origin, before, *op, 7)?;
-        epoch.fetch_and_op(&origin[0], old, *op, 11)?;
+        epoch.put(put, next, 0)?;
+        epoch.accumulate(origin, *op, next, 3)?;
+        epoch.get_accumulate(origin, before, *op, next, 7)?;
+        epoch.fetch_and_op(&origin[0], old, *op, next, 11)?;
         epoch.flush()?;
-        epoch.rget(got, STORED as usize)?.wait();
+        epoch.rget(got, next, STORED as usize)?.wait();
         epoch.unlock()?;
         world.barrier()?;
 
@@ -193,10 +193,10 @@ fn swaps<T: Integer>(world: &Comm, value: impl Fn(u8) -> T, digest: &mut Digest)
         let (mut sum, more) = ([value(0)], &mut [value(0)]);
         let epoch = window.lock(LockType::Exclusive, Rank(0))?;
         let batch = epoch.batch();
-        batch.get(&mut sum, 2)?;
+        batch.get(&mut sum, Rank(0), 2)?;
         batch.flush()?;
         more[0] = T::function(Op::Sum).expect("of integers")(sum[0], mine[0]);
-        epoch.put(more, 2)?;
+        epoch.put(more, Rank(0), 2)?;
         epoch.unlock()?;
         digest.of(&[hit, miss]);
         world.barrier()?;

@@ -11,8 +11,8 @@ use crate::programs::program::{
 use crate::programs::transfer::{complete, complete_all};
 use crate::programs::value::of_type;
 use onesided::{
-    Access, Comm, Datatype, Element, FenceAssert, LockAllEpoch, LockEpoch, LockType, LockedTarget,
-    Rank, Request, Result, Shape, Window,
+    Access, Comm, Datatype, Element, FenceAssert, LockEpoch, LockType, PassiveAccess, Rank,
+    Request, Result, Shape, Window,
 };
 
 /// A window of elements of some type.
@@ -228,9 +228,9 @@ fn locked<T: Element>(
             Kind::Flush(Flush::One) => epoch().flush(),
             Kind::Flush(Flush::Local) => epoch().flush_local(),
             Kind::Flush(_) => epochs.iter().try_for_each(LockEpoch::flush),
-            _ if act.completion == Completion::Call => operate_locked(epoch(), act, on),
+            _ if act.completion == Completion::Call => operate(epoch(), act, on),
             _ => {
-                let request = request_locked(epoch(), act, on)?;
+                let request = request(epoch(), act, on)?;
                 requests.extend(complete(request, act.completion));
                 Ok(())
             }
@@ -292,33 +292,8 @@ fn operate<'b, T: Element>(
     }
 }
 
-/// Issues an operation to the target that is locked.
-fn operate_locked<'b, T: Element>(
-    epoch: &LockedTarget<'_, 'b, T>,
-    act: &Act,
-    on: &'b mut Buffers<T>,
-) -> Result<()> {
-    let (disp, plain) = (act.disp, on.is_plain);
-    let Buffers { origin, result, own, target: to, .. } = on;
-    match act.kind {
-        Kind::Put if plain => epoch.put(origin, disp as usize),
-        Kind::Put => epoch.put_shaped(own.over(origin)?, disp as usize, to),
-        Kind::Get if plain => epoch.get(result, disp as usize),
-        Kind::Get => epoch.get_shaped(own.over_mut(result)?, disp as usize, to),
-        Kind::Accumulate(op) if plain => epoch.accumulate(origin, op, disp as usize),
-        Kind::Accumulate(op) => epoch.accumulate_shaped(own.over(origin)?, op, disp as usize, to),
-        Kind::GetAccumulate(op) if plain => epoch.get_accumulate(origin, result, op, disp as usize),
-        Kind::GetAccumulate(op) => {
-            let (origin, result) = (own.over(origin)?, own.over_mut(result)?);
-            epoch.get_accumulate_shaped(origin, result, op, disp as usize, to)
-        }
-        Kind::FetchAndOp(op) => epoch.fetch_and_op(&origin[0], &mut result[0], op, disp as usize),
-        other => unreachable!("{other:?} is no call of the typed face"),
-    }
-}
-
 fn request<'b, T: Element>(
-    epoch: &LockAllEpoch<'_, '_, T>,
+    epoch: &impl PassiveAccess<T>,
     act: &Act,
     on: &'b mut Buffers<T>,
 ) -> Result<Request<'b>> {
@@ -329,22 +304,6 @@ fn request<'b, T: Element>(
         Kind::Get => epoch.rget(result, target, disp as usize),
         Kind::Accumulate(op) => epoch.raccumulate(origin, op, target, disp as usize),
         Kind::GetAccumulate(op) => epoch.rget_accumulate(origin, result, op, target, disp as usize),
-        other => unreachable!("{other:?} takes no request"),
-    }
-}
-
-/// Issues a request-based operation to the target that is locked.
-fn request_locked<'b, T: Element>(
-    epoch: &LockedTarget<'_, '_, T>,
-    act: &Act,
-    on: &'b mut Buffers<T>,
-) -> Result<Request<'b>> {
-    let Buffers { origin, result, .. } = on;
-    match act.kind {
-        Kind::Put => epoch.rput(origin, act.disp as usize),
-        Kind::Get => epoch.rget(result, act.disp as usize),
-        Kind::Accumulate(op) => epoch.raccumulate(origin, op, act.disp as usize),
-        Kind::GetAccumulate(op) => epoch.rget_accumulate(origin, result, op, act.disp as usize),
         other => unreachable!("{other:?} takes no request"),
     }
 }

@@ -12,7 +12,7 @@ fn of_lock(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock(LockType::Shared, Rank(0))?;
     let batch = epoch.batch();
     epoch.unlock()?; //~ E0505
-    batch.put(&[1], 0)
+    batch.put(&[1], Rank(0), 0)
 }
 
 fn main() {}

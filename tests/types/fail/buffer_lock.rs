@@ -1,10 +1,10 @@
 //! Origin buffers are borrowed until the epoch or batch ends.
-use onesided::{LockAssert, LockType, Rank, Result, Window};
+use onesided::{Access, LockAssert, LockType, Rank, Result, Window};
 
 fn modified(window: &mut Window<u64>) -> Result<()> {
     let mut buffer = vec![1; 4];
     let epoch = window.lock(LockType::Shared, Rank(0))?;
-    epoch.put(&buffer, 0)?;
+    epoch.put(&buffer, Rank(0), 0)?;
     buffer[0] = 2; //~ E0502
     epoch.unlock()?;
     Ok(())
@@ -13,7 +13,7 @@ fn modified(window: &mut Window<u64>) -> Result<()> {
 fn moved(window: &mut Window<u64>) -> Result<()> {
     let buffer = vec![1; 4];
     let epoch = window.lock(LockType::Shared, Rank(0))?;
-    epoch.put(&buffer, 0)?;
+    epoch.put(&buffer, Rank(0), 0)?;
     let _elsewhere = buffer; //~ E0505
     epoch.unlock()?;
     Ok(())
@@ -23,7 +23,7 @@ fn dropped(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock(LockType::Shared, Rank(0))?;
     {
         let buffer = vec![1; 4];
-        epoch.put(&buffer, 0)?; //~ E0597 LockEpoch
+        epoch.put(&buffer, Rank(0), 0)?; //~ E0597 LockEpoch
     }
     epoch.unlock()?;
     Ok(())
@@ -32,7 +32,7 @@ fn dropped(window: &mut Window<u64>) -> Result<()> {
 fn read(window: &mut Window<u64>) -> Result<u64> {
     let mut buffer = vec![0; 4];
     let epoch = window.lock(LockType::Shared, Rank(0))?;
-    epoch.get(&mut buffer, 0)?;
+    epoch.get(&mut buffer, Rank(0), 0)?;
     let early = buffer[0]; //~ E0502
     epoch.unlock()?;
     Ok(early)

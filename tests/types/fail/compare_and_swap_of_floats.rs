@@ -10,7 +10,7 @@ fn plain(epoch: &LockAllEpoch<'_, '_, f32>) -> Result<()> {
 }
 
 fn locked(epoch: &LockEpoch<'_, '_, Complex<f64>>, zero: Complex<f64>) -> Result<()> {
-    epoch.compare_and_swap(&zero, &zero, &mut zero.clone(), 0) //~ E0277 Integer Complex
+    epoch.compare_and_swap(&zero, &zero, &mut zero.clone(), Rank(0), 0) //~ E0277 Integer Complex
 }
 
 fn main() {}

@@ -1,10 +1,10 @@
 //! Ending an epoch or a batch consumes its guard.
-use onesided::{LockAssert, LockType, Rank, Result, Window};
+use onesided::{Access, LockAssert, LockType, Rank, Result, Window};
 
 fn put(window: &mut Window<u64>) -> Result<()> {
     let epoch = window.lock(LockType::Shared, Rank(0))?;
     epoch.unlock()?;
-    epoch.put(&[1], 0) //~ E0382 LockEpoch
+    epoch.put(&[1], Rank(0), 0) //~ E0382 LockEpoch
 }
 
 fn end(window: &mut Window<u64>) -> Result<()> {

@@ -1,5 +1,5 @@
 //! The twin: once the epoch or batch has ended, the buffers are free.
-use onesided::{LockType, Rank, Result, Universe, Window};
+use onesided::{Access, LockType, Rank, Result, Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
@@ -7,8 +7,8 @@ pub fn main() -> Result<()> {
     let (mut from, mut to) = (vec![1; 4], vec![0; 4]);
     let epoch = window.lock(LockType::Shared, Rank(0))?;
     let batch = epoch.batch();
-    batch.put(&from, 0)?;
-    batch.get(&mut to, 4)?;
+    batch.put(&from, Rank(0), 0)?;
+    batch.get(&mut to, Rank(0), 4)?;
     batch.flush()?;
     from[0] = to[0] + 2;
     drop(from);

@@ -7,7 +7,7 @@ pub fn main() -> Result<()> {
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     // SAFETY: this is the only rank, and it holds no other lock.
     let epoch = window.lock_with(LockType::Exclusive, Rank(0), unsafe { LockAssert::nocheck() })?;
-    epoch.put(&[1], 0)?;
+    epoch.put(&[1], Rank(0), 0)?;
     epoch.unlock()?;
     let group = universe.world().group();
     let (mut access, mut exposure) = window.sides();

@@ -1,12 +1,12 @@
 //! The twin: operations come before the end.
-use onesided::{LockType, Rank, Result, Universe, Window};
+use onesided::{Access, LockType, Rank, Result, Universe, Window};
 
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let window = Window::<u64>::allocate(universe.world(), 8)?;
     let epoch = window.lock(LockType::Shared, Rank(0))?;
     let batch = epoch.batch();
-    batch.put(&[1], 0)?;
+    batch.put(&[1], Rank(0), 0)?;
     batch.flush()?;
     epoch.unlock()?;
     window.free()

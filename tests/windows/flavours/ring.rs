@@ -35,7 +35,7 @@ pub fn exercise(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u
 
     for _ in 0..50 {
         let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
-        epoch.accumulate(&[1], Op::Sum, (disp[0] + 2 * unit) as usize).unwrap();
+        epoch.accumulate(&[1], Op::Sum, Rank(0), (disp[0] + 2 * unit) as usize).unwrap();
         epoch.unlock().unwrap();
         let all = window.lock_all().unwrap();
         let before =
