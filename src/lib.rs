@@ -128,6 +128,7 @@ mod universe;
 mod window;
 
 pub use attribute::{Keyval, KeyvalOptions};
+pub use bytemuck::{Pod, Zeroable};
 pub use call::Call;
 pub use collective::{CollectiveRequest, DuplicateRequest};
 pub use comm::{Comm, CommKeyval, Reduction, SplitType, UserOp};

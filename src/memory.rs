@@ -7,10 +7,10 @@
 
 use crate::call::Call;
 use crate::context::Context;
-use crate::datatype::Element;
 use crate::error::{Error, Place, Result};
-use crate::shm::{AllocError, Heap, Segment, is_forked};
+use crate::shm::{AllocError, GRANULE, Heap, Segment, is_forked};
 use crate::universe::Universe;
+use bytemuck::Pod;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut, Range};
@@ -23,7 +23,7 @@ use std::sync::{Arc, Weak};
 ///   outlive the universe; the job's end then frees it.
 /// * From a `Vec<T>`, a `Box<[T]>` or a `&'static mut [T]`: private memory of this process, which
 ///   they access through the kernel.
-pub struct Memory<T: Element> {
+pub struct Memory<T: Pod> {
     start: NonNull<T>,
     len: usize,
     owner: Owner,
@@ -39,10 +39,10 @@ enum Owner {
     Program,
 }
 
-// SAFETY: it owns its elements as a vector does, and `T: Element` is plain data.
-unsafe impl<T: Element> Send for Memory<T> {}
+// SAFETY: it owns its elements as a vector does.
+unsafe impl<T: Pod + Send> Send for Memory<T> {}
 // SAFETY: as above; a shared reference only reads.
-unsafe impl<T: Element> Sync for Memory<T> {}
+unsafe impl<T: Pod + Sync> Sync for Memory<T> {}
 
 impl Universe {
     /// `MPI_Alloc_mem` (MPI-2.2 §8.2): `len` zeroed elements of the segment. Dropping them is
@@ -52,12 +52,13 @@ impl Universe {
     ///
     /// # Errors
     /// [`Error::NoMemory`] if the segment has not enough memory, [`Error::RankFailed`].
-    pub fn alloc_mem<T: Element>(&self, len: usize) -> Result<Memory<T>> {
+    pub fn alloc_mem<T: Pod>(&self, len: usize) -> Result<Memory<T>> {
         let context = self.world().context();
         let at = Place { call: Call::AllocMem, window: None, rank: Some(context.rank) };
         if is_forked() {
             return Err(Error::Forked { at });
         }
+        const { assert!(align_of::<T>() as u64 <= GRANULE, "alloc_mem aligns to 128 bytes") };
         let _call = context.enter(Call::AllocMem, 0);
         let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
         let block = allocate(context, bytes).map_err(|error| context.refusal(error, at, bytes))?;
@@ -78,7 +79,7 @@ fn allocate(context: &Context, bytes: u64) -> std::result::Result<u64, AllocErro
     Ok(block)
 }
 
-impl<T: Element> Memory<T> {
+impl<T: Pod> Memory<T> {
     /// Memory of `len` elements at `start`, such as a mapped file.
     ///
     /// # Safety
@@ -108,7 +109,7 @@ impl<T: Element> Memory<T> {
     }
 }
 
-impl<T: Element> From<Vec<T>> for Memory<T> {
+impl<T: Pod> From<Vec<T>> for Memory<T> {
     fn from(vec: Vec<T>) -> Self {
         let mut vec = ManuallyDrop::new(vec);
         let start = NonNull::new(vec.as_mut_ptr()).expect("a vector's pointer is never null");
@@ -116,19 +117,19 @@ impl<T: Element> From<Vec<T>> for Memory<T> {
     }
 }
 
-impl<T: Element> From<Box<[T]>> for Memory<T> {
+impl<T: Pod> From<Box<[T]>> for Memory<T> {
     fn from(elements: Box<[T]>) -> Self {
         elements.into_vec().into()
     }
 }
 
-impl<T: Element> From<&'static mut [T]> for Memory<T> {
+impl<T: Pod> From<&'static mut [T]> for Memory<T> {
     fn from(elements: &'static mut [T]) -> Self {
         Memory { len: elements.len(), start: NonNull::from(elements).cast(), owner: Owner::Program }
     }
 }
 
-impl<T: Element> Deref for Memory<T> {
+impl<T: Pod> Deref for Memory<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         // SAFETY: owned and valid (see `owner`); no window exposes it while this can be called,
@@ -137,14 +138,14 @@ impl<T: Element> Deref for Memory<T> {
     }
 }
 
-impl<T: Element> DerefMut for Memory<T> {
+impl<T: Pod> DerefMut for Memory<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
 
-impl<T: Element> Drop for Memory<T> {
+impl<T: Pod> Drop for Memory<T> {
     fn drop(&mut self) {
         match &self.owner {
             Owner::Program => {}
@@ -161,7 +162,7 @@ impl<T: Element> Drop for Memory<T> {
     }
 }
 
-impl<T: Element> fmt::Debug for Memory<T> {
+impl<T: Pod> fmt::Debug for Memory<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from = match self.owner {
             Owner::Segment { .. } => "segment",
@@ -175,13 +176,13 @@ impl<T: Element> fmt::Debug for Memory<T> {
 /// Memory that other ranks may access through windows. Its clones and their parts are the same memory:
 /// windows over them overlap.
 #[derive(Clone, Debug)]
-pub struct WindowMemory<T: Element> {
+pub struct WindowMemory<T: Pod> {
     memory: Arc<Memory<T>>,
     start: usize,
     len: usize,
 }
 
-impl<T: Element> WindowMemory<T> {
+impl<T: Pod> WindowMemory<T> {
     /// The elements of `range`; `None` if the memory does not have all of them.
     pub fn part(&self, range: Range<usize>) -> Option<WindowMemory<T>> {
         let fits = range.start <= range.end && range.end <= self.len;
@@ -215,7 +216,7 @@ impl<T: Element> WindowMemory<T> {
     }
 }
 
-impl<T: Element, M: Into<Memory<T>>> From<M> for WindowMemory<T> {
+impl<T: Pod, M: Into<Memory<T>>> From<M> for WindowMemory<T> {
     fn from(memory: M) -> Self {
         let memory = Arc::new(memory.into());
         WindowMemory { start: 0, len: memory.len, memory }

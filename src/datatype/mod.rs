@@ -45,10 +45,10 @@ pub use committed::CommittedDatatype;
 pub use constructor::{Constructor, Distribution, Order};
 pub use derived::DerivedDatatype;
 pub(crate) use machine::{Carrier, Operation, update_native};
-pub(crate) use predefined::Visitor;
 pub use predefined::{
     Datatype, DoubleInt, Element, FloatInt, Integer, Located, LongInt, ShortInt, TwoInt,
 };
+pub(crate) use predefined::{Visitor, datatype_of};
 pub use shape::Shape;
 pub use shaped::{Shaped, ShapedMut};
 pub(crate) use signature::Signature;

@@ -4,6 +4,7 @@ use super::machine::{Carrier, Operation};
 use crate::op::Op;
 use bytemuck::{Pod, Zeroable};
 use num_complex::Complex;
+use std::any::TypeId;
 
 /// A predefined datatype of the standard (MPI-2.2 §3.2.2, §5.9.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -234,7 +235,18 @@ macro_rules! elements {
                 $functions(op)
             }
         }
-    )*};
+    )*
+
+        /// The datatype by which `T`s move: their own, or bytes if they are no [`Element`]s.
+        #[inline(always)]
+        pub(crate) fn datatype_of<T: Pod>() -> Datatype {
+            let of = TypeId::of::<T>();
+            $(if of == TypeId::of::<$type>() {
+                return Datatype::$datatype;
+            })*
+            Datatype::U8
+        }
+    };
 }
 
 use super::extended::{self, LongDouble, LongDoubleComplex};

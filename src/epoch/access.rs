@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::ops::Request;
+use bytemuck::Pod;
 
 /// Operations on the targets of an access epoch, implemented by its guard.
 ///
@@ -28,7 +29,7 @@ use crate::ops::Request;
 /// # Ok(())
 /// # }
 /// ```
-pub trait Access<'b, T: Element>: sealed::Guard<T> {
+pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to `target`, from displacement `disp` on.
     ///
     /// # Errors
@@ -61,7 +62,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
     /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
-    fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: usize) -> Result<()> {
+    fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: usize) -> Result<()>
+    where
+        T: Element,
+    {
         self.reach(Call::Accumulate, target)?.win.accumulate(origin, op, target, disp as u64)
     }
 
@@ -82,7 +86,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         op: Op,
         target: Rank,
         disp: usize,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Element,
+    {
         let window = self.reach(Call::GetAccumulate, target)?;
         window.win.get_accumulate(origin, result, op, target, disp as u64)
     }
@@ -102,7 +109,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         op: Op,
         target: Rank,
         disp: usize,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Element,
+    {
         let window = self.reach(Call::FetchAndOp, target)?;
         window.win.fetch_and_op(origin, result, op, target, disp as u64)
     }
@@ -177,7 +187,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         target: Rank,
         disp: usize,
         counter: u32,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Element,
+    {
         let window = self.reach(Call::AccumulateNotify, target)?;
         window.win.accumulate_notify(origin, op, target, disp as u64, counter)
     }
@@ -210,7 +223,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         target: Rank,
         disp: usize,
         shape: &Shape<T>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Element,
+    {
         self.reach(Call::Put, target)?.win.put_shaped(origin.into(), target, disp as u64, shape)
     }
 
@@ -230,7 +246,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         target: Rank,
         disp: usize,
         shape: &Shape<T>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Element,
+    {
         self.reach(Call::Get, target)?.win.get_shaped(origin.into(), target, disp as u64, shape)
     }
 
@@ -251,7 +270,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         target: Rank,
         disp: usize,
         shape: &Shape<T>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Element,
+    {
         let window = self.reach(Call::Accumulate, target)?;
         window.win.accumulate_shaped(origin.into(), op, target, disp as u64, shape)
     }
@@ -274,7 +296,10 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
         target: Rank,
         disp: usize,
         shape: &Shape<T>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Element,
+    {
         let buffers = (origin.into(), result.into());
         let window = self.reach(Call::GetAccumulate, target)?;
         window.win.get_accumulate_shaped(buffers, op, target, disp as u64, shape)
@@ -286,7 +311,7 @@ pub trait Access<'b, T: Element>: sealed::Guard<T> {
 ///
 /// A buffer stays borrowed as long as the request exists, instead of until the epoch ends. Every
 /// method is local.
-pub trait PassiveAccess<T: Element>: sealed::Guard<T> {
+pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Access::put`] whose buffer can be reused after the wait
     /// for the request.
     ///
@@ -322,7 +347,10 @@ pub trait PassiveAccess<T: Element>: sealed::Guard<T> {
         op: Op,
         target: Rank,
         disp: usize,
-    ) -> Result<Request<'r>> {
+    ) -> Result<Request<'r>>
+    where
+        T: Element,
+    {
         self.reach(Call::Raccumulate, target)?.win.raccumulate(origin, op, target, disp as u64)
     }
 
@@ -341,7 +369,10 @@ pub trait PassiveAccess<T: Element>: sealed::Guard<T> {
         op: Op,
         target: Rank,
         disp: usize,
-    ) -> Result<Request<'r>> {
+    ) -> Result<Request<'r>>
+    where
+        T: Element,
+    {
         let window = self.reach(Call::RgetAccumulate, target)?;
         window.win.rget_accumulate(origin, result, op, target, disp as u64)
     }
@@ -349,12 +380,12 @@ pub trait PassiveAccess<T: Element>: sealed::Guard<T> {
 
 pub(super) mod sealed {
     use crate::call::Call;
-    use crate::datatype::Element;
     use crate::error::Result;
     use crate::group::Rank;
+    use bytemuck::Pod;
 
     /// What an access epoch's guard lends to [`super::Access`].
-    pub trait Guard<T: Element> {
+    pub trait Guard<T: Pod> {
         fn window(&self) -> &super::Window<T>;
 
         /// The rank that the guard has locked, if it reaches no other.

@@ -2,9 +2,9 @@
 
 use super::access::{Access, sealed::Guard};
 use super::{Buffers, Window};
-use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
+use bytemuck::Pod;
 
 /// Operations of a [`LockEpoch`](super::LockEpoch) or [`LockAllEpoch`](super::LockAllEpoch) up to the flush
 /// that ends the batch.
@@ -12,14 +12,14 @@ use crate::group::Rank;
 /// Dropped, it flushes.
 #[derive(Debug)]
 #[must_use = "the operations are complete when the batch is flushed or dropped"]
-pub struct Batch<'e, 'b, T: Element> {
+pub struct Batch<'e, 'b, T: Pod> {
     window: &'e Window<T>,
     locked: Option<Rank>,
     open: bool,
     _buffers: Buffers<'b>,
 }
 
-impl<'e, T: Element> Batch<'e, '_, T> {
+impl<'e, T: Pod> Batch<'e, '_, T> {
     pub(super) fn new(window: &'e Window<T>, locked: Option<Rank>) -> Self {
         Batch { window, locked, open: true, _buffers: Buffers::new() }
     }
@@ -56,7 +56,7 @@ impl<'e, T: Element> Batch<'e, '_, T> {
     }
 }
 
-impl<T: Element> Drop for Batch<'_, '_, T> {
+impl<T: Pod> Drop for Batch<'_, '_, T> {
     fn drop(&mut self) {
         if self.open {
             // Cannot fail: the epoch is open.
@@ -65,7 +65,7 @@ impl<T: Element> Drop for Batch<'_, '_, T> {
     }
 }
 
-impl<T: Element> Guard<T> for Batch<'_, '_, T> {
+impl<T: Pod> Guard<T> for Batch<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
         self.window
@@ -77,4 +77,4 @@ impl<T: Element> Guard<T> for Batch<'_, '_, T> {
     }
 }
 
-impl<'b, T: Element> Access<'b, T> for Batch<'_, 'b, T> {}
+impl<'b, T: Pod> Access<'b, T> for Batch<'_, 'b, T> {}

@@ -3,10 +3,10 @@
 use super::{Window, WindowView};
 use crate::call::Call;
 use crate::comm::Comm;
-use crate::datatype::Element;
 use crate::error::Result;
 use crate::memory::WindowMemory;
 use crate::window::WindowOptions;
+use bytemuck::Pod;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -14,14 +14,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The memory that a window exposes for the program, by its address. Never dropped with the
 /// window, because other ranks may access it until the window is freed.
-pub(super) struct Exposed<T: Element>(ManuallyDrop<Mutex<BTreeMap<u64, WindowMemory<T>>>>);
+pub(super) struct Exposed<T: Pod>(ManuallyDrop<Mutex<BTreeMap<u64, WindowMemory<T>>>>);
 
-impl<T: Element> Exposed<T> {
+impl<T: Pod> Exposed<T> {
+    /// An element has a displacement unit, which is at least one byte.
+    const ELEMENTS_HAVE_BYTES: () =
+        assert!(size_of::<T>() > 0, "elements of a window have at least one byte");
+
     pub(super) fn nothing() -> Self {
+        let () = Self::ELEMENTS_HAVE_BYTES;
         Exposed(ManuallyDrop::default())
     }
 
     fn of(memory: WindowMemory<T>) -> Self {
+        let () = Self::ELEMENTS_HAVE_BYTES;
         let address = memory.as_ptr() as u64;
         Exposed(ManuallyDrop::new(Mutex::new([(address, memory)].into())))
     }
@@ -52,7 +58,7 @@ impl WindowOptions {
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[allow(unsafe_code, reason = "the window keeps the memory that it exposes")]
     #[track_caller]
-    pub fn create<T: Element>(
+    pub fn create<T: Pod>(
         &self,
         comm: &Comm,
         memory: impl Into<WindowMemory<T>>,
@@ -73,13 +79,13 @@ impl WindowOptions {
     /// # Errors
     /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
-    pub fn create_dynamic<T: Element>(&self, comm: &Comm) -> Result<Window<T>> {
+    pub fn create_dynamic<T: Pod>(&self, comm: &Comm) -> Result<Window<T>> {
         let win = self.typed().create_dynamic_bytes(comm)?;
         Ok(Window { win, memory: Exposed::nothing(), elements: PhantomData })
     }
 }
 
-impl<T: Element> Window<T> {
+impl<T: Pod> Window<T> {
     /// `MPI_Win_create` (MPI-2.2 §11.2.1): exposes existing memory. It is from
     /// [`Universe::alloc_mem`](crate::Universe::alloc_mem), or the program's own (`Vec<T>`,
     /// `Box<[T]>`, `&'static mut [T]`), which other ranks access through the kernel.
@@ -167,7 +173,7 @@ impl<T: Element> Window<T> {
     }
 }
 
-impl<T: Element> WindowView<'_, T> {
+impl<T: Pod> WindowView<'_, T> {
     /// [`Window::attach`] during an epoch. Local; blocks while operations of other ranks on this rank's
     /// attached memory are under way.
     ///

@@ -2,9 +2,9 @@
 
 use super::access::{Access, sealed::Guard};
 use super::{Buffers, Window, WindowView};
-use crate::datatype::Element;
 use crate::error::Result;
 use crate::window::FenceAssert;
+use bytemuck::Pod;
 
 /// The epoch between two fences: this rank may access every rank, and every rank this one.
 ///
@@ -20,19 +20,19 @@ use crate::window::FenceAssert;
 /// ```
 #[derive(Debug)]
 #[must_use = "the epoch stays open until it is fenced again or closed"]
-pub struct FenceEpoch<'w, 'b, T: Element> {
+pub struct FenceEpoch<'w, 'b, T: Pod> {
     window: &'w mut Window<T>,
     _buffers: Buffers<'b>,
 }
 
 /// The operations of one [`FenceEpoch::step`].
 #[derive(Debug)]
-pub struct FenceStep<'a, 'b, T: Element> {
+pub struct FenceStep<'a, 'b, T: Pod> {
     window: &'a Window<T>,
     _buffers: Buffers<'b>,
 }
 
-impl<T: Element> Window<T> {
+impl<T: Pod> Window<T> {
     /// `MPI_Win_fence` (MPI-4.1 §12.5.1) that opens a fence epoch.
     ///
     /// Collective; blocks until every rank has called it.
@@ -57,7 +57,7 @@ impl<T: Element> Window<T> {
     }
 }
 
-impl<'w, T: Element> FenceEpoch<'w, '_, T> {
+impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// `MPI_Win_fence`: completes the operations of this epoch on every rank and opens the next.
     ///
     /// Collective; blocks until every rank has called it (or [`FenceEpoch::close`], which is a
@@ -148,20 +148,20 @@ impl<'w, T: Element> FenceEpoch<'w, '_, T> {
     }
 }
 
-impl<T: Element> Guard<T> for FenceEpoch<'_, '_, T> {
+impl<T: Pod> Guard<T> for FenceEpoch<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
         self.window
     }
 }
 
-impl<'b, T: Element> Access<'b, T> for FenceEpoch<'_, 'b, T> {}
+impl<'b, T: Pod> Access<'b, T> for FenceEpoch<'_, 'b, T> {}
 
-impl<T: Element> Guard<T> for FenceStep<'_, '_, T> {
+impl<T: Pod> Guard<T> for FenceStep<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
         self.window
     }
 }
 
-impl<'b, T: Element> Access<'b, T> for FenceStep<'_, 'b, T> {}
+impl<'b, T: Pod> Access<'b, T> for FenceStep<'_, 'b, T> {}

@@ -18,22 +18,22 @@
 
 use super::Window;
 use crate::call::Call;
-use crate::datatype::Element;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::window::{Flavour, LockType};
+use bytemuck::Pod;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
 /// This rank's own part under an exclusive lock, as a slice. Dropped, it unlocks.
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
-pub struct LocalEpoch<'w, T: Element> {
+pub struct LocalEpoch<'w, T: Pod> {
     window: &'w mut Window<T>,
     open: bool,
 }
 
-impl<T: Element> Window<T> {
+impl<T: Pod> Window<T> {
     /// `MPI_Win_lock` (exclusive) of this rank's own part, for loads and stores through a slice.
     ///
     /// Local; blocks while another rank holds a lock of the part, or has not reached a fence in which
@@ -41,7 +41,8 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// [`Error::Flavour`](crate::Error::Flavour) if the memory can be accessed in other ways than by
-    /// locks of this window; [`Error::Epoch`](crate::Error::Epoch), also if any rank has a fence epoch
+    /// locks of this window; [`Error::Alignment`] if elements are aligned to more than 128 bytes and the part
+    /// is not; [`Error::Epoch`], also if any rank has a fence epoch
     /// open, in which it could access the part without a lock;
     /// [`Error::RankFailed`](crate::Error::RankFailed).
     #[track_caller]
@@ -64,7 +65,7 @@ impl<T: Element> Window<T> {
     }
 }
 
-impl<T: Element> Window<T> {
+impl<T: Pod> Window<T> {
     /// Other windows over the same memory, and direct stores of other ranks, ignore this window's locks.
     fn check_lendable(&self) -> Result<()> {
         let alone = match self.win.flavour() {
@@ -73,15 +74,25 @@ impl<T: Element> Window<T> {
             Flavour::Dynamic | Flavour::Shared => false,
         };
         if alone && self.win.is_typed_everywhere() {
-            return Ok(());
+            return self.check_aligned();
         }
         let needed = "a window that is typed on all ranks, by allocate, or by create over memory \
                       that no other handle stands for";
         Err(self.win.calls.wrong_flavour(Call::Lock, needed))
     }
+
+    /// The library aligns a part to 128 bytes, and another MPI to what it likes.
+    fn check_aligned(&self) -> Result<()> {
+        if self.base().is_aligned() {
+            return Ok(());
+        }
+        let (at, own) = (self.win.calls.place(Call::Lock), self.win.calls.rank());
+        let (disp_unit, bytes) = (self.win.memory.part(own.0).disp_unit, align_of::<T>());
+        Err(Error::Alignment { at, displacement: 0, disp_unit, bytes })
+    }
 }
 
-impl<T: Element> LocalEpoch<'_, T> {
+impl<T: Pod> LocalEpoch<'_, T> {
     /// `MPI_Win_unlock`: other ranks may access the part again, and see what was stored here.
     /// Local; never blocks.
     ///
@@ -105,24 +116,24 @@ impl<T: Element> LocalEpoch<'_, T> {
     }
 }
 
-impl<T: Element> Deref for LocalEpoch<'_, T> {
+impl<T: Pod> Deref for LocalEpoch<'_, T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        // SAFETY: the part is mapped while the window lives, or kept by it; its base is aligned to
-        // 128 bytes, or as its `Memory` is; `len` counts whole elements inside it, any bytes are
+        // SAFETY: the part is mapped while the window lives, or kept by it; its base is aligned
+        // (`check_aligned`); `len` counts whole elements inside it, any bytes are
         // valid elements, and it is not written (module head, 1 to 5).
         unsafe { std::slice::from_raw_parts(self.start(), self.window.len()) }
     }
 }
 
-impl<T: Element> DerefMut for LocalEpoch<'_, T> {
+impl<T: Pod> DerefMut for LocalEpoch<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`, and it is not read either.
         unsafe { std::slice::from_raw_parts_mut(self.start(), self.window.len()) }
     }
 }
 
-impl<T: Element> Drop for LocalEpoch<'_, T> {
+impl<T: Pod> Drop for LocalEpoch<'_, T> {
     fn drop(&mut self) {
         if self.open && !std::thread::panicking() {
             // Cannot fail: the lock is held.

@@ -3,24 +3,24 @@
 use super::access::{Access, PassiveAccess, sealed::Guard};
 use super::{Batch, Buffers, Window};
 use crate::call::Call;
-use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::window::{LockAssert, LockType};
+use bytemuck::Pod;
 
 /// The epoch from lock to unlock: this rank may access the locked rank.
 ///
 /// Its operations are those of [`Access`] and [`PassiveAccess`], on that rank alone. Dropping it unlocks.
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
-pub struct LockEpoch<'w, 'b, T: Element> {
+pub struct LockEpoch<'w, 'b, T: Pod> {
     window: &'w Window<T>,
     target: Rank,
     open: bool,
     _buffers: Buffers<'b>,
 }
 
-impl<T: Element> Window<T> {
+impl<T: Pod> Window<T> {
     /// `MPI_Win_lock` (MPI-4.1 §12.5.3): opens an access epoch on `target`. Several targets may be
     /// locked at the same time; locking one twice is an error.
     ///
@@ -64,7 +64,7 @@ impl<T: Element> Window<T> {
     }
 }
 
-impl<'w, T: Element> LockEpoch<'w, '_, T> {
+impl<'w, T: Pod> LockEpoch<'w, '_, T> {
     /// `MPI_Win_unlock`: the operations are complete at origin and target when it returns.
     /// Local; never blocks.
     ///
@@ -110,7 +110,7 @@ impl<'w, T: Element> LockEpoch<'w, '_, T> {
     }
 }
 
-impl<T: Element> Guard<T> for LockEpoch<'_, '_, T> {
+impl<T: Pod> Guard<T> for LockEpoch<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
         self.window
@@ -122,10 +122,10 @@ impl<T: Element> Guard<T> for LockEpoch<'_, '_, T> {
     }
 }
 
-impl<'b, T: Element> Access<'b, T> for LockEpoch<'_, 'b, T> {}
-impl<T: Element> PassiveAccess<T> for LockEpoch<'_, '_, T> {}
+impl<'b, T: Pod> Access<'b, T> for LockEpoch<'_, 'b, T> {}
+impl<T: Pod> PassiveAccess<T> for LockEpoch<'_, '_, T> {}
 
-impl<T: Element> Drop for LockEpoch<'_, '_, T> {
+impl<T: Pod> Drop for LockEpoch<'_, '_, T> {
     fn drop(&mut self) {
         if self.open && !std::thread::panicking() {
             // Cannot fail: the lock is held.

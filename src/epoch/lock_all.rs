@@ -7,19 +7,20 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::window::LockAssert;
+use bytemuck::Pod;
 
 /// The epoch from lock_all to unlock_all: this rank may access every rank.
 ///
 /// Dropping it unlocks.
 #[derive(Debug)]
 #[must_use = "the locks are released when the guard is dropped"]
-pub struct LockAllEpoch<'w, 'b, T: Element> {
+pub struct LockAllEpoch<'w, 'b, T: Pod> {
     pub(super) window: &'w Window<T>,
     open: bool,
     _buffers: Buffers<'b>,
 }
 
-impl<T: Element> Window<T> {
+impl<T: Pod> Window<T> {
     /// `MPI_Win_lock_all` (MPI-4.1 §12.5.3): a shared lock on every rank's part, at a cost that does not
     /// depend on their number.
     ///
@@ -43,7 +44,7 @@ impl<T: Element> Window<T> {
     }
 }
 
-impl<T: Element> LockAllEpoch<'_, '_, T> {
+impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// `MPI_Win_unlock_all`: the operations are complete at origin and targets when it returns.
     /// Local; never blocks.
     ///
@@ -137,7 +138,10 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
     /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
     #[inline(always)]
-    pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: usize) -> Result<T> {
+    pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: usize) -> Result<T>
+    where
+        T: Element,
+    {
         self.window.win.fetch_and_op_flush(value, op, target, disp as u64)
     }
 
@@ -158,7 +162,7 @@ impl<T: Element> LockAllEpoch<'_, '_, T> {
     }
 }
 
-impl<T: Element> Drop for LockAllEpoch<'_, '_, T> {
+impl<T: Pod> Drop for LockAllEpoch<'_, '_, T> {
     fn drop(&mut self) {
         if self.open && !std::thread::panicking() {
             // Cannot fail: the locks are held.
@@ -167,12 +171,12 @@ impl<T: Element> Drop for LockAllEpoch<'_, '_, T> {
     }
 }
 
-impl<T: Element> Guard<T> for LockAllEpoch<'_, '_, T> {
+impl<T: Pod> Guard<T> for LockAllEpoch<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
         self.window
     }
 }
 
-impl<'b, T: Element> Access<'b, T> for LockAllEpoch<'_, 'b, T> {}
-impl<T: Element> PassiveAccess<T> for LockAllEpoch<'_, '_, T> {}
+impl<'b, T: Pod> Access<'b, T> for LockAllEpoch<'_, 'b, T> {}
+impl<T: Pod> PassiveAccess<T> for LockAllEpoch<'_, '_, T> {}

@@ -2,20 +2,20 @@
 
 use super::access::{Access, sealed::Guard};
 use super::{Buffers, Window, WindowView};
-use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Group;
 use crate::window::{PostAssert, StartAssert};
+use bytemuck::Pod;
 
 /// The side on which this rank is an origin; see [`Window::sides`].
 #[derive(Debug)]
-pub struct AccessSide<'w, T: Element> {
+pub struct AccessSide<'w, T: Pod> {
     pub(super) window: &'w Window<T>,
 }
 
 /// The side on which this rank is a target; see [`Window::sides`].
 #[derive(Debug)]
-pub struct ExposureSide<'w, T: Element> {
+pub struct ExposureSide<'w, T: Pod> {
     pub(super) window: &'w Window<T>,
 }
 
@@ -24,7 +24,7 @@ pub struct ExposureSide<'w, T: Element> {
 /// Dropping it completes.
 #[derive(Debug)]
 #[must_use = "the epoch ends when the guard is dropped"]
-pub struct AccessEpoch<'a, 'b, T: Element> {
+pub struct AccessEpoch<'a, 'b, T: Pod> {
     window: &'a Window<T>,
     open: bool,
     _buffers: Buffers<'b>,
@@ -35,11 +35,11 @@ pub struct AccessEpoch<'a, 'b, T: Element> {
 /// If it is dropped, it stays open, because ending it would wait for other ranks.
 #[derive(Debug)]
 #[must_use = "the epoch stays open until it is waited for"]
-pub struct ExposureEpoch<'a, T: Element> {
+pub struct ExposureEpoch<'a, T: Pod> {
     window: &'a Window<T>,
 }
 
-impl<T: Element> AccessSide<'_, T> {
+impl<T: Pod> AccessSide<'_, T> {
     /// `MPI_Win_start` (MPI-4.1 §12.5.2): opens an access epoch on the ranks of `targets`.
     ///
     /// Local; blocks until each of them has posted for this rank, unless NOCHECK is asserted.
@@ -67,7 +67,7 @@ impl<T: Element> AccessSide<'_, T> {
     }
 }
 
-impl<T: Element> ExposureSide<'_, T> {
+impl<T: Pod> ExposureSide<'_, T> {
     /// `MPI_Win_post` (MPI-4.1 §12.5.2): exposes this rank's part to the ranks of `origins`.
     ///
     /// Local; never blocks for another rank's call.
@@ -93,7 +93,7 @@ impl<T: Element> ExposureSide<'_, T> {
     }
 }
 
-impl<T: Element> AccessEpoch<'_, '_, T> {
+impl<T: Pod> AccessEpoch<'_, '_, T> {
     /// `MPI_Win_complete`: the operations are complete at the origin when it returns, and at a target
     /// when its wait has returned. Local; never blocks.
     ///
@@ -110,7 +110,7 @@ impl<T: Element> AccessEpoch<'_, '_, T> {
     }
 }
 
-impl<T: Element> Drop for AccessEpoch<'_, '_, T> {
+impl<T: Pod> Drop for AccessEpoch<'_, '_, T> {
     fn drop(&mut self) {
         if self.open && !std::thread::panicking() {
             // Cannot fail: the epoch is open.
@@ -119,16 +119,16 @@ impl<T: Element> Drop for AccessEpoch<'_, '_, T> {
     }
 }
 
-impl<T: Element> Guard<T> for AccessEpoch<'_, '_, T> {
+impl<T: Pod> Guard<T> for AccessEpoch<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
         self.window
     }
 }
 
-impl<'b, T: Element> Access<'b, T> for AccessEpoch<'_, 'b, T> {}
+impl<'b, T: Pod> Access<'b, T> for AccessEpoch<'_, 'b, T> {}
 
-impl<T: Element> ExposureEpoch<'_, T> {
+impl<T: Pod> ExposureEpoch<'_, T> {
     /// `MPI_Win_wait`: closes the epoch. Local; blocks until every rank of the group given to
     /// post has completed.
     ///

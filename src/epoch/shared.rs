@@ -3,11 +3,11 @@
 use super::{Window, WindowView};
 use crate::call::Call;
 use crate::comm::Comm;
-use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::shm::Span;
 use crate::window::{Flavour, Win, WindowOptions};
+use bytemuck::Pod;
 use std::marker::PhantomData;
 
 /// The part of a rank in a shared window, for direct loads and stores.
@@ -30,7 +30,7 @@ impl WindowOptions {
     /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`]; [`Error::DispUnit`] for a unit that
     /// is not from 1 to 2³¹ - 1.
     #[track_caller]
-    pub fn allocate_shared<T: Element>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
+    pub fn allocate_shared<T: Pod>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
         let unit = size_of::<T>() as u64;
         let bytes = (len as u64).saturating_mul(unit);
         let win = self.typed().allocate_shared_bytes(comm, bytes, unit)?;
@@ -38,7 +38,7 @@ impl WindowOptions {
     }
 }
 
-impl<T: Element> Window<T> {
+impl<T: Pod> Window<T> {
     /// `MPI_Win_allocate_shared` (MPI-4.1 §12.2.3): `len` zeroed elements for this rank, which
     /// every rank can load and store directly ([`Window::shared_part`]). The parts are contiguous,
     /// without [`WindowOptions::noncontig`].
@@ -87,7 +87,7 @@ impl<T: Element> Window<T> {
     }
 }
 
-impl<T: Element> WindowView<'_, T> {
+impl<T: Pod> WindowView<'_, T> {
     /// [`Window::shared_part`] during an epoch. Local; never blocks.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl<T: Element> WindowView<'_, T> {
     }
 }
 
-impl<T: Element> SharedPart<'_, T> {
+impl<T: Pod> SharedPart<'_, T> {
     /// Number of elements.
     #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
     pub fn len(&self) -> usize {

@@ -2,8 +2,8 @@
 
 use super::Window;
 use crate::comm::Comm;
-use crate::datatype::Element;
 use crate::error::Result;
+use bytemuck::Pod;
 
 /// A window during an epoch: this rank's own part by copying, and the window's attributes.
 ///
@@ -17,11 +17,11 @@ use crate::error::Result;
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
-pub struct WindowView<'a, T: Element> {
+pub struct WindowView<'a, T: Pod> {
     pub(super) window: &'a Window<T>,
 }
 
-impl<T: Element> WindowView<'_, T> {
+impl<T: Pod> WindowView<'_, T> {
     /// Elements of this rank's part.
     #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
     pub fn len(&self) -> usize {

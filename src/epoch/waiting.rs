@@ -1,14 +1,15 @@
 //! Waiting for writes of other ranks to this rank's part: for a value, and for notifications.
 
 use super::{Window, WindowView};
-use crate::datatype::{Element, Integer};
+use crate::datatype::Integer;
 use crate::error::Result;
 use crate::window::Until;
+use bytemuck::Pod;
 
 /// Defines the calls for a window and for the view of one that a guard lends.
 macro_rules! waiting {
     ($type:ty, $window:ident => $win:expr) => {
-        impl<T: Element> $type {
+        impl<T: Pod> $type {
             /// Waits until the element at `disp` of this rank's own part satisfies the comparison
             /// `until` with `value`, and returns it. [`Win::wait_until`](crate::engine::Win::wait_until)
             /// lists the writes that it notices.

@@ -2,12 +2,12 @@
 
 use super::{AccessSide, Exposed, ExposureSide};
 use crate::comm::Comm;
-use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
 use crate::window::{Flavour, MemoryModel, Torn, Win, WinKeyval, WindowOptions};
+use bytemuck::Pod;
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -15,22 +15,55 @@ use std::sync::Arc;
 /// A window (`MPI_Win`): memory of every rank of a communicator, with elements of type `T`, which all
 /// ranks access by one-sided operations.
 ///
+/// `T` is any plain data of at least one byte ([`Pod`](crate::Pod)). Put, get, and local loads and stores move
+/// it. Accumulates, `fetch_and_op` and `compare_and_swap` combine the standard's elements alone
+/// ([`Element`](crate::Element)).
+///
+/// ```no_run
+/// use onesided::prelude::*;
+///
+/// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// #[repr(C)]
+/// struct Particle {
+///     place: [f64; 3],
+///     mass: f64,
+/// }
+///
+/// # fn send(world: &Comm, leaving: &[Particle]) -> onesided::Result<()> {
+/// let mut window = Window::<Particle>::allocate(world, 100)?;
+/// let epoch = window.fence()?;
+/// epoch.put(leaving, Rank((world.rank().0 + 1) % world.size()), 0)?;
+/// epoch.close()?;
+/// let first = window.load_one(0)?;
+/// # window.free()
+/// # }
+/// ```
+///
+/// A type without bytes is refused by the compiler, where the window is created:
+///
+/// ```compile_fail,E0080
+/// # fn create(world: &onesided::Comm) -> onesided::Result<()> {
+/// onesided::Window::<()>::allocate(world, 1)?.free()
+/// # }
+/// # fn main() { onesided::Universe::init().and_then(|universe| create(universe.world())).unwrap() }
+/// ```
+///
 /// Displacements are in the target's displacement units, by default one element. Dropping a window
 /// keeps its memory until the job ends; [`Window::free`] frees it.
 #[must_use = "the memory of a window stays until the job ends if it is not freed"]
-pub struct Window<T: Element> {
+pub struct Window<T: Pod> {
     pub(super) win: Win,
     pub(super) memory: Exposed<T>,
     pub(super) elements: PhantomData<T>,
 }
 
-impl<T: Element> std::fmt::Debug for Window<T> {
+impl<T: Pod> std::fmt::Debug for Window<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Window").field(&self.win).finish()
     }
 }
 
-impl<T: Element> Window<T> {
+impl<T: Pod> Window<T> {
     /// `MPI_Win_allocate` (MPI-4.1 §12.2.2): a window with `len` zeroed elements for this rank. The ranks
     /// may give different lengths, 0 included. [`WindowOptions`] sets a name and another displacement
     /// unit.
@@ -231,7 +264,7 @@ impl WindowOptions {
     /// [`Error::RankFailed`](crate::Error::RankFailed); [`Error::DispUnit`](crate::Error::DispUnit) for a
     /// unit that is not from 1 to 2³¹ - 1.
     #[track_caller]
-    pub fn allocate<T: Element>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
+    pub fn allocate<T: Pod>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
         let unit = size_of::<T>() as u64;
         // A length whose bytes do not fit 64 bits does not fit the address space either: the collective
         // check of the sizes returns an error on all ranks.

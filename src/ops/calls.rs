@@ -14,6 +14,7 @@ use crate::group::Rank;
 use crate::op::Op;
 use crate::sync::notify::{self, NotifyCounter};
 use crate::window::{Communication, Win};
+use bytemuck::Pod;
 use std::ptr::from_ref;
 use std::slice::{from_mut as slice_of_mut, from_ref as slice_of};
 
@@ -33,7 +34,7 @@ impl Win {
     /// [`Error::Conflict`]; of private memory
     /// [`Error::Unreachable`].
     #[inline(always)]
-    pub fn put<T: Element>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
+    pub fn put<T: Pod>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
         self.communication().transfer(Transfer::put(Call::Put, origin, target, disp))
     }
 
@@ -78,7 +79,7 @@ impl Win {
     /// # Errors
     /// As [`Win::put`].
     #[inline(always)]
-    pub fn get<T: Element>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
+    pub fn get<T: Pod>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
         self.communication().transfer(Transfer::get(Call::Get, origin, target, disp))
     }
 
@@ -376,7 +377,7 @@ impl Win {
     ///
     /// # Errors
     /// As [`Win::put`]; [`Error::Epoch`](crate::Error::Epoch) outside a passive target epoch.
-    pub fn rput<'b, T: Element>(
+    pub fn rput<'b, T: Pod>(
         &self,
         origin: &'b [T],
         target: Rank,
@@ -407,7 +408,7 @@ impl Win {
     ///
     /// # Errors
     /// As [`Win::rput`].
-    pub fn rget<'b, T: Element>(
+    pub fn rget<'b, T: Pod>(
         &self,
         origin: &'b mut [T],
         target: Rank,
@@ -522,7 +523,7 @@ impl Win {
     /// As [`Win::put`]; [`Error::Argument`](crate::Error::Argument) for a counter that the target has
     /// not.
     #[inline]
-    pub fn put_notify<T: Element>(
+    pub fn put_notify<T: Pod>(
         &self,
         origin: &[T],
         target: Rank,
@@ -540,7 +541,7 @@ impl Win {
     ///
     /// # Errors
     /// As [`Win::put_notify`].
-    pub fn get_notify<T: Element>(
+    pub fn get_notify<T: Pod>(
         &self,
         origin: &mut [T],
         target: Rank,
@@ -601,7 +602,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range); [`Error::NotAttached`](crate::Error::NotAttached) in a dynamic window.
-    pub fn load<T: Element>(&self, disp: u64, to: &mut [T]) -> Result<()> {
+    pub fn load<T: Pod>(&self, disp: u64, to: &mut [T]) -> Result<()> {
         self.communication().load(disp, to)
     }
 
@@ -609,7 +610,7 @@ impl Win {
     ///
     /// # Errors
     /// As [`Win::load`].
-    pub fn store<T: Element>(&self, disp: u64, from: &[T]) -> Result<()> {
+    pub fn store<T: Pod>(&self, disp: u64, from: &[T]) -> Result<()> {
         self.communication().store(disp, from)
     }
 

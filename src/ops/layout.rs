@@ -2,7 +2,8 @@
 
 use super::buffer::{Origin, OriginMut};
 use super::target::are_disjoint;
-use crate::datatype::{CommittedDatatype, Datatype, Element, Shape, TransferSide};
+use crate::datatype::{CommittedDatatype, Datatype, Element, Shape, TransferSide, datatype_of};
+use bytemuck::Pod;
 use std::ops::Range;
 
 /// Instances of a datatype, one extent apart (the standard's count and datatype), or the
@@ -33,12 +34,14 @@ impl<'d> Layout<'d> {
         Layout(Typed { count, datatype: datatype.into() })
     }
 
-    /// The elements of a slice of that length; of pairs, which may have padding, the numbers.
+    /// The elements of a slice of that length: of pairs, which may have padding, the numbers; of a type that
+    /// is no [`Element`], the bytes.
     #[inline(always)]
-    pub(super) fn of_slice<T: Element>(len: usize) -> Layout<'static> {
-        match T::DATATYPE.is_padded() {
-            true => Layout::new(len, T::DATATYPE),
-            false => Layout(Slice { bytes: len * size_of::<T>(), of: T::DATATYPE }),
+    pub(super) fn of_slice<T: Pod>(len: usize) -> Layout<'static> {
+        let of = datatype_of::<T>();
+        match of.is_padded() {
+            true => Layout::new(len, of),
+            false => Layout(Slice { bytes: len * size_of::<T>(), of }),
         }
     }
 

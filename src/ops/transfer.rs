@@ -8,7 +8,7 @@ use super::buffer::{Origin, OriginMut};
 use super::layout::{Layout, LocalLayout, are_far};
 use crate::call::Call;
 use crate::context::Context;
-use crate::datatype::{CommittedDatatype, Element, TransferSide, zip_strips};
+use crate::datatype::{CommittedDatatype, TransferSide, zip_strips};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::Step;
@@ -17,6 +17,7 @@ use crate::shm::{
     copy_strip_past, is_one_store,
 };
 use crate::window::{Atomicity, Calls, Communication, Target};
+use bytemuck::Pod;
 use std::ops::Range;
 
 /// Which way a transfer goes.
@@ -52,7 +53,7 @@ impl std::fmt::Debug for Transfer<'_> {
 impl<'d> Transfer<'d> {
     /// A put of a slice to as many elements.
     #[inline(always)]
-    pub(super) fn put<T: Element>(
+    pub(super) fn put<T: Pod>(
         call: Call,
         origin: &'d [T],
         target: Rank,
@@ -65,7 +66,7 @@ impl<'d> Transfer<'d> {
 
     /// A get of as many elements into a slice.
     #[inline(always)]
-    pub(super) fn get<T: Element>(
+    pub(super) fn get<T: Pod>(
         call: Call,
         origin: &'d mut [T],
         target: Rank,
@@ -405,7 +406,7 @@ impl<'w> Communication<'w> {
     }
 
     /// A local load: copies elements of this rank's own part, from displacement `disp` on, into `to`.
-    pub(super) fn load<T: Element>(self, disp: u64, to: &mut [T]) -> Result<()> {
+    pub(super) fn load<T: Pod>(self, disp: u64, to: &mut [T]) -> Result<()> {
         let bytes = size_of_val(to);
         if bytes == 0 {
             return Ok(());
@@ -419,7 +420,7 @@ impl<'w> Communication<'w> {
     }
 
     /// A local store: copies `from` to this rank's own part, from displacement `disp` on.
-    pub(super) fn store<T: Element>(self, disp: u64, from: &[T]) -> Result<()> {
+    pub(super) fn store<T: Pod>(self, disp: u64, from: &[T]) -> Result<()> {
         let bytes = size_of_val(from);
         if bytes == 0 {
             return Ok(());
@@ -443,7 +444,7 @@ impl<'w> Communication<'w> {
 
     /// A direct load from mapped memory of a shared window, `start` bytes from its beginning.
     #[inline]
-    pub(crate) fn load_shared<T: Element>(self, part: Span, start: u64, to: &mut [T]) -> bool {
+    pub(crate) fn load_shared<T: Pod>(self, part: Span, start: u64, to: &mut [T]) -> bool {
         let bytes = size_of_val(to);
         let Some(from) = part.at(start, 1, bytes as u64) else { return false };
         // SAFETY: 1. `at` has checked the range; `to` is a slice. 2. No slice of a shared window
@@ -454,7 +455,7 @@ impl<'w> Communication<'w> {
 
     /// A direct store to mapped memory of `rank` in a shared window, `start` bytes from its beginning.
     #[inline]
-    pub(crate) fn store_shared<T: Element>(
+    pub(crate) fn store_shared<T: Pod>(
         self,
         (rank, part): (Rank, Span),
         start: u64,

@@ -7,5 +7,6 @@ mod local_slices;
 mod many;
 mod memory;
 mod objects;
+mod structs;
 #[path = "../support/mod.rs"]
 mod support;

@@ -3,6 +3,7 @@
 use super::row::{Row, compiler};
 
 pub const ROWS: &[Row] = &[
+    compiler("an accumulate of a struct", "accumulate_of_a_struct"),
     compiler("an assertion of another call", "assertion_of_another_call"),
     compiler("a batch of operations that outlives its epoch", "batch_outlives_its_epoch"),
     compiler("a buffer changed before complete", "buffer_access"),
@@ -16,7 +17,7 @@ pub const ROWS: &[Row] = &[
     compiler("a type of the program's own as element", "element_of_ones_own"),
     compiler("a guard made by hand", "guard_made_by_hand"),
     compiler("NOCHECK without unsafe", "nocheck_without_unsafe"),
-    compiler("a window of what is no element", "not_an_element"),
+    compiler("a window of what is no plain data", "not_an_element"),
     compiler("an operation after complete", "operation_after_the_end_access"),
     compiler("an operation after the end of its batch", "operation_after_the_end_batch"),
     compiler("an operation after the last fence", "operation_after_the_end_fence"),

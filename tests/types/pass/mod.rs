@@ -20,6 +20,7 @@ macro_rules! twins {
 }
 
 twins! {
+    accumulate_of_a_struct
     assertion_of_another_call
     batch_outlives_its_epoch
     buffer_access

@@ -1,0 +1,125 @@
+//! Windows of a program's own types: they move as bytes, and nothing combines them.
+
+use crate::support::{spmd, universe};
+use bytemuck::{Pod, Zeroable};
+use onesided::{Access, ErrorClass, LockType, PassiveAccess, Rank, Window, WindowOptions};
+
+/// Seven bytes, so that a fault in the sizes shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, packed)]
+struct Record {
+    key: u32,
+    value: [u8; 3],
+}
+
+fn record(key: u32) -> Record {
+    Record { key, value: key.to_be_bytes()[1..].try_into().unwrap() }
+}
+
+fn records(from: u32, len: u32) -> Vec<Record> {
+    (from..from + len).map(record).collect()
+}
+
+#[test]
+fn structs_are_put_and_got_in_every_way() {
+    spmd(3, |world| {
+        let mut window: Window<Record> =
+            WindowOptions::new().notifications(1).allocate(world, 20).unwrap();
+        let (me, n) = (world.rank().0, world.size());
+        let (next, previous) = (Rank((me + 1) % n), Rank((me + n - 1) % n));
+        assert_eq!((window.len(), window.disp_unit(next).unwrap()), (20, 7));
+        let sent = records(100 * me, 5);
+        let mut got = [record(0); 5];
+        let epoch = window.fence().unwrap();
+        epoch.put(&sent, next, 0).unwrap();
+        epoch.close().unwrap();
+        let epoch = window.lock_all().unwrap();
+        epoch.put_notify(&sent[1..], next, 5, 0).unwrap();
+        epoch.rput(&sent[2..], next, 10).unwrap().wait();
+        epoch.put_flush(&sent[3..], next, 15).unwrap();
+        epoch.window().wait_notify(0, 1).unwrap();
+        epoch.rget(&mut got, next, 0).unwrap().wait();
+        assert_eq!(got[..], sent);
+        world.barrier().unwrap();
+        epoch.unlock_all().unwrap();
+        let there = records(100 * previous.0, 5);
+        let expected = [&there, &there[1..], &there[2..], &there[3..]].concat();
+        for (start, part) in [0, 5, 10, 15].into_iter().zip([0..5, 5..9, 9..12, 12..14]) {
+            let mut own = vec![record(0); part.len()];
+            window.load(start, &mut own).unwrap();
+            assert_eq!(own, expected[part.clone()]);
+            assert_eq!(window.lock_local().unwrap()[start..][..part.len()], expected[part]);
+        }
+        let epoch = window.lock(LockType::Shared, next).unwrap();
+        assert_eq!(epoch.put(&sent, next, 16).unwrap_err().class(), ErrorClass::RmaRange);
+        epoch.unlock().unwrap();
+        window.free().unwrap();
+    });
+}
+
+/// Each rank puts a struct to the next one, and finds that of the one before.
+fn go_round(window: &mut Window<Record>, disp: usize, found: impl Fn(&Window<Record>) -> Record) {
+    let (me, n) = (window.comm().rank().0, window.comm().size());
+    let sent = [record(me + 7)];
+    let epoch = window.fence().unwrap();
+    epoch.put(&sent, Rank((me + 1) % n), disp).unwrap();
+    epoch.close().unwrap();
+    assert_eq!(found(window), record((me + n - 1) % n + 7));
+}
+
+#[test]
+fn structs_lie_in_windows_of_every_flavour() {
+    universe(2, |universe| {
+        let world = universe.world();
+        let mut shared = Window::<Record>::allocate_shared(world, 3).unwrap();
+        go_round(&mut shared, 1, |window| {
+            let part = window.shared_part(world.rank()).unwrap();
+            assert_eq!(part.len(), 3);
+            part.load_one(1).unwrap()
+        });
+        shared.free().unwrap();
+
+        let memory = universe.alloc_mem::<Record>(3).unwrap();
+        let mut created = Window::create(world, memory).unwrap();
+        go_round(&mut created, 2, |window| window.load_one(2).unwrap());
+        created.free().unwrap();
+
+        let mut created = Window::create(world, records(0, 3)).unwrap();
+        go_round(&mut created, 2, |window| window.load_one(2).unwrap());
+        let taken = created.free_and_take().unwrap().pop().unwrap();
+        let taken = taken.into_memory().unwrap().into_vec().unwrap();
+        assert_eq!(taken[..2], records(0, 3)[..2]);
+
+        let mut dynamic = Window::<Record>::create_dynamic(world).unwrap();
+        let address = dynamic.attach(records(0, 3)).unwrap();
+        let addresses = world.allgather(&[address]).unwrap();
+        let there = addresses[1 - world.rank().0 as usize] as usize;
+        go_round(&mut dynamic, there + 7, |window| window.load_one(address as usize + 7).unwrap());
+        dynamic.free().unwrap();
+    });
+}
+
+/// Parts are aligned to 128 bytes, so that a slice of elements with a larger alignment may not be one.
+#[test]
+fn a_slice_of_the_own_part_is_aligned() {
+    #[derive(Clone, Copy, Pod, Zeroable)]
+    #[repr(C, align(1024))]
+    struct Page([u8; 1024]);
+
+    spmd(2, |world| {
+        let allocate = |_| Window::<Page>::allocate(world, 1).unwrap();
+        let mut windows: Vec<_> = (0..8).map(allocate).collect();
+        for window in &mut windows {
+            let is_aligned = window.base().is_aligned();
+            match window.lock_local() {
+                Ok(local) => assert!(local.as_ptr().is_aligned()),
+                Err(error) => {
+                    assert_eq!((is_aligned, error.class()), (false, ErrorClass::Disp), "{error}")
+                }
+            }
+        }
+        let is_aligned = |window: &Window<Page>| window.base().is_aligned();
+        assert!(!windows.iter().all(is_aligned), "no part is aligned to less than 1024 bytes");
+        windows.into_iter().try_for_each(Window::free).unwrap();
+    });
+}
