@@ -9,6 +9,7 @@ use crate::prim::{
     Account, Awaited, AwaitedKind, Backoff, Failure, JobFailed, ParkWord, Placement, Progress,
     Step, WaitRecord, Waiter, Word32, step,
 };
+use crate::rank::Rank;
 use crate::shm::{
     AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, SegmentPlacement, Shards,
     WriteRecords, is_forked,
@@ -223,7 +224,7 @@ impl Context {
 
     /// The error of a wait for no rank in particular that ended because the job failed.
     pub(crate) fn job_failed(&self, _: JobFailed, at: Place) -> Error {
-        Error::RankFailed { at, failed: self.job.named(), lock_of: None }
+        Error::RankFailed { at, failed: Rank(self.job.named()), lock_of: None }
     }
 
     /// The error of an allocation of that many bytes.

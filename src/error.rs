@@ -8,6 +8,8 @@ mod foreign;
 mod place;
 mod shown;
 
+use crate::rank::Rank;
+
 pub use {class::ErrorClass, class::MismatchKind, foreign::Foreign, place::Place, shown::Result};
 
 /// An error of a call. Lengths and displacements are as the caller gave them.
@@ -23,7 +25,7 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The target.
-        target: u32,
+        target: Rank,
         /// In displacement units of the target.
         displacement: u64,
         /// Bytes from there.
@@ -43,7 +45,7 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The target.
-        target: u32,
+        target: Rank,
         /// In displacement units of the target.
         displacement: u64,
         /// The first byte of the layout, relative to the displacement.
@@ -61,7 +63,7 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The given rank.
-        target: u32,
+        target: Rank,
         /// Ranks of the window.
         ranks: u32,
     },
@@ -74,7 +76,7 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The given rank.
-        root: u32,
+        root: Rank,
         /// Ranks of the communicator.
         ranks: u32,
     },
@@ -145,7 +147,7 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The target.
-        target: u32,
+        target: Rank,
         /// In displacement units of the target.
         displacement: u64,
         /// Bytes of the target range.
@@ -176,7 +178,7 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The rank that gave it.
-        rank: u32,
+        rank: Rank,
         /// The unit, in bytes; a binding's negative one as two's complement.
         disp_unit: u64,
     },
@@ -201,7 +203,7 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The target.
-        target: u32,
+        target: Rank,
         /// In the target's process.
         address: u64,
         /// Bytes from there.
@@ -242,9 +244,9 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The rank without access.
-        rank: u32,
+        rank: Rank,
         /// The owner of the memory.
-        owner: u32,
+        owner: Rank,
         /// The system's error.
         source: std::io::Error,
     },
@@ -316,7 +318,7 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The given rank.
-        peer: u32,
+        peer: Rank,
         /// Ranks of the communicator.
         ranks: u32,
     },
@@ -337,7 +339,7 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// Its sender, as a rank of the communicator.
-        from: u32,
+        from: Rank,
         /// Its tag.
         tag: i32,
         /// Bytes of the message.
@@ -365,9 +367,9 @@ pub enum Error {
         /// The call that failed.
         at: Place,
         /// The first failed rank, or the lowest one, as a rank of the world.
-        failed: u32,
+        failed: Rank,
         /// The target of its exclusive lock, if this call waited for that lock.
-        lock_of: Option<u32>,
+        lock_of: Option<Rank>,
     },
     /// The environment of this process does not describe a job that it could join.
     #[error("this process cannot join the job that its environment names: {what}")]
@@ -400,7 +402,7 @@ pub enum Error {
         /// This rank's call, with its arguments.
         ours: String,
         /// A rank with another call.
-        other: u32,
+        other: Rank,
         /// That rank's call.
         theirs: String,
     },

@@ -122,6 +122,7 @@ mod message;
 mod op;
 mod ops;
 mod prim;
+mod rank;
 mod shm;
 mod sync;
 mod universe;

@@ -8,6 +8,7 @@
 use crate::call::Call;
 use crate::context::Context;
 use crate::error::{Error, Place, Result};
+use crate::group::Rank;
 use crate::shm::{AllocError, GRANULE, Heap, Segment, is_forked};
 use crate::universe::Universe;
 use bytemuck::Pod;
@@ -54,7 +55,7 @@ impl Universe {
     /// [`Error::NoMemory`] if the segment has not enough memory, [`Error::RankFailed`].
     pub fn alloc_mem<T: Pod>(&self, len: usize) -> Result<Memory<T>> {
         let context = self.world().context();
-        let at = Place { call: Call::AllocMem, window: None, rank: Some(context.rank) };
+        let at = Place { call: Call::AllocMem, window: None, rank: Some(Rank(context.rank)) };
         if is_forked() {
             return Err(Error::Forked { at });
         }

@@ -112,7 +112,7 @@ const RULES: &[Rule] = &[
 /// The modules of `src`, lowest first; a module imports only from its own row or from above it, and no
 /// modules import each other.
 const LAYERS: &[&[&str]] = &[
-    &["call", "error", "handler", "info"],
+    &["call", "rank", "error", "handler", "info"],
     &["prim"],
     &["sync"],
     &["shm"],

@@ -63,7 +63,7 @@ pub fn received(
     outcome.map(named).map_err(|error| {
         let status = match error {
             Error::Truncated { from, tag, .. } => {
-                Some(named(Status { source: Rank(from), tag, bytes: 0, cancelled: false }))
+                Some(named(Status { source: from, tag, bytes: 0, cancelled: false }))
             }
             _ => None,
         };

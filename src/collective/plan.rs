@@ -350,7 +350,7 @@ impl Plan<'_> {
         if root.0 < ranks {
             return Ok(());
         }
-        Err(Error::Root { at: self.comm.place(self.call), root: root.0, ranks })
+        Err(Error::Root { at: self.comm.place(self.call), root, ranks })
     }
 
     /// Refuses a root that is no rank of the communicator, or that gives nothing.
@@ -370,7 +370,7 @@ impl Plan<'_> {
         if peer.0 < self.ranks {
             return Ok(());
         }
-        Err(Error::Peer { at: self.comm.place(self.call), peer: peer.0, ranks: self.ranks })
+        Err(Error::Peer { at: self.comm.place(self.call), peer, ranks: self.ranks })
     }
 
     pub(super) fn check_count(

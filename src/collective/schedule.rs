@@ -361,6 +361,6 @@ impl Schedule {
     fn too_short(&self, from: Rank, found: u64, needed: u64) -> Error {
         let call = |bytes| format!("{} of {bytes} bytes", self.call);
         let (at, ours, theirs) = (self.comm.place(self.call), call(needed), call(found));
-        Error::Mismatch { at, kind: MismatchKind::Length, ours, other: from.0, theirs }
+        Error::Mismatch { at, kind: MismatchKind::Length, ours, other: from, theirs }
     }
 }

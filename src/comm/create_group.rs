@@ -16,7 +16,7 @@ use super::shared::{self, REGISTRY_SITES, registry};
 use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::group::Group;
+use crate::group::{Group, Rank};
 use crate::prim::{Awaited, AwaitedKind, JobFailed, Step, WaitRecord, Waiter, Word64, step};
 use crate::shm::{
     CommWords, CreationFailure, RegistryWords, Scope, comm_block_bytes, comm_block_stages,
@@ -165,7 +165,7 @@ impl GatherPlace for CreationRequest<'_> {
 
     fn failed(&self, _: JobFailed) -> Error {
         let failed = self.scope.named();
-        Error::RankFailed { at: self.comm.place(self.call), failed, lock_of: None }
+        Error::RankFailed { at: self.comm.place(self.call), failed: Rank(failed), lock_of: None }
     }
 }
 

@@ -280,7 +280,7 @@ impl Staged<'_> {
             at: comm.place(ours.call()),
             kind,
             ours: ours.sentence(),
-            other,
+            other: Rank(other),
             theirs: all[other as usize].sentence(),
         })
     }

@@ -91,7 +91,7 @@ impl CommMembers {
     /// The error of such a wait that ended because one of them failed.
     #[cold]
     pub(crate) fn rank_failed(&self, _: JobFailed, at: Place) -> Error {
-        Error::RankFailed { at, failed: self.first_failed(), lock_of: None }
+        Error::RankFailed { at, failed: Rank(self.first_failed()), lock_of: None }
     }
 
     /// Which rank of the job to name in such an error.
@@ -113,12 +113,12 @@ impl CommMembers {
 
     #[cold]
     pub(crate) fn place(&self, call: Call) -> Place {
-        Place { call, window: None, rank: Some(self.rank) }
+        Place { call, window: None, rank: Some(Rank(self.rank)) }
     }
 
     /// The rank of the job that the other side of a message is.
     pub(crate) fn peer(&self, call: Call, peer: Rank) -> Result<u32> {
-        let no_peer = || Error::Peer { at: self.place(call), peer: peer.0, ranks: self.size() };
+        let no_peer = || Error::Peer { at: self.place(call), peer, ranks: self.size() };
         self.world_rank(peer.0).ok_or_else(no_peer)
     }
 

@@ -160,7 +160,7 @@ impl<T: Pod> SharedPart<'_, T> {
         let (calls, unit) = (&self.win.calls, size_of::<T>() as u64);
         calls.handled(Err(Error::Range {
             at: calls.place(Call::SharedAccess),
-            target: self.rank.0,
+            target: self.rank,
             displacement: index as u64,
             bytes: (count as u64).saturating_mul(unit),
             disp_unit: unit as u32,

@@ -1,6 +1,7 @@
 //! The context of an error.
 
 use crate::call::Call;
+use crate::rank::Rank;
 use std::fmt;
 
 /// The call, the window and the rank of an error.
@@ -12,7 +13,7 @@ pub struct Place {
     pub window: Option<Box<str>>,
     /// The rank that made the call, in the group of the window or communicator; `None` for calls
     /// on neither.
-    pub rank: Option<u32>,
+    pub rank: Option<Rank>,
 }
 
 impl fmt::Display for Place {

@@ -1,6 +1,7 @@
 //! How errors are shown, and made of the system's errors.
 
 use super::Error;
+use crate::rank::Rank;
 use std::fmt;
 
 /// The result of a call.
@@ -14,9 +15,9 @@ impl fmt::Debug for Error {
 }
 
 /// A rank, which may be [`Rank::NULL`](crate::Rank::NULL).
-pub(super) fn rank(rank: &u32) -> String {
+pub(super) fn rank(rank: &Rank) -> String {
     match *rank {
-        u32::MAX => "MPI_PROC_NULL (Rank::NULL)".into(),
+        Rank::NULL => "MPI_PROC_NULL (Rank::NULL)".into(),
         rank => rank.to_string(),
     }
 }
@@ -39,7 +40,7 @@ pub(super) fn remedy(source: &std::io::Error) -> &'static str {
     }
 }
 
-pub(super) fn holding(lock_of: &Option<u32>) -> String {
+pub(super) fn holding(lock_of: &Option<Rank>) -> String {
     lock_of.map_or_else(String::new, |rank| format!("; it held the exclusive lock of rank {rank}"))
 }
 

@@ -11,6 +11,7 @@ use super::outgoing::{Head, OutgoingQueue, RecordKind};
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot, Slots};
 use crate::context::{Context, ProgressEngine};
 use crate::error::{Error, Place, Result};
+use crate::group::Rank;
 use crate::ops::Incoming;
 use crate::prim::{ParkWord, Word32};
 use crate::shm::{AllocError, BiasedGuard, BiasedMutex, Placed, Segment};
@@ -91,7 +92,7 @@ impl Mailbox {
     #[cold]
     fn first(context: &Context) -> Result<&'static Mailbox> {
         if context.foreign.is_some() {
-            let at = Place { call: context.call(), window: None, rank: Some(context.rank) };
+            let at = Place { call: context.call(), window: None, rank: Some(Rank(context.rank)) };
             return Err(Error::not_foreign(at, "what is made of messages"));
         }
         let open = Arc::new(Word32::default());

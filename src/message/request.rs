@@ -244,7 +244,7 @@ fn status(of: &CommMembers, call: Call, outcome: RequestOutcome) -> Result<Statu
             Ok(Status { source: Rank::NULL, tag, bytes: 0, cancelled: true })
         }
         Some(MessageFailure::Truncated(capacity)) => {
-            Err(Error::Truncated { at: of.place(call), from: source.0, tag, sent: bytes, capacity })
+            Err(Error::Truncated { at: of.place(call), from: source, tag, sent: bytes, capacity })
         }
         Some(MessageFailure::Damaged) => Err(damaged()),
         Some(MessageFailure::NoMemory) => {

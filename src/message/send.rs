@@ -94,7 +94,7 @@ fn send_slowly(
         return Err(Error::Tag { at: of.place(call), tag });
     }
     if let Some(failed) = of.failed_rank(dest.0) {
-        return Err(Error::RankFailed { at: of.place(call), failed, lock_of: None });
+        return Err(Error::RankFailed { at: of.place(call), failed: Rank(failed), lock_of: None });
     }
     let Some(from) = Outgoing::of(origin) else { return Err(of.too_far(call)) };
     let context = message_context(of, channel);

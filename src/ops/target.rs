@@ -106,7 +106,7 @@ impl<'w> Communication<'w> {
 
     #[cold]
     pub(super) fn conflict(self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
-        Error::Conflict { at: self.calls.place(call), target, displacement, bytes }
+        Error::Conflict { at: self.calls.place(call), target: Rank(target), displacement, bytes }
     }
 }
 

@@ -173,7 +173,7 @@ impl Calls {
                 kind: MismatchKind::Call,
                 at: self.place(call),
                 ours: format!("{call} of this window"),
-                other: other as u32,
+                other: Rank(other as u32),
                 theirs: format!("{call} of another window"),
             }),
         }
@@ -189,7 +189,7 @@ impl Calls {
 impl Calls {
     #[cold]
     pub(crate) fn place(&self, call: Call) -> Place {
-        Place { call, window: Some(self.identity.shown()), rank: Some(self.rank().0) }
+        Place { call, window: Some(self.identity.shown()), rank: Some(self.rank()) }
     }
 
     /// The error of a call, on `target` if it names one, that is refused.
@@ -198,9 +198,7 @@ impl Calls {
         let at = self.place(call);
         match refusal {
             Refusal::Forked => Error::Forked { at },
-            Refusal::NoSuchRank => {
-                Error::TargetRank { at, target: target.0, ranks: self.comm().size() }
-            }
+            Refusal::NoSuchRank => Error::TargetRank { at, target, ranks: self.comm().size() },
             Refusal::NotLocked => {
                 let mut problem = refusal.sentence(call, target.0);
                 let locked = self.epochs.locked_ranks();

@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
 use crate::foreign;
+use crate::group::Rank;
 use crate::launch;
 use crate::shm::{Process, Span, is_gone};
 use bytemuck::{Pod, Zeroable};
@@ -115,7 +116,7 @@ fn admit(comm: &Comm) {
 
 /// All ranks see the same offers, and so the same fault.
 fn check_bases(comm: &Comm, offers: &[Offer]) -> Result<()> {
-    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank().0) };
+    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
     let mut privates = offers.iter().zip(0..).filter(|(offer, _)| offer.process != 0);
     privates.try_for_each(|(offer, rank)| check_range(at, rank, offer.at, offer.bytes))
 }
@@ -163,7 +164,7 @@ fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> R
     if offers.iter().all(|offer| offer.process == 0) {
         return Ok(Unmapped::Nothing);
     }
-    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank().0) };
+    let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
     let privates: Box<[Private]> = offers.iter().map(Private::of).collect();
     let own = comm.rank().index();
     let others = privates.iter().enumerate().filter(|(owner, _)| *owner != own);
@@ -181,8 +182,8 @@ fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> R
         None => Ok(Unmapped::Private(privates)),
         Some((rank, verdict)) => Err(Error::Unreachable {
             at: at(),
-            rank: rank as u32,
-            owner: verdict[0] as u32 - 1,
+            rank: Rank(rank as u32),
+            owner: Rank(verdict[0] as u32 - 1),
             source: std::io::Error::from_raw_os_error(verdict[1] as i32),
         }),
     }

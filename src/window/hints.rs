@@ -126,7 +126,7 @@ impl Hints {
             let (rank, other) = values.find(|(_, value)| *value != first)?;
             let problem =
                 format!("{key} is true, but rank 0 gave {first} bytes and rank {rank} {other}");
-            let at = Place { call, window: None, rank: Some(comm.rank().0) };
+            let at = Place { call, window: None, rank: Some(comm.rank()) };
             Some(Error::InfoValue { at, problem })
         };
         let size = self.has(SAME_SIZE).then(|| different("same_size", |one| one.bytes));

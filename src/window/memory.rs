@@ -12,6 +12,7 @@ use crate::comm::Comm;
 use crate::datatype::{Carrier, Element, Integer};
 use crate::error::{Error, Result};
 use crate::foreign;
+use crate::group::Rank;
 use crate::op::Op;
 use crate::prim::{JobFailed, ParkWord};
 use crate::shm::{Part, Piece, PlacedSlice, Process, Span, copy, is_gone};
@@ -282,14 +283,22 @@ impl ExposedMemory {
         let bytes = range.end.wrapping_sub(range.start) as u64;
         if calls.flavour() == Flavour::Dynamic {
             let displacement = displacement.saturating_add_signed(range.start);
-            return Error::NotAttached { at, target, address: displacement, bytes };
+            return Error::NotAttached { at, target: Rank(target), address: displacement, bytes };
         }
         let (disp_unit, size) = (self.part(target).disp_unit, self.bytes_of(target));
         if range.start != 0 {
             let (start, end) = (range.start, range.end);
-            return Error::LayoutRange { at, target, displacement, start, end, disp_unit, size };
+            return Error::LayoutRange {
+                at,
+                target: Rank(target),
+                displacement,
+                start,
+                end,
+                disp_unit,
+                size,
+            };
         }
-        Error::Range { at, target, displacement, bytes, disp_unit, size }
+        Error::Range { at, target: Rank(target), displacement, bytes, disp_unit, size }
     }
 }
 
@@ -497,7 +506,7 @@ fn gone(calls: &Calls, call: Call, target: u32, why: &str) -> Error {
 }
 
 fn unreachable(calls: &Calls, call: Call, target: u32, source: std::io::Error) -> Error {
-    Error::Unreachable { at: calls.place(call), rank: calls.rank().0, owner: target, source }
+    Error::Unreachable { at: calls.place(call), rank: calls.rank(), owner: Rank(target), source }
 }
 
 /// The kernel reports that the process of `rank` is gone: waits up to one second for the launcher to report

@@ -12,6 +12,7 @@
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
+use crate::group::Rank;
 use crate::shm::{DirectoryWords, WindowHeader, page_size};
 use crate::sync::notify::NotifyCounter;
 use crate::sync::{RankWords, WindowWords};
@@ -183,11 +184,11 @@ struct PartPlacer {
 
 impl PartPlacer {
     fn place(&mut self, rank: u32, request: PartRequest) -> Result<(u64, u64, u32)> {
-        let at = || Place { call: self.call, window: None, rank: Some(self.rank) };
+        let at = || Place { call: self.call, window: None, rank: Some(Rank(self.rank)) };
         let PartRequest { bytes, disp_unit: unit, .. } = request;
         let disp_unit = i32::try_from(unit).ok().filter(|unit| *unit > 0);
-        let disp_unit =
-            disp_unit.ok_or_else(|| Error::DispUnit { at: at(), rank, disp_unit: unit })? as u32;
+        let refused = || Error::DispUnit { at: at(), rank: Rank(rank), disp_unit: unit };
+        let disp_unit = disp_unit.ok_or_else(refused)? as u32;
         let align = match self.follows {
             Follows::Nothing | Follows::Directories => return Ok((0, bytes, disp_unit)),
             // A part of a page or more has its pages for itself.

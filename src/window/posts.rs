@@ -5,7 +5,7 @@ use super::calls::Calls;
 use super::transport::Transport;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::group::Group;
+use crate::group::{Group, Rank};
 use crate::prim::{Awaited, AwaitedKind, WaitRecord};
 use crate::shm::{Placed, PlacedSlice};
 use crate::sync::{self, PostSlot};
@@ -225,6 +225,8 @@ fn slot_in(calls: &Calls, table: u32) -> Result<Placed<PostSlot>> {
 fn check_all_live(calls: &Calls, call: Call, ranks: &[u32]) -> Result<()> {
     match ranks.iter().find_map(|rank| calls.comm().failed_rank(*rank)) {
         None => Ok(()),
-        Some(failed) => Err(Error::RankFailed { at: calls.place(call), failed, lock_of: None }),
+        Some(failed) => {
+            Err(Error::RankFailed { at: calls.place(call), failed: Rank(failed), lock_of: None })
+        }
     }
 }

@@ -377,6 +377,10 @@ impl Transport {
         let owner = self.words_of(target).lock.owner();
         let owner = owner.and_then(|rank| calls.comm().failed_rank(rank));
         let failed = owner.unwrap_or_else(|| calls.survivors.first_failed());
-        Error::RankFailed { at: calls.place(Call::Lock), failed, lock_of: owner.map(|_| target) }
+        Error::RankFailed {
+            at: calls.place(Call::Lock),
+            failed: Rank(failed),
+            lock_of: owner.map(|_| Rank(target)),
+        }
     }
 }

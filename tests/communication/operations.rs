@@ -327,7 +327,7 @@ fn a_lock_reaches_the_rank_that_it_names() {
             assert!(error.to_string().contains(words), "{error}");
         };
         let unlocked = format!("no lock of rank {previous}, but locks of ranks [{next}]");
-        refused(epoch.put(&[1], previous, 0), &format!("put on window 'words': {unlocked}"));
+        refused(epoch.put(&[1], previous, 0), &unlocked);
         refused(part.accumulate(&[1], Op::Sum, previous, 0), &unlocked);
         refused(epoch.rput(&[1], previous, 0).map(drop), &unlocked);
         let other = window.lock(LockType::Shared, previous).unwrap();

@@ -73,7 +73,7 @@ impl Aftermath {
             Ok(()) if trip.lost() == 0 => crate::say(&format!("\npaired {}\n", trip.rank())),
             Ok(()) => {}
             Err(Error::RankFailed { failed, .. }) => {
-                assert!(self.pair.failed().world_ranks().contains(&Rank(failed)));
+                assert!(self.pair.failed().world_ranks().contains(&Rank(failed.0)));
             }
             Err(other) => panic!("{other}"),
         }

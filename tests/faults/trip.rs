@@ -133,10 +133,13 @@ impl Trip<'_> {
         let named = match error {
             Error::RankFailed { failed, .. } => *failed,
             // Its private memory is gone.
-            Error::Unreachable { owner, .. } => self.comm.group().world_ranks()[*owner as usize].0,
+            Error::Unreachable { owner, .. } => self.comm.group().world_ranks()[owner.index()],
             other => panic!("no loss: {other}"),
         };
-        assert!(failed.world_ranks().contains(&Rank(named)), "{error}; but {failed:?} have failed");
+        assert!(
+            failed.world_ranks().contains(&Rank(named.0)),
+            "{error}; but {failed:?} have failed"
+        );
         crate::say(&format!("\nmissed {} {named}\n", self.rank()));
     }
 }

@@ -3,7 +3,7 @@
 use crate::support::job;
 use crate::tools::{PROGRAM, bytes_of, irecv, isend, recv, send};
 use onesided::engine::SendMode;
-use onesided::{Comm, Error};
+use onesided::{Comm, Error, Rank};
 
 /// Runs a job that goes on without rank 1, which dies at the end of its body.
 fn without_rank_1(n: u32, body: impl FnOnce(&Comm)) {
@@ -24,7 +24,7 @@ fn without_rank_1(n: u32, body: impl FnOnce(&Comm)) {
 }
 
 fn failed<T: std::fmt::Debug>(result: onesided::Result<T>) {
-    assert!(matches!(result, Err(Error::RankFailed { failed: 1, .. })), "{result:?}");
+    assert!(matches!(result, Err(Error::RankFailed { failed: Rank(1), .. })), "{result:?}");
 }
 
 #[test]

@@ -107,7 +107,9 @@ fn a_message_that_does_not_fit_is_received_and_leaves_the_buffer_alone() {
                 let receive =
                     receive.unwrap_or_else(|| irecv(world, &mut into, None, Some(6)).unwrap());
                 match receive.wait().unwrap_err() {
-                    Error::Truncated { from: 0, tag: 6, sent: found, capacity: had, .. } => {
+                    Error::Truncated {
+                        from: Rank(0), tag: 6, sent: found, capacity: had, ..
+                    } => {
                         assert_eq!((found, had), (sent as u64, room as u64));
                     }
                     other => panic!("{other}"),

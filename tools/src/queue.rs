@@ -60,7 +60,7 @@ impl<T: Element> WindowQueue<T> {
         let words = Words::new(comm, &agreed, bytes)?;
         if sensible != capacity {
             words.free()?;
-            let at = Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank().0) };
+            let at = Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank()) };
             let problem = format!("a queue of capacity {capacity}: it must be from 1 to 2^32");
             return Err(Error::Argument { at, problem });
         }

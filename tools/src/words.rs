@@ -58,7 +58,7 @@ impl Words {
 
     /// The place of `call` on the window, for errors.
     pub(super) fn place(&self, call: Call) -> Place {
-        let rank = Some(self.win.comm().rank().0);
+        let rank = Some(self.win.comm().rank());
         Place { call, window: Some(self.win.name().into()), rank }
     }
 
@@ -89,15 +89,15 @@ impl Agreed {
         let [first, second] = self.parameters;
         let mine = [u64::from(self.home.0), first.1, second.1, self.kind()];
         let all = comm.allgather(&mine)?;
-        let at = Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank().0) };
+        let at = Place { call: Call::WinAllocate, window: None, rank: Some(comm.rank()) };
         if let Some(other) = all.chunks_exact(mine.len()).position(|theirs| theirs != mine) {
             let theirs = &all[other * mine.len()..][..mine.len()];
             let (ours, theirs) = (self.words(&mine), self.words(theirs));
             let (kind, other) = (MismatchKind::Call, other as u32);
-            return Err(Error::Mismatch { kind, at, ours, other, theirs });
+            return Err(Error::Mismatch { kind, at, ours, other: Rank(other), theirs });
         }
         if self.home.0 >= comm.size() {
-            return Err(Error::Root { at, root: self.home.0, ranks: comm.size() });
+            return Err(Error::Root { at, root: self.home, ranks: comm.size() });
         }
         Ok(())
     }

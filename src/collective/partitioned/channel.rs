@@ -134,7 +134,7 @@ impl PartitionChannel {
         }
         let call = |bytes| format!("{} of {bytes} bytes", self.call);
         let (at, ours, theirs) = (self.comm.place(self.call), call(self.bytes), call(bytes));
-        Err(Error::Mismatch { kind: MismatchKind::Length, at, ours, other: self.peer.0, theirs })
+        Err(Error::Mismatch { kind: MismatchKind::Length, at, ours, other: self.peer, theirs })
     }
 
     /// Starts the message of a group.
@@ -194,7 +194,7 @@ impl PartitionChannel {
             None => Ok(()),
             Some(failed) => {
                 let at = self.comm.place(self.call);
-                Err(Error::RankFailed { at, failed, lock_of: None })
+                Err(Error::RankFailed { at, failed: Rank(failed), lock_of: None })
             }
         }
     }

@@ -12,7 +12,7 @@ pub fn without_rank_1(n: u32, body: impl FnOnce(&Comm)) {
 }
 
 fn is_failure<T: std::fmt::Debug>(result: onesided::Result<T>) {
-    assert!(matches!(result, Err(Error::RankFailed { failed: 1, .. })), "{result:?}");
+    assert!(matches!(result, Err(Error::RankFailed { failed: Rank(1), .. })), "{result:?}");
 }
 
 #[test]

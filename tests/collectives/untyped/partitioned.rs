@@ -227,7 +227,7 @@ fn those_of_a_dead_rank_end() {
         }
         for message in &made {
             let ended = message.wait();
-            assert!(matches!(ended, Err(Error::RankFailed { failed: 1, .. })), "{ended:?}");
+            assert!(matches!(ended, Err(Error::RankFailed { failed: Rank(1), .. })), "{ended:?}");
         }
     });
 }

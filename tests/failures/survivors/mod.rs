@@ -11,7 +11,7 @@ mod torn_at_random;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use onesided::engine::Win;
-use onesided::{Comm, Error, ErrorClass, Result, WindowOptions};
+use onesided::{Comm, Error, ErrorClass, Rank, Result, WindowOptions};
 
 /// The rank that dies in the jobs here.
 const VICTIM: u32 = 1;
@@ -37,7 +37,7 @@ fn survivors(n: u32, body: impl FnOnce(&Comm)) {
 #[track_caller]
 fn lost<R>(result: Result<R>) {
     match result.err() {
-        Some(error @ Error::RankFailed { failed: VICTIM, .. }) => {
+        Some(error @ Error::RankFailed { failed: Rank(VICTIM), .. }) => {
             assert_eq!(error.class(), ErrorClass::ProcFailed);
         }
         Some(other) => panic!("{other}"),
