@@ -14,9 +14,11 @@ use crate::shm::{
     AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, SegmentPlacement, Shards,
     WriteRecords, is_forked,
 };
+use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The record of a wait for an exclusion of the library.
 fn describe_exclusion(record: &WaitRecord) {
@@ -64,7 +66,11 @@ pub(crate) struct Context {
     /// The number of communicators made of this rank alone.
     alone: Word32,
     progress: OnceLock<&'static dyn ProgressEngine>,
+    /// What this rank warns of if the program does not free it: a description of each, by its block.
+    unfreed: Mutex<BTreeMap<u64, Warning>>,
 }
+
+type Warning = Box<dyn Fn() -> String + Send>;
 
 impl Context {
     pub(crate) fn new(member: Membership) -> Result<Context> {
@@ -88,7 +94,35 @@ impl Context {
             slot,
             alone: Word32::default(),
             progress: OnceLock::new(),
+            unfreed: Mutex::default(),
         })
+    }
+
+    fn unfreed(&self) -> MutexGuard<'_, BTreeMap<u64, Warning>> {
+        self.unfreed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The program has to free the object with that block before it leaves the job; the warning is
+    /// `description`.
+    pub(crate) fn expect_free(
+        &self,
+        block: u64,
+        description: impl Fn() -> String + Send + 'static,
+    ) {
+        self.unfreed().insert(block, Box::new(description));
+    }
+
+    /// The program has freed the object with that block.
+    pub(crate) fn freed(&self, block: u64) {
+        self.unfreed().remove(&block);
+    }
+
+    /// The program leaves the job: names on standard error, once, what it has not freed.
+    pub(crate) fn warn_of_unfreed(&self) {
+        for description in std::mem::take(&mut *self.unfreed()).into_values() {
+            // Standard error may be closed.
+            let _ = writeln!(std::io::stderr(), "onesided: {}", description());
+        }
     }
 
     /// Takes the rank's slot in the job, which only one process may do: the counters of the segment

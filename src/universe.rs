@@ -16,6 +16,7 @@ static JOINED: Mutex<bool> = Mutex::new(false);
 /// Any thread may use its handles (`MPI_THREAD_MULTIPLE`); calls that threads must not make at the
 /// same time are documented as such.
 ///
+/// Windows are freed before the universe is dropped: it then warns of each that is not, on standard error.
 /// When the universe and every handle made from it are dropped, except while panicking, this rank has
 /// finalized. A rank that ends without that has failed.
 #[derive(Debug)]
@@ -88,6 +89,7 @@ impl Universe {
 impl Drop for Universe {
     fn drop(&mut self) {
         if !std::thread::panicking() && !is_forked() {
+            self.world.context().warn_of_unfreed();
             // A callback that fails cannot keep the process in the job.
             let _ = self.myself.delete_attributes();
             self.myself.let_go();

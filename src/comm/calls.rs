@@ -30,18 +30,6 @@ impl Comm {
         self.within(Call::CommDup, || create::dup(self, line))
     }
 
-    /// `MPI_Comm_dup_with_info` (MPI-4.1 §7.4.2): as [`Comm::dup`]; of the info goes what
-    /// [`Comm::set_info`] documents.
-    ///
-    /// # Errors
-    /// [`Error::Attribute`] on all ranks if a copy callback of any of them fails;
-    /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
-    #[track_caller]
-    pub fn dup_with_info(&self, info: &Info) -> Result<Comm> {
-        let _ignored = info;
-        self.dup()
-    }
-
     /// `MPI_Comm_create` (MPI-2.2 §6.4.2): a communicator of the ranks of `group` in its order, or
     /// several of disjoint groups. All members of a group give that group; other ranks may give it
     /// too, or an empty one, and get `None`.
@@ -122,8 +110,9 @@ impl Comm {
         self.within(Call::CommFree, || free::free(&self))
     }
 
-    /// `MPI_Comm_set_info` (MPI-4.1 §7.4.4). The standard's hints for communicators are about
-    /// messages, which this library does not have; they are ignored, like unknown ones.
+    /// `MPI_Comm_set_info` (MPI-4.1 §7.4.4). The standard's hints for communicators assert what a program
+    /// does not do. No call here is faster for that, so this library ignores them, as it may, and
+    /// [`Comm::info`] does not return them. Therefore `MPI_Comm_dup_with_info` is [`Comm::dup`].
     ///
     /// Collective; blocks until every rank has called it. The info may differ from rank to rank.
     ///

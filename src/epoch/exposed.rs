@@ -8,7 +8,6 @@ use crate::memory::WindowMemory;
 use crate::window::WindowOptions;
 use bytemuck::Pod;
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -71,7 +70,7 @@ impl WindowOptions {
         let win = unsafe { self.typed().create_bytes(comm, memory.as_ptr().cast(), bytes, unit) };
         // Kept in any case: another rank may have its window although the job has just failed.
         let memory = Exposed::of(memory);
-        Ok(Window { win: win?, memory, elements: PhantomData })
+        Ok(Window::of(win?, memory))
     }
 
     /// Creates a window without memory; see [`Window::create_dynamic`].
@@ -81,7 +80,7 @@ impl WindowOptions {
     #[track_caller]
     pub fn create_dynamic<T: Pod>(&self, comm: &Comm) -> Result<Window<T>> {
         let win = self.typed().create_dynamic_bytes(comm)?;
-        Ok(Window { win, memory: Exposed::nothing(), elements: PhantomData })
+        Ok(Window::of(win, Exposed::nothing()))
     }
 }
 

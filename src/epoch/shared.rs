@@ -34,7 +34,7 @@ impl WindowOptions {
         let unit = size_of::<T>() as u64;
         let bytes = (len as u64).saturating_mul(unit);
         let win = self.typed().allocate_shared_bytes(comm, bytes, unit)?;
-        Ok(Window { win, memory: super::Exposed::nothing(), elements: PhantomData })
+        Ok(Window::of(win, super::Exposed::nothing()))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::window::{Flavour, MemoryModel, Torn, Win, WinKeyval, WindowOptions};
 use bytemuck::Pod;
 use std::any::Any;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// A window (`MPI_Win`): memory of every rank of a communicator, with elements of type `T`, which all
@@ -48,8 +49,8 @@ use std::sync::Arc;
 /// # fn main() { onesided::Universe::init().and_then(|universe| create(universe.world())).unwrap() }
 /// ```
 ///
-/// Displacements are in the target's displacement units, by default one element. Dropping a window
-/// keeps its memory until the job ends; [`Window::free`] frees it.
+/// Displacements are in the target's displacement units, by default one element. [`Window::free`]
+/// frees a window. One that is dropped keeps its memory until the job ends; rank 0 then warns of it.
 #[must_use = "the memory of a window stays until the job ends if it is not freed"]
 pub struct Window<T: Pod> {
     pub(super) win: Win,
@@ -64,6 +65,13 @@ impl<T: Pod> std::fmt::Debug for Window<T> {
 }
 
 impl<T: Pod> Window<T> {
+    /// The window over `win`, with the memory of the program that it exposes.
+    #[track_caller]
+    pub(super) fn of(win: Win, memory: Exposed<T>) -> Self {
+        win.calls.expect_free(Location::caller());
+        Window { win, memory, elements: PhantomData }
+    }
+
     /// `MPI_Win_allocate` (MPI-4.1 §12.2.2): a window with `len` zeroed elements for this rank. The ranks
     /// may give different lengths, 0 included. [`WindowOptions`] sets a name and another displacement
     /// unit.
@@ -270,6 +278,6 @@ impl WindowOptions {
         // check of the sizes returns an error on all ranks.
         let bytes = (len as u64).saturating_mul(unit);
         let win = self.typed().allocate_bytes(comm, bytes, unit)?;
-        Ok(Window { win, memory: Exposed::nothing(), elements: PhantomData })
+        Ok(Window::of(win, Exposed::nothing()))
     }
 }

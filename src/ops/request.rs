@@ -8,7 +8,8 @@ use std::marker::PhantomData;
 
 /// A request of an operation whose buffers it keeps borrowed (`MPI_Request`).
 ///
-/// Dropped, it is complete too. Its functions are local and do not block.
+/// The operation is complete at the origin when the call that returns the request does, so there is nothing
+/// left to wait for: its functions end the borrow. They are local and do not block.
 #[derive(Debug)]
 #[must_use = "the buffer is borrowed until the request is waited for or dropped"]
 pub struct Request<'b> {

@@ -3,6 +3,7 @@
 use super::Flavour;
 use crate::attribute::Keyval;
 use crate::comm::Comm;
+use std::panic::Location;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Which window an attribute's callback is about. Not the window itself: a callback must not end
@@ -43,6 +44,15 @@ impl WindowIdentity {
 
     pub(super) fn set_name(&self, name: &str) {
         *self.name.write().unwrap_or_else(PoisonError::into_inner) = name.into();
+    }
+
+    /// The warning of a rank that leaves the job and has not freed the window, which was created at `at`.
+    pub(super) fn warning(&self, at: &'static Location<'static>) -> impl Fn() -> String + use<> {
+        let name = self.name.clone();
+        move || {
+            let name = name.read().unwrap_or_else(PoisonError::into_inner);
+            format!("window '{name}', created at {at}, was not freed (Window::free)")
+        }
     }
 
     pub(super) fn shown(&self) -> Box<str> {

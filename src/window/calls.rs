@@ -141,6 +141,20 @@ impl Calls {
     }
 }
 
+/// The end of the window.
+impl Calls {
+    /// Rank 0 warns when it leaves the job, unless the window, made at `at`, is freed before.
+    pub(crate) fn expect_free(&self, at: &'static Location<'static>) {
+        if self.rank == 0 {
+            self.context.expect_free(self.block, self.identity.warning(at));
+        }
+    }
+
+    pub(super) fn freed(&self) {
+        self.context.freed(self.block);
+    }
+}
+
 /// What is checked before a call has any effect.
 impl Calls {
     /// The result of a check of `call`, on `target` if it names one, with the error for a refusal.

@@ -16,6 +16,7 @@ pub(super) fn free(win: &Win, deleted: Result<()>, at: &'static Location<'static
     // No rank is inside a call on this window once all have met here; only then does
     // any rank take memory away.
     agree(calls, deleted, !win.attributes.is_empty(), at)?;
+    calls.freed();
     step(Step::FreeSynced);
     let slots = sync.state.lock().pscw.table_block();
     let is_first = calls.survivors.rank() == 0 || sync.transport.has_own_block();

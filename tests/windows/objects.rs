@@ -6,6 +6,7 @@ use onesided::{
     Comm, ErrorClass, ErrorHandler, Info, KeyvalOptions, LockType, MemoryModel, Rank, WinKeyval,
     Window, WindowOptions,
 };
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -267,4 +268,26 @@ fn the_memory_model_of_every_flavour_is_unified() {
             window.free().unwrap();
         }
     });
+}
+
+/// Dropped or not, a window that is not freed is named once, by rank 0, with the line that created it.
+#[test]
+fn a_rank_names_windows_that_were_not_freed() {
+    let run = |world: &Comm| {
+        let create = |name| WindowOptions::new().name(name).allocate::<u64>(world, 1).unwrap();
+        create("freed").free().unwrap();
+        drop(create("dropped"));
+        let renamed = create("named first");
+        renamed.set_name("named later");
+        let _leaked = ManuallyDrop::new(renamed);
+    };
+    if let Some(outcome) = job(2, &[], run) {
+        let lines: Vec<_> =
+            outcome.output.lines().filter(|l| l.contains("was not freed")).collect();
+        assert_eq!(lines.len(), 2, "{}", outcome.output);
+        for (line, name) in lines.into_iter().zip(["dropped", "named later"]) {
+            assert!(line.contains(&format!("onesided: window '{name}', created at ")), "{line}");
+            assert!(line.contains("tests/windows/objects.rs:"), "{line}");
+        }
+    }
 }

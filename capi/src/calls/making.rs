@@ -16,22 +16,24 @@ use onesided::{Comm, Info};
 use std::ffi::c_int;
 
 /// A duplicate, with copies of the attributes.
-fn duplicate(handle: MPI_Comm, info: &Info) -> Outcome<MPI_Comm> {
+fn duplicate(handle: MPI_Comm) -> Outcome<MPI_Comm> {
     let comm = handle.get()?;
-    let copy = attribute::about(handle, || comm.comm.dup_with_info(info))?;
+    let copy = attribute::about(handle, || comm.comm.dup())?;
     let both = comm.inter.as_ref().map(|inter| inter.both.dup()).transpose()?;
     Ok(Handle::new(comm.heritage().with(copy, both)?))
 }
 
 /// `MPI_Comm_dup`
 pub fn comm_dup(comm: MPI_Comm, newcomm: Ptr<MPI_Comm>) -> Outcome {
-    newcomm.set(duplicate(comm, &Info::new())?)
+    newcomm.set(duplicate(comm)?)
 }
 
 /// `MPI_Comm_dup_with_info`
 pub fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Ptr<MPI_Comm>) -> Outcome {
     comm.get()?;
-    newcomm.set(duplicate(comm, &hints(info)?)?)
+    // `Comm::set_info` ignores the hints of communicators.
+    hints(info)?;
+    newcomm.set(duplicate(comm)?)
 }
 
 /// `MPI_Comm_idup`
@@ -49,7 +51,6 @@ pub fn comm_idup_with_info(
     request: Ptr<MPI_Request>,
 ) -> Outcome {
     comm.get()?;
-    // As for `MPI_Comm_dup_with_info`, there is nothing that a hint would change.
     hints(info)?;
     comm_idup(comm, newcomm, request)
 }

@@ -31,7 +31,7 @@ fn a_duplicate_has_the_same_ranks_and_other_collectives() {
             world.broadcast(&mut value, Rank(first)).unwrap();
         }
         assert_eq!(value, [first]);
-        let again = copy.dup_with_info(&Info::new()).unwrap();
+        let again = copy.dup().unwrap();
         copy.free().unwrap();
         assert_eq!(again.allreduce(&[1u32], Op::Sum).unwrap(), [last + 1]);
         again.free().unwrap();
