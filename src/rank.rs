@@ -23,6 +23,7 @@ impl Rank {
     pub const NULL: Rank = Rank(u32::MAX);
 
     /// Its number, as the index of a list with an entry for each rank.
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -224,7 +224,7 @@ impl Plan<'_> {
     pub(super) fn rename(&mut self, places: &[Rank]) {
         for step in &mut self.steps {
             if let PlanStep::Send(rank, _) | PlanStep::Receive(rank, _) = step {
-                *rank = places[rank.0 as usize];
+                *rank = places[rank.index()];
             }
         }
     }

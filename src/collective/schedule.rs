@@ -129,7 +129,7 @@ impl Schedule {
         let world = self.comm.world_ranks();
         let missing = |progress: MutexGuard<'_, ScheduleState>| -> Vec<u32> {
             let messages = progress.under_way.iter().filter(|message| !message.request.is_done());
-            messages.filter_map(|message| world.get(message.peer.0 as usize).copied()).collect()
+            messages.filter_map(|message| world.get(message.peer.index()).copied()).collect()
         };
         let progress = self.progress.try_lock();
         if let Ok(ScheduleState {

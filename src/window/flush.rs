@@ -12,7 +12,7 @@ use crate::sync;
 /// Of one target.
 #[inline(always)]
 pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
-    if (target.0 as usize) < transport.ranks.len() && calls.epochs.may_flush(target.0).is_ok() {
+    if target.index() < transport.ranks.len() && calls.epochs.may_flush(target.0).is_ok() {
         transport.flush_reached(target);
         return Ok(());
     }

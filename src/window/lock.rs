@@ -42,7 +42,7 @@ impl Synchronization<'_> {
         assert: LockAssert,
     ) -> Fast {
         let own = self.calls.rank().0;
-        let words = self.transport().ranks.get(target.0 as usize).ok_or(Refusal::NoSuchRank)?;
+        let words = self.transport().ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
         state.may_wait(ACCESS)?;
         self.calls.epochs.may_lock(target.0, own)?;
         if words.open.exposure.load() != 0 {
@@ -95,7 +95,7 @@ impl Synchronization<'_> {
 
     #[inline(always)]
     fn end_lock(self, target: Rank) -> Fast {
-        let words = self.transport().ranks.get(target.0 as usize).ok_or(Refusal::NoSuchRank)?;
+        let words = self.transport().ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
         let (held, nocheck) = self.calls.epochs.may_unlock(target.0)?;
         let released = self.transport().release(target, words, held, nocheck);
         self.calls.epochs.unlocked(target.0);

@@ -308,7 +308,7 @@ fn flavours(trip: &Trip<'_>) -> Result<()> {
 /// Puts and accumulates around the ring.
 fn around(world: &Comm, window: &mut Window<u64>, disp: &[u64]) -> Result<()> {
     let Ring { me, right, left, .. } = Ring::of(world);
-    let at = disp[right.0 as usize];
+    let at = disp[right.index()];
     let mine = [u64::from(me) + 1];
     let epoch = window.fence()?;
     epoch.put(&mine, right, at as usize)?;

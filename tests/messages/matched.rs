@@ -17,7 +17,7 @@ fn messages_of_a_pair_do_not_overtake_each_other() {
             let mut next = vec![0; n as usize];
             for _ in 0..EACH * (n as usize - 1) {
                 let (got, status) = recv(world, 20_000, None, Some(3));
-                let from = status.source.0 as usize;
+                let from = status.source.index();
                 let len = next[from] * 47 % 12_000;
                 assert_eq!(got, bytes_of(next[from], len), "message {} of {from}", next[from]);
                 next[from] += 1;

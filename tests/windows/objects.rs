@@ -256,7 +256,7 @@ fn the_memory_model_of_every_flavour_is_unified() {
             (dynamic, 8, &there),
         ] {
             assert_eq!(window.model(), MemoryModel::Unified);
-            let (own, at) = (disp[world.rank().index()], disp[other.0 as usize]);
+            let (own, at) = (disp[world.rank().index()], disp[other.index()]);
             let all = window.lock_all().unwrap();
             all.window().store((own + unit) as usize, &[7]).unwrap();
             all.put_flush(&[5], other, at as usize).unwrap();

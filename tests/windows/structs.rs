@@ -93,7 +93,7 @@ fn structs_lie_in_windows_of_every_flavour() {
         let mut dynamic = Window::<Record>::create_dynamic(world).unwrap();
         let address = dynamic.attach(records(0, 3)).unwrap();
         let addresses = world.allgather(&[address]).unwrap();
-        let there = addresses[1 - world.rank().0 as usize] as usize;
+        let there = addresses[1 - world.rank().index()] as usize;
         go_round(&mut dynamic, there + 7, |window| window.load_one(address as usize + 7).unwrap());
         dynamic.free().unwrap();
     });

@@ -18,7 +18,7 @@ pub fn run(universe: &Universe, options: &Options) {
     let mut dynamic = Window::<u64>::create_dynamic(world).expect("a window");
     let memory = universe.alloc_mem(WORDS).expect("memory");
     let address = dynamic.attach(memory).expect("an address of this rank");
-    let there = world.allgather(&[address]).expect("the job goes on")[TARGET.0 as usize];
+    let there = world.allgather(&[address]).expect("the job goes on")[TARGET.index()];
     if world.rank() == 0 {
         for (window, disp, names) in [
             (&mut direct, 0, ["put, alloc_mem", "get, alloc_mem", "sum u64, alloc_mem"]),

@@ -173,7 +173,7 @@ impl Rig<'_> {
             unsafe { win.attach(start.cast(), 8 * elements) }?;
         }
         let all = self.comm.allgather(&starts.map(|start| start as u64))?;
-        let theirs = &all[2 * self.next().0 as usize..][..2];
+        let theirs = &all[2 * self.next().index()..][..2];
         win.lock_all()?;
         self.flipper.step();
         for start in theirs {

@@ -6,7 +6,7 @@ use onesided::{Access, Comm, Flavour, Group, LockType, Op, Rank, Window};
 pub fn exercise(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u64> {
     let (me, n) = (world.rank().0, world.size());
     let right = Rank((me + 1) % n);
-    let at = disp[right.0 as usize];
+    let at = disp[right.index()];
     let unit = if window.flavour() == Flavour::Dynamic { 8 } else { 1 };
 
     let mine = [u64::from(me) + 100, 7];
