@@ -15,7 +15,7 @@
 /* How many times as long as a sample should take. */
 #define FAR_TOO_LONG 8.0
 /* What takes longer once, in nanoseconds, is not repeated. */
-#define SLOW 100e6
+#define SLOW 500e6
 /* How long rank 0 sleeps, and how long is measured after that, in nanoseconds. */
 #define ASLEEP 50000000
 #define AFTER 10e6

@@ -16,5 +16,5 @@ pub fn write(file: &Path, text: &str) -> Result<()> {
     let page = if file.exists() { fs::read_to_string(file)? } else { String::new() };
     let (before, rest) = page.split_once(BEGIN).unwrap_or((&page, ""));
     let (_, after) = rest.split_once(END).unwrap_or(("", ""));
-    fs::write(file, format!("{before}{BEGIN}\n{text}\n{END}{after}"))
+    fs::write(file, format!("{before}{BEGIN}{text}\n{END}{after}"))
 }

@@ -42,6 +42,8 @@ pub fn run(options: &Options) -> ExitCode {
     };
     rounds::run(&peers, options, &mut found);
     found.notes.splice(0..0, notes);
+    let rows = found.peers.iter().chain([&found.ours]).flatten();
+    let starts = rows.map(|row| row.samples.len()).max().unwrap_or(0);
     let there: Vec<_> = peers.iter().flatten().map(|peer| peer.kind.title()).collect();
     let results = Results {
         found,
@@ -49,8 +51,7 @@ pub fn run(options: &Options) -> ExitCode {
             machine::line(),
             format!("Peers: {}.", if there.is_empty() { "none".into() } else { there.join(", ") }),
             format!(
-                "{} starts of each job; load before: {before}; after: {}",
-                rounds::count(options),
+                "{starts} starts of each job; load before: {before}; after: {}",
                 machine::load()
             ),
         ],
@@ -77,9 +78,6 @@ fn finish(results: &Results, options: &Options) -> Result<ExitCode, String> {
     let (text, reached) = table::text(results);
     println!("{text}");
     let named = |file: &Path, problem| format!("{}: {problem}", file.display());
-    if let Some(file) = &options.rows {
-        store::write(file, &results.found).map_err(|problem| named(file, problem))?;
-    }
     if let Some(file) = &options.markdown {
         markdown::write(file, &text).map_err(|problem| named(file, problem))?;
         write_summary(results)?;

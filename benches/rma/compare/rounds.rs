@@ -2,6 +2,7 @@
 //! it in the same processes), then as a C program with each peer and with this library's C interface.
 
 use super::peer::{C, KINDS, Peer};
+use super::store;
 use crate::Options;
 use crate::driver::{self, START, START_LIMIT};
 use crate::process::Ended;
@@ -67,7 +68,7 @@ const FULL: &[(Suite, &[u32])] = &[
     (Suite::Messages, &[2, 4, 8]),
     (Suite::Collectives, &[2, 4, 8]),
     (Suite::Programs, &[2, 8]),
-    (Suite::Memory, &[2, 8]),
+    (Suite::Memory, &[2]),
     (Suite::Startup, &[2, 8, 32, 64]),
 ];
 
@@ -111,6 +112,11 @@ pub fn run(peers: &[Option<Peer>], options: &Options, found: &mut Found) {
                 }
             }
             eprintln!();
+            if let Some(file) = &options.rows
+                && let Err(problem) = store::write(file, found)
+            {
+                eprintln!("{}: {problem}", file.display());
+            }
         }
     }
 }

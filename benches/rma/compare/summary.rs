@@ -5,31 +5,25 @@ use super::peer::{C, MPICH, OPEN_MPI};
 use super::table::Line;
 use super::{Results, numbers};
 use crate::report::{Row, find, limit, ratio, table};
-use crate::suites::{collectives, epochs, messages, moves, programs};
+use crate::suites::{collectives, epochs, moves};
 
 /// A row of the table: its name there, then operation, ranks and bytes.
 type Shown = (&'static str, &'static str, u32, u64);
 
-const SHOWN: [Shown; 13] = [
+const SHOWN: [Shown; 7] = [
     ("put of 8 B + flush", moves::PUT, 2, 8),
-    ("put of 1 MiB + flush", moves::PUT, 2, 1 << 20),
     ("fetch_and_op + flush", numbers::FETCH, 2, 8),
-    ("fetch_and_op + flush, contended by 8", numbers::FETCH_BY_ALL, 8, 8),
     ("lock + put + unlock", numbers::LOCK, 2, 8),
     ("fence of 2 ranks", epochs::FENCE, 2, 0),
     ("fence of 8 ranks", epochs::FENCE, 8, 0),
     ("lock_all + unlock_all, 64 ranks", epochs::LOCK_ALL, 64, 0),
     ("allreduce of 8 B, 2 ranks", collectives::ALLREDUCE, 2, 8),
-    ("allreduce of 8 B, 8 ranks", collectives::ALLREDUCE, 8, 8),
-    ("message of 8 B there and back", messages::PING_PONG, 2, 8),
-    ("heat, a step of 128 KiB, 8 ranks", programs::HEAT.0, 8, 128 << 10),
-    ("hash table, 32 Ki inserts, 8 ranks", programs::TABLE.0, 8, 0),
 ];
 
-/// A part of a sentence that takes a line of its own at most.
+/// Letters of a line.
 const WIDTH: usize = 110;
 /// How many operations the sentence names.
-const NAMED: usize = 8;
+const NAMED: usize = 3;
 /// What is less than this behind is about equal.
 const CLOSE: f64 = 1.05;
 

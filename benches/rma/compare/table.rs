@@ -9,6 +9,11 @@ use std::fmt::Write;
 
 /// What prints all of it.
 const COMMAND: &str = "cargo bench --bench rma -- --compare";
+/// How the tables of C programs are read.
+const COLUMNS_IN_C: &str = "\
+C programs: each value is the median of the starts, with the best and the worst start in brackets. \"of the best peer\"
+is the median of this library by that of the better peer; above 1, this library is behind. \"sleeps\" and \"preemptions\"
+are voluntary and involuntary context switches of this library in one operation.";
 /// The libraries of the tables of C programs, in the order of their columns.
 const COLUMNS: [usize; 3] = [C, MPICH, OPEN_MPI];
 
@@ -58,6 +63,7 @@ pub fn text(results: &Results) -> (String, bool) {
     let mut behind: Vec<&Line> = lines.iter().filter(|line| line.is_behind()).collect();
     behind.sort_by(|one, other| f64::total_cmp(&ratio_of(other), &ratio_of(one)));
     let _ = write!(text, "\n\n{}", summary::text(results, &lines));
+    let _ = write!(text, "\n\n{COLUMNS_IN_C}");
     let _ = write!(text, "\n\n### Rows where a peer is ahead\n\n{}", in_c(results, &behind));
     let (required, reached) = numbers::text(results);
     let _ = write!(text, "\n\n### Required numbers\n\n`{COMMAND}`\n\n{required}");
