@@ -181,12 +181,12 @@ impl Open<'_> {
     pub fn count(&mut self, word: &[u8]) -> Result<u64> {
         let hash = self.hash(word);
         for (rank, disp) in self.search(hash) {
-            let found = self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp as usize)?;
+            let found = self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp)?;
             if found == 0 {
                 break;
             }
             if self.refers_to(found, hash, word)? {
-                return self.slots.fetch_and_op_flush(0, Op::NoOp, rank, (disp + 1) as usize);
+                return self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp + 1);
             }
         }
         Ok(0)
@@ -202,18 +202,18 @@ impl Open<'_> {
         let hash = self.hash(word);
         let mut own = entry;
         for (rank, disp) in self.search(hash) {
-            let mut found = self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp as usize)?;
+            let mut found = self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp)?;
             if found == 0 {
                 let new = own.map_or_else(|| self.write(word, hash), Ok)?;
                 own = Some(new);
-                found = self.slots.compare_and_swap_flush(new, 0, rank, disp as usize)?;
+                found = self.slots.compare_and_swap_flush(new, 0, rank, disp)?;
                 if found == 0 {
                     self.took_slot(if entry.is_none() { record_of(word) } else { 0 })?;
                     found = new;
                 }
             }
             if Some(found) == own || self.refers_to(found, hash, word)? {
-                self.slots.fetch_and_op_flush(count, Op::Sum, rank, (disp + 1) as usize)?;
+                self.slots.fetch_and_op_flush(count, Op::Sum, rank, disp + 1)?;
                 return Ok(());
             }
         }
@@ -238,7 +238,7 @@ impl Open<'_> {
     fn took_slot(&mut self, record: u64) -> Result<()> {
         *self.end += record;
         let (rank, disp) = self.control();
-        self.slots.fetch_and_op_flush(1, Op::Sum, rank, disp as usize).map(|_| ())
+        self.slots.fetch_and_op_flush(1, Op::Sum, rank, disp).map(|_| ())
     }
 
     /// Whether `entry` is that of `word`.
@@ -272,31 +272,31 @@ impl Open<'_> {
     /// Slots that are taken, on all ranks.
     pub fn taken(&self) -> Result<u64> {
         let (rank, disp) = self.control();
-        self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp as usize)
+        self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp)
     }
 
     /// Tells every rank that the table is too small.
     pub fn raise_alarm(&self) -> Result<()> {
         let (rank, disp) = self.control();
-        self.slots.fetch_and_op_flush(1, Op::Replace, rank, (disp + 1) as usize).map(|_| ())
+        self.slots.fetch_and_op_flush(1, Op::Replace, rank, disp + 1).map(|_| ())
     }
 
     /// Whether a rank has raised the alarm since the table was made.
     pub fn alarm(&self) -> Result<bool> {
         let (rank, disp) = self.control();
-        Ok(self.slots.fetch_and_op_flush(0, Op::NoOp, rank, (disp + 1) as usize)? != 0)
+        Ok(self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp + 1)? != 0)
     }
 
-    fn control(&self) -> (Rank, u64) {
-        (Rank(0), self.size.slots * SLOT)
+    fn control(&self) -> (Rank, usize) {
+        (Rank(0), (self.size.slots * SLOT) as usize)
     }
 
     /// Rank and displacement of every slot, from where `hash` points.
-    fn search(&self, hash: u64) -> impl Iterator<Item = (Rank, u64)> + use<> {
+    fn search(&self, hash: u64) -> impl Iterator<Item = (Rank, usize)> + use<> {
         let (part, capacity) = (self.size.slots, self.capacity);
         let start = hash % capacity;
         let slots = (start..capacity).chain(0..start);
-        slots.map(move |slot| (Rank((slot / part) as u32), slot % part * SLOT))
+        slots.map(move |slot| (Rank((slot / part) as u32), (slot % part * SLOT) as usize))
     }
 
     /// The same on every rank, and in every process of this program.
