@@ -14,6 +14,7 @@
 //! cargo test --all-features --test faults -- --ignored --nocapture full       10,000 and more
 //! cargo test --all-features --test faults -- --ignored --nocapture survivors_only      jobs that go on
 //! cargo test --all-features --test faults -- --ignored --nocapture heavy_only ranks of 4 GiB
+//! cargo test --all-features --test faults -- --ignored --nocapture launchers_only
 //! cargo test --all-features --test faults -- --ignored --nocapture times      until all are gone, and
 //!                                                                             until all know
 //! cargo test --all-features --test faults -- --ignored --nocapture news       until all know
@@ -241,6 +242,15 @@ fn heavy_only() {
     let extent = Extent { ends: none(), goes_on: none(), phases: None, launchers: 0, heavy: 80 };
     let faults = campaign(&extent, 1);
     assert!(faults >= 60, "{faults} faults");
+}
+
+#[test]
+#[ignore = "2,000 blows to the launcher"]
+fn launchers_only() {
+    let none = || Share { each: 0, one_in: 1, several: 0, ranks_killed: 0 };
+    let extent = Extent { ends: none(), goes_on: none(), phases: None, launchers: 2000, heavy: 0 };
+    let faults = campaign(&extent, 4);
+    assert!(faults >= 1_900, "{faults} faults");
 }
 
 #[test]

@@ -96,7 +96,7 @@ pub fn cases(extent: &Extent, seed: u64, (first, step): (usize, usize)) -> Vec<C
         let blow = match blow % 4 {
             0 => Blow::KillGuard,
             1 => Blow::KillSupervisor,
-            _ => BLOWS[2 + blow as usize / 2 % (BLOWS.len() - 2)].1,
+            _ => BLOWS[2 + (blow / 4 * 2 + blow % 2) as usize % (BLOWS.len() - 2)].1,
         };
         cases.push(launcher_struck(blow, &mut choices));
     }
