@@ -131,7 +131,7 @@ impl<'a> Start<'a> {
         match watched {
             Ok(pidfd) => Ok(Rank { pid, pidfd, end: None }),
             Err(error) => {
-                // Nobody else knows of it yet.
+                // No other process knows of it yet.
                 kill_and_await(pid, UNWATCHED_LIMIT);
                 reap(pid);
                 Err(cannot(error))

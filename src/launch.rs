@@ -262,7 +262,7 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
              ({why}); let {ENV_MPI} name the libmpi_abi.so.1 of that MPI, or be 'none' for a job of \
              this process alone; or start it with rmarun"
         );
-        // Somebody else's text: nothing in it moves the cursor.
+        // Another program's text: nothing in it moves the cursor.
         Error::NotInJob { what: what.replace(char::is_control, " ") }
     })?;
     let (rank, ranks) = (world.rank, world.size);

@@ -249,7 +249,7 @@ pub fn is_strict() -> bool {
     *STRICT.get_or_init(onesided::launch::is_strict)
 }
 
-/// Tells the user something that the program need not notice, in one line with rank and program.
+/// Prints a warning for the user, in one line with rank and program.
 pub fn warn(text: &str) {
     let rank = world().map_or_else(|_| String::new(), |world| format!("rank {} ", world.rank().0));
     let program = std::env::args_os().next().unwrap_or_default();

@@ -38,7 +38,7 @@ pub fn run<O: Parser>(body: impl FnOnce(&Comm, O) -> Result<(), Failure>) -> Exi
     exit(outcome)
 }
 
-/// Says what went wrong, if this rank is the one to say it, and gives the exit code.
+/// Prints the error, if this rank is the one to report it, and returns the exit code.
 pub fn exit(outcome: Result<(), Failure>) -> ExitCode {
     let sentence = match outcome {
         Ok(()) | Err(Failure::Elsewhere) => return ExitCode::SUCCESS,

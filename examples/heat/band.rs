@@ -94,7 +94,7 @@ impl Band {
         epoch.close_with(FenceAssert::NOSTORE)
     }
 
-    /// As [`Band::exchange_by_fence`].
+    /// The same by post, start, complete and wait.
     fn exchange_by_pscw(&mut self) -> Result<()> {
         let (first, last, inner) = self.edges();
         let (mut access, mut exposure) = self.halo.sides();

@@ -275,7 +275,7 @@ impl Open<'_> {
         self.slots.fetch_and_op_flush(0, Op::NoOp, rank, disp)
     }
 
-    /// Tells every rank that the table is too small.
+    /// Reports to every rank that the table is too small.
     pub fn raise_alarm(&self) -> Result<()> {
         let (rank, disp) = self.control();
         self.slots.fetch_and_op_flush(1, Op::Replace, rank, disp + 1).map(|_| ())

@@ -258,7 +258,7 @@ impl WaitGraph<'_> {
         (if place.is_empty() { wants } else { format!("{wants} ({place})") }, None)
     }
 
-    /// As [`WaitGraph::sentence`], with [`PEER`] in the place of the awaited rank, and that rank.
+    /// [`WaitGraph::sentence`] with [`PEER`] for the awaited rank, and that rank.
     fn sentence_of_many(&self, rank: &Waiting) -> (String, Option<u32>) {
         let (mut sentence, _) = self.sentence(rank);
         let Some(peer) = rank.awaited.peer.or(rank.awaited.holder) else { return (sentence, None) };

@@ -242,7 +242,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::ReaderIgnoresWriter | Fault::WriterIgnoresReaders => {
             &["lock/shared then exclusive x"]
         }
-        // Whoever polls becomes overdue, and then does what the forgetful holder did not.
+        // A rank that polls becomes overdue, and then does what the forgetful holder did not.
         Fault::GrantForgotten => &["parking/lock x"],
         Fault::NudgeForgotten => &["parking/exclusive x2 contending"],
         Fault::GrantTwo => &["lock/exclusive x3"],
@@ -283,7 +283,7 @@ fn found_by_tool(fault: ToolFault) -> &'static [&'static str] {
     }
 }
 
-/// As [`found_by`]: what goes wrong when a rank has failed.
+/// [`found_by`] for what goes wrong when a rank has failed.
 fn found_by_failure(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::OrphanForever => &["robust/fails Inside x2"],
@@ -298,7 +298,7 @@ fn found_by_failure(fault: Fault) -> &'static [&'static str] {
     }
 }
 
-/// As [`found_by`]; what is not named here either survives.
+/// [`found_by`] for the rest; a fault that is not named here either survives.
 fn found_by_channel(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::MessageEarly | Fault::MessageUnrung | Fault::MessageBellLate => {

@@ -65,17 +65,17 @@ impl Bridge {
         Ok(Bridge { comm: comm.clone(), places, rank, ranks: local.size() })
     }
 
-    /// Like [`Comm::agreeing`].
+    /// [`Comm::agreeing`] of both groups.
     pub fn agreeing(&self) -> Bridge {
         Bridge { comm: self.comm.agreeing(), ..self.clone() }
     }
 
-    /// Like [`Comm::waiting`].
+    /// [`Comm::waiting`] of both groups.
     pub fn waiting(self) -> Bridge {
         Bridge { comm: self.comm.waiting(), ..self }
     }
 
-    /// Like [`Comm::for_persistent_collective`].
+    /// [`Comm::for_persistent_collective`] of both groups.
     pub fn for_persistent_collective(&self) -> Bridge {
         Bridge { comm: self.comm.for_persistent_collective(), ..self.clone() }
     }

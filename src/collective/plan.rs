@@ -169,7 +169,7 @@ impl Plan<'_> {
         bytes <= CHUNK as u64 && self.is_staged()
     }
 
-    /// Like [`Plan::is_short`], if the ranks combine all contributions themselves.
+    /// [`Plan::is_short`] where the ranks combine all contributions themselves.
     pub(super) fn is_short_to_combine(&self, bytes: u64) -> bool {
         self.is_short(bytes) && bytes * u64::from(self.ranks) <= COMBINED_BY_ALL
     }

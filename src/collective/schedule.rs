@@ -123,7 +123,7 @@ impl Schedule {
         self.done.load() != 0
     }
 
-    /// Says which ranks it waits for.
+    /// Records which ranks it waits for.
     #[cold]
     pub(super) fn describe(&self, record: &WaitRecord) {
         let world = self.comm.world_ranks();
@@ -344,7 +344,7 @@ impl ScheduleState {
         Ok(())
     }
 
-    /// Keeps the first error. Nobody waits any more for a rank that knows of a failure.
+    /// Keeps the first error. No rank waits any more for one that knows of a failure.
     fn note(&mut self, result: Result<()>) {
         let Err(error) = result else { return };
         if matches!(error, Error::RankFailed { .. }) {

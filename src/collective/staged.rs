@@ -9,7 +9,7 @@ use crate::shm::Segment;
 
 /// Parts of a buffer, one for each rank.
 pub(super) enum BufferParts<B> {
-    /// So many instances each, one behind the other, the same on all ranks.
+    /// The same number of instances each, one behind the other, the same on all ranks.
     Equal(B, usize),
     Listed(Vec<B>),
 }

@@ -102,10 +102,9 @@ impl Comm {
     /// rank gives a communicator back.
     ///
     /// # Errors
-    /// [`Error::Attribute`](crate::Error::Attribute) if a delete callback of this rank refuses: the
-    /// communicator is then not freed on this rank, and its memory stays until the job ends if no
-    /// other handle is left to free it by. [`Error::Communicator`](crate::Error::Communicator) for the
-    /// job's own communicators, and for one that has been freed.
+    /// [`Error::Attribute`] if a delete callback of this rank refuses: the communicator is then not freed
+    /// on this rank, and its memory stays until the job ends if no other handle is left to free it by.
+    /// [`Error::Communicator`] for the job's own communicators, and for one that has been freed.
     pub fn free(self) -> Result<()> {
         self.within(Call::CommFree, || free::free(&self))
     }
@@ -152,9 +151,8 @@ impl Comm {
     /// until the attribute is deleted. The job's own communicators drop theirs when it ends.
     ///
     /// # Errors
-    /// [`Error::Keyval`](crate::Error::Keyval) if the key was freed;
-    /// [`Error::Attribute`](crate::Error::Attribute) if the delete callback refuses;
-    /// [`Error::Communicator`](crate::Error::Communicator) if the communicator was freed.
+    /// [`Error::Keyval`] if the key was freed; [`Error::Attribute`] if the delete callback refuses;
+    /// [`Error::Communicator`] if the communicator was freed.
     pub fn set_attribute<T>(&self, key: &CommKeyval<T>, value: T) -> Result<()>
     where
         T: Any + Send + Sync,
@@ -172,8 +170,8 @@ impl Comm {
     /// `MPI_Comm_delete_attr`: whether there was an attribute under `key`. Local; does not block.
     ///
     /// # Errors
-    /// [`Error::Attribute`](crate::Error::Attribute) if its delete callback refuses: it then
-    /// stays; [`Error::Communicator`](crate::Error::Communicator) if the communicator was freed.
+    /// [`Error::Attribute`] if its delete callback refuses: it then stays; [`Error::Communicator`] if the
+    /// communicator was freed.
     pub fn delete_attribute<T: Any + Send + Sync>(&self, key: &CommKeyval<T>) -> Result<bool> {
         let call = Call::Attribute;
         self.within(call, || self.inner.attached.attributes.delete(self.place(call), self, key))
@@ -183,8 +181,7 @@ impl Comm {
     /// end of the job for its own communicator of one rank (MPI-4.1 §11.2.4). Local; does not block.
     ///
     /// # Errors
-    /// [`Error::Attribute`](crate::Error::Attribute) if a delete callback refuses: its attribute
-    /// stays, and those before it.
+    /// [`Error::Attribute`] if a delete callback refuses: its attribute stays, and those before it.
     pub fn delete_attributes(&self) -> Result<()> {
         self.inner.attached.attributes.delete_all(&self.place(Call::Finalize), self)
     }

@@ -236,7 +236,7 @@ impl Collective<'_> {
         blocks
     }
 
-    /// Tells all ranks and returns what the leaders tell, unless a rank refuses.
+    /// Sends this rank's outcome to all ranks and returns the leaders' outcomes, unless a rank refuses.
     fn send_outcomes(&mut self, vote: &CreationVote, leaders: &[u32]) -> Result<Vec<OutcomeWords>> {
         let (comm, call) = (self.comm, self.call);
         let staged = self.exchange(&Description::bare(call), bytemuck::bytes_of(vote))?;

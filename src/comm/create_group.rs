@@ -120,7 +120,7 @@ impl GatherPlace for CreationRequest<'_> {
         let mut link: &Word64 = &self.registry.first;
         for _ in 0..MOST_BLOCKS {
             match link.load() {
-                // Whoever has taken it off has failed before it could say more.
+                // The rank that has taken it off has failed before it recorded more.
                 0 => return Ok(()),
                 found if found == block => {
                     link.store(next);
@@ -255,7 +255,7 @@ impl<'a> CreationRequest<'a> {
         mapping.write(comm_block_stages(block), bytemuck::cast_slice(members))
     }
 
-    /// Tells failures for these members from others.
+    /// Distinguishes failures of these members from others.
     fn digest(&self) -> u64 {
         let members = self.group.members().iter().map(|world| u64::from(*world));
         hash([self.key.parent, u64::from(self.key.tag)].into_iter().chain(members))

@@ -59,7 +59,7 @@ impl Comm {
         Ok(self.begun(call, at, collective_lock))
     }
 
-    /// Like [`Comm::begin`], but waits for a collective of another thread: for the calls of a window,
+    /// [`Comm::begin`] that waits for a collective of another thread: for the calls of a window,
     /// which have nothing to do with those of its communicator.
     pub(crate) fn begin_patiently(
         &self,

@@ -1,5 +1,5 @@
 //! Communicators where another MPI's launcher has started the job: they have one of that MPI instead
-//! of a shared block. Chunks go by its allgather, with their descriptions, so that ranks that disagree get
+//! of a shared block. Its allgather moves chunks, with their descriptions, so that ranks that disagree get
 //! the usual errors.
 
 use super::description::Description;

@@ -294,7 +294,7 @@ impl Comm {
         self.inner.members.excluded()
     }
 
-    /// Like [`Comm::waiter`], in a call that the program has made at `at`; asleep, it records by `describe` what
+    /// [`Comm::waiter`] in a call that the program has made at `at`; asleep, it records by `describe` what
     /// it waits for. Meanwhile it does what this rank owes others.
     #[inline]
     pub(crate) fn recording_waiter<'a>(
@@ -426,7 +426,7 @@ impl Comm {
         raised.expect("the job goes on");
     }
 
-    /// Like [`Comm::await_signal`], for a signal that all ranks of this communicator raise together.
+    /// [`Comm::await_signal`] for a signal that all ranks of this communicator raise together.
     ///
     /// # Errors
     /// [`Error::RankFailed`]

@@ -56,7 +56,7 @@ impl<T: Element> UserOp<T> {
         UserOp { function: Arc::new(function), commutative: false }
     }
 
-    /// Says that the order of the two values does not matter. All ranks must say the same.
+    /// Declares that the order of the two values does not matter. All ranks must declare the same.
     pub fn commutative(mut self) -> UserOp<T> {
         self.commutative = true;
         self

@@ -113,7 +113,7 @@ impl Comm {
         }
     }
 
-    /// Like [`Comm::leave`], unless the ranks meet once more to see whether all live: then it is kept.
+    /// [`Comm::leave`], unless the ranks synchronise once more to see whether all live: then it stays.
     pub(crate) fn keep_to_close(&self, entry: CollectiveEntry) -> Option<CollectiveEntry> {
         if self.context().records().is_some() {
             return Some(entry);
@@ -179,7 +179,7 @@ impl Comm {
         self.ring_others(entry)
     }
 
-    /// Like [`Comm::await_round`], without waiting: `None` as long as some ranks have not arrived.
+    /// [`Comm::await_round`] without waiting: `None` as long as some ranks have not arrived.
     pub(crate) fn poll_round(&self, entry: &mut CollectiveEntry, call: Call) -> Option<Result<()>> {
         let words = match self.shared() {
             Ok(shared) => &shared.words.barriers[entry.slot],
@@ -191,7 +191,7 @@ impl Comm {
         Some(passed.and_then(|()| self.ring_others(entry)))
     }
 
-    /// Says for a report of a deadlock who has arrived at the barrier that this rank waits at.
+    /// Records, for a report of a deadlock, which ranks have arrived at the barrier that this rank waits at.
     #[cold]
     pub(crate) fn describe_round(&self, entry: &CollectiveEntry, record: &WaitRecord) {
         if let Some(shared) = &self.inner.shared {

@@ -40,7 +40,7 @@ impl SharedBlock {
         Ok(Some(SharedBlock { words: segment.place(block)?, stages, block }))
     }
 
-    /// Like [`leave`], of a freed shared block that the world's ranks `members` use.
+    /// [`leave`] of a freed shared block that the world's ranks `members` use.
     ///
     /// Blocks while another rank is in the registry.
     pub(super) fn leave(
@@ -55,7 +55,7 @@ impl SharedBlock {
     }
 }
 
-/// Says, in the registry, that this rank will not use the shared block at `block` any more; which of its
+/// Records, in the registry, that this rank will not use the shared block at `block` any more; which of its
 /// `users` records it last, of those who live, gives it back.
 pub(super) fn leave(
     context: &Context,

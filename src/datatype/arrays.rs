@@ -2,6 +2,8 @@
 
 use super::build::{equally_long, refuse};
 use super::{Constructor, DerivedDatatype, Distribution, Order};
+#[cfg(doc)]
+use crate::Error;
 use crate::call::Call;
 use crate::error::Result;
 
@@ -11,9 +13,8 @@ impl DerivedDatatype {
     /// of the whole array.
     ///
     /// # Errors
-    /// [`Error::Count`](crate::Error::Count) if the arguments differ in length;
-    /// [`Error::Argument`](crate::Error::Argument) if there is no dimension, a size is zero, the
-    /// block leaves the array, or the array would be larger than 2^63 - 1 bytes.
+    /// [`Error::Count`] if the arguments differ in length; [`Error::Argument`] if there is no dimension,
+    /// a size is zero, the block leaves the array, or the array would be larger than 2^63 - 1 bytes.
     pub fn subarray(
         sizes: &[usize],
         subsizes: &[usize],
@@ -53,10 +54,9 @@ impl DerivedDatatype {
     /// array. The extent is that of the whole array.
     ///
     /// # Errors
-    /// [`Error::Count`](crate::Error::Count) if the arguments differ in length;
-    /// [`Error::Argument`](crate::Error::Argument) if there is no dimension, a size is zero, the
-    /// grid does not have `size` processes or has no `rank`, a distribution does not cover a
-    /// dimension, or the array would be larger than 2^63 - 1 bytes.
+    /// [`Error::Count`] if the arguments differ in length; [`Error::Argument`] if there is no dimension,
+    /// a size is zero, the grid does not have `size` processes or has no `rank`, a distribution does not
+    /// cover a dimension, or the array would be larger than 2^63 - 1 bytes.
     pub fn darray(
         size: usize,
         rank: usize,

@@ -44,14 +44,14 @@ pub trait Carrier: Pod {
     /// without any effect, if it has none.
     ///
     /// # Safety
-    /// As [`Carrier::fetch_update`].
+    /// The obligations of [`Carrier::fetch_update`].
     #[doc(hidden)]
     unsafe fn fetch_op(at: *mut Self, op: Op, operand: Self) -> Option<Self>;
 
     /// Replaces the value by `new` if it equals `compare`, atomically, and returns the value before.
     ///
     /// # Safety
-    /// As [`Carrier::fetch_update`].
+    /// The obligations of [`Carrier::fetch_update`].
     #[doc(hidden)]
     unsafe fn compare_exchange(at: *mut Self, compare: Self, new: Self) -> Self;
 }
@@ -59,7 +59,7 @@ pub trait Carrier: Pod {
 /// The atomic at an address.
 ///
 /// # Safety
-/// As [`Carrier::fetch_update`], for the lifetime of the reference.
+/// The obligations of [`Carrier::fetch_update`], for the lifetime of the reference.
 unsafe fn cell<'a, C: NoUninit>(at: *mut C) -> &'a Atomic<C> {
     // Without this proof `atomic` would fall back to locks that are private to the process.
     const { assert!(Atomic::<C>::is_lock_free()) };
@@ -210,7 +210,7 @@ pub(super) unsafe fn one_by_one<T: Element>(
 /// `function` is that of `op`.
 ///
 /// # Safety
-/// As [`Carrier::fetch_update`] of `T::Carrier`.
+/// The obligations of [`Carrier::fetch_update`] for `T::Carrier`.
 #[inline(always)]
 pub(crate) unsafe fn update_native<T: Element>(
     at: *mut T::Carrier,
@@ -231,10 +231,10 @@ pub(crate) unsafe fn update_native<T: Element>(
     must_cast(unsafe { T::Carrier::fetch_update(at, apply) })
 }
 
-/// As [`each`], by vectors as wide as the processor has them.
+/// [`each`] by vectors as wide as the processor has them.
 ///
 /// # Safety
-/// As [`each`].
+/// The obligations of [`each`].
 #[inline(always)]
 pub(super) unsafe fn widest<T: Copy>(
     targets: *mut T,
@@ -251,11 +251,11 @@ pub(super) unsafe fn widest<T: Copy>(
     unsafe { each(targets, origins, n, function) }
 }
 
-/// As [`each`], for processors with vectors of 32 bytes. Nothing is fused or reordered: the values
+/// [`each`] for processors with vectors of 32 bytes. Nothing is fused or reordered: the values
 /// are those of [`each`].
 ///
 /// # Safety
-/// As [`each`]; the processor has AVX2.
+/// The obligations of [`each`]; the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn wide<T: Copy>(

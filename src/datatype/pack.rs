@@ -2,6 +2,8 @@
 
 use super::strips::{TransferSide, zip_strips};
 use super::{CommittedDatatype, build};
+#[cfg(doc)]
+use crate::Error;
 use crate::call::Call;
 use crate::error::Result;
 use std::ops::Range;
@@ -12,8 +14,8 @@ impl CommittedDatatype {
     /// not block.
     ///
     /// # Errors
-    /// [`Error::Count`](crate::Error::Count) if `to` does not have exactly the bytes of the
-    /// entries; [`Error::Argument`](crate::Error::Argument) if an entry leaves `from`.
+    /// [`Error::Count`] if `to` does not have exactly the bytes of the entries; [`Error::Argument`] if an
+    /// entry leaves `from`.
     pub fn pack(&self, count: usize, from: &[u8], base: usize, to: &mut [u8]) -> Result<()> {
         let (start, bytes) = (base, to.len());
         let base = self.check(Call::Pack, count, from.len(), base, bytes)?;
@@ -31,8 +33,8 @@ impl CommittedDatatype {
     /// counts. Local; does not block.
     ///
     /// # Errors
-    /// [`Error::Count`](crate::Error::Count) if `from` does not have exactly the bytes of the entries;
-    /// [`Error::Argument`](crate::Error::Argument) if an entry leaves `to`.
+    /// [`Error::Count`] if `from` does not have exactly the bytes of the entries; [`Error::Argument`] if
+    /// an entry leaves `to`.
     pub fn unpack(&self, count: usize, from: &[u8], to: &mut [u8], base: usize) -> Result<()> {
         let (start, bytes) = (base, from.len());
         let base = self.check(Call::Unpack, count, to.len(), base, bytes)?;

@@ -2,6 +2,8 @@
 
 use super::build::refuse;
 use super::{CommittedDatatype, DerivedDatatype, Element, Order};
+#[cfg(doc)]
+use crate::Error;
 use crate::call::Call;
 use crate::error::Result;
 use bytemuck::Pod;
@@ -36,7 +38,7 @@ impl<T: Element> Shape<T> {
     /// The first `count` elements.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if that is more than 2^63 - 1 bytes.
+    /// [`Error::Argument`] if that is more than 2^63 - 1 bytes.
     pub fn contiguous(count: usize) -> Result<Shape<T>> {
         Shape::of(DerivedDatatype::contiguous(count, T::DATATYPE)?)
     }
@@ -53,7 +55,7 @@ impl<T: Element> Shape<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if the shape spans more than 2^63 - 1 bytes.
+    /// [`Error::Argument`] if the shape spans more than 2^63 - 1 bytes.
     pub fn strided(blocks: usize, block_length: usize, stride: usize) -> Result<Shape<T>> {
         let stride = displacement(Call::TypeVector, stride)?;
         Shape::of(DerivedDatatype::vector(blocks, block_length, stride, T::DATATYPE)?)
@@ -71,7 +73,7 @@ impl<T: Element> Shape<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if the shape spans more than 2^63 - 1 bytes.
+    /// [`Error::Argument`] if the shape spans more than 2^63 - 1 bytes.
     pub fn indices(indices: &[usize]) -> Result<Shape<T>> {
         let at = |index: &usize| displacement(Call::TypeIndexedBlock, *index);
         let indices = indices.iter().map(at).collect::<Result<Vec<_>>>()?;
@@ -82,8 +84,8 @@ impl<T: Element> Shape<T> {
     /// `array` = [rows, columns].
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if a size is zero, the block leaves the array, or the
-    /// array would be larger than 2^63 - 1 bytes.
+    /// [`Error::Argument`] if a size is zero, the block leaves the array, or the array would be larger
+    /// than 2^63 - 1 bytes.
     pub fn block_2d(array: [usize; 2], start: [usize; 2], size: [usize; 2]) -> Result<Shape<T>> {
         Shape::block(&array, &start, &size)
     }
@@ -91,8 +93,8 @@ impl<T: Element> Shape<T> {
     /// [`Shape::block_2d`] with three dimensions: of an array of planes of rows.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if a size is zero, the block leaves the array, or the
-    /// array would be larger than 2^63 - 1 bytes.
+    /// [`Error::Argument`] if a size is zero, the block leaves the array, or the array would be larger
+    /// than 2^63 - 1 bytes.
     pub fn block_3d(array: [usize; 3], start: [usize; 3], size: [usize; 3]) -> Result<Shape<T>> {
         Shape::block(&array, &start, &size)
     }
@@ -122,8 +124,8 @@ impl<T: Element> Shape<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if the field would leave the struct, or the shape
-    /// spans more than 2^63 - 1 bytes.
+    /// [`Error::Argument`] if the field would leave the struct, or the shape spans more than 2^63 - 1
+    /// bytes.
     pub fn field<S>(offset: usize, count: usize) -> Result<Shape<T>> {
         let (field, whole) = (size_of::<T>(), size_of::<S>());
         if offset.checked_add(field).is_none_or(|end| end > whole) {
@@ -166,8 +168,8 @@ impl<T: Element> Shape<T> {
     /// Copies the selected elements of `from` to `to`, without gaps.
     ///
     /// # Errors
-    /// [`Error::Count`](crate::Error::Count) if `to` does not have exactly their length;
-    /// [`Error::Argument`](crate::Error::Argument) if an element leaves `from`.
+    /// [`Error::Count`] if `to` does not have exactly their length; [`Error::Argument`] if an element
+    /// leaves `from`.
     pub fn gather<S: Pod>(&self, from: &[S], to: &mut [T]) -> Result<()> {
         let whole = self.datatype.with_padding();
         whole.pack(1, bytemuck::cast_slice(from), 0, bytemuck::cast_slice_mut(to))
@@ -176,8 +178,8 @@ impl<T: Element> Shape<T> {
     /// Copies `from` to the selected elements of `to`.
     ///
     /// # Errors
-    /// [`Error::Count`](crate::Error::Count) if `from` does not have exactly their length;
-    /// [`Error::Argument`](crate::Error::Argument) if an element leaves `to`.
+    /// [`Error::Count`] if `from` does not have exactly their length; [`Error::Argument`] if an element
+    /// leaves `to`.
     pub fn scatter<S: Pod>(&self, from: &[T], to: &mut [S]) -> Result<()> {
         let whole = self.datatype.with_padding();
         whole.unpack(1, bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to), 0)

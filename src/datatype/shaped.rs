@@ -2,6 +2,8 @@
 
 use super::build::refuse;
 use super::{CommittedDatatype, Element, Shape};
+#[cfg(doc)]
+use crate::Error;
 use crate::call::Call;
 use crate::error::Result;
 use bytemuck::Pod;
@@ -31,7 +33,7 @@ impl<T: Element> Shape<T> {
     /// The selected elements of `slice`, whose items may contain the `T`s ([`Shape::field`]).
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if the shape leaves the slice.
+    /// [`Error::Argument`] if the shape leaves the slice.
     pub fn over<'b, S: Pod>(&self, slice: &'b [S]) -> Result<Shaped<'b, '_, T>> {
         self.check(size_of_val(slice))?;
         let bytes = bytemuck::cast_slice(slice);
@@ -41,7 +43,7 @@ impl<T: Element> Shape<T> {
     /// [`Shape::over`] for elements that an operation writes.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if the shape leaves the slice.
+    /// [`Error::Argument`] if the shape leaves the slice.
     pub fn over_mut<'b, S: Pod>(&self, slice: &'b mut [S]) -> Result<ShapedMut<'b, '_, T>> {
         self.check(size_of_val(slice))?;
         let bytes = bytemuck::cast_slice_mut(slice);

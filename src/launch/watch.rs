@@ -89,7 +89,7 @@ impl JobWatch {
         }
     }
 
-    /// Says why and ends the process, without what the program does at its end: it might wait for other
+    /// Reports why and ends the process, without what the program does at its end: it might wait for other
     /// ranks.
     #[allow(clippy::disallowed_methods, reason = "the job is over, and its user is to know why")]
     fn end(&self, fault: LauncherFault) {

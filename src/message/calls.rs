@@ -19,29 +19,27 @@ use std::panic::Location;
 use std::sync::Arc;
 
 impl Comm {
-    /// `MPI_Send` (MPI-2.2 §3.2.1): sends the elements of `from` to rank `dest`, with a `tag` that is
-    /// not negative.
+    /// `MPI_Send` (MPI-2.2 §3.2.1): sends the elements of `from` to rank `dest`, with a `tag` that is not
+    /// negative.
     ///
-    /// Local; returns when the buffer can be used again, which for messages of more than 8 KiB to
-    /// another rank is when they have been received: it blocks, asleep if need be, until then.
+    /// Local; returns when the buffer can be used again. A message of more than 8 KiB to another rank
+    /// blocks, asleep if need be, until it has been received.
     ///
     /// # Errors
-    /// [`Error::Peer`](crate::Error::Peer), [`Error::Tag`](crate::Error::Tag),
-    /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn send<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
         self.send_in_mode(SendMode::Standard, from, dest, tag, Location::caller())
     }
 
-    /// `MPI_Recv` (MPI-2.2 §3.2.4): receives a message from `source` with `tag` into `into`; a shorter
-    /// one into the first elements, whose number is [`Status::count`].
+    /// `MPI_Recv` (MPI-2.2 §3.2.4): receives a message from `source` with `tag` into `into`. A shorter
+    /// message fills the first elements; [`Status::count`] returns their number.
     ///
     /// Local; blocks, asleep if need be, until the message is there.
     ///
     /// # Errors
-    /// [`Error::Truncated`](crate::Error::Truncated) for a message that is longer: it is gone, and
-    /// `into` is as before. [`Error::Peer`](crate::Error::Peer), [`Error::Tag`](crate::Error::Tag),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Truncated`] for a message that is longer: it is lost, and `into` is as before.
+    /// [`Error::Peer`], [`Error::Tag`], [`Error::RankFailed`].
     ///
     /// ```no_run
     /// # fn main() -> onesided::Result<()> {
@@ -76,11 +74,11 @@ impl Comm {
         )
     }
 
-    /// `MPI_Ssend` (MPI-2.2 §3.4): as [`Comm::send`], but blocks in any case until the receive of the
-    /// message has begun.
+    /// `MPI_Ssend` (MPI-2.2 §3.4): [`Comm::send`] that always blocks until the receive of the message has
+    /// begun.
     ///
     /// # Errors
-    /// As [`Comm::send`].
+    /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn ssend<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
         self.send_in_mode(SendMode::Synchronous, from, dest, tag, Location::caller())
@@ -102,33 +100,33 @@ impl Comm {
         self.within(call, || send_slice(self.members(), (call, at), mode, from, dest, tag))
     }
 
-    /// `MPI_Isend` (MPI-2.2 §3.7.2): begins to send `from`, which [`Pending::wait`] gives back.
+    /// `MPI_Isend` (MPI-2.2 §3.7.2): begins to send `from`, which [`Pending::wait`] returns.
     ///
     /// Local; does not block, except while another rank allocates.
     ///
     /// # Errors
-    /// As [`Comm::send`]; `from` is then lost.
+    /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`]; `from` is then lost.
     pub fn isend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
         let mode = SendMode::Standard;
         Pending::sending(from, |from| self.start_send(Channel::Program, mode, from, dest, tag))
     }
 
-    /// `MPI_Issend` (MPI-2.2 §3.7.2): as [`Comm::isend`], complete when the receive has begun.
+    /// `MPI_Issend` (MPI-2.2 §3.7.2): [`Comm::isend`] that is complete when the receive has begun.
     ///
     /// # Errors
-    /// As [`Comm::isend`].
+    /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`]; `from` is then lost.
     pub fn issend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
         let mode = SendMode::Synchronous;
         Pending::sending(from, |from| self.start_send(Channel::Program, mode, from, dest, tag))
     }
 
     /// `MPI_Irecv` (MPI-2.2 §3.7.2): begins to receive into `into`, as [`Comm::recv`] does.
-    /// [`Pending::wait`] gives it back, as long as it was.
+    /// [`Pending::wait`] returns it, with its length unchanged.
     ///
     /// Local; does not block, except while another rank allocates.
     ///
     /// # Errors
-    /// [`Error::Peer`](crate::Error::Peer), [`Error::Tag`](crate::Error::Tag); `into` is then lost.
+    /// [`Error::Peer`], [`Error::Tag`]; `into` is then lost.
     ///
     /// ```no_run
     /// # fn main() -> onesided::Result<()> {
@@ -180,9 +178,9 @@ impl Comm {
         })
     }
 
-    /// `MPI_Irecv` (MPI-2.2 §3.7.2): receives a message of `source`, or of any rank, with `tag`, or
-    /// any, into the elements of `into`; a shorter message into the first of them. What was promised
-    /// to [`OriginMut::new`] has to hold until the request is complete.
+    /// `MPI_Irecv` (MPI-2.2 §3.7.2): receives a message with a matching source and tag into the elements
+    /// of `into`; a shorter message into the first of them. What was promised to [`OriginMut::new`] has
+    /// to hold until the request is complete.
     ///
     /// Local; does not block, except while another rank allocates.
     ///
@@ -203,8 +201,8 @@ impl Comm {
         })
     }
 
-    /// `MPI_Send` of a short message, if nothing stands in the way: whether it is sent. If not, nothing
-    /// has been done, and [`Comm::start_send`] sends it, or returns the error.
+    /// The fast path of `MPI_Send` for a short message: whether it is sent. If not, nothing has been
+    /// done, and [`Comm::start_send`] sends it or returns the error.
     ///
     /// Local; never blocks.
     #[inline]
@@ -214,9 +212,8 @@ impl Comm {
         !self.is_freed() && sent().is_some()
     }
 
-    /// `MPI_Recv` of a short message that comes while this rank spins, if nothing stands in the way: its
-    /// status. If not, nothing has been done, and [`Comm::start_receive`] receives it, or says what is
-    /// wrong.
+    /// The fast path of `MPI_Recv` for a short message that comes while this rank spins: its status. If
+    /// it is `None`, nothing has been done, and [`Comm::start_receive`] receives it or returns the error.
     ///
     /// Local; blocks for as long as waits spin, never asleep.
     #[inline]
@@ -237,8 +234,7 @@ impl Comm {
     /// Local; blocks, asleep if need be, until there is one.
     ///
     /// # Errors
-    /// [`Error::Peer`](crate::Error::Peer), [`Error::Tag`](crate::Error::Tag),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Peer`], [`Error::Tag`], [`Error::RankFailed`].
     #[track_caller]
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let (source, tag) = (source.into().known(), tag.into().known());
@@ -246,10 +242,11 @@ impl Comm {
         Ok(found.unwrap_or(Status::NOTHING))
     }
 
-    /// `MPI_Iprobe` (MPI-2.2 §3.8.1): as [`Comm::probe`] if that would not block; `None` if it would.
+    /// `MPI_Iprobe` (MPI-2.2 §3.8.1): [`Comm::probe`] if that would not block; otherwise `None`. Local;
+    /// never blocks.
     ///
     /// # Errors
-    /// As [`Comm::probe`].
+    /// [`Error::Peer`], [`Error::Tag`], [`Error::RankFailed`].
     pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
         let (source, tag) = (source.into().known(), tag.into().known());
         self.probe_message(Channel::Program, source, tag, false)
@@ -261,9 +258,8 @@ impl Comm {
     /// Local; blocks, if asked to, until there is one.
     ///
     /// # Errors
-    /// [`Error::Peer`](crate::Error::Peer); [`Error::Tag`](crate::Error::Tag);
-    /// [`Error::RankFailed`](crate::Error::RankFailed) if there is none and a rank of the communicator
-    /// has failed.
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::RankFailed`] if there is none and a rank of the
+    /// communicator has failed.
     #[track_caller]
     pub fn probe_message(
         &self,
@@ -279,11 +275,12 @@ impl Comm {
         })
     }
 
-    /// `MPI_Mprobe` and, not `blocking`, `MPI_Improbe` (MPI-4.1 §3.8.2): as [`Comm::probe_message`],
-    /// and takes the message.
+    /// `MPI_Mprobe` and, not `blocking`, `MPI_Improbe` (MPI-4.1 §3.8.2): [`Comm::probe_message`] that
+    /// also takes the message.
     ///
     /// # Errors
-    /// As [`Comm::probe_message`].
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::RankFailed`] if there is none and a rank of the
+    /// communicator has failed.
     #[track_caller]
     pub fn match_message(
         &self,
@@ -300,12 +297,13 @@ impl Comm {
     }
 
     /// `MPI_Sendrecv` (MPI-2.2 §3.10): sends `from` to `dest` and receives a message from `source` into
-    /// `into`, in whichever order they can.
+    /// `into`, in any order.
     ///
     /// Local; blocks until both are done.
     ///
     /// # Errors
-    /// As [`Comm::send`] and [`Comm::recv`]; what the other half has done is then not reported.
+    /// [`Error::Peer`], [`Error::Tag`], [`Error::Truncated`], [`Error::NoMemory`], [`Error::RankFailed`].
+    /// The outcome of the other half is then not reported.
     #[track_caller]
     pub fn sendrecv<T: Element, U: Element>(
         &self,
@@ -326,29 +324,29 @@ impl Comm {
     pub fn progress(&self) {
         if !is_forked() {
             let context = self.context();
-            // An error is reported by the wait for what it concerns.
+            // The wait for the failed message reports an error.
             let _ = Mailbox::of(context).and_then(|mailbox| mailbox.look(context, |_| false));
         }
     }
 
-    /// As [`Comm::progress_for`], of something that is not known.
+    /// [`Comm::progress_for`] where the requests are unknown.
     ///
     /// # Errors
-    /// As there.
+    /// [`Error::RankFailed`] if a rank of the communicator has failed and `done` still returns false.
     #[track_caller]
     pub fn progress_until(&self, done: impl FnMut() -> bool) -> Result<()> {
         self.progress_for(Waits::default(), done)
     }
 
-    /// Waits until `done` returns true, and handles what has arrived before each of its looks: for waits
+    /// Waits until `done` returns true, and handles arrived messages before each call of it. For waits
     /// for one of several requests, or for steps that follow from requests. `waits` is for reports of
     /// deadlocks.
     ///
-    /// Blocks, asleep if need be; `done` is asked whenever something has happened to messages of this
-    /// rank, and must not itself wait.
+    /// Blocks, asleep if need be. `done` is called after every change of this rank's messages, and must
+    /// not wait itself.
     ///
     /// # Errors
-    /// [`Error::RankFailed`] if a rank of the communicator has failed and `done` does not say so then.
+    /// [`Error::RankFailed`] if a rank of the communicator has failed and `done` still returns false.
     #[track_caller]
     pub fn progress_for(&self, waits: Waits, done: impl FnMut() -> bool) -> Result<()> {
         let (call, at, wanted) = (waits.call(), Location::caller(), waits.awaited());
@@ -361,23 +359,24 @@ impl Comm {
         })
     }
 
-    /// Lets the threads of this rank that wait in [`Comm::progress_until`] ask `done` again, because
-    /// something has happened that is not about messages. Local; never blocks.
+    /// Lets the threads of this rank that wait in [`Comm::progress_until`] call `done` again, because
+    /// something has changed that is no message. Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if this rank's mailbox is not to be found in the segment.
+    /// [`Error::Damaged`] if the segment has lost this rank's mailbox.
     pub fn wake(&self) -> Result<()> {
         Mailbox::of(self.context())?.own.ring();
         Ok(())
     }
 
-    /// `MPI_Comm_disconnect` (MPI-4.1 §11.10.4): as [`Comm::free`], when every long message that this rank
-    /// has sent on it has been fetched, also those whose requests it has dropped before they were complete.
+    /// `MPI_Comm_disconnect` (MPI-4.1 §11.10.4): [`Comm::free`] after every long message that this rank
+    /// has sent on it has been fetched, also those whose requests were dropped before they were complete.
     ///
     /// Blocks until then.
     ///
     /// # Errors
-    /// As [`Comm::free`]; [`Error::RankFailed`].
+    /// [`Error::Attribute`] if a delete callback refuses; [`Error::Communicator`] for the job's own
+    /// communicators; [`Error::RankFailed`].
     #[track_caller]
     pub fn disconnect(self) -> Result<()> {
         let (call, at, of) = (Call::CommFree, Location::caller(), self.members());
@@ -387,7 +386,7 @@ impl Comm {
     }
 
     /// Waits until every long message of this rank has been fetched whose request has been dropped, on
-    /// any communicator: what is left to do for a rank that leaves the job (MPI-4.1 §11.2.4).
+    /// any communicator. A rank that leaves the job calls it (MPI-4.1 §11.2.4).
     ///
     /// # Errors
     /// [`Error::RankFailed`]
@@ -397,8 +396,7 @@ impl Comm {
         self.within(call, || await_fetched(self.members(), call, at, |_| true))
     }
 
-    // For what is made of messages: no arguments to check, no call of their own, and nothing that
-    // concerns an error handler.
+    // For what is made of messages: no checks of arguments, no call record of its own, no error handler.
 
     /// Drives something whenever this rank handles messages, until it is done.
     pub(crate) fn add_driven(&self, driven: Arc<dyn Driven>) -> Result<()> {
@@ -430,7 +428,7 @@ impl Comm {
         Ok(MessageRequest::of(self, slot))
     }
 
-    /// As [`Comm::post_receive`], into a vector.
+    /// [`Comm::post_receive`] into a vector.
     pub(crate) fn post_receive_owned<T: Element>(
         &self,
         call: Call,
@@ -442,9 +440,9 @@ impl Comm {
         Pending::receiving(into, |into| self.post_receive(call, channel, &into, source, tag))
     }
 
-    /// Waits until `done`, and drives meanwhile what is under way, in a call that the program has made
-    /// at `at`; asleep, it records by `describe` what it waits for. `done` is true sooner or later when a
-    /// rank of the communicator has failed.
+    /// Waits until `done` in a call that the program has made at `at`, and drives meanwhile what is under
+    /// way. Asleep, it records by `describe` what it waits for. After a rank of the communicator has
+    /// failed, `done` becomes true sooner or later.
     pub(crate) fn drive_until(
         &self,
         call: Call,

@@ -1,8 +1,8 @@
-//! What goes on whenever this rank handles messages: the steps of collectives and what else is made of
-//! messages and known to no one here.
+//! Progress of operations that are made of messages, whenever this rank handles messages: collectives and
+//! partitioned messages. They are driven through a trait, so this module does not know them.
 //!
-//! One thread at a time takes all of them a step further. Another that finds it at work leaves a note
-//! and goes on with its own affairs; who has found the note looks again before it leaves.
+//! One thread at a time advances all of them. Another thread that finds it at work leaves a note and
+//! continues; the first thread looks again before it leaves if it finds the note.
 
 use super::mailbox::Mailbox;
 use super::request::{RequestParts, await_slot};
@@ -25,7 +25,7 @@ pub(crate) trait Driven: Send + Sync {
 /// All that is under way.
 #[derive(Default)]
 pub(super) struct AllDriven {
-    /// How many there are, for those who need not look.
+    /// Their number, for callers that need not look.
     number: Word32,
     state: Mutex<DriverState>,
 }
@@ -41,13 +41,13 @@ struct DriverState {
     is_over: bool,
 }
 
-/// What a thread has taken, until it has driven all of it.
+/// What a thread has taken, until it has advanced all of it.
 struct TakenRequests<'a> {
     from: &'a AllDriven,
     all: Vec<Arc<dyn Driven>>,
 }
 
-/// Gives back what is not done, also when a function of the program has panicked.
+/// Puts back what is not done, also when a function of the program has panicked.
 impl Drop for TakenRequests<'_> {
     fn drop(&mut self) {
         let mut state = self.from.state();
@@ -60,7 +60,7 @@ impl Drop for TakenRequests<'_> {
 }
 
 impl AllDriven {
-    /// How many there are.
+    /// Their number.
     pub(super) fn number(&self) -> u32 {
         self.number.load()
     }
@@ -74,7 +74,7 @@ impl AllDriven {
         self.number.fetch_add(1);
     }
 
-    /// Takes all, unless another thread has them, which then looks again.
+    /// Takes all, unless another thread has them; that thread then looks again.
     fn take(&self) -> Option<TakenRequests<'_>> {
         let mut state = self.state();
         state.again = state.is_taken;
@@ -121,7 +121,7 @@ impl Mailbox {
         self.drive();
     }
 
-    /// Takes what is under way further, after a look at the messages.
+    /// Advances what is under way, after a look at the messages.
     #[inline]
     pub(super) fn drive(&self) {
         if self.driven.number.load() != 0 && self.driven.drive() {
@@ -132,7 +132,7 @@ impl Mailbox {
 }
 
 impl MessageRequest {
-    /// As [`MessageRequest::is_complete`], without a look at what has arrived.
+    /// [`MessageRequest::is_complete`] without a look at what has arrived.
     pub(crate) fn is_done(&self) -> bool {
         match *self.parts() {
             RequestParts::Slot(slot) => {
@@ -144,7 +144,7 @@ impl MessageRequest {
         }
     }
 
-    /// The outcome of a request that is done, in a call of which it is a part.
+    /// The outcome of a request that is done, as part of another call.
     pub(crate) fn outcome(&self, call: Call) -> Result<Status> {
         let parts = std::mem::replace(&mut *self.parts(), RequestParts::Taken);
         match parts {

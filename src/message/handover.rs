@@ -1,5 +1,5 @@
-//! Long messages whose bytes their receiver cannot fetch: their sender brings them in a block of the
-//! segment, which the receiver frees.
+//! Long messages that their receiver cannot fetch: the sender copies them to a block of the segment,
+//! which the receiver frees.
 
 use super::mailbox::MailboxState;
 use super::outgoing::{Head, RecordKind};
@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::shm::AllocError;
 
 impl MailboxState {
-    /// Puts the bytes that this rank has offered into a block of the segment, for the request `theirs`
-    /// of the receiver, which cannot read them where they are.
+    /// Copies the bytes of a message of this rank to a block of the segment, for the request `theirs` of
+    /// the receiver, which cannot read them where they are.
     #[cold]
     pub(super) fn hand_over(
         &mut self,
@@ -41,7 +41,7 @@ impl MailboxState {
         })
     }
 
-    /// The bytes that a request of this rank has asked for are there.
+    /// Completes a request of this rank whose bytes are now in the segment.
     #[cold]
     pub(super) fn handed_over(
         &mut self,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A queue from another rank to this one.
 pub(super) struct IncomingQueue {
-    /// Whose it is, as the job numbers ranks.
+    /// The sender, as a rank of the job.
     pub(super) sender: u32,
     words: Placed<QueueWords>,
     chunk: Chunk,
@@ -72,7 +72,7 @@ impl IncomingQueue {
     fn record(&self, head: Head, inside: u64) -> Result<Record> {
         let bytes = if head.kind == RecordKind::Data { head.bytes } else { 0 };
         let stride = MessageWords::stride(bytes).ok_or_else(damaged)?;
-        // Behind it there is room for a link.
+        // Behind it there is space for a link.
         let end = self.at.checked_add(stride).and_then(|at| at.checked_add(MessageWords::ALIGN));
         match end.is_some_and(|end| end <= self.chunk.bytes) && head.tag >= 0 {
             true => Ok(Record { head, inside, stride }),
@@ -86,26 +86,26 @@ impl IncomingQueue {
     }
 }
 
-/// The queues that lead to this rank, that are known.
+/// The known queues to this rank.
 #[derive(Default)]
 pub(super) struct Sources {
     pub(super) all: Vec<IncomingQueue>,
     newest: u32,
 }
 
-/// What has become of a receive that looks at the queues itself.
+/// The outcome of a receive that looks at the queues itself.
 pub(super) enum TakenMessage {
     /// A message with that envelope and that many bytes is in its buffer.
     Message(Envelope, u64),
     /// There is none yet.
     Nothing,
-    /// What comes next has to be handled in the usual way.
+    /// The next record needs the slow path.
     Otherwise,
 }
 
 impl Sources {
-    /// Takes the next record of a queue that is known, if it is a message that is wanted, that `into`
-    /// has room for, and whose sender waits for nothing.
+    /// Takes the next record of a known queue if it is a wanted message that fits `into`, and its sender
+    /// waits for no acknowledgement.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -136,13 +136,13 @@ impl Sources {
         taken
     }
 
-    /// Whether a queue that is known has a record that has not been read.
+    /// Whether a known queue has a record that has not been read.
     #[inline]
     pub(super) fn have_next(&self, segment: &Segment) -> bool {
         self.all.iter().any(|source| source.has_next(segment))
     }
 
-    /// Finds queues that have been made since the last time.
+    /// Finds queues that were created since the last time.
     #[inline]
     pub(super) fn find(&mut self, segment: &Arc<Segment>, mail: &MailWords) -> Result<()> {
         match mail.newest(self.newest) {

@@ -1,8 +1,8 @@
-//! What this process knows of its messages, and what it does with each that it finds.
+//! The messages of this process, and what it does with each that it finds.
 //!
-//! The queues of the segment are read by whichever thread of the rank looks at them, in turn, and a
-//! record is handled whole before the next one. A thread whose own request is complete leaves what
-//! follows in the queues: it has not arrived yet, for every observer, and costs no copy.
+//! Any thread of the rank reads the queues of the segment, one at a time, and handles a whole record
+//! before the next one. A thread whose own request is complete leaves the rest in the queues. That rest
+//! has not arrived yet, for every observer, and costs no copy.
 
 use super::driven::AllDriven;
 use super::incoming::{Record, Sources, TakenMessage};
@@ -18,10 +18,10 @@ use crate::shm::{AllocError, BiasedGuard, BiasedMutex, Placed, Segment};
 use crate::sync::channel::MailWords;
 use std::sync::{Arc, OnceLock};
 
-/// Bytes of a message that no receive has asked for yet, which are kept without an allocation.
+/// Bytes of an unexpected message that are stored without an allocation.
 const SHORT: usize = 64;
 
-/// A message that has arrived before its receive was posted.
+/// A message that has arrived before its receive was posted (unexpected).
 pub(super) struct Arrived {
     pub(super) bytes: u64,
     /// The request of the sender that waits for the receive, or zero.
@@ -39,7 +39,7 @@ enum Body {
     Shared(u64),
 }
 
-/// Bytes that are to be copied out of another process, by the next thread that holds the lock.
+/// Bytes for the next thread with the lock to copy out of another process.
 pub(super) struct Pull {
     pub(super) slot: Slot,
     pub(super) into: Incoming,
@@ -49,38 +49,38 @@ pub(super) struct Pull {
     pub(super) address: u64,
 }
 
-/// What the threads of this process share, in turn.
+/// What the threads of this process share, under a lock.
 pub(super) struct MailboxState {
     pub(super) sources: Sources,
     /// The bell when all queues were last found empty.
     emptied: Option<u32>,
-    /// A queue to each rank of the job that something was sent to.
+    /// A queue to each rank of the job that this rank has sent to.
     pub(super) queues: Vec<Option<OutgoingQueue>>,
     pub(super) posted: Posted<Slot>,
     pub(super) unexpected: Unexpected<Arrived>,
     pub(super) slots: Slots,
     pub(super) pulls: Vec<Pull>,
-    /// Receipts that there was no memory for: rank and token.
+    /// Acknowledgements that there was no memory for: rank and token.
     pub(super) unsent_acks: Vec<(u32, u64)>,
     /// The kernel does not let this process read the memory of others.
     pub(super) is_denied: bool,
 }
 
-/// That of this process, which is a rank of one job, once.
+/// The mailbox of this process, which is a rank of one job, once.
 static MAILBOX: OnceLock<Mailbox> = OnceLock::new();
 
 /// The mailbox of a process.
 pub(super) struct Mailbox {
     pub(super) own: Placed<MailWords>,
-    /// How many requests are not done.
+    /// The number of requests that are not done.
     open: Arc<Word32>,
     state: BiasedMutex<MailboxState>,
-    /// What follows from messages.
+    /// Operations made of messages.
     pub(super) driven: AllDriven,
 }
 
 impl Mailbox {
-    /// That of the process, made the first time.
+    /// The mailbox of the process, created the first time.
     #[inline]
     pub(super) fn of(context: &Context) -> Result<&'static Mailbox> {
         match MAILBOX.get() {
@@ -118,7 +118,7 @@ impl Mailbox {
         Ok(mailbox)
     }
 
-    /// That of the process, if it has sent or received before.
+    /// The mailbox of the process, if it has sent or received before.
     #[inline]
     pub(super) fn existing() -> Option<&'static Mailbox> {
         MAILBOX.get()
@@ -130,7 +130,7 @@ impl Mailbox {
         self.open.load() != 0
     }
 
-    /// As [`Mailbox::lock`], if this is the thread that it prefers.
+    /// [`Mailbox::lock`] if it is biased to this thread.
     #[inline(always)]
     pub(super) fn try_biased<R>(&self, f: impl FnOnce(&mut MailboxState) -> R) -> Option<R> {
         self.state.try_biased(f)
@@ -150,7 +150,7 @@ impl ProgressEngine for Mailbox {
     fn work(&self, context: &Context) -> bool {
         let under_way = || (self.open.load(), self.driven.number());
         let before = under_way();
-        // An error is returned to the thread that waits for messages.
+        // The thread that waits for messages gets an error.
         let looked = self.look(context, |_| false);
         looked.is_err() || under_way() != before
     }
@@ -160,14 +160,14 @@ impl ProgressEngine for Mailbox {
     }
 }
 
-/// Where that rank of the job hears of messages.
+/// The words of a rank of the job by which it is notified of messages.
 pub(super) fn mail(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords>> {
     segment.place(segment.layout().mail + u64::from(rank) * size_of::<MailWords>() as u64)
 }
 
 impl MailboxState {
-    /// Handles the messages for which the bell has been rung, until `enough`, if the queues have not
-    /// been found empty at this ring.
+    /// Handles the messages that the bell was rung for, until `enough`. Does nothing if the queues were
+    /// already found empty at this ring.
     pub(super) fn drain(
         &mut self,
         context: &Context,
@@ -188,8 +188,8 @@ impl MailboxState {
         Ok(())
     }
 
-    /// As [`MailboxState::drain`], of the queues that are known, whether the bell has been rung or not: what is
-    /// in them is there. Whether all have been found empty.
+    /// [`MailboxState::drain`] of the known queues, whether the bell has been rung or not. Returns
+    /// whether all have been found empty.
     pub(super) fn drain_known(
         &mut self,
         context: &Context,
@@ -208,8 +208,8 @@ impl MailboxState {
         Ok(true)
     }
 
-    /// Takes the next message of the queues that are known, if it is what is wanted and no table has
-    /// anything that would come first.
+    /// Takes the next message of the known queues, if it is the wanted one and no table has an earlier
+    /// match.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -225,14 +225,14 @@ impl MailboxState {
         self.sources.take(&context.segment, wanted, into)
     }
 
-    /// Whether there is anything to drain in the queues that are known.
+    /// Whether the known queues have anything to drain.
     #[inline]
     pub(super) fn has_news(&self, context: &Context) -> bool {
         self.sources.have_next(&context.segment)
     }
 
-    /// Lets the next [`MailboxState::drain`] look, whatever the bell says: a rank may have failed that had
-    /// yet to ring.
+    /// Lets the next [`MailboxState::drain`] look without a ring of the bell: a failed rank may not have
+    /// rung yet.
     pub(super) fn look_again(&mut self) {
         self.emptied = None;
     }
@@ -268,7 +268,7 @@ impl MailboxState {
         }
     }
 
-    /// A message goes from its record straight to the buffer of its receive.
+    /// Copies a message from its record straight to the buffer of its receive.
     fn land(
         &mut self,
         context: &Context,
@@ -289,7 +289,7 @@ impl MailboxState {
         self.acknowledge(context, envelope.source, token)
     }
 
-    /// A message goes to a receive that is posted no more.
+    /// Delivers a message to a receive that is not posted any more.
     pub(super) fn deliver(
         &mut self,
         context: &Context,
@@ -324,12 +324,12 @@ impl MailboxState {
         self.acknowledge(context, envelope.source, token)
     }
 
-    /// A request is done.
+    /// Completes a request.
     pub(super) fn finish(&mut self, slot: Slot, outcome: RequestOutcome) {
         self.slots.replace(slot, RequestStage::Done(outcome));
     }
 
-    /// Tells the sender of a message that it has been received, if it waits for that.
+    /// Notifies the sender of a message that it has been received, if it waits for that.
     pub(super) fn acknowledge(&mut self, context: &Context, to: u32, token: u64) -> Result<()> {
         if token == 0 {
             return Ok(());
@@ -351,14 +351,14 @@ impl MailboxState {
         }
     }
 
-    /// Tries to say again what there was no memory for.
+    /// Tries again to send acknowledgements that there was no memory for.
     #[cold]
     fn settle(&mut self, context: &Context) -> Result<()> {
         let unsent_acks = std::mem::take(&mut self.unsent_acks);
         unsent_acks.into_iter().try_for_each(|(to, token)| self.acknowledge(context, to, token))
     }
 
-    /// A message of this rank has been received.
+    /// Completes a send whose message has been received.
     pub(super) fn received(&mut self, slot: Slot) {
         if let Some(RequestStage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
             let outcome = RequestOutcome { envelope: *envelope, bytes: *bytes, failure: None };
@@ -366,7 +366,7 @@ impl MailboxState {
         }
     }
 
-    /// [`MailboxState::put`] if the queue is there and has room; whether it is done.
+    /// [`MailboxState::put`] if the queue exists and has space; whether it is done.
     #[inline]
     pub(super) fn try_put(
         &mut self,
@@ -382,7 +382,7 @@ impl MailboxState {
         }
     }
 
-    /// Appends a record to the queue to a rank of the job that is another one, and rings.
+    /// Appends a record to the queue to another rank of the job, and rings.
     pub(super) fn put(
         &mut self,
         context: &Context,
@@ -423,7 +423,7 @@ impl Body {
             segment.mapping().read(offset, &mut short[..bytes as usize])?;
             return Ok(Body::Short(short));
         }
-        // The record has been found to have as many, inside the segment.
+        // The record was checked: it has as many bytes, inside the segment.
         let mut long = vec![0; bytes as usize];
         segment.mapping().read(offset, &mut long)?;
         Ok(Body::Long(long.into()))

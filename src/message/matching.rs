@@ -1,13 +1,13 @@
-//! Which message goes to which receive: first come, first served, on both sides (MPI-2.2 §3.5).
+//! Matching of messages and receives: first come, first served, on both sides (MPI-2.2 §3.5).
 //!
 //! A message has an envelope; a receive has one too, in which source and tag may be wildcards. Both
-//! tables keep what has the same envelope in the order of its coming, so what is wanted next is
-//! always at the front of one of their lists.
+//! tables list entries with the same envelope in order of arrival, so the next match is at the front of a
+//! list.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What a message is distinguished by, or what a receive asks for.
+/// The envelope of a message, or the one that a receive asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Envelope {
     /// The communicator, and which of its channels.
@@ -36,7 +36,7 @@ impl Envelope {
     }
 }
 
-/// A few multiplications: envelopes come from the ranks of the job, who need not be feared.
+/// A few multiplications: envelopes come from the ranks of the job, so no attack is expected.
 #[derive(Default)]
 pub(super) struct Mixer(u64);
 
@@ -58,17 +58,17 @@ impl Hasher for Mixer {
     }
 }
 
-/// Lists by envelope. Those that have become empty are kept, so that the next of their kind
-/// allocates nothing, until they are too many.
+/// Lists by envelope. Empty ones stay, up to a number, so that the next entry of their kind allocates
+/// nothing.
 struct Lists<V> {
     by_envelope: HashMap<Envelope, VecDeque<(u64, V)>, BuildHasherDefault<Mixer>>,
     /// Entries of all lists.
     entries: usize,
-    /// What the next entry is numbered by.
+    /// The number of the next entry.
     next: u64,
 }
 
-/// So many empty lists are kept at least.
+/// At least as many empty lists stay.
 const RETAINED: usize = 256;
 
 impl<V> Lists<V> {
@@ -100,7 +100,7 @@ impl<V> Lists<V> {
     }
 }
 
-/// Receives that no message has come for.
+/// Receives without a message.
 pub(super) struct Posted<V> {
     lists: Lists<V>,
     /// How many of them have wildcards.
@@ -123,7 +123,7 @@ impl<V: PartialEq> Posted<V> {
         self.lists.push(wanted, receive);
     }
 
-    /// Takes the receive that was posted first of those that take a message with that envelope.
+    /// Of the posted receives that match a message with that envelope, takes the first.
     pub(super) fn take(&mut self, message: &Envelope) -> Option<V> {
         if self.lists.entries == 0 {
             return None;
@@ -145,7 +145,7 @@ impl<V: PartialEq> Posted<V> {
         Some(receive)
     }
 
-    /// Takes a receive back; whether it was still there.
+    /// Withdraws a receive; whether it was still there.
     pub(super) fn withdraw(&mut self, wanted: &Envelope, receive: &V) -> bool {
         let Some(list) = self.lists.by_envelope.get_mut(wanted) else { return false };
         let Some(at) = list.iter().position(|(_, posted)| posted == receive) else { return false };
@@ -156,10 +156,10 @@ impl<V: PartialEq> Posted<V> {
     }
 }
 
-/// Messages that no receive has been posted for.
+/// Messages without a receive.
 pub(super) struct Unexpected<V> {
     lists: Lists<V>,
-    /// All of them in the order of their coming, with some that have been taken.
+    /// All of them in order of arrival, with some that have been taken.
     order: VecDeque<(u64, Envelope)>,
 }
 
@@ -183,7 +183,7 @@ impl<V> Unexpected<V> {
         self.order.push_back((number, envelope));
     }
 
-    /// The first message that a receive takes which asks for `wanted`.
+    /// The first message that a receive for `wanted` takes.
     pub(super) fn first(&self, wanted: &Envelope) -> Option<(Envelope, &V)> {
         if self.lists.entries == 0 {
             return None;
@@ -208,8 +208,7 @@ impl<V> Unexpected<V> {
     }
 }
 
-/// Whether a message has not been taken: of those with its envelope, all that came before it are
-/// taken before it is.
+/// Whether a message has not been taken: messages with the same envelope are taken in order of arrival.
 fn is_there<V>(lists: &Lists<V>, (number, envelope): &(u64, Envelope)) -> bool {
     lists.front(envelope).is_some_and(|(first, _)| first <= number)
 }
@@ -223,7 +222,7 @@ mod tests {
         Envelope { context: [2, 0], source, tag }
     }
 
-    /// Sources and tags below 3, of which the last is the wildcard where there are any.
+    /// Sources and tags below 3; the last is the wildcard, if there are any.
     fn asked(source: u32, tag: i32) -> Envelope {
         let any =
             Envelope { source: Envelope::ANY_SOURCE, tag: Envelope::ANY_TAG, context: [2, 0] };
@@ -232,7 +231,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against lists that are searched from their beginnings.
+        /// Compares with lists that are searched from their beginnings.
         #[test]
         fn first_come_first_served(
             steps in proptest::collection::vec((0..3u8, 0..4u32, 0..4i32), 0..400),

@@ -1,20 +1,19 @@
 //! Messages: two-sided communication between the ranks of a communicator (MPI-2.2 chapter 3,
 //! MPI-4.1 §3).
 //!
-//! A send appends a record to the queue of its pair of ranks (`sync/channel.rs`) and rings the
-//! receiver's bell; queues grow without limit. Which message goes to which receive is the receiver's
-//! to decide, in its own memory ([`matching`]). A short message is in its record, from which it is
-//! copied straight to its buffer if the receive has been posted. Of a long one the record has the place where
-//! it is: the receiver fetches it, by the kernel if it is private memory of the sender, and acknowledges it;
-//! then the send is complete. Where the kernel refuses that, the sender brings it in a block of the
-//! segment.
+//! A send appends a record to the queue of its pair of ranks (`sync/channel.rs`) and rings the receiver's
+//! bell; queues grow without limit. The receiver matches messages and receives in its own memory
+//! ([`matching`]). A short message is in its record; if the receive has been posted, it is copied from
+//! there straight to the buffer. The record of a long message has its address. The receiver fetches it,
+//! by the kernel if it is private memory of the sender, and acknowledges it; then the send is complete.
+//! If the kernel refuses that, the sender copies it to a block of the segment.
 //!
-//! 1. A record is handled whole, by one thread of the rank at a time ([`mailbox`]). That thread never
-//!    waits for another rank meanwhile, except for the allocator.
-//! 2. Long messages are copied by the thread that finds them, while others can look for theirs.
-//! 3. A buffer is accessed until its request is done, and no longer ([`slots`]). A rank that takes
-//!    back what it has offered, because a rank has failed, announces it first, and a rank that has read from
-//!    there since discards what it has read.
+//! 1. One thread of the rank handles a whole record, one record at a time ([`mailbox`]). It never waits
+//!    for
+//! another rank meanwhile, except for the allocator.
+//! 2. The thread that finds a long message copies it, while others can look for theirs.
+//! 3. A buffer is accessed until its request is done, and no longer ([`slots`]). A rank that withdraws a
+//! message after a failure announces that first. A rank that has read from there since discards the data.
 
 mod calls;
 mod driven;
@@ -42,14 +41,14 @@ pub use request::MessageRequest;
 pub use typed::{Source, Tag};
 pub use waits::Waits;
 
-/// Which of a communicator's messages: they never meet.
+/// Which of a communicator's messages: those of different channels never match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     /// Those of the program.
     Program,
     /// Those that collectives are made of.
     Collective,
-    /// Those by which the two sides of a partitioned message meet.
+    /// Those by which the two sides of a partitioned message agree.
     Partitioned,
     /// Those that partitioned messages are made of.
     Partition,
@@ -64,7 +63,7 @@ pub enum SendMode {
     Synchronous,
     /// `MPI_Rsend`: as standard. That the receive has been posted is not checked.
     Ready,
-    /// `MPI_Bsend`: at once. The segment is the buffer.
+    /// `MPI_Bsend`: immediately. The segment is the buffer.
     Buffered,
 }
 
@@ -82,7 +81,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Of a receive from [`Rank::NULL`], and of a request that has been waited for before
+    /// The status of a receive from [`Rank::NULL`], and of a request that has been waited for before
     /// (MPI-2.2 §3.11, §3.7.3).
     pub(crate) const NOTHING: Status =
         Status { source: Rank::NULL, tag: matching::Envelope::ANY_TAG, bytes: 0, cancelled: false };

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 /// The first chunk of a queue.
 const FIRST: u64 = 4096 - GRANULE;
-/// Each further one has twice as many bytes, up to these.
+/// Each further one has twice as many bytes, up to this number.
 const MOST: u64 = 64 * 1024 - GRANULE;
 
-/// Chunks that are kept to be used again: the others are given back to the segment.
+/// Chunks that are reused; further ones are freed.
 const SPARE: usize = 16;
 
 /// Bytes of the segment that records are written to.
@@ -32,14 +32,14 @@ pub(super) enum RecordKind {
     Private,
     /// A message whose bytes are at an offset of the segment.
     Shared,
-    /// The queue goes on in another chunk.
+    /// The queue continues in another chunk.
     Link,
     /// The message with that token of the receiver of this record has been received.
     TakenMessage,
-    /// Its bytes are wanted in the segment, for the request `place` of the sender of this record.
+    /// Asks for its bytes in the segment, for the request `place` of the sender of this record.
     Wanted,
-    /// The bytes that were wanted: a block of the segment, which the receiver frees. At 0, there was
-    /// no memory for them.
+    /// The bytes that were asked for: a block of the segment, which the receiver frees. 0 if there was no
+    /// memory for them.
     Block,
 }
 
@@ -59,7 +59,7 @@ impl RecordKind {
     }
 }
 
-/// What a record has beside its bytes.
+/// The words of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) kind: RecordKind,
@@ -82,11 +82,11 @@ pub(super) struct OutgoingQueue {
     mail: Placed<MailWords>,
     words: Placed<QueueWords>,
     chunk: Chunk,
-    /// Where in the chunk the next record goes. There is always room for a link.
+    /// Where in the chunk the next record goes. There is always space for a link.
     at: u64,
     /// Chunks that are full, the oldest first.
     full: VecDeque<Chunk>,
-    /// How many of them have been used again, or given back, modulo 2³².
+    /// How many of them have been reused or freed, modulo 2³².
     reused: u32,
 }
 
@@ -113,8 +113,8 @@ impl OutgoingQueue {
         Ok(OutgoingQueue { mail, words, chunk, at: 0, full: VecDeque::new(), reused: 0 })
     }
 
-    /// Appends a record with `inside` bytes behind its words, which `fill` writes at the offset that
-    /// it is given, and rings.
+    /// Appends a record with `inside` bytes after its words, and rings. `fill` writes them at the offset
+    /// that is its argument.
     pub(super) fn put(
         &mut self,
         segment: &Arc<Segment>,
@@ -133,7 +133,7 @@ impl OutgoingQueue {
         Ok(self.append(segment, head, stride, fill)?)
     }
 
-    /// [`OutgoingQueue::put`] if the chunk has room; whether it is done.
+    /// [`OutgoingQueue::put`] if the chunk has space; whether it is done.
     #[inline]
     pub(super) fn try_put(
         &mut self,
@@ -194,8 +194,8 @@ impl OutgoingQueue {
         Ok(())
     }
 
-    /// Goes on in a chunk of at least `needed` bytes: one that the receiver has left behind, or a new
-    /// one.
+    /// Continues in a chunk of at least `needed` bytes: one that the receiver has read to the end, or a
+    /// new one.
     #[cold]
     fn go_on(
         &mut self,
@@ -210,7 +210,7 @@ impl OutgoingQueue {
             self.full.pop_front();
             self.reused = self.reused.wrapping_add(1);
             left -= 1;
-            // One that was made for a long message is not kept for short ones.
+            // A chunk that was allocated for a long message is not reused for short ones.
             let fits = chunk.bytes >= needed && chunk.bytes <= needed.max(MOST);
             match next {
                 None if fits => next = Some(chunk),
@@ -244,7 +244,7 @@ fn new_chunk(
     Ok(Chunk { offset, bytes })
 }
 
-/// What a damaged queue is reported as.
+/// The error of a damaged queue.
 pub(super) fn damaged() -> Error {
     Error::Damaged { what: "queue of messages" }
 }

@@ -1,6 +1,8 @@
-//! Sends and receives under way that own their buffers: a vector goes in, and comes out again.
+//! Sends and receives that own their buffers: a vector goes in, and comes out again.
 
 use super::{MessageRequest, Status};
+#[cfg(doc)]
+use crate::Error;
 use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::Result;
@@ -8,8 +10,8 @@ use crate::ops::{Origin, OriginMut};
 use std::fmt;
 use std::mem::ManuallyDrop;
 
-/// A send or a receive under way, with its buffer (MPI-2.2 §3.7).
-///
+/// If it is dropped before it is complete, a receive without a message is cancelled. Anything else goes
+/// on, and its buffer stays allocated as long as the process lives.
 /// Dropped before it is complete, a receive that no message has come for is cancelled; anything else
 /// goes on, and its buffer stays allocated for as long as the process lives.
 #[must_use = "the buffer is given back by wait"]
@@ -30,8 +32,7 @@ impl<T: Element> Pending<T> {
     /// Blocks, asleep if need be, until then.
     ///
     /// # Errors
-    /// [`Error::Truncated`](crate::Error::Truncated), [`Error::NoMemory`](crate::Error::NoMemory),
-    /// [`Error::RankFailed`](crate::Error::RankFailed); the buffer is then lost.
+    /// [`Error::Truncated`], [`Error::NoMemory`], [`Error::RankFailed`]; the buffer is then lost.
     #[track_caller]
     pub fn wait(mut self) -> Result<(Vec<T>, Status)> {
         let status = self.request.wait()?;
@@ -49,7 +50,7 @@ impl<T: Element> Drop for Pending<T> {
     fn drop(&mut self) {
         self.request.cancel();
         if self.request.is_settled() {
-            // Nobody else has its address any more.
+            // No thread has its address any more.
             drop(std::mem::take(&mut *self.buffer));
         }
     }
@@ -62,12 +63,12 @@ impl<T: Element> fmt::Debug for Pending<T> {
 }
 
 impl<T: Element> Pending<T> {
-    /// As [`MessageRequest::is_done`].
+    /// [`MessageRequest::is_done`]
     pub(crate) fn is_done(&self) -> bool {
         self.request.is_done()
     }
 
-    /// As [`MessageRequest::outcome`], with what was received.
+    /// [`MessageRequest::outcome`] with what was received.
     pub(crate) fn outcome(mut self, call: Call) -> Result<Vec<T>> {
         self.request.outcome(call)?;
         Ok(std::mem::take(&mut *self.buffer))

@@ -1,4 +1,4 @@
-//! Probes (MPI-4.1 §3.8): what has arrived, without receiving it or as a message in hand.
+//! Probes (MPI-4.1 §3.8): find a message without receiving it, or take it as a handle.
 
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
@@ -15,7 +15,7 @@ use crate::shm::is_forked;
 use std::fmt;
 use std::panic::Location;
 
-/// A message in hand (`MPI_Message`): no other receive takes it. Dropped, it is received into nothing.
+/// A matched message (`MPI_Message`): no other receive takes it. If it is dropped, its data is discarded.
 pub struct Message {
     comm: Comm,
     /// `None` of [`Rank::NULL`], and once it has been received.
@@ -29,7 +29,7 @@ impl Message {
     /// Local; does not block, except while another rank allocates.
     ///
     /// # Errors
-    /// As [`Comm::start_receive`].
+    /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes.
     pub fn start_receive(mut self, into: OriginMut<'_>) -> Result<MessageRequest> {
         let comm = self.comm.clone();
         comm.within(Call::Receive, || {
@@ -48,7 +48,7 @@ impl Drop for Message {
         let Some((envelope, message)) = self.found.take().filter(|_| !is_forked()) else { return };
         let context = self.comm.context();
         if let Ok(mailbox) = Mailbox::of(context) {
-            // A sender that waits for it is notified, if there is memory to do so.
+            // Notifies a sender that waits for it, if there is memory to do so.
             let _ = mailbox.lock().acknowledge(context, envelope.source, message.token());
         }
     }
@@ -61,7 +61,8 @@ impl fmt::Debug for Message {
     }
 }
 
-/// The message that a receive from there would take; `None` if there is none and it is not to block.
+/// The message that a receive with these arguments would take; `None` if there is none and it does not
+/// block.
 pub(super) fn probe(
     of: &CommMembers,
     call: Call,
@@ -77,7 +78,7 @@ pub(super) fn probe(
     Ok(found.map(|(envelope, bytes)| self::found(of, &envelope, bytes)))
 }
 
-/// Takes the message that [`probe`] finds, for a handle of `comm`; an empty one where nothing is wanted.
+/// Takes the message that [`probe`] finds, for a handle of `comm`; an empty one for [`Rank::NULL`].
 pub(super) fn take(
     comm: &Comm,
     call: Call,
@@ -102,7 +103,7 @@ fn found(of: &CommMembers, envelope: &Envelope, bytes: u64) -> Status {
     Status { source, tag: envelope.tag, bytes, cancelled: false }
 }
 
-/// Looks, again and again if it is to block, until `take` finds what is wanted.
+/// Looks, repeatedly if it blocks, until `take` finds what is wanted.
 fn find<R>(
     of: &CommMembers,
     call: Call,

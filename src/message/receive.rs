@@ -25,7 +25,7 @@ pub(super) fn receive(
     post_for(of, call, into, wanted, |state| state.unexpected.take(&wanted)).map(Some)
 }
 
-/// Posts a receive, unless `find` has its message in the tables: then it goes to its buffer.
+/// Posts a receive, unless `find` has its message in the tables: then the message goes to its buffer.
 pub(super) fn post_for(
     of: &CommMembers,
     call: Call,
@@ -54,7 +54,7 @@ pub(super) fn post_for(
     Ok(slot)
 }
 
-/// What a receive or a probe asks for; `None` for [`Rank::NULL`].
+/// The envelope that a receive or a probe asks for; `None` for [`Rank::NULL`].
 pub(super) fn wanted(
     of: &CommMembers,
     call: Call,
@@ -76,8 +76,8 @@ pub(super) fn wanted(
     Ok(Some(Envelope { context, source, tag }))
 }
 
-/// The message that a receive takes while this rank spins, where nothing stands in the way and the
-/// communicator has not been freed.
+/// The message that a receive takes while this rank spins, if nothing is wrong and the communicator has
+/// not been freed.
 #[inline]
 pub(super) fn try_receive(
     of: &CommMembers,

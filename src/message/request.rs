@@ -18,14 +18,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A send or a receive under way (`MPI_Request`, MPI-2.2 §3.7).
 ///
-/// The buffer belongs to it until it is complete. Dropped before, it goes on (`MPI_Request_free`),
-/// and what was promised of the buffer has to hold until every rank has left the job.
+/// The buffer belongs to it until it is complete. If it is dropped before, it goes on
+/// (`MPI_Request_free`), and the promises about the buffer have to hold until every rank has left the
+/// job.
 pub struct MessageRequest {
     pub(super) comm: Comm,
     parts: Mutex<RequestParts>,
 }
 
-/// What a request knows of itself.
+/// The state of a request.
 #[derive(Clone, Copy)]
 pub(super) enum RequestParts {
     /// It was complete from the beginning.
@@ -45,7 +46,7 @@ impl MessageRequest {
         MessageRequest { comm: comm.for_requests(), parts: Mutex::new(RequestParts::Slot(slot)) }
     }
 
-    /// The request of what has that place in the process's table, or needs none because nothing moves.
+    /// The request of a place in the process's table; without one, nothing moves.
     pub(super) fn of(comm: &Comm, slot: Option<Slot>) -> MessageRequest {
         match slot {
             Some(slot) => MessageRequest::pending(comm, slot),
@@ -72,12 +73,12 @@ impl MessageRequest {
     pub fn is_complete(&self) -> bool {
         let parts = *self.parts();
         let RequestParts::Slot(slot) = parts else { return true };
-        // What stands in the way is the outcome of `wait`.
+        // `wait` returns the error.
         is_forked() || look_for(self.comm.members(), slot).unwrap_or(true)
     }
 
-    /// Whether no thread accesses the buffer any more. Unlike [`MessageRequest::is_complete`] it does not
-    /// count what never will be done.
+    /// Whether no thread accesses the buffer any more. Unlike [`MessageRequest::is_complete`], false for
+    /// a request that will never be complete.
     pub(super) fn is_settled(&self) -> bool {
         let parts = *self.parts();
         let RequestParts::Slot(slot) = parts else { return true };
@@ -89,7 +90,8 @@ impl MessageRequest {
     /// Local; never blocks.
     ///
     /// # Errors
-    /// As [`MessageRequest::wait`].
+    /// [`Error::Truncated`]; [`Error::RankFailed`]; [`Error::NoMemory`] if neither rank can reach the
+    /// other's memory and the segment has none left.
     pub fn take(&self) -> Option<Result<Status>> {
         if matches!(*self.parts(), RequestParts::Taken) || !self.is_complete() {
             return None;
@@ -97,11 +99,11 @@ impl MessageRequest {
         Some(self.finish(Call::MessageTest, Location::caller()))
     }
 
-    /// `MPI_Wait`: waits until it is complete, and returns its outcome; of a request whose outcome has
-    /// been taken, an empty status.
+    /// `MPI_Wait`: waits until it is complete, and returns its outcome. If its outcome has been taken,
+    /// returns an empty status.
     ///
-    /// Blocks until a receive has its message, or until a message has been received that does not fit
-    /// its record or whose send is synchronous.
+    /// Blocks until a receive has its message. A send blocks only if it is synchronous, or too long for
+    /// its record, until its message has been received.
     ///
     /// # Errors
     /// [`Error::Truncated`]; [`Error::RankFailed`]; [`Error::NoMemory`] if neither rank can reach the
@@ -124,8 +126,8 @@ impl MessageRequest {
         status
     }
 
-    /// `MPI_Cancel`: a receive that no message has come for is complete, and its status shows that it was
-    /// cancelled. Of anything else nothing changes: sends are never cancelled.
+    /// `MPI_Cancel`: completes a receive without a message, and its status shows that it was cancelled.
+    /// Anything else does not change: sends are never cancelled.
     ///
     /// Local; never blocks.
     pub fn cancel(&self) {
@@ -168,16 +170,16 @@ impl fmt::Debug for MessageRequest {
     }
 }
 
-/// How many times as long as others a wait spins until a message of that many bytes has been fetched: that
-/// takes about as long, and who sleeps meanwhile has to be woken.
+/// The spins of a wait for the fetch of that many bytes, as a multiple of the usual spins. The fetch
+/// takes about as long as they do, and a sleeper would have to be woken.
 fn spins_for(bytes: u64) -> u32 {
     const IN_ONE: u64 = 128 << 10;
     const MOST: u64 = 32;
     1 + (bytes / IN_ONE).min(MOST) as u32
 }
 
-/// Waits until every long message of this rank that `fits` has been fetched, of those whose requests have
-/// been dropped.
+/// Waits until the receivers have fetched every long message of this rank that `fits` and whose request
+/// has been dropped.
 pub(super) fn await_fetched(
     members: &CommMembers,
     call: Call,
@@ -186,7 +188,7 @@ pub(super) fn await_fetched(
 ) -> Result<()> {
     let Some(mailbox) = Mailbox::existing() else { return Ok(()) };
     let own = members.context().rank;
-    // What this rank has sent itself it can only fetch itself.
+    // Only this rank can fetch what it has sent to itself.
     let left = || mailbox.lock().slots.left_to_fetch(|to, of| to != own && fits(of));
     while let Some(slot) = left() {
         await_slot(members, call, slot, at)?;
@@ -194,7 +196,7 @@ pub(super) fn await_fetched(
     Ok(())
 }
 
-/// Handles what has arrived, until a request is done; whether it is, or never will be.
+/// Handles what has arrived, until a request is done; whether it is done or never will be.
 fn look_for(of: &CommMembers, slot: Slot) -> Result<bool> {
     let (context, mailbox) = (of.context(), Mailbox::of(of.context())?);
     if mailbox.look(context, |state| state.slots.is_done(slot))? {
@@ -233,7 +235,7 @@ pub(super) fn await_slot(
     outcome.map_or(Ok(Status::NOTHING), |outcome| status(of, call, outcome))
 }
 
-/// What a call returns of a request that is done.
+/// What a call returns for a request that is done.
 fn status(of: &CommMembers, call: Call, outcome: RequestOutcome) -> Result<Status> {
     let RequestOutcome { envelope, bytes, failure } = outcome;
     let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
@@ -255,7 +257,7 @@ fn status(of: &CommMembers, call: Call, outcome: RequestOutcome) -> Result<Statu
     }
 }
 
-/// What a rank waits for that waits for a message.
+/// What a rank records that waits for a message.
 pub(super) fn awaited_message<'a>(wanted: &Envelope, world: &'a [u32]) -> Awaited<'a> {
     let any = wanted.source == Envelope::ANY_SOURCE;
     Awaited {
@@ -268,8 +270,8 @@ pub(super) fn awaited_message<'a>(wanted: &Envelope, world: &'a [u32]) -> Awaite
 }
 
 impl Mailbox {
-    /// Takes back a request that will never be done: its buffer is not accessed any more. Its outcome,
-    /// if it was done after all.
+    /// Withdraws a request that will never be done: its buffer is not accessed any more. Returns its
+    /// outcome if it was done after all.
     #[cold]
     pub(super) fn give_up(&self, of: &CommMembers, slot: Slot) -> Option<RequestOutcome> {
         loop {
@@ -300,7 +302,7 @@ impl Mailbox {
                     RequestStage::Pulling => {}
                 }
             }
-            // A job that ends is no reason to give the buffer back meanwhile.
+            // If the job ends, the buffer is returned nevertheless.
             let _ = of.context().excluded().until(self.own.bell(), |rung| rung != seen);
         }
     }

@@ -12,8 +12,8 @@ use crate::group::Rank;
 use crate::ops::{Origin, Outgoing};
 use crate::shm::is_forked;
 
-/// Messages of up to that many bytes are copied into their records. Longer ones are copied once
-/// instead of twice, for a system call and an answer (docs/performance.md).
+/// Messages of up to that many bytes are copied to their records. Longer ones are copied once instead of
+/// twice, at the cost of a system call and an answer (docs/performance.md).
 pub(super) const EAGER: u64 = 8 * 1024;
 
 /// A message that is to be sent.
@@ -26,8 +26,7 @@ struct Sending<'a> {
     from: Outgoing,
 }
 
-/// A send in the call `call`, which is recorded: by the usual path if that can, otherwise by the one that
-/// knows all cases.
+/// A send in `call`, which is recorded: by the fast path if it can, otherwise by the slow one.
 pub(super) fn send(
     of: &CommMembers,
     call: Call,
@@ -46,9 +45,9 @@ pub(super) fn send(
     send_slowly(of, call, channel, mode, origin, dest, tag)
 }
 
-/// The usual path of a send: a short message to another rank whose queue has room, by the thread to which
-/// the mailbox is biased, where nothing is wrong. Returns its bytes; `None` if nothing has been done.
-/// Records `call` if there is one.
+/// The fast path of a send: a short message to another rank whose queue has space, by the thread to which
+/// the mailbox is biased. Returns its bytes; `None` if nothing has been done. Records `call` if there is
+/// one.
 #[inline]
 pub(super) fn send_eagerly(
     of: &CommMembers,
@@ -75,7 +74,7 @@ pub(super) fn send_eagerly(
     (put == Some(true)).then_some(bytes)
 }
 
-/// Any other send: checks its arguments, and makes it.
+/// The slow path of a send: checks its arguments, and makes it.
 #[inline(never)]
 fn send_slowly(
     of: &CommMembers,
@@ -106,7 +105,7 @@ fn send_slowly(
     Ok(sent.map_or(Sent::Now(status), Sent::Later))
 }
 
-/// What messages of that channel are distinguished by.
+/// The part of the envelope that names the communicator and the channel.
 pub(super) fn message_context(of: &CommMembers, channel: Channel) -> [u64; 2] {
     let [place, made] = of.identity();
     [place | channel as u64, made]
@@ -118,7 +117,7 @@ pub(super) fn is_sound(of: &CommMembers) -> bool {
     !is_forked() && !of.has_lost_any()
 }
 
-/// How far a send has come when its call returns.
+/// The state of a send when its call returns.
 pub(super) enum Sent {
     /// It is complete.
     Now(Status),
@@ -171,7 +170,7 @@ impl Sending<'_> {
         Head { kind, tag, context, bytes, token, place }
     }
 
-    /// Tells the receiver where a long message is.
+    /// Sends the receiver the address of a long message.
     fn offer(self, state: &mut MailboxState) -> Result<Slot> {
         let (context, of) = (self.of.context(), self.of);
         let bytes = self.from.bytes();
@@ -196,7 +195,7 @@ impl Sending<'_> {
         Ok(slot)
     }
 
-    /// A message to this rank, which no other sees.
+    /// A message to this rank itself.
     fn deliver_here(self, mailbox: &Mailbox) -> Result<Option<Slot>> {
         let (envelope, bytes) = (self.envelope, self.from.bytes());
         let mut state = mailbox.lock();

@@ -1,11 +1,11 @@
-//! The requests of this process that are not complete, or have not been asked for their outcome.
+//! The requests of this process that are not complete, or whose outcome has not been taken.
 
 use super::matching::Envelope;
 use crate::ops::{Incoming, Outgoing};
 use crate::prim::Word32;
 use std::sync::Arc;
 
-/// A request: its place, and which of those that have been there.
+/// A request: its place in the table, and the generation of that place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     index: u32,
@@ -13,7 +13,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// As a number that other ranks give back; never zero.
+    /// As a number that other ranks return; never zero.
     pub(super) fn token(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
@@ -23,7 +23,7 @@ impl Slot {
     }
 }
 
-/// What has become of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(super) struct RequestOutcome {
     /// Of the message, with its source.
@@ -32,15 +32,15 @@ pub(super) struct RequestOutcome {
     pub(super) failure: Option<MessageFailure>,
 }
 
-/// Why a request is complete and its message has not arrived.
+/// Why a request is complete without its message.
 #[derive(Debug)]
 pub(super) enum MessageFailure {
     Cancelled,
-    /// The buffer has room for that many bytes.
+    /// The buffer has space for that many bytes only.
     Truncated(u64),
     /// There was no memory in the segment for it.
     NoMemory,
-    /// The description in the segment cannot be right.
+    /// The description in the segment is invalid.
     Damaged,
 }
 
@@ -51,32 +51,32 @@ pub(super) enum Payload {
     Packed(Box<[u8]>),
 }
 
-/// How far a request has come.
+/// The progress of a request.
 pub(super) enum RequestStage {
-    /// A receive that no message has come for.
+    /// A receive without a message.
     Posted { wanted: Envelope, into: Incoming },
     /// A receive whose bytes a thread of this process is copying.
     Pulling,
-    /// A receive whose bytes have been asked for.
+    /// A receive that has asked its sender for the bytes.
     Promised { envelope: Envelope, bytes: u64, into: Incoming },
-    /// A message whose bytes the receiver fetches, or that it has to say it has received.
+    /// A message that the receiver fetches, or a short one that it acknowledges.
     Offered { to: u32, envelope: Envelope, payload: Option<Payload>, bytes: u64 },
-    /// Nothing will happen to it any more.
+    /// Complete.
     Done(RequestOutcome),
 }
 
 struct RequestEntry {
     generation: u32,
     stage: Option<RequestStage>,
-    /// Nobody will ask for the outcome.
+    /// The outcome will not be taken.
     forgotten: bool,
 }
 
-/// All requests. Places are used again, so that a request costs no allocation.
+/// All requests. Places are reused, so that a request costs no allocation.
 pub(super) struct Slots {
     entries: Vec<RequestEntry>,
     free: Vec<u32>,
-    /// How many are not done, for those who look without having their turn.
+    /// The number that are not done, for threads that look without the lock.
     open: Arc<Word32>,
 }
 
@@ -108,7 +108,7 @@ impl Slots {
         (entry.generation == slot.generation && entry.stage.is_some()).then_some(entry)
     }
 
-    /// How far a request has come, if it is still there.
+    /// The progress of a request, if it still exists.
     pub(super) fn stage(&mut self, slot: Slot) -> Option<&mut RequestStage> {
         self.entry(slot)?.stage.as_mut()
     }
@@ -119,7 +119,7 @@ impl Slots {
         entry.is_none_or(|entry| matches!(entry.stage, None | Some(RequestStage::Done(_))))
     }
 
-    /// Goes on to another stage, and returns the one before.
+    /// Moves to another stage, and returns the one before.
     pub(super) fn replace(&mut self, slot: Slot, stage: RequestStage) -> Option<RequestStage> {
         let entry = self.entry(slot)?;
         let done = matches!(stage, RequestStage::Done(_));
@@ -134,7 +134,7 @@ impl Slots {
         before
     }
 
-    /// Takes a request away.
+    /// Removes a request.
     pub(super) fn remove(&mut self, slot: Slot) -> Option<RequestStage> {
         let stage = self.entry(slot)?.stage.take();
         self.free.push(slot.index);
@@ -144,7 +144,7 @@ impl Slots {
         stage
     }
 
-    /// The outcome of a request that is done, which is then gone.
+    /// The outcome of a request that is done; the request no longer exists afterwards.
     pub(super) fn take(&mut self, slot: Slot) -> Option<RequestOutcome> {
         if !matches!(self.stage(slot)?, RequestStage::Done(_)) {
             return None;
@@ -155,8 +155,8 @@ impl Slots {
         }
     }
 
-    /// A message that its receiver has not fetched, and whose request has been dropped, of those that
-    /// `fits`.
+    /// Of the messages that `fits`, one that its receiver has not fetched and whose request has been
+    /// dropped.
     pub(super) fn left_to_fetch(&self, fits: impl Fn(u32, &Envelope) -> bool) -> Option<Slot> {
         let index = self.entries.iter().position(|entry| match &entry.stage {
             Some(RequestStage::Offered { to, envelope, payload: Some(_), .. }) => {
@@ -167,7 +167,7 @@ impl Slots {
         Some(Slot { index: index as u32, generation: self.entries[index].generation })
     }
 
-    /// Nobody will ask for its outcome: it goes when it is done.
+    /// The outcome will not be taken: the request is removed when it is done.
     pub(super) fn forget(&mut self, slot: Slot) {
         if self.is_done(slot) {
             self.remove(slot);

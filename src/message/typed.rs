@@ -1,4 +1,4 @@
-//! Messages of elements on borrowed buffers: they have gone or come when the call returns.
+//! Messages of elements on borrowed buffers: complete when the call returns.
 
 use super::mailbox::Mailbox;
 use super::receive::receive;
@@ -14,19 +14,19 @@ use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
 use std::panic::Location;
 
-/// Whose message is to be received or found; a [`Rank`] where it is one's.
+/// The source of a message to receive or find; a [`Rank`] converts into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// That rank's.
+    /// That rank.
     Rank(Rank),
     /// `MPI_ANY_SOURCE`
     Any,
 }
 
-/// Which tag a message to be received or found has; an `i32` where it is one.
+/// The tag of a message to receive or find; an `i32` converts into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// That one.
+    /// That tag.
     Is(i32),
     /// `MPI_ANY_TAG`
     Any,
@@ -63,8 +63,8 @@ impl Tag {
 }
 
 impl Status {
-    /// `MPI_Get_count` (MPI-2.2 §3.2.5): how many elements the message has; `None` if its bytes are
-    /// no number of them.
+    /// `MPI_Get_count` (MPI-2.2 §3.2.5): the number of elements in the message; `None` if its bytes are
+    /// no whole number of elements.
     pub fn count<T: Element>(&self) -> Option<usize> {
         let datatype: &CommittedDatatype = T::DATATYPE.into();
         let size = datatype.bytes(1).filter(|size| self.bytes.is_multiple_of(*size))?;
@@ -72,7 +72,7 @@ impl Status {
     }
 }
 
-/// A request on borrowed memory, which is taken back unless it is waited for to its end.
+/// A request on borrowed memory, which is cancelled unless it is waited for.
 struct Borrowed<'a> {
     of: &'a CommMembers,
     slot: Option<Slot>,

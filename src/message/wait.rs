@@ -12,7 +12,7 @@ use std::panic::Location;
 
 /// How a wait for messages ends.
 pub(super) enum End {
-    /// What was waited for is there.
+    /// It has what it waited for.
     Done,
     /// A rank of the communicator has failed first; the bell was `seen` before.
     Failed { failed: JobFailed, seen: u32 },
@@ -34,9 +34,8 @@ impl Mailbox {
         self.follow(context, found, enough)
     }
 
-    /// As [`Mailbox::look`], of the queues that are known, again and again for that many times as long as a
-    /// wait spins. The bell is not looked at: its line stays with the ranks that ring it, and a message
-    /// moves as few lines as it can.
+    /// [`Mailbox::look`] at the known queues, for `times` the usual spins of a wait. It does not read the
+    /// bell, whose line stays with the ranks that ring it; so a message moves few cache lines.
     fn spin(
         &self,
         of: &CommMembers,
@@ -71,8 +70,8 @@ impl Mailbox {
         self.follow(context, found, enough)
     }
 
-    /// Does what follows from a look that has found bytes to be copied out of other processes, or not,
-    /// and then enough, or not; whether it is enough in the end.
+    /// Continues a look, which may have found bytes to copy out of other processes, and `enough` or not.
+    /// Returns whether it is enough in the end.
     fn follow(
         &self,
         context: &Context,
@@ -91,7 +90,7 @@ impl Mailbox {
     }
 
     /// Waits until `enough`, in a call that the program has made at `at`; asleep, the rank records that
-    /// it waits for `wanted`. It spins that many times as long as waits do.
+    /// it waits for `wanted`. It spins for that many times the usual spins.
     pub(super) fn until(
         &self,
         of: &CommMembers,
@@ -105,8 +104,8 @@ impl Mailbox {
         self.wait(of, at, &describe, spin, || self.look(of.context(), enough))
     }
 
-    /// Waits until `done`, which is asked whenever something has happened to messages of this rank, and
-    /// handles what has arrived before. Asleep, the rank records by `describe` what it waits for.
+    /// Waits until `done`, which is called after every change of this rank's messages, and handles what
+    /// has arrived before each call. Asleep, the rank records by `describe` what it waits for.
     pub(super) fn progress_until(
         &self,
         of: &CommMembers,
@@ -121,8 +120,8 @@ impl Mailbox {
         self.wait(of, at, describe, || Ok(false), look)
     }
 
-    /// The loop of every wait for messages: until `spin` or `look` finds what is waited for, or a rank of
-    /// the communicator has failed and `look` finds nothing after that. The bell is read between them.
+    /// The loop of every wait for messages: until `spin` or `look` finds what it waits for, or a rank of
+    /// the communicator has failed and `look` finds nothing after that. It reads the bell between them.
     fn wait(
         &self,
         of: &CommMembers,
@@ -145,9 +144,8 @@ impl Mailbox {
         }
     }
 
-    /// Waits until the bell is not what it was, or a rank of the communicator has failed; everything
-    /// that had been sent by then has been handled in that case. Asleep, the rank records by `describe` what it
-    /// waits for.
+    /// Waits until the bell changes, or a rank of the communicator has failed; in that case handles
+    /// everything that had been sent by then. Asleep, the rank records by `describe` what it waits for.
     fn await_ring(
         &self,
         of: &CommMembers,
@@ -155,18 +153,17 @@ impl Mailbox {
         describe: &dyn Fn(&WaitRecord),
         seen: u32,
     ) -> Result<std::result::Result<(), JobFailed>> {
-        // What it owes is what it looks for.
+        // Its look does the progress that it owes.
         let waiter = Waiter { progress: None, ..of.recording_waiter(at, describe) };
         let waited = waiter.until(self.own.bell(), |rung| rung != seen);
         let Err(failed) = waited else { return Ok(Ok(())) };
-        // Whoever has failed may have done so between a message and its ring.
+        // A rank may have failed between a message and its ring.
         self.lock().look_again();
         self.look(of.context(), |_| false)?;
         Ok(Err(failed))
     }
 
-    /// Copies what is to be copied out of other processes. Whatever comes of it, each of those
-    /// requests goes on.
+    /// Copies bytes out of other processes. Each of those requests goes on, whatever the outcome.
     #[cold]
     pub(super) fn pull_all(&self, context: &Context) {
         while let Some(pull) = { self.lock().pulls.pop() } {
@@ -191,13 +188,13 @@ impl Mailbox {
                 pulled.map_err(|error| Some(is_gone(&error)))
             }
         };
-        // What the sender has taken back it may have written to since.
+        // If the sender has withdrawn the message, it may have written there since.
         if pulled.is_ok() && !mail(&context.segment, source)?.has_withdrawn() {
             let mut state = self.lock();
             state.finish(slot, RequestOutcome { envelope, bytes, failure: None });
             return state.acknowledge(context, source, token);
         }
-        // The sender brings the bytes, if it can. If it has failed, the wait for it ends.
+        // The sender copies the bytes, if it can. If it has failed, the wait for it ends.
         let mut state = self.lock();
         state.is_denied |= pulled == Err(Some(false));
         state.slots.replace(slot, RequestStage::Promised { envelope, bytes, into });

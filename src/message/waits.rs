@@ -1,4 +1,4 @@
-//! What a wait for requests records of them while it sleeps.
+//! What a sleeping wait for requests records about them.
 
 use super::MessageRequest;
 use super::mailbox::Mailbox;
@@ -24,7 +24,7 @@ impl Waits {
         Waits { any: true, ..Waits::default() }
     }
 
-    /// As [`Waits::for_any`], by `MPI_Waitsome`.
+    /// One of the requests that are added, for `MPI_Waitsome`.
     pub fn for_some() -> Waits {
         Waits { some: true, ..Waits::default() }
     }
@@ -63,8 +63,8 @@ impl Waits {
 }
 
 impl MessageRequest {
-    /// The ranks of the world of which one has to do something before it is complete. Local; does not
-    /// block.
+    /// The ranks of the world that it waits for: the wait ends after one of them has acted. Local; does
+    /// not block.
     pub fn waits_for(&self) -> Vec<u32> {
         let (Some(slot), Ok(mailbox)) = (self.slot(), Mailbox::of(self.comm.context())) else {
             return Vec::new();

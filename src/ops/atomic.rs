@@ -177,7 +177,7 @@ impl<'w> Communication<'w> {
         Some(result)
     }
 
-    /// As [`Communication::announced`], within a call that blocks while many are updated around them.
+    /// [`Communication::announced`] within a call that blocks while many are updated around them.
     #[inline(always)]
     pub(super) fn by_instructions<R>(
         self,

@@ -36,7 +36,7 @@ impl<'d> Origin<'d> {
     /// # Safety
     /// 1. The entries, those of pair types without their padding, are valid for reads until the value
     ///    returned is used for the last time.
-    /// 2. Nobody writes them until then.
+    /// 2. No other thread or rank writes them until then.
     pub unsafe fn new(
         start: *const u8,
         count: usize,
@@ -113,7 +113,7 @@ impl<'d> LocalLayout<'d> {
         Origin { start: self.zero, layout: self.layout }
     }
 
-    /// As [`LocalLayout::origin`], of one that is written.
+    /// [`LocalLayout::origin`] of one that is written.
     #[inline(always)]
     pub(super) fn origin_mut(self) -> OriginMut<'d> {
         OriginMut { start: self.zero.cast_mut(), layout: self.layout }
@@ -121,12 +121,12 @@ impl<'d> LocalLayout<'d> {
 }
 
 impl<'d> OriginMut<'d> {
-    /// As [`Origin::new`].
+    /// `count` instances of a datatype at `start`, which an operation writes.
     ///
     /// # Safety
     /// 1. The entries, those of pair types without their padding, are valid for reads and writes, and
     ///    initialised, until the value returned is used for the last time.
-    /// 2. Nobody else accesses them until then.
+    /// 2. No other thread or rank accesses them until then.
     pub unsafe fn new(
         start: *mut u8,
         count: usize,
@@ -135,20 +135,20 @@ impl<'d> OriginMut<'d> {
         OriginMut { start, layout: Layout::new(count, datatype) }
     }
 
-    /// As [`Origin::layout`].
+    /// Where its elements lie.
     #[inline(always)]
     pub fn layout(&self) -> Layout<'d> {
         self.layout
     }
 
-    /// As [`Origin::of_slice`].
+    /// The elements of a slice.
     #[inline(always)]
     pub(super) fn of_slice<T: Element>(slice: &'d mut [T]) -> OriginMut<'d> {
         let layout = Layout::of_slice::<T>(slice.len());
         OriginMut { start: slice.as_mut_ptr().cast(), layout }
     }
 
-    /// As [`Origin::parts`].
+    /// Address, number of instances and datatype.
     pub(crate) fn parts(&self) -> (*const u8, usize, &'d CommittedDatatype) {
         let (count, datatype) = self.layout.parts();
         (self.start, count, datatype)
@@ -165,7 +165,7 @@ impl<'d> OriginMut<'d> {
         OriginMut { start: bytes.as_mut_ptr(), layout: Layout::new(count, datatype) }
     }
 
-    /// As [`Origin::slice`].
+    /// The elements as a slice, if they are one.
     pub(super) fn slice<E: Element>(&mut self) -> Option<&mut [E]> {
         let elements = self.layout.plain()? / size_of::<E>();
         if elements == 0 {
@@ -178,7 +178,7 @@ impl<'d> OriginMut<'d> {
         Some(unsafe { std::slice::from_raw_parts_mut(self.start.cast(), elements) })
     }
 
-    /// As [`Origin::single`].
+    /// The one element, if it is one.
     #[inline(always)]
     pub(super) fn single<E: Element>(&mut self) -> Option<&mut E> {
         let start = self.start.cast::<E>();
@@ -208,8 +208,8 @@ impl Origin<'_> {
     pub fn pack(&self, to: &mut [u8]) -> Result<()> {
         let packed = packed(Call::Pack, &self.layout, to.len())?;
         zip_strips(self.layout.side(), packed, |strip| {
-            // SAFETY: 1. the first obligation of `Origin::new`; as many bytes of the slice. 2. The caller
-            // says so.
+            // SAFETY: 1. the first obligation of `Origin::new`; as many bytes of the slice. 2. The
+            // caller's second obligation.
             unsafe { copy_strip(self.start, to.as_mut_ptr(), strip) };
         });
         Ok(())
@@ -217,11 +217,11 @@ impl Origin<'_> {
 }
 
 impl OriginMut<'_> {
-    /// The other way round: copies the packed entries `from` to where they belong (`MPI_Unpack`,
+    /// Copies the packed entries `from` to their places (`MPI_Unpack`,
     /// MPI-2.2 §4.2). Local; does not block.
     ///
     /// # Errors
-    /// As [`Origin::pack`].
+    /// [`Error::Count`] if `from` does not have exactly their bytes.
     pub fn unpack(&mut self, from: &[u8]) -> Result<()> {
         let packed = packed(Call::Unpack, &self.layout, from.len())?;
         zip_strips(packed, self.layout.side(), |strip| {
@@ -232,7 +232,7 @@ impl OriginMut<'_> {
     }
 }
 
-/// So many packed bytes, if they are those of the entries.
+/// The packed side of `bytes` bytes, if they are those of the entries.
 fn packed(call: Call, layout: &Layout<'_>, bytes: usize) -> Result<TransferSide<'static>> {
     let needed = layout.bytes().filter(|_| layout.known_range().is_some());
     if needed == Some(bytes as u64) {
@@ -297,7 +297,7 @@ pub(super) unsafe fn store<E: Element>(value: &E, to: *mut u8) {
 /// Replaces each of `n` values at `to` by the operation of it and that at `from`.
 ///
 /// # Safety
-/// The numbers of `n` values are valid at `from` for reads and at `to` for reads and writes, nobody else
+/// The numbers of `n` values are valid at `from` for reads and at `to` for reads and writes, no other thread
 /// accesses them, and they do not overlap. They need not be aligned.
 unsafe fn combine<E: Element>(operation: &Operation<E>, from: *const E, to: *mut E, n: usize) {
     if from.is_aligned() && to.is_aligned() && !E::DATATYPE.is_padded() {
@@ -368,7 +368,7 @@ impl PackedElements {
     }
 }
 
-/// A buffer that is read, until this is dropped. Whoever makes one promises what [`Origin::new`]
+/// A buffer that is read, until this is dropped. Its creator promises what [`Origin::new`]
 /// asks for, for as long.
 #[derive(Debug)]
 pub(crate) struct Outgoing(PackedElements);
@@ -475,7 +475,7 @@ impl Incoming {
     /// Copies `bytes` bytes, no more than it takes, from the address `from` of another process.
     ///
     /// # Errors
-    /// As [`Process::read`].
+    /// The kernel's: `EFAULT` for memory that is not mapped, `EPERM`, `ESRCH`.
     pub(crate) fn pull(&mut self, process: Process, from: u64, bytes: u64) -> std::io::Result<()> {
         let from = std::ptr::without_provenance::<u8>(from as usize);
         if self.0.scattered.is_none() {

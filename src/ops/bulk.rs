@@ -292,7 +292,7 @@ impl<T: Element> Blocks<'_, T> {
             unsafe { copy_elements::<T>(origin, operands, &between(origin_pattern, packed)) };
         }
         // SAFETY: 1. `n` elements each, of the target and the origin, aligned, or of a vector that only this
-        // thread has. 2. Nobody else updates them.
+        // thread has. 2. No other thread updates them.
         unsafe { (self.operation.many)(values, operands, n) };
         match in_place {
             Some(_) => Ok(()),
@@ -304,7 +304,7 @@ impl<T: Element> Blocks<'_, T> {
     /// Copies elements of the target.
     ///
     /// # Safety
-    /// As [`copy_elements`], from the target.
+    /// The obligations of [`copy_elements`], from the target.
     unsafe fn fetched(&self, to: *mut u8, strip: &Strip<'_>) -> Result<()> {
         if self.target.is_addressed() {
             // SAFETY: the caller's obligations.
@@ -320,7 +320,7 @@ impl<T: Element> Blocks<'_, T> {
     /// Copies elements to the target.
     ///
     /// # Safety
-    /// As [`copy_elements`], to the target.
+    /// The obligations of [`copy_elements`], to the target.
     unsafe fn put_back(&self, from: *mut u8, strip: &Strip<'_>) -> Result<()> {
         if self.target.is_addressed() {
             // SAFETY: the caller's obligations.
@@ -406,11 +406,10 @@ fn pass_middle(elements: Range<usize>) {
     }
 }
 
-/// As [`copy_strip`], of elements, each of them in a block of its own if it is a pair with padding, which
-/// stays as it is.
+/// [`copy_strip`] of elements. A pair with padding is a block of its own, and its padding is not copied.
 ///
 /// # Safety
-/// As [`copy_strip`], of the numbers of all elements.
+/// The obligations of [`copy_strip`], of the numbers of all elements.
 #[inline(always)]
 unsafe fn copy_elements<T: Element>(from: *const u8, to: *mut u8, strip: &Strip<'_>) {
     if !T::DATATYPE.is_padded() {
@@ -437,7 +436,7 @@ struct One<T> {
 }
 
 impl<T: Element> One<T> {
-    /// Of the element at `at`, which is an entry of the target, announced and native; `place` says
+    /// Of the element at `at`, which is an entry of the target, announced and native; `place` returns
     /// where in the others it is.
     #[inline(always)]
     fn update(&self, at: *mut T::Carrier, place: impl Fn(usize) -> isize) {

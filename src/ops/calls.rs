@@ -1,5 +1,5 @@
-//! The communication calls of a window (MPI-4.1 §12.3): each describes what it moves or combines, and hands
-//! it to the route of transfers or of accumulates. In the order of the standard; notified access and the
+//! The communication calls of a window, in the order of the standard (MPI-4.1 §12.3). Each describes what
+//! it moves or combines, and passes that to the route of transfers or of updates. Notified access and the
 //! accesses to the own part come last.
 
 use super::Layout;
@@ -21,31 +21,30 @@ use std::slice::{from_mut as slice_of_mut, from_ref as slice_of};
 impl Win {
     // Put and get (MPI-4.1 §12.3.1, §12.3.2).
 
-    /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to the window of `target`, from displacement
-    /// `disp` (in the target's displacement units) on.
+    /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to the window of `target`, from displacement `disp`
+    /// (in the target's displacement units) on.
     ///
-    /// Local; does not block, except in a dynamic window while the target attaches or detaches.
-    /// Nothing happens for [`Rank::NULL`].
+    /// Local; does not block, except in a dynamic window while the target attaches or detaches. Nothing
+    /// happens for [`Rank::NULL`].
     ///
     /// # Errors
-    /// [`Error::Epoch`], [`Error::TargetRank`],
-    /// [`Error::Range`] or, in a dynamic window,
-    /// [`Error::NotAttached`],
-    /// [`Error::Conflict`]; of private memory
-    /// [`Error::Unreachable`].
+    /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::Conflict`]; in a dynamic
+    /// window [`Error::NotAttached`]; for private memory [`Error::Unreachable`].
     #[inline(always)]
     pub fn put<T: Pod>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
         self.communication().transfer(Transfer::put(Call::Put, origin, target, disp))
     }
 
-    /// As [`Win::put`], from any layout to any other (`MPI_Put`, MPI-2.2 §11.3.1). The entries of
-    /// the origin, in the order of its type map, go to the first entries of `layout`, whose
-    /// displacement 0 is at `disp`.
+    /// `MPI_Put` from any layout to any other (MPI-2.2 §11.3.1). The entries of the origin, in the order
+    /// of its type map, go to the first entries of `layout`, whose displacement 0 is at `disp`.
+    ///
+    /// Local; blocks only where [`Win::put`] does.
     ///
     /// # Errors
-    /// As [`Win::put`]; [`Error::LayoutRange`];
-    /// [`Error::Datatype`] if the origin's elements are not those, or the first of
-    /// those, of `layout`, or if two entries of `layout` share a byte.
+    /// [`Error::Datatype`] if the basic elements of the origin are not the first ones of `layout`, or if
+    /// two entries of `layout` share a byte. [`Error::LayoutRange`], [`Error::Epoch`],
+    /// [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`],
+    /// [`Error::Unreachable`].
     #[inline]
     pub fn put_layout(
         &self,
@@ -71,23 +70,29 @@ impl Win {
         self.communication().transfer_shaped(transfer, found, shape)
     }
 
-    /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp` on
-    /// (in the target's displacement units), to `origin`.
+    /// `MPI_Get` (MPI-2.2 §11.3.2): copies from the window of `target`, from displacement `disp` on (in
+    /// the target's displacement units), to `origin`.
     ///
-    /// Local; does not block, except as [`Win::put`]. Nothing happens for [`Rank::NULL`].
+    /// Local; blocks only where [`Win::put`] does. Nothing happens for [`Rank::NULL`].
     ///
     /// # Errors
-    /// As [`Win::put`].
+    /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::Conflict`]; in a dynamic
+    /// window [`Error::NotAttached`]; for private memory [`Error::Unreachable`].
     #[inline(always)]
     pub fn get<T: Pod>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
         self.communication().transfer(Transfer::get(Call::Get, origin, target, disp))
     }
 
-    /// As [`Win::get`], from any layout to any other (`MPI_Get`, MPI-2.2 §11.3.2). The entries of
-    /// `layout`, whose displacement 0 is at `disp`, go to the first entries of the origin.
+    /// `MPI_Get` from any layout to any other (MPI-2.2 §11.3.2). The entries of `layout`, whose
+    /// displacement 0 is at `disp`, go to the first entries of the origin.
+    ///
+    /// Local; blocks only where [`Win::put`] does.
     ///
     /// # Errors
-    /// As [`Win::put_layout`], with the sides exchanged.
+    /// [`Error::Datatype`] if the basic elements of `layout` are not the first ones of the origin, or if
+    /// two entries of the origin share a byte. [`Error::LayoutRange`], [`Error::Epoch`],
+    /// [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`],
+    /// [`Error::Unreachable`].
     #[inline]
     pub fn get_layout(
         &self,
@@ -114,8 +119,9 @@ impl Win {
         self.communication().transfer_shaped(transfer, found, shape)
     }
 
-    /// Does the transfer if nothing is in the way, and returns whether it has; if not, nothing is done, and
-    /// [`Win::put_layout`] or [`Win::get_layout`] does it or returns the error. For language bindings.
+    /// Does the transfer on the fast path, and returns whether it has. If not, it has changed nothing,
+    /// and [`Win::put_layout`] or [`Win::get_layout`] does it or returns the error. For language
+    /// bindings.
     #[inline(always)]
     pub fn try_transfer(&self, transfer: &Transfer<'_>) -> bool {
         self.communication().try_transfer(transfer)
@@ -123,13 +129,14 @@ impl Win {
 
     // Accumulates (MPI-4.1 §12.3.4).
 
-    /// `MPI_Accumulate` (MPI-2.2 §11.3.4): element by element, replaces the target's value by
-    /// `op` of it and the origin's. Atomic per element, not as a whole (§11.7.1).
+    /// `MPI_Accumulate` (MPI-2.2 §11.3.4): element by element, replaces the target's value by `op` of it
+    /// and the origin's. Atomic per element, not as a whole (§11.7.1).
     ///
     /// Local; blocks at most while another rank updates elements that no instruction can.
     ///
     /// # Errors
-    /// As [`Win::put`], and [`Error::Operation`] if `op` is not defined for `T`.
+    /// [`Error::Operation`] if `op` is not defined for `T`. [`Error::Epoch`], [`Error::TargetRank`],
+    /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     #[inline(always)]
     pub fn accumulate<T: Element>(
         &self,
@@ -141,12 +148,16 @@ impl Win {
         self.communication().accumulate(Call::Accumulate, origin, op, target, disp)
     }
 
-    /// As [`Win::accumulate`], from any layout to any other (`MPI_Accumulate`, MPI-2.2 §11.3.4).
-    /// All basic elements of both have one predefined datatype.
+    /// `MPI_Accumulate` from any layout to any other (MPI-2.2 §11.3.4). All basic elements of both have
+    /// one predefined datatype.
+    ///
+    /// Local; blocks only where [`Win::accumulate`] does.
     ///
     /// # Errors
-    /// As [`Win::put_layout`] and [`Win::accumulate`]; [`Error::Datatype`] if the basic elements are of
-    /// several datatypes.
+    /// [`Error::Datatype`] if the basic elements are of several datatypes, or if two entries of `layout`
+    /// share a byte; [`Error::Operation`] if `op` is not defined for them. [`Error::LayoutRange`],
+    /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
+    /// [`Error::Conflict`], [`Error::Unreachable`].
     pub fn accumulate_layout(
         &self,
         origin: Origin<'_>,
@@ -173,18 +184,21 @@ impl Win {
         parts.update(Update::accumulate(origin, op, target, disp, layout))
     }
 
-    /// The first lines of [`Win::accumulate_layout`] and [`Win::fetch_and_op_untyped`]: whether it is done. If
-    /// not, nothing is. So a caller that has to make room for errors makes it in the other half alone.
+    /// The fast path of [`Win::accumulate_layout`] and [`Win::fetch_and_op_untyped`]: whether it is done.
+    /// If not, nothing has changed. A caller that needs stack space for errors takes it for the slow path
+    /// alone.
     #[inline(always)]
     pub fn try_update(&self, update: &Update<'_>) -> bool {
         self.communication().try_update(update)
     }
 
-    /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4): as [`Win::accumulate`], and `result` receives the
-    /// target's values before. With [`Op::NoOp`] `origin` is not read and may be empty.
+    /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4): [`Win::accumulate`] that also copies the target's values
+    /// before the update to `result`. With [`Op::NoOp`] `origin` is not read and may be empty.
     ///
     /// # Errors
-    /// As [`Win::accumulate`], and [`Error::Count`] if the lengths differ.
+    /// [`Error::Count`] if the lengths differ; [`Error::Operation`] if `op` is not defined for `T`.
+    /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
+    /// [`Error::Conflict`], [`Error::Unreachable`].
     #[inline]
     pub fn get_accumulate<T: Element>(
         &self,
@@ -197,12 +211,15 @@ impl Win {
         self.communication().fetch(Call::GetAccumulate, (origin, result), op, target, disp)
     }
 
-    /// As [`Win::get_accumulate`], with any layouts (`MPI_Get_accumulate`, MPI-4.1 §12.3.4):
-    /// `result` receives all elements of `layout`, of which the origin's are combined into the
-    /// first. With [`Op::NoOp`] `origin` is not looked at.
+    /// `MPI_Get_accumulate` with any layouts (MPI-4.1 §12.3.4). `result` receives all elements of
+    /// `layout`; those of the origin are combined into the first ones. With [`Op::NoOp`] `origin` is not
+    /// read.
     ///
     /// # Errors
-    /// As [`Win::accumulate_layout`], for the result too.
+    /// [`Error::Datatype`] if the basic elements of the three layouts are of several datatypes, or if two
+    /// entries of `layout` or `result` share a byte; [`Error::Operation`] if `op` is not defined for
+    /// them. [`Error::LayoutRange`], [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`],
+    /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     pub fn get_accumulate_layout(
         &self,
         origin: Origin<'_>,
@@ -237,7 +254,8 @@ impl Win {
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): [`Win::get_accumulate`] of one element.
     ///
     /// # Errors
-    /// As [`Win::accumulate`].
+    /// [`Error::Operation`] if `op` is not defined for `T`. [`Error::Epoch`], [`Error::TargetRank`],
+    /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     #[inline(always)]
     pub fn fetch_and_op<T: Element>(
         &self,
@@ -251,11 +269,13 @@ impl Win {
         self.communication().fetch(Call::FetchAndOp, buffers, op, target, disp)
     }
 
-    /// [`Win::fetch_and_op`] of untyped buffers, which hold one element of the same predefined
-    /// datatype. With [`Op::NoOp`] `origin` is not looked at.
+    /// [`Win::fetch_and_op`] of untyped buffers, which hold one element of the same predefined datatype.
+    /// With [`Op::NoOp`] `origin` is not read.
     ///
     /// # Errors
-    /// As [`Win::fetch_and_op`]; [`Error::Datatype`] for anything but one element.
+    /// [`Error::Datatype`] for anything but one element; [`Error::Operation`] if `op` is not defined for
+    /// it. [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
+    /// [`Error::Conflict`], [`Error::Unreachable`].
     pub fn fetch_and_op_untyped(
         &self,
         origin: Origin<'_>,
@@ -293,14 +313,15 @@ impl Win {
         Ok(old)
     }
 
-    /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the target's element by `new` if it is
-    /// equal to `compare`; `result` receives what it was.
+    /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the target's element by `new` if it is equal to
+    /// `compare`; `result` receives what it was.
     ///
-    /// Atomic against every accumulate. Local; does not block, except for an element at an address
-    /// not aligned to its size.
+    /// Atomic against every accumulate. Local; does not block, except for an element at an address not
+    /// aligned to its size.
     ///
     /// # Errors
-    /// As [`Win::put`].
+    /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
+    /// [`Error::Conflict`], [`Error::Unreachable`].
     #[inline(always)]
     pub fn compare_and_swap<T: Integer>(
         &self,
@@ -325,7 +346,8 @@ impl Win {
     /// integer datatype.
     ///
     /// # Errors
-    /// As [`Win::compare_and_swap`]; [`Error::Datatype`] for anything but one such element.
+    /// [`Error::Datatype`] for anything but one such element. [`Error::Epoch`], [`Error::TargetRank`],
+    /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     #[inline]
     pub fn compare_and_swap_untyped(
         &self,
@@ -338,7 +360,7 @@ impl Win {
         Swap { new, compare, result, target, disp }.run(self.communication())
     }
 
-    /// The first half of [`Win::compare_and_swap_untyped`].
+    /// The fast path of [`Win::compare_and_swap_untyped`]: whether it is done.
     #[inline]
     pub fn try_compare_and_swap(
         &self,
@@ -351,7 +373,7 @@ impl Win {
         Swap { new, compare, result, target, disp }.try_run(self.communication())
     }
 
-    /// As [`Win::fetch_and_op_flush`], of [`Win::compare_and_swap`].
+    /// [`Win::compare_and_swap`] and [`Win::flush`] in lock_all, like [`Win::fetch_and_op_flush`].
     #[inline(always)]
     pub(crate) fn compare_and_swap_flush<T: Integer>(
         &self,
@@ -371,7 +393,7 @@ impl Win {
         Ok(before)
     }
 
-    // Calls with requests (MPI-4.1 §12.3.5).
+    // Calls with requests (MPI-4.1 §12.3.5): legal in a passive target epoch only.
 
     /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Win::put`] with a request.
     ///
@@ -391,7 +413,9 @@ impl Win {
     /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Win::put_layout`] with a request.
     ///
     /// # Errors
-    /// As [`Win::rput`] and [`Win::put_layout`].
+    /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Datatype`] and
+    /// [`Error::LayoutRange`] for layouts that do not fit. [`Error::TargetRank`], [`Error::Range`],
+    /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     pub fn rput_layout<'d>(
         &self,
         origin: Origin<'d>,
@@ -422,7 +446,9 @@ impl Win {
     /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Win::get_layout`] with a request.
     ///
     /// # Errors
-    /// As [`Win::rget`] and [`Win::get_layout`].
+    /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Datatype`] and
+    /// [`Error::LayoutRange`] for layouts that do not fit. [`Error::TargetRank`], [`Error::Range`],
+    /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     pub fn rget_layout<'d>(
         &self,
         origin: OriginMut<'d>,
@@ -438,7 +464,9 @@ impl Win {
     /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Win::accumulate`] with a request.
     ///
     /// # Errors
-    /// As [`Win::rput`] and [`Win::accumulate`].
+    /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Operation`] if `op` is not defined
+    /// for `T`. [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`],
+    /// [`Error::Unreachable`].
     pub fn raccumulate<'b, T: Element>(
         &self,
         origin: &'b [T],
@@ -454,7 +482,9 @@ impl Win {
     /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Win::accumulate_layout`] with a request.
     ///
     /// # Errors
-    /// As [`Win::raccumulate`] and [`Win::accumulate_layout`].
+    /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Operation`], [`Error::Datatype`]
+    /// and [`Error::LayoutRange`] for elements and layouts that do not fit. [`Error::TargetRank`],
+    /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     pub fn raccumulate_layout<'d>(
         &self,
         origin: Origin<'d>,
@@ -472,7 +502,9 @@ impl Win {
     /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`Win::get_accumulate`] with a request.
     ///
     /// # Errors
-    /// As [`Win::rput`] and [`Win::get_accumulate`].
+    /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Count`] if the lengths differ;
+    /// [`Error::Operation`] if `op` is not defined for `T`. [`Error::TargetRank`], [`Error::Range`],
+    /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     pub fn rget_accumulate<'b, T: Element>(
         &self,
         origin: &'b [T],
@@ -489,7 +521,9 @@ impl Win {
     /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`Win::get_accumulate_layout`] with a request.
     ///
     /// # Errors
-    /// As [`Win::rget_accumulate`] and [`Win::get_accumulate_layout`].
+    /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Operation`], [`Error::Datatype`]
+    /// and [`Error::LayoutRange`] for elements and layouts that do not fit. [`Error::TargetRank`],
+    /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     pub fn rget_accumulate_layout<'d>(
         &self,
         origin: Origin<'d>,
@@ -507,21 +541,21 @@ impl Win {
 
     // Notified access (an extension).
 
-    /// [`Win::put`] that counts itself in counter number `counter` of `target`
-    /// ([`WindowOptions::notifications`](crate::WindowOptions::notifications)) when it is complete
-    /// there: no flush is needed. The target waits by [`Win::wait_notify`].
+    /// [`Win::put`] that adds one to notification counter number `counter` of `target`
+    /// ([`WindowOptions::notifications`](crate::WindowOptions::notifications)) when it is complete there:
+    /// no flush is needed. The target waits by [`Win::wait_notify`].
     ///
-    /// An extension (as in GASPI and in the proposals for notified access in MPI). What this rank
-    /// issued to the target before it is complete there too. A notification says that one operation
-    /// is complete, not whose: give each origin a counter of its own where that matters. No more than
-    /// 2³¹-1 of one counter may be outstanding.
+    /// An extension, as in GASPI and in the proposals for notified access in MPI. Everything that this
+    /// rank issued to the target before is complete there too. A notification does not identify the
+    /// operation or its origin: where that matters, give each origin a counter of its own. At most 2³¹-1
+    /// notifications of one counter may be outstanding.
     ///
-    /// Local, in any access epoch that reaches the target; blocks as [`Win::put`] only. Nothing happens, and nothing
-    /// is counted, for [`Rank::NULL`].
+    /// Local, in any access epoch that reaches the target; blocks only where [`Win::put`] does. For
+    /// [`Rank::NULL`] nothing happens, and nothing is counted.
     ///
     /// # Errors
-    /// As [`Win::put`]; [`Error::Argument`](crate::Error::Argument) for a counter that the target has
-    /// not.
+    /// [`Error::Argument`] if the target has no such counter. [`Error::Epoch`], [`Error::TargetRank`],
+    /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     #[inline]
     pub fn put_notify<T: Pod>(
         &self,
@@ -536,8 +570,8 @@ impl Win {
         Ok(())
     }
 
-    /// [`Win::get`] that counts itself at `target` when it has read: the target may then change what
-    /// was read. See [`Win::put_notify`].
+    /// [`Win::get`] that notifies `target` when it has read, as [`Win::put_notify`] does: the target may
+    /// then change what was read.
     ///
     /// # Errors
     /// As [`Win::put_notify`].
@@ -554,11 +588,12 @@ impl Win {
         Ok(())
     }
 
-    /// [`Win::accumulate`] that counts itself at `target` when it is complete there. See
-    /// [`Win::put_notify`].
+    /// [`Win::accumulate`] that notifies `target` when it is complete there, as [`Win::put_notify`] does.
     ///
     /// # Errors
-    /// As [`Win::put_notify`] and [`Win::accumulate`].
+    /// [`Error::Argument`] if the target has no such counter; [`Error::Operation`] if `op` is not defined
+    /// for `T`. [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
+    /// [`Error::Conflict`], [`Error::Unreachable`].
     pub fn accumulate_notify<T: Element>(
         &self,
         origin: &[T],
@@ -574,12 +609,11 @@ impl Win {
         Ok(())
     }
 
-    /// Counts in counter number `counter` of `target` that everything this rank has issued to it
+    /// Notifies `target`, by its counter number `counter`, that everything this rank has issued to it
     /// before is complete there. See [`Win::put_notify`].
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
-    /// [`Error::Argument`](crate::Error::Argument).
+    /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Argument`].
     pub fn notify(&self, target: Rank, counter: u32) -> Result<()> {
         let (call, calls) = (Call::Notify, &self.calls);
         let counter = self.counter_at(call, target, counter)?;
@@ -596,9 +630,9 @@ impl Win {
 
     // Accesses to the own part, by copying: allowed in any state.
 
-    /// Copies elements of this rank's own part, from displacement `disp` on, into `to`: a local
-    /// load. What it sees of other ranks' operations, synchronisation decides (MPI-2.2 §11.7). No
-    /// elements may be asked for anywhere, as of a put or get.
+    /// Copies elements of this rank's own part, from displacement `disp` on, into `to`: a local load.
+    /// Synchronisation decides what it sees of other ranks' operations (MPI-2.2 §11.7). An empty `to` is
+    /// legal at any displacement.
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range); [`Error::NotAttached`](crate::Error::NotAttached) in a dynamic window.
@@ -614,9 +648,9 @@ impl Win {
         self.communication().store(disp, from)
     }
 
-    // What several of them need.
+    // What several of these calls need.
 
-    /// The parts that a call with a request is given, in a passive target epoch.
+    /// The parts for a call with a request, in a passive target epoch.
     fn passive(&self, call: Call) -> Result<Communication<'_>> {
         self.calls.handled(self.calls.check_passive(call))?;
         Ok(self.communication())
@@ -637,7 +671,7 @@ impl Win {
         let _call = self.calls.enter(call);
         if let Some(counter) = counter {
             notify::notify(counter, 1);
-            // Its MEM_SYNC stands between the operation and this, as that of a flush would.
+            // The operation's MEM_SYNC comes first, as that of a flush would.
             self.ring([target.0]);
         }
     }

@@ -104,7 +104,7 @@ impl<'d> Layout<'d> {
         }
     }
 
-    /// As [`Layout::known_range`]; all bytes there are for what reaches farther, and so fits nowhere.
+    /// [`Layout::known_range`]; for a layout that reaches farther, all bytes, which fit nowhere.
     #[inline]
     pub(super) fn range(&self) -> Range<i64> {
         self.known_range().unwrap_or(i64::MIN..i64::MAX)

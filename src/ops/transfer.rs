@@ -29,7 +29,7 @@ enum Way {
 
 /// A transfer between the origin's memory and a target.
 ///
-/// Whoever makes one has the right to read the origin's entries (to write them, for a get), by
+/// Its creator has the right to read the origin's entries (to write them, for a get), by
 /// [`Origin::new`] or [`OriginMut::new`], or because they are those of a slice.
 pub struct Transfer<'d> {
     pub(super) call: Call,
@@ -174,7 +174,7 @@ impl<'d> Transfer<'d> {
         unsafe { copy_sides(self.middle(), (bases.0, from.side()), (bases.1, to.side())) };
     }
 
-    /// As [`Transfer::move_strips`], with a target that is not addressed in this process, by batches of
+    /// [`Transfer::move_strips`] with a target that is not addressed in this process, by batches of
     /// pieces.
     fn move_pieces(&self, at: *mut u8, move_batch: impl Fn(&[Piece]) -> Result<()>) -> Result<()> {
         let (from, to) = self.sides();
@@ -252,7 +252,7 @@ impl<'w> Communication<'w> {
         true
     }
 
-    /// As [`Communication::move_slice`], between a slice and as many elements of one instance of a datatype.
+    /// [`Communication::move_slice`] between a slice and as many elements of one instance of a datatype.
     #[inline(always)]
     fn move_instance(
         self,
@@ -469,7 +469,7 @@ impl<'w> Communication<'w> {
         true
     }
 
-    /// Says that this thread is about to write `bytes` bytes from `start` of the part of `target`
+    /// Records that this thread is about to write `bytes` bytes from `start` of the part of `target`
     /// on, until the record is ended: around every write that is more than one instruction.
     #[inline(always)]
     pub(super) fn record(self, call: Call, target: u32, start: u64, bytes: u64) -> Recording<'w> {
@@ -479,7 +479,7 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// As [`Communication::record`], of the bytes around `start`.
+    /// [`Communication::record`] of the bytes around `start`.
     #[inline(always)]
     pub(super) fn record_around(
         self,
@@ -589,7 +589,7 @@ unsafe fn move_blocks<const PUT: bool>(
 /// A recorded copy. Apart, so that a job that records nothing has no more of it than a branch.
 ///
 /// # Safety
-/// As [`Communication::copy_out`], of the bytes of `write`.
+/// The obligations of [`Communication::copy_out`], of the bytes of `write`.
 #[cold]
 #[inline(never)]
 unsafe fn copy_recorded(records: &WriteRecords, write: Write, from: *const u8, to: *mut u8) {

@@ -287,7 +287,7 @@ impl Visitor for SlowUpdate<'_, '_> {
 }
 
 impl SlowUpdate<'_, '_> {
-    /// Says that everything from the first element to the last is written, unless that is one instruction.
+    /// Records that everything from the first element to the last is written, unless that is one instruction.
     fn recording<E: Element>(&self, target: &Target<'_>) -> Recording<'_> {
         let &SlowUpdate { parts, update } = self;
         let is_one = update.layout.is_single::<E>() && target.native::<E>().is_some();

@@ -54,7 +54,7 @@ pub(crate) fn is_one_store(bytes: usize) -> bool {
 /// [`copy`] for one operation of the program: test builds pass the site `middle` halfway.
 ///
 /// # Safety
-/// As [`copy`].
+/// The obligations of [`copy`].
 #[inline(always)]
 pub(crate) unsafe fn copy_past(middle: Step, from: *const u8, to: *mut u8, bytes: usize) {
     if SHORT.contains(&bytes) {
@@ -80,7 +80,7 @@ const BLOCK: usize = 16;
 /// where the length is no multiple of a block.
 ///
 /// # Safety
-/// As [`copy`], of as many bytes as [`SHORT`] has.
+/// The obligations of [`copy`], of as many bytes as [`SHORT`] has.
 #[inline(always)]
 unsafe fn copy_short(from: *const u8, to: *mut u8, bytes: usize) {
     let block = |at: usize| {
@@ -138,7 +138,7 @@ pub(crate) unsafe fn copy_strip(from: *const u8, to: *mut u8, strip: &Strip<'_>)
 /// [`copy_strip`] for one operation of the program: test builds pass the site `middle` halfway.
 ///
 /// # Safety
-/// As [`copy_strip`].
+/// The obligations of [`copy_strip`].
 #[inline(always)]
 pub(crate) unsafe fn copy_strip_past(
     middle: Step,
@@ -169,7 +169,7 @@ pub(crate) unsafe fn copy_strip_past(
 /// choice among the loops.
 ///
 /// # Safety
-/// As [`copy_strip`].
+/// The obligations of [`copy_strip`].
 #[inline(never)]
 unsafe fn copy_words(from: *const u8, to: *mut u8, strides: (isize, isize), blocks: usize) {
     // SAFETY: the obligations of this function's caller; blocks have that many bytes.
@@ -179,7 +179,7 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, strides: (isize, isize), bloc
 /// The loop for blocks of that length.
 ///
 /// # Safety
-/// As [`copy_strip`].
+/// The obligations of [`copy_strip`].
 #[inline(never)]
 unsafe fn copy_blocks(
     from: *const u8,
@@ -204,7 +204,7 @@ unsafe fn copy_blocks(
 /// Blocks of `N` bytes, which the compiler copies without a call.
 ///
 /// # Safety
-/// As [`copy_strip`], and blocks have `N` bytes.
+/// The obligations of [`copy_strip`], and blocks have `N` bytes.
 #[inline(always)]
 unsafe fn equal<const N: usize>(
     from: *const u8,
@@ -232,7 +232,7 @@ unsafe fn equal<const N: usize>(
 /// Blocks of any length.
 ///
 /// # Safety
-/// As [`copy_strip`].
+/// The obligations of [`copy_strip`].
 unsafe fn any(
     mut from: *const u8,
     mut to: *mut u8,
@@ -252,7 +252,7 @@ unsafe fn any(
 /// value, so that the other loops need not keep theirs in memory.
 ///
 /// # Safety
-/// As [`copy_strip`].
+/// The obligations of [`copy_strip`].
 #[inline(never)]
 unsafe fn copy_listed(from: *const u8, to: *mut u8, strip: Strip<'_>) {
     macro_rules! lengths {

@@ -71,7 +71,7 @@ impl Process {
     /// Copies `bytes` bytes from `from` to the address `to` of the process.
     ///
     /// # Errors
-    /// As [`Process::read`].
+    /// The kernel's: `EFAULT` for memory that is not mapped, `EPERM`, `ESRCH`.
     ///
     /// # Safety
     /// `from` is valid for reads of `bytes` bytes, and the memory at `to` is exposed by its owner.
@@ -87,7 +87,7 @@ impl Process {
     /// [`Process::read`] of many pieces.
     ///
     /// # Errors
-    /// As [`Process::read`].
+    /// The kernel's: `EFAULT` for memory that is not mapped, `EPERM`, `ESRCH`.
     ///
     /// # Safety
     /// 1. Each own piece is valid for writes, and no Rust reference is to it.
@@ -111,7 +111,7 @@ impl Process {
     /// [`Process::write`] of many pieces.
     ///
     /// # Errors
-    /// As [`Process::read`].
+    /// The kernel's: `EFAULT` for memory that is not mapped, `EPERM`, `ESRCH`.
     ///
     /// # Safety
     /// Each own piece is valid for reads, and the memory of each other piece is exposed by its

@@ -68,7 +68,7 @@ impl Part {
         (disp < self.words_end).then(at)
     }
 
-    /// As [`Span::around`]: bytes around displacement `disp`, if there are any and all lie inside.
+    /// [`Span::around`]: the bytes around displacement `disp`, if there are any and all lie inside.
     #[inline(always)]
     pub(crate) fn around(&self, disp: u64, bytes: &Range<i64>) -> Option<*mut u8> {
         if bytes.is_empty() { None } else { self.span.around(disp, self.disp_unit, bytes) }

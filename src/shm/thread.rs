@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The thread has not requested a number. Like [`NONE`], larger than all numbers.
+/// The thread has not requested a number. Larger than all numbers, as [`NONE`] is.
 const NOT_ASKED: usize = usize::MAX;
 /// The thread has none, and gets none.
 const NONE: usize = usize::MAX - 1;

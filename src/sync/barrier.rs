@@ -305,7 +305,7 @@ pub fn pass(
     Ok(())
 }
 
-/// Like [`pass`], without waiting: `None` as long as some have not arrived. If a rank has failed it is
+/// [`pass`] without waiting: `None` as long as some have not arrived. If a rank has failed it is
 /// given up.
 pub fn try_pass(
     words: &BarrierWords,

@@ -12,7 +12,7 @@ use crate::foreign;
 use crate::group::Rank;
 use crate::shm::{Span, has_several_nodes, page_size};
 
-/// A window with `bytes` bytes of this rank, and `unit` as displacement unit where none was chosen.
+/// A window with `bytes` bytes of this rank; `unit` is the displacement unit if none was chosen.
 #[track_caller]
 pub(super) fn allocate(
     options: &WindowOptions,

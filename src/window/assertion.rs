@@ -1,6 +1,6 @@
 //! Assertions, one type per call (MPI-2.2 §11.4.4): a wrong one for the call does not compile.
 //!
-//! What each saves here stands in `docs/assertions.md`.
+//! `docs/assertions.md` lists what each saves here.
 
 use std::ops::BitOr;
 
@@ -79,9 +79,9 @@ impl StartAssert {
     /// `MPI_MODE_NOCHECK`: the matching posts, which assert NOCHECK too, have already been made.
     ///
     /// # Safety
-    /// They have: every target has called `post` with [`PostAssert::NOCHECK`] for this epoch before
-    /// this rank calls `start`, and this rank knows because it has synchronised with it since. No
-    /// target is named whose post for this epoch was made without.
+    /// Every target has called `post` with [`PostAssert::NOCHECK`] for this epoch before this rank calls
+    /// `start`, and has synchronised with this rank since. The group has no target whose post for this
+    /// epoch was made without it.
     #[allow(unsafe_code, reason = "the caller takes over what the library otherwise guarantees")]
     pub const unsafe fn nocheck() -> StartAssert {
         StartAssert { nocheck: true }
@@ -100,7 +100,8 @@ impl LockAssert {
     /// `MPI_MODE_NOCHECK`: no rank holds or asks for a conflicting lock while this one is held.
     ///
     /// # Safety
-    /// Nobody does, a rank's exclusive lock of its own part included.
+    /// While this rank holds the lock, no rank holds or asks for a conflicting one; its own part's lock
+    /// counts.
     #[allow(unsafe_code, reason = "the caller takes over what the library otherwise guarantees")]
     pub const unsafe fn nocheck() -> LockAssert {
         LockAssert { nocheck: true }

@@ -6,8 +6,8 @@ use crate::comm::Comm;
 use std::panic::Location;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Which window an attribute's callback is about. Not the window itself: a callback must not end
-/// an epoch that a guard holds open, nor access memory that a guard lends out.
+/// Identifies the window for an attribute's callback. It is not the window itself: a callback must not
+/// end an epoch that a guard holds open, nor access memory that a guard lends out.
 #[derive(Clone, Debug)]
 pub struct WindowIdentity {
     comm: Comm,
@@ -18,13 +18,13 @@ pub struct WindowIdentity {
 /// What loads and stores see of a window's memory beside operations (`MPI_WIN_MODEL`, MPI-4.1
 /// §12.2.6).
 ///
-/// The standard has a second model, `MPI_WIN_SEPARATE`, of a public and a private copy; no window
-/// of this library is of that kind.
+/// The standard's second model, `MPI_WIN_SEPARATE`, has a public and a private copy; no window of this
+/// library has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryModel {
-    /// `MPI_WIN_UNIFIED`: there is one copy, so that what an operation writes is seen by loads, and
-    /// what is stored by operations, without a further call to bring copies together.
+    /// `MPI_WIN_UNIFIED`: there is one copy. Loads see what operations write, and operations see what is
+    /// stored, without a further call.
     Unified,
 }
 

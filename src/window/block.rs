@@ -1,5 +1,5 @@
-//! The block of a window: rank 0 takes it from the segment, and its outcome, block or error, is
-//! all ranks': either every rank has the window or every rank has the same error.
+//! The block of a window. Rank 0 takes it from the segment and announces the outcome: either every rank
+//! has the window or every rank has the same error.
 
 use super::hints::Hinted;
 use super::options::Making;

@@ -1,5 +1,5 @@
-//! The calls of this rank on a window: which of them is legal now, how each is recorded, and how its errors
-//! are made and reported. Every other part of a window is given this one.
+//! The calls of this rank on a window: which of them are legal now, how each is recorded, and how its
+//! errors are made and reported. Every other part of a window has a reference to this one.
 
 use super::Flavour;
 use super::attributes::WindowIdentity;
@@ -111,7 +111,7 @@ impl Calls {
         self.within_any(call, body)
     }
 
-    /// As [`Calls::within`], of a call that is not refused in a process that the rank has forked.
+    /// [`Calls::within`] for a call that is legal in a process that the rank has forked.
     #[inline]
     pub(crate) fn within_any<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
         let _call = self.enter(call);
@@ -225,7 +225,7 @@ impl Calls {
         }
     }
 
-    /// The error of a call that comes at the wrong time for a reason that is not in the table.
+    /// The error of a call in the wrong epoch for a reason that is not in the table.
     #[cold]
     pub(crate) fn wrong_epoch(&self, call: Call, problem: String) -> Error {
         Error::Epoch { at: self.place(call), problem }

@@ -13,7 +13,7 @@ use crate::launch;
 use crate::shm::{Process, Span, is_gone};
 use bytemuck::{Pod, Zeroable};
 
-/// What each rank sends of the memory that it exposes.
+/// The memory that a rank exposes, as it sends it to the others.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Offer {
@@ -38,8 +38,8 @@ impl Offer {
     }
 }
 
-/// `MPI_Win_create` over `memory`, which other ranks access as another MPI's `part` if that has started the
-/// job. The caller keeps it valid and unreferenced until the window has been freed.
+/// `MPI_Win_create` over `memory`, which is `part` for another MPI if that has started the job. The
+/// caller keeps it valid and unreferenced until the window has been freed.
 #[track_caller]
 pub(super) fn create(
     options: &WindowOptions,
@@ -114,15 +114,15 @@ fn admit(comm: &Comm) {
     }
 }
 
-/// All ranks see the same offers, and so the same fault.
+/// All ranks see the same offers, and so return the same error.
 fn check_bases(comm: &Comm, offers: &[Offer]) -> Result<()> {
     let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
     let mut privates = offers.iter().zip(0..).filter(|(offer, _)| offer.process != 0);
     privates.try_for_each(|(offer, rank)| check_range(at, rank, offer.at, offer.bytes))
 }
 
-/// The most bytes that a process can have: the widest virtual addresses have 57 bits, and the upper half
-/// of them is the kernel's.
+/// The most bytes that a process can have: virtual addresses have at most 57 bits, and the kernel has the
+/// upper half.
 const MOST_BYTES: u64 = 1 << 56;
 
 /// Refuses memory that the process of `rank` cannot have.
@@ -170,7 +170,7 @@ fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> R
     let others = privates.iter().enumerate().filter(|(owner, _)| *owner != own);
     let refused = { others }.find_map(|(owner, private)| Some((owner, private.probe().err()?)));
     if let Some((owner, _)) = refused.as_ref().filter(|(_, refusal)| is_gone(refusal)) {
-        // No refusal: it has died since it made its offer, and so do the others learn.
+        // Not a refusal: it has died since it sent its offer, which the others find as well.
         await_report(comm, *owner as u32).map_err(|failed| comm.rank_failed(failed, at()))?;
     }
     let mine = refused.map(|(owner, refusal)| {

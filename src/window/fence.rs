@@ -38,7 +38,7 @@ impl Synchronization<'_> {
     }
 
     /// Waits until every rank has arrived at the latest fence of this one, so that what they announced
-    /// before their arrival is known.
+    /// before is visible.
     pub(super) fn await_latest_fence(
         self,
         call: Call,
@@ -69,15 +69,15 @@ fn check_fence(calls: &Calls, assert: FenceAssert) -> Result<()> {
 
 /// What a fence announces to the other ranks.
 impl Transport {
-    /// Ends a fence epoch of rank `own` that turned out to be none, before an epoch of another kind opens.
+    /// Ends a fence epoch of rank `own` without operations, before an epoch of another kind opens.
     #[inline]
     pub(super) fn leave_fence(&self, own: u32) {
         self.words_of(own).open.leave_fence();
     }
 
-    /// Whether some rank has a fence epoch open, and which: it may then put at any time without
-    /// asking for a lock. Call when all have arrived at the latest fence of this rank
-    /// ([`Synchronization::await_latest_fence`]), after a MEM_SYNC.
+    /// A rank that has a fence epoch open, and so may put at any time without a lock. Called when all
+    /// have arrived at the latest fence of this rank ([`Synchronization::await_latest_fence`]), after a
+    /// MEM_SYNC.
     pub(super) fn rank_in_fence_epoch(&self) -> Option<u32> {
         let passed = self.fences.load();
         (0..)

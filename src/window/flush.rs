@@ -1,5 +1,4 @@
-//! Flush and win_sync (MPI-4.1 §12.5.4): of the epochs they ask whether they are legal, of the words they
-//! ring the bells.
+//! Flush and win_sync (MPI-4.1 §12.5.4): each asks the table of legal calls, and rings the bells.
 
 use super::Flavour;
 use super::calls::Calls;
@@ -9,7 +8,7 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::sync;
 
-/// Of one target.
+/// `MPI_Win_flush`
 #[inline(always)]
 pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
     if target.index() < transport.ranks.len() && calls.epochs.may_flush(target.0).is_ok() {
@@ -19,7 +18,7 @@ pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Resul
     flush_slowly(calls, transport, target)
 }
 
-/// [`flush`] of a target that this rank has not locked, if it is one.
+/// [`flush`] of a target that this rank has not locked, or of no rank.
 #[cold]
 #[inline(never)]
 fn flush_slowly(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
@@ -28,7 +27,7 @@ fn flush_slowly(calls: &Calls, transport: &Transport, target: Rank) -> Result<()
     Ok(())
 }
 
-/// Of all targets.
+/// `MPI_Win_flush_all`
 pub(super) fn flush_all(calls: &Calls, transport: &Transport) -> Result<()> {
     let _call = calls.enter(Call::FlushAll);
     calls.handled(check(calls, Call::FlushAll, Rank::NULL))?;
@@ -37,7 +36,7 @@ pub(super) fn flush_all(calls: &Calls, transport: &Transport) -> Result<()> {
     Ok(())
 }
 
-/// At the origin only.
+/// `MPI_Win_flush_local`
 pub(super) fn flush_local(calls: &Calls, target: Rank) -> Result<()> {
     let _call = calls.enter(Call::FlushLocal);
     calls.handled(check(calls, Call::FlushLocal, target))?;
@@ -45,7 +44,7 @@ pub(super) fn flush_local(calls: &Calls, target: Rank) -> Result<()> {
     Ok(())
 }
 
-/// At the origin only, of all targets.
+/// `MPI_Win_flush_local_all`
 pub(super) fn flush_local_all(calls: &Calls) -> Result<()> {
     let _call = calls.enter(Call::FlushLocalAll);
     calls.handled(check(calls, Call::FlushLocalAll, Rank::NULL))?;
@@ -53,7 +52,7 @@ pub(super) fn flush_local_all(calls: &Calls) -> Result<()> {
     Ok(())
 }
 
-/// Win_sync.
+/// `MPI_Win_sync`
 pub(super) fn sync(calls: &Calls, transport: &Transport) {
     let _call = calls.enter(Call::WinSync);
     sync::win_sync();
@@ -76,15 +75,14 @@ fn check(calls: &Calls, call: Call, target: Rank) -> Result<()> {
 }
 
 impl Transport {
-    /// [`flush`] with nothing to check, because an operation on `target` has just been allowed
-    /// under the same lock.
+    /// [`flush`] without a check: an operation on `target` has just been allowed under the same lock.
     #[inline(always)]
     pub(super) fn flush_reached(&self, target: Rank) {
         sync::flush();
         self.ring([target.0]);
     }
 
-    /// As [`Transport::flush_reached`], right behind a read-modify-write of an element of the target.
+    /// [`Transport::flush_reached`] directly after a read-modify-write of an element of the target.
     #[inline(always)]
     pub(super) fn flush_updated(&self, target: Rank) {
         sync::flush_beside();

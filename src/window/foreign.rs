@@ -1,6 +1,6 @@
-//! Windows of another MPI: how they are made. The epochs, checks and errors of this rank are as
-//! everywhere; the memory is the other MPI's (`memory.rs`, [`crate::foreign`]), and so is the
-//! synchronisation (`transport.rs`).
+//! Windows of another MPI: how they are made. Epochs, checks and errors of this rank are those of all
+//! windows; memory (`memory.rs`, [`crate::foreign`]) and synchronisation (`transport.rs`) are the other
+//! MPI's.
 
 use super::memory::Unmapped;
 use super::options::Making;
@@ -34,7 +34,7 @@ pub(super) fn make(
     let plan = WindowPlan::new(comm, call, requests.clone(), Follows::Nothing)?;
     let block = take_own(ranks, &making, &plan)?;
     let window = ForeignWindow::make(over, part).map_err(|refusal| {
-        // The error of the call is the other one.
+        // The call already returns another error.
         let _ = comm.context().segment.heap().free(block, &comm.context().excluded());
         refusal.at(comm.place(call))
     })?;

@@ -8,13 +8,13 @@ use crate::group::Rank;
 use crate::prim::{Step, step};
 use std::panic::Location;
 
-/// Frees a window, whose attributes are gone as `deleted` has it.
+/// Frees a window; `deleted` is the outcome of the delete callbacks of its attributes.
 pub(super) fn free(win: &Win, deleted: Result<()>, at: &'static Location<'static>) -> Result<()> {
     let Win { calls, memory, sync, .. } = win;
-    // Read before the others can be done: it stands in the block that rank 0 frees.
+    // Read first: it lies in the block that rank 0 frees.
     let directory = memory.own_directory_block(calls);
-    // No rank is inside a call on this window once all have met here; only then does
-    // any rank take memory away.
+    // When all have arrived here, no rank is inside a call on this window; only then does any rank free
+    // memory.
     agree(calls, deleted, !win.attributes.is_empty(), at)?;
     calls.freed();
     step(Step::FreeSynced);

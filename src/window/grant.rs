@@ -16,7 +16,7 @@ pub(crate) enum AccessState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grant {
     None,
-    /// A thread of this rank waits for a lock of it: not yet anything.
+    /// A thread of this rank waits for a lock of it: no operation is allowed yet.
     Awaited,
     Started,
     Locked {

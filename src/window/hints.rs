@@ -56,7 +56,7 @@ const OF_ALL_RANKS: u64 = NO_LOCKS | SAME_SIZE | SAME_DISP_UNIT | NONCONTIG | TY
 
 const ORDERINGS: [&str; 4] = ["rar", "raw", "war", "waw"];
 
-/// What a window was asked to be.
+/// The hints that a window was created with.
 #[derive(Clone, Debug)]
 pub(super) struct Hints {
     /// A bit for each of [`FLAGS`].
@@ -77,7 +77,7 @@ impl Default for Hints {
 }
 
 impl Hints {
-    /// Takes over what `info` has of the keys above.
+    /// Takes the values that `info` has for the keys above.
     pub(super) fn read(&mut self, info: &Info) {
         for (bit, key) in FLAGS.iter().enumerate() {
             match info.get(key) {
@@ -135,12 +135,12 @@ impl Hints {
         size.flatten().or(unit.flatten()).map_or(Ok(()), Err)
     }
 
-    /// These hints without what they say of pages, of which only the segment's are ours to place.
+    /// These hints without those about pages, which only the segment's memory can follow.
     pub(super) fn without_pages(self) -> Hints {
         Hints { flags: self.flags & !(HUGE_PAGES | POPULATE | RESERVE), numa_node: None, ..self }
     }
 
-    /// These hints, for a window of the typed face.
+    /// These hints, for a [`Window`](crate::Window).
     pub(super) fn typed(&self) -> Hints {
         Hints { flags: self.flags | TYPED, ..self.clone() }
     }
@@ -232,7 +232,7 @@ impl Hinted {
         Ok(())
     }
 
-    /// Asks the kernel for pages of the kind that the hints name, before there are any; a request that it
+    /// Asks the kernel for the kind of pages that the hints name, before any exist. A request that it
     /// refuses is no longer in force. `own` is this rank's part, in a run of `bytes` bytes at `offset`.
     pub(super) fn advise_of_kind(&self, segment: &Segment, own: Span, offset: u64, bytes: u64) {
         self.advise(HUGE_PAGES, Advice::HugePages, segment, offset, bytes);
@@ -244,7 +244,7 @@ impl Hinted {
         hints.numa_node = hints.numa_node.filter(placed);
     }
 
-    /// Likewise, that pages be mapped, once there are some.
+    /// Asks the kernel to map the pages, once they exist.
     pub(super) fn advise_of_mapping(&self, segment: &Segment, offset: u64, bytes: u64) {
         self.advise(POPULATE, Advice::Populate, segment, offset, bytes);
     }
@@ -266,13 +266,13 @@ impl Hinted {
         }
     }
 
-    /// Whether every rank has the window by the typed face. Threads that use the engine can let an
-    /// operation outlast the lock that it was checked under.
+    /// Whether every rank has the window as a [`Window`](crate::Window). Threads that use the untyped
+    /// calls can let an operation outlast the lock that it was checked under.
     pub(super) fn is_typed_everywhere(&self) -> bool {
         self.hints().has(TYPED)
     }
 
-    /// Whether `call`, a lock, is allowed although `no_locks` may be in force: where such a lock is
+    /// Whether the lock `call` is allowed although `no_locks` may be in force. Where such a lock is
     /// accepted, the hint is not in force any more. The last check of a lock.
     #[inline]
     pub(super) fn may_have_locks(&self, calls: &Calls, call: Call) -> Check {

@@ -1,6 +1,6 @@
-//! Calls that the standard does not allow, and that are accepted where a binding asks for it, because
-//! other libraries accept them and their meaning is plain: request-based operations in epochs of fence and
-//! start (MPI-4.1 §12.3.5), and locks of a window whose hint `no_locks` is in force (§12.2.1).
+//! Illegal calls that are accepted where a binding asks for it, because other libraries accept them and
+//! their meaning is clear. They are request-based operations in epochs of fence and start (MPI-4.1
+//! §12.3.5), and locks of a window whose hint `no_locks` is in force (§12.2.1).
 
 use super::calls::Calls;
 use super::grant::AccessState;
@@ -8,19 +8,19 @@ use crate::call::Call;
 use crate::error::Result;
 use std::sync::OnceLock;
 
-/// What is reported of the first such call of the job; none is accepted where nothing is set.
+/// Called at the first such call of the job; if it is not set, such calls are refused.
 #[derive(Default)]
 pub(super) struct Leniency(OnceLock<fn(&str)>);
 
 impl Calls {
-    /// From now on accepts such calls on the window; `warn` is called at the first of the job, whichever
-    /// rank makes it, with a sentence for the user.
+    /// Accepts such calls on the window from now on. The first one of the job, on any rank, calls `warn`
+    /// with a sentence for the user.
     pub(super) fn accept_what_is_plain(&self, warn: fn(&str)) {
         self.leniency.0.get_or_init(|| warn);
     }
 
-    /// Refuses a request-based operation in an epoch of active target synchronisation. What else
-    /// an operation needs is checked by the operation.
+    /// Refuses a request-based operation in an epoch of active target synchronisation. The operation does
+    /// the other checks.
     pub(crate) fn check_passive(&self, call: Call) -> Result<()> {
         match self.epochs.access() {
             AccessState::None | AccessState::LockedAll { .. } | AccessState::Locked => Ok(()),

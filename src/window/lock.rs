@@ -1,7 +1,7 @@
 //! Locks of targets, and of all targets (MPI-2.2 §11.4.3, MPI-4.1 §12.5.3).
 //!
-//! A call asks the table, tries, and is done; where it has to wait, or to say why it is refused, its
-//! cold half goes on from there.
+//! A call asks the table of legal calls, and tries. Where it has to wait or to report an error, its slow
+//! path continues.
 
 use super::hints::Hinted;
 use super::refusal::{Fast, Refusal, Slow};
@@ -57,7 +57,7 @@ impl Synchronization<'_> {
         Ok(())
     }
 
-    /// [`Synchronization::lock`] that waits, or is refused.
+    /// [`Synchronization::lock`] that waits or fails.
     #[cold]
     #[inline(never)]
     fn lock_slowly(
@@ -102,7 +102,7 @@ impl Synchronization<'_> {
         released
     }
 
-    /// [`Synchronization::unlock`] that is refused, or that another MPI does.
+    /// [`Synchronization::unlock`] that fails, or that another MPI does.
     #[cold]
     #[inline(never)]
     fn unlock_slowly(self, slow: Slow, target: Rank) -> Result<()> {
@@ -128,8 +128,8 @@ impl Synchronization<'_> {
         }
     }
 
-    /// Locks all, if nothing is in the way; otherwise this rank waits for it on both sides from now on:
-    /// no thread may post meanwhile.
+    /// Locks all, if nothing is in the way. Otherwise this rank counts as waiting on both sides from now
+    /// on: no thread may post meanwhile.
     #[inline(always)]
     fn begin_lock_all(self, hints: &Hinted, state: &mut SyncState, assert: LockAssert) -> Fast {
         self.calls.epochs.may_lock_all()?;
@@ -145,7 +145,7 @@ impl Synchronization<'_> {
         Ok(())
     }
 
-    /// [`Synchronization::lock_all`] that waits, or is refused.
+    /// [`Synchronization::lock_all`] that waits or fails.
     #[cold]
     #[inline(never)]
     fn lock_all_slowly(
@@ -184,7 +184,7 @@ impl Synchronization<'_> {
         released
     }
 
-    /// As [`Synchronization::unlock_slowly`].
+    /// [`Synchronization::unlock_all`] that fails, or that another MPI does.
     #[cold]
     #[inline(never)]
     fn unlock_all_slowly(self, slow: Slow) -> Result<()> {

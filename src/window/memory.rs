@@ -1,5 +1,5 @@
-//! The memory of a window, and the seam to what it is: mapped into this process, private memory of another
-//! process, which the kernel copies, or memory of another MPI. No call above asks which.
+//! The memory of a window, and the seam to its three kinds: mapped into this process; private memory of
+//! another process, which the kernel copies; memory of another MPI. No call above asks which.
 //!
 //! Everything is complete when these functions return.
 #![allow(unsafe_code, reason = "copies between buffers and checked target memory")]
@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Longer than a launcher that lives takes to report a failure.
+/// Longer than a running launcher takes to report a failure.
 const REPORTED_WITHIN: Duration = Duration::from_secs(1);
 
 const LEFT: &str = "the rank has left the job";

@@ -1,13 +1,13 @@
-//! The engine's window: what is exposed, to whom, and in which epoch this rank is.
+//! The untyped window: what is exposed, to whom, and in which epoch this rank is.
 //!
-//! Untyped, and checked at run time: every rule of the standard that the library can see broken
-//! is an error with its class, and a call refused by it has changed nothing. The typed face (module
-//! `epoch`) sits on it and makes most of these errors impossible to write.
+//! Checked at run time: a call that visibly breaks a rule of the standard returns an error with its
+//! class, and has changed nothing. The typed API (module `epoch`) is built on it and makes most of these
+//! errors impossible to write.
 
 //!
-//! A [`Win`] is made of parts, and a module of calls is given those that it may touch: synchronising calls
-//! ([`serial::Synchronization`]) have no way to the memory, communication calls ([`Communication`]) none to the
-//! words by which ranks synchronise. [`win`] lists all calls.
+//! A [`Win`] is made of parts, and each module of calls gets those that it may touch. Synchronising calls
+//! ([`serial::Synchronization`]) cannot reach the memory; communication calls ([`Communication`]) cannot
+//! reach the words by which ranks synchronise. [`win`] lists all calls.
 
 mod allocate;
 mod assertion;
@@ -39,6 +39,8 @@ mod transport;
 mod watch;
 mod win;
 
+#[cfg(doc)]
+use crate::Error;
 use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::Result;
@@ -64,8 +66,8 @@ pub use watch::Until;
 /// A window of the engine (`MPI_Win`), as one rank sees it.
 ///
 /// Any thread of the rank may issue operations and flushes at any time, also while another thread
-/// synchronises (New RMA Design, "RMA + Threads"). While one thread waits in a call, another that
-/// would wait on the same side of the window is refused ([`Error::Epoch`](crate::Error::Epoch)); several may wait for
+/// synchronises (New RMA Design, "RMA + Threads"). While a thread waits in a call, a second call that
+/// would wait on the same side of the window is refused ([`Error::Epoch`]); several threads may wait for
 /// locks of different targets.
 ///
 /// Dropping it without [`Win::free`] keeps its memory until the job ends: freeing is collective,
@@ -122,7 +124,8 @@ impl Flavour {
 }
 
 impl Making<'_> {
-    /// The handle of a window whose block is taken and cleared, with its mapped and its other parts.
+    /// The handle of a window, from its block, which is taken and cleared, and its mapped and other
+    /// parts.
     fn assemble(
         self,
         plan: &WindowPlan,

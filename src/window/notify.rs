@@ -24,13 +24,13 @@ pub(super) struct Notifications {
 /// How many notifications of one counter this rank has consumed, modulo 2³².
 #[derive(Default)]
 struct Consumed {
-    /// Held by the thread that consumes; the others wait for it, or see that they would have to.
+    /// Locked by the thread that consumes. The others wait for it; their tests return `false`.
     consuming: Mutex<()>,
     /// Written under `consuming`.
     count: Word32,
 }
 
-/// A target never has this many notifications outstanding, so that no wait is for as many.
+/// A target never has this many notifications outstanding, so a wait for as many would not end.
 const TOO_MANY: u32 = 1 << 31;
 
 impl Notifications {

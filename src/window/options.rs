@@ -5,7 +5,7 @@ use super::hints::{Hints, NONCONTIG, RESERVE};
 use crate::comm::Comm;
 use crate::info::Info;
 
-/// How a window is made; local choices may differ between ranks unless they say otherwise.
+/// Options of a new window. Ranks may choose different ones, except where a method requires the same.
 ///
 /// ```no_run
 /// # fn main() -> onesided::Result<()> {
@@ -41,16 +41,16 @@ impl WindowOptions {
         self
     }
 
-    /// Gives this rank `counters` notification counters (an extension, see
-    /// [`Win::put_notify`](crate::engine::Win::put_notify)), of 64 bytes each; none if it is not
-    /// called. Ranks may ask for different numbers.
+    /// Gives this rank `counters` notification counters of 64 bytes each (an extension, see
+    /// [`Win::put_notify`](crate::engine::Win::put_notify)). The default is none. Ranks may have
+    /// different numbers.
     pub fn notifications(mut self, counters: u32) -> Self {
         self.notifications = counters;
         self
     }
 
-    /// `alloc_shared_noncontig` (MPI-4.1 §12.2.3): the parts of a shared window need not follow
-    /// one another, so each gets cache lines of its own. Counts if every rank gives it.
+    /// `alloc_shared_noncontig` (MPI-4.1 §12.2.3): the parts of a shared window need not be contiguous,
+    /// so each gets cache lines of its own. In force if every rank gives it.
     pub fn noncontig(mut self) -> Self {
         self.hints.flags |= NONCONTIG;
         self
@@ -76,13 +76,12 @@ impl WindowOptions {
         self
     }
 
-    /// The same for a window of the typed face.
+    /// These options for a [`Window`](crate::Window).
     pub(crate) fn typed(&self) -> WindowOptions {
         WindowOptions { hints: self.hints.typed(), ..self.clone() }
     }
 
-    /// Begins to make a window; every rank has then counted it. `flags` are the hints of every
-    /// rank.
+    /// Begins to create a window: every rank counts it from now on. `flags` are the hints of every rank.
     pub(super) fn making<'a>(
         &self,
         comm: &'a Comm,

@@ -36,7 +36,7 @@ pub(super) enum Follows {
     },
 }
 
-/// What one rank asks for.
+/// What one rank requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PartRequest {
     pub(super) bytes: u64,
@@ -105,7 +105,7 @@ impl WindowPlan {
         let mut parts = placer;
         (0..).zip(requests).try_for_each(|(rank, one)| parts.place(rank, one).map(drop))?;
         let PartPlacer { most, end, .. } = parts;
-        // The block is aligned to 128 bytes only; what is between makes up for the rest.
+        // The block is aligned to 128 bytes only; the rest of the alignment is added here.
         let total = head + end + (most - LINES);
         let align = most;
         let by_owners = false;
@@ -144,7 +144,7 @@ impl WindowPlan {
         WindowPlan { by_owners: asked || better && self.bytes() >= LARGE, ..self }
     }
 
-    /// How many bytes of the block the rank reserves that takes it.
+    /// The bytes of the block that the rank reserves that takes it.
     pub(super) fn front(&self) -> u64 {
         if self.by_owners { self.total - self.bytes() } else { self.total }
     }

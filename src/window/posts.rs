@@ -1,5 +1,5 @@
-//! What a rank keeps of post/start/complete/wait between calls: whom it last named, and where the
-//! post slots are. All of it is used again, so that an epoch on the same ranks allocates nothing.
+//! What a rank keeps of post/start/complete/wait between calls: the ranks that it last named, and where
+//! the post slots are. All of it is reused, so that an epoch on the same ranks allocates nothing.
 
 use super::calls::Calls;
 use super::transport::Transport;
@@ -19,7 +19,7 @@ const TABLE_UNIT: u64 = 128;
 pub(super) struct Pscw {
     /// This rank as an origin, once it has been one. A `start` that waits has it to itself.
     pub(super) targets: Option<Box<Targets>>,
-    /// Whom it has posted for last.
+    /// The ranks that it has posted for last.
     origins: Members,
     /// Completes that this rank has consumed as a target.
     pub(super) completes_seen: u32,
@@ -58,22 +58,22 @@ impl Pscw {
         self.own.as_ref().map(|(block, _)| *block)
     }
 
-    /// Whom this rank has started on last, as ranks of the window.
+    /// The targets of this rank's last start, as ranks of the window.
     pub(super) fn targets(&self) -> &[u32] {
         self.targets.as_ref().map_or(&[], |targets| &targets.members.ranks)
     }
 
-    /// Whom this rank has posted for last, as ranks of the window.
+    /// The origins of this rank's last post, as ranks of the window.
     pub(super) fn origins_here(&self) -> &[u32] {
         &self.origins.ranks
     }
 
-    /// Whom this rank has posted for last, as ranks of the world.
+    /// The origins of this rank's last post, as ranks of the world.
     pub(super) fn origins(&self) -> &[u32] {
         self.origins.group.as_ref().map_or(&[], Group::members)
     }
 
-    /// Says that this rank is going to post for the same origins again, as most do that have waited.
+    /// Prefetches for another post for the same origins, the usual next call after a wait.
     pub(super) fn expect_post(&self) {
         if let Some((_, slots)) = &self.own {
             self.origins.ranks.iter().for_each(|rank| slots[*rank as usize].expect_update());
@@ -139,7 +139,7 @@ impl Targets {
         self.members.set(calls, Call::Start, group)
     }
 
-    /// Says that this rank is going to complete an epoch on them.
+    /// Prefetches for the complete that ends an epoch on them.
     pub(super) fn expect_complete(&self, transport: &Transport) {
         self.ranks().iter().for_each(|target| transport.words_of(*target).pscw.expect_complete());
     }

@@ -1,4 +1,4 @@
-//! A window after the death of a rank: back into use, without that rank but with its memory.
+//! A window after the failure of a rank: used again without that rank, but with its memory.
 
 use super::Win;
 use super::calls::Calls;
@@ -32,7 +32,7 @@ fn clear_together(win: &Win, at: &'static Location<'static>) -> Result<Comm> {
     let mut all = survivors.begin_patiently(call, at)?;
     let numbers = all.allgather(&[calls.number(), 0])?;
     calls.check_same_window(call, &numbers)?;
-    // Nobody is inside a call on this window.
+    // No thread is inside a call on this window.
     if survivors.rank() == 0 {
         clear_words(calls, &win.memory, &win.sync.transport)?;
     }
@@ -48,7 +48,7 @@ fn clear_words(calls: &Calls, memory: &ExposedMemory, transport: &Transport) -> 
     let orphaned = orphaned_slots(calls, transport);
     clear::<WindowWords>(segment, &transport.words)?;
     transport.ranks.iter().try_for_each(|rank| clear::<RankWords>(segment, rank))?;
-    // When nothing names them any more: should this rank die meanwhile, no rank does it again.
+    // Only now: if this rank fails meanwhile, no other frees them a second time.
     orphaned.into_iter().for_each(|block| free_orphan(calls, block));
     if let Some(attached) = memory.attached() {
         for (directory, rank) in attached.directories.iter().zip(0..) {
@@ -59,14 +59,14 @@ fn clear_words(calls: &Calls, memory: &ExposedMemory, transport: &Transport) -> 
     Ok(())
 }
 
-/// The blocks of the post slots of those who have failed.
+/// The blocks of the post slots of failed ranks.
 fn orphaned_slots(calls: &Calls, transport: &Transport) -> Vec<u64> {
     let failed = |rank: &u32| calls.comm().failed_rank(*rank).is_some();
     let slots = (0..calls.comm().size()).filter(failed).map(|rank| transport.slots_of(rank));
     slots.flatten().collect()
 }
 
-/// Frees a block that only a failed rank had a use for. It stays if that rank had left it damaged.
+/// Frees a block that only a failed rank used. It stays if that rank had left it damaged.
 fn free_orphan(calls: &Calls, block: u64) {
     let _ = calls.context().segment.heap().free(block, &calls.context().excluded());
 }

@@ -1,7 +1,7 @@
 //! Why a call is refused: a number in the engine, a sentence for the user.
 //!
-//! The checks of a call give a [`Refusal`]: it costs a register, so the usual path can ask the same
-//! checks as all others. [`Calls::refused`](super::calls::Calls::refused) makes the error of it, in one place that is never hot.
+//! A check returns a [`Refusal`], which fits in a register, so the fast path can ask the same checks as
+//! all others. [`Calls::refused`](super::calls::Calls::refused) makes the error, in one cold place.
 
 use super::grant::AccessState;
 use crate::call::Call;
@@ -60,21 +60,20 @@ pub(crate) enum Refusal {
 /// What a check gives.
 pub(crate) type Check<R = ()> = result::Result<R, Refusal>;
 
-/// Why the usual path of a call does not end it: what the cold half has to do. As small as a
-/// [`Refusal`].
+/// Why the fast path of a call has not completed it: what the slow path does. As small as a [`Refusal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slow {
-    /// The call has not begun: the window's turn is not this thread's for nothing.
+    /// The call has not begun: the state's mutex is not biased to this thread.
     NotBegun,
     /// The call has begun; it waits, or the other MPI does the rest.
     Waits,
-    /// The same, and waits for those who hold the lock alone ([`Queueing::HoldersOnly`]).
+    /// The same, and it waits for holders of the lock alone ([`Queueing::HoldersOnly`]).
     WaitsForHolders,
     /// The call is refused.
     Refused(Refusal),
 }
 
-/// What the usual path of a call gives.
+/// The outcome of the fast path of a call.
 pub(super) type Fast = result::Result<(), Slow>;
 
 impl From<Refusal> for Slow {

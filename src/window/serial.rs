@@ -1,10 +1,10 @@
 //! Which calls of a rank's threads may be under way on a window at the same time.
 //!
-//! Calls that open, close or wait for an epoch share the state below. They take turns at it for
-//! moments only, never while they wait for another rank; a call that waits claims the side that
-//! it is about instead, and a second call on that side is then refused (New RMA Design, "RMA +
-//! Threads": "All other interleaving situations are invalid"). Calls that end an epoch claim
-//! nothing, so the holder of the epoch can always end it.
+//! Calls that open, close or wait for an epoch share the state below. A mutex protects it for moments
+//! only, never during a wait for another rank. A call that waits claims its side of the window instead,
+//! and a second call on that side is refused (New RMA Design, "RMA + Threads": "All other interleaving
+//! situations are invalid"). Calls that end an epoch claim nothing, so the holder of the epoch can always
+//! end it.
 
 use super::calls::Calls;
 use super::posts::Pscw;
@@ -47,7 +47,7 @@ pub(super) struct Synchronization<'w> {
     pub(super) parts: &'w SyncParts,
 }
 
-/// A call that waits, until it has ended or is given up.
+/// A call that waits, until it ends or gives up.
 pub(super) struct Waiting<'w> {
     sync: Synchronization<'w>,
     sides: Sides,
@@ -65,7 +65,7 @@ impl<'w> Synchronization<'w> {
         self.parts.state.lock()
     }
 
-    /// Runs `f`, the usual path of `call`, if the mutex of the state is biased to this thread.
+    /// Runs `f`, the fast path of `call`, if the mutex of the state is biased to this thread.
     #[inline(always)]
     pub(super) fn try_alone(self, call: Call, f: impl FnOnce(&mut SyncState) -> Fast) -> Fast {
         let in_call = self.calls.enter(call);
@@ -74,8 +74,8 @@ impl<'w> Synchronization<'w> {
         done
     }
 
-    /// The beginning of the cold half of `call`: what is left to do, if anything is, where its usual
-    /// path `f` has ended as `slow`.
+    /// Begins the slow path of `call`, whose fast path has ended as `slow`: what is left to do, if
+    /// anything.
     pub(super) fn go_on(
         self,
         call: Call,

@@ -11,8 +11,8 @@
 //! | `Locked` | lock | operations and flush on locked targets, further locks, unlock |
 //! | `LockedAll` | lock_all | operations and flush on any target, unlock_all |
 //!
-//! On the exposure side it is exposed (from post to wait) or not. Each check returns a [`Refusal`]
-//! where the call is not legal; a refused call has changed nothing.
+//! On the exposure side it is exposed (from post to wait) or not. Each check returns a [`Refusal`] if the
+//! call is illegal; a refused call has changed nothing.
 
 use super::grant::{AccessState, Grant};
 use super::refusal::{Check, Refusal};
@@ -21,8 +21,8 @@ use crate::sync::{LockType, Queueing};
 
 /// This rank's epochs on one window.
 ///
-/// Words, because any thread of the rank may issue operations while one synchronises. Who writes
-/// them holds the window's turn (`Win::turn`); operations write `used` alone.
+/// Words, because any thread of the rank may issue operations while another synchronises. Only a thread
+/// that holds the state's mutex writes them; operations write `used` alone.
 pub(crate) struct Epochs {
     access: Word32,
     /// 1 if an operation was issued since the last fence.
@@ -81,8 +81,8 @@ impl Epochs {
         if self.is_used() { Refusal::InUsedFence } else { Refusal::in_state(self.access()) }
     }
 
-    /// Whether an access epoch of another kind may be opened: a fence epoch in which nothing was
-    /// issued turns out to have been none (MPI-2.2 §11.4.1).
+    /// Whether an access epoch of another kind may be opened: a fence epoch without operations was none
+    /// (MPI-2.2 §11.4.1).
     #[inline]
     fn is_idle(&self) -> bool {
         match self.access() {
@@ -203,7 +203,7 @@ impl Epochs {
         }
     }
 
-    /// Whether [`Epochs::may_operate`] has nothing against it: the hot path of every operation.
+    /// Whether [`Epochs::may_operate`] allows it: the hot path of every operation.
     #[inline(always)]
     pub(crate) fn reaches(&self, target: u32) -> bool {
         let access = self.access.load();

@@ -1,4 +1,4 @@
-//! What a rank was writing when it failed: recorded before, and read by those who live.
+//! What a rank was writing when it failed: recorded before each write, and read by the survivors.
 
 use super::Flavour;
 use super::calls::Calls;
@@ -8,8 +8,9 @@ use crate::group::Rank;
 use crate::shm::Write;
 use crate::sync;
 
-/// Bytes of a window that a rank was writing when it failed: each is as before, or as the call would
-/// have left it, or, of an accumulate, any step between, element by element. See [`Win::torn`](crate::engine::Win::torn).
+/// Bytes of a window that a rank was writing when it failed. Each is as before, as the call would have
+/// left it, or, in an accumulate, any step between, element by element. See
+/// [`Win::torn`](crate::engine::Win::torn).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Torn {
@@ -26,14 +27,14 @@ pub struct Torn {
     pub bytes: u64,
 }
 
-/// What failed ranks of a window were writing to it then.
+/// What failed ranks of a window were writing to it when they failed.
 pub(super) fn torn(calls: &Calls, memory: &ExposedMemory) -> Vec<Torn> {
     let origins = || (0..calls.comm().size()).map(Rank);
     let failed = |origin: Rank| Some((origin, calls.comm().failed_rank(origin.0)?));
     let failed: Vec<(Rank, u32)> = origins().filter_map(failed).collect();
-    // Observes what the dead have written last, these records and the bytes; pairs with NoticePre
-    // of the launcher, through the word that `failed_rank` has read. Fails without it:
-    // models/robust.rs, which has the same pair, by loom_tests/tests/mutants.rs.
+    // Acquires what the failed ranks wrote last, these records and the bytes; pairs with NoticePre of the
+    // launcher, through the word that `failed_rank` has read. Fails without it: models/robust.rs, which
+    // has the same pair, by loom_tests/tests/mutants.rs.
     sync::win_sync();
     let torn = |(origin, world)| torn_by(calls, memory, origin, world);
     failed.into_iter().flat_map(torn).collect()
@@ -45,7 +46,7 @@ fn torn_by(calls: &Calls, memory: &ExposedMemory, origin: Rank, world: u32) -> V
     let size = calls.comm().size();
     if slot.writing.are_too_few() {
         let whole = |target| {
-            // All addresses, where the target attaches what it likes.
+            // Any address, because the target attaches what it chooses.
             let is_dynamic = calls.flavour() == Flavour::Dynamic;
             let bytes = if is_dynamic { u64::MAX } else { memory.bytes_of(target) };
             Torn { origin, call: Call::None, target: Rank(target), start: 0, bytes }

@@ -1,6 +1,6 @@
-//! How the ranks of a window synchronise: by words of the segment that all of them map, or by another
-//! MPI ([`crate::foreign`]). Chosen when the window is made, and asked for here alone: the calls above
-//! check what is legal, and keep this rank's epochs.
+//! How the ranks of a window synchronise: by words of the segment that all of them map, or by another MPI
+//! ([`crate::foreign`]). Chosen when the window is made; only this file asks which it is. The calls above
+//! check what is legal, and record this rank's epochs.
 //!
 //! What the other MPI does is always slow: it may block, and it may fail.
 
@@ -55,15 +55,15 @@ impl Transport {
         self.foreign.is_some()
     }
 
-    /// Wakes the ranks that wait for a change of the part of one of `ranks`; a number that is no rank has no
-    /// part. Behind a MEM_SYNC that is behind the change.
+    /// Wakes the ranks that wait for a change of the part of one of `ranks`; a number that is no rank has
+    /// no part. Called after the MEM_SYNC that follows the change.
     #[inline(always)]
     pub(super) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
         let bells = ranks.into_iter().filter_map(|rank| Some(&self.ranks.get(rank as usize)?.bell));
         watch::ring(&self.words.watchers, bells);
     }
 
-    /// As [`Transport::ring`], for the parts of all ranks.
+    /// [`Transport::ring`] for the parts of all ranks.
     #[inline]
     pub(super) fn ring_all(&self) {
         watch::ring(&self.words.watchers, self.ranks.iter().map(|words| &words.bell));
@@ -106,7 +106,7 @@ impl Transport {
         let opened = calls.foreign(Call::Fence, window.fence(u8::from(opens)));
         self.announce_fence(calls, opens);
         for (rank, opens) in (0..).zip(opened.as_deref().unwrap_or_default()) {
-            // Until its next fence: of what it leaves before, others get no notice.
+            // Valid until its next fence: that it leaves the epoch earlier is not announced.
             self.words_of(rank).open.fenced(self.fences.load(), *opens != 0);
         }
         opened.map(drop)
@@ -123,7 +123,7 @@ impl Transport {
 
 /// General active target synchronisation.
 impl Transport {
-    /// Whether ranks tell each other of posts by slots.
+    /// Whether ranks notify each other of posts by slots.
     pub(super) fn has_slots(&self) -> bool {
         self.foreign().is_none()
     }
@@ -169,7 +169,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Tells the targets that this rank's accesses are over.
+    /// Notifies the targets that this rank's accesses are complete.
     #[inline]
     pub(super) fn send_completes(&self, calls: &Calls, targets: &[u32]) -> Result<()> {
         if let Some(window) = self.foreign() {
@@ -180,7 +180,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Waits for that many completes more than those `seen`.
+    /// Waits for `awaited` more completes than those `seen`.
     #[inline]
     pub(super) fn await_completes(
         &self,
@@ -349,7 +349,7 @@ impl Transport {
         calls.foreign(Call::UnlockAll, window.unlock_all())
     }
 
-    /// What win_sync is to the other MPI. What is wrong shows in the next call that can say so.
+    /// The other MPI's `MPI_Win_sync`. An error shows in the next call that can return one.
     pub(super) fn sync_elsewhere(&self) {
         let _ = self.foreign().map(foreign::ForeignWindow::sync);
     }

@@ -1,9 +1,9 @@
-//! Waiting until an element of this rank's part satisfies a condition, and telling those who wait.
+//! Waiting until an element of this rank's part satisfies a condition, and waking those that wait.
 //!
-//! The protocol is `sync/watch.rs`. A rank that writes to the part of another rings its bell at the call
-//! that completes the writing there: flush and unlock for their target; flush_all, unlock_all and
-//! fence for all ranks; complete for its targets; win_sync for the own part, in shared windows for
-//! all. It costs one load while no rank watches the window.
+//! The protocol is `sync/watch.rs`. A rank that writes to another's part rings that rank's bell in the
+//! call that completes the write: flush and unlock for their target, complete for its targets, flush_all,
+//! unlock_all and fence for all ranks. Win_sync rings for the own part, in shared windows for all. While
+//! no rank watches the window, this costs one load.
 
 use super::calls::Calls;
 use super::memory::ExposedMemory;

@@ -1,5 +1,5 @@
-//! The calls of a window, in the order of the standard's chapter: creation, attributes, synchronisation. Each
-//! hands the parts of the window that it needs to its module. The communication calls stand in
+//! The calls of a window, in the order of the standard's chapter: creation, attributes, synchronisation.
+//! Each passes the parts of the window that it needs to its module. The communication calls are in
 //! `ops/calls.rs`.
 #![allow(unsafe_code, reason = "takes the caller's word for memory that it exposes")]
 
@@ -11,6 +11,8 @@ use super::{
     Communication, FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, Torn,
     Until, Win, WindowOptions, allocate, create, flush, free, watch,
 };
+#[cfg(doc)]
+use crate::Error;
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::datatype::Integer;
@@ -42,9 +44,9 @@ impl WindowOptions {
     /// all ranks.
     ///
     /// # Errors
-    /// [`Error::Base`](crate::Error::Base) for a null address with bytes; [`Error::Size`](crate::Error::Size) for more bytes than a process can
-    /// have; [`Error::DispUnit`](crate::Error::DispUnit); [`Error::Unreachable`](crate::Error::Unreachable) on all ranks if the system forbids one of them
-    /// to reach private memory; [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Base`] for a null address with bytes; [`Error::Size`] for more bytes than a process can
+    /// have; [`Error::DispUnit`]; [`Error::Unreachable`] on all ranks if the system forbids one of them
+    /// to reach private memory; [`Error::NoMemory`], [`Error::RankFailed`].
     ///
     /// # Safety
     /// Until the window has been freed successfully:
@@ -72,19 +74,22 @@ impl WindowOptions {
     /// all ranks.
     ///
     /// # Errors
-    /// [`Error::Size`](crate::Error::Size), [`Error::DispUnit`](crate::Error::DispUnit), [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Size`], [`Error::DispUnit`], [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn allocate_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
         allocate::allocate(self, Flavour::Allocate, comm, bytes, unit)
     }
 
-    /// `MPI_Win_allocate_shared` (MPI-4.1 §12.2.3): as [`WindowOptions::allocate_bytes`], for
-    /// windows that ranks also load from and store to directly ([`Win::shared_query`]). Each
-    /// rank's part begins where that of the rank before it ends, unless
-    /// [`WindowOptions::noncontig`] is given on every rank. The first is aligned to 128 bytes.
+    /// `MPI_Win_allocate_shared` (MPI-4.1 §12.2.3): a window whose parts ranks also load from and store
+    /// to directly ([`Win::shared_query`]). `bytes` and `unit` are those of
+    /// [`WindowOptions::allocate_bytes`]. Each rank's part begins where that of the rank before it ends,
+    /// unless every rank gives [`WindowOptions::noncontig`]. The first is aligned to 128 bytes.
+    ///
+    /// Collective over `comm`; blocks until every rank has called it. The outcome is the same on all
+    /// ranks.
     ///
     /// # Errors
-    /// As [`WindowOptions::allocate_bytes`].
+    /// [`Error::Size`], [`Error::DispUnit`], [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn allocate_shared_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
         allocate::allocate(self, Flavour::Shared, comm, bytes, unit)
@@ -97,7 +102,7 @@ impl WindowOptions {
     /// all ranks.
     ///
     /// # Errors
-    /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn create_dynamic_bytes(&self, comm: &Comm) -> Result<Win> {
         create::create_dynamic(self, comm)
@@ -107,17 +112,16 @@ impl WindowOptions {
 impl Win {
     // Creation (MPI-4.1 §12.2).
 
-    /// `MPI_Win_shared_query` (MPI-4.1 §12.2.3): size in bytes, displacement unit, and address in
-    /// this process of the part of `rank`, or of the first rank whose part is not empty for
-    /// [`Rank::NULL`]. Also for windows of `MPI_Win_allocate`, and for those of `MPI_Win_create`
-    /// whose parts all come from alloc_mem; a rank whose memory cannot be addressed has size 0. Of a part
-    /// of size 0 the address is null.
+    /// `MPI_Win_shared_query` (MPI-4.1 §12.2.3): size in bytes, displacement unit, and address in this
+    /// process of the part of `rank`; for [`Rank::NULL`], of the first rank whose part is not empty. Also
+    /// for windows of `MPI_Win_allocate`, and for those of `MPI_Win_create` if all parts come from
+    /// alloc_mem. A part that this process cannot address has size 0. The address of a part of size 0 is
+    /// null.
     ///
-    /// Local; never blocks. Reading and writing through the address is for the caller to
-    /// synchronise.
+    /// Local; never blocks. The caller synchronises its reads and writes through the address.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank); [`Error::Flavour`](crate::Error::Flavour) for dynamic windows.
+    /// [`Error::TargetRank`]; [`Error::Flavour`] for dynamic windows.
     pub fn shared_query(&self, rank: Rank) -> Result<(u64, u32, *mut u8)> {
         allocate::shared_query(&self.calls, &self.memory, rank)
     }
@@ -128,12 +132,12 @@ impl Win {
     /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
     ///
     /// # Errors
-    /// [`Error::Attach`](crate::Error::Attach) if the region is empty or overlaps one that is attached;
-    /// [`Error::Base`](crate::Error::Base); [`Error::Flavour`](crate::Error::Flavour); [`Error::NoMemory`](crate::Error::NoMemory); [`Error::RankFailed`](crate::Error::RankFailed);
-    /// [`Error::Size`](crate::Error::Size) for more bytes than a process can have.
+    /// [`Error::Attach`] if the region is empty or overlaps one that is attached; [`Error::Base`];
+    /// [`Error::Flavour`]; [`Error::NoMemory`]; [`Error::RankFailed`]; [`Error::Size`] for more bytes
+    /// than a process can have.
     ///
     /// # Safety
-    /// As [`WindowOptions::create_bytes`], until it is detached.
+    /// The obligations of [`WindowOptions::create_bytes`], until the memory is detached.
     pub unsafe fn attach(&self, start: *mut u8, bytes: u64) -> Result<()> {
         let Win { calls, memory, .. } = self;
         calls.within(Call::Attach, || memory.attach(calls, start, bytes))
@@ -145,8 +149,8 @@ impl Win {
     /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
     ///
     /// # Errors
-    /// [`Error::Attach`](crate::Error::Attach) if no region was attached at that address; [`Error::Flavour`](crate::Error::Flavour);
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Attach`] if no region was attached at that address; [`Error::Flavour`];
+    /// [`Error::RankFailed`].
     pub fn detach(&self, start: *mut u8) -> Result<()> {
         let Win { calls, memory, .. } = self;
         calls.within(Call::Detach, || memory.detach(calls, start))
@@ -158,29 +162,30 @@ impl Win {
     /// window any more and its memory is given back.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if any of them has an epoch open, or the delete callback of
-    /// an attribute refuses ([`Error::Attribute`](crate::Error::Attribute) on that rank): the window is then gone for the
-    /// program, but its memory stays until the job ends. [`Error::Mismatch`](crate::Error::Mismatch) on all ranks if
-    /// they free different windows, with the same consequence. [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`] on all ranks if any rank has an epoch open, or if the delete callback of an
+    /// attribute refuses ([`Error::Attribute`] on that rank). The program's handle is then gone, but the
+    /// memory stays until the job ends. [`Error::Mismatch`] on all ranks if they free different windows,
+    /// with the same consequence. [`Error::RankFailed`].
     #[track_caller]
     pub fn free(self) -> Result<()> {
         let at = Location::caller();
         self.calls.within(Call::WinFree, || free::free(&self, self.delete_attributes(), at))
     }
 
-    /// Whether no epoch is open on this rank that [`Win::free`] would be refused for. Local.
+    /// Whether this rank has no epoch open that [`Win::free`] would be refused for. Local.
     pub fn may_be_freed(&self) -> bool {
         self.calls.epochs.may_free().is_ok()
     }
 
-    /// Whether [`Win::free`] would be refused on any rank, for a caller that keeps the window then;
-    /// `deleted` is what has come of [`Win::delete_attributes`], if this rank has called it. Returns
+    /// Whether [`Win::free`] would succeed on all ranks, for a caller that keeps the window otherwise.
+    /// `deleted` is the outcome of [`Win::delete_attributes`], if this rank has called it. Returns
     /// whether any rank has attributes of the window.
     ///
     /// Collective; blocks until every rank has called it. Changes nothing.
     ///
     /// # Errors
-    /// As [`Win::free`].
+    /// [`Error::Epoch`] on all ranks if any rank has an epoch open, or if a `deleted` is an error;
+    /// [`Error::Mismatch`] on all ranks if they name different windows; [`Error::RankFailed`].
     #[track_caller]
     pub fn agree_to_free(&self, deleted: Result<()>) -> Result<bool> {
         let (at, has_attributes) = (Location::caller(), !self.attributes.is_empty());
@@ -191,7 +196,7 @@ impl Win {
 
     /// `MPI_WIN_BASE`: the address of this rank's part in this process.
     ///
-    /// Reading or writing through it is for the caller to synchronise.
+    /// The caller synchronises its reads and writes through it.
     pub fn base(&self) -> *mut u8 {
         self.memory.own(&self.calls).base()
     }
@@ -199,7 +204,7 @@ impl Win {
     /// `MPI_WIN_SIZE` of a rank's part, in bytes.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    /// [`Error::TargetRank`]
     pub fn size(&self, rank: Rank) -> Result<u64> {
         self.calls.check_rank(Call::WinAttribute, rank)?;
         Ok(self.memory.bytes_of(rank.0))
@@ -208,7 +213,7 @@ impl Win {
     /// `MPI_WIN_DISP_UNIT` of a rank's part, in bytes.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    /// [`Error::TargetRank`]
     pub fn disp_unit(&self, rank: Rank) -> Result<u32> {
         self.calls.check_rank(Call::WinAttribute, rank)?;
         Ok(self.memory.part(rank.0).disp_unit)
@@ -241,14 +246,13 @@ impl Win {
         self.hints.info()
     }
 
-    /// `MPI_Win_set_info` (MPI-4.1 §12.2.7): takes over `no_locks` (in force if every rank gives
-    /// it, and not if any gives `false`) and the `accumulate` keys; what is about the making of
-    /// the window stays as it was.
+    /// `MPI_Win_set_info` (MPI-4.1 §12.2.7): changes `no_locks` (in force if every rank gives it, and not
+    /// if any gives `false`) and the `accumulate` keys. Hints about creation have no effect any more.
     ///
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Mismatch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         let at = Location::caller();
@@ -280,8 +284,7 @@ impl Win {
     /// exists is deleted first, and stays if its delete callback refuses.
     ///
     /// # Errors
-    /// [`Error::Keyval`](crate::Error::Keyval) if the key was freed;
-    /// [`Error::Attribute`](crate::Error::Attribute) if the delete callback refuses.
+    /// [`Error::Keyval`] if the key was freed; [`Error::Attribute`] if the delete callback refuses.
     pub fn set_attribute<T>(&self, key: &WinKeyval<T>, value: T) -> Result<()>
     where
         T: Any + Send + Sync,
@@ -300,7 +303,7 @@ impl Win {
     /// `MPI_Win_delete_attr`: whether there was an attribute under `key`.
     ///
     /// # Errors
-    /// [`Error::Attribute`](crate::Error::Attribute) if its delete callback refuses: it then stays.
+    /// [`Error::Attribute`] if its delete callback refuses: it then stays.
     pub fn delete_attribute<T: Any + Send + Sync>(&self, key: &WinKeyval<T>) -> Result<bool> {
         let (calls, at) = (&self.calls, self.calls.place(Call::Attribute));
         calls.within(Call::Attribute, || self.attributes.delete(at, &calls.identity, key))
@@ -310,8 +313,7 @@ impl Win {
     /// does not block.
     ///
     /// # Errors
-    /// [`Error::Attribute`](crate::Error::Attribute) if a delete callback refuses: its attribute
-    /// stays, and those before it.
+    /// [`Error::Attribute`] if a delete callback refuses: its attribute stays, and those before it.
     pub fn delete_attributes(&self) -> Result<()> {
         self.attributes.delete_all(&self.calls.place(Call::WinFree), &self.calls.identity)
     }
@@ -330,7 +332,7 @@ impl Win {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn fence(&self) -> Result<()> {
         self.fence_with(FenceAssert::NONE)
@@ -340,7 +342,7 @@ impl Win {
     /// With NOPRECEDE and NOSUCCEED together it does not block.
     ///
     /// # Errors
-    /// [`Error::Assertion`](crate::Error::Assertion) if NOPRECEDE is visibly false; those of [`Win::fence`].
+    /// [`Error::Assertion`] if NOPRECEDE is visibly false; those of [`Win::fence`].
     #[track_caller]
     pub fn fence_with(&self, assert: FenceAssert) -> Result<()> {
         self.synchronization().fence(assert, Location::caller())
@@ -351,7 +353,7 @@ impl Win {
     /// Local; blocks until each of them has posted for this rank, unless NOCHECK is asserted.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::Group`], [`Error::RankFailed`].
     #[track_caller]
     pub fn start(&self, group: &Group) -> Result<()> {
         self.start_with(group, StartAssert::NONE)
@@ -372,7 +374,7 @@ impl Win {
     /// Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
+    /// [`Error::Epoch`]
     pub fn complete(&self) -> Result<()> {
         self.synchronization().complete()
     }
@@ -383,8 +385,8 @@ impl Win {
     /// `wait` closes at once.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), also if the part is locked; [`Error::Group`](crate::Error::Group);
-    /// [`Error::NoMemory`](crate::Error::NoMemory) at the first post, for the post slots.
+    /// [`Error::Epoch`], also if the part is locked; [`Error::Group`]; [`Error::NoMemory`] at the first
+    /// post, for the post slots.
     pub fn post(&self, origins: &Group) -> Result<()> {
         self.post_with(origins, PostAssert::NONE)
     }
@@ -402,7 +404,7 @@ impl Win {
     /// Local; blocks until every origin of the post has completed.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn wait(&self) -> Result<()> {
         self.synchronization().wait(Location::caller())
@@ -414,7 +416,7 @@ impl Win {
     /// Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
+    /// [`Error::Epoch`]
     pub fn test(&self) -> Result<bool> {
         self.synchronization().test()
     }
@@ -425,8 +427,7 @@ impl Win {
     /// Local; blocks while a conflicting lock is held. The target takes no part.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::RankFailed`].
     #[track_caller]
     pub fn lock(&self, lock_type: LockType, target: Rank) -> Result<()> {
         self.lock_with(lock_type, target, LockAssert::NONE)
@@ -448,7 +449,7 @@ impl Win {
     /// Local; blocks while any part is locked exclusively.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn lock_all(&self) -> Result<()> {
         self.lock_all_with(LockAssert::NONE)
@@ -467,7 +468,7 @@ impl Win {
     /// target. Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank).
+    /// [`Error::Epoch`], [`Error::TargetRank`].
     pub fn unlock(&self, target: Rank) -> Result<()> {
         self.synchronization().unlock(target)
     }
@@ -475,7 +476,7 @@ impl Win {
     /// `MPI_Win_unlock_all` (MPI-4.1 §12.5.3). Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
+    /// [`Error::Epoch`]
     pub fn unlock_all(&self) -> Result<()> {
         self.synchronization().unlock_all()
     }
@@ -484,16 +485,16 @@ impl Win {
     /// and target. Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::TargetRank`](crate::Error::TargetRank).
+    /// [`Error::Epoch`], [`Error::TargetRank`].
     #[inline(always)]
     pub fn flush(&self, target: Rank) -> Result<()> {
         flush::flush(&self.calls, &self.sync.transport, target)
     }
 
-    /// `MPI_Win_flush_all`: as [`Win::flush`], for every target.
+    /// `MPI_Win_flush_all`: [`Win::flush`] of every target. Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
+    /// [`Error::Epoch`]
     pub fn flush_all(&self) -> Result<()> {
         flush::flush_all(&self.calls, &self.sync.transport)
     }
@@ -502,15 +503,15 @@ impl Win {
     /// Operations are eager, so they are complete at the target too. Local; never blocks.
     ///
     /// # Errors
-    /// As [`Win::flush`].
+    /// [`Error::Epoch`], [`Error::TargetRank`].
     pub fn flush_local(&self, target: Rank) -> Result<()> {
         flush::flush_local(&self.calls, target)
     }
 
-    /// `MPI_Win_flush_local_all`: as [`Win::flush_local`], for every target.
+    /// `MPI_Win_flush_local_all`: [`Win::flush_local`] of every target. Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch)
+    /// [`Error::Epoch`]
     pub fn flush_local_all(&self) -> Result<()> {
         flush::flush_local_all(&self.calls)
     }
@@ -524,19 +525,19 @@ impl Win {
 
     // Extensions: waits for values and notifications, and windows that have lost a rank.
 
-    /// Waits until the element at displacement `disp` of this rank's own part compares with `value`
-    /// as `until` demands, and returns it.
+    /// Waits until the element at displacement `disp` of this rank's own part compares with `value` as
+    /// `until` demands, and returns it.
     ///
-    /// An extension (OpenSHMEM: `shmem_wait_until`). Local, allowed in any epoch and in none, on
-    /// several threads at once; blocks, asleep if need be, until some rank has written such an
-    /// element and completed the writing by flush, flush_all, unlock, unlock_all, complete, fence or
-    /// win_sync, or has announced it by a notification. Flush_local completes nothing at the target
-    /// and may stay unnoticed, and so may a write through another window over the same memory. What
-    /// the writer had completed before it began to write the element can be read afterwards.
+    /// An extension (OpenSHMEM: `shmem_wait_until`). Local; allowed in any epoch and in none, and on
+    /// several threads at the same time. Blocks, asleep if need be, until some rank has written such an
+    /// element and has completed the write by flush, flush_all, unlock, unlock_all, complete, fence or
+    /// win_sync, or has announced it by a notification. A flush_local completes nothing at the target, so
+    /// this call may not notice the write; nor may it notice a write through another window over the same
+    /// memory. What the writer had completed before it began to write the element can be read afterwards.
     ///
     /// # Errors
-    /// [`Error::Range`](crate::Error::Range), in dynamic windows [`Error::NotAttached`](crate::Error::NotAttached), also if the memory is detached
-    /// meanwhile; [`Error::Alignment`](crate::Error::Alignment); [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Range`], in dynamic windows [`Error::NotAttached`], also if the memory is detached
+    /// meanwhile; [`Error::Alignment`]; [`Error::RankFailed`].
     #[track_caller]
     pub fn wait_until<T: Integer>(&self, disp: u64, until: Until, value: T) -> Result<T> {
         self.wait_until_at(self.calls.rank(), disp, until, value)
@@ -546,8 +547,9 @@ impl Win {
     /// of any rank in a window of the segment.
     ///
     /// # Errors
-    /// Those of [`Win::wait_until`], and [`Error::TargetRank`](crate::Error::TargetRank);
-    /// [`Error::Flavour`](crate::Error::Flavour) for the private memory of another process.
+    /// [`Error::TargetRank`]; [`Error::Flavour`] for the private memory of another process;
+    /// [`Error::Range`], in dynamic windows [`Error::NotAttached`]; [`Error::Alignment`];
+    /// [`Error::RankFailed`].
     #[track_caller]
     pub fn wait_until_at<T: Integer>(
         &self,
@@ -565,75 +567,78 @@ impl Win {
         })
     }
 
-    /// As [`Win::wait_until`] if that would not block; `None`, without any effect, if it would.
+    /// [`Win::wait_until`] if that would not block; otherwise `None`, without any effect. Local; never
+    /// blocks.
     ///
     /// # Errors
-    /// As [`Win::wait_until`], except [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Range`], in dynamic windows [`Error::NotAttached`]; [`Error::Alignment`].
     pub fn test_until<T: Integer>(&self, disp: u64, until: Until, value: T) -> Result<Option<T>> {
         let Win { calls, memory, .. } = self;
         calls.within(Call::TestUntil, || watch::test_value(calls, memory, disp, until, value))
     }
 
-    /// Waits until `count` notifications of this rank's counter number `counter` have come that were
-    /// not consumed, and consumes them. The operations that they tell of are then complete, and their
-    /// data can be read without further synchronisation.
+    /// Waits until `count` notifications of this rank's counter number `counter` have come and were not
+    /// consumed, and consumes them. The operations that they announce are then complete, and their data
+    /// can be read without further synchronisation.
     ///
-    /// An extension, see [`Win::put_notify`]. Local, allowed in any epoch and in none; blocks, asleep
-    /// if need be, until the last of them. Threads of the rank that wait on the same counter take
-    /// turns.
+    /// An extension, see [`Win::put_notify`]. Local; allowed in any epoch and in none. Blocks, asleep if
+    /// need be, until the last of them has come. Threads of the rank that wait on the same counter
+    /// exclude each other.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for a counter that this rank has not, or 2³¹ notifications or more;
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Argument`] if this rank has no such counter, or for 2³¹ notifications or more;
+    /// [`Error::RankFailed`].
     #[track_caller]
     pub fn wait_notify(&self, counter: u32, count: u32) -> Result<()> {
         let (Win { calls, notifications, .. }, at) = (self, Location::caller());
         calls.within(Call::WaitNotify, || notifications.wait(calls, counter, count, at))
     }
 
-    /// As [`Win::wait_notify`] if that would not block, and `true`; otherwise no effect, and `false`, also
-    /// while another thread of the rank waits on the counter.
+    /// [`Win::wait_notify`] and `true` if that would not block; otherwise no effect, and `false`. Also
+    /// `false` while another thread of the rank waits on the counter.
     ///
     /// Local; never blocks.
     ///
     /// # Errors
-    /// As [`Win::wait_notify`], except [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Argument`] if this rank has no such counter, or for 2³¹ notifications or more.
     pub fn test_notify(&self, counter: u32, count: u32) -> Result<bool> {
         let Win { calls, notifications, .. } = self;
         calls.within(Call::TestNotify, || notifications.test(calls, counter, count))
     }
 
-    /// How many notifications of this rank's counter number `counter` have come that were not
-    /// consumed. Only consuming them lets this rank read what they tell of. Local; never blocks.
+    /// The notifications of this rank's counter number `counter` that have come and were not consumed.
+    /// Only consuming them lets this rank read what they announce. Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for a counter that this rank has not.
+    /// [`Error::Argument`] if this rank has no such counter.
     pub fn notifications(&self, counter: u32) -> Result<u32> {
         self.calls.handled(self.notifications.outstanding(&self.calls, counter))
     }
 
-    /// Brings the window back into use after ranks of it have failed; returns all that have
-    /// (an extension, after the proposals for fault tolerance that MPI-4.1 leaves to
-    /// implementations).
+    /// Brings the window back into use after ranks of it have failed, and returns all that have. An
+    /// extension, after the proposals for fault tolerance that MPI-4.1 leaves to implementations.
     ///
-    /// In a job started with `--on-failure=continue`, once a rank of the window has failed, every
-    /// call on it that would wait for others returns [`Error::RankFailed`](crate::Error::RankFailed) on all ranks that live;
-    /// operations in epochs that are open go on, and may still be completed. Behind this call:
+    /// In a job started with `--on-failure=continue`, once a rank of the window has failed, every call on
+    /// it that would wait for others returns [`Error::RankFailed`] on all live ranks. Operations in open
+    /// epochs go on, and may still be completed. After this call:
     ///
-    /// * no rank has an epoch open on the window or holds a lock of it, also those who had;
-    /// * the ranks are numbered as before. Those that failed take no part in fence and free. In
-    ///   start and post they are refused ([`Error::RankFailed`](crate::Error::RankFailed)). Their parts can be accessed as
-    ///   before, and be locked: what they held in memory of the segment is still there. An operation
-    ///   that a rank was killed in may have written a part of its bytes: [`Win::torn`] returns which these
-    ///   are. Private memory of a dead rank is gone ([`Error::Unreachable`](crate::Error::Unreachable)), and so is all that it has attached
-    ///   ([`Error::NotAttached`](crate::Error::NotAttached)).
+    /// * No rank has an epoch open on the window or holds a lock of it.
+    /// * The ranks keep their numbers. Failed ones take no part in fence and free, and are refused in
+    ///   start and
+    /// post ([`Error::RankFailed`]).
+    /// * Their parts in the segment have their contents, and can be accessed and locked. An operation in
+    ///   which a
+    /// rank was killed may have written a part of its bytes: see [`Win::torn`].
+    /// * Private memory of a failed rank is gone ([`Error::Unreachable`]), and so is all that it has
+    ///   attached
+    /// ([`Error::NotAttached`]).
     ///
-    /// Collective over the ranks of the window that live; blocks until each of them has called it.
-    /// Should another rank fail meanwhile, the call begins again without it.
+    /// Collective over the live ranks of the window; blocks until each of them has called it. If another
+    /// rank fails meanwhile, the call begins again without it.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) on all ranks if they recover different windows; [`Error::NoMemory`](crate::Error::NoMemory) on
-    /// all ranks; [`Error::RankFailed`](crate::Error::RankFailed) if the job ends.
+    /// [`Error::Mismatch`] on all ranks if they recover different windows; [`Error::NoMemory`] on all
+    /// ranks; [`Error::RankFailed`] if the job ends.
     #[track_caller]
     pub fn recover(&mut self) -> Result<Vec<Rank>> {
         let recovered = recover(self, Location::caller());
@@ -642,26 +647,23 @@ impl Win {
         Ok(ranks.filter(|rank| self.comm().failed_rank(rank.0).is_some()).collect())
     }
 
-    /// What ranks of the window that have failed were writing to it then (an extension). All other
-    /// bytes are as calls that were whole have left them.
+    /// What failed ranks of the window were writing to it when they failed (an extension). All other
+    /// bytes are as whole calls have left them.
     ///
-    /// One entry for each thread of a failed rank that was in the middle of a put, an accumulate, a
-    /// local store, or a store to a [`SharedPart`](crate::SharedPart); none for what is written by one
-    /// instruction, 8 bytes or one element of an accumulate. Of a layout or a shape the entry covers
-    /// everything from the first byte to the last, also what lies between the blocks. It is there if
-    /// the rank was about to write the first byte or had just written the last one; so an entry
-    /// does not say that anything is torn. Where more than 16 threads of a rank have written, and
-    /// one of the others was writing, the whole part of each rank is named (call
-    /// [`Call::None`]). Not known is what a program writes without the library: by the address of a
-    /// part, or through the slice of [`lock_local`](crate::Window::lock_local).
+    /// One entry for each thread of a failed rank that was inside a put, an accumulate, a local store, or
+    /// a store to a [`SharedPart`](crate::SharedPart). One instruction cannot be torn, so 8 bytes or one
+    /// element of an accumulate give no entry. The entry of a layout or a shape covers everything from
+    /// the first byte to the last, gaps included. A rank that was about to begin or had just ended gives
+    /// an entry, too; so an entry is no proof that anything is torn. If more than 16 threads of a rank
+    /// have written and one of the others was writing, the whole part of each rank is named (call
+    /// [`Call::None`]). The list does not contain what the program writes without the library: by the
+    /// address of a part, or through the slice of [`lock_local`](crate::Window::lock_local).
     ///
-    /// Empty in a job started without `--on-failure=continue`, where no rank lives to ask. The
-    /// entries stay, also behind [`Win::recover`], until the window is freed: by then, who needs the
-    /// bytes has put them right.
+    /// Empty in a job started without `--on-failure=continue`, in which no rank survives. The entries
+    /// stay, also after [`Win::recover`], until the window is freed.
     ///
-    /// Local; does not block. Its answer is complete for the ranks that
-    /// [`Comm::failed`](crate::Comm::failed) names, and those that an error or
-    /// [`Win::recover`] has named are among them.
+    /// Local; does not block. The list is complete for the ranks that
+    /// [`Comm::failed`](crate::Comm::failed), an error or [`Win::recover`] has named.
     ///
     /// ```no_run
     /// # use onesided::{Error, FenceAssert, Torn, Universe, Window};
@@ -695,21 +697,21 @@ impl Win {
         Communication { calls: &self.calls, memory: &self.memory }
     }
 
-    /// [`Win::flush`] with nothing to check, because an operation on `target` has just been allowed
-    /// under the same lock.
+    /// [`Win::flush`] without a check: an operation on `target` has just been allowed under the same
+    /// lock.
     #[inline(always)]
     pub(crate) fn flush_reached(&self, target: Rank) {
         self.sync.transport.flush_reached(target);
     }
 
-    /// As [`Win::flush_reached`], right behind a read-modify-write of an element of the target.
+    /// [`Win::flush_reached`] directly after a read-modify-write of an element of the target.
     #[inline(always)]
     pub(crate) fn flush_updated(&self, target: Rank) {
         self.sync.transport.flush_updated(target);
     }
 
-    /// Notifies the ranks that watch the part of one of `ranks` that it may have changed; a number that is no
-    /// rank has no part. Behind a MEM_SYNC that is behind the change.
+    /// Notifies the ranks that watch the part of one of `ranks` that it may have changed. A number that
+    /// is no rank has no part. Called after the MEM_SYNC that follows the change.
     #[inline(always)]
     pub(crate) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
         self.sync.transport.ring(ranks);
@@ -721,7 +723,7 @@ impl Win {
     }
 
     /// Waits until every rank has arrived at the latest fence of this one, so that what they recorded
-    /// before their arrival is known.
+    /// before is visible.
     pub(crate) fn await_latest_fence(
         &self,
         call: Call,
@@ -730,15 +732,14 @@ impl Win {
         self.synchronization().await_latest_fence(call, at)
     }
 
-    /// Whether some rank has a fence epoch open, and which: it may then put at any time without
-    /// asking for a lock. Call when all have arrived at the latest fence of this rank
-    /// ([`Win::await_latest_fence`]), after a MEM_SYNC.
+    /// A rank that has a fence epoch open, and so may put at any time without a lock. Called when all
+    /// have arrived at the latest fence of this rank ([`Win::await_latest_fence`]), after a MEM_SYNC.
     pub(crate) fn rank_in_fence_epoch(&self) -> Option<u32> {
         self.sync.transport.rank_in_fence_epoch()
     }
 
-    /// Whether every rank has the window by the typed face. Threads that use the engine can let an
-    /// operation outlast the lock that it was checked under.
+    /// Whether every rank has the window as a [`Window`](crate::Window). Threads that use the untyped
+    /// calls can let an operation outlast the lock that it was checked under.
     pub(crate) fn is_typed_everywhere(&self) -> bool {
         self.hints.is_typed_everywhere()
     }

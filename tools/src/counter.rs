@@ -3,6 +3,8 @@
 use super::words::{Agreed, NEXT_LINES, Words};
 use crate::protocol::Cell;
 use crate::protocol::counter::{Sharded, take_tickets};
+#[cfg(doc)]
+use onesided::Error;
 use onesided::{Call, Comm, Rank, Result};
 
 /// Two counts of the ranks of a communicator, both zero at first and modulo 2⁶⁴: a *sum*, to which
@@ -45,7 +47,7 @@ impl DistributedCounter {
     /// ranks.
     ///
     /// # Errors
-    /// [`Error::NoMemory`](onesided::Error::NoMemory), [`Error::RankFailed`](onesided::Error::RankFailed).
+    /// [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn new(comm: &Comm) -> Result<DistributedCounter> {
         let home = Rank(0);
@@ -92,7 +94,7 @@ impl DistributedCounter {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](onesided::Error::Mismatch), [`Error::RankFailed`](onesided::Error::RankFailed).
+    /// [`Error::Mismatch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.words.free()

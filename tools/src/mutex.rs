@@ -60,9 +60,8 @@ impl WindowMutex {
     /// ranks.
     ///
     /// # Errors
-    /// [`Error::Root`](onesided::Error::Root) if `home` is no rank; [`Error::Mismatch`](onesided::Error::Mismatch)
-    /// if the ranks give different ones; [`Error::NoMemory`](onesided::Error::NoMemory);
-    /// [`Error::RankFailed`](onesided::Error::RankFailed).
+    /// [`Error::Root`] if `home` is no rank; [`Error::Mismatch`] if the ranks give different ones;
+    /// [`Error::NoMemory`]; [`Error::RankFailed`].
     #[track_caller]
     pub fn new(comm: &Comm, home: Rank) -> Result<WindowMutex> {
         let agreed = Agreed { name: "mutex", home, parameters: [("", 0), ("", 0)] };
@@ -82,8 +81,8 @@ impl WindowMutex {
     /// Local; blocks, and sleeps, while another rank holds it or is queued before.
     ///
     /// # Errors
-    /// [`Error::RankFailed`](onesided::Error::RankFailed); [`Error::Epoch`](onesided::Error::Epoch) after a thread
-    /// of this rank has panicked while it held the mutex, or has got an error here.
+    /// [`Error::RankFailed`]; [`Error::Epoch`] after a thread of this rank has panicked while it held the
+    /// mutex, or has got an error here.
     #[track_caller]
     pub fn lock(&self) -> Result<WindowMutexGuard<'_>> {
         let mut of_threads = self.of_threads.lock().or_else(|_| self.is_lost())?;
@@ -100,8 +99,8 @@ impl WindowMutex {
     /// Local; never blocks.
     ///
     /// # Errors
-    /// [`Error::Epoch`](onesided::Error::Epoch) after a thread of this rank has panicked while it held the
-    /// mutex, or has got an error in [`WindowMutex::lock`].
+    /// [`Error::Epoch`] after a thread of this rank has panicked while it held the mutex, or has got an
+    /// error in [`WindowMutex::lock`].
     pub fn try_lock(&self) -> Result<Option<WindowMutexGuard<'_>>> {
         let of_threads = match self.of_threads.try_lock() {
             Ok(of_threads) => of_threads,
@@ -121,7 +120,7 @@ impl WindowMutex {
     /// Collective; blocks until every rank has called it. No rank can hold the mutex then.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](onesided::Error::Mismatch), [`Error::RankFailed`](onesided::Error::RankFailed).
+    /// [`Error::Mismatch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.words.free()
@@ -150,7 +149,7 @@ impl WindowMutexGuard<'_> {
     /// Local; blocks only until that rank has written its name, which is its next step.
     ///
     /// # Errors
-    /// [`Error::RankFailed`](onesided::Error::RankFailed)
+    /// [`Error::RankFailed`]
     #[track_caller]
     pub fn unlock(mut self) -> Result<()> {
         self.held = false;

@@ -56,7 +56,7 @@ fn place(rank: c_int, disp: Aint) -> (Rank, u64) {
     (Rank(rank as u32), disp as u64)
 }
 
-/// As [`super::put`].
+/// The fast path of [`super::put`].
 #[inline(always)]
 pub fn put_at_once<C: Number>(
     origin_addr: Address,
@@ -77,7 +77,7 @@ pub fn put_at_once<C: Number>(
         && window.win.try_transfer(&Transfer::put_layout(origin, rank, disp, origin.layout()))
 }
 
-/// As [`super::get`].
+/// The fast path of [`super::get`].
 #[inline(always)]
 pub fn get_at_once<C: Number>(
     origin_addr: Address,
@@ -100,7 +100,7 @@ pub fn get_at_once<C: Number>(
     }
 }
 
-/// As [`super::accumulate`].
+/// The fast path of [`super::accumulate`].
 #[inline(always)]
 pub fn accumulate_at_once<C: Number>(
     origin_addr: Address,
@@ -125,7 +125,7 @@ pub fn accumulate_at_once<C: Number>(
     }
 }
 
-/// As [`super::fetch_and_op`].
+/// The fast path of [`super::fetch_and_op`].
 #[inline(always)]
 pub fn fetch_and_op_at_once(
     origin_addr: Address,
@@ -148,7 +148,7 @@ pub fn fetch_and_op_at_once(
     }
 }
 
-/// As [`super::compare_and_swap`].
+/// The fast path of [`super::compare_and_swap`].
 #[inline(always)]
 pub fn compare_and_swap_at_once(
     origin_addr: Address,
@@ -170,7 +170,7 @@ pub fn compare_and_swap_at_once(
     }
 }
 
-/// As [`super::send`].
+/// The fast path of [`super::send`].
 #[inline(always)]
 pub fn try_send<C: Number>(
     buf: Address,
@@ -185,7 +185,7 @@ pub fn try_send<C: Number>(
     comm.comm.try_send(Channel::Program, origin, Rank(dest as u32), tag)
 }
 
-/// As [`super::recv`].
+/// The fast path of [`super::recv`].
 #[inline(always)]
 pub fn try_recv<C: Number>(
     buf: Address,

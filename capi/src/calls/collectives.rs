@@ -109,7 +109,7 @@ pub fn start_gatherv<C: Number, D: Number>(
     gather(over, mine, parts, root, false)
 }
 
-/// Like [`gather`].
+/// The start of a scatter.
 fn scatter(
     over: Over,
     parts: Option<Parts>,

@@ -134,7 +134,7 @@ impl<T: Copy> Capacity<T> {
     }
 }
 
-/// Tells the contents of a datatype, all or nothing.
+/// Writes the contents of a datatype, all or nothing.
 fn set_contents(
     made: &Made,
     integers: &Capacity<c_int>,

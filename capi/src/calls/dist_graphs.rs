@@ -22,7 +22,7 @@ fn ranks(comm: &Comm, count: usize, list: ConstPtr<c_int>) -> Outcome<Vec<c_int>
     Ok(ranks)
 }
 
-/// So many weights; none for `MPI_UNWEIGHTED`, and for it alone (MPI-4.1 §8.5.4).
+/// That number of weights; none for `MPI_UNWEIGHTED`, and for it alone (MPI-4.1 §8.5.4).
 fn weights(count: usize, list: ConstPtr<c_int>) -> Outcome<Option<Vec<c_int>>> {
     match list.address() {
         MPI_UNWEIGHTED => Ok(None),

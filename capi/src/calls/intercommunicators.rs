@@ -80,7 +80,7 @@ fn number() -> u32 {
     *last
 }
 
-/// The leaders, of both of whom `peers` is a communicator, tell each other their groups.
+/// The two leaders, whose communicator is `peers`, exchange their groups.
 fn exchange(peers: &Comm, local: &Comm, other: u32, tag: u32) -> Outcome<Vec<u32>> {
     let world = job::world()?;
     let own = world.rank().0;

@@ -82,12 +82,12 @@ impl Peer {
         Ok(self.comm.messages().start_send(Channel::Program, mode, origin, to, tag)?)
     }
 
-    /// As [`Peer::send`], beside a receive that is taken back if the send is refused.
+    /// [`Peer::send`] together with a receive, which is withdrawn if the send fails.
     fn send_beside(&self, receive: &MessageRequest, buffer: Buffer) -> Outcome<MessageRequest> {
         self.send(SendMode::Standard, buffer).inspect_err(|_| receive.cancel())
     }
 
-    /// As [`Peer::send`], in a mode that the program has chosen.
+    /// [`Peer::send`] in a given mode.
     #[inline]
     fn send_program(&self, mode: SendMode, buffer: Buffer) -> Outcome<MessageRequest> {
         if matches!(mode, SendMode::Buffered) {

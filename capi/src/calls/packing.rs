@@ -49,7 +49,7 @@ impl<P: Number> Packed<P> {
         }
     }
 
-    /// Tells the program that they are done with.
+    /// Writes the new position for the program.
     fn skip(self, bytes: usize) -> Outcome {
         self.position.set(super::narrow((self.at + bytes) as i64)?)
     }

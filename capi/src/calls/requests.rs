@@ -50,7 +50,7 @@ fn look(request: Option<&Request>) -> Ended {
     request.filter(|request| request.is_active()).map(Request::status).transpose()
 }
 
-/// Tells the program how its request has ended. An empty status has an error, too: success (MPI-4.1
+/// Writes the outcome of a request. An empty status has an error, too: success (MPI-4.1
 /// §3.7.3).
 fn set_one(place: Ptr<MPI_Status>, ended: Ended) -> Outcome {
     match ended.transpose() {
@@ -60,7 +60,7 @@ fn set_one(place: Ptr<MPI_Status>, ended: Ended) -> Outcome {
     }
 }
 
-/// Tells the program how several requests have ended. If one has failed, all statuses have an error;
+/// Writes the outcomes of several requests. If one has failed, all statuses have an error;
 /// otherwise those of requests that were active have none (MPI-4.1 §3.7.5).
 fn set_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
     let any_failed = all.iter().any(Result::is_err);

@@ -87,7 +87,7 @@ impl Reduction {
         }
     }
 
-    /// As [`Reduction::combine`], of slices that begin with the first byte of an element, and end
+    /// [`Reduction::combine`] of slices that begin with the first byte of an element, and end
     /// behind the last: `range` of [`Reduction::datatype`].
     #[cfg(test)]
     fn combine_slices(&self, input: &[u8], inout: &mut [u8], count: usize) -> Outcome {

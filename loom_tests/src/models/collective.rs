@@ -56,7 +56,7 @@ fn staging(ranks: usize, buffers: usize, chunks: usize) {
     });
 }
 
-/// Like [`staging`], but rank 0 looks whether all have arrived, and waits until its bell rings.
+/// [`staging`] in which rank 0 looks whether all have arrived, and waits until its bell rings.
 fn rung(ranks: usize, chunks: usize) {
     let world = move || World {
         job: Job::default(),

@@ -56,7 +56,7 @@ fn counted(ranks: usize, rounds: u32, memory: fn(usize, usize) -> Memory) {
     assert_eq!(w.count.get(), ranks as u32 * rounds, "a count is lost");
 }
 
-/// Whoever does not get it at once, queues.
+/// A rank that does not get it immediately queues.
 fn tried(ranks: usize) {
     let world = move || World { memory: Memory::new(ranks, 3), count: Data::default() };
     let w = run(ranks, world, |w, me| {

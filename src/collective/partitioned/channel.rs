@@ -95,7 +95,7 @@ impl PartitionChannel {
         Ok(line)
     }
 
-    /// Says what this side is, or waits for the other one to say it.
+    /// Sends the description of this side, or waits for that of the other.
     fn meet(&self) -> Result<ChannelStage> {
         let (mut channel, mut tag) = (Channel::Partitioned, self.tag);
         if self.is_send() {

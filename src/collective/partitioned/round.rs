@@ -12,7 +12,7 @@ pub(super) struct PartitionRound {
     groups: Option<Vec<PartitionGroup>>,
     /// Groups of which nothing is missing and whose message has not begun.
     due: Vec<u32>,
-    /// So many of the first groups have moved. All have when the last one has, so those behind one that
+    /// The number of first groups that have moved. All have when the last one has, so those behind one that
     /// has not need no look.
     passed: usize,
     /// The first error; the other groups go on, because the other side waits for them.
@@ -21,7 +21,7 @@ pub(super) struct PartitionRound {
 
 /// How far a group is.
 enum PartitionGroup {
-    /// So many of its partitions are not ready.
+    /// The number of its partitions that are not ready.
     Missing(u32),
     /// Its message, or why there is none.
     UnderWay(Result<MessageRequest>),
