@@ -100,7 +100,7 @@ fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
     let call = called(call, &named().collect::<Vec<_>>());
     let given = |call, place: &Parameter| format!("{}.given().and_then(|()| {call})", place.name);
     // Those of the tool interface need not be there (MPI-4.1 §15.3).
-    let looks = |one: &&Parameter| !name.starts_with("T_") && tells(one);
+    let looks = |one: &&Parameter| !name.starts_with("T_") && is_output(one);
     let call = named().filter(looks).fold(call, given);
     let is_raised = function.returns == "int" && !name.ends_with("_toint");
     let (body, raised) = match is_raised {
@@ -156,9 +156,9 @@ fn shown(Parameter { ctype, name, .. }: &Parameter) -> String {
     }
 }
 
-/// Whether it is a place for what the call makes or returns, which has to be there: otherwise the call would
-/// be refused when it has been carried out, and what it has made, done or returned would be lost.
-fn tells(parameter: &Parameter) -> bool {
+/// Whether the parameter is a place for a result, which must not be null: the error would otherwise come after
+/// the call's effect, and its result would be lost.
+fn is_output(parameter: &Parameter) -> bool {
     const HANDLES: [&str; 10] = [
         "Comm",
         "Datatype",

@@ -1,27 +1,27 @@
 //! Finds deadlocks: jobs in which no rank can ever continue. It proves them; it does not guess.
 //!
-//! A rank that sleeps in a wait of the library records in one word of the segment which sleep it is,
-//! and how many complete looks of it have failed (`src/prim/account.rs`). A look is complete when the
-//! rank has found its condition false, has slept, and has found no progress work. The launcher reads
-//! that word of every remaining rank twice. If each rank is in the same sleep at the second reading,
-//! at least [`LOOKS`] looks later, then
+//! A rank that sleeps in the library records in one word of the segment the number of its sleep, and of
+//! its complete looks that have failed (`src/prim/account.rs`). A look is complete when the rank has
+//! found its condition false, has slept, and has found no progress work. The launcher reads that word of
+//! every remaining rank twice. If each rank is in the same sleep at the second reading, at least
+//! [`LOOKS`] looks later, then
 //!
 //! 1. no rank has left its wait in between, so none has done anything but look, and the awaited state
 //!    has not changed;
-//! 2. each rank has made one complete look in between (of two looks counted after the first reading,
-//!    the second has begun after it), and has found that it must wait and can do nothing;
+//! 2. each rank has made one complete look in between, because the second of two looks counted after the
+//!    first reading has begun after it; it has found that it must wait and can do nothing;
 //! 3. so every later look finds the same, on all ranks, for ever.
 //!
-//! The proof needs that only those threads change the awaited state. So a rank does not count as
-//! blocked while its process has several threads or is traced by a debugger, nor while more processes
-//! have the segment mapped than ranks sleep (a rank has forked). These are checked before the first of
-//! the two readings, and none of them can appear while all ranks sleep.
+//! The proof needs that only those threads change the awaited state. So a rank does not count as blocked
+//! while its process has several threads or a debugger. Nor does it while more processes have the segment
+//! mapped than ranks sleep, because a rank has forked. These are checked before the first of the two
+//! readings, and none of them can appear while all ranks sleep.
 //!
-//! A signal handler might change it too: it runs in a sleeping thread, may notify this rank, send to
-//! it, or complete its generalized request, and the thread sleeps again when it returns. So where a
-//! process handles a signal, except those of [`NOT_AWAITED`], a deadlock is only suspected, much later,
-//! and the job continues. While a rank waits for a generalized request, which only the program
-//! completes, every handler counts, except those of [`FAULTS`].
+//! A signal handler might change it, too. It runs in a sleeping thread, and may notify this rank, send to
+//! it, or complete its generalized request. When it returns, the thread sleeps again. So where a process
+//! handles a signal, except those of [`NOT_AWAITED`], a deadlock is only suspected, much later, and the
+//! job continues. While a rank waits for a generalized request, which only the program completes, every
+//! handler counts, except those of [`FAULTS`].
 //!
 //! A rank that has left the job does nothing any more. So a wait that needs it never ends either. That
 //! is proven in the same way, for that rank alone.
@@ -48,8 +48,8 @@ const LOOKS_TO_SUSPECT: u32 = 50;
 /// Signals of a fault of the thread itself, and the C library's own: no program completes a request in
 /// their handlers.
 const FAULTS: &[c_int] = &[SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, 32, 33];
-/// Signals whose handlers end no wait, except one for a generalized request: those of [`FAULTS`], requests
-/// to end or stop, and signals of terminals and pipes.
+/// Signals whose handlers end no wait except one for a generalized request. They are those of [`FAULTS`],
+/// requests to end or stop, and signals of terminals and pipes.
 const NOT_AWAITED: &[c_int] = &[
     SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ, SIGHUP, SIGINT,
     SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH, SIGPIPE, 32, 33,
@@ -60,8 +60,8 @@ const READ_EVERY: Duration = Duration::from_millis(200);
 /// a job of more than 256 ranks less often.
 const READ_AGAIN: Duration = Duration::from_millis(25);
 
-/// The pause after a reading that proves nothing, in multiples of its duration: of thousands of processes
-/// that sleep and are not provably blocked, all of /proc is read.
+/// The pause after a reading that proves nothing, in multiples of its duration. Such a reading of
+/// thousands of sleeping processes reads all of /proc.
 const REST: u32 = 10;
 
 /// The readings of a job's ranks.
@@ -122,7 +122,7 @@ impl Detector {
         if !self.all.is_empty() && !self.all_by_handlers && self.reported.is_empty() {
             self.due = Instant::now() + READ_AGAIN;
         } else {
-            // Of thousands of processes that sleep and are not blocked for certain.
+            // A reading of thousands of processes takes long.
             self.due = self.due.max(Instant::now() + began.elapsed() * REST);
         }
         found

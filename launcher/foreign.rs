@@ -1,10 +1,10 @@
 //! Programs that are compiled for another MPI.
 //!
-//! Such a program never loads this library: each rank would be a job of its own, of one rank, which
-//! only wrong results would show. A program's file names the libraries that it needs, so they are read
-//! from it before a rank is started. Only the program itself is checked, not the libraries that a
-//! script, an interpreter or another library loads later. A file that cannot be read, or that the
-//! machine cannot load, is reported by the start of the first rank.
+//! Such a program never loads this library. Each rank would be a job of its own, which only wrong results
+//! would show. A program's file names the libraries that it needs, so they are read from it before a rank
+//! is started. Only the program itself is checked, not the libraries that a script, an interpreter or
+//! another library loads later. A file that cannot be read, or that the machine cannot load, is reported
+//! by the start of the first rank.
 
 use crate::report::Refusal;
 use std::env;

@@ -92,7 +92,7 @@ impl<'a> Start<'a> {
     /// Starts one rank.
     ///
     /// Ranks stay in the launcher's process group. So the terminal's Ctrl-C and Ctrl-Z reach all of them,
-    /// and rank 0 may read from the terminal, which is allowed to the foreground group only.
+    /// and rank 0 may read from the terminal, as only the foreground group may.
     ///
     /// `cannot` is the refusal of a system that has not enough of something.
     pub fn rank(

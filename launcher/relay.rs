@@ -1,7 +1,7 @@
 //! Passes the ranks' output on: a thread per stream reads all pipes of that stream.
 //!
-//! It is a thread because a write may block for as long as the user's pager does, and the death of a
-//! rank must be noticed meanwhile. Ranks whose pipe is full wait, as in any pipeline.
+//! It is a thread because a write may block as long as the user's pager does, and the launcher must
+//! notice deaths meanwhile. Ranks whose pipe is full wait, as in any pipeline.
 
 use crate::sink::{Sink, Source};
 use crate::status;

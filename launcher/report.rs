@@ -251,7 +251,7 @@ fn place(end: &RankEnd, joined: usize) -> String {
 }
 
 /// The message for a job in which no rank joined.
-pub fn nobody_joined(program: &str, ranks: u32, required: bool) -> String {
+pub fn none_joined(program: &str, ranks: u32, required: bool) -> String {
     let ranks = match ranks {
         1 => "the only rank did not join the job".to_owned(),
         _ => format!("none of the {ranks} ranks joined the job"),

@@ -1,9 +1,8 @@
 //! A segment with a name, for tools that look at a job from outside.
 //!
-//! The `shared_memory` crate creates the object exclusively (mode 0600) and unlinks it only when
-//! an owner is dropped: that is the guard, whose life spans the job. The guard creates it when the
-//! supervisor is already running: so if one of them is killed, at any time, the other one removes the
-//! name.
+//! The `shared_memory` crate creates the object exclusively (mode 0600) and unlinks it when its owner is
+//! dropped: the guard, which lives as long as the job. The guard creates it when the supervisor is
+//! already running. So if one of them is killed, the other one removes the name.
 
 use crate::args::Options;
 use crate::report::Refusal;

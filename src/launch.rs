@@ -1,8 +1,8 @@
 //! The contract between `rmarun` and the ranks: environment, descriptors, status, exit codes.
 //!
-//! The launcher creates the segment and the notice, passes both descriptors on and names them in
-//! the environment; a rank maps them, and records that it has joined and, at the end, that it has
-//! finished. This is the only file that reads or names environment variables.
+//! The launcher creates the segment and the notice, passes both descriptors on and names them in the
+//! environment. A rank maps them, records that it has joined and, at the end, that it has finished. This
+//! is the only file that reads or names environment variables.
 //!
 //! Hidden from the public documentation: it is a contract between two halves of one package.
 

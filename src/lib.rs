@@ -93,12 +93,12 @@
 //!
 //! # Threads
 //!
-//! Handles are `Send` and `Sync`. Any thread of a rank may issue operations and flushes at any
-//! time, also while another thread of the rank is in a fence or a flush; no operation takes a lock
-//! that blocks other threads. Several threads may wait for locks of different targets. While one
-//! thread waits in fence, start, wait or lock_all, another call that would wait on the same side of
-//! the window returns an error of class `MPI_ERR_RMA_SYNC`; a second collective on a communicator,
-//! one of class `MPI_ERR_COMM`. Guards make most of that impossible to write.
+//! Handles are `Send` and `Sync`. Any thread of a rank may issue operations and flushes at any time, also
+//! while another thread is in a fence or a flush. No operation takes a lock that blocks other threads.
+//! Several threads may wait for locks of different targets. While one thread waits in fence, start, wait
+//! or lock_all, another call that would wait on the same side of the window returns an error of class
+//! `MPI_ERR_RMA_SYNC`. A second collective on a communicator returns one of class `MPI_ERR_COMM`. Guards
+//! make most of that impossible to write.
 
 #![deny(missing_debug_implementations)]
 

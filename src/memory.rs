@@ -31,8 +31,8 @@ pub struct Memory<T: Pod> {
 }
 
 enum Owner {
-    /// A block of the segment, which stays mapped as long. It is not a handle of the job: the memory of
-    /// a window that is never freed is never dropped, and must not keep the rank in the job.
+    /// A block of the segment, which stays mapped as long. It is no handle of the job. The memory of a
+    /// window that is never freed is never dropped, and must not keep the rank in the job.
     Segment { context: Weak<Context>, block: u64, _mapped: Arc<Segment> },
     /// A vector with that capacity.
     Vec { capacity: usize },

@@ -57,8 +57,8 @@ impl Universe {
         is_forked()
     }
 
-    /// For bindings of other languages: deadlock reports then name no lines of this process, because the
-    /// callers are the binding's lines and the program's are unknown. Local.
+    /// For bindings of other languages: deadlock reports then name no lines of this process. Those of the
+    /// callers are the binding's, and the program's are unknown. Local.
     pub fn hide_lines(&self) {
         hide_lines();
     }

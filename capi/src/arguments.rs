@@ -282,7 +282,7 @@ impl Text {
 }
 
 impl TextBuffer {
-    /// Writes the bytes of `text` that fit into `room` bytes with a null character; returns their number
+    /// Writes the bytes of `text` that fit into `space` bytes with a null character; returns their number
     /// without the null character.
     pub fn write(self, text: &str, space: usize) -> Outcome<c_int> {
         let mut bytes = text::bytes_of(text);

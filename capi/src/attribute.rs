@@ -1,7 +1,7 @@
 //! Attributes in C (MPI-4.1 §7.7): keys are numbers, values are addresses, and functions of the program
-//! copy and delete them. The library keeps the values and calls the functions (`onesided::Keyval`). It
-//! does not know the handle of the object and the error code of a function, so these are stored here for
-//! the thread during the call.
+//! copy and delete them. The library keeps the values and calls the functions (`onesided::Keyval`). This
+//! module stores, for the thread during the call, what the library does not know: the object's handle and
+//! a function's error code.
 
 mod function;
 
@@ -65,8 +65,8 @@ thread_local! {
     static REFUSAL: Cell<c_int> = const { Cell::new(MPI_SUCCESS) };
 }
 
-/// Runs a call of the library in which functions of the program may be called for `object`. It may be
-/// nested in one of those functions.
+/// Runs a call of the library that may call functions of the program for `object`. It may be nested in
+/// one of those functions.
 pub fn about<T: Bearer, R>(
     object: Handle<T>,
     call: impl FnOnce() -> onesided::Result<R>,
@@ -111,7 +111,8 @@ pub fn create<T: Bearer>(copy: Function, delete: Function, extra_state: Address)
     keyval
 }
 
-/// `MPI_X_free_keyval`. Freeing a key once more that attributes hold does nothing, as in other MPIs.
+/// `MPI_X_free_keyval`. Freeing a key a second time while attributes hold it does nothing, as in other
+/// MPIs.
 pub fn free<T: Bearer>(keyval: c_int) -> Outcome {
     let mut known = T::keys().known();
     known.freed.retain(|_, key| key.is_held());

@@ -1,6 +1,6 @@
-//! The owner of a request or of a matched message: its errors are raised on that object's error handler,
-//! and its ranks are those of that communicator. Pending operations continue after the communicator is
-//! freed (MPI-4.1 §7.4.3).
+//! The owner of a request or of a matched message. Errors are raised on its error handler, and ranks are
+//! those of its communicator. Pending operations continue after the communicator is freed (MPI-4.1
+//! §7.4.3).
 
 use crate::abi::*;
 use crate::comm::{Communicator, Sides};
@@ -12,7 +12,7 @@ use crate::request::Request;
 use onesided::engine::Status;
 use std::sync::{Arc, OnceLock};
 
-/// Whose it is.
+/// The owner, and the ranks of its communicator.
 pub struct Belonging {
     owner: Owner,
     /// The data of a freed communicator that is still needed.
@@ -48,7 +48,7 @@ impl Belonging {
 
     fn inherit(&self, freed: &Arc<Freed>) {
         match self.owner {
-            // Two objects had the same handle number one after the other: the first one is meant.
+            // Two objects had the same handle number one after the other; this is the first one.
             Owner::Comm(comm) if comm.value() == freed.handle => {
                 drop(self.freed.set(freed.clone()))
             }

@@ -1,6 +1,6 @@
-//! What all collectives have in common: a function of `calls` checks the arguments and gives what
-//! starts the collective; of that, the blocking function is one start and a wait, the nonblocking one
-//! a request, and the persistent one a request that starts it again and again.
+//! What all collectives have in common. A function of `calls` checks the arguments and returns what
+//! starts the collective. The blocking function starts it once and waits, the nonblocking one returns a
+//! request, and the persistent one returns a request that starts it at each `MPI_Start`.
 
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Number, Ptr};
@@ -17,7 +17,7 @@ use onesided::{Comm, CommittedDatatype, Rank};
 use std::borrow::Cow;
 use std::ffi::c_int;
 
-/// Starts a collective whose arguments have been found right.
+/// Starts a collective whose arguments were checked.
 pub struct Start(Box<dyn Startable>);
 
 trait Startable: Send + Sync {
@@ -126,8 +126,8 @@ pub fn persist(mut start: Start, comm: MPI_Comm, request: Ptr<MPI_Request>) -> O
     request.set(Handle::new(Request::persistent(Owner::Comm(comm), begin)))
 }
 
-/// Elements of the program, kept by address until the collective is complete, and if it is persistent
-/// until its request is freed (promise 3 of [`crate::arguments`]).
+/// Elements of the program, by their address. It is valid until the collective is complete or, if it is
+/// persistent, until its request is freed (promise 3 of [`crate::arguments`]).
 #[derive(Clone)]
 pub struct Block {
     start: Address,
@@ -202,7 +202,7 @@ fn extent(datatype: MPI_Datatype) -> Outcome<isize> {
     Ok(usable(datatype)?.datatype().extent() as isize)
 }
 
-/// Parts of a rank's buffer, one for each rank that it has to do with.
+/// Parts of a rank's buffer, one for each rank that it communicates with.
 pub enum Parts {
     /// All of them, one behind the other, with the same number of elements each.
     Equal(Block),
@@ -246,11 +246,11 @@ pub fn write(blocks: &[Block]) -> Vec<OriginMut<'_>> {
     blocks.iter().map(Block::write).collect()
 }
 
-/// Whose collective it is.
+/// The ranks of a collective.
 pub enum Over {
-    /// That of the ranks of a communicator.
+    /// The ranks of a communicator.
     One(Comm),
-    /// That of the two groups of an intercommunicator (MPI-4.1 §6.2.2).
+    /// The two groups of an intercommunicator (MPI-4.1 §6.2.2).
     Two(Bridge),
 }
 
@@ -263,7 +263,7 @@ pub fn over(comm: MPI_Comm) -> Outcome<Over> {
     })
 }
 
-/// The ranks of a collective, and who is its root.
+/// The ranks of a collective, and its root.
 pub fn rooted(comm: MPI_Comm, root: c_int) -> Outcome<(Over, Root)> {
     let over = over(comm)?;
     let root = over.root(root)?;
@@ -294,7 +294,7 @@ impl Ranks for Over {
 }
 
 impl Over {
-    /// How many ranks there are whose parts meet here.
+    /// The number of ranks whose parts this rank has.
     pub fn parts(&self) -> usize {
         match self {
             Over::One(comm) => comm.size() as usize,
@@ -302,7 +302,7 @@ impl Over {
         }
     }
 
-    /// How many ranks cut a result between them, and which of them this one is.
+    /// The number of ranks that divide a result, and this rank's number among them.
     pub fn group(&self) -> (usize, usize) {
         match self {
             Over::One(comm) => (comm.size() as usize, comm.rank().index()),
@@ -334,7 +334,7 @@ impl Over {
         matches!(self, Over::One(_)) || matches!(root, Root::There(_))
     }
 
-    /// Whether a buffer is `MPI_IN_PLACE`, which between two groups it must not be.
+    /// Whether a buffer is `MPI_IN_PLACE`, which is an error between two groups.
     pub fn is_in_place(&self, start: Address) -> Outcome<bool> {
         if matches!(self, Over::Two(_)) && start.is_in_place() {
             let why = "MPI_IN_PLACE is not for intercommunicators";
@@ -343,7 +343,7 @@ impl Over {
         Ok(start.is_in_place())
     }
 
-    /// What this rank itself gives or gets, unless it is in place.
+    /// What this rank itself sends or receives, unless it is in place.
     pub fn own<C: Number>(
         &self,
         start: Address,
@@ -355,7 +355,7 @@ impl Over {
     }
 }
 
-/// The root, as a rank of the communicator that it is one of.
+/// The root, as a rank of the communicator.
 pub fn among(comm: &Comm, root: Root) -> Rank {
     match root {
         Root::Here => comm.rank(),
@@ -364,7 +364,7 @@ pub fn among(comm: &Comm, root: Root) -> Rank {
     }
 }
 
-/// What a reduction does, for as long as it may go on.
+/// The function of a reduction, valid until the reduction ends.
 pub fn combine(op: MPI_Op, datatype: MPI_Datatype) -> Outcome<Combine> {
     let reduction = Reduction::new(op, datatype)?;
     let (operation, fortran) = reduction.operation();

@@ -21,13 +21,14 @@ pub struct Communicator {
 
 /// The other side of an intercommunicator (MPI-4.1 §7.6).
 pub struct Inter {
-    /// Both groups in one communicator. Not in a common order: a rank of either group has to be looked
-    /// up by its rank in the job.
+    /// Both groups in one communicator, in no common order: look up a rank of either group by its rank in
+    /// the job.
     pub both: Comm,
     pub remote: Group,
-    /// Whether the local group comes first where the standard leaves it open; of two sides one does.
+    /// Whether the local group comes first where the standard leaves it open; it does on one of the two
+    /// sides.
     pub first: bool,
-    /// What collectives go over.
+    /// The ranks of collectives.
     pub bridge: Bridge,
 }
 
@@ -42,7 +43,7 @@ impl Inter {
     }
 }
 
-/// How the ranks of an intercommunicator are called: in both groups, and by the program.
+/// The numbers of an intercommunicator's ranks: in both groups, and for the program.
 pub struct Sides {
     both: Group,
     remote: Group,
@@ -72,7 +73,7 @@ impl Communicator {
         })
     }
 
-    /// What a duplicate of this one takes over.
+    /// What a duplicate of this one inherits.
     pub fn heritage(&self) -> Heritage {
         Heritage {
             handler: self.errhandler.share(),
@@ -90,14 +91,14 @@ impl Communicator {
         rank_of(rank, self.comm.size())
     }
 
-    /// What messages go through.
+    /// The communicator of its messages.
     #[inline]
     pub fn messages(&self) -> &Comm {
         self.inter.as_ref().map_or(&self.comm, |inter| &inter.both)
     }
 
-    /// The rank in [`Communicator::messages`] of the one that an argument names as a peer, which of an
-    /// intercommunicator is one of the other group (MPI-4.1 §7.6).
+    /// The rank in [`Communicator::messages`] of a peer that an argument names. In an intercommunicator
+    /// it is one of the other group (MPI-4.1 §7.6).
     #[inline]
     pub fn peer(&self, rank: c_int) -> Outcome<Rank> {
         match &self.inter {
@@ -109,7 +110,7 @@ impl Communicator {
         }
     }
 
-    /// The group that an argument names a peer of.
+    /// The group in which an argument names a peer.
     pub fn peers(&self) -> Group {
         self.inter.as_ref().map_or_else(|| self.comm.group(), |inter| inter.remote.clone())
     }
@@ -120,7 +121,7 @@ impl Communicator {
         self.inter.as_ref().map_or(status, |inter| inter.sides().translated(status))
     }
 
-    /// The communicator, for calls that an intercommunicator cannot be given to.
+    /// The communicator, for calls that do not accept an intercommunicator.
     pub fn intra(&self) -> Outcome<&Comm> {
         match self.inter {
             None => Ok(&self.comm),
@@ -140,7 +141,7 @@ impl Communicator {
     }
 }
 
-/// What a duplicate takes over from its communicator, which may be freed before the duplicate is there.
+/// What a duplicate inherits from its communicator, which may be freed before the duplicate exists.
 pub struct Heritage {
     handler: HandlerRef,
     topology: Option<Topology>,
@@ -149,7 +150,7 @@ pub struct Heritage {
 }
 
 impl Heritage {
-    /// The duplicate, of those of the communicators.
+    /// The duplicate, from the duplicates of its communicators.
     pub fn with(&self, comm: Comm, both: Option<Comm>) -> Outcome<Communicator> {
         let Heritage { handler, topology, inter } = self;
         let inter = inter.clone().zip(both);

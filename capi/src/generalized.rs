@@ -14,7 +14,7 @@ type Query = extern "C" fn(Address, *mut MPI_Status) -> c_int;
 type Free = extern "C" fn(Address) -> c_int;
 type Cancel = extern "C" fn(Address, c_int) -> c_int;
 
-/// An operation of the program, and what it has the library call.
+/// An operation of the program, and the functions that the library calls for it.
 pub struct Generalized {
     query: Query,
     free: Free,
@@ -73,7 +73,7 @@ impl Generalized {
         check((self.cancel)(self.extra_state, self.is_complete().into()), "cancel")
     }
 
-    /// Lets the program free what it keeps: the request is gone.
+    /// Lets the program free its state of a request that no longer exists.
     pub fn release(&self) -> Outcome {
         check((self.free)(self.extra_state), "free")
     }

@@ -1,10 +1,10 @@
 //! Handles, which stand for objects in C.
 //!
 //! A handle that is not predefined is a number of three parts: the kind of the object, the number of uses
-//! of its slot, and the index of the slot in the table of that kind, which is also the handle as an
-//! integer (`MPI_Comm_toint`). It is never an address, so no value from a program is dereferenced: a
-//! handle of another kind, of a freed object, or an arbitrary number is detected. Numbers below [`FIRST`]
-//! are the predefined handles.
+//! of its slot, and the index of the slot in the table of that kind. The index is also the handle as an
+//! integer (`MPI_Comm_toint`). A handle is never an address, so no value from a program is dereferenced.
+//! A handle of another kind, of a freed object, or an arbitrary number is detected. Numbers below
+//! [`FIRST`] are the predefined handles.
 //!
 //! 1. An object does not move between [`Table::insert`] and [`Table::remove`]; chunks of slots are never
 //!    freed.
@@ -194,7 +194,7 @@ pub struct Table<T> {
 
 const CHUNKS: usize = 25;
 
-/// A slot whose word has reached this number is not reused: a handle has no more bits for it, and would
+/// A slot whose word has reached this number is not reused. A handle has no more bits for it, and would
 /// equal that of an object freed long ago.
 const MOST_USES: u32 = 1 << 24;
 

@@ -131,13 +131,13 @@ impl Drop for HandlerRef {
         *count -= 1;
         if *count == 0 {
             uses.remove(&self.0.value());
-            // It is there as long as it has uses.
+            // It exists as long as it has uses.
             let _ = self.0.remove();
         }
     }
 }
 
-/// The place of an object where its error handler is kept.
+/// The error handler of an object.
 pub struct HandlerOf(Mutex<HandlerState>);
 
 struct HandlerState {
@@ -175,16 +175,15 @@ impl HandlerOf {
     }
 }
 
-/// The handler of files that are opened (MPI-4.1 §14.7), which there are none of: that of
-/// `MPI_FILE_NULL`.
+/// The handler for opening files (MPI-4.1 §14.7), which does not exist here: that of `MPI_FILE_NULL`.
 pub static OF_FILES: HandlerOf = HandlerOf::new(HandlerRef::RETURN);
 
-/// What has an error handler.
+/// An object with an error handler.
 pub trait Raises: Object {
     /// The handlers that it can have, beside the predefined ones.
     const OF: Kind;
 
-    /// Where the handler of an object is kept.
+    /// The place of an object's handler.
     fn errhandler(object: Handle<Self>) -> Outcome<&'static HandlerOf>;
 
     fn owner(object: Handle<Self>) -> Owner;

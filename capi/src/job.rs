@@ -19,8 +19,8 @@ use std::io::Write;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
-/// This process in its job. It joins with `MPI_Init` or its first session. It leaves with
-/// `MPI_Finalize` or, if that comes later, its last session; where there was no `MPI_Init`, at its end.
+/// This process in its job. It joins with `MPI_Init` or its first session. It leaves with `MPI_Finalize`
+/// or, if that comes later, its last session; without `MPI_Init`, when the process ends.
 struct Job {
     universe: Option<Universe>,
     world: World,
@@ -29,7 +29,7 @@ struct Job {
     has_failed: bool,
 }
 
-/// How far the world model is (MPI-4.1 §11.2).
+/// The state of the world model (MPI-4.1 §11.2).
 enum World {
     Before,
     Running { main: ThreadId, level: c_int },
@@ -68,15 +68,15 @@ impl Job {
     }
 }
 
-/// Leaves the job in `call`; what the program has not freed goes with it, and what it should have
-/// completed is reported (MPI-4.1 §11.2.4). Nothing is locked meanwhile: a function of an attribute that has
-/// refused to be deleted is called once more.
+/// Leaves the job in `call`. Frees what the program has not freed, and reports what it should have
+/// completed (MPI-4.1 §11.2.4). Nothing is locked meanwhile, because a delete function that has failed is
+/// called once more.
 fn leave(job: MutexGuard<'_, Job>, call: &str) {
     let Ok(universe) = job.universe() else { return };
     let (world, sessions) = (universe.world().clone(), job.sessions);
     drop(job);
     if let Err(Error::Forked { .. }) = world.await_all_fetched() {
-        // The process that has forked is still in it.
+        // The parent process is still in it.
         return;
     }
     let requests = Request::table().clear();
@@ -96,7 +96,7 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
     universe.into_iter().for_each(Universe::leave);
 }
 
-/// How many there are of each, in the order of their first.
+/// The number of each, in the order of their first.
 fn list(words: &[&str]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for word in words {
@@ -122,8 +122,8 @@ pub fn begin(level: c_int) -> Outcome {
     Ok(())
 }
 
-/// `MPI_Finalize` (MPI-4.1 §11.2.4): first the attributes of `MPI_COMM_SELF` are deleted, the latest
-/// first, while everything still works; a function that refuses does not keep the process here.
+/// `MPI_Finalize` (MPI-4.1 §11.2.4). First the attributes of `MPI_COMM_SELF` are deleted, the latest
+/// first, while everything still works. A function that fails does not stop this.
 pub fn end() -> Outcome {
     threads()?;
     let myself = MPI_Comm::predefined(MPI_COMM_SELF);
@@ -158,7 +158,7 @@ pub fn close_session() {
     }
 }
 
-/// The process ends: leaves the job if sessions alone are in it, or were.
+/// Leaves the job at the end of the process, if only sessions have joined it.
 pub fn leave_after_sessions() {
     let job = job();
     if !matches!(job.world, World::Running { .. }) && !job.has_failed {
@@ -171,7 +171,7 @@ pub fn world() -> Outcome<Comm> {
     Ok(job().universe()?.world().clone())
 }
 
-/// How many ranks the job has, at an address that stays.
+/// The number of ranks of the job, at a fixed address.
 pub fn ranks() -> Option<&'static c_int> {
     static RANKS: OnceLock<c_int> = OnceLock::new();
     Some(RANKS.get_or_init(|| world().map_or(0, |world| world.size() as c_int)))
@@ -203,7 +203,7 @@ fn not_running() -> Failure {
     Failure::new(MPI_ERR_OTHER, "MPI is not initialised, or finalised already")
 }
 
-/// Memory that the program has asked for (`MPI_Alloc_mem`), by its address.
+/// Memory of `MPI_Alloc_mem`, by its address.
 static ALLOCATED: Mutex<BTreeMap<usize, Memory<u8>>> = Mutex::new(BTreeMap::new());
 
 fn allocated() -> MutexGuard<'static, BTreeMap<usize, Memory<u8>>> {
@@ -243,7 +243,7 @@ pub fn wake() -> Outcome {
     Ok(MPI_Comm::predefined(MPI_COMM_WORLD).get()?.comm.wake()?)
 }
 
-/// Whether calls that the standard does not allow, and others accept, are refused.
+/// Whether calls that the standard forbids, but other libraries accept, are refused.
 pub fn is_strict() -> bool {
     static STRICT: OnceLock<bool> = OnceLock::new();
     *STRICT.get_or_init(onesided::launch::is_strict)
@@ -259,7 +259,7 @@ pub fn warn(text: &str) {
     let _ = std::io::stderr().write_all(&line);
 }
 
-/// Keeps an error that the program is given, for `MPI_Error_string`.
+/// Stores an error that a call returns, for `MPI_Error_string`.
 pub fn remember(code: c_int, text: String) {
     LAST.with(|last| *last.borrow_mut() = Some((code, text)));
 }
@@ -273,8 +273,8 @@ pub fn recall(code: c_int) -> Option<String> {
 #[expect(clippy::disallowed_methods, reason = "a fatal error ends the rank, and so the job")]
 pub fn abort(text: &str, code: c_int) -> ! {
     let _ = std::io::stderr().write_all(&crate::text::bytes_of(&format!("{text}\n")));
-    // It is no end of sessions.
+    // Sessions do not end here.
     job().has_failed = true;
-    // What the shell sees is one byte, and zero would be no failure.
+    // The shell sees one byte, and zero would mean success.
     std::process::exit(if code & 0xFF == 0 { 1 } else { code & 0xFF })
 }

@@ -1,9 +1,9 @@
 //! MPI's C interface over `onesided`, by the MPI 5.0 standard ABI.
 //!
-//! `libmpi_abi.so.1` exports every function of the ABI, as `MPI_…` and as `PMPI_…`. The functions of C
-//! are made by `build.rs` from the tables in `abi/`: each converts nothing, calls the function of
-//! [`calls`] that the table names, and raises the failure that it gives, with the call and its arguments, on the
-//! error handler of its window or communicator ([`raise`]).
+//! `libmpi_abi.so.1` exports every function of the ABI, as `MPI_…` and as `PMPI_…`. `build.rs` makes the
+//! functions of C from the tables in `abi/`. Each converts nothing and calls the function of [`calls`]
+//! that the table names. It raises a failure, with the call and its arguments, on the error handler of
+//! its window or communicator ([`raise`]).
 //!
 //! Rooms:
 //! - [`arguments`]: what C passes; the only place that follows C's pointers.

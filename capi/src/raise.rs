@@ -23,8 +23,8 @@ pub enum Owner {
     },
     /// The tool interface, whose errors are only returned (MPI-4.1 §15.3.10).
     Tool,
-    /// No object with an error handler: that of `MPI_COMM_SELF` is used (MPI-4.1 §9.3) or, if the program
-    /// has set none there, that of `MPI_COMM_WORLD`, as before MPI-4.
+    /// No object with an error handler. The handler of `MPI_COMM_SELF` is used (MPI-4.1 §9.3) or, if the
+    /// program has set none there, that of `MPI_COMM_WORLD`, as before MPI-4.
     None,
 }
 

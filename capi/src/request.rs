@@ -12,7 +12,7 @@ use onesided::engine::{CollectiveRequest, MessageRequest, Partitioned, Waits};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How a persistent request begins.
+/// Starts a persistent request.
 type Begin = Box<dyn Fn() -> Outcome<Work> + Send + Sync>;
 
 /// What an `MPI_Request` stands for.
@@ -20,16 +20,16 @@ pub struct Request {
     pub belonging: Belonging,
     /// Of a persistent request, how it begins again.
     begin: Option<Begin>,
-    /// What the program itself carries out, which it completes itself.
+    /// A generalized request, which the program completes itself.
     generalized: Option<Arc<Generalized>>,
-    /// What is handed over, or arrives, in parts.
+    /// A partitioned message.
     partitioned: Option<Partitioned>,
     state: Mutex<State>,
 }
 
-/// How far a request is.
+/// The state of a request.
 enum State {
-    /// Persistent, and not begun.
+    /// Persistent and inactive.
     Inactive,
     Active(Work),
     /// Complete, and not yet waited for.
@@ -37,7 +37,7 @@ enum State {
 }
 
 impl State {
-    /// What is under way, in a word for the user, of which there can be several.
+    /// A kind of pending operation, in a word for the user, with its plural.
     fn word(&self) -> Option<&'static str> {
         Some(match self {
             State::Inactive => return None,
@@ -57,9 +57,9 @@ impl State {
     }
 }
 
-/// What is under way.
+/// The pending operation.
 pub enum Work {
-    /// Nothing any more.
+    /// None any more.
     Done(MPI_Status),
     /// A message is being sent.
     Send(MessageRequest),
@@ -69,7 +69,7 @@ pub enum Work {
     Both(Box<[MessageRequest; 2]>),
     /// A collective.
     Collective(CollectiveRequest),
-    /// The program itself carries it out.
+    /// A generalized request.
     Generalized(Arc<Generalized>),
     /// A communicator is being duplicated.
     Duplicate(Box<Duplication>),
@@ -103,7 +103,7 @@ impl Work {
         }
     }
 
-    /// Waits for it, for no time if it is complete.
+    /// Waits for it, if it is not complete yet.
     fn wait(&self, of: &Belonging) -> Outcome<MPI_Status> {
         let translated = |status| of.translated(status);
         match self {
@@ -139,7 +139,7 @@ impl Request {
         Request { belonging, begin: None, generalized: None, partitioned: None, state }
     }
 
-    /// A persistent request, not begun.
+    /// A persistent request, inactive.
     pub fn persistent(of: impl Into<Belonging>, begin: Begin) -> Request {
         let (belonging, state) = (of.into(), Mutex::new(State::Inactive));
         Request { belonging, begin: Some(begin), generalized: None, partitioned: None, state }
@@ -156,7 +156,8 @@ impl Request {
         Request { partitioned: Some(partitioned), ..request }
     }
 
-    /// Hands over partitions of a send that has begun; `partitions` has which, and of how many.
+    /// Marks partitions of an active send as ready; `partitions` has their numbers, and the number of
+    /// all.
     pub fn ready(&self, partitions: impl FnOnce(u32) -> Outcome<Vec<u32>>) -> Outcome {
         let handed = match self.partitioned.as_ref().filter(|partitioned| partitioned.is_send()) {
             None => Err(wrong("the request is no partitioned send")),
@@ -169,7 +170,7 @@ impl Request {
         handed.map_err(|failure| failure.of(self.belonging.owner()))
     }
 
-    /// Whether a partition of a receive is there.
+    /// Whether a partition of a receive has arrived.
     pub fn has_arrived(&self, partition: impl FnOnce() -> Outcome<u32>) -> Outcome<bool> {
         let arrived = match self.partitioned.as_ref().filter(|partitioned| !partitioned.is_send()) {
             None => Err(wrong("the request is no partitioned receive")),
@@ -203,7 +204,7 @@ impl Request {
         Request::complete(Owner::Win(win))
     }
 
-    /// The program has no handle of it any more; what is under way goes on (`MPI_Request_free`).
+    /// The program has no handle of it any more; a pending operation continues (`MPI_Request_free`).
     pub fn release(self) -> Outcome {
         self.generalized.as_ref().map_or(Ok(()), |generalized| generalized.release())
     }
@@ -216,12 +217,12 @@ impl Request {
         self.begin.is_some()
     }
 
-    /// What the program has begun and not completed, in a word; `None` of an inactive request.
+    /// What the program has started and not completed, in a word; `None` for an inactive request.
     pub fn left_open(&self) -> Option<&'static str> {
         self.state().word()
     }
 
-    /// Whether it stands for something that has begun and has not been waited for.
+    /// Whether it was started and has not been waited for.
     pub fn is_active(&self) -> bool {
         !matches!(*self.state(), State::Inactive)
     }
@@ -256,7 +257,7 @@ impl Request {
 
     /// Waits for it. The status of an inactive request is empty.
     pub fn wait(&self) -> Outcome<MPI_Status> {
-        // Not held while it waits: another thread may look at it.
+        // The lock is free while it waits: another thread may look at the state.
         let state = std::mem::replace(&mut *self.state(), State::Inactive);
         match state {
             State::Inactive => Ok(status::EMPTY),
@@ -266,7 +267,8 @@ impl Request {
         .map_err(|failure| failure.of(self.belonging.owner()))
     }
 
-    /// How an active request that is complete has ended, which stays so (`MPI_Request_get_status`).
+    /// The outcome of an active request that is complete, which does not change it
+    /// (`MPI_Request_get_status`).
     pub fn status(&self) -> Outcome<MPI_Status> {
         let outcome = self.wait();
         *self.state() = State::Complete(outcome.clone());

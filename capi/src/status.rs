@@ -48,7 +48,7 @@ pub fn of(status: &Status) -> MPI_Status {
     translated.with_bytes(status.bytes).with_cancelled(status.cancelled)
 }
 
-/// The status of a send, which only has whether it was cancelled.
+/// The status of a send: only whether it was cancelled.
 pub fn of_send(status: &Status) -> MPI_Status {
     EMPTY.with_cancelled(status.cancelled)
 }
@@ -71,7 +71,7 @@ pub fn received(
     })
 }
 
-/// Writes the status of a call for one request or message, except its error: only calls for several
+/// Writes the status of a call for one request or message, except its error. Only calls for several
 /// requests write that, and only if one of them has failed (MPI-4.1 §3.2.5).
 pub fn conclude(place: Ptr<MPI_Status>, outcome: Outcome<MPI_Status>) -> Outcome {
     let (status, ended) = match outcome {

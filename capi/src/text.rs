@@ -1,4 +1,4 @@
-//! C's strings are bytes, the library's are UTF-8. This module converts them losslessly: a byte that is
+//! C's strings are bytes, the library's are UTF-8. This module converts them without loss. A byte that is
 //! not UTF-8 becomes a private-use character (U+10FF80 to U+10FFFF), and so does each byte of such a
 //! character in the program's string.
 

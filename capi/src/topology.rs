@@ -145,8 +145,8 @@ pub fn balance(nodes: c_int, dims: &mut [c_int]) -> bool {
     true
 }
 
-/// Tries all ways to write `rest` as a product of `places` falling factors of at most `most`; keeps
-/// the one whose largest factor is least, of these the one whose second is least, and so on.
+/// Tries all ways to write `rest` as a product of `places` falling factors of at most `most`. Keeps the
+/// one with the least largest factor, among these the one with the least second factor, and so on.
 fn factor(
     rest: c_int,
     places: usize,

@@ -42,10 +42,10 @@ pub fn run<O: Parser>(body: impl FnOnce(&Comm, O) -> Result<(), Failure>) -> Exi
 pub fn exit(outcome: Result<(), Failure>) -> ExitCode {
     let sentence = match outcome {
         Ok(()) | Err(Failure::Elsewhere) => return ExitCode::SUCCESS,
-        Err(Failure::Options(told)) => {
+        Err(Failure::Options(message)) => {
             // A closed stream is no reason to fail differently.
-            let _ = told.print();
-            return ExitCode::from(told.exit_code() as u8);
+            let _ = message.print();
+            return ExitCode::from(message.exit_code() as u8);
         }
         Err(Failure::Here(sentence)) => sentence,
         Err(Failure::Library(error)) => error.to_string(),
@@ -57,8 +57,8 @@ pub fn exit(outcome: Result<(), Failure>) -> ExitCode {
 
 /// The options of the command line. Every rank reads the same; only rank 0 talks about them.
 pub fn options<O: Parser>(world: &Comm) -> Result<O, Failure> {
-    O::try_parse().map_err(|told| match world.rank().0 {
-        0 => Failure::Options(told),
+    O::try_parse().map_err(|message| match world.rank().0 {
+        0 => Failure::Options(message),
         _ => Failure::Elsewhere,
     })
 }

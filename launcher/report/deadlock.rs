@@ -38,8 +38,8 @@ const WRITTEN_OUT: usize = 6;
 /// Most lines about waiting ranks. If there are more, lines that differ only in the awaited rank are one.
 const MOST_LINES: usize = 16;
 
-/// Which rank waits for which. Everything that a line about one rank asks of the others is found here
-/// without a look at them all, because jobs have thousands of ranks.
+/// Which rank waits for which. A line about one rank finds here what it needs of the others, without a
+/// loop over all: jobs have thousands of ranks.
 pub struct WaitGraph<'a> {
     deadlock: &'a Deadlock,
     /// The ranks that wait in each collective.

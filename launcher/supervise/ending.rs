@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const ASK_EVERY: Duration = Duration::from_millis(50);
 /// Pause between two rounds of SIGKILL: a process may have been forked during the last one.
 const KILL_EVERY: Duration = Duration::from_millis(10);
-/// How long SIGKILL may take before the launcher gives up, unless a process is dying: the remaining ones
+/// How long SIGKILL may take before the launcher gives up, unless a process is dying. The remaining ones
 /// hang in the kernel, or belong to another user.
 const KILL_LIMIT: Duration = Duration::from_secs(2);
 /// How often a delayed message about a loss is retried.
@@ -282,7 +282,7 @@ impl Supervisor<'_> {
                 (first.code(), Some(report::went_on(*lost, ranks, first)))
             }
             (None, None) if joined == 0 => {
-                let word = report::nobody_joined(&self.program, ranks, require_join);
+                let word = report::none_joined(&self.program, ranks, require_join);
                 (if require_join { report::LAUNCHER_FAILED } else { 0 }, Some(word))
             }
             (None, None) => (0, None),

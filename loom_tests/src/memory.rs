@@ -16,8 +16,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// `words` words in each part. Waiters poll the word that they wait for, which leaves the
-    /// protocol of waiting out of the model and so the memory order of the caller in it.
+    /// `words` words in each part. Waiters poll the word that they wait for. So the model does not
+    /// contain the protocol of waiting, and depends on the memory order of the caller.
     pub fn new(ranks: usize, words: usize) -> Memory {
         let parts = (0..ranks).map(|_| each(words)).collect();
         let (watchers, nothing) = Default::default();

@@ -55,8 +55,8 @@ impl DerivedDatatype {
     ///
     /// # Errors
     /// [`Error::Count`] if the arguments differ in length; [`Error::Argument`] if there is no dimension,
-    /// a size is zero, the grid does not have `size` processes or has no `rank`, a distribution does not
-    /// cover a dimension, or the array would be larger than 2^63 - 1 bytes.
+    /// a size is zero, a distribution does not cover a dimension, or the array would be larger than 2^63
+    /// - 1 bytes; or if the grid does not have `size` processes or has no `rank`.
     pub fn darray(
         size: usize,
         rank: usize,

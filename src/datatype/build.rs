@@ -118,11 +118,10 @@ impl DerivedDatatype {
     /// Blocks of the given numbers of elements, each of its own datatype, at the given displacements in
     /// bytes (`MPI_Type_create_struct`, MPI-2.2 §4.1.2).
     ///
-    /// The extent is rounded up to a multiple of the strictest alignment of a basic element: the
-    /// epsilon of MPI-2.2 §4.1.6, which makes it the extent of a `repr(C)` struct. As in MPICH, only
-    /// this constructor does so, and not if a member was [resized](DerivedDatatype::resized). To the
-    /// letter of the standard, a vector whose stride in bytes is no multiple of the alignment would be
-    /// padded too.
+    /// The extent is rounded up to a multiple of the strictest alignment of a basic element (the epsilon
+    /// of MPI-2.2 §4.1.6). So it is the extent of a `repr(C)` struct. As in MPICH, only this constructor
+    /// does so, and not if a member was [resized](DerivedDatatype::resized). To the letter of the
+    /// standard, a vector whose stride in bytes is no multiple of the alignment would be padded too.
     ///
     /// # Errors
     /// [`Error::Count`] if the arrays differ in length; [`Error::Argument`] if the datatype would be

@@ -122,8 +122,8 @@ impl CommittedDatatype {
         })
     }
 
-    /// Whether two entries of `count` instances share a byte, which a target of a put or accumulate
-    /// must not (MPI-2.2 §11.3.1), nor the origin of a get (§11.3.2).
+    /// Whether two entries of `count` instances share a byte. Those of a target of put or accumulate must
+    /// not (MPI-2.2 §11.3.1), nor those of the origin of a get (§11.3.2).
     ///
     /// Exact. Where the loops alone do not decide it, the first call for a datatype sorts its pieces,
     /// and the answer is remembered.
@@ -161,9 +161,9 @@ impl CommittedDatatype {
         bytes > i128::from(range.end - range.start) || overlap::overlaps(&self.root(count as u64))
     }
 
-    /// Whether `target_count` instances of `target` can receive the basic elements of `count`
-    /// instances without truncation: the same sequence of predefined datatypes, or a longer one that
-    /// begins with it (MPI-2.2 §3.3.1, §11.3.1: "must fit, without truncation, in the target buffer").
+    /// Whether `target_count` instances of `target` can receive the basic elements of `count` instances
+    /// without truncation. Their sequence of predefined datatypes is the same, or a longer one that
+    /// begins with it (MPI-2.2 §3.3.1, §11.3.1).
     #[inline]
     pub fn fits_into(&self, count: usize, target: &CommittedDatatype, target_count: usize) -> bool {
         let Some(elements) = self.elements(count) else {
@@ -246,8 +246,8 @@ impl CommittedDatatype {
         plan.plain && plan.size == bytes as u64 && plan.uniform == Some(datatype)
     }
 
-    /// The range of one instance, if a slice of its elements has `bytes` bytes (more than none) and all
-    /// of them are transferred: the check of an operation between it and a slice.
+    /// The range of one instance, for an operation between it and a slice of `bytes` bytes (more than
+    /// none) that transfers all of them.
     #[inline]
     pub(crate) fn range_of_bytes(&self, bytes: u64) -> Option<&Range<i64>> {
         (self.plan.slice == bytes && bytes > 0).then_some(&self.plan.bytes)

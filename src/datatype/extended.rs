@@ -1,4 +1,5 @@
-//! C's `long double` and what is made of it, for which Rust has no type: by the instructions that C uses.
+//! C's `long double` and its complex and pair types, which Rust does not have, by the instructions that C
+//! uses.
 
 use super::functions::{self, Floating};
 use super::machine::Operation;
@@ -23,7 +24,7 @@ pub struct LongDoubleComplex {
 #[cfg(target_arch = "x86_64")]
 use super::machine::{add, compare, multiply};
 
-/// Elsewhere there are no such numbers, and [`floating`] and [`complex`] have nothing that calls these.
+/// Other processors have no such numbers, and [`floating`] and [`complex`] do not call these.
 #[cfg(not(target_arch = "x86_64"))]
 mod none {
     pub(super) fn add(_: [u8; 16], _: [u8; 16]) -> [u8; 16] {
@@ -103,7 +104,7 @@ impl Mul for LongDoubleComplex {
     }
 }
 
-/// Whether the processor has such numbers. Where it has not, they are moved and replaced only.
+/// Whether the processor has such numbers. If not, they are only moved and replaced.
 const NATIVE: bool = cfg!(target_arch = "x86_64");
 
 #[inline]
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
     use crate::datatype::Element;
 
-    /// The same number; not of zero, infinity, NaN or what is denormal.
+    /// The same number; not for zero, infinity, NaN or denormal numbers.
     fn number(value: f64) -> LongDouble {
         let bits = value.to_bits();
         let sign = (bits >> 63 << 15) as u16;

@@ -157,7 +157,7 @@ mod tests {
                     Op::Maxloc | Op::Minloc => !integer && !floating && !complex,
                     _ => integer,
                 };
-                // Where the processor has no such numbers, they are moved and replaced only.
+                // If the processor has no such numbers, they are only moved and replaced.
                 let extended = matches!(datatype, LongDouble | LongDoubleComplex | LongDoubleInt);
                 let expected = expected
                     && (cfg!(target_arch = "x86_64")

@@ -145,9 +145,9 @@ pub struct Operation<T> {
     pub(crate) fetch: unsafe fn(*mut T, T) -> T,
 }
 
-/// An operation from its name and function: loops of its own for each, of which the compiler can
-/// vectorise one, and has no call in the other. One for the whole program, so that to find it is to
-/// read its address from a table.
+/// An operation from its name and function. Each has loops of its own: one that the compiler can
+/// vectorise, and one without a call. One for the whole program, so that to find it is to read its
+/// address from a table.
 macro_rules! by {
     ($op:expr, $function:expr) => {
         const {
@@ -272,8 +272,8 @@ unsafe fn wide<T: Copy>(
 ///
 /// # Safety
 /// 1. `targets` is valid for reads and writes of `n` values, `origins` for reads, both aligned.
-/// 2. No other rank or thread accesses the targets at the same time, or writes the origins, but by
-///    a program that is in error; no Rust reference to the targets is used.
+/// 2. No other rank or thread of a correct program accesses the targets or writes the origins at the same
+///    time. No Rust reference to the targets is used.
 #[inline(always)]
 unsafe fn each<T: Copy>(
     targets: *mut T,
@@ -331,7 +331,7 @@ pub(super) fn multiply(a: [u8; 16], b: [u8; 16]) -> [u8; 16] {
     calculate!("fmulp st(1), st", a, b)
 }
 
-/// How they compare; nothing if one is no number.
+/// Their order; `None` if one is a NaN.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn compare(a: &[u8; 16], b: &[u8; 16]) -> Option<cmp::Ordering> {
     let (less, equal, unordered): (u8, u8, u8);

@@ -47,7 +47,7 @@ fn reaches((at, bytes): (i64, u64), start: i64) -> bool {
     i128::from(at) + i128::from(bytes) > i128::from(start)
 }
 
-/// The range of the items, if their loops show that nothing in it overlaps: the stride of every loop
+/// The range of the items, if their loops show that nothing in it overlaps. Then the stride of every loop
 /// exceeds the range of the loops with smaller strides, and the items' ranges are disjoint.
 fn surely_disjoint(items: &[Item]) -> Option<(i64, u64)> {
     ranges_disjoint(items.iter().map(item_disjoint).collect::<Option<Vec<_>>>()?)

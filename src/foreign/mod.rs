@@ -9,9 +9,9 @@
 //!    end, and each operation is flushed before it returns. So the caller may reuse a buffer when the
 //!    call returns, as everywhere in this library. Active target synchronisation of the other MPI
 //!    could not promise that, because it has no flush.
-//! 2. So synchronisation is made of other calls: a fence is an allgather; post, start, complete and
-//!    wait are messages without data; a lock is one of the other MPI, on a second window that serves
-//!    only for locks, and is held when the call returns.
+//! 2. So synchronisation uses other calls. A fence is an allgather. Post, start, complete and wait are
+//!    messages without data. A lock is the other MPI's, on a second window only for locks, and is held
+//!    when the call returns.
 //! 3. The memory of a window must have the unified model.
 //! 4. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it.
 

@@ -1,8 +1,8 @@
 //! Test builds only: how a rank fails on purpose.
 //!
-//! `ONESIDED_FAULT=rank:site:nth:action`: that rank does that when it reaches that site for the nth
-//! time. Several wishes are separated by commas, and a rank takes its first. Sites are the MEM_SYNCs,
-//! the PROC_SYNCs and the steps of `prim/site.rs`, by name.
+//! `ONESIDED_FAULT=rank:site:nth:action`: the rank does the action when it reaches the site for the nth
+//! time. Several such requests are separated by commas, and a rank takes its first. Sites are the
+//! MEM_SYNCs, the PROC_SYNCs and the steps of `prim/site.rs`, by name.
 
 use crate::prim::hooks::{Event, named, set_trap};
 use nix::sys::signal::{Signal, raise};
@@ -30,7 +30,7 @@ const ACTIONS: [(&str, Action); 7] = [
     ("oom", Action::OutOfMemory),
 ];
 
-/// One wish.
+/// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FaultRequest {
     rank: u32,
@@ -39,11 +39,10 @@ struct FaultRequest {
     action: Action,
 }
 
-/// Sets the trap of this rank, if the wishes have one; it counts from now on. The first trap of a process
-/// stays.
+/// Sets the trap of this rank, if it has one; it counts from now on. The first trap of a process stays.
 ///
 /// # Errors
-/// What is wrong with the wishes.
+/// What is wrong with the requests.
 pub fn arm(rank: u32, wishes: &str) -> Result<(), String> {
     let wishes: Vec<FaultRequest> = wishes.split(',').map(read).collect::<Result<_, _>>()?;
     if let Some(wish) = wishes.iter().find(|wish| wish.rank == rank).copied() {

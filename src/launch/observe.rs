@@ -1,8 +1,8 @@
 //! The ranks of a job as seen from outside: by the launcher, and by `rmarun --status`.
 //!
-//! The sentences of a report are the launcher's. That the words of a status slot are read here, and only
-//! read, is part of the contract: no program but this library knows where they are, and in which order a
-//! rank writes them.
+//! The sentences of a report are the launcher's. This module only reads the words of a status slot. That
+//! is part of the contract: only this library knows where they are, and in which order a rank writes
+//! them.
 
 use crate::call::Call;
 use crate::error::{Error, Result};

@@ -1,25 +1,25 @@
-//! What a rank that sleeps for long looks at besides what it waits for: whether its job still is.
+//! What a rank that sleeps for long checks besides its own wait: whether its job still exists.
 //!
-//! The launcher ends a job whose segment is damaged or of which one half of the launcher has died, and the
-//! kernel ends the ranks that the supervisor has started when that dies. What is left is a launcher that is
-//! stopped, slow or dead altogether, and a rank that is not the supervisor's child, because a shell or a
-//! debugger stands between. So a rank that sleeps looks for itself; if what it sees lasts, it ends.
+//! The launcher ends a job if its segment is damaged or if one half of the launcher has died. When the
+//! supervisor dies, the kernel ends the ranks that it has started. That does not cover a launcher that is
+//! stopped, slow or completely dead, nor a rank below a shell or a debugger, which is not the
+//! supervisor's child. So a sleeping rank checks by itself, and ends if the fault lasts.
 
 use crate::shm::{NoticeBoard, Segment, kill_this_process, stat_of, takes_output};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the launcher has for what it would do.
+/// The time that the launcher has to act first.
 const LASTS: Duration = Duration::from_secs(1);
-/// How often a rank looks for the launcher. (The segment it looks at each time.)
+/// How often a rank looks for the launcher. (It looks at the segment each time.)
 const LOOKS_EVERY: Duration = Duration::from_millis(500);
 
-/// The job of a rank, as it can see it.
+/// What a rank can see of its job.
 pub(crate) struct JobWatch {
     rank: u32,
     segment: Arc<Segment>,
-    /// Unless it cannot be seen: without a launcher, without /proc, or in another namespace.
+    /// `None` if it cannot be seen: without a launcher, without /proc, or in another namespace.
     launcher: Option<Launcher>,
     seen: Mutex<Seen>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct JobWatch {
 struct Seen {
     /// When the launcher was looked for.
     looked: Instant,
-    /// Since when the job has been in trouble, and in which.
+    /// Since when the job has had a fault, and which.
     fault: Option<(Instant, LauncherFault)>,
 }
 
@@ -55,7 +55,7 @@ impl LauncherFault {
 }
 
 impl JobWatch {
-    /// That of the rank `rank`, whose launcher is the process `launcher`.
+    /// The watch of the rank `rank`, whose launcher is the process `launcher`.
     pub(crate) fn new(
         rank: u32,
         segment: &Arc<Segment>,
@@ -67,7 +67,7 @@ impl JobWatch {
         JobWatch { rank, segment: segment.clone(), launcher, seen }
     }
 
-    /// Ends this process if the job has been in trouble for so long that no other process does.
+    /// Ends this process if the job has had a fault for so long that no other process will end it.
     pub(crate) fn look(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let fault = match self.segment.is_whole() {
@@ -94,7 +94,7 @@ impl JobWatch {
     #[allow(clippy::disallowed_methods, reason = "the job is over, and its user is to know why")]
     fn end(&self, fault: LauncherFault) {
         let line = format!("onesided: rank {} ends: {}\n", self.rank, fault.sentence());
-        // A pipe that is full would hold this rank up, if no process reads it any more.
+        // A full pipe would block this rank, if no process reads it any more.
         if takes_output(&std::io::stderr()) {
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
@@ -107,13 +107,13 @@ struct Launcher {
     pid: u32,
     began: u64,
     guard: u32,
-    /// This process, and when it has begun: if that cannot be read, the launcher cannot be judged either.
+    /// This process, and when it began. If that cannot be read, neither can the launcher's state.
     own: (u32, u64),
 }
 
 impl Launcher {
-    /// The process `pid`, if it is the one that has begun at `began`: a number may be that of another one
-    /// in another namespace.
+    /// The process `pid`, if it began at `began`. In another namespace the number may be another
+    /// process's.
     fn find(pid: u32, began: u64) -> Option<Launcher> {
         let own = std::process::id();
         let own = (own, Stat::of(own).ok()??.began);
@@ -121,8 +121,8 @@ impl Launcher {
         (now.began == began).then_some(Launcher { pid, began, guard: now.parent, own })
     }
 
-    /// What has become of it; nothing if this process cannot tell: it has no descriptor left, or another
-    /// /proc, or none.
+    /// Its state; `None` if it is unknown, because this process has no descriptor left, or another /proc,
+    /// or none.
     fn fault(&self) -> Option<LauncherFault> {
         let now = Stat::of(self.pid).ok()?;
         match now.filter(|now| now.began == self.began && !now.is_dead) {
@@ -151,7 +151,7 @@ impl Stat {
         Ok(stat_of(pid)?.and_then(|stat| Stat::read(&stat)))
     }
 
-    /// The words behind the name, which stands in parentheses and may contain anything (proc(5)).
+    /// The words after the name, which is in parentheses and may contain any characters (proc(5)).
     fn read(stat: &[u8]) -> Option<Stat> {
         let behind = stat.iter().rposition(|byte| *byte == b')')? + 1;
         let mut words = std::str::from_utf8(&stat[behind..]).ok()?.split_whitespace();
@@ -162,7 +162,8 @@ impl Stat {
     }
 }
 
-/// When this process has begun, as the kernel counts it: which distinguishes it from others of its number.
+/// When this process began, as the kernel counts it. That distinguishes it from other processes with its
+/// number.
 pub(super) fn began() -> u64 {
     Stat::of(std::process::id()).ok().flatten().map_or(0, |stat| stat.began)
 }

@@ -1,12 +1,11 @@
 //! The record that a sleeping rank keeps of its wait. The launcher finds deadlocks by it and prints
 //! it for `rmarun --status`.
 //!
-//! It is written before a rank sleeps and every tenth of a second while it sleeps (less often in a
-//! job of more than 256 ranks), never on a path that does not sleep. All words are relaxed, and no
-//! rank waits on them. The launcher needs no order between them: its proof uses
-//! [`WaitRecord::sleep`] alone, one word, read twice with complete looks of the sleeper in between
-//! (`launcher/deadlock.rs`). The rest is for its messages, and has been stable for some tenths of a
-//! second when it is read.
+//! A rank writes it before it sleeps and every tenth of a second while it sleeps (less often in a job of
+//! more than 256 ranks). A path that does not sleep never writes it. All words are relaxed, and no rank
+//! waits on them. The launcher needs no order between them: its proof uses [`WaitRecord::sleep`] alone,
+//! one word, read twice with complete looks of the sleeper in between (`launcher/deadlock.rs`). The rest
+//! is for its messages, and has been stable for some tenths of a second when it is read.
 
 use super::machine::monotonic;
 use super::{Word32, Word64};
@@ -48,7 +47,7 @@ pub enum AwaitedKind {
     Requests,
     /// All of `others` take part in the collective `number` of the communicator at `meeting`.
     Collective,
-    /// `come` of `awaited` partitions of a message to `peer`, which has tag `number`, have been handed over.
+    /// `come` of `awaited` partitions of a message to `peer`, which has tag `number`, are ready.
     Partitions,
     /// The program itself completes a generalized request.
     Program,

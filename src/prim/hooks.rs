@@ -1,6 +1,6 @@
-//! Test builds only (feature `test-hooks`): a recorder of synchronisation events, and delay
-//! points at each of them, by which a test forces an interleaving instead of sleeping; and one trap
-//! for the whole process, by which a test lets a rank fail there.
+//! Test builds only (feature `test-hooks`). A recorder has the synchronisation events. A test can delay a
+//! rank at each of them, to force an interleaving without sleeps, or let it fail there by the process's
+//! one trap.
 //!
 //! Without the feature [`before`] is empty and the rest does not exist.
 

@@ -106,8 +106,8 @@ pub(super) fn mem_sync(site: Site) {
         // No rank sleeps, and no window data may rely on the fences of parking.
         return;
     }
-    // The sites between a store and a load of another word. loom orders everything around two full
-    // barriers, so the other sites must not be stronger than necessary.
+    // The sites between a store and a load of another word. Two full barriers order everything around
+    // them in loom, so other sites must not be stronger than necessary.
     let between = matches!(
         site,
         Site::ShardAlone | Site::ShardAnnounce | Site::ShardWithdrawn | Site::ShardBarrier

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 const SLEEP_BOUND: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How long a sleep waits on its word alone, without the alarm.
 const DEAF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-/// In a job of more ranks most sleeps are longer than that, so they are on both words from the beginning:
-/// each wakes once instead of twice, while others want the processor.
+/// In larger jobs most sleeps are longer than that. So they are on both words from the beginning: each
+/// wakes once instead of twice, while other ranks need the processor.
 const DEAF_RANKS: usize = 64;
 /// How long a rank sleeps that has progress work to look for.
 const BRIEF: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -31,7 +31,7 @@ const OVERDUE: Duration = Duration::from_millis(100);
 const LOOKERS: usize = 256;
 /// Looks at the word between two yields when every rank can have a core (about 12 µs of `pause`).
 const SPINS: u32 = 300;
-/// How long a rank stays awake at least when every rank can have a core: a wake-up would cost its
+/// The least time that a rank stays awake when every rank can have a core. A wake-up would cost its
 /// sender as much as it saves.
 const AWAKE: Duration = Duration::from_millis(1);
 /// The multiple of a wake-up's cost that a rank stays awake, if that is longer. While one rank is in
@@ -342,7 +342,7 @@ pub struct Backoff {
     forgiven: AtomicU64,
     /// The processors of this rank and the others, if known.
     placement: Option<Placement>,
-    /// What else a wait looks at that has slept for long.
+    /// Called by a wait that has slept for long.
     look: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -390,7 +390,7 @@ impl Backoff {
         Backoff { placement: Some(placement), ..Backoff::new(ranks, cores) }
     }
 
-    /// Where a wait that has slept for long looks by `look` at something else, too.
+    /// This policy; a wait that has slept for long also calls `look`.
     pub fn looking(self, look: impl Fn() + Send + Sync + 'static) -> Self {
         Backoff { look: Some(Box::new(look)), ..self }
     }

@@ -1,9 +1,9 @@
 //! The order of one thread's stores, for a reader of what it leaves when it is killed.
 //!
-//! A process is killed between two instructions of each of its threads. All stores before that place
-//! take effect, at the latest while the kernel ends the process, and none after it, however the
-//! processor has reordered them. So only the order of the instructions matters: this is a compiler
-//! barrier, not a fence between ranks.
+//! A process is killed between two instructions of each of its threads. All stores before that place take
+//! effect, at the latest while the kernel ends the process. None after it does, however the processor has
+//! reordered them. So only the order of the instructions matters: this is a compiler barrier, not a fence
+//! between ranks.
 
 use core::sync::atomic::{Ordering, compiler_fence};
 

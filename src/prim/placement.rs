@@ -13,7 +13,7 @@ use super::{Word32, Word64};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::time::{Duration, Instant};
 
-/// The shortest time between two moves of a rank. What makes it move more often is not cured by moving.
+/// The shortest time between two moves of a rank. More moves would not help.
 const REST: Duration = Duration::from_millis(1);
 
 /// The words that the ranks of a job share.

@@ -1,5 +1,5 @@
-//! What only an instruction or a system call without a name gives: a hint before an update, and the barrier
-//! of all ranks, which is membarrier(2), expedited, between processes that have registered.
+//! What only an instruction or a raw system call gives: a hint before an update, and the barrier of all
+//! ranks. That barrier is membarrier(2), expedited, between processes that have registered.
 //!
 //! The kernel executes a full barrier on every processor that runs such a process, by an interrupt.
 //! A processor that runs none has executed one at the context switch. So a compiler barrier in one

@@ -2,8 +2,8 @@
 //! instruction until a second thread acquires it.
 //!
 //! The protocol is that of the shards (`sync/shards.rs`), over words of this process. The preferred
-//! thread plays the single update: it announces itself and looks for a holder. All other threads use
-//! an ordinary mutex. The first of them revokes the bias for good, like a bulk update: it becomes the
+//! thread plays the single update: it announces itself and looks for a holder. All other threads use an
+//! ordinary mutex. The first of them revokes the bias for good, as a bulk update does. It becomes the
 //! holder, executes the kernel's barrier, and waits until the preferred thread is not announced.
 //!
 //! 1. Only the thread whose number is in `preferred` announces itself. The word changes once, to

@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 /// From this many bytes on, test builds copy in two parts.
 const LARGE: usize = 1 << 16;
 
-/// An address that any thread of the rank may use: every access through it is an operation on memory that
-/// ranks share, whose order is the program's synchronisation, not Rust's.
+/// An address that any thread of the rank may use. Accesses through it are operations on memory that
+/// ranks share; the program's synchronisation orders them, not Rust.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct SharedAddress(pub(crate) *mut u8);
@@ -76,8 +76,8 @@ const SHORT: RangeInclusive<usize> = BLOCK..=4 * BLOCK;
 /// The bytes of a vector that every processor of the architecture has.
 const BLOCK: usize = 16;
 
-/// [`copy`] of so few bytes that a call of memcpy would take longer: two or four blocks, which overlap
-/// where the length is no multiple of a block.
+/// [`copy`] of so few bytes that a call of memcpy would take longer: two or four blocks. They overlap if
+/// the length is no multiple of a block.
 ///
 /// # Safety
 /// The obligations of [`copy`], of as many bytes as [`SHORT`] has.

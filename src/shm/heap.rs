@@ -319,8 +319,8 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// A free block of at least `granules`: from the smallest class in which every block fits or, if
-    /// there is none, the first block of its own class if that is large enough.
+    /// A free block of at least `granules`, from the smallest class whose blocks all fit. If there is
+    /// none, the first block of the request's own class, if it is large enough.
     fn find(&self, words: &HeapWords, granules: u64) -> Result<Option<u64>> {
         if let Some(at) = self.find_in_classes_that_fit(words, granules)? {
             return Ok(Some(at));

@@ -8,9 +8,9 @@
 //!    leads to [`crate::Error::Damaged`], never outside the mapping.
 //! 3. A page that lies wholly inside a free block, after its header, is a hole of the file: it costs
 //!    no memory and reads as zero.
-//! 4. No Rust reference to window memory exists, with two exceptions: the slice of an exclusively
-//!    locked own part (`epoch::local`), and the atomic of one element during its update
-//!    (`datatype::machine`). Everything else uses raw pointers.
+//! 4. No Rust reference to window memory exists, except the slice of an exclusively locked own part
+//!    (`epoch::local`) and the atomic of one element during its update (`datatype::machine`). Everything
+//!    else uses raw pointers.
 
 mod alloc_error;
 mod biased;

@@ -37,8 +37,8 @@ pub(crate) fn is_forked() -> bool {
     FORKED.get().is_some()
 }
 
-/// Moves the `bytes` mapped bytes from address `first` on, whole pages, to the NUMA node `node`, below 64,
-/// and takes later pages from there; returns whether the kernel accepts that.
+/// Moves `bytes` mapped bytes (whole pages) from address `first` on to the NUMA node `node`, which is
+/// below 64. Later pages come from there, too. Returns whether the kernel accepts that.
 pub(super) fn bind_memory(first: u64, bytes: u64, node: u32) -> bool {
     /// Only from the nodes given (`MPOL_BIND`).
     const BIND: nix::libc::c_int = 2;
@@ -328,7 +328,7 @@ pub(crate) fn kill_this_process() {
     let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
 }
 
-/// Whether a short line can be written there without waiting for who reads it.
+/// Whether a short line can be written there without waiting for a reader.
 pub(crate) fn takes_output(file: &impl AsFd) -> bool {
     let mut ready = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
     poll(&mut ready, PollTimeout::ZERO) == Ok(1)

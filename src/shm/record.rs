@@ -1,5 +1,5 @@
-//! Records of the bytes that the threads of a rank are writing: after a rank is killed in the middle of
-//! a write, survivors learn which bytes may be torn.
+//! Records of the bytes that the threads of a rank are writing. If a rank is killed in the middle of a
+//! write, survivors read there which bytes may be torn.
 //!
 //! 1. A record exists from before the first byte is written until after the last one, in the order of
 //!    the program's instructions (`prim/order.rs`). Weakly ordered stores of a copy (`rep movsb`,

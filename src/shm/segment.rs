@@ -409,7 +409,7 @@ impl Segment {
         self.mapping.view(self.slot_offset(rank))
     }
 
-    /// Where one rank hears of messages; `rank` is below the number of ranks.
+    /// The words by which one rank is notified of messages; `rank` is below the number of ranks.
     pub(crate) fn mail(&self, rank: u32) -> Result<&MailWords> {
         self.mapping.view(self.layout.mail + u64::from(rank) * size_of::<MailWords>() as u64)
     }

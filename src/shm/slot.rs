@@ -79,7 +79,7 @@ impl CallWord {
         self.0.store(Self::word(call, window));
     }
 
-    /// [`CallWord::set`] for a word that mostly has the value already: a load is cheaper than a store.
+    /// [`CallWord::set`] for a word that usually has the value already: a load is cheaper than a store.
     #[inline]
     pub(crate) fn set_if_changed(&self, call: Call, window: u64) {
         if self.0.load() != Self::word(call, window) {

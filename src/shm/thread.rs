@@ -1,5 +1,5 @@
-//! A small number for each thread of this process: the index of its own words in the segment (a record
-//! of its writes, an announcement for its announcements). A process is one rank.
+//! A small number for each thread of this process: the index of its own words in the segment (record of
+//! writes, announcement). A process is one rank.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};

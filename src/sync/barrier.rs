@@ -4,9 +4,9 @@
 //! been counted. Every arrival is a read-modify-write of that word, so a rank that passes reads
 //! from the release sequence of every other rank's arrival (README, invariant 2).
 //!
-//! An arrival for a later barrier is never counted before the present one is complete: a rank that
-//! did not wait in the present one (NOPRECEDE with NOSUCCEED) waits for it before it arrives at the
-//! next. This holds also if ranks disagree about their assertions.
+//! An arrival for a later barrier is never counted before the present one is complete. A rank that did
+//! not wait in the present one (NOPRECEDE with NOSUCCEED) waits for it before it arrives at the next.
+//! This holds also if ranks disagree about their assertions.
 //!
 //! When a rank fails, the first waiter that notices it cancels the round at which that rank is
 //! missing. All surviving ranks pass a round, or none does (models/agreement.rs).
@@ -278,9 +278,9 @@ pub fn collective(
     pass(words, ranks, round, waiter)
 }
 
-/// The first half of [`collective`]: arrives, and does not wait; whether all have arrived. If so, the rank
-/// passes, and then rings the bells (`channel.rs`) of those that do not wait at the barrier but call
-/// [`try_pass`], which they do again after each ring (models/collective.rs).
+/// The first half of [`collective`]: arrives, and does not wait; whether all have arrived. If so, the
+/// rank passes. Then it rings the bells (`channel.rs`) of ranks that do not wait but call [`try_pass`]
+/// again after each ring (models/collective.rs).
 #[inline]
 pub fn arrive(words: &BarrierWords, ranks: u32, round: &mut Round) -> Result<bool, JobFailed> {
     // Publishes the staged contribution; pairs with CollectivePost of every other rank through

@@ -20,9 +20,9 @@
 //! front, by the only compare-and-swap of the protocol. The compare-and-swaps of all senders on the
 //! same word form one release sequence, so the newest makes the older queues visible too.
 //!
-//! The bell rings for every message, so none of these barriers has to be full: either the receiver
-//! has read the bell after the ring, and then finds the record, or the bell will differ from the
-//! value that it has read.
+//! The bell rings for every message, so none of these barriers has to be full. If the receiver has read
+//! the bell after the ring, it finds the record. Otherwise the bell will differ from the value that it
+//! has read.
 
 use super::Line;
 use crate::prim::{Fault, ParkWord, Site, Word32, Word64, mem_sync, planted};

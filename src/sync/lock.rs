@@ -12,15 +12,15 @@
 //! 1. **Contending.** A rank that finds the lock held first contends for about a millisecond
 //!    ([`Contention`]): when the lock becomes free, the first rank to try gets it. So a lock in
 //!    constant use is not handed from sleeper to sleeper, which would cost a wake-up each time.
-//! 2. **Queueing.** After that it queues. The last holder to leave admits waiters: those of the
-//!    other side first, all of them where that side is shared, one where it is exclusive, in the
-//!    order of arrival. Queued ranks are not overtaken. A waiter continues when its side's gate,
-//!    which counts admissions, has passed its ticket. A queue has 255 places; further ranks wait
-//!    for a place, in no order. (`lock_state.rs` has the state word and the rules of admission.)
-//! 3. **Bounded fairness.** A waiter that has slept for a tenth of a second (longer in a job of more
-//!    than 256 ranks) and finds only waiters in its way, no holder, admits its own side. So a
-//!    program in which no conflicting lock is held makes progress (MPI-2.2 §11.7.2), whatever its
-//!    ranks wait for outside the lock.
+//! 2. **Queueing.** After that it queues. The last holder to leave admits waiters in the order of
+//!    arrival, those of the other side first: all of them if that side is shared, one if it is exclusive.
+//!    Queued ranks are not overtaken. A waiter continues when its side's gate, which counts admissions,
+//!    has passed its ticket. A queue has 255 places; further ranks wait for a place, in no order.
+//!    (`lock_state.rs` has the state word and the rules of admission.)
+//! 3. **Bounded fairness.** A waiter that finds only waiters in its way, no holder, admits its own side
+//!    after it has slept for a tenth of a second (longer in a job of more than 256 ranks). So a program
+//!    in which no conflicting lock is held makes progress (MPI-2.2 §11.7.2), whatever its ranks wait for
+//!    outside the lock.
 //! 4. **Nested locks.** A rank that already holds a lock of the window never queues behind mere
 //!    waiters, because they may be waiting for that lock. It waits for conflicting holders only.
 //!    Exclusive lockers of one target keep their order among themselves.
@@ -165,9 +165,9 @@ impl LockWords {
         Ok(self.state())
     }
 
-    /// Admits the waiters of `side` if only waiters are in their way, no holder: fairness must not
-    /// keep a rank for ever from a lock that is not held against it (MPI-2.2 §11.7.2). Called by a
-    /// waiter that is overdue; returns whether a rank was admitted.
+    /// Admits the waiters of `side` if only waiters are in their way, no holder. Fairness must not keep a
+    /// rank for ever from a lock that no rank holds (MPI-2.2 §11.7.2). Called by a waiter that is
+    /// overdue; returns whether a rank was admitted.
     fn admit_unopposed(&self, side: LockSide) -> bool {
         let index = side.index();
         let exclusive = side == LockSide::RightExclusive;

@@ -1,5 +1,5 @@
-//! Mutual exclusion that survives its holder: for the allocator, the registry of communicators and
-//! the shards of the memory, which every rank needs as long as the job lives.
+//! Mutual exclusion that survives its holder, for what every rank needs as long as the job lives: the
+//! allocator, the registry of communicators and the shards of the memory.
 //!
 //! The word names the holder. If that rank fails, the next one takes over and learns it
 //! ([`Found::Orphaned`]), because the guarded data may be half changed. It is not fair: critical

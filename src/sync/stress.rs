@@ -1,5 +1,5 @@
-//! Runs the protocols of watching on the real machine, with threads as ranks: what the models show step
-//! by step must also hold in thousands of iterations with real sleeps.
+//! Runs the protocols of watching on the real machine, with threads as ranks, in thousands of iterations
+//! with real sleeps.
 
 use super::notify::{self, NotifyCounter};
 use super::{Bell, Watchers, watch};

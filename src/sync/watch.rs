@@ -12,9 +12,9 @@
 //!     wait until bell != seen, and again
 //! ```
 //!
-//! Both barriers must be full (store buffering): either the watcher's look finds the store, or the
-//! writer finds the watcher, and then the bell has changed since `seen` or will change. While there
-//! is no watcher, a writer pays one load of a line that is not written.
+//! Both barriers must be full (store buffering). Either the watcher's look finds the store, or the writer
+//! finds the watcher; then the bell changes after `seen`. While there is no watcher, a writer pays one
+//! load of a line that is not written.
 //!
 //! The writer's full barrier is the MEM_SYNC of its call. `ring` follows it and, where the call
 //! blocks (fence), precedes the wait, because the target may be the watcher. A store may stay

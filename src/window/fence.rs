@@ -28,7 +28,7 @@ impl Synchronization<'_> {
                 true => FenceKind::ArriveOnly,
                 false => FenceKind::Barrier,
             };
-            let passed = parts.transport.meet_in_fence(calls, &mut round, kind, opens, at);
+            let passed = parts.transport.fence(calls, &mut round, kind, opens, at);
             waiting.end(|state| {
                 state.fence_round = round;
                 calls.epochs.fenced(opens && passed.is_ok());

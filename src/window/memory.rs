@@ -513,9 +513,9 @@ fn unreachable(calls: &Calls, call: Call, target: u32, source: std::io::Error) -
 /// the failure. Does not wait for a rank that has left in good order, which is not reported.
 #[cold]
 pub(super) fn await_report(comm: &Comm, rank: u32) -> std::result::Result<(), JobFailed> {
-    let (nobody, began) = (ParkWord::default(), Instant::now());
+    let (never, began) = (ParkWord::default(), Instant::now());
     let left = || has_left(comm, rank).unwrap_or_default();
-    comm.waiter().until(&nobody, |_| left() || began.elapsed() > REPORTED_WITHIN)?;
+    comm.waiter().until(&never, |_| left() || began.elapsed() > REPORTED_WITHIN)?;
     Ok(())
 }
 

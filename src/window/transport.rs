@@ -81,7 +81,7 @@ impl Transport {
 impl Transport {
     /// Announces whether this rank's fence opens an epoch, and meets all ranks, or arrives only.
     #[inline(always)]
-    pub(super) fn meet_in_fence(
+    pub(super) fn fence(
         &self,
         calls: &Calls,
         round: &mut Round,

@@ -1,4 +1,4 @@
-//! Words that documents and comments do not use, because a stranger reads them twice.
+//! Words that documents, comments and names do not use, because a stranger reads them twice.
 //!
 //! A word whose limit is zero is forbidden, and so is every word of the list in the folders of [`CLEAN`]. The count
 //! of another word may only fall: a change that lowers the count also lowers the limit below.
@@ -47,6 +47,38 @@ const WORDS: &[Word] = &[
     Word { text: "Like [`", instead: "the errors themselves", most: 0 },
 ];
 
+/// Words that no identifier has, outside the names of tests (which are sentences): they are no words of the
+/// standard or of operating systems. The count of each may only fall.
+const IDENTIFIERS: &[(&str, usize)] = &[
+    ("said", 0),
+    ("say", 0),
+    ("says", 0),
+    ("told", 0),
+    ("tell", 0),
+    ("tells", 0),
+    ("brought", 2),
+    ("kept", 4),
+    ("trouble", 0),
+    ("nobody", 0),
+    ("whoever", 0),
+    ("favour", 0),
+    ("owed", 0),
+    ("duties", 0),
+    ("apart", 4),
+    ("beyond", 5),
+    ("room", 8),
+    ("lane", 2),
+    ("meeting", 7),
+    ("met", 18),
+];
+
+/// The most words of an identifier that is not a sentence.
+const WORDS_OF_A_NAME: usize = 3;
+
+/// Folders whose identifiers are checked.
+const NAMED: &[&str] =
+    &["src/", "capi/src/", "launcher/", "tools/src/", "loom_tests/src/", "examples/"];
+
 /// Folders that have none of the words.
 const CLEAN: &[&str] = &["tests/", "capi/tests/", "benches/", "docs/"];
 
@@ -78,6 +110,63 @@ fn prose(line: &str, is_markdown: bool) -> Option<String> {
         return Some(text.to_owned());
     }
     Some(text.split('`').step_by(2).collect::<Vec<_>>().join("`"))
+}
+
+/// A source without comments and without the contents of strings.
+fn code(text: &str) -> String {
+    let (mut code, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(['/', '"', '\'', '\n']) {
+        code.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = match rest.as_bytes() {
+            [b'/', b'/', ..] => rest.find('\n').unwrap_or(rest.len()),
+            [b'\'', b'"', b'\'', ..] => 3,
+            [b'"', ..] if code.ends_with("r#") => {
+                rest.find("\"#").map_or(rest.len(), |end| end + 2)
+            }
+            [b'"', ..] => string_end(rest),
+            _ => {
+                code.push_str(&rest[..1]);
+                1
+            }
+        };
+        // Lines keep their numbers.
+        code.extend(rest[..end].matches('\n').filter(|_| end > 1));
+        rest = &rest[end..];
+    }
+    code + rest
+}
+
+/// The length of the string literal that a text begins with.
+fn string_end(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.char_indices().skip(1).find(|(_, letter)| {
+        let ends = *letter == '"' && !is_escaped;
+        is_escaped = *letter == '\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
+}
+
+/// The identifiers of a line of code.
+fn identifiers(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+}
+
+/// The words of an identifier, in small letters: `FreeMet` and `free_met` have the same two.
+fn words(identifier: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_small = false;
+    for letter in identifier.chars() {
+        if letter == '_' || (letter.is_uppercase() && after_small) {
+            words.push(String::new());
+        }
+        after_small = letter.is_lowercase();
+        if letter != '_' {
+            words.last_mut().unwrap().extend(letter.to_lowercase());
+        }
+    }
+    words
 }
 
 /// Occurrences of a word in a text, as a whole word.
@@ -140,6 +229,44 @@ fn documents_and_comments_use_usual_words() {
 }
 
 #[test]
+fn identifiers_use_the_words_of_the_field() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = Vec::new();
+    files(root, &mut sources);
+    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for path in sources {
+        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        if !name.ends_with(".rs") || !NAMED.iter().any(|folder| name.starts_with(folder)) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        for (number, line) in (1..).zip(code(&text).lines()) {
+            for identifier in identifiers(line) {
+                let words = words(identifier);
+                if words.len() > WORDS_OF_A_NAME {
+                    continue;
+                }
+                for (word, _) in
+                    IDENTIFIERS.iter().filter(|(word, _)| words.iter().any(|w| w == word))
+                {
+                    found.entry(word).or_default().push(format!("{name}:{number}: {identifier}"));
+                }
+            }
+        }
+    }
+    let mut wrong = String::new();
+    for (word, most) in IDENTIFIERS {
+        let places = found.remove(word).unwrap_or_default();
+        println!("{:4} of {most:4}  {word}", places.len());
+        if places.len() > *most {
+            let list = places.join("\n  ");
+            wrong += &format!("'{word}' in {} names, at most {most}:\n  {list}\n", places.len());
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
 fn words_are_counted_as_whole_words() {
     assert_eq!(count("Whoever says so, says it", "says"), 2);
     assert_eq!(count("essays of issue 12", "says"), 0);
@@ -147,4 +274,8 @@ fn words_are_counted_as_whole_words() {
     assert_eq!((count("Else, or else", "Else"), count("a who Who is", "Who ")), (1, 1));
     assert_eq!(prose("let x = 1; // says", false), None);
     assert_eq!(prose("/// `says` this", false).as_deref(), Some(" ` this"));
+    let source = code("let a_b = (\"told\\\"\\\n said\", '\"'); // said\nx");
+    assert_eq!(source, "let a_b = (\n, ); \nx");
+    assert_eq!(identifiers("let a_b = 1").filter(|i| !i.is_empty()).count(), 3);
+    assert_eq!((words("FreeMet"), words("IS_TOLD")), (words("free_met"), words("is_told")));
 }

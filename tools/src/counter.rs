@@ -7,9 +7,8 @@ use crate::protocol::counter::{Sharded, take_tickets};
 use onesided::Error;
 use onesided::{Call, Comm, Rank, Result};
 
-/// Two counts of the ranks of a communicator, both zero at first and modulo 2⁶⁴: a *sum*, to which
-/// every rank adds in its own part by a local atomic addition, and *tickets*, unique numbers drawn at
-/// one rank.
+/// Two counts of the ranks of a communicator, both zero at first and modulo 2⁶⁴. To the *sum* every rank
+/// adds in its own part, by a local atomic addition. *Tickets* are unique numbers drawn at one rank.
 ///
 /// It orders no other accesses; the program's synchronisation does. Any thread may use it at any time.
 ///

@@ -19,9 +19,9 @@
 //! They need windows that all ranks have mapped, which another MPI's launcher does not give.
 //!
 //! # Errors
-//! Errors are `onesided`'s. They name the window (`mutex`, `queue` or `counter`), and the call on a
-//! window that comes nearest: lock and unlock of a mutex, put and get for a queue, `fetch_and_op` for a
-//! counter, `wait_until` where a wait ends early.
+//! Errors are `onesided`'s. They name the window (`mutex`, `queue` or `counter`) and the nearest call on
+//! a window. That is lock or unlock for a mutex, put or get for a queue, `fetch_and_op` for a counter,
+//! and `wait_until` if a wait ends early.
 
 mod counter;
 mod mutex;

@@ -40,9 +40,9 @@ pub struct WindowMutex {
 
 /// Holds a [`WindowMutex`] until it is unlocked or dropped.
 ///
-/// If it is dropped while panicking, the mutex stays locked, as with the guards of epochs: the protected
-/// data may be half changed, and the rank is about to fail. If the program catches the panic, the rank's
-/// own later calls return errors, and other ranks wait until the job ends.
+/// If it is dropped while panicking, the mutex stays locked, as epochs do: the protected data may be half
+/// changed, and the rank is about to fail. If the program catches the panic, the rank's own later calls
+/// return errors, and other ranks wait until the job ends.
 #[must_use = "the mutex is unlocked when the guard is dropped"]
 pub struct WindowMutexGuard<'m> {
     mutex: &'m WindowMutex,

@@ -1,9 +1,9 @@
-//! Operations and short messages as they mostly are: a window or communicator that
-//! exists, a predefined datatype, the same on both sides, and nothing is wrong.
+//! The fast paths of operations and short messages: an existing window or communicator, the same
+//! predefined datatype on both sides, and nothing wrong.
 //!
 //! Each returns whether it is done. If not it has done nothing, and the function of that name without
-//! `_at_once` is called, which knows all cases and every error. The two are apart so that the usual way
-//! needs no room for errors and no place in memory for an argument.
+//! `_at_once` is called, which has all cases and every error. They are two functions so that the fast path
+//! needs no stack space for errors and no place in memory for an argument.
 
 use crate::abi::*;
 use crate::arguments::{Address, Number, Ptr};

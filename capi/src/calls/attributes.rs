@@ -18,7 +18,7 @@ pub fn create_keyval<T: Bearer>(
     keyval.set(attribute::create::<T>(copy_attr_fn, delete_attr_fn, extra_state))
 }
 
-/// `MPI_Comm_free_keyval` and its like: with the key, the program's variable of it.
+/// `MPI_Comm_free_keyval` and its like: frees the key, and resets the program's variable.
 pub fn free_keyval<T: Bearer>(keyval: Ptr<c_int>) -> Outcome {
     attribute::free::<T>(keyval.get()?)?;
     keyval.set(MPI_KEYVAL_INVALID)

@@ -1,6 +1,6 @@
 //! The buffers of buffered sends (MPI-4.1 §3.6). The library needs none, because a buffered send is
-//! complete when it returns; but it checks that the program has attached one with room, without which
-//! it would fail elsewhere.
+//! complete when it returns. But it checks that the program has attached a large enough one, because the
+//! program would fail under another MPI otherwise.
 
 use crate::abi::*;
 use crate::arguments::{Address, Number, Ptr};
@@ -23,8 +23,8 @@ fn attached() -> MutexGuard<'static, BTreeMap<Holder, (Address, i64)>> {
     ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses a buffered send of that many bytes, if the buffer of its communicator, otherwise the process's,
-/// has no room for it (MPI-4.1 §3.6.1).
+/// Refuses a buffered send of that many bytes if they do not fit the buffer of its communicator or,
+/// without one, that of the process (MPI-4.1 §3.6.1).
 pub(super) fn check_space(comm: MPI_Comm, bytes: Option<u64>) -> Outcome {
     let needed = bytes.map_or(i64::MAX, |bytes| bytes as i64);
     let needed = needed.saturating_add(MPI_BSEND_OVERHEAD.into());

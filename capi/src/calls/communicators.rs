@@ -1,4 +1,4 @@
-//! Communicators: what can be asked of them, and what a program keeps with them (MPI-4.1 §7.4, §7.8).
+//! Communicators: inquiries, names and hints (MPI-4.1 §7.4, §7.8).
 
 use super::groups::comparison;
 use crate::abi::*;
@@ -47,8 +47,7 @@ pub fn comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: Ptr<c_int>) -> Out
     result.set(if comm1 == comm2 { MPI_IDENT } else { comparison(found) })
 }
 
-/// How two communicators compare that are not the same: as their groups, and of intercommunicators
-/// both have to.
+/// Compares two different communicators by their groups; of intercommunicators, by both groups.
 fn compare(one: &Communicator, other: &Communicator) -> Comparison {
     let local = one.comm.compare(&other.comm);
     let remote = match (&one.inter, &other.inter) {
@@ -63,7 +62,7 @@ fn compare(one: &Communicator, other: &Communicator) -> Comparison {
     }
 }
 
-/// A name that C has room for.
+/// A name that fits C's buffers.
 pub(super) fn name(given: Text) -> Outcome<String> {
     let mut name = given.bytes()?;
     name.truncate(MPI_MAX_OBJECT_NAME as usize - 1);

@@ -24,7 +24,7 @@ fn wide<C: Number>(values: &[C]) -> Vec<i64> {
     values.iter().map(|value| value.wide()).collect()
 }
 
-/// Gives the program a datatype whose elements are those of `oldtype`, repeated.
+/// Returns to the program a datatype whose elements are those of `oldtype`, repeated.
 fn give(
     newtype: Ptr<MPI_Datatype>,
     derived: onesided::Result<DerivedDatatype>,
@@ -36,7 +36,7 @@ fn give(
     newtype.set(Handle::new(Datatype::new(derived?, sequence, made)))
 }
 
-/// The sum of lengths, which is at most what the library takes when it has taken the datatype.
+/// The sum of lengths. It does not overflow, because the library has accepted the datatype.
 fn total(lengths: &[usize]) -> u64 {
     lengths.iter().fold(0, |sum: u64, length| sum.saturating_add(*length as u64))
 }
@@ -220,7 +220,7 @@ pub fn type_create_subarray<C: Number>(
     give(newtype, derived, old, times, made.datatype(oldtype)?)
 }
 
-/// How one dimension is dealt out.
+/// The distribution of one dimension.
 fn distribution(distribution: c_int, argument: c_int) -> Outcome<Distribution> {
     let block = match argument {
         MPI_DISTRIBUTE_DFLT_DARG => None,
@@ -282,8 +282,8 @@ pub fn type_create_resized<C: Number>(
     give(newtype, derived, old, 1, made)
 }
 
-/// Which of some kinds of numbers is the first with enough digits and a large enough exponent;
-/// `MPI_UNDEFINED` asks for nothing.
+/// The first of some kinds of numbers with enough digits and a large enough exponent; `MPI_UNDEFINED`
+/// requires nothing.
 fn real(p: c_int, r: c_int, kinds: [usize; 3]) -> Outcome<usize> {
     const DIGITS: [(c_int, c_int); 3] = [(6, 37), (15, 307), (33, 4931)];
     let nothing = p == MPI_UNDEFINED && r == MPI_UNDEFINED;

@@ -1,4 +1,4 @@
-//! Datatypes: what they are asked, and how they are kept (MPI-4.1 §5.1).
+//! Datatypes: inquiries, commit, duplicate and free (MPI-4.1 §5.1).
 
 use super::communicators::name;
 use crate::abi::*;
@@ -69,7 +69,7 @@ pub fn type_set_name(datatype: MPI_Datatype, type_name: Text) -> Outcome {
     Ok(())
 }
 
-/// A datatype without large counts, of which alone the calls without them tell (MPI-4.1 §5.1.13).
+/// A datatype without large counts; only for these do the calls without `_c` succeed (MPI-4.1 §5.1.13).
 fn small(datatype: MPI_Datatype) -> Outcome<&'static Made> {
     let made = datatype.get()?.made();
     if !made.large_counts.is_empty() {
@@ -111,7 +111,7 @@ pub fn type_get_envelope_c(
     combiner.set(made.combiner)
 }
 
-/// Capacity of the program's for one list of arguments.
+/// The program's array for one list of arguments.
 struct Capacity<T> {
     what: &'static str,
     most: i64,
@@ -123,7 +123,7 @@ impl<T: Copy> Capacity<T> {
         Capacity { what, most: most.wide(), place }
     }
 
-    /// Refuses less room than is needed, and none.
+    /// Refuses an array that is too short, or null.
     fn check(&self, needed: usize) -> Outcome {
         let Capacity { what, most, .. } = self;
         if i64::try_from(needed).is_ok_and(|needed| needed <= *most) {
@@ -229,7 +229,7 @@ pub fn type_match_size(typeclass: c_int, size: c_int, datatype: Ptr<MPI_Datatype
     }
 }
 
-/// `MPI_Type_get_value_index`: of what is predefined no pair, the null handle.
+/// `MPI_Type_get_value_index`: the null handle if no such pair is predefined.
 pub fn type_get_value_index(
     value_type: MPI_Datatype,
     index_type: MPI_Datatype,

@@ -62,7 +62,7 @@ pub fn dist_graph_create_adjacent(
         (Some(sources), Some(destinations)) => Some((sources, destinations)),
         (Some(sources), None) if outdegree == 0 => Some((sources, Vec::new())),
         (None, Some(destinations)) if indegree == 0 => Some((Vec::new(), destinations)),
-        // Where there are no edges it does not matter.
+        // Without edges it does not matter.
         (Some(_), None) if indegree == 0 => None,
         (None, Some(_)) if outdegree == 0 => None,
         _ => return Err(mixed()),
@@ -75,8 +75,8 @@ pub fn dist_graph_create_adjacent(
     comm_dist_graph.set(with(parent, comm.split(Some(0), 0)?, Topology::Distributed(edges)))
 }
 
-/// What the edges that a rank gives begin with: whether they have weights. A rank that gives no edges
-/// follows the ranks that give some.
+/// The first number of a rank's edges: whether they have weights. A rank without edges follows the ranks
+/// that have some.
 const UNWEIGHTED: c_int = 1;
 const WEIGHTED: c_int = 2;
 const WITHOUT_EDGES: c_int = 4;
@@ -113,7 +113,7 @@ pub fn dist_graph_create(
     comm_dist_graph.set(with(parent, comm.split(Some(0), 0)?, Topology::Distributed(edges)))
 }
 
-/// The edges of a rank, of all that all ranks have given; the same error on all ranks.
+/// The edges of a rank, from the edges of all ranks; the same error on all ranks.
 fn edges_of(own: c_int, given: &[Vec<c_int>]) -> Outcome<Edges> {
     let has = |what| given.iter().any(|list| list.first() == Some(&what));
     if has(WEIGHTED) && has(UNWEIGHTED) {

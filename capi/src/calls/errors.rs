@@ -11,7 +11,7 @@ pub fn error_class(errorcode: c_int, errorclass: Ptr<c_int>) -> Outcome {
     errorclass.set(errors::class(errorcode)?)
 }
 
-/// `MPI_Error_string`: what the code means, and how it came about if it is the last of this thread.
+/// `MPI_Error_string`: the meaning of the code, and the cause if it is the last one of this thread.
 pub fn error_string(errorcode: c_int, string: TextBuffer, resultlen: Ptr<c_int>) -> Outcome {
     let mut text = errors::text(errorcode)?;
     if let Some(last) = job::recall(errorcode).filter(|last| !last.is_empty()) {

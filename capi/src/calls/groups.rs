@@ -26,12 +26,12 @@ pub(super) fn comparison(comparison: Comparison) -> c_int {
     }
 }
 
-/// How long an array of the program is.
+/// The length of an array of the program.
 pub(super) fn length(n: c_int) -> Outcome<usize> {
     usize::try_from(n).map_err(|_| Failure::new(MPI_ERR_ARG, format!("the count {n} is negative")))
 }
 
-/// The rank, below that number, that a list names, which `MPI_PROC_NULL` is not.
+/// A rank of a list, which must be below `size` and not `MPI_PROC_NULL`.
 fn member(rank: c_int, size: u32) -> Outcome<u32> {
     match rank_of(rank, size)? {
         Rank::NULL => Err(Failure::new(MPI_ERR_RANK, "MPI_PROC_NULL is in no group")),
@@ -44,12 +44,12 @@ fn members(group: &Group, n: c_int, ranks: ConstPtr<c_int>) -> Outcome<Vec<u32>>
     ranks.into_iter().map(|rank| member(rank, group.size())).collect()
 }
 
-/// What is wrong with a list of ranks is wrong with a rank.
+/// An error of a list of ranks has the class of a wrong rank.
 fn of_ranks(group: onesided::Result<Group>) -> Outcome<Group> {
     group.map_err(|error| Failure::new(MPI_ERR_RANK, error.to_string()))
 }
 
-/// Triplets of the program, in such a form that the last of a range is one of its ranks.
+/// Triplets of the program, changed so that the last rank of each range belongs to it.
 fn ranges(group: &Group, n: c_int, ranges: ConstPtr<[c_int; 3]>) -> Outcome<Vec<(u32, u32, i32)>> {
     let triplet = |[first, last, stride]: [c_int; 3]| {
         let (from, to, step) = (i64::from(first), i64::from(last), i64::from(stride));

@@ -9,7 +9,7 @@ use crate::text;
 use onesided::Info;
 use std::ffi::c_int;
 
-/// Refuses what can be no key.
+/// Refuses an invalid key.
 fn checked(key: Text) -> Outcome<String> {
     let key = key.bytes()?;
     let why = match key.len() {

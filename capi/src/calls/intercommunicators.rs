@@ -1,9 +1,8 @@
-//! Intercommunicators (MPI-4.1 §7.6). Two sides find each other by communicators that their members
-//! make (`MPI_Comm_create_group`): the leaders one of the two of them, in which each sends the other
-//! its group, and then all of both groups the one in which they stay. The former is made from the
-//! communicator of the leaders with the program's tag, the latter with a tag on which the leaders
-//! agree: so threads may make several at the same time with the same tag, each by communicators of its
-//! own.
+//! Intercommunicators (MPI-4.1 §7.6). The two sides find each other by communicators of
+//! `MPI_Comm_create_group`. First the leaders create one for the two of them, with the program's tag, and
+//! exchange their groups there. Then the members of both groups create the one that they keep, with a tag
+//! on which the leaders agree. So threads may create several at the same time with the same tag, if each
+//! uses communicators of its own.
 
 use super::sessions::asked;
 use crate::abi::*;
@@ -34,17 +33,17 @@ fn group_of(world: &Comm, ranks: &[u32]) -> Outcome<Group> {
     Ok(world.group().incl(ranks)?)
 }
 
-/// What the members of one side know after their leaders have met.
+/// What the members of one side know after the exchange of their leaders.
 struct OtherGroup {
     remote: Group,
     /// Whether the own side comes first.
     first: bool,
-    /// What both sides go on with.
+    /// The tag that both sides use from now on.
     tag: u32,
 }
 
-/// Lets the leaders meet. `other_leader` gives that of the other side, as a rank of the job, and a
-/// communicator of both.
+/// Lets the leaders exchange their groups. `other_leader` returns a communicator of both, and the other
+/// leader as a rank of the job.
 fn exchange_in_groups(
     local: &Comm,
     leader: Rank,
@@ -52,7 +51,7 @@ fn exchange_in_groups(
     other_leader: impl FnOnce() -> Outcome<(Comm, u32)>,
 ) -> Outcome<OtherGroup> {
     let world = job::world()?;
-    // Whether it has gone well, whether the own side comes first, a tag, and the other side's ranks.
+    // Whether it has succeeded, whether the own side comes first, a tag, and the other side's ranks.
     let mut known = vec![0];
     let mut failure = None;
     if local.rank().0 == leader.0 {
@@ -72,7 +71,7 @@ fn exchange_in_groups(
     }
 }
 
-/// A number that this rank has not given out for long.
+/// A number that this rank has not used for long.
 fn number() -> u32 {
     static LAST: Mutex<u32> = Mutex::new(0);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +94,7 @@ fn exchange(peers: &Comm, local: &Comm, other: u32, tag: u32) -> Outcome<Vec<u32
     let all_ranks = pair.allgatherv(&own_ranks);
     pair.free()?;
     let all_ranks = all_ranks?;
-    // That of the first leader, with which it has given out no other one that is still in use.
+    // The first leader's tag, which no other exchange of that leader uses now.
     let tag = OWN | (own.min(other) & 0xFFF) << 19 | all_ranks[0][0] & 0x7_FFFF;
     let mut known = vec![1, u32::from(leads), tag];
     known.extend(&all_ranks[usize::from(leads)][1..]);
@@ -141,7 +140,7 @@ pub fn intercomm_create(
     newintercomm.set(join(own, other, parent.errhandler.share())?)
 }
 
-/// A rank that is one.
+/// A valid rank.
 fn a_rank(rank: c_int, size: u32) -> Outcome<Rank> {
     match rank_of(rank, size)? {
         Rank::NULL => Err(Failure::new(MPI_ERR_RANK, "MPI_PROC_NULL leads nobody")),

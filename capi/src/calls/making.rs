@@ -1,4 +1,4 @@
-//! Communicators: how they are made and freed (MPI-4.1 §7.4.2, §7.4.3).
+//! Communicators: creation and release (MPI-4.1 §7.4.2, §7.4.3).
 
 use crate::abi::*;
 use crate::arguments::Ptr;
@@ -97,7 +97,7 @@ pub fn comm_create_group(
         return Err(Failure::new(MPI_ERR_TAG, format!("the tag {} is negative", OneOf(tag, TAGS))));
     };
     let own = crate::job::world()?.rank().0;
-    // A rank that is not in the group may call it with the others, and has no part in it.
+    // A rank that is not in the group may call it with the others, without effect.
     match group.rank_of_world(own) {
         None => newcomm.set(Handle::NULL),
         Some(_) => newcomm.set(comm.child(Some(comm.intra()?.create_group(group, tag)?))),
@@ -139,7 +139,7 @@ pub fn comm_split_type(
     let colour = match split_type {
         MPI_UNDEFINED => None,
         MPI_COMM_TYPE_SHARED => Some(0),
-        // What all ranks are on is the machine, and a smaller part of it would have to be smaller.
+        // All ranks are on one machine, and the result would have to be a smaller part of it.
         MPI_COMM_TYPE_HW_UNGUIDED => None,
         _ if guided.contains(&split_type) => resource(&wishes, split_type)?,
         _ => {
@@ -150,8 +150,8 @@ pub fn comm_split_type(
     newcomm.set(split(comm, colour, key)?)
 }
 
-/// The colour of this rank by the resource that hints name (MPI-4.1 §7.4.2); none for one that is not
-/// known.
+/// The colour of this rank by the resource that hints name (MPI-4.1 §7.4.2); none for an unknown
+/// resource.
 fn resource(wishes: &Info, split_type: c_int) -> Outcome<Option<u32>> {
     let by_set = split_type == MPI_COMM_TYPE_RESOURCE_GUIDED;
     Ok(match (wishes.get("mpi_hw_resource_type"), wishes.get("mpi_pset_name")) {
@@ -162,8 +162,8 @@ fn resource(wishes: &Info, split_type: c_int) -> Outcome<Option<u32>> {
     })
 }
 
-/// Ends a communicator, which `end` does. An intercommunicator is two: with its attributes that of the
-/// local group.
+/// Ends a communicator by `end`. An intercommunicator consists of two; the one of the local group has its
+/// attributes.
 fn end(comm: Ptr<MPI_Comm>, end: impl Fn(Comm) -> onesided::Result<()>) -> Outcome {
     let handle = comm.get()?;
     let object = handle.get()?;

@@ -34,7 +34,8 @@ impl Buffer {
     }
 }
 
-/// The datatype of that many elements of a message: a message of none needs no datatype, as in MPICH.
+/// The datatype of that many elements of a message. A message without elements needs no datatype, as in
+/// MPICH.
 #[inline]
 pub(super) fn of_elements(count: usize, datatype: MPI_Datatype) -> MPI_Datatype {
     match count == 0 && datatype == Handle::NULL {
@@ -43,7 +44,7 @@ pub(super) fn of_elements(count: usize, datatype: MPI_Datatype) -> MPI_Datatype 
     }
 }
 
-/// Whom a message goes to, or comes from, checked.
+/// The destination or source of a message, checked.
 #[derive(Clone, Copy)]
 struct Peer {
     handle: MPI_Comm,
@@ -103,7 +104,7 @@ impl Peer {
     }
 }
 
-/// What a persistent request keeps, because the program may free the handles before it begins again.
+/// What a persistent request owns, because the program may free the handles before the next start.
 struct PersistentArguments {
     handle: MPI_Comm,
     comm: Comm,
@@ -345,7 +346,7 @@ pub fn iprobe(
     found.map_or(Ok(()), |found| status::set(status, &comm.translated(found)))
 }
 
-/// Matches a message, and gives the program a handle of it if there is one.
+/// Matches a message, and returns a handle of it to the program if there is one.
 fn matched(
     peer: Peer,
     blocking: bool,

@@ -37,8 +37,8 @@ impl Neighbourhood {
     fn exchange(self, outgoing: Vec<Block>, incoming: Vec<Block>) -> Outcome<Start> {
         let mut order: Vec<usize> = (0..outgoing.len()).collect();
         if self.is_grid {
-            // What goes to the one side comes from the other: where one rank is on both sides, the
-            // first that is sent has to be the first that is received.
+            // What goes to one side comes from the other. If one rank is on both sides, it has to receive
+            // first what was sent first.
             order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         }
         let Neighbourhood { comm, sources, destinations, .. } = self;

@@ -71,7 +71,7 @@ fn origin_mut<C: Number>(
     Ok(start.origin_mut(count, datatype))
 }
 
-/// Refuses an address that can be no buffer of that many elements.
+/// Refuses an address that is no valid buffer of that many elements.
 #[inline]
 pub(crate) fn check_buffer(start: Address, count: usize, datatype: &CommittedDatatype) -> Outcome {
     let first_page = start.value() < 4096;
@@ -180,8 +180,8 @@ fn combining<C: Number>(
     Ok((origin(origin_addr, origin_count, origin_datatype)?, op))
 }
 
-/// Origin, result and operation of an accumulate that fetches. With `MPI_NO_OP` neither the origin nor its
-/// datatype is looked at (MPI-4.1 §12.3.4).
+/// Origin, result and operation of an accumulate that fetches. With `MPI_NO_OP` the origin and its
+/// datatype are ignored (MPI-4.1 §12.3.4).
 fn fetching<C: Number>(
     (origin_addr, origin_count, origin_datatype): (Address, C, MPI_Datatype),
     (result_addr, result_count, result_datatype): (Address, C, MPI_Datatype),
@@ -257,7 +257,7 @@ pub fn compare_and_swap(
     Ok(window.win.compare_and_swap_untyped(new, compare, result, rank, disp)?)
 }
 
-/// Gives the program the request of an operation that is complete, as all are on return.
+/// Returns to the program the request of a complete operation; all are complete on return.
 fn complete(win: MPI_Win, request: Ptr<MPI_Request>) -> Outcome {
     request.set(Handle::new(Request::complete_operation(win)))
 }

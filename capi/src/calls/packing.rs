@@ -1,6 +1,6 @@
 //! Packing and unpacking (MPI-4.1 §5.2 and §5.3).
 //!
-//! What is packed has no header and no padding.
+//! Packed data has no header and no padding.
 
 use super::operations::{check_buffer, elements, no_buffer};
 use crate::abi::*;
@@ -32,7 +32,7 @@ impl<P: Number> Packed<P> {
         }
     }
 
-    /// The next bytes, that many, if they are there.
+    /// The next `needed` bytes, if they exist.
     fn next(&self, needed: Option<u64>) -> Outcome<(Address, usize)> {
         let (at, left) = (self.at, self.bytes - self.at);
         match needed.and_then(|needed| usize::try_from(needed).ok()) {
@@ -49,7 +49,7 @@ impl<P: Number> Packed<P> {
         }
     }
 
-    /// Writes the new position for the program.
+    /// Writes the new position.
     fn skip(self, bytes: usize) -> Outcome {
         self.position.set(super::narrow((self.at + bytes) as i64)?)
     }

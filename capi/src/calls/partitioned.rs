@@ -41,7 +41,7 @@ fn cut(
     Ok((Block::new(buf, total, datatype)?, partitions))
 }
 
-/// Whom it goes to or comes from; there are no wildcards.
+/// The destination or source; wildcards are not allowed.
 fn peer(comm: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Rank> {
     let rank = comm.get()?.peer(rank)?;
     check_tag(tag)?;
@@ -102,7 +102,7 @@ pub fn pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Re
             return Err(wrong(format!("the range begins behind its end, {partition_high}")));
         }
         let (low, high) = (number(partition_low)?, number(partition_high)?);
-        // Of those behind the partitions the first is enough to be refused.
+        // Of the numbers past the partitions the first is enough for the error.
         Ok((low..=high.min(low.max(partitions))).collect())
     })
 }

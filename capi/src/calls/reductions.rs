@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 use onesided::engine::Root;
 use std::ffi::c_int;
 
-/// Contribution, unless it is in place, and result. Where nothing is in place they are not the same.
+/// Contribution, unless it is in place, and result. If nothing is in place, they are different buffers.
 fn both<C: Number>(
     over: &Over,
     sendbuf: Address,

@@ -16,18 +16,18 @@ fn find(handle: MPI_Request) -> Outcome<Option<&'static Request>> {
     if handle == Handle::NULL { Ok(None) } else { handle.get().map(Some) }
 }
 
-/// How many requests an array has.
+/// The number of requests in an array.
 fn length(count: c_int) -> Outcome<usize> {
     usize::try_from(count)
         .map_err(|_| Failure::new(MPI_ERR_COUNT, format!("the count {count} is negative")))
 }
 
-/// The requests of an array, which are all good.
+/// The requests of an array, which are all valid.
 fn all(count: c_int, requests: Ptr<MPI_Request>) -> Outcome<Vec<Option<&'static Request>>> {
     requests.list(length(count)?)?.into_iter().map(find).collect()
 }
 
-/// How a request has ended; `None` if there was none that was active.
+/// The outcome of a request; `None` if there was no active one.
 type Ended = Outcome<Option<MPI_Status>>;
 
 /// Waits for a request of an array, which is then null or inactive.
@@ -45,7 +45,7 @@ fn finish(requests: Ptr<MPI_Request>, k: usize) -> Ended {
     released.and(outcome)
 }
 
-/// How a request has ended that is only looked at.
+/// The outcome of a request, which stays as it is.
 fn look(request: Option<&Request>) -> Ended {
     request.filter(|request| request.is_active()).map(Request::status).transpose()
 }
@@ -138,7 +138,7 @@ fn has_active(pending: &[Option<&'static Request>]) -> bool {
     pending.iter().flatten().any(|request| request.is_active())
 }
 
-/// What a wait for the active ones of these requests waits for.
+/// What a wait for the active ones of these requests records for reports.
 fn waiting_for(mut waits: Waits, pending: &[Option<&'static Request>]) -> Waits {
     pending.iter().flatten().for_each(|request| request.add_to(&mut waits));
     waits
@@ -252,7 +252,7 @@ pub fn testsome(
     finish_some(&pending, requests, outcount, indices, statuses)
 }
 
-/// `MPI_Request_free`: what is under way goes on.
+/// `MPI_Request_free`: a pending operation continues.
 pub fn request_free(request: Ptr<MPI_Request>) -> Outcome {
     let removed = request.get()?.remove()?;
     request.set(Handle::NULL)?;
@@ -276,7 +276,7 @@ pub fn request_get_status(
     if done { set_one(status, look(request)) } else { Ok(()) }
 }
 
-/// The requests of an array that is only looked at.
+/// The requests of an array, which stays as it is.
 fn looked_at(
     count: c_int,
     requests: ConstPtr<MPI_Request>,

@@ -26,7 +26,8 @@ fn pairs(list: &[(&str, String)]) -> Outcome<MPI_Info> {
     Ok(Handle::new(InfoObject::new(info)))
 }
 
-/// Makes something with an error handler that is asked already while it is made, about a null handle.
+/// Creates an object with an error handler, which already handles the errors of its creation (with a null
+/// handle).
 pub(super) fn asked<T: Object>(
     errhandler: MPI_Errhandler,
     kind: Kind,
@@ -35,7 +36,7 @@ pub(super) fn asked<T: Object>(
 ) -> Outcome {
     let handler = HandlerRef::by(errhandler, kind)?;
     let owner = Owner::Freed { handler: handler.handler(), handle: null.value() };
-    // Until the failure is raised the program holds the handler too.
+    // The program has the handler, too, until the failure is raised.
     make(handler).map_err(|failure| failure.of(owner))
 }
 
@@ -145,7 +146,7 @@ pub fn abi_get_info(info: Ptr<MPI_Info>) -> Outcome {
     ])?)
 }
 
-/// What a program has set for its Fortran (MPI-5.0 §20.5); once, before or after `MPI_Init`.
+/// What a program has set about its Fortran (MPI-5.0 §20.5); once, before or after `MPI_Init`.
 struct Fortran {
     info: Option<Info>,
     /// The bytes of true and of false.

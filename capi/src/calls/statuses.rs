@@ -5,7 +5,7 @@ use crate::arguments::{ConstPtr, Number, Ptr};
 use crate::failure::{Failure, Outcome};
 use std::ffi::c_int;
 
-/// What `C` can hold of a number that may be undefined.
+/// A number that may be undefined, as the type `C`.
 fn or_undefined<C: Number>(number: Option<u64>) -> Outcome<C> {
     let number = number.and_then(|number| C::narrow(i64::try_from(number).ok()?));
     number.map_or_else(|| super::narrow(MPI_UNDEFINED.into()), Ok)

@@ -1,5 +1,5 @@
 //! The tool interface (MPI-4.1 §15.3): of a library without variables, categories, events and sources.
-//! Most functions of C only say so: each function here that begins with `t_no` stands for many.
+//! Most functions of C only report that: each function here that begins with `t_no` implements many.
 //!
 //! Its functions may be called before `MPI_Init` and after `MPI_Finalize`. They return their errors and
 //! call no error handler.
@@ -27,40 +27,40 @@ pub fn t_finalize() -> Outcome {
     tool::end()
 }
 
-/// What counts categories, variables, events, sources or changes of them
+/// Functions that count categories, variables, events, sources or changes of them
 pub fn t_none(number: Ptr<c_int>) -> Outcome {
     tool::running()?;
     number.set(0)
 }
 
-/// What asks for one of them by its index
+/// Functions that ask for one of them by its index
 pub fn t_no_index(what: &str, index: c_int) -> Outcome {
     tool::running()?;
     let why = format!("there is no {what} {index}; there are none");
     Err(Failure::new(MPI_T_ERR_INVALID_INDEX, why))
 }
 
-/// What asks for the index of a name
+/// Functions that ask for the index of a name
 pub fn t_no_name(what: &str, name: Text) -> Outcome {
     tool::running()?;
     let why = format!("there is no {what} {:?}; there are none", name.read()?);
     Err(Failure::new(MPI_T_ERR_INVALID_NAME, why))
 }
 
-/// What is done by a handle
+/// Functions of a handle
 pub fn t_no_object(handle: Handle<Nothing>) -> Outcome {
     tool::running()?;
     match *handle.get()? {}
 }
 
-/// What is done to a variable of a session
+/// Functions of a variable of a session
 pub fn t_no_variable(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
     tool::running()?;
     session.get()?;
     t_no_object(handle)
 }
 
-/// What is done to a variable of a session, or to all
+/// Functions of one variable of a session, or of all
 pub fn t_no_variables(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
     match handle.value() {
         MPI_T_PVAR_ALL_HANDLES => tool::running().and_then(|()| session.get().map(drop)),

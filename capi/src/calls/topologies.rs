@@ -37,7 +37,7 @@ fn grid_of(comm: MPI_Comm) -> Outcome<(&'static Communicator, &'static Grid)> {
     }
 }
 
-/// A rank of the communicator, which `MPI_PROC_NULL` is not.
+/// A rank of the communicator, not `MPI_PROC_NULL`.
 fn member(comm: &Communicator, rank: c_int) -> Outcome<c_int> {
     match rank_of(rank, comm.comm.size())? {
         Rank::NULL => Err(Failure::new(MPI_ERR_RANK, "MPI_PROC_NULL has no place in a topology")),
@@ -45,7 +45,7 @@ fn member(comm: &Communicator, rank: c_int) -> Outcome<c_int> {
     }
 }
 
-/// The grid that arguments describe, for at most as many ranks as there are.
+/// The grid that arguments describe, of at most the communicator's ranks.
 fn grid(
     comm: &Comm,
     ndims: c_int,
@@ -198,7 +198,7 @@ fn place(comm: &Comm, size: c_int) -> c_int {
     if rank < size { rank } else { MPI_UNDEFINED }
 }
 
-/// The graph that arguments describe, for at most as many ranks as there are.
+/// The graph that arguments describe, of at most the communicator's ranks.
 fn graph(
     comm: &Comm,
     nnodes: c_int,

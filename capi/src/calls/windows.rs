@@ -1,4 +1,4 @@
-//! Windows: how they are made, freed and asked (MPI-4.1 §12.2).
+//! Windows: creation, release and inquiries (MPI-4.1 §12.2).
 
 use super::communicators::name;
 use crate::abi::*;
@@ -15,15 +15,15 @@ use onesided::WindowOptions;
 use onesided::engine::Win;
 use std::ffi::c_int;
 
-/// The size and displacement unit that the engine is asked for: what is negative is a number that it
-/// refuses on all ranks, because the call is collective.
+/// The size and displacement unit for the library. A negative argument becomes a number that it refuses
+/// on all ranks, because the call is collective.
 fn measures<C: Number>(size: Aint, disp_unit: C) -> (u64, u64) {
     let bytes = u64::try_from(size).unwrap_or(u64::MAX);
     (bytes, disp_unit.wide() as u64)
 }
 
-/// The outcome on this rank of a collective that makes a window, for a size of its own; `empty` is the
-/// base of a part of no bytes.
+/// The outcome on this rank of a collective that creates a window; `empty` is the base of a part of no
+/// bytes.
 fn made(
     size: Aint,
     win: onesided::Result<Win>,
@@ -134,7 +134,7 @@ pub fn win_free(win: Ptr<MPI_Win>) -> Outcome {
     let handle = win.get()?;
     let window = handle.get()?;
     let owner = Owner::Freed { handler: window.handler(), handle: handle.value() };
-    // A call that is refused changes nothing, and the functions of attributes still have the window.
+    // A refused call changes nothing, and the functions of attributes still get a valid window.
     let agreed = attribute::about(handle, || {
         let have_attributes = window.win.agree_to_free(Ok(()))?;
         match have_attributes {
@@ -161,7 +161,7 @@ pub fn win_set_name(win: MPI_Win, win_name: Text) -> Outcome {
     Ok(())
 }
 
-/// `MPI_Win_get_name`: empty unless the program has set one, though errors have one.
+/// `MPI_Win_get_name`: empty unless the program has set one. (Errors have a default.)
 pub fn win_get_name(win: MPI_Win, win_name: TextBuffer, resultlen: Ptr<c_int>) -> Outcome {
     let name = match win == Handle::NULL {
         true => "MPI_WIN_NULL".into(),

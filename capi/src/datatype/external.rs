@@ -96,8 +96,8 @@ fn inwards(unit: &Unit, number: &[u8]) -> [u8; WIDEST] {
     }
 }
 
-/// The bits of the fraction of an IEEE 754 number of 16 bytes, and how many fewer x86's `long double` has,
-/// which stores the leading bit too.
+/// The bits of the fraction of an IEEE 754 number of 16 bytes, and how many fewer x86's `long double`
+/// has. It stores the leading bit, too.
 const FRACTION: u32 = 112;
 const LESS: u32 = FRACTION - 63;
 
@@ -119,7 +119,7 @@ fn quad_to_extended(value: u128) -> u128 {
     let up = is_finite && (lost > half || lost == half && upper & 1 == 1);
     // A carry out of the fraction correctly increments the exponent.
     let rounded = (head << 63 | upper) + u128::from(up);
-    // A NaN of which only lost bits are set would be infinite.
+    // A NaN with only lost bits would become infinite.
     let quiet = if !is_finite && fraction != 0 { 1 << 62 } else { 0 };
     let (head, fraction) = (rounded >> 63, rounded & u128::from(u64::MAX >> 1) | quiet);
     let point = u128::from(head & 0x7FFF != 0) << 63;

@@ -1,6 +1,6 @@
 //! Datatypes in C (MPI-4.1 chapter 5).
 //!
-//! For the library a datatype is a [`onesided::DerivedDatatype`], which knows the places of the elements.
+//! For the library a datatype is a [`onesided::DerivedDatatype`], which has the places of the elements.
 //! This module has the rest: the standard's names of the elements ([`basic`]), their sequence
 //! ([`sequence`]), and the constructor with its arguments ([`made`]).
 
@@ -108,7 +108,7 @@ impl Datatype {
         self.lasts
     }
 
-    /// The name of a predefined datatype, or that which the program has given.
+    /// The name of a predefined datatype, or the one that the program has set.
     pub fn name(&self) -> String {
         let given = self.name.lock().unwrap_or_else(PoisonError::into_inner);
         match (&*given, self.shape.made.combiner) {
@@ -129,13 +129,13 @@ pub fn usable(datatype: MPI_Datatype) -> Outcome<&'static CommittedDatatype> {
     datatype.get()?.committed()
 }
 
-/// That of a predefined datatype, and the kind of its elements, without a look at anything else.
+/// The committed form of a predefined datatype, and the kind of its elements, without any other check.
 #[inline(always)]
 pub fn usable_at_once(datatype: MPI_Datatype) -> Option<(&'static CommittedDatatype, u16)> {
     *AT_ONCE.get()?.get(datatype.value().wrapping_sub(MPI_DATATYPE_NULL))?
 }
 
-/// What operations ask of the [`predefined`] ones.
+/// The same of all [`predefined`] ones.
 static AT_ONCE: OnceLock<[Option<(&'static CommittedDatatype, u16)>; 256]> = OnceLock::new();
 
 /// By their numbers in the ABI, from `MPI_DATATYPE_NULL` on.
@@ -151,7 +151,7 @@ fn predefined() -> &'static [Option<Datatype>; 256] {
     })
 }
 
-/// Makes [`usable_at_once`] know the predefined datatypes.
+/// Fills the table of [`usable_at_once`].
 pub fn prepare() {
     AT_ONCE.get_or_init(|| {
         let known = |datatype: &'static Option<Datatype>| {

@@ -81,8 +81,7 @@ impl Sequence {
         self.kinds & !kinds == 0
     }
 
-    /// Calls `each` with the elements of the given number of instances, as many at once as are alike, until it
-    /// breaks.
+    /// Calls `each` with the runs of equal elements of the given number of instances, until it breaks.
     pub fn walk<B>(
         &self,
         times: u64,

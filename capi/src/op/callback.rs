@@ -23,7 +23,7 @@ impl UserFunction {
         if self.large {
             return self.call_as::<Count>(input, inout, count as Count, datatype);
         }
-        // Not more than an `int` can count.
+        // At most what an `int` can count.
         const MOST: usize = c_int::MAX as usize;
         let extent = datatype.get().map_or(0, |datatype| datatype.derived().extent());
         let mut done = 0;

@@ -11,21 +11,21 @@ use onesided::{CommittedDatatype, Op};
 
 /// An operation with a datatype for which it is defined.
 ///
-/// It keeps what it needs of both, but for the handle that a function of the program is given: for an
-/// operation that goes on when its call has returned, when the program may free its handle, there is
-/// [`Reduction::owned`].
+/// It owns what it needs of both, except the handle that is an argument of the program's function. The
+/// program may free that handle while the operation still runs; [`Reduction::owned`] is for such
+/// operations.
 pub struct Reduction {
     operation: Operation,
     committed: CommittedDatatype,
     handle: MPI_Datatype,
     /// Whether the handle is this one's own.
     owned: bool,
-    /// Whether the elements are pairs of Fortran, which the library does not know.
+    /// Whether the elements are pairs of Fortran, for which the library has no datatype.
     fortran: bool,
 }
 
 impl Reduction {
-    /// Refuses what is not defined: MPI_ERR_OP, as in the standard.
+    /// Refuses an undefined pair: MPI_ERR_OP, as in the standard.
     pub fn new(op: MPI_Op, datatype: MPI_Datatype) -> Outcome<Reduction> {
         let operation = *op.get()?;
         let (committed, owned) = (usable(datatype)?.clone(), false);
@@ -56,12 +56,12 @@ impl Reduction {
         Ok(self)
     }
 
-    /// What it is, and whether its elements are pairs of Fortran.
+    /// The operation, and whether its elements are pairs of Fortran.
     pub fn operation(&self) -> (Operation, bool) {
         (self.operation, self.fortran)
     }
 
-    /// What is combined.
+    /// The datatype of the elements.
     pub fn datatype(&self) -> &CommittedDatatype {
         &self.committed
     }

@@ -15,8 +15,8 @@ pub fn models() -> Vec<Model> {
     let models = vec![
         model("both ways", 2, |n| both_ways(n, 2)).within(BOUND_1, BOUND_2),
         model("both ways once", 2, |n| both_ways(n, 1)).within(BOUND_3, EXHAUSTIVE),
-        model("chunks in turn, rank 0 sends", 2, |n| in_turn(n, 0)).within(BOUND_1, BOUND_2),
-        model("chunks in turn, rank 1 sends", 2, |n| in_turn(n, 1)).within(BOUND_1, BOUND_2),
+        model("chunks in turn, rank 0 sends", 2, |n| alternating(n, 0)).within(BOUND_1, BOUND_2),
+        model("chunks in turn, rank 1 sends", 2, |n| alternating(n, 1)).within(BOUND_1, BOUND_2),
         model("chunks in turn, answered", 2, answered).within(BOUND_1, BOUND_2),
         model("given back, rank 0 sends", 2, |n| given_back(n, 0)),
         model("given back, rank 1 sends", 2, |n| given_back(n, 1)),
@@ -207,7 +207,7 @@ fn both_ways(ranks: usize, times: u32) {
 }
 
 /// One rank sends more messages than there are chunks, if the first is used again.
-fn in_turn(ranks: usize, from: usize) {
+fn alternating(ranks: usize, from: usize) {
     run(
         ranks,
         || world(ranks),

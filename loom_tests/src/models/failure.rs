@@ -10,10 +10,10 @@ use crate::sync::{
 };
 use crate::world::{Job, Message, each, run};
 
-/// The models of this protocol: each scenario, stopped after each number of the victim's steps,
-/// polling and asleep. Asleep, the launcher's step is the last one of the victim's thread, which
-/// has nothing left to do: the failure still comes at any later time, and two threads can be
-/// explored exhaustively where three cannot.
+/// The models of this protocol: each scenario, stopped after each number of the victim's steps, polling
+/// and asleep. Asleep, the launcher's step is the last one of the victim's thread, which has nothing left
+/// to do. The failure still comes at any later time, and two threads can be explored exhaustively where
+/// three cannot.
 pub fn models() -> Vec<Model> {
     let mut models = Vec::new();
     for scenario in SCENARIOS {

@@ -47,8 +47,8 @@ pub fn models() -> Vec<Model> {
     models
 }
 
-/// Rank 0 keeps its shared lock until it hears from rank 2, which asks for one too while rank 1
-/// waits for an exclusive one: no rank holds a lock that conflicts with rank 2's.
+/// Rank 0 keeps its shared lock until rank 2 writes to it. Rank 2 asks for a shared lock, too, while rank
+/// 1 waits for an exclusive one. No rank holds a lock that conflicts with rank 2's.
 fn past_a_mere_waiter(ranks: usize) {
     run(
         ranks,

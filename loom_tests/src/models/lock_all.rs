@@ -106,8 +106,8 @@ fn nocheck(ranks: usize) {
     );
 }
 
-/// Invariant 6: rank 0 holds target 0 and wants target 1; rank 1 waits for target 0 in the room
-/// of exclusive lockers; rank 2 waits for that room. Rank 0 must not queue behind rank 2.
+/// Invariant 6: rank 0 holds target 0 and wants target 1. Rank 1 waits for target 0 on the exclusive side
+/// of the window's lock. Rank 2 waits for that side. Rank 0 must not queue behind rank 2.
 pub(super) fn nested(ranks: usize) {
     let w = run(
         ranks,

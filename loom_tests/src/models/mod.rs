@@ -1,7 +1,7 @@
 //! The test programs: one file per protocol.
 //!
-//! Every program has accesses before and after each synchronisation it shows, because a fence
-//! with nothing on one side is not needed there, and its deletion would go unnoticed.
+//! Every program has accesses before and after each synchronisation that it shows. A fence with nothing
+//! on one side is not needed there, and its deletion would go unnoticed.
 
 mod accumulate;
 mod agreement;

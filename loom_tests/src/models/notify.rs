@@ -13,7 +13,7 @@ pub fn models() -> Vec<Model> {
         model("there and back", 3, |n| there_and_back(n, 1, 0)),
         model("there and back twice", 2, |n| there_and_back(n, 2, 0)).within(BOUND_3, EXHAUSTIVE),
         model("across the wrap", 2, |n| there_and_back(n, 2, u32::MAX)).within(BOUND_2, BOUND_3),
-        model("in turn", 2, in_turn),
+        model("in turn", 2, alternating),
         model("from all", 2, from_all),
         model("from all", 3, from_all).within(BOUND_2, BOUND_3),
         model("test", 2, tested),
@@ -80,7 +80,7 @@ fn there_and_back(ranks: usize, rounds: u32, before: u32) {
 }
 
 /// Each notification is consumed once, and belongs to its own put.
-fn in_turn(ranks: usize) {
+fn alternating(ranks: usize) {
     run(
         ranks,
         || world(ranks, 0),

@@ -23,8 +23,8 @@ pub fn models() -> Vec<Model> {
         model("two origins, several epochs", 3, |n| origins(n, 2)).within(BOUND_2, BOUND_2),
         model("three origins", 4, |n| origins(n, 1)).within(WIDE, WIDE),
         model("two targets at once", 3, two_targets).within(BOUND_2, EXHAUSTIVE),
-        model("two targets in turn", 3, targets_in_turn).within(BOUND_2, EXHAUSTIVE),
-        model("two groups in turn", 3, groups_in_turn).within(BOUND_2, EXHAUSTIVE),
+        model("two targets in turn", 3, alternating_targets).within(BOUND_2, EXHAUSTIVE),
+        model("two groups in turn", 3, alternating_groups).within(BOUND_2, EXHAUSTIVE),
         model("nocheck", 2, |_| nocheck(1)).within(BOUND_2, BOUND_3),
         model("nocheck repeated", 2, |_| nocheck(2)).within(BOUND_2, BOUND_3),
         model("test", 2, tested).within(BOUND_2, BOUND_3),
@@ -227,7 +227,7 @@ fn two_targets(ranks: usize) {
 }
 
 /// Two access epochs with one target each: the post of the second is early for the first.
-fn targets_in_turn(ranks: usize) {
+fn alternating_targets(ranks: usize) {
     run(
         ranks,
         || world(ranks, 1),
@@ -244,7 +244,7 @@ fn targets_in_turn(ranks: usize) {
 }
 
 /// One target, two exposure epochs with one origin each.
-fn groups_in_turn(ranks: usize) {
+fn alternating_groups(ranks: usize) {
     run(
         ranks,
         || world(ranks, 1),
@@ -333,8 +333,8 @@ pub(super) fn table(ranks: usize) {
     );
 }
 
-/// A window is freed and the next one gets zeroed words, but slots and memory as they were left:
-/// in its second life a rank's slots lie where the other rank's were.
+/// A window is freed. The next one gets zeroed words, but slots and memory as they were left: in its
+/// second life a rank's slots lie where the other rank's were.
 fn two_lives(ranks: usize) {
     let world = move || {
         let World { job, windows, barrier } = world(ranks, 2);

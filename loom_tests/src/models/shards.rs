@@ -188,8 +188,8 @@ fn alone(ranks: usize, alone: usize) {
     });
 }
 
-/// The turn of a rank's threads (`src/shm/biased.rs`), by the words of two ranks: one is preferred as
-/// long as it finds that it is, and the other ends that, and has its turn without an exclusion.
+/// The biased mutex of a rank's threads (`src/shm/biased.rs`), by the words of two ranks. One is
+/// preferred until it finds that it is not; the other revokes that, and then needs no exclusion.
 fn bias_ends(ranks: usize, ends: usize) {
     run(ranks, world(ranks), move |w, me| {
         if me == ends {

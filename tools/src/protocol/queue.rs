@@ -33,8 +33,8 @@ use super::{Cell, Cells, Fault, flush};
 
 /// One rank's view of a queue. Zero words are its initial state: empty.
 ///
-/// The functions that put or get an item must not fail for their arguments: the slot is claimed by
-/// then, and an error leaves it claimed for ever.
+/// The functions that put or get an item must not fail for their arguments. The slot is claimed by then,
+/// and an error would leave it claimed for ever.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     /// The first of its words, at the home rank.
