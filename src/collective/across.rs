@@ -1,6 +1,6 @@
 //! The plans of collectives between two groups.
 //!
-//! What only moves goes straight from who has it to who wants it. Contributions are combined by the
+//! Data that only moves goes directly from its sender to its receiver. Contributions are combined by the
 //! collectives of their own group, at its first rank, and cross as one.
 
 use super::bridge::Root;
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::group::Rank;
 
 impl Plan<'_> {
-    /// What the rank is called here that has number `k` in the other group.
+    /// The number here of rank `k` of the other group.
     fn across(&self, k: u32) -> u32 {
         self.ranks + k
     }
@@ -24,18 +24,18 @@ impl Plan<'_> {
         (0..remote).map(move |k| (first + k) % remote)
     }
 
-    /// Refuses a root that is no rank of the other group; what it is called here.
+    /// The number here of a root of the other group; refuses any other.
     fn root_across(&self, root: Rank) -> Result<u32> {
         self.check_root(root, self.remote)?;
         Ok(self.across(root.0))
     }
 
-    /// A buffer that this rank has to give.
+    /// A buffer that this rank must have.
     fn given<B>(&self, buffer: Option<B>) -> Result<B> {
         buffer.ok_or_else(|| self.no_buffer("a rank gives no buffer"))
     }
 
-    /// To all ranks of the other group, or to the first of them if those pass it on.
+    /// To all ranks of the other group, or to its first rank, if the group forwards it.
     fn give_all(&mut self, buffer: &Buffer) -> Result<()> {
         if is_by_tree(self.remote, self.bytes(buffer)?) {
             self.send(self.across(0), buffer.clone());
@@ -45,7 +45,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// What `from` gives all of this group.
+    /// What `from` sends to all of this group.
     fn take_as_all(&mut self, buffer: BufferMut, from: u32) -> Result<()> {
         if !is_by_tree(self.ranks, self.bytes(&buffer.read())?) {
             self.receive(from, buffer);

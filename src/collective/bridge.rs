@@ -11,14 +11,13 @@ use crate::ops::{Origin, OriginMut};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Two groups of a communicator, and what their ranks do together: what each of
-/// them gives is for those of the other group (an intercommunicator of MPI, MPI-4.1 §6.2.2). Cheap to
-/// clone.
+/// Two groups of a communicator, for collectives in which each group's data is for the other group (an
+/// intercommunicator, MPI-4.1 §6.2.2). Cheap to clone.
 ///
-/// The rules of [`Comm::start_barrier`]'s kin hold, with these words: *all ranks* are those of both
-/// groups, and what is counted are the collectives of the communicator. A part is that of a rank of the
-/// other group. The calls take what those of [`Comm`] take; but nothing can be in place, so what is
-/// `None` there for that is refused here with [`Error::Buffer`].
+/// The rules of [`Comm::start_barrier`] hold. *All ranks* are those of both groups, and the collectives
+/// are those of the communicator. A part belongs to a rank of the other group. The arguments are those of
+/// [`Comm`]'s calls, but nothing can be in place: `None` for a buffer in place is refused with
+/// [`Error::Buffer`].
 #[derive(Clone, Debug)]
 pub struct Bridge {
     comm: Comm,
@@ -35,19 +34,19 @@ pub enum Root {
     Here,
     /// A rank of the other group.
     There(Rank),
-    /// Another rank of this rank's group, which has no part in the collective (`MPI_PROC_NULL`).
+    /// Another rank of this rank's group; this rank does not take part (`MPI_PROC_NULL`).
     Elsewhere,
 }
 
 impl Bridge {
-    /// Between `local`, the group that this rank is in, and `remote`. Ranks of the same group give the
-    /// same two groups, ranks of the other the same two the other way round.
+    /// Between `local`, the group of this rank, and `remote`. Ranks of one group pass the same two
+    /// groups, ranks of the other pass them exchanged.
     ///
     /// Local; does not block.
     ///
     /// # Errors
     /// [`Error::Communicator`] if a rank of a group is not in the communicator or is in both groups, or
-    /// if this rank is not in the local one.
+    /// if this rank is not in `local`.
     pub fn new(comm: &Comm, local: &Group, remote: &Group) -> Result<Bridge> {
         let wrong = |problem: &str| {
             let (at, problem) = (comm.place(Call::Group), problem.into());
@@ -95,7 +94,7 @@ impl Bridge {
         self.ranks
     }
 
-    /// Starts the collective that `plan` puts together, with ranks counted as in `places`.
+    /// Starts the collective of `plan`, with ranks numbered as in `places`.
     #[track_caller]
     fn start_planned(
         &self,
@@ -113,7 +112,7 @@ impl Bridge {
             planned.root = match root {
                 None => Rank(0),
                 Some(Root::Here) => self.places[self.rank as usize],
-                // The plan has looked whether there is such a rank.
+                // The plan has checked that the rank exists.
                 Some(Root::There(root)) => self.places[(self.ranks + root.0) as usize],
                 Some(Root::Elsewhere) => Rank(ANY_ROOT),
             };
@@ -138,7 +137,7 @@ impl Bridge {
     }
 
     /// `MPI_Igather`, `MPI_Igatherv` (MPI-4.1 §6.12.3): `mine` of each rank of the other group goes to
-    /// its part of `parts` at the root. What a rank neither gives nor gets can be `None`.
+    /// its part of `parts` at the root. Buffers that a rank does not use can be `None`.
     ///
     /// # Errors
     /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is
@@ -190,8 +189,8 @@ impl Bridge {
         self.start_planned(Call::Allgather, None, |plan| plan.alltoall_across(outgoing, incoming))
     }
 
-    /// `MPI_Ialltoall`, `MPI_Ialltoallv`, `MPI_Ialltoallw` (MPI-4.1 §6.12.6): part `k` of `outgoing`
-    /// goes to rank `k` of the other group, to the part of its `incoming` that has this rank's number.
+    /// `MPI_Ialltoall`, `MPI_Ialltoallv`, `MPI_Ialltoallw` (MPI-4.1 §6.12.6): part `k` of `outgoing` goes
+    /// to rank `k` of the other group, into the part of its `incoming` with this rank's number.
     ///
     /// # Errors
     /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is one part for each
@@ -226,7 +225,7 @@ impl Bridge {
         })
     }
 
-    /// [`Bridge::start_reduce`] on a rank that has no part in it ([`Root::Elsewhere`]).
+    /// [`Bridge::start_reduce`] on a rank that does not take part ([`Root::Elsewhere`]).
     ///
     /// # Errors
     /// Those of any call on a communicator ([`Comm`]).
@@ -255,9 +254,10 @@ impl Bridge {
         })
     }
 
-    /// `MPI_Ireduce_scatter`, `MPI_Ireduce_scatter_block` (MPI-4.1 §6.12.9, §6.12.10): the combination
-    /// of the other group's contributions is cut into parts of `counts` instances, one for each rank of
-    /// the own group, whose ranks give them alike. The counts of both groups have the same sum.
+    /// `MPI_Ireduce_scatter`, `MPI_Ireduce_scatter_block` (MPI-4.1 §6.12.9, §6.12.10): the combination of
+    /// the other group's contributions is divided into parts of `counts` instances, one for each rank of
+    /// the own group. All ranks of that group pass the same counts. The counts of both groups have the
+    /// same sum.
     ///
     /// # Errors
     /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is one count for

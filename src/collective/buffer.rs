@@ -1,4 +1,4 @@
-//! Where the elements of a collective are in this process, and memory of its own for some of them.
+//! The elements of a collective in this process, and scratch memory for some of them.
 #![allow(
     unsafe_code,
     reason = "buffers are retained by address until their collective is complete"
@@ -13,14 +13,14 @@ use crate::shm::Segment;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Replaces each of that many instances at the second address by its combination with that at the first.
+/// Replaces each of the instances at the second address by its combination with the one at the first.
 type CombineFunction = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
 
-/// What a reduction does to that many instances of a datatype: replaces each instance of the second
-/// buffer by its combination with that of the first, which comes from lower ranks.
+/// The function of a reduction: replaces each instance of the second buffer by its combination with that
+/// of the first, which comes from lower ranks.
 #[derive(Clone)]
 pub struct Combine {
-    /// `None` for what the operation does to elements of one basic datatype.
+    /// `None` for an operation on elements of one basic datatype.
     function: Option<Arc<CombineFunction>>,
     pub(super) kind: OpKind,
 }
@@ -32,12 +32,12 @@ impl std::fmt::Debug for Combine {
 }
 
 impl Combine {
-    /// What an operation of the standard does to elements of one basic datatype. It is defined for them.
+    /// An operation of the standard on elements of one basic datatype, for which it is defined.
     pub fn of(op: Op) -> Combine {
         Combine { function: None, kind: OpKind::Predefined(op) }
     }
 
-    /// What an operation of the standard does, by a function.
+    /// An operation of the standard, by a function.
     pub fn predefined(
         op: Op,
         function: impl Fn(*const u8, *mut u8, usize) + Send + Sync + 'static,
@@ -45,7 +45,7 @@ impl Combine {
         Combine { function: Some(Arc::new(function)), kind: OpKind::Predefined(op) }
     }
 
-    /// What a function of the program does. All ranks say the same of its commutativity.
+    /// A function of the program. All ranks agree whether it is commutative.
     pub fn user(
         commutative: bool,
         function: impl Fn(*const u8, *mut u8, usize) + Send + Sync + 'static,
@@ -56,8 +56,8 @@ impl Combine {
 
 /// Elements that are read.
 ///
-/// The caller that makes one promises what [`Origin::new`] asks for until the collective is complete: made from
-/// an [`Origin`], its maker has promised it; scratch memory lives as long as its collective.
+/// Its creator promises the obligations of [`Origin::new`] until the collective is complete. The creator
+/// of an [`Origin`] has promised them; scratch memory lives as long as its collective.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     start: *const u8,
@@ -65,7 +65,7 @@ pub(super) struct Buffer {
     pub(super) datatype: HeldDatatype,
 }
 
-/// A datatype as long as a collective needs it.
+/// A datatype that lives as long as a collective needs it.
 #[derive(Clone, Debug)]
 pub(super) enum HeldDatatype {
     /// A predefined one.
@@ -93,7 +93,8 @@ impl Deref for HeldDatatype {
     }
 }
 
-/// Elements that are written; as [`Buffer`], by [`OriginMut::new`].
+/// Elements that are written. Its creator promises the obligations of [`OriginMut::new`], as for
+/// [`Buffer`].
 #[derive(Clone, Debug)]
 pub(super) struct BufferMut(Buffer);
 
@@ -139,7 +140,7 @@ impl Buffer {
         Ok(outgoing.bytes())
     }
 
-    /// The entries one behind the other; it has been looked at.
+    /// The entries without gaps; their size was checked.
     pub(super) fn packed(&self) -> Box<[u8]> {
         Outgoing::of(&self.origin()).map_or_else(Box::default, |outgoing| outgoing.packed())
     }
@@ -205,7 +206,7 @@ impl BufferMut {
         }
     }
 
-    /// Copies its bytes out of what `rank` has staged, from byte `first` of that on.
+    /// Copies its bytes from what `rank` has staged, from byte `first` on.
     pub(super) fn take(&mut self, staged: &Staged<'_>, rank: u32, first: u64) -> Result<()> {
         let mut incoming = Incoming::of(&self.origin_mut()).ok_or(TOO_FAR)?;
         let bytes = incoming.bytes();
@@ -238,7 +239,7 @@ impl BufferMut {
     }
 }
 
-/// Plans have looked at the reach of every buffer.
+/// Plans have checked the range of every buffer.
 const TOO_FAR: Error = Error::Damaged { what: "buffer of a collective" };
 
 /// Parts that are read.
@@ -254,8 +255,8 @@ pub(super) fn written(parts: &[OriginMut<'_>]) -> Vec<BufferMut> {
 /// Memory that belongs to a collective.
 pub(super) type Scratch = Vec<u128>;
 
-/// New memory for `count` instances of a datatype, with displacement 0 as aligned as that of an
-/// aligned buffer; `None` for what reaches farther than can be represented.
+/// New memory for `count` instances of a datatype, with displacement 0 aligned as in an aligned buffer;
+/// `None` on overflow.
 pub(super) fn scratch(count: usize, datatype: &HeldDatatype) -> Option<(Scratch, BufferMut)> {
     const UNIT: i64 = size_of::<u128>() as i64;
     let range = datatype.with_padding().range(count)?;

@@ -1,9 +1,9 @@
-//! The collective calls on a communicator, in the standard's order (MPI-4.1 chapter 6): those that block,
-//! those that own their buffers, those of untyped buffers, and what else is made of them.
+//! The collective calls on a communicator, in the standard's order (MPI-4.1 chapter 6): blocking ones,
+//! nonblocking ones that own their buffers, those of untyped buffers, and what is made of these.
 //!
-//! Where lengths differ from rank to rank, no rank has to know in advance how much it gets: the ranks
-//! exchange the lengths first. A list of slices, one for each rank, stands for what the standard
-//! describes by counts and displacements.
+//! Where lengths differ from rank to rank, no rank has to know in advance how much it receives: the ranks
+//! exchange the lengths first. A list of slices, one for each rank, replaces the standard's counts and
+//! displacements.
 
 use super::buffer::{self, Buffer, BufferMut, Combine};
 use super::duplicate::DuplicateRequest;
@@ -116,9 +116,9 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Root`]; [`Error::Buffer`] at a root that gives nothing, [`Error::Count`] at one
-    /// whose elements cannot be shared out equally (the others then get [`Error::Mismatch`]);
-    /// those of any collective ([`Comm`]).
+    /// [`Error::Root`]; At the root [`Error::Buffer`] without elements, [`Error::Count`] for elements
+    /// that cannot be divided equally; the other ranks then get [`Error::Mismatch`]. Those of any
+    /// collective ([`Comm`]).
     #[track_caller]
     pub fn scatter<T: Element>(&self, all: Option<&[T]>, root: Rank) -> Result<Vec<T>> {
         let all = all.filter(|_| self.rank() == root);
@@ -142,10 +142,9 @@ impl Comm {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Root`]; [`Error::Buffer`] at a root that
-    /// gives nothing, [`Error::Count`] at one that gives not one slice for
-    /// each rank (the others then get [`Error::Mismatch`]); those of any
-    /// collective ([`Comm`]).
+    /// [`Error::Root`]; At the root [`Error::Buffer`] without slices, [`Error::Count`] unless there is
+    /// one slice for each rank; the other ranks then get [`Error::Mismatch`]. Those of any collective
+    /// ([`Comm`]).
     #[track_caller]
     pub fn scatterv<T: Element>(&self, parts: Option<&[&[T]]>, root: Rank) -> Result<Vec<T>> {
         let parts = parts.filter(|_| self.rank() == root);
@@ -201,9 +200,8 @@ impl Comm {
         })
     }
 
-    /// `MPI_Alltoall` (MPI-2.2 §5.8): every rank cuts its `mine` into as many equal parts as there
-    /// are ranks, and gets that part of each rank which has its own number, in rank order. All
-    /// lengths are equal.
+    /// `MPI_Alltoall` (MPI-2.2 §5.8): every rank divides its `mine` into equal parts, one for each rank,
+    /// and gets from each rank, in rank order, the part with its own number. All lengths are equal.
     ///
     /// Collective; blocks until every rank has called it.
     ///
@@ -248,8 +246,8 @@ impl Comm {
     }
 }
 
-/// All reductions combine element by element, over the contributions of the ranks in rank order:
-/// the same bits every time, for operations that are not commutative too.
+/// All reductions combine element by element, over the contributions in rank order. So the result has the
+/// same bits every time, also for operations that are not commutative.
 impl Comm {
     /// `MPI_Reduce` (MPI-2.2 §5.9): `op` over the contributions of all ranks at the root; `None`
     /// elsewhere. All contributions have the same length.
@@ -392,9 +390,10 @@ impl Comm {
 
 /// Nonblocking collectives. The request owns the buffers, and gives back what has become of them.
 ///
-/// All ranks of the communicator start the same ones in the same order, blocking collectives among
-/// them, wait for them in any order, and make any other calls in between. All contributions have the same length in elements. A call that is refused for what this
-/// rank gives has sent nothing; the other ranks then wait in vain for it, unless they are refused too.
+/// All ranks of the communicator start the same ones in the same order, blocking collectives included.
+/// They wait for them in any order, and make any other calls in between. All contributions have the same
+/// length in elements. A call that is refused for this rank's arguments has sent nothing; the other ranks
+/// wait in vain for it, unless theirs are refused, too.
 ///
 /// ```no_run
 /// # fn main() -> onesided::Result<()> {
@@ -504,8 +503,8 @@ impl Comm {
         })
     }
 
-    /// `MPI_Ialltoall` (MPI-4.1 §6.12.6): every rank cuts its `mine` into as many equal parts as there
-    /// are ranks, and is given that part of each rank which has its own number, in rank order.
+    /// `MPI_Ialltoall` (MPI-4.1 §6.12.6): every rank divides its `mine` into equal parts, one for each
+    /// rank, and gets from each rank, in rank order, the part with its own number.
     ///
     /// Collective; does not block.
     ///
@@ -616,15 +615,15 @@ impl Comm {
 /// The collectives of untyped buffers (MPI-4.1 §6.12). All have these rules:
 ///
 /// * All ranks of the communicator start the same collectives on it in the same order, blocking ones
-///   too; several may be under way, and be complete in any order. Ranks that do not agree get
+///   included. Several may be in progress, and complete in any order. Ranks that do not agree get
 ///   [`Error::Mismatch`], all of them.
 /// * Starting one is local and does not block, except while another rank allocates.
-/// * What was promised of a buffer to [`Origin::new`] or [`OriginMut::new`] has to hold until the
-///   request is complete; and if the request is given up, until every rank has left the job.
+/// * The promises of a buffer to [`Origin::new`] or [`OriginMut::new`] have to hold until the request is
+///   complete. If the request is dropped before, they have to hold until every rank has left the job.
 /// * Buffers that meet have the same bytes, in any two layouts.
-/// * A call that is refused for what this rank gives has sent nothing, and does not count as one of
-///   the collectives of the communicator. The other ranks, if they were not refused too, wait for it
-///   (MPI-4.1 §9.3).
+/// * A call that is refused for this rank's arguments has sent nothing, and does not count as a
+///   collective of the communicator. The other ranks, if they were not refused too, wait for it (MPI-4.1
+///   §9.3).
 impl Comm {
     /// `MPI_Ibarrier` (MPI-4.1 §6.12.1): complete when all ranks have started it.
     ///
@@ -770,9 +769,9 @@ impl Comm {
         plan::begin(self, Call::Allgatherv, |plan| plan.allgather(mine, BufferParts::Listed(parts)))
     }
 
-    /// `MPI_Ialltoall` (MPI-4.1 §6.12.6): part `k` of `outgoing` goes to rank `k`, to the part of its
-    /// `incoming` that has this rank's number; both are cut as in [`Comm::start_gather`]. `None`: what
-    /// is in `incoming` goes out, and is replaced (`MPI_IN_PLACE`).
+    /// `MPI_Ialltoall` (MPI-4.1 §6.12.6): part `k` of `outgoing` goes to rank `k`, into the part of its
+    /// `incoming` with this rank's number. Both are divided as in [`Comm::start_gather`]. `None`: what is
+    /// in `incoming` goes out, and is replaced (`MPI_IN_PLACE`).
     ///
     /// # Errors
     /// [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes;
@@ -830,10 +829,9 @@ impl Comm {
 /// The reductions of untyped buffers (MPI-4.1 §6.12). The rules of [`Comm::start_barrier`]'s kin hold,
 /// and these:
 ///
-/// * All contributions have the same number of instances of one datatype. `combine` gets buffers
-///   that are laid out as its datatype, and a given number of instances of it: pieces of the
-///   contributions, or all of them. It runs in whatever call of this rank finds the messages, and must
-///   not wait for one.
+/// * All contributions have the same number of instances of one datatype. `combine` gets buffers with the
+///   layout of its datatype, and a number of instances: pieces of the contributions, or all of them. It
+///   runs in whatever call of this rank finds the messages, and must not wait for one.
 /// * `mine` is `None` where the contribution is in the buffer of the result (`MPI_IN_PLACE`).
 impl Comm {
     /// `MPI_Ireduce` (MPI-4.1 §6.12.7): the combination of `mine` of all ranks goes to `result` of the
@@ -874,10 +872,10 @@ impl Comm {
         plan::begin(self, Call::Allreduce, |plan| plan.allreduce(mine, result, combine))
     }
 
-    /// `MPI_Ireduce_scatter`, `MPI_Ireduce_scatter_block` (MPI-4.1 §6.12.9, §6.12.10): the combination
-    /// of all contributions is cut into parts of `counts` instances, one for each rank, which all
-    /// ranks give alike. With a contribution in place, `result` has all of it, and gets the own part
-    /// at its beginning.
+    /// `MPI_Ireduce_scatter`, `MPI_Ireduce_scatter_block` (MPI-4.1 §6.12.9, §6.12.10): the combination of
+    /// all contributions is divided into parts of `counts` instances, one for each rank. All ranks pass
+    /// the same counts. With a contribution in place, `result` has all of it, and gets the own part at
+    /// its beginning.
     ///
     /// # Errors
     /// [`Error::Buffer`] if a buffer is missing;

@@ -1,4 +1,4 @@
-//! `MPI_Comm_idup`: a communicator that is duplicated while its ranks do other things.
+//! `MPI_Comm_idup`: the nonblocking duplication of a communicator.
 
 use super::CollectiveRequest;
 use crate::call::Call;
@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// A duplicate of a communicator under way (`MPI_Comm_idup`, MPI-4.1 §7.4.2).
 ///
-/// It goes on as any nonblocking collective ([`CollectiveRequest`]). Dropped before it is waited for,
-/// it is no communicator, and what memory it has taken stays taken until the job ends.
+/// It makes progress as any nonblocking collective ([`CollectiveRequest`]). If it is dropped before it is
+/// waited for, there is no new communicator, and its memory stays allocated until the job ends.
 pub struct DuplicateRequest {
     comm: Comm,
     votes: CollectiveRequest<Vec<u64>>,

@@ -1,5 +1,5 @@
-//! A collective by another MPI: the ranks compare what they call and exchange what is short by its
-//! allgather; it sends what is long as messages.
+//! A collective by another MPI: its allgather compares the ranks' calls and exchanges short data; its
+//! messages move long data.
 
 use super::buffer::BufferMut;
 use super::form::{CollectiveForm, Met};
@@ -8,7 +8,7 @@ use crate::comm::Comm;
 use crate::error::Result;
 use crate::foreign::{ForeignComm, ForeignError, ForeignMessage};
 
-/// The tag of all messages: no two collectives of a communicator are under way at the same time.
+/// The tag of all messages: a communicator has one collective at a time in progress.
 const TAG: i32 = 99;
 
 impl CollectiveForm {

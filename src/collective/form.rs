@@ -1,5 +1,5 @@
-//! A collective that has been put together: how the ranks meet in the staging area, see that they agree,
-//! and take what is short.
+//! A collective with its plan: how the ranks synchronise in the staging area, check that they agree, and
+//! take short data.
 
 use super::buffer::Combine;
 use super::schedule::{PlanStep, Retained};
@@ -17,7 +17,7 @@ pub(super) struct CollectiveForm {
     /// The short form.
     pub(super) give: Give,
     pub(super) take: Take,
-    /// Whether ranks know only once they have met if it is short: it then has both forms.
+    /// Whether ranks only know after the barrier if it is short: it then has both forms.
     pub(super) is_open: bool,
     /// The long form.
     pub(super) steps: Vec<PlanStep>,
@@ -25,7 +25,7 @@ pub(super) struct CollectiveForm {
     pub(super) retained: Retained,
 }
 
-/// What has become of a collective in which all ranks have arrived.
+/// The state of a collective in which all ranks have arrived.
 pub(super) enum Met {
     /// It is complete.
     Done,
@@ -63,13 +63,13 @@ impl Drop for Entered<'_> {
 }
 
 impl CollectiveForm {
-    /// The ranks compare what they call, and nothing is moved.
+    /// The ranks compare their calls, and nothing is moved.
     pub(super) fn only_compare(&mut self) {
         (self.give, self.take, self.is_open) = (Give::Nothing, Take::Nothing, false);
         self.steps.clear();
     }
 
-    /// Stages what this rank gives and arrives; `rings` if it then does not wait there.
+    /// Stages what this rank contributes, and arrives; `rings` if it does not wait there.
     pub(super) fn arrive(
         &self,
         comm: &Comm,

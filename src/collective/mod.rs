@@ -1,23 +1,23 @@
 //! Collectives, also between two groups, for programs and for the C interface (MPI-4.1 chapter 6).
 //!
-//! A collective is put together ([`plan`]) and then *meets* ([`form`]): each rank stages what it calls, and
-//! what it gives if that is short, and arrives at a barrier of the staging area (`comm/rounds.rs`). When
-//! all have arrived each rank compares what all call, and takes what it gets out of what is staged
-//! ([`staged`]). What is long goes on as a *schedule* ([`schedule`]): steps that send, receive, copy and
-//! combine, each when the messages before it have come. A blocking call waits at the barrier; of the
-//! others, whichever thread of the rank looks for messages takes them further (`message/driven.rs`).
+//! A collective has a plan ([`plan`]) and begins in the staging area ([`form`]). Each rank stages a
+//! description of its call and, if it is short, its contribution. Then it arrives at a barrier
+//! (`comm/rounds.rs`). When all have arrived, each rank compares the descriptions and takes its result
+//! from the staged data ([`staged`]). Long data continues as a *schedule* ([`schedule`]): steps that
+//! send, receive, copy and combine, each after the messages before it have arrived. A blocking call waits
+//! at the barrier. A nonblocking one is driven by any thread of the rank that looks for messages
+//! (`message/driven.rs`).
 //!
-//! 1. Ranks that do not agree get an error, all of the same kind, and nothing has been moved. All blocking
-//!    and nonblocking collectives of a communicator have one order. Persistent ones can be started in any
-//!    order (MPI-4.1 §6.13), so they do not meet; their messages have tags of their own.
-//! 2. Messages go over a channel of their own, with a tag that counts the collectives of the
-//!    communicator and names the call.
-//! 3. What arrives does not change a plan: a message of the wrong length is an error of this rank, and the
-//!    steps go on, because other ranks wait for them. Only when a rank has failed they end.
-//! 4. A buffer is accessed until the schedule is complete ([`buffer`]); what a schedule owns lives as
-//!    long, whatever becomes of its request.
-//! 5. Long parts go straight from who has them to who wants them, fetched by the latter. Trees are for
-//!    short messages of many ranks, and for what has to be combined.
+//! 1. Ranks that disagree all get an error of the same kind, and nothing has been moved. All blocking and
+//!    nonblocking collectives of a communicator have one order. Persistent ones can be started in any
+//!    order (MPI-4.1 §6.13), so they do not use the staging area; their messages have tags of their own.
+//! 2. Messages use a channel of their own. Their tag has the number of the collective and the call.
+//! 3. A message does not change a plan. If its length is wrong, this rank has an error, and the steps
+//!    continue, because other ranks wait for them. They end only when a rank has failed.
+//! 4. A buffer is accessed until the schedule is complete ([`buffer`]). What a schedule owns lives as
+//!    long, even if its request is dropped.
+//! 5. The receiver of a long part fetches it directly from its owner. Trees are for short messages of
+//!    many ranks, and for reductions.
 
 mod across;
 mod bridge;

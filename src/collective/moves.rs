@@ -8,14 +8,14 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
 
-/// Up to that many ranks, one of them sends all others itself what they wait for: that is quicker than
-/// by several rounds, in each of which ranks wait for one another, and where ranks share cores much
-/// quicker. A longer message is fetched by all at the same time in any case.
+/// With up to this many ranks, one of them sends to all others itself. That is faster than several
+/// rounds, in each of which ranks wait for one another; much faster if ranks share cores. All ranks fetch
+/// a longer message at the same time in any case.
 const NEAR: u32 = 16;
 /// Bytes from which on messages are fetched by their receivers.
 const LONG: u64 = 8 * 1024;
 
-/// Whether that many ranks pass on what all of them get.
+/// Whether that many ranks forward what all of them get.
 pub(super) fn is_by_tree(ranks: u32, bytes: u64) -> bool {
     ranks > NEAR && bytes < LONG
 }
@@ -37,7 +37,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether the ranks do better to meet at one of them than in pairs, of which two ranks are one.
+    /// Whether a barrier at one rank is faster than one of pairs. Two ranks are a pair.
     pub(super) fn is_small(&self) -> bool {
         (3..=NEAR).contains(&self.ranks)
     }
@@ -73,8 +73,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// A rank, counted from the root, gets the bytes from the one without its lowest bit, and passes
-    /// them on to those with another bit below that.
+    /// Ranks are counted from the root. Each gets the bytes from the rank without its lowest bit, and
+    /// forwards them to the ranks with one more bit below that.
     fn broadcast_by_tree(&mut self, buffer: BufferMut, root: u32) {
         let (ranks, own) = (self.ranks, (self.rank + self.ranks - root) % self.ranks);
         let rank = |counted: u32| (counted + root) % ranks;
@@ -252,7 +252,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Each rank sends and receives what its lists have, in their order.
+    /// Each rank sends and receives the parts of its lists, in their order.
     pub(super) fn neighbours(
         &mut self,
         outgoing: &[(Rank, Origin<'_>)],
@@ -285,14 +285,14 @@ impl Plan<'_> {
         }
     }
 
-    /// A buffer that is cut into as many equal parts as there are ranks.
+    /// A buffer that is divided into equal parts, one for each rank.
     pub(super) fn equal_parts<B: Cut>(&self, all: B) -> Result<BufferParts<B>> {
         let (count, ranks) = (all.instances(), self.ranks as usize);
         self.check_count("buffer to be cut", count, count.next_multiple_of(ranks))?;
         Ok(BufferParts::Equal(all, count / ranks))
     }
 
-    /// Refuses what is not one part for each rank, of which each can be.
+    /// Refuses any number of parts but one for each rank, and parts that are too large.
     fn check_parts(&self, parts: &BufferParts<Buffer>) -> Result<()> {
         match parts {
             BufferParts::Equal(all, _) => self.bytes(all).map(drop),
@@ -300,7 +300,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Refuses what is not one part for each of that many ranks, of which each can be.
+    /// Refuses any number of parts but one for each of that many ranks, and parts that are too large.
     pub(super) fn check_list(
         &self,
         mut parts: impl ExactSizeIterator<Item = Buffer>,

@@ -1,4 +1,4 @@
-//! Putting a collective together.
+//! The plan of a collective.
 
 use super::buffer::{self, Buffer, BufferMut, Combine, HeldDatatype};
 use super::form::{CollectiveForm, Entered, Met};
@@ -13,14 +13,14 @@ use crate::group::Rank;
 use std::any::Any;
 use std::panic::Location;
 
-/// A collective that has not begun: nothing of it has been sent, so it can be refused.
+/// A collective that has not begun: nothing was sent, so it can still be refused.
 pub(super) struct Plan<'c> {
     pub(super) comm: &'c Comm,
     pub(super) call: Call,
     /// This rank, and how many there are.
     pub(super) rank: u32,
     pub(super) ranks: u32,
-    /// Of a collective between two groups, how many the other one has. They are counted on behind
+    /// The number of ranks in the other group of a collective between two groups. They are numbered after
     /// those of the own group.
     pub(super) remote: u32,
     pub(super) root: Rank,
@@ -28,13 +28,12 @@ pub(super) struct Plan<'c> {
     waits: bool,
     /// Whether all parts of all ranks have the same length.
     pub(super) is_equal: bool,
-    /// What all ranks have to agree on. Where it is not given, every part that this rank sends or
-    /// receives.
+    /// What all ranks have to agree on. If `None`, every part that this rank sends or receives.
     pub(super) what: Option<Description>,
     /// The short form.
     pub(super) give: Give,
     pub(super) take: Take,
-    /// Whether ranks know only once they have met if it is short: it then has both forms.
+    /// Whether ranks only know after the barrier if it is short: it then has both forms.
     pub(super) is_open: bool,
     /// The long form.
     pub(super) steps: Vec<PlanStep>,
@@ -42,10 +41,10 @@ pub(super) struct Plan<'c> {
     pub(super) retained: Retained,
 }
 
-/// What contributions of all ranks have together at most if every rank combines all of them.
+/// The most bytes of all contributions together if every rank combines all of them.
 const COMBINED_BY_ALL: u64 = 64 * 1024;
 
-/// Starts the collective that `plan` puts together, and on a handle for blocking calls waits for it.
+/// Starts the collective of `plan`, and on a handle for blocking calls waits for it.
 #[track_caller]
 pub(super) fn begin<B: Any>(
     comm: &Comm,
@@ -74,7 +73,7 @@ impl Collective<'_> {
         })
     }
 
-    /// Runs what `plan` puts together, to its end. If this rank is refused the others learn it, because
+    /// Runs the collective of `plan` to its end. If this rank is refused, it notifies the others, because
     /// they would wait for ever.
     pub(super) fn meet(&self, plan: impl FnOnce(&mut Plan<'_>) -> Result<()>) -> Result<()> {
         let mut planned = Plan::waiting(self.comm(), self.call());
@@ -82,7 +81,7 @@ impl Collective<'_> {
             Ok(()) => planned.complete(self.at()),
             Err(error) => {
                 planned.refused();
-                // The error of this rank itself is the more exact one.
+                // This rank's own error is more exact.
                 let _ = planned.complete(self.at());
                 Err(error)
             }
@@ -133,19 +132,19 @@ impl Plan<'_> {
         Plan { waits: true, ..Plan::new(comm, call, comm.rank().0, comm.size()) }
     }
 
-    /// This rank is refused what it calls, which the others learn.
+    /// This rank's call is refused; the others are notified.
     pub(super) fn refused(&mut self) {
         self.what = Some(Description::bare(self.call).refused());
         self.only_compare();
     }
 
-    /// The ranks compare what they call, and nothing is moved.
+    /// The ranks compare their calls, and nothing is moved.
     fn only_compare(&mut self) {
         (self.give, self.take, self.is_open) = (Give::Nothing, Take::Nothing, false);
         self.steps.clear();
     }
 
-    /// All ranks have data as `buffer` has, and the same root; 0 is that of what has none.
+    /// All ranks have the data of `buffer`, and the same root; 0 for a call without a root.
     pub(super) fn agree_on(&mut self, buffer: &Buffer, root: Rank) -> Result<()> {
         self.root = root;
         let bytes = self.bytes(buffer)?;
@@ -154,7 +153,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// All ranks call the same, which has no data.
+    /// All ranks make the same call without data.
     pub(super) fn agree_on_nothing(&mut self) {
         self.what = Some(Description::bare(self.call));
     }
@@ -174,7 +173,7 @@ impl Plan<'_> {
         self.is_short(bytes) && bytes * u64::from(self.ranks) <= COMBINED_BY_ALL
     }
 
-    /// Whether the ranks meet in the staging area, and it can have the data.
+    /// Whether the ranks use the staging area, also for the data.
     fn is_staged(&self) -> bool {
         self.remote == 0 && self.comm.has_staging() && self.comm.persistent_number().is_none()
     }
@@ -192,7 +191,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Each part that is sent is received, as long as it is sent.
+    /// Each part that is sent is received with the same length.
     fn described_by_steps(&self) -> Description {
         let (own, mut sent, mut received) = (self.comm.rank().0, 0u64, 0u64);
         let mut datatypes = Vec::new();
@@ -213,14 +212,14 @@ impl Plan<'_> {
         Description::bare(self.call).data(0, datatype, 0).paired(sent, received)
     }
 
-    /// What the collective does once it has been put together.
+    /// The collective of a complete plan.
     fn form(self) -> CollectiveForm {
         let what = self.description();
         let Plan { call, give, take, is_open, steps, combine, retained, .. } = self;
         CollectiveForm { call, what, give, take, is_open, steps, combine, retained }
     }
 
-    /// Gives every rank the name that it has in the communicator.
+    /// Translates every rank to its number in the communicator.
     pub(super) fn rename(&mut self, places: &[Rank]) {
         for step in &mut self.steps {
             if let PlanStep::Send(rank, _) | PlanStep::Receive(rank, _) = step {
@@ -279,7 +278,7 @@ impl Plan<'_> {
         self.steps.push(PlanStep::Receive(Rank(from), into));
     }
 
-    /// Ends a round: what follows needs its messages, or its buffers.
+    /// Ends a round: the next steps need its messages or buffers.
     pub(super) fn wait(&mut self) {
         self.steps.push(PlanStep::Await);
     }
@@ -309,7 +308,7 @@ impl Plan<'_> {
         function.ok_or_else(|| self.no_operation(op.name(), T::DATATYPE.name()))
     }
 
-    /// What the request keeps, and what it gives.
+    /// What the request owns, and what it returns.
     pub(super) fn keep(&mut self, given: impl Any + Send, result: impl Any + Send) {
         self.retained.given = Some(Box::new(given));
         self.retained.result = Some(Box::new(result));
@@ -322,7 +321,7 @@ impl Plan<'_> {
         Ok(buffer)
     }
 
-    /// A copy of what is in `buffer` when the steps so far have been taken.
+    /// A copy of the contents of `buffer` after the steps so far.
     pub(super) fn copied(&mut self, buffer: &Buffer) -> Result<BufferMut> {
         let copy = self.scratch(buffer.count, &buffer.datatype)?;
         self.copy(buffer.clone(), copy.clone());
@@ -335,7 +334,7 @@ impl Plan<'_> {
         (1..ranks).map(move |k| (rank + k) % ranks)
     }
 
-    /// The same, beginning with the one before: who sends to this rank first.
+    /// The same, beginning with the one before, which sends to this rank first.
     pub(super) fn others_back(&self) -> impl Iterator<Item = u32> + use<> {
         let (rank, ranks) = (self.rank, self.ranks);
         (1..ranks).map(move |k| (rank + ranks - k) % ranks)
@@ -353,7 +352,7 @@ impl Plan<'_> {
         Err(Error::Root { at: self.comm.place(self.call), root, ranks })
     }
 
-    /// Refuses a root that is no rank of the communicator, or that gives nothing.
+    /// Refuses a root that is no rank of the communicator, or that has no data.
     pub(super) fn check_root_gives(&self, root: Rank, gives: bool) -> Result<()> {
         self.check_root(root, self.ranks)?;
         if gives || self.rank != root.0 {

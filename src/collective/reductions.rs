@@ -1,7 +1,7 @@
 //! Collectives that combine: reduce, allreduce, reduce_scatter.
 //!
-//! Contributions are combined in rank order always, and in the same groups whatever rank is the root:
-//! the same bits every time, for operations that are not commutative too.
+//! Contributions are always combined in rank order, and in the same groups for every root. So the result
+//! has the same bits every time, also for operations that are not commutative.
 
 use super::buffer::{Buffer, BufferMut, Combine};
 use super::plan::Plan;
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::group::Rank;
 use std::ops::Range;
 
-/// Contributions of as many bytes are cut, and each rank combines one part of all.
+/// Contributions of this many bytes are divided, and each rank combines one part of all.
 const CUT: u64 = 16 * 1024;
 
 /// Parts of that many instances, one behind the other, and where the last one ends.
@@ -73,7 +73,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Combines what ranks `range` contribute at the root, or if that is none of them at the first.
+    /// Combines the contributions of the ranks `range` at the root or, if it is not among them, at the
+    /// first.
     fn reduce_range(&mut self, running: &mut Running, range: Range<u32>, root: u32) -> Result<()> {
         if range.len() < 2 || !range.contains(&self.rank) {
             return Ok(());
@@ -144,7 +145,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// The root, which alone has a result, combines what all contribute.
+    /// The root, which alone has a result, combines all contributions.
     fn combine_at(&mut self, root: u32, mine: Buffer, result: Option<BufferMut>) -> Result<()> {
         let Some(result) = result else {
             self.send(root, mine);
@@ -169,8 +170,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Ranks 2ᵏ apart exchange what they have. Of ranks beyond a power of two, each of the first gives
-    /// its contribution to the next one, and gets the result from it.
+    /// Ranks at a distance of 2ᵏ exchange what they have. If their number is no power of two, each
+    /// surplus rank sends its contribution to the next one, and gets the result from it.
     fn allreduce_by_pairs(&mut self, running: &mut Running) -> Result<()> {
         let paired = 1 << self.ranks.ilog2();
         let beyond = self.ranks - paired;
@@ -212,7 +213,7 @@ impl Plan<'_> {
         running.absorb(self, received, from < self.rank)
     }
 
-    /// Part `k` of the combination is made by rank `k`, and goes to the root.
+    /// Rank `k` combines part `k`, which goes to the root.
     fn reduce_by_parts(
         &mut self,
         mine: &Buffer,

@@ -11,24 +11,25 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A collective under way (MPI-4.1 §6.12), which gives a `B` when it is complete.
+/// A pending collective (MPI-4.1 §6.12), which returns a `B` when it is complete.
 ///
-/// It goes on in every call of this rank that looks for messages: [`CollectiveRequest::is_complete`],
-/// [`CollectiveRequest::wait`], [`Comm::progress`](crate::Comm::progress), every receive, probe and
-/// wait for a message; and while this rank waits for others in any other call (MPI-4.1 §2.9).
+/// It makes progress in every call of this rank that looks for messages:
+/// [`CollectiveRequest::is_complete`], [`CollectiveRequest::wait`],
+/// [`Comm::progress`](crate::Comm::progress), every receive, probe and wait for a message; and while this
+/// rank waits for others in any other call (MPI-4.1 §2.9).
 ///
-/// Dropped before it is complete, it goes on like that, because other ranks may wait for it, and
-/// keeps its buffers until it is done.
+/// If it is dropped before it is complete, it continues like that with its buffers, because other ranks
+/// may wait for it.
 pub struct CollectiveRequest<B = ()> {
     at: Place,
     /// `None` if it was complete when it was started.
     schedule: Option<Arc<Schedule>>,
-    /// What has become of it, until that is taken.
+    /// Its outcome, until that is taken.
     outcome: Mutex<Option<CollectiveOutcome>>,
     gives: PhantomData<fn() -> B>,
 }
 
-/// The outcome, and what the request gives.
+/// The outcome, and what the request returns.
 pub(super) type CollectiveOutcome = (Result<()>, Option<Box<dyn Any + Send>>);
 
 impl<B: Any> CollectiveRequest<B> {
@@ -115,7 +116,7 @@ impl<B: Any> CollectiveRequest<B> {
         Some(outcome.map(|()| *result.expect("whoever has made it has given the result")))
     }
 
-    /// The outcome, of which the communicator's error handler learns.
+    /// The outcome; an error is passed to the communicator's error handler.
     fn handled_outcome(&self) -> Option<Result<B>> {
         let outcome = self.outcome();
         match &self.schedule {

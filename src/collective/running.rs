@@ -1,10 +1,10 @@
-//! What a rank has combined so far, and where.
+//! What a rank has combined so far, and its place.
 
 use super::buffer::{Buffer, BufferMut};
 use super::plan::Plan;
 use crate::error::Result;
 
-/// The combination of the contributions of neighbouring ranks. The own contribution is never written.
+/// The combination of the contributions of adjacent ranks. The own contribution is never written.
 pub(super) struct Running {
     mine: Buffer,
     /// Where the combination is, once it is more than the own contribution.

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::group::Rank;
 
 impl Plan<'_> {
-    /// Each rank combines what the one before it passes on with its own contribution, and passes that on.
+    /// Each rank combines what the one before it sends with its own contribution, and sends that to the
+    /// next.
     pub(super) fn scan(
         &mut self,
         mine: Option<Buffer>,
@@ -57,7 +58,7 @@ impl Plan<'_> {
         Ok(is_short)
     }
 
-    /// As the scan, but a rank passes on more than it gets.
+    /// A scan in which a rank sends more than it returns.
     pub(super) fn exscan(
         &mut self,
         mine: Option<Buffer>,

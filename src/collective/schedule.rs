@@ -1,4 +1,4 @@
-//! A collective under way: steps that follow one another, each when the messages before it have come.
+//! A pending collective: a sequence of steps, each after the messages before it have arrived.
 
 use super::buffer::{Buffer, BufferMut, Scratch};
 use super::form::{CollectiveForm, Entered, Met};
@@ -13,8 +13,7 @@ use std::any::Any;
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a collective does on this rank, one after the other. Messages are started and go on by
-/// themselves.
+/// A step of a collective on this rank. Messages are only started.
 pub(super) enum PlanStep {
     Send(Rank, Buffer),
     /// Of exactly as many bytes.
@@ -27,18 +26,17 @@ pub(super) enum PlanStep {
     Combine(Buffer, BufferMut),
 }
 
-/// What a collective keeps until it is complete.
+/// What a collective owns until it is complete.
 #[derive(Default)]
 pub(super) struct Retained {
     /// Memory for what is on its way.
     pub(super) scratch: Vec<Scratch>,
-    /// What the caller has given away, and what the caller gets.
+    /// What the caller has passed, and what it gets.
     pub(super) given: Option<Box<dyn Any + Send>>,
     pub(super) result: Option<Box<dyn Any + Send>>,
 }
 
-/// Of collectives that were under way when their rank left the job, for the messages that may still
-/// come.
+/// Collectives that were pending when their rank left the job, for messages that may still arrive.
 static LEFT_BEHIND: Mutex<Vec<Retained>> = Mutex::new(Vec::new());
 
 /// A collective under way.
@@ -61,16 +59,16 @@ struct UnderWay {
     expected: Option<u64>,
 }
 
-/// How far a collective is.
+/// The state of a collective.
 pub(super) enum ScheduleStage {
     /// It waits for its slot of the staging area.
     Waiting,
     /// It has arrived.
     Arrived(CollectiveEntry),
-    /// Ranks agree, and its steps are taken. It keeps its slot where the job goes on without ranks that
-    /// fail: the ranks then meet once more.
+    /// Ranks agree, and its steps run. In a job that continues after failures it keeps its slot, because
+    /// the ranks synchronise once more.
     Moving(Option<CollectiveEntry>),
-    /// Its steps have been taken, and it has arrived again: it succeeds on all ranks or on none.
+    /// Its steps are complete, and it has arrived again: it succeeds on all ranks or on none.
     Closing(CollectiveEntry),
 }
 
@@ -80,7 +78,7 @@ struct ScheduleState {
     steps: std::vec::IntoIter<PlanStep>,
     under_way: Vec<UnderWay>,
     is_taken: bool,
-    /// The first error; the steps go on, because other ranks wait for them.
+    /// The first error; the steps continue, because other ranks wait for them.
     outcome: Result<()>,
 }
 
@@ -103,7 +101,7 @@ impl Schedule {
         };
         let of_messages = || number as u32 % NUMBERS;
         let counted = comm.persistent_number().unwrap_or_else(of_messages);
-        // Ranks that do not call the same never take each other's bytes for their own.
+        // Ranks that make different calls never take each other's bytes.
         let tag = (counted << CALL_BITS | call as u32) & i32::MAX as u32;
         Schedule {
             comm: comm.clone(),
@@ -139,7 +137,7 @@ impl Schedule {
         {
             return self.comm.describe_round(entry, record);
         }
-        // No rank is known while another thread takes it further.
+        // Unknown while another thread drives it.
         let others = progress.map(missing).unwrap_or_default();
         record.set(&Awaited {
             kind: AwaitedKind::Collective,
@@ -170,7 +168,7 @@ impl Schedule {
     }
 }
 
-/// Bits of a tag that say which call it is.
+/// Bits of a tag for the call.
 const CALL_BITS: u32 = 8;
 const _: () = assert!((Call::Neighbours as u32) < 1 << CALL_BITS);
 
@@ -237,7 +235,7 @@ impl ScheduleState {
         let ScheduleStage::Arrived(entry) = stage else { return true };
         let comm = &schedule.comm;
         let mut entered = Entered::new(comm, entry);
-        // Unless a function of the program panics: then the collective has ended like that.
+        // If a function of the program panics, the collective has ended so.
         let problem = "a function of the program has panicked".into();
         self.outcome = Err(Error::Communicator { at: comm.place(schedule.call), problem });
         let has_steps = self.steps.len() > 0;
@@ -258,7 +256,7 @@ impl ScheduleState {
         let ScheduleStage::Moving(entry) = &mut self.stage else { return false };
         let Some(mut entry) = entry.take() else { return false };
         let arrived = match &self.outcome {
-            // The others cannot succeed either.
+            // The other ranks cannot succeed either.
             Err(Error::RankFailed { .. }) => Ok(false),
             _ => {
                 comm.arrive(&mut entry, &self.form.what.ringing(), 0, |_, _| Ok(())).map(|()| true)

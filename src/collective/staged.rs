@@ -1,5 +1,5 @@
-//! The short form of a collective: what a rank puts into the staging area, and what it takes out of it
-//! once all have put something there.
+//! The short form of a collective: what a rank stages, and what it takes from the staging area when all
+//! have arrived.
 
 use super::buffer::{self, Buffer, BufferMut, Combine};
 use crate::comm::Staged;
@@ -14,7 +14,7 @@ pub(super) enum BufferParts<B> {
     Listed(Vec<B>),
 }
 
-/// What can be cut into parts.
+/// A buffer that can be divided into parts.
 pub(super) trait Cut: Clone {
     fn cut(&self, first: usize, count: usize) -> Self;
     /// How many instances it has.
@@ -88,18 +88,18 @@ pub(super) enum Give {
     Listed(Vec<Buffer>),
 }
 
-/// What it takes of what all have staged.
+/// What it takes from what all have staged.
 #[derive(Default)]
 pub(super) enum Take {
     #[default]
     Nothing,
-    /// From byte so much of the contribution of one rank on.
+    /// The contribution of one rank, from that byte on.
     From(u32, u64, BufferMut),
-    /// Of each of that many ranks, from that byte on.
+    /// The contributions of that many ranks, from that byte on.
     Each(u32, u64, BufferParts<BufferMut>),
-    /// The part for this rank, from one rank or from each of that many, which have listed theirs.
+    /// The part for this rank, from one rank or from each of that many, which stage lists of parts.
     Listed(std::ops::Range<u32>, u32, BufferParts<BufferMut>),
-    /// The combination of what the first ranks have from that byte on.
+    /// The combination of the first ranks' contributions from that byte on.
     Combined(u32, u64, BufferMut, Combine),
 }
 
@@ -137,7 +137,7 @@ impl Give {
         }
     }
 
-    /// Copies it, which fits there, to `offset` of the segment.
+    /// Copies it to `offset` of the segment, where it fits.
     pub(super) fn write(&self, segment: &Segment, offset: u64) -> Result<()> {
         match self {
             Give::Nothing => Ok(()),
@@ -178,8 +178,8 @@ impl Take {
     }
 }
 
-/// Combines the contributions of the first ranks, in their order. Each comes to where the next but one
-/// will, and the last to the result.
+/// Combines the contributions of the first ranks, in their order. Two places alternate, and the last
+/// combination goes to the result.
 fn combined(
     staged: &Staged<'_>,
     ranks: u32,

@@ -16,8 +16,8 @@ use std::panic::Location;
 use std::sync::Arc;
 
 impl Comm {
-    /// `MPI_Comm_dup` (MPI-2.2 §6.4.2): a communicator of the same ranks in the same order, whose
-    /// collectives do not meet those of this one. Attributes are copied as their keys say.
+    /// `MPI_Comm_dup` (MPI-2.2 §6.4.2): a communicator of the same ranks in the same order, with
+    /// collectives of its own. The copy callbacks of their keys copy the attributes.
     ///
     /// Collective; blocks until every rank has called it.
     ///
@@ -31,22 +31,22 @@ impl Comm {
     }
 
     /// `MPI_Comm_create` (MPI-2.2 §6.4.2): a communicator of the ranks of `group` in its order, or
-    /// several of disjoint groups. All members of a group give that group; other ranks may give it
-    /// too, or an empty one, and get `None`.
+    /// several of disjoint groups. All members of a group pass that group. Other ranks may pass it, too,
+    /// or an empty one, and get `None`.
     ///
     /// Collective over this communicator; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Group`] on all ranks if the members of a group give different ones, and on a rank
-    /// whose group is not part of this communicator (the others then get [`Error::Mismatch`]);
+    /// [`Error::Group`] on all ranks if the members of a group pass different ones. Also on a rank whose
+    /// group is not part of this communicator; the others then get [`Error::Mismatch`].
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
     #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Comm>> {
         self.collectively(Call::CommCreate, |create| create.create(group))
     }
 
-    /// `MPI_Comm_create_group` (MPI-4.1 §7.4.2): a communicator of the ranks of `group` in its
-    /// order. It takes over the error handler of this one.
+    /// `MPI_Comm_create_group` (MPI-4.1 §7.4.2): a communicator of the ranks of `group` in its order. It
+    /// inherits the error handler of this one.
     ///
     /// Collective over `group` alone; blocks until every member has called it with the same group
     /// and tag. Other ranks need not know, and other collectives may be under way on this
@@ -62,9 +62,9 @@ impl Comm {
         self.within(Call::CommCreateGroup, || create_group::create(self, group, tag, at))
     }
 
-    /// `MPI_Comm_split` (MPI-2.2 §6.4.2): one communicator for each colour, of the ranks that give
-    /// it, in the order of their keys, and of equal keys in the order of this communicator. `None`
-    /// is `MPI_UNDEFINED` and gets `None`.
+    /// `MPI_Comm_split` (MPI-2.2 §6.4.2): one communicator for each colour, of the ranks that pass it, in
+    /// the order of their keys. Ranks with equal keys keep the order of this communicator. `None` is
+    /// `MPI_UNDEFINED` and gets `None`.
     ///
     /// Collective; blocks until every rank has called it.
     ///
@@ -75,8 +75,8 @@ impl Comm {
         self.collectively(Call::CommSplit, |split| split.split(colour, key))
     }
 
-    /// `MPI_Comm_split_type` (MPI-4.1 §7.4.2): as [`Comm::split`], by a property of the machine.
-    /// `None` is `MPI_UNDEFINED`. Of the info goes what [`Comm::set_info`] documents.
+    /// `MPI_Comm_split_type` (MPI-4.1 §7.4.2): [`Comm::split`] by a property of the machine. `None` is
+    /// `MPI_UNDEFINED`. Hints have no effect ([`Comm::set_info`]).
     ///
     /// # Errors
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
@@ -93,17 +93,17 @@ impl Comm {
         self.split(split_type.map(|SplitType::Shared| machine), key)
     }
 
-    /// `MPI_Comm_free` (MPI-4.1 §7.4.3): calls the delete callbacks of this rank's attributes, the
-    /// latest first, and marks the communicator as freed. Its other handles are refused from then
-    /// on, except that windows made over it go on as before, and so do requests. Its memory is given
-    /// back when the last rank has freed it and drops its last handle.
+    /// `MPI_Comm_free` (MPI-4.1 §7.4.3): calls the delete callbacks of this rank's attributes, the latest
+    /// first, and marks the communicator as freed. Its other handles are refused from then on; windows
+    /// and requests made over it continue. Its memory is freed when the last rank has freed it and drops
+    /// its last handle.
     ///
-    /// All ranks free it, in any order with what else they do: local; blocks at most while another
-    /// rank gives a communicator back.
+    /// All ranks free it, in any order with other calls. Local; blocks at most while another rank frees a
+    /// communicator.
     ///
     /// # Errors
     /// [`Error::Attribute`] if a delete callback of this rank refuses: the communicator is then not freed
-    /// on this rank, and its memory stays until the job ends if no other handle is left to free it by.
+    /// on this rank. Its memory stays until the job ends if no other handle is left to free it.
     /// [`Error::Communicator`] for the job's own communicators, and for one that has been freed.
     pub fn free(self) -> Result<()> {
         self.within(Call::CommFree, || free::free(&self))
@@ -177,8 +177,8 @@ impl Comm {
         self.within(call, || self.inner.attached.attributes.delete(self.place(call), self, key))
     }
 
-    /// Deletes all attributes of this rank, the latest first: what [`Comm::free`] begins with, and the
-    /// end of the job for its own communicator of one rank (MPI-4.1 §11.2.4). Local; does not block.
+    /// Deletes all attributes of this rank, the latest first. [`Comm::free`] begins with it, and so does
+    /// the end of the job for its communicator of one rank (MPI-4.1 §11.2.4). Local; does not block.
     ///
     /// # Errors
     /// [`Error::Attribute`] if a delete callback refuses: its attribute stays, and those before it.
@@ -192,21 +192,20 @@ impl Comm {
         self.inner.attached.name()
     }
 
-    /// `MPI_Comm_set_name`: for all handles of the communicator on this rank. Duplicates do not
-    /// take it over. Local; does not block.
+    /// `MPI_Comm_set_name`: for all handles of the communicator on this rank. Duplicates do not inherit
+    /// it. Local; does not block.
     pub fn set_name(&self, name: &str) {
         self.inner.attached.set_name(name);
     }
 
-    /// `MPI_Comm_get_errhandler` (MPI-4.1 §9.3): that of the communicator it was made from unless
-    /// another was set; [`ErrorHandler::Return`] to begin with. Local; does not block.
+    /// `MPI_Comm_get_errhandler` (MPI-4.1 §9.3): inherited from the communicator that it was made from
+    /// unless another was set; [`ErrorHandler::Return`] at first. Local; does not block.
     pub fn error_handler(&self) -> ErrorHandler {
         self.inner.attached.handler()
     }
 
-    /// `MPI_Comm_set_errhandler`: what happens with an error of a call on the communicator before
-    /// the call returns it. Communicators and windows made from it later take it over. Local;
-    /// does not block.
+    /// `MPI_Comm_set_errhandler`: what happens with an error of a call on the communicator before the
+    /// call returns it. Communicators and windows made from it later inherit it. Local; does not block.
     ///
     /// A function that holds a handle of the communicator keeps it alive, and its rank in the job,
     /// until another handler is set.
@@ -214,19 +213,19 @@ impl Comm {
         self.inner.attached.set_handler(handler);
     }
 
-    /// The ranks of this communicator that have failed, if this rank knows of it
-    /// (`MPIX_Comm_get_failed`). In a job started without `--on-failure=continue` no rank lives to see
-    /// any. Local; does not block.
+    /// The ranks of this communicator that are known to have failed (`MPIX_Comm_get_failed`). Always
+    /// empty in a job started without `--on-failure=continue`, because no rank survives there. Local;
+    /// does not block.
     pub fn failed(&self) -> Group {
         Group::of(self.inner.members.scope.lost())
     }
 
-    /// A communicator of the ranks of this one that live, in the same order
-    /// (`MPIX_Comm_shrink`). Once a rank has failed, no other collective of this communicator
-    /// succeeds any more: they return [`Error::RankFailed`] on all ranks that live.
+    /// A communicator of the live ranks of this one, in the same order (`MPIX_Comm_shrink`). Once a rank
+    /// has failed, every other collective of this communicator returns [`Error::RankFailed`] on all live
+    /// ranks.
     ///
-    /// Collective over the ranks that live; blocks until each of them has called it. Should another
-    /// one fail meanwhile, it is left out on all ranks or on none.
+    /// Collective over the live ranks; blocks until each of them has called it. If another one fails
+    /// meanwhile, it is left out on all ranks or on none.
     ///
     /// # Errors
     /// [`Error::NoMemory`] on all ranks; [`Error::RankFailed`] if the job ends.
@@ -238,7 +237,7 @@ impl Comm {
 
     // For the rest of the library.
 
-    /// The first half: copies the attributes and, on the first rank, takes the shared block. Waits at
+    /// The first half: copies the attributes and, on the first rank, allocates the shared block. Waits at
     /// most for a rank that allocates.
     pub(crate) fn begin_duplicate(&self) -> (Duplicate, CreationVote) {
         create::begin_duplicate(self)
@@ -249,21 +248,21 @@ impl Comm {
         create::end_duplicate(self, made, vote)
     }
 
-    /// Undoes the first half, because of an error; the one to report, which is the own refusal if this
-    /// rank has refused.
+    /// Undoes the first half after an error, and returns the error to report: this rank's own, if it has
+    /// one.
     pub(crate) fn give_duplicate_up(&self, made: Duplicate, error: Error) -> Error {
         create::give_duplicate_up(self, made, error)
     }
 
-    /// Lets a communicator that only the library has handles of be freed with the last of them: who
-    /// drops it has left it, and the last who lives gives its memory back.
+    /// Frees a communicator of which only the library has handles, with the last of them. A rank that
+    /// drops its last handle has left it; the last live rank frees its memory.
     pub(crate) fn freed_with_its_handles(self) -> Comm {
         self.inner.freed.store(1);
         self
     }
 
-    /// Drops what the program keeps with one of the job's own communicators, without callbacks.
-    /// It may hold handles, which would keep the rank in the job for ever.
+    /// Drops the attributes of one of the job's own communicators, without callbacks. They may hold
+    /// handles, which would keep the rank in the job for ever.
     pub(crate) fn let_go(&self) {
         self.set_error_handler(ErrorHandler::Return);
         self.inner.attached.attributes.clear();
@@ -283,24 +282,24 @@ impl Comm {
         self.other().map(|other| &other.comm)
     }
 
-    /// Counts a window that meets there.
+    /// Counts a window that uses it.
     pub(crate) fn hold_for_window(&self) {
         let _ = self.other().map(OtherComm::count_window);
     }
 
-    /// Such a window has been freed. Collective, as freeing it is.
+    /// Such a window has been freed. Collective, as that is.
     pub(crate) fn let_window_go(&self, call: Call) -> Result<()> {
         let _ = self.other().map(OtherComm::uncount_window);
         self.free_foreign(call)
     }
 
-    /// Frees the other MPI's communicator once this one is freed and no window meets there any more.
+    /// Frees the other MPI's communicator once this one is freed and no window uses it any more.
     pub(super) fn free_foreign(&self, call: Call) -> Result<()> {
         let freed = self.other().map_or(Ok(()), |other| other.free(&self.inner.freed));
         freed.map_err(|refusal| self.refused(call, refusal))
     }
 
-    /// Refuses what needs memory that all ranks have mapped, where they share none.
+    /// Refuses a call that needs mapped memory of all ranks, where they share none.
     pub(crate) fn check_shares(&self, call: Call, what: &str) -> Result<()> {
         match self.context().foreign {
             None => Ok(()),
@@ -308,7 +307,7 @@ impl Comm {
         }
     }
 
-    /// What the other MPI has reported, as an error of `call`.
+    /// An error of the other MPI, as an error of `call`.
     pub(crate) fn refused(&self, call: Call, refusal: foreign::ForeignError) -> Error {
         refusal.at(self.place(call))
     }

@@ -1,6 +1,5 @@
-//! Communicators made by all ranks of another: dup, create, split. New ones take over the error handler and
-//! neither name nor info of the old one. If one of several that a call makes cannot be made, none is, and
-//! every rank gets the error.
+//! Communicators made by all ranks of another: dup, create, split. A new one inherits the error handler,
+//! not the name or the info. If one of several cannot be made, none is, and every rank gets the error.
 
 use super::description::Description;
 use super::exchange::Collective;
@@ -18,12 +17,12 @@ use bytemuck::{Pod, Zeroable};
 use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 
-/// By what [`Comm::split_type`] splits (MPI-4.1 §7.4.2).
+/// The property by which [`Comm::split_type`] splits (MPI-4.1 §7.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SplitType {
-    /// `MPI_COMM_TYPE_SHARED`: ranks that can share memory, which are all; under another MPI's
-    /// launcher, where none can, each alone.
+    /// `MPI_COMM_TYPE_SHARED`: ranks that can share memory. These are all ranks; under another MPI's
+    /// launcher, each rank alone.
     Shared,
 }
 
@@ -38,10 +37,10 @@ pub(super) fn dup(comm: &Comm, line: &'static Location<'static>) -> Result<Comm>
         let blocks = dup.blocks(groups, attributes.is_err())?;
         Ok((blocks[0], dup.split_by(groups)?))
     });
-    // The own refusal has more detail than what all ranks get.
+    // This rank's own error has more detail than the common one.
     let attributes = attributes?;
     let (block, foreign) = made.inspect_err(|_| {
-        // What was copied for nothing; the error of the call is the other one.
+        // The copies are not needed; the call already returns another error.
         let _ = attributes.delete_all(&at, comm);
     })?;
     child(comm, group, block, foreign, attributes)
@@ -58,8 +57,8 @@ pub(super) fn check_subgroup(of: &CommMembers, call: Call, group: &Group) -> Res
     }
 }
 
-/// The different groups of `all`, which holds one of each rank, filled up with `u32::MAX`; if
-/// the members of each agree on it. The same result on all ranks.
+/// The different groups of `all`, which has one for each rank, padded with `u32::MAX`. An error if the
+/// members of a group disagree. The same result on all ranks.
 fn groups_given(of: &CommMembers, all: &[u32]) -> Result<Vec<Group>> {
     let lists: Vec<&[u32]> = all
         .chunks_exact(of.size() as usize)
@@ -105,7 +104,7 @@ pub(super) fn child(
     Ok(inner.handle())
 }
 
-/// A duplicate that is being made: what this rank has done for it.
+/// A pending duplicate: what this rank has done for it.
 pub(crate) struct Duplicate {
     attributes: Result<Attributes<Comm>>,
     outcome: CreationOutcome,
@@ -150,13 +149,13 @@ pub(super) fn give_duplicate_up(comm: &Comm, made: Duplicate, error: Error) -> E
     }
 }
 
-/// What a rank sends all others while communicators are made.
+/// What a rank sends to all others during the creation of communicators.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct CreationVote {
     /// The outcome of its allocation, if it leads a group.
     words: OutcomeWords,
-    /// Whether it does not want the communicator that it could have.
+    /// Whether it refuses the communicator.
     refuses: u64,
 }
 
@@ -176,7 +175,7 @@ impl Collective<'_> {
         self.make(&groups)
     }
 
-    /// The communicator of those that give the same colour, in the order of their keys.
+    /// The communicator of the ranks with the same colour, in the order of their keys.
     pub(super) fn split(&mut self, colour: Option<u32>, key: i32) -> Result<Option<Comm>> {
         let comm = self.comm;
         let wish = [colour.map_or(-1, i64::from), i64::from(key)];
@@ -248,7 +247,7 @@ impl Collective<'_> {
     }
 }
 
-/// What the leaders report, of the votes of all ranks, unless a rank refuses.
+/// The leaders' outcomes, from the votes of all ranks, unless a rank refuses.
 fn decided(
     comm: &Comm,
     call: Call,
@@ -264,8 +263,8 @@ fn decided(
     Ok(leaders.iter().map(words).collect())
 }
 
-/// The rank of `comm` that allocates for `group`; no rank for a group of one, which needs no shared block, nor
-/// where another MPI has communicators.
+/// The rank of `comm` that allocates for `group`. None for a group of one, which needs no shared block,
+/// and none under another MPI, which has communicators.
 fn leader(comm: &Comm, group: &Group) -> u32 {
     match group.members() {
         _ if comm.foreign().is_some() => u32::MAX,

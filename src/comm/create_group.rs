@@ -1,12 +1,11 @@
 //! `MPI_Comm_create_group`: a communicator made by its members alone.
 //!
-//! They find each other in the registry, a list in the segment of the shared blocks that are being made:
-//! who comes first allocates the shared block and writes down what it is for; who comes later finds it by
-//! parent, tag and members; who comes last takes it off the list and wakes the others. Where a member
-//! has failed that has not come, the shared block is given up by the first who notices: so all members who
-//! live have the communicator, or none has (`sync/gather.rs`). An allocation that fails is written
-//! down as well, in a place that needs no allocation, until every member has heard of it: else the
-//! others would wait for the one that has given up.
+//! They find each other in the registry, a list in the segment of pending shared blocks. The first member
+//! to arrive allocates the shared block and records what it is for. Later ones find it by parent, tag and
+//! members. The last one takes it off the list and wakes the others. If a member has failed before it
+//! arrived, the first live member that notices gives the shared block up. So all live members have the
+//! communicator, or none has (`sync/gather.rs`). A failed allocation is recorded as well, in a place that
+//! needs no allocation, until every member has read it; otherwise the others would wait for ever.
 
 use super::Comm;
 use super::create::{check_subgroup, child};
@@ -25,12 +24,12 @@ use crate::sync::{self, GatherPlace, Gathering};
 use std::panic::Location;
 
 const CALL: Call = Call::CommCreateGroup;
-/// Of shared blocks whose members have not all come: a longer list goes round in a circle.
+/// The most pending shared blocks: a longer list is damaged and circular.
 const MOST_BLOCKS: u32 = 1 << 20;
-/// Set in the number of a member that has come.
+/// Set in the number of a member that has arrived.
 const HAS_COME: u32 = 1 << 31;
 
-/// What communicators that are being made are distinguished by, beside their members.
+/// What distinguishes pending communicators, besides their members.
 #[derive(Clone, Copy)]
 pub(super) struct CreationKey {
     /// The block of the communicator that it is made from.
@@ -43,14 +42,14 @@ impl CreationKey {
         CreationKey { parent: comm.block_offset(), tag }
     }
 
-    /// That of the communicator of those who live. No block is at an odd offset.
+    /// The parent of a communicator of survivors. No block is at an odd offset.
     pub(super) fn shrinking(comm: &Comm) -> CreationKey {
         let CreationKey { parent, .. } = CreationKey::tagged(comm, 0);
         CreationKey { parent: parent | 1, tag: 0 }
     }
 }
 
-/// The communicator of `group`, when all its members have come for it; in the call of the program at `at`.
+/// The communicator of `group`, when all its members have arrived; in the call of the program at `at`.
 pub(super) fn create(
     comm: &Comm,
     group: &Group,
@@ -74,7 +73,7 @@ pub(super) fn create(
     child(comm, group.clone(), block, None, Attributes::default())
 }
 
-/// The block of the communicator of `group`, when all its members have come for it. `scope` is theirs.
+/// The block of the communicator of `group`, when all its members have arrived. `scope` is theirs.
 pub(super) fn await_members(
     comm: &Comm,
     call: Call,
@@ -89,7 +88,7 @@ pub(super) fn await_members(
     sync::gather(&registry.lock.0, REGISTRY_SITES, &wish, group.size(), &context.excluded())
 }
 
-/// A communicator that this rank wants to make.
+/// A communicator that this rank creates.
 struct CreationRequest<'a> {
     comm: &'a Comm,
     call: Call,
@@ -215,7 +214,7 @@ impl<'a> CreationRequest<'a> {
         Err(Error::Damaged { what: "list of communicators" })
     }
 
-    /// Writes down in a fresh shared block whom it is for, and puts it on the list.
+    /// Records in a new shared block its members, and puts it on the list.
     fn open(&self, block: u64) -> Result<()> {
         let words = self.shared_words(block)?;
         words.parent.store(self.key.parent);
@@ -227,7 +226,7 @@ impl<'a> CreationRequest<'a> {
         Ok(())
     }
 
-    /// Writes down that this rank has come; whether all have.
+    /// Records that this rank has arrived; returns whether all have.
     fn join(&self, block: u64) -> Result<bool> {
         let mut members = self.members(block)?;
         let own = self.comm.context().rank;
@@ -261,7 +260,7 @@ impl<'a> CreationRequest<'a> {
         hash([self.key.parent, u64::from(self.key.tag)].into_iter().chain(members))
     }
 
-    /// The oldest failure that this rank has to hear of.
+    /// The oldest failure that this rank has to read.
     fn hear_of_failure(&self) -> Option<OutcomeWords> {
         let own = self.comm.context().rank;
         let unheard = |failure: &&CreationFailure| {
@@ -280,14 +279,14 @@ impl<'a> CreationRequest<'a> {
         Some(OutcomeWords { block: 0, failure: kind.load(), available: available.load() })
     }
 
-    /// Writes a failure down for the other members: in a free place, whose number is zero, or in
-    /// that of the oldest failure, whose members have most likely ended otherwise.
+    /// Records a failure for the other members, in a free place (number zero) or in that of the oldest
+    /// failure, whose members have probably ended for another reason.
     fn note_failure(&self, words: &OutcomeWords) {
         let failures = self.registry.failures.iter();
         let Some(failure) = failures.min_by_key(|failure| failure.number.load()) else { return };
         let number = self.registry.failures_noted.load().wrapping_add(1);
         self.registry.failures_noted.store(number);
-        // A free place until all is written: this rank may fail in between.
+        // The place is free until all is written, because this rank may fail in between.
         failure.number.store(0);
         failure.key.store(self.digest());
         failure.unaware.store(u64::from(self.group.size()) - 1);

@@ -1,4 +1,4 @@
-//! What the ranks of a collective have to agree on, and how one that does not is found.
+//! What the ranks of a collective have to agree on, and how a mismatch is found.
 
 use super::reduction::sealed::OpKind;
 use crate::call::Call;
@@ -8,8 +8,8 @@ use crate::group::Rank;
 use crate::op::Op;
 use bytemuck::{Pod, Zeroable};
 
-/// Describes a collective as one rank calls it. It lies in front of what the rank stages, in the same
-/// cache line as a contribution of 16 bytes.
+/// Describes a collective as one rank calls it. It precedes what the rank stages, in the same cache line
+/// as a contribution of 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Description {
@@ -21,27 +21,27 @@ pub(crate) struct Description {
     op: u32,
     /// Number of the only basic datatype plus one; zero for several, for none, or for any.
     datatype: u32,
-    /// Bytes of the data that all ranks have alike, or [`ANY_LENGTH`]. If paired, the sum of a digest of
-    /// each part that this rank sends.
+    /// Bytes of the data, equal on all ranks, or [`ANY_LENGTH`]. If paired, the sum of a digest of each
+    /// part that this rank sends.
     bytes: u64,
-    /// A digest of what else has to be the same: the sequence of several datatypes, or the counts. If
+    /// A digest of what else has to be equal: the sequence of several datatypes, or the counts. If
     /// paired, the sum of a digest of each part that this rank receives.
     digest: u64,
-    /// Bytes that this rank contributes, in all rounds together; more than that many are as many.
+    /// Bytes that this rank contributes, in all rounds together, saturated.
     pub(super) length: u32,
-    /// Of a short contribution of the library itself, a digest ([`guard`]).
+    /// A digest of a short contribution of the library itself ([`guard`]).
     guard: u32,
-    /// Which barrier of its slot it was staged for: a rank that comes out of a damaged barrier too
-    /// early finds an older one.
+    /// The barrier of its slot that it was staged for: a rank that leaves a damaged barrier too early
+    /// finds an older one.
     pub(super) round: u32,
     reserved: u32,
 }
 
-/// The rank does not wait at the barrier: who arrives last rings its bell.
+/// The rank does not wait at the barrier: the last rank to arrive rings its bell.
 const RINGS: u16 = 1;
 /// The rank refuses its own call.
 const REFUSED: u16 = 2;
-/// Two ranks have to agree on each part: the sums of all that is sent and received are the same.
+/// Each part is checked between two ranks: the sums over all that is sent and received are equal.
 const PAIRED: u16 = 4;
 
 /// The root of a rank that does not know it.
@@ -56,7 +56,7 @@ const USER_OPS: u32 = 1000;
 
 const REFUSAL: &str = " with arguments that it is refused for";
 
-/// Whether the data of a collective are the caller's.
+/// Whether the data of a collective is the caller's.
 fn has_data(call: Call) -> bool {
     let within = |first: Call, last: Call| (first as u32..=last as u32).contains(&(call as u32));
     within(Call::Broadcast, Call::Allreduce) || within(Call::Gatherv, Call::Exscan)
@@ -89,14 +89,15 @@ impl Description {
         Description { bytes, ..Description::typed::<T>(call) }
     }
 
-    /// With data of that many bytes: of one basic datatype, or of a sequence of several that has that
-    /// digest, or if neither is given of any.
+    /// With data of that many bytes, of one basic datatype or of a sequence of several with that digest.
+    /// Without either, of any datatype.
     pub(crate) fn data(self, bytes: u64, datatype: Option<Datatype>, sequence: u64) -> Self {
         let datatype = datatype.map_or(0, |datatype| datatype as u32 + 1);
         Description { datatype, bytes, digest: self.digest.wrapping_add(sequence), ..self }
     }
 
-    /// With parts that pairs of ranks agree on, by the sums of their digests ([`part_digest`]).
+    /// With parts that are checked between pairs of ranks, by the sums of their digests
+    /// ([`part_digest`]).
     pub(crate) fn paired(self, sent: u64, received: u64) -> Self {
         Description { bytes: sent, digest: received, flags: self.flags | PAIRED, ..self }
     }
@@ -225,8 +226,8 @@ impl Description {
         Ok(all)
     }
 
-    /// What the ranks do not agree on, and another rank that does not agree with rank `own`: the same
-    /// kind on all ranks, because all of them look at all descriptions in the same order.
+    /// The kind of the mismatch, and another rank that differs from rank `own`. The kind is the same on
+    /// all ranks, because all of them compare all descriptions in the same order.
     #[cold]
     pub(super) fn disagreement(all: &[Description], own: u32) -> Option<(MismatchKind, u32)> {
         let mut joined = all.first().copied()?;
@@ -257,7 +258,7 @@ impl Description {
             return text + REFUSAL;
         }
         if !has_data(self.call()) {
-            // What these exchange among themselves is not what the caller has written.
+            // The library's own exchanges have no data of the caller.
             return text;
         }
         let is_counted = self.flags & PAIRED == 0 && bytes != ANY_LENGTH;
@@ -294,12 +295,12 @@ pub(crate) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
     })
 }
 
-/// What a part of that many bytes adds to the sums of its two ranks.
+/// The digest that a part of that many bytes adds to the sums of its two ranks.
 pub(crate) fn part_digest(from: u32, to: u32, bytes: u64) -> u64 {
     hash([u64::from(from) << 32 | u64::from(to), bytes])
 }
 
-/// What guards a contribution.
+/// The digest that guards a contribution.
 fn guard(contribution: &[u8]) -> u32 {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     let digest = hash(contribution.chunks(8).map(word));

@@ -1,4 +1,5 @@
-//! One chunk through the staging area: every rank stages, all meet, all may read all.
+//! One chunk through the staging area: every rank stages its own, all pass a barrier, and each may read
+//! all.
 
 use super::Comm;
 use super::description::{Description, GUARDED};
@@ -29,8 +30,8 @@ pub(super) fn damaged() -> Error {
     Error::Damaged { what: "what a rank has staged for the others" }
 }
 
-/// A collective under way: the right to exchange on the communicator, which one thread of a rank
-/// has at a time, from the first chunk of a call to its last.
+/// A collective in progress: the right to exchange on the communicator. One thread of a rank has it, from
+/// the first chunk of a call to the last.
 pub(crate) struct Collective<'a> {
     pub(super) comm: &'a Comm,
     pub(super) call: Call,
@@ -42,7 +43,7 @@ pub(crate) struct Collective<'a> {
 }
 
 impl Comm {
-    /// Begins a collective, for which no other may be under way on this rank.
+    /// Begins a collective; no other may be in progress on this rank.
     pub(crate) fn begin(
         &self,
         call: Call,
@@ -59,8 +60,8 @@ impl Comm {
         Ok(self.begun(call, at, collective_lock))
     }
 
-    /// [`Comm::begin`] that waits for a collective of another thread: for the calls of a window,
-    /// which have nothing to do with those of its communicator.
+    /// [`Comm::begin`] that waits for a collective of another thread: for the calls of a window, which
+    /// are independent of those of its communicator.
     pub(crate) fn begin_patiently(
         &self,
         call: Call,
@@ -85,7 +86,7 @@ impl Comm {
         Collective { comm: self, call, at, entry: None, _collective_lock: collective_lock }
     }
 
-    /// The thread whose collective is under way.
+    /// The thread whose collective is in progress.
     fn thread_inside(&self) -> MutexGuard<'_, Option<ThreadId>> {
         self.inner.thread_inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -116,7 +117,7 @@ impl<'a> Collective<'a> {
 }
 
 impl Collective<'_> {
-    /// Stages `mine` (at most a chunk), meets the others, and checks that they agree.
+    /// Stages `mine` (at most a chunk), passes the barrier, and checks that all ranks agree.
     ///
     /// Blocks until every rank has staged its chunk.
     pub(super) fn exchange(&mut self, what: &Description, mine: &[u8]) -> Result<Staged<'_>> {
@@ -145,9 +146,9 @@ impl Collective<'_> {
         Ok(staged)
     }
 
-    /// Exchanges a buffer of `elements` elements in chunks, one after the other; `mine` holds this
-    /// rank's elements, or fewer. `read` is called with each chunk and the range of elements in it;
-    /// also once for no elements, because the ranks meet all the same.
+    /// Exchanges a buffer of `elements` elements in chunks, one after the other; `mine` holds this rank's
+    /// elements, or fewer. `read` is called with each chunk and the range of elements in it; once also
+    /// without elements, because the ranks synchronise anyway.
     fn chunks<T: Element>(
         &mut self,
         what: Description,
@@ -192,10 +193,10 @@ impl Collective<'_> {
         Ok(all)
     }
 
-    /// Refuses a call of this rank, but not without meeting the others: they would wait for ever.
-    /// They get an error too, because what is staged here differs from what they stage.
+    /// Refuses a call of this rank, after it has arrived with the others, which would wait for ever
+    /// otherwise. They get an error, too, because this rank stages something else.
     pub(super) fn refuse(&mut self, what: Description, error: Error) -> Error {
-        // Whatever the others do, this rank reports its own fault.
+        // Whatever the others do, this rank reports its own error.
         let _ = self.exchange(&what.refused(), &[]);
         error
     }
@@ -208,9 +209,9 @@ pub(crate) struct Staged<'a> {
     pub(super) odd: bool,
     /// The barrier that they were staged for.
     pub(super) round: u32,
-    /// What the only rank of a communicator has staged, or all ranks, if another MPI has brought it.
+    /// What the only rank of a communicator has staged, or all ranks under another MPI.
     pub(super) alone: Vec<u8>,
-    /// In that case, how many bytes each rank has there, description included; otherwise zero.
+    /// In the latter case, the bytes of each rank there, description included; otherwise zero.
     pub(super) stride: usize,
 }
 
@@ -313,7 +314,7 @@ impl Staged<'_> {
         self.fetch_staged(rank, HEAD + first as u64, to)
     }
 
-    /// Whether another MPI has brought it.
+    /// Whether another MPI has transferred it.
     pub(crate) fn is_brought(&self) -> bool {
         self.stride != 0
     }
@@ -322,7 +323,7 @@ impl Staged<'_> {
         &self.comm.context().segment
     }
 
-    /// Whether every contribution has been staged whole.
+    /// Whether every contribution is complete.
     pub(crate) fn is_whole(&self) -> Result<bool> {
         for rank in 0..self.comm.size() {
             if self.description(rank)?.length > CHUNK as u32 {

@@ -11,12 +11,12 @@ use crate::foreign::{self, ForeignComm, ForeignError};
 use crate::group::Group;
 use crate::prim::Word32;
 
-/// Payload up to here goes with the description.
+/// Payload of up to this many bytes is sent with the description.
 const SHORT: usize = 64;
-/// What every rank brings first: description, length of the payload, the payload if that is short.
+/// What every rank sends first: description, length of the payload, and a short payload.
 const FIRST: usize = HEAD as usize + size_of::<u64>() + SHORT;
 
-/// The other MPI's communicator of the same ranks, and the windows that meet there.
+/// The other MPI's communicator of the same ranks, and the number of windows that use it.
 pub(super) struct OtherComm {
     pub(super) comm: ForeignComm,
     /// Those that have not been freed.
@@ -36,9 +36,9 @@ impl OtherComm {
         self.windows.fetch_sub(1);
     }
 
-    /// Frees it once `freed` is 1, which becomes 2, and no window meets there any more. Collective.
+    /// Frees it once `freed` is 1, which becomes 2, and no window uses it any more. Collective.
     pub(super) fn free(&self, freed: &Word32) -> std::result::Result<(), ForeignError> {
-        // Once, whichever of two threads comes first.
+        // Once, by the first of two threads.
         if self.windows.load() != 0 || freed.compare_exchange(1, 2).is_err() {
             return Ok(());
         }
@@ -121,8 +121,8 @@ impl Collective<'_> {
 }
 
 impl Staged<'_> {
-    /// Copies from byte `first` on of what another MPI has brought from `rank`. Of the only rank of a
-    /// communicator nothing is checked.
+    /// Copies, from byte `first` on, what another MPI has received from `rank`. Nothing is checked for
+    /// the only rank of a communicator.
     pub(super) fn fetch_staged(&self, rank: u32, first: u64, to: &mut [u8]) -> Result<()> {
         if self.stride == 0 {
             return Ok(());

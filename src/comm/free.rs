@@ -15,15 +15,15 @@ pub(super) fn free(comm: &Comm) -> Result<()> {
     comm.free_foreign(Call::CommFree)
 }
 
-/// Gives the shared block of a freed communicator back, with the last handle of the last rank that lives.
+/// Frees the shared block of a freed communicator, with the last handle of the last live rank.
 impl Drop for Inner {
     fn drop(&mut self) {
         let shared =
             self.shared.as_ref().filter(|shared| self.freed.load() != 0 && shared.block != 0);
-        // What a fork of the rank drops, the rank still has.
+        // A fork of the rank drops its copy; the rank still has its own.
         if let Some(shared) = shared.filter(|_| !is_forked()) {
             let _call = self.members.context.enter(Call::CommFree, 0);
-            // It fails when the job has failed, which ends the memory too.
+            // An error means that the job has failed, which frees the memory.
             let _ = shared.leave(&self.members.context, self.members.world_ranks());
         }
     }

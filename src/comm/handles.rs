@@ -6,7 +6,7 @@ use crate::handler::ErrorHandler;
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-/// What one rank has attached to a communicator.
+/// A rank's name, error handler and attributes of a communicator.
 #[derive(Default)]
 pub(super) struct Attached {
     name: RwLock<String>,
@@ -15,7 +15,7 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// What a communicator has that is made from another one.
+    /// Those of a communicator that is made from another one.
     pub(super) fn inherited(handler: ErrorHandler, attributes: Attributes<Comm>) -> Attached {
         Attached { name: RwLock::default(), handler: RwLock::new(handler), attributes }
     }
@@ -35,7 +35,7 @@ impl Attached {
     pub(super) fn set_handler(&self, handler: ErrorHandler) {
         let mut current = self.handler.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *current, handler);
-        // What it holds is the program's, and may look at the handler when it is dropped.
+        // It belongs to the program, and may look at the handler when it is dropped.
         drop(current);
         drop(old);
     }

@@ -1,5 +1,5 @@
-//! The ranks of a communicator: who they are, how one waits for them, and which have failed. It is all of a
-//! communicator that messages touch.
+//! The ranks of a communicator: their numbers, waits for them, and which have failed. Messages use only
+//! this part of a communicator.
 
 use crate::call::Call;
 use crate::context::Context;
@@ -17,8 +17,8 @@ pub(crate) struct CommMembers {
     /// The ranks whose failure ends the waits of this one.
     pub(super) scope: Scope,
     pub(super) rank: u32,
-    /// What its messages are distinguished by: the same on all ranks, and of no other
-    /// communicator that the job has had.
+    /// What distinguishes its messages: the same on all ranks, and different for every communicator of
+    /// the job.
     pub(super) identity: [u64; 2],
 }
 
@@ -38,8 +38,8 @@ impl CommMembers {
         self.group.size()
     }
 
-    /// What its messages are distinguished from those of other communicators by; multiples of four first, which
-    /// leaves space for the channels.
+    /// What distinguishes its messages from those of other communicators. The first number is a multiple
+    /// of four, which leaves space for the channels.
     #[inline]
     pub(crate) fn identity(&self) -> [u64; 2] {
         self.identity
@@ -63,21 +63,21 @@ impl CommMembers {
         self.group.rank_of_world(world)
     }
 
-    /// How this rank waits for others of the communicator.
+    /// The waiter of this rank for others of the communicator.
     #[inline]
     pub(crate) fn waiter(&self) -> Waiter<'_> {
         self.context.waiter_in(&self.scope)
     }
 
-    /// How this rank waits for one of them that is inside an exclusion of the library's own.
+    /// The waiter of this rank for one of them inside an exclusion of the library's own.
     #[inline]
     #[track_caller]
     pub(crate) fn excluded(&self) -> Waiter<'_> {
         self.context.excluded_in(&self.scope)
     }
 
-    /// The waiter of a call that the program has made at `at`; asleep, it records by `describe` what it waits for.
-    /// Meanwhile it makes progress on what others wait for.
+    /// The waiter of a call that the program has made at `at`; asleep, it records by `describe` what it
+    /// waits for. Meanwhile it makes progress for other ranks.
     #[inline]
     pub(crate) fn recording_waiter<'a>(
         &'a self,
@@ -88,19 +88,19 @@ impl CommMembers {
         Waiter { progress, ..self.context.recording_waiter(&self.scope, at, describe) }
     }
 
-    /// The error of such a wait that ended because one of them failed.
+    /// The error of a wait that ended because one of them failed.
     #[cold]
     pub(crate) fn rank_failed(&self, _: JobFailed, at: Place) -> Error {
         Error::RankFailed { at, failed: Rank(self.first_failed()), lock_of: None }
     }
 
-    /// Which rank of the job to name in such an error.
+    /// The rank of the job to name in such an error.
     #[cold]
     pub(crate) fn first_failed(&self) -> u32 {
         self.scope.named()
     }
 
-    /// Whether a rank has failed, of this communicator or of a job that does not go on.
+    /// Whether a rank of this communicator has failed, or the job ends.
     #[inline]
     pub(crate) fn has_lost_any(&self) -> bool {
         self.scope.is_set()
@@ -116,13 +116,13 @@ impl CommMembers {
         Place { call, window: None, rank: Some(Rank(self.rank)) }
     }
 
-    /// The rank of the job that the other side of a message is.
+    /// The other side of a message, as a rank of the job.
     pub(crate) fn peer(&self, call: Call, peer: Rank) -> Result<u32> {
         let no_peer = || Error::Peer { at: self.place(call), peer, ranks: self.size() };
         self.world_rank(peer.0).ok_or_else(no_peer)
     }
 
-    /// The rank of the job that a rank of the communicator is, if it is another one than this.
+    /// A rank of the communicator other than this one, as a rank of the job.
     #[inline]
     pub(crate) fn partner(&self, rank: Rank) -> Option<u32> {
         self.world_rank(rank.0).filter(|partner| *partner != self.context.rank)

@@ -1,16 +1,16 @@
-//! Communicators: who takes part, and what the collectives of programs and windows have in common.
+//! Communicators: their ranks, and what the collectives of programs and windows have in common.
 //!
-//! A collective moves its data through staging buffers of the segment, two per rank, used in
-//! turn: one barrier per chunk is then enough, because no rank can be two barriers ahead
-//! (`loom_tests/tests/models/collective.rs`). Every chunk carries a description of the call, so ranks
-//! that disagree about what they are doing all get an error instead of each other's bytes.
+//! A collective moves its data through staging buffers of the segment, two per rank, which alternate. So
+//! one barrier per chunk is enough, because no rank can be two barriers ahead
+//! (`loom_tests/tests/models/collective.rs`). Every chunk has a description of the call, so ranks that
+//! disagree get an error instead of each other's bytes.
 //!
 //! Invariants:
 //! 1. Each communicator of two or more ranks has barrier words and staging buffers of its own, its
-//!    *shared block*; so collectives on different communicators never meet, whatever threads make them.
-//! 2. On one rank, one collective at a time is under way on a communicator ([`Comm::begin`]).
-//! 3. A shared block is given back by the last rank that leaves it, of those who live. A rank leaves when it has
-//!    freed the communicator and has no handle of it any more, be it that of a window or of a request.
+//!    *shared block*. So collectives on different communicators never interfere, on any threads.
+//! 2. A rank has one collective at a time in progress on a communicator ([`Comm::begin`]).
+//! 3. The last live rank that leaves a shared block frees it. A rank leaves when it has freed the
+//!    communicator and has no handle of it any more, also none in a window or request.
 //! 4. A communicator is made on all its members or on none.
 
 mod calls;
@@ -57,38 +57,36 @@ pub type CommKeyval<T> = Keyval<Comm, T>;
 
 /// A communicator: a group of ranks that communicate among themselves.
 ///
-/// Cheap to clone: clones are handles of the same communicator, as copies of an `MPI_Comm` are. A
-/// communicator of its own is made by [`Comm::dup`]. Any thread of the rank may use it, but MPI
-/// allows one collective at a time on a communicator (MPI-2.2 §12.4.2): of two threads of a rank
-/// that are in collectives on the same communicator at the same time, the second gets
-/// [`Error::Communicator`] (class COMM) at once, and the other ranks do not notice. Give each
-/// thread a communicator of its own.
+/// Cheap to clone: clones are handles of the same communicator, as copies of an `MPI_Comm` are;
+/// [`Comm::dup`] makes another communicator. Any thread of the rank may use it, but MPI allows one
+/// collective at a time on a communicator (MPI-2.2 §12.4.2). If a second thread of a rank begins one, it
+/// gets [`Error::Communicator`] (class COMM), and the other ranks do not notice. So use a communicator
+/// for each thread.
 ///
-/// A collective is a call that all ranks of the communicator make, in the same order. All
-/// collectives report an error on every rank if ranks disagree about call, root, operation, type
-/// or length ([`Error::Mismatch`]), and when a rank of the job fails ([`Error::RankFailed`]).
+/// A collective is a call that all ranks of the communicator make, in the same order. All collectives
+/// report an error on every rank if ranks disagree about call, root, operation, type or length
+/// ([`Error::Mismatch`]), and if a rank of the job fails ([`Error::RankFailed`]).
 ///
-/// Memory: a communicator of two or more ranks has 8 KiB for each in the segment, from its
-/// creation until all of them have called [`Comm::free`]; dropped without it, it keeps them until
-/// the job ends.
+/// Memory: a communicator of two or more ranks has 8 KiB for each in the segment, from its creation until
+/// all of them have called [`Comm::free`]. Without that call it has them until the job ends.
 #[derive(Clone)]
 pub struct Comm {
     inner: Arc<Inner>,
     purpose: Purpose,
 }
 
-/// What a handle is for.
+/// The use of a handle.
 #[derive(Clone, Copy)]
 enum Purpose {
     /// Calls, which are refused once the communicator has been freed.
     Calls,
-    /// What was asked for before that, which goes on (MPI-4.1 §7.4.3).
+    /// Calls of earlier requests, which continue (MPI-4.1 §7.4.3).
     Requests,
-    /// The persistent collective with that number, of which the same is true.
+    /// The same for the persistent collective with that number.
     Collective(u32),
     /// Calls that return when what they start is complete on this rank.
     Waiting,
-    /// Calls that only compare what the ranks call.
+    /// Calls that only compare the ranks' descriptions.
     Agreeing,
 }
 
@@ -96,13 +94,13 @@ struct Inner {
     members: CommMembers,
     /// `None` for a communicator of one rank, or of another MPI.
     shared: Option<SharedBlock>,
-    /// That of the other MPI, if it is no communicator of this rank alone.
+    /// The other MPI's communicator, unless this one has one rank.
     other: Option<OtherComm>,
     /// The order of its collectives.
     sequence: Mutex<Sequence>,
-    /// Changes when a slot that a thread waits for has become free.
+    /// Changes when a slot becomes free that a thread waits for.
     left: ParkWord,
-    /// The thread that locks it makes a collective that waits.
+    /// Locked by the thread that makes a blocking collective.
     collective_lock: Mutex<()>,
     /// The thread that holds it.
     thread_inside: Mutex<Option<ThreadId>>,
@@ -110,12 +108,12 @@ struct Inner {
     windows: Word32,
     /// Persistent ones that have been made.
     persistent: Word32,
-    /// Tags of partitioned messages that this rank has given out on it.
+    /// Tags of partitioned messages that this rank has used on it.
     partitions: Word32,
-    /// Nonzero once this rank has freed it: calls are refused, except those of windows and requests that
-    /// exist. 2 when that of the other MPI is freed too.
+    /// Nonzero once this rank has freed it: calls are refused, except those of existing windows and
+    /// requests. 2 when the other MPI's is freed, too.
     freed: Word32,
-    /// The job's own communicators are not the program's to free.
+    /// The program cannot free the job's own communicators.
     permanent: bool,
     attached: Attached,
 }
@@ -131,7 +129,7 @@ impl Inner {
         let scope = context.scope(group.members().iter().copied());
         let identity = match &shared {
             Some(shared) => [shared.block, shared.words.made.load()],
-            // Its messages are seen by this process alone. No block is there.
+            // Only this process sees its messages. No block has this offset.
             None => [u64::MAX - 3, context.count_alone()],
         };
         debug_assert!(identity[0].is_multiple_of(4), "blocks are aligned");
@@ -164,7 +162,7 @@ impl Inner {
     }
 }
 
-/// Of the numbers of collectives, which go round; the persistent ones have as many behind them.
+/// The numbers of collectives, which wrap around; those of the persistent ones follow.
 pub(crate) const NUMBERS: u32 = 1 << 22;
 
 impl Comm {
@@ -205,7 +203,7 @@ impl Comm {
         self.inner.members.group.clone()
     }
 
-    /// Runs the body of a call: records meanwhile that this rank is in it, and shows an error to the
+    /// Runs the body of a call: records meanwhile that this rank is in it, and passes an error to the
     /// communicator's handler.
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
         if is_forked() {
@@ -226,7 +224,7 @@ impl Comm {
         self.within(call, || body(&mut self.begin(call, at)?))
     }
 
-    /// Shows an error to the communicator's handler.
+    /// Passes an error to the communicator's handler.
     pub(crate) fn handled<R>(&self, result: Result<R>) -> Result<R> {
         if let Err(error) = &result {
             // A copy, because the function may replace the handler.
@@ -249,15 +247,15 @@ impl Comm {
             && !matches!(self.purpose, Purpose::Requests | Purpose::Collective(_))
     }
 
-    /// A handle for a request, by which it can be started and completed also when the communicator has
-    /// been freed (MPI-4.1 §7.4.3). Local; does not block.
+    /// A handle for a request, which can still start and complete it after the communicator was freed
+    /// (MPI-4.1 §7.4.3). Local; does not block.
     pub fn for_requests(&self) -> Comm {
         Comm { inner: self.inner.clone(), purpose: Purpose::Requests }
     }
 
-    /// A handle for one persistent collective, which can be started by it again and again, each time
-    /// when the start before it is complete: in any order with what is started by other handles
-    /// (MPI-4.1 §6.13). Also when the communicator has been freed, as [`Comm::for_requests`].
+    /// A handle for one persistent collective, which starts it any number of times, each after the start
+    /// before is complete. Starts of different handles have no order among them (MPI-4.1 §6.13). Still
+    /// valid after the communicator was freed, as that of [`Comm::for_requests`].
     ///
     /// Collective, counted with the other calls of this function; does not block.
     pub fn for_persistent_collective(&self) -> Comm {
@@ -270,7 +268,7 @@ impl Comm {
         Error::Communicator { at: self.place(call), problem: problem.into() }
     }
 
-    /// Its ranks, which are all that messages need of it.
+    /// Its ranks, the only part of it that messages need.
     #[inline]
     pub(crate) fn members(&self) -> &CommMembers {
         &self.inner.members
@@ -294,8 +292,8 @@ impl Comm {
         self.inner.members.excluded()
     }
 
-    /// [`Comm::waiter`] in a call that the program has made at `at`; asleep, it records by `describe` what
-    /// it waits for. Meanwhile it does what this rank owes others.
+    /// [`Comm::waiter`] in a call that the program has made at `at`; asleep, it records by `describe`
+    /// what it waits for. Meanwhile it makes progress for other ranks.
     #[inline]
     pub(crate) fn recording_waiter<'a>(
         &'a self,
@@ -309,7 +307,7 @@ impl Comm {
         self.inner.shared.as_ref().ok_or(Error::Damaged { what: "communicator without memory" })
     }
 
-    /// Where its shared block is in the segment, the same for all its ranks; zero if it needs none.
+    /// The offset of its shared block in the segment, the same for all its ranks; zero if it needs none.
     pub(crate) fn block_offset(&self) -> u64 {
         self.inner.shared.as_ref().map_or(0, |shared| shared.block)
     }
@@ -347,15 +345,14 @@ impl Comm {
         self.inner.windows.fetch_add(1)
     }
 
-    /// The same communicator for blocking calls: what is started on it is complete when the start
-    /// returns.
+    /// The same communicator for blocking calls: a collective is complete when its start returns.
     pub fn waiting(self) -> Comm {
         Comm { purpose: Purpose::Waiting, ..self }
     }
 
-    /// The same communicator for the initialisation of persistent collectives, which is nonlocal
-    /// (MPI-4.1 §6.13): what is started on it waits until all ranks have started it, compares what they
-    /// call, and moves nothing. Its starts need not do so again.
+    /// The same communicator for the initialisation of persistent collectives, which is nonlocal (MPI-4.1
+    /// §6.13). A collective on it waits until all ranks have started it, compares their descriptions, and
+    /// moves nothing. Later starts need not compare again.
     pub fn agreeing(&self) -> Comm {
         Comm { inner: self.inner.clone(), purpose: Purpose::Agreeing }
     }
@@ -373,8 +370,8 @@ impl Comm {
         self.inner.shared.is_some() || self.inner.other.is_some()
     }
 
-    /// The number of the messages of this persistent collective: its starts follow one another on each
-    /// rank, and so do its messages.
+    /// The number of the messages of this persistent collective. Its starts have the same order on each
+    /// rank, and so have its messages.
     pub(crate) fn persistent_number(&self) -> Option<u32> {
         match self.purpose {
             Purpose::Collective(number) => Some(NUMBERS + number % NUMBERS),
@@ -382,7 +379,7 @@ impl Comm {
         }
     }
 
-    /// Gives out that many tags for messages to this rank, and returns the first.
+    /// Reserves that many tags for messages to this rank, and returns the first.
     pub(crate) fn count_partitions(&self, tags: u32) -> u32 {
         self.inner.partitions.fetch_add(tags)
     }
@@ -403,7 +400,7 @@ impl Comm {
     }
 }
 
-/// Test builds only: signals that do not use what is under test.
+/// Test builds only: signals that do not depend on the code under test.
 #[cfg(feature = "test-hooks")]
 impl Comm {
     /// Raises signal `number` (below 16) by one. It orders nothing but itself.
@@ -412,7 +409,7 @@ impl Comm {
         signals[number].add_and_wake(1);
     }
 
-    /// Where the segment is mapped, and what lies where in it: name, first byte, end.
+    /// The address of the segment, and its parts: name, first byte, end.
     pub fn segment_regions(&self) -> (*mut u8, [(&'static str, u64, u64); 11]) {
         let segment = &self.context().segment;
         let base = segment.mapping().at(0, 0).expect("the mapping has a beginning");

@@ -1,4 +1,4 @@
-//! The outcome of an allocation that one rank makes for several: a block, or why there is none.
+//! The outcome of an allocation that one rank makes for several: a block, or an error.
 
 use super::Comm;
 use crate::call::Call;
@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use crate::shm::{AllocError, Limit};
 use bytemuck::{Pod, Zeroable};
 
-/// In words that can be sent to other ranks.
+/// As words for other ranks.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct OutcomeWords {
-    /// Where the block is; zero if there is none.
+    /// The offset of the block; zero if there is none.
     pub(crate) block: u64,
     /// Why there is none.
     pub(crate) failure: u64,
@@ -22,10 +22,10 @@ pub(crate) struct OutcomeWords {
 const OTHER: u64 = 1;
 const SHORT: u64 = 2;
 
-/// As the rank that allocates has it, or as another rank has got it.
+/// The error of the rank that allocates, or the one that it has sent.
 pub(crate) struct CreationOutcome {
     pub(crate) words: OutcomeWords,
-    /// In full, which only the allocating rank has.
+    /// In full; only the allocating rank has it.
     error: Option<AllocError>,
 }
 
@@ -49,12 +49,12 @@ impl CreationOutcome {
         CreationOutcome { words: OutcomeWords { block, failure, available }, error }
     }
 
-    /// Whether there is no block where one was asked for.
+    /// Whether a requested block could not be allocated.
     pub(crate) fn is_failure(&self) -> bool {
         self.words.failure != 0
     }
 
-    /// The block, or the error of `call`, which asked for `requested` bytes.
+    /// The block, or the error of `call`, which requested `requested` bytes.
     pub(crate) fn block(self, comm: &Comm, call: Call, requested: u64) -> Result<u64> {
         let at = comm.place(call);
         let OutcomeWords { block, failure, available } = self.words;
@@ -72,7 +72,7 @@ impl CreationOutcome {
     }
 }
 
-/// The block that was sent, or none for a rank that needs none, if it can be one.
+/// The block that was sent, or none for a rank that needs none, after a check.
 fn allocated_block(comm: &Comm, block: u64, requested: u64) -> Result<u64> {
     let segment = &comm.context().segment;
     let inside =

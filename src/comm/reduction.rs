@@ -1,14 +1,14 @@
-//! What a reduction applies: an operation of the standard, or a function of the program.
+//! The operation of a reduction: one of the standard, or a function of the program.
 
 use crate::datatype::Element;
 use crate::op::Op;
 use std::sync::Arc;
 
-/// A function of the program: of the values of lower ranks, and of higher ones, which it replaces.
+/// A function of the program, of the values of lower ranks and of higher ranks; it replaces the latter.
 pub(crate) type Function<T> = Arc<dyn Fn(&[T], &mut [T]) + Send + Sync>;
 
-/// What [`Comm::reduce`](crate::Comm::reduce) and its kin can apply: an [`Op`], or a reference to
-/// a [`UserOp`].
+/// The operation of [`Comm::reduce`](crate::Comm::reduce) and other reductions: an [`Op`], or a reference
+/// to a [`UserOp`].
 pub trait Reduction<T: Element>: sealed::Apply<T> {}
 
 impl<T: Element> Reduction<T> for Op {}

@@ -1,10 +1,10 @@
 //! The order of a communicator's collectives, and their slots of its staging area.
 //!
-//! Every collective has a number, in the order in which it is started, which is the same on all ranks
-//! (MPI-4.1 §6.12). Collective n uses slot n mod [`SLOTS`], once this rank has left collective
-//! n - [`SLOTS`]; until then it waits for that, or is started without its slot and enters when the rank
-//! makes progress. A slot is a barrier and two buffers for each rank, which consecutive barriers use in
-//! turn. Slots have nothing in common, so each of them is the protocol of models/collective.rs.
+//! Collectives are numbered in the order of their starts, which is the same on all ranks (MPI-4.1 §6.12).
+//! Collective n uses slot n mod [`SLOTS`], once this rank has left collective n - [`SLOTS`]. Until then
+//! it waits, or is started without its slot and enters when the rank makes progress. A slot is a barrier
+//! and two buffers for each rank, which alternate between consecutive barriers. Slots are independent, so
+//! each of them is the protocol of models/collective.rs.
 
 use super::Comm;
 use super::description::Description;
@@ -131,8 +131,8 @@ impl Comm {
         }
     }
 
-    /// Stages a description and a contribution of `length` bytes, of which `write` puts at most
-    /// a chunk to the offset that it gets; then arrives at the next barrier of the slot.
+    /// Stages a description and a contribution of `length` bytes, then arrives at the next barrier of the
+    /// slot. `write` writes at most a chunk of the contribution to the offset that is its argument.
     pub(crate) fn arrive(
         &self,
         entry: &mut CollectiveEntry,

@@ -1,4 +1,4 @@
-//! Where the members of a communicator meet, and how long that memory lives.
+//! The shared block of a communicator, and its lifetime.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -55,8 +55,8 @@ impl SharedBlock {
     }
 }
 
-/// Records, in the registry, that this rank will not use the shared block at `block` any more; which of its
-/// `users` records it last, of those who live, gives it back.
+/// Records, in the registry, that this rank will not use the shared block at `block` any more. The last
+/// live one of its `users` frees it.
 pub(super) fn leave(
     context: &Context,
     words: &CommWords,

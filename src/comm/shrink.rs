@@ -1,5 +1,5 @@
-//! Going on without ranks that have failed (User Level Failure Mitigation, the MPI Forum's
-//! proposal for fault tolerance: `MPIX_Comm_shrink`, `MPIX_Comm_get_failed`).
+//! Continuing without failed ranks (User Level Failure Mitigation, the MPI Forum's proposal for fault
+//! tolerance: `MPIX_Comm_shrink`, `MPIX_Comm_get_failed`).
 
 use super::Comm;
 use super::create::child;

@@ -1,4 +1,4 @@
-//! One side of a partitioned message: how it meets the other one, and what is under way.
+//! One side of a partitioned message: its agreement with the other side, and its progress.
 
 use super::super::buffer::{Buffer, BufferMut};
 use super::round::PartitionRound;
@@ -10,7 +10,7 @@ use crate::message::{Channel, Driven, MessageRequest, Pending, Status};
 use crate::prim::{Awaited, AwaitedKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What goes out, or where what comes goes.
+/// The buffer of the send or of the receive.
 pub(in crate::collective) enum PartitionSide {
     Send(Buffer),
     Receive(BufferMut),
@@ -28,19 +28,19 @@ pub(super) struct PartitionChannel {
 }
 
 struct ChannelState {
-    /// It is among what is driven.
+    /// It is among the driven operations.
     is_driven: bool,
     stage: ChannelStage,
-    /// What has been started, and not been waited for.
+    /// The start that has not been waited for.
     round: Option<PartitionRound>,
 }
 
-/// What is known of the other side.
+/// The state of the agreement with the other side.
 enum ChannelStage {
     /// Nothing yet; it has words to say.
     Meeting(Pending<u64>),
     Met(Groups),
-    /// It does not fit, or has failed; the error until it has been returned.
+    /// The sides do not fit, or one has failed; the error, until it has been returned.
     Lost(Option<Error>),
 }
 
@@ -57,7 +57,7 @@ impl Groups {
     const NONE: Groups = Groups { number: 0, tag: 0 };
 }
 
-/// What a side sends of itself: a tag for what it wants, a number of partitions or of groups, and bytes.
+/// The description of a side: a tag, a number of partitions or of groups, and bytes.
 const WORDS: usize = 3;
 
 impl PartitionChannel {
@@ -116,7 +116,7 @@ impl PartitionChannel {
         self.comm.post_send(self.call, channel, &words.origin(), self.peer, tag).map(drop)
     }
 
-    /// What follows from what the other side has sent.
+    /// The consequence of the other side's description.
     fn heard(&self, words: &[u64]) -> Result<Groups> {
         let (tag, number, bytes) = (words[0] as u32, words[1] as u32, words[2]);
         let groups = match self.side {
@@ -168,7 +168,7 @@ impl PartitionChannel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Advances until it must wait; whether nothing is left to do but what the program does next.
+    /// Advances until it must wait; whether only the program can continue it.
     fn advance(&self, state: &mut ChannelState) -> bool {
         let ChannelState { stage, round, .. } = state;
         *stage = match std::mem::replace(stage, ChannelStage::Lost(None)) {
@@ -205,10 +205,10 @@ impl PartitionChannel {
         Error::Communicator { at: self.comm.place(self.call), problem }
     }
 
-    /// Goes on, and is driven as long as something is to be done.
+    /// Continues, and is driven as long as something is left to do.
     ///
-    /// Only a thread that drives sends, receives, and takes outcomes: those calls look for messages, and so
-    /// drive themselves, which with the state in hand would wait for itself.
+    /// Only a driving thread sends, receives, and takes outcomes. Those calls look for messages, and so
+    /// drive; with the state locked, they would wait for themselves.
     pub(super) fn follow(self: &Arc<PartitionChannel>) -> Result<()> {
         let was_driven = std::mem::replace(&mut self.state().is_driven, true);
         if !was_driven {

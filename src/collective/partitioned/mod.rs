@@ -1,13 +1,13 @@
-//! Partitioned communication (MPI-4.1 §4.2): a message that its sender hands over, and its receiver
-//! sees arrive, partition by partition.
+//! Partitioned communication (MPI-4.1 §4.2): a message that becomes ready, and arrives, partition by
+//! partition.
 //!
-//! 1. The two sides meet once, by the calls that make them, in their order ([`Channel::Partitioned`],
-//!    with the program's tag). The sender sends how many partitions and bytes it has; the receiver
-//!    answers which messages they go in, and under which tags.
-//! 2. A *group* is the least run of partitions that both sides can tell apart: of 6 and 4 there are
-//!    two. It is one message of every start ([`Channel::Partition`], with a tag of its own), which is
-//!    sent when the program has handed over the last of its partitions.
-//! 3. Any thread of the rank takes it further ([`line`]), as it does collectives.
+//! 1. The two sides agree once, in the calls that create them, in their order ([`Channel::Partitioned`],
+//!    with the program's tag). The sender sends its numbers of partitions and bytes; the receiver answers
+//!    with the messages and their tags.
+//! 2. A *group* is the smallest run of partitions with common ends on both sides: 6 and 4 partitions have
+//!    two. Each start sends one message for it ([`Channel::Partition`], with a tag of its own), when the
+//!    last of its partitions is ready.
+//! 3. Any thread of the rank drives it ([`line`]), as it does collectives.
 //!
 //! [`Channel::Partitioned`]: crate::message::Channel::Partitioned
 //! [`Channel::Partition`]: crate::message::Channel::Partition
@@ -27,15 +27,15 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// A partitioned send or receive, which can be started again and again (MPI-4.1 §4.2). Clones stand
-/// for the same.
+/// A partitioned send or receive, which can be started any number of times (MPI-4.1 §4.2). Clones are
+/// handles of the same one.
 ///
-/// What was promised of the buffer to [`Origin::new`](crate::ops::Origin::new) or
-/// [`OriginMut::new`](crate::ops::OriginMut::new) has to hold from each start
-/// until it is complete, but for what follows: a partition can be written before it is handed over
-/// ([`Partitioned::ready`]), and be read when it has arrived ([`Partitioned::has_arrived`]).
+/// The promises of the buffer to [`Origin::new`](crate::ops::Origin::new) or
+/// [`OriginMut::new`](crate::ops::OriginMut::new) have to hold from each start until it is complete, with
+/// two exceptions. A partition can be written before it is ready ([`Partitioned::ready`]), and be read
+/// when it has arrived ([`Partitioned::has_arrived`]).
 ///
-/// Dropped while it is under way, it goes on.
+/// If it is dropped while it is active, it continues.
 #[derive(Clone)]
 pub struct Partitioned(Arc<PartitionChannel>);
 
@@ -66,7 +66,7 @@ impl Partitioned {
         self.0.partitions
     }
 
-    /// Whether it has been started, and not been waited for.
+    /// Whether it was started and has not been waited for.
     pub fn is_active(&self) -> bool {
         self.0.is_active()
     }
@@ -85,14 +85,14 @@ impl Partitioned {
         })
     }
 
-    /// `MPI_Pready`, `MPI_Pready_range`, `MPI_Pready_list` (MPI-4.1 §4.2.2): hands over partitions of a
-    /// send that has been started, from any thread. Those that are refused change nothing.
+    /// `MPI_Pready`, `MPI_Pready_range`, `MPI_Pready_list` (MPI-4.1 §4.2.2): marks partitions of an
+    /// active send as ready, from any thread. A refused call changes nothing.
     ///
     /// Local; does not block, except while another rank allocates.
     ///
     /// # Errors
-    /// [`Error::Argument`] if there is no such partition, if it has been handed over before, if the send
-    /// has not been started, or if it is no send.
+    /// [`Error::Argument`] if there is no such partition, if it is already ready, if the send was not
+    /// started, or if it is no send.
     pub fn ready(&self, partitions: &[u32]) -> Result<()> {
         let line = &self.0;
         line.comm.within(line.call, || {
@@ -101,8 +101,8 @@ impl Partitioned {
         })
     }
 
-    /// `MPI_Parrived` (MPI-4.1 §4.2.2): whether a partition of a receive has arrived; of one that has
-    /// not been started, yes. Handles what has come.
+    /// `MPI_Parrived` (MPI-4.1 §4.2.2): whether a partition of a receive has arrived; `true` if the
+    /// receive was not started. Handles what has arrived.
     ///
     /// Local; never blocks.
     ///
@@ -119,7 +119,7 @@ impl Partitioned {
         })
     }
 
-    /// Whether the start is complete, or has been waited for; handles what has come.
+    /// Whether the start is complete, or has been waited for; handles what has arrived.
     ///
     /// Local; never blocks. When a rank of the communicator has failed it is complete too: its outcome
     /// is then the error.
@@ -135,14 +135,14 @@ impl Partitioned {
         self.0.awaited().peer
     }
 
-    /// `MPI_Wait`: waits until a start is complete, after which it can be started again; an empty
-    /// status if it has not been started. A send is complete when all its partitions have been handed
-    /// over and the buffer can be used again, a receive when all have arrived.
+    /// `MPI_Wait`: waits until a start is complete; then it can be started again. Returns an empty status
+    /// if it was not started. A send is complete when all its partitions were ready and the buffer can be
+    /// used again, a receive when all have arrived.
     ///
     /// Blocks until then.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the other side has not as many bytes; [`Error::NoMemory`];
+    /// [`Error::Mismatch`] if the other side has another number of bytes; [`Error::NoMemory`];
     /// [`Error::RankFailed`].
     #[track_caller]
     pub fn wait(&self) -> Result<Status> {
@@ -157,7 +157,7 @@ impl Partitioned {
 }
 
 impl PartitionChannel {
-    /// Refuses what is not as it should be.
+    /// The error of a call in the wrong state.
     fn check(&self, is_right: bool, problem: impl FnOnce() -> String) -> Result<()> {
         if is_right {
             return Ok(());

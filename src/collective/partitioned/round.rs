@@ -4,26 +4,26 @@ use super::channel::{Groups, PartitionChannel};
 use crate::error::{Error, Result};
 use crate::message::MessageRequest;
 
-/// What has been started, and not been waited for.
+/// A start that has not been waited for.
 pub(super) struct PartitionRound {
-    /// Which partitions of a send the program has handed over.
+    /// The partitions of a send that are ready.
     ready: Vec<bool>,
-    /// From when the two sides have met.
+    /// `None` until the two sides have agreed.
     groups: Option<Vec<PartitionGroup>>,
-    /// Groups of which nothing is missing and whose message has not begun.
+    /// Complete groups whose message has not begun.
     due: Vec<u32>,
-    /// The number of first groups that have moved. All have when the last one has, so those behind one that
-    /// has not need no look.
+    /// The number of groups at the beginning that have moved. Groups after the first one that has not are
+    /// not checked.
     passed: usize,
-    /// The first error; the other groups go on, because the other side waits for them.
+    /// The first error; the other groups continue, because the other side waits for them.
     outcome: Result<()>,
 }
 
-/// How far a group is.
+/// The state of a group.
 enum PartitionGroup {
     /// The number of its partitions that are not ready.
     Missing(u32),
-    /// Its message, or why there is none.
+    /// Its message, or the error.
     UnderWay(Result<MessageRequest>),
     /// Its buffer can be used again, or has been filled.
     Moved,
@@ -39,7 +39,7 @@ impl PartitionRound {
         self.groups.as_ref().is_some_and(|groups| groups.len() == self.passed)
     }
 
-    /// How many partitions of a send the program has handed over.
+    /// The number of ready partitions of a send.
     pub(super) fn handed_over(&self) -> u32 {
         self.ready.iter().filter(|ready| **ready).count() as u32
     }
@@ -63,7 +63,7 @@ impl PartitionRound {
         }
     }
 
-    /// Sends what has become whole, and takes note of what has been sent or has come.
+    /// Sends complete groups, and records those that have been sent or have arrived.
     pub(super) fn advance(&mut self, line: &PartitionChannel, groups: Groups) {
         if self.groups.is_none() {
             self.begin(line, groups);
@@ -75,7 +75,7 @@ impl PartitionRound {
         let peer = line.check_peer();
         let mut errors = Vec::new();
         for group in &mut all[self.passed..] {
-            // Without its peer, no rank is left that could get what is missing.
+            // Without its peer, no rank could receive the rest.
             if !(group.has_moved() || group.is_missing() && peer.is_err()) {
                 break;
             }
@@ -90,10 +90,10 @@ impl PartitionRound {
         errors.into_iter().for_each(|error| self.note(error));
     }
 
-    /// Both sides have met: what is missing of each group is known.
+    /// Both sides have agreed: the missing partitions of each group are known.
     fn begin(&mut self, line: &PartitionChannel, groups: Groups) {
         let length = (line.partitions.checked_div(groups.number).unwrap_or(0)) as usize;
-        // Of a receive nothing is missing.
+        // A receive has no missing partitions.
         let missing = |k: u32| {
             let start = k as usize * length;
             let ready = self.ready.get(start..start + length).unwrap_or_default();
@@ -118,7 +118,7 @@ impl PartitionRound {
                 return Err(error);
             }
         }
-        // Before the two sides have met, nothing is counted.
+        // Nothing is counted before the two sides have agreed.
         let all = self.groups.as_mut().map_or(&mut [][..], Vec::as_mut_slice);
         for partition in partitions {
             let group = group_of(line, all.len(), *partition);
@@ -132,7 +132,7 @@ impl PartitionRound {
         Ok(())
     }
 
-    /// Whether a partition has come; without a sender, yes.
+    /// Whether a partition has arrived; `true` without a sender.
     pub(super) fn has_arrived(&self, line: &PartitionChannel, partition: u32) -> bool {
         self.groups.as_ref().is_some_and(|groups| {
             let group = groups.get(group_of(line, groups.len(), partition));
@@ -141,7 +141,7 @@ impl PartitionRound {
     }
 }
 
-/// Of that many groups, the one that a partition is in.
+/// The group of a partition, of that many groups.
 fn group_of(line: &PartitionChannel, groups: usize, partition: u32) -> usize {
     partition as usize / (line.partitions as usize / groups.max(1))
 }
