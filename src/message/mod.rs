@@ -9,11 +9,11 @@
 //! If the kernel refuses that, the sender copies it to a block of the segment.
 //!
 //! 1. One thread of the rank handles a whole record, one record at a time ([`mailbox`]). It never waits
-//!    for
-//! another rank meanwhile, except for the allocator.
+//!    for another rank meanwhile, except for the allocator.
 //! 2. The thread that finds a long message copies it, while others can look for theirs.
 //! 3. A buffer is accessed until its request is done, and no longer ([`slots`]). A rank that withdraws a
-//! message after a failure announces that first. A rank that has read from there since discards the data.
+//!    message after a failure announces that first. A rank that has read from there since discards the
+//!    data.
 
 mod calls;
 mod driven;

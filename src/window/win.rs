@@ -624,14 +624,11 @@ impl Win {
     ///
     /// * No rank has an epoch open on the window or holds a lock of it.
     /// * The ranks keep their numbers. Failed ones take no part in fence and free, and are refused in
-    ///   start and
-    /// post ([`Error::RankFailed`]).
+    ///   start and post ([`Error::RankFailed`]).
     /// * Their parts in the segment have their contents, and can be accessed and locked. An operation in
-    ///   which a
-    /// rank was killed may have written a part of its bytes: see [`Win::torn`].
+    ///   which a rank was killed may have written a part of its bytes: see [`Win::torn`].
     /// * Private memory of a failed rank is gone ([`Error::Unreachable`]), and so is all that it has
-    ///   attached
-    /// ([`Error::NotAttached`]).
+    ///   attached ([`Error::NotAttached`]).
     ///
     /// Collective over the live ranks of the window; blocks until each of them has called it. If another
     /// rank fails meanwhile, the call begins again without it.
