@@ -2,9 +2,9 @@
 
 use super::build::{equally_long, refuse};
 use super::{Constructor, DerivedDatatype, Distribution, Order};
-#[cfg(doc)]
-use crate::Error;
 use crate::call::Call;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 
 impl DerivedDatatype {

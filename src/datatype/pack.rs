@@ -2,9 +2,9 @@
 
 use super::strips::{TransferSide, zip_strips};
 use super::{CommittedDatatype, build};
-#[cfg(doc)]
-use crate::Error;
 use crate::call::Call;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use std::ops::Range;
 

@@ -2,9 +2,9 @@
 
 use super::build::refuse;
 use super::{CommittedDatatype, Element, Shape};
-#[cfg(doc)]
-use crate::Error;
 use crate::call::Call;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use bytemuck::Pod;
 use std::marker::PhantomData;

@@ -1,10 +1,10 @@
 //! Sends and receives that own their buffers: a vector goes in, and comes out again.
 
 use super::{MessageRequest, Status};
-#[cfg(doc)]
-use crate::Error;
 use crate::call::Call;
 use crate::datatype::Element;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::ops::{Origin, OriginMut};
 use std::fmt;

@@ -39,10 +39,10 @@ mod transport;
 mod watch;
 mod win;
 
-#[cfg(doc)]
-use crate::Error;
 use crate::attribute::Attributes;
 use crate::call::Call;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::shm::{BiasedMutex, Part};
 use hints::Hinted;

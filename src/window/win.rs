@@ -11,11 +11,11 @@ use super::{
     Communication, FenceAssert, Flavour, LockAssert, LockType, PostAssert, StartAssert, Torn,
     Until, Win, WindowOptions, allocate, create, flush, free, watch,
 };
-#[cfg(doc)]
-use crate::Error;
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::datatype::Integer;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::foreign;
 use crate::group::{Group, Rank};
