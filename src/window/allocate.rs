@@ -42,8 +42,8 @@ pub(super) fn allocate(
         }
         let separate = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
         let follows = if separate { Follows::Parts { align } } else { Follows::OneRun { align } };
-        // Huge pages are had only by mapping them; pages that are reserved anyway are put near their
-        // owner, which costs a little where all are near (docs/performance.md).
+        // Only mapping gives huge pages. Pages that are reserved anyway are placed near their owner, at a
+        // small cost where all memory is near (docs/performance.md).
         let segment = &comm.context().segment;
         let any = |flag| theirs().any(|wish| wish[3] & flag != 0);
         let near = has_several_nodes() && !segment.is_backed_on_touch();

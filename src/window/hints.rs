@@ -47,8 +47,8 @@ pub(super) const HUGE_PAGES: u64 = 16;
 pub(super) const POPULATE: u64 = 32;
 pub(super) const RESERVE: u64 = 64;
 
-/// Not a key: the window is a typed one, whose guards end epochs only when no operation is under
-/// way.
+/// Not a key: the window is a [`Window`](crate::Window), whose guards end epochs only when no operation
+/// is under way.
 const TYPED: u64 = 128;
 
 /// The flags that are in force only if every rank has given them.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 pub(super) struct Notifications {
     /// Nothing where no rank has a counter.
     counters: Option<PlacedSlice<NotifyCounter>>,
-    /// The first counter of each rank, and behind the last how many there are; nothing where there are none.
+    /// The first counter of each rank, and after the last rank the number of all; empty without counters.
     first: Box<[u64]>,
     own: Box<[Consumed]>,
 }

@@ -64,13 +64,12 @@ impl WindowOptions {
         self
     }
 
-    /// Info keys (MPI-4.1 §12.2.1): `no_locks`, `same_size`, `same_disp_unit`,
-    /// `accumulate_ordering`, `accumulate_ops`, `mpi_accumulate_granularity`,
-    /// `alloc_shared_noncontig`, `mpi_minimum_memory_alignment`, and of this library
-    /// `onesided_huge_pages`, `onesided_populate`, `onesided_reserve` and `onesided_numa_node`. Others are ignored, and
-    /// so are values that mean nothing; [`Window::info`](crate::Window::info) returns what is in
-    /// force. Of `mpi_minimum_memory_alignment` no operation gets faster: parts are aligned to 128
-    /// bytes without it, which is all that operations care for (`docs/performance.md`).
+    /// Info keys (MPI-4.1 §12.2.1): `no_locks`, `same_size`, `same_disp_unit`, `accumulate_ordering`,
+    /// `accumulate_ops`, `mpi_accumulate_granularity`, `alloc_shared_noncontig`,
+    /// `mpi_minimum_memory_alignment`, and of this library `onesided_huge_pages`, `onesided_populate`,
+    /// `onesided_reserve` and `onesided_numa_node`. Others are ignored, and so are invalid values;
+    /// [`Window::info`](crate::Window::info) returns the values in force. `mpi_minimum_memory_alignment`
+    /// makes no operation faster: parts are aligned to 128 bytes anyway (`docs/performance.md`).
     pub fn info(mut self, info: &Info) -> Self {
         self.hints.read(info);
         self

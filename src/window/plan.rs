@@ -5,9 +5,7 @@
 //! directory of each rank | parts
 //! ```
 //!
-//! Only windows that ask for notification counters have any. Only dynamic windows have directories. Only
-//! windows whose memory the library allocates have
-//! parts.
+//! Notification counters, directories and parts exist only in the windows that need them.
 
 use crate::call::Call;
 use crate::comm::Comm;
@@ -51,8 +49,8 @@ pub(super) struct WindowPlan {
     pub(super) ranks: u64,
     /// Where the notification counters of all ranks are, one rank's behind another's.
     pub(super) counters: u64,
-    /// Of those counters, the first of each rank, and behind the last one how many there are. Nothing if there
-    /// are none.
+    /// Of those counters, the first of each rank, and after the last rank the number of all. Empty
+    /// without counters.
     pub(super) first_counters: Box<[u64]>,
     /// Where the directories are; of no meaning in other windows.
     pub(super) directories: u64,
