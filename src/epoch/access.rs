@@ -3,6 +3,8 @@
 use super::Window;
 use crate::call::Call;
 use crate::datatype::{Element, Integer, Shape, Shaped, ShapedMut};
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
@@ -33,9 +35,8 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to `target`, from displacement `disp` on.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
     fn put(&self, origin: &'b [T], target: Rank, disp: usize) -> Result<()> {
         self.reach(Call::Put, target)?.win.put(origin, target, disp as u64)
@@ -45,9 +46,8 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin`.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
     fn get(&self, origin: &'b mut [T], target: Rank, disp: usize) -> Result<()> {
         self.reach(Call::Get, target)?.win.get(origin, target, disp as u64)
@@ -57,10 +57,9 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// each atomically.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
+    /// [`Error::Operation`] if `op` is not defined for `T`.
     #[inline(always)]
     fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: usize) -> Result<()>
     where
@@ -73,11 +72,9 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// the values before. With [`Op::NoOp`] `origin` is not read and may be empty.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
-    /// [`Error::Count`](crate::Error::Count) if the lengths differ.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
+    /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ.
     #[inline]
     fn get_accumulate(
         &self,
@@ -97,10 +94,9 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): one element of [`Access::get_accumulate`].
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
+    /// [`Error::Operation`] if `op` is not defined for `T`.
     #[inline(always)]
     fn fetch_and_op(
         &self,
@@ -121,9 +117,8 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `compare`; `result` receives what it was.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
     fn compare_and_swap(
         &self,
@@ -144,10 +139,9 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// there, without a flush. See [`Win::put_notify`](crate::engine::Win::put_notify).
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Argument`]
+    /// if the target has no such counter.
     #[inline]
     fn put_notify(&self, origin: &'b [T], target: Rank, disp: usize, counter: u32) -> Result<()> {
         self.reach(Call::PutNotify, target)?.win.put_notify(origin, target, disp as u64, counter)
@@ -156,10 +150,9 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Access::get`] that increments a counter of the target when it has read.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Argument`]
+    /// if the target has no such counter.
     #[inline]
     fn get_notify(
         &self,
@@ -174,11 +167,10 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Access::accumulate`] that increments a counter of the target when it is complete there.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
-    /// [`Error::Argument`](crate::Error::Argument) if the target has no such counter.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
+    /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Argument`] if the target has no such
+    /// counter.
     #[inline]
     fn accumulate_notify(
         &self,
@@ -198,9 +190,8 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// Increments a counter of the target when all earlier operations on it are complete there.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Epoch`](crate::Error::Epoch) if
-    /// the epoch does not reach `target`; [`Error::Argument`](crate::Error::Argument) if the target
-    /// has no such counter.
+    /// [`Error::TargetRank`], [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Argument`]
+    /// if the target has no such counter.
     #[inline]
     fn notify(&self, target: Rank, counter: u32) -> Result<()> {
         self.reach(Call::Notify, target)?.win.notify(target, counter)
@@ -211,11 +202,9 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// selection by [`Shape::over`], with as many elements as `shape`.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
-    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` selects an element twice.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Count`] if
+    /// the lengths differ; [`Error::Datatype`] if `shape` selects an element twice.
     #[inline]
     fn put_shaped<'s>(
         &self,
@@ -234,11 +223,9 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// or a selection by [`Shape::over_mut`].
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
-    /// [`Error::Datatype`](crate::Error::Datatype) if `origin` selects an element twice.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Count`] if
+    /// the lengths differ; [`Error::Datatype`] if `origin` selects an element twice.
     #[inline]
     fn get_shaped<'s>(
         &self,
@@ -256,12 +243,10 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Access::accumulate`] into the elements of a shape, counted from `disp` on.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
-    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
-    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` selects an element twice.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
+    /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ;
+    /// [`Error::Datatype`] if `shape` selects an element twice.
     #[inline]
     fn accumulate_shaped<'s>(
         &self,
@@ -281,12 +266,10 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Access::get_accumulate`] with the elements of a shape, counted from `disp` on.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
-    /// [`Error::Count`](crate::Error::Count) if the lengths differ;
-    /// [`Error::Datatype`](crate::Error::Datatype) if `shape` or `result` selects an element twice.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
+    /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ;
+    /// [`Error::Datatype`] if `shape` or `result` selects an element twice.
     #[inline]
     fn get_accumulate_shaped<'s>(
         &self,
@@ -316,9 +299,8 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// for the request.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     fn rput<'r>(&self, origin: &'r [T], target: Rank, disp: usize) -> Result<Request<'r>> {
         self.reach(Call::Rput, target)?.win.rput(origin, target, disp as u64)
     }
@@ -327,9 +309,8 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// for the request.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     fn rget<'r>(&self, origin: &'r mut [T], target: Rank, disp: usize) -> Result<Request<'r>> {
         self.reach(Call::Rget, target)?.win.rget(origin, target, disp as u64)
     }
@@ -337,10 +318,9 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Access::accumulate`] with a request.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
+    /// [`Error::Operation`] if `op` is not defined for `T`.
     fn raccumulate<'r>(
         &self,
         origin: &'r [T],
@@ -357,11 +337,9 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`Access::get_accumulate`] with a request.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`;
-    /// [`Error::Count`](crate::Error::Count) if the lengths differ.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
+    /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ.
     fn rget_accumulate<'r>(
         &self,
         origin: &'r [T],

@@ -3,6 +3,8 @@
 use super::{Window, WindowView};
 use crate::call::Call;
 use crate::comm::Comm;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::memory::WindowMemory;
 use crate::window::WindowOptions;
@@ -51,10 +53,9 @@ impl WindowOptions {
     /// Creates a window over `memory`; see [`Window::create`].
     ///
     /// # Errors
-    /// [`Error::Unreachable`](crate::Error::Unreachable) on all ranks if the system forbids one of them
-    /// to access private memory of another; [`Error::DispUnit`](crate::Error::DispUnit) for a unit that
-    /// is not from 1 to 2³¹ - 1; [`Error::NoMemory`](crate::Error::NoMemory);
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Unreachable`] on all ranks if the system forbids one of them to access private memory of
+    /// another; [`Error::DispUnit`] for a unit that is not from 1 to 2³¹ - 1; [`Error::NoMemory`];
+    /// [`Error::RankFailed`].
     #[allow(unsafe_code, reason = "the window keeps the memory that it exposes")]
     #[track_caller]
     pub fn create<T: Pod>(
@@ -76,7 +77,7 @@ impl WindowOptions {
     /// Creates a window without memory; see [`Window::create_dynamic`].
     ///
     /// # Errors
-    /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn create_dynamic<T: Pod>(&self, comm: &Comm) -> Result<Window<T>> {
         let win = self.typed().create_dynamic_bytes(comm)?;
@@ -94,10 +95,9 @@ impl<T: Pod> Window<T> {
     /// all ranks.
     ///
     /// # Errors
-    /// [`Error::Unreachable`](crate::Error::Unreachable) on all ranks if the system forbids one of
-    /// them to access private memory of another; the message names what to change.
-    /// [`Error::NoMemory`](crate::Error::NoMemory),
-    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory then stays until the job ends.
+    /// [`Error::Unreachable`] on all ranks if the system forbids one of them to access private memory of
+    /// another; the message names what to change. [`Error::NoMemory`], [`Error::RankFailed`]. The memory
+    /// then stays until the job ends.
     #[track_caller]
     pub fn create(comm: &Comm, memory: impl Into<WindowMemory<T>>) -> Result<Self> {
         WindowOptions::new().create(comm, memory)
@@ -110,8 +110,7 @@ impl<T: Pod> Window<T> {
     /// Collective; blocks until every rank of `comm` has called it.
     ///
     /// # Errors
-    /// [`Error::NoMemory`](crate::Error::NoMemory),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn create_dynamic(comm: &Comm) -> Result<Self> {
         WindowOptions::new().create_dynamic(comm)
@@ -123,9 +122,8 @@ impl<T: Pod> Window<T> {
     /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
     ///
     /// # Errors
-    /// [`Error::Attach`](crate::Error::Attach) if it is empty or overlaps attached memory;
-    /// [`Error::Flavour`](crate::Error::Flavour), [`Error::NoMemory`](crate::Error::NoMemory),
-    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory is then dropped.
+    /// [`Error::Attach`] if it is empty or overlaps attached memory; [`Error::Flavour`],
+    /// [`Error::NoMemory`], [`Error::RankFailed`]. The memory is then dropped.
     pub fn attach(&self, memory: impl Into<WindowMemory<T>>) -> Result<u64> {
         let memory = memory.into();
         let (start, bytes) = (memory.as_ptr(), memory.len() * size_of::<T>());
@@ -144,9 +142,7 @@ impl<T: Pod> Window<T> {
     /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
     ///
     /// # Errors
-    /// [`Error::Attach`](crate::Error::Attach) if nothing was attached there;
-    /// [`Error::Flavour`](crate::Error::Flavour),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Attach`] if nothing was attached there; [`Error::Flavour`], [`Error::RankFailed`].
     pub fn detach(&self, address: u64) -> Result<WindowMemory<T>> {
         self.win.calls.within(Call::Detach, || {
             let mut kept = self.memory.map();
@@ -161,9 +157,8 @@ impl<T: Pod> Window<T> {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if one of them has an epoch open;
-    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory then stays exposed until the job
-    /// ends.
+    /// [`Error::Epoch`] on all ranks if one of them has an epoch open; [`Error::RankFailed`]. The memory
+    /// then stays exposed until the job ends.
     #[track_caller]
     pub fn free_and_take(self) -> Result<Vec<WindowMemory<T>>> {
         let Window { win, memory, .. } = self;
@@ -177,9 +172,8 @@ impl<T: Pod> WindowView<'_, T> {
     /// attached memory are under way.
     ///
     /// # Errors
-    /// [`Error::Attach`](crate::Error::Attach) if it is empty or overlaps attached memory;
-    /// [`Error::Flavour`](crate::Error::Flavour), [`Error::NoMemory`](crate::Error::NoMemory),
-    /// [`Error::RankFailed`](crate::Error::RankFailed). The memory is then dropped.
+    /// [`Error::Attach`] if it is empty or overlaps attached memory; [`Error::Flavour`],
+    /// [`Error::NoMemory`], [`Error::RankFailed`]. The memory is then dropped.
     pub fn attach(&self, memory: impl Into<WindowMemory<T>>) -> Result<u64> {
         self.window.attach(memory)
     }
@@ -188,8 +182,7 @@ impl<T: Pod> WindowView<'_, T> {
     /// attached memory are under way.
     ///
     /// # Errors
-    /// [`Error::Attach`](crate::Error::Attach) if nothing was attached there;
-    /// [`Error::Flavour`](crate::Error::Flavour), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Attach`] if nothing was attached there; [`Error::Flavour`], [`Error::RankFailed`].
     pub fn detach(&self, address: u64) -> Result<WindowMemory<T>> {
         self.window.detach(address)
     }

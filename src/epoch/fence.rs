@@ -2,6 +2,8 @@
 
 use super::access::{Access, sealed::Guard};
 use super::{Buffers, Window, WindowView};
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::window::FenceAssert;
 use bytemuck::Pod;
@@ -38,8 +40,7 @@ impl<T: Pod> Window<T> {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch) in another epoch;
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`] in another epoch; [`Error::RankFailed`].
     #[track_caller]
     pub fn fence<'b>(&mut self) -> Result<FenceEpoch<'_, 'b, T>> {
         self.fence_with(FenceAssert::NONE)
@@ -48,8 +49,8 @@ impl<T: Pod> Window<T> {
     /// [`Window::fence`] with assertions: see [assertions](crate::assertions).
     ///
     /// # Errors
-    /// [`Error::Assertion`](crate::Error::Assertion) for NOSUCCEED (use [`FenceEpoch::close`]), or NOPRECEDE
-    /// after an operation; those of [`Window::fence`].
+    /// [`Error::Assertion`] for NOSUCCEED (use [`FenceEpoch::close`]), or NOPRECEDE after an operation;
+    /// those of [`Window::fence`].
     #[track_caller]
     pub fn fence_with<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
         self.win.fence_with(assert)?;
@@ -64,7 +65,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// fence too).
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn fence<'c>(self) -> Result<FenceEpoch<'w, 'c, T>> {
         self.fence_with(FenceAssert::NONE)
@@ -73,7 +74,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// [`FenceEpoch::fence`] with assertions: see [assertions](crate::assertions).
     ///
     /// # Errors
-    /// [`Error::Assertion`](crate::Error::Assertion) for NOSUCCEED, or NOPRECEDE after an operation; those of
+    /// [`Error::Assertion`] for NOSUCCEED, or NOPRECEDE after an operation; those of
     /// [`FenceEpoch::fence`].
     #[track_caller]
     pub fn fence_with<'c>(self, assert: FenceAssert) -> Result<FenceEpoch<'w, 'c, T>> {
@@ -105,7 +106,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// ```
     ///
     /// # Errors
-    /// That of `operations`; [`Error::RankFailed`](crate::Error::RankFailed).
+    /// That of `operations`; [`Error::RankFailed`].
     #[track_caller]
     pub fn step<'c, R>(
         &mut self,
@@ -126,7 +127,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn close(self) -> Result<()> {
         self.close_with(FenceAssert::NONE)
@@ -135,8 +136,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// [`FenceEpoch::close`] with assertions: see [assertions](crate::assertions).
     ///
     /// # Errors
-    /// [`Error::Assertion`](crate::Error::Assertion) for NOPRECEDE after an operation; those of
-    /// [`FenceEpoch::close`].
+    /// [`Error::Assertion`] for NOPRECEDE after an operation; those of [`FenceEpoch::close`].
     #[track_caller]
     pub fn close_with(self, assert: FenceAssert) -> Result<()> {
         self.window.win.fence_with(assert | FenceAssert::NOSUCCEED)

@@ -40,11 +40,10 @@ impl<T: Pod> Window<T> {
     /// this rank did not wait (NOPRECEDE with NOSUCCEED).
     ///
     /// # Errors
-    /// [`Error::Flavour`](crate::Error::Flavour) if the memory can be accessed in other ways than by
-    /// locks of this window; [`Error::Alignment`] if elements are aligned to more than 128 bytes and the part
-    /// is not; [`Error::Epoch`], also if any rank has a fence epoch
-    /// open, in which it could access the part without a lock;
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Flavour`] if the memory can be accessed in other ways than by locks of this window;
+    /// [`Error::Alignment`] if elements are aligned to more than 128 bytes and the part is not;
+    /// [`Error::Epoch`], also if any rank has a fence epoch open, in which it could access the part
+    /// without a lock; [`Error::RankFailed`].
     #[track_caller]
     pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
         let at = Location::caller();

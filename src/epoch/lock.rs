@@ -3,6 +3,8 @@
 use super::access::{Access, PassiveAccess, sealed::Guard};
 use super::{Batch, Buffers, Window};
 use crate::call::Call;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::window::{LockAssert, LockType};
@@ -27,9 +29,8 @@ impl<T: Pod> Window<T> {
     /// Local; blocks while a conflicting lock is held. The target makes no call.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch) in another kind of epoch or for a second lock of the
-    /// target; [`Error::TargetRank`](crate::Error::TargetRank);
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`] in another kind of epoch or for a second lock of the target;
+    /// [`Error::TargetRank`]; [`Error::RankFailed`].
     #[track_caller]
     pub fn lock<'b>(&self, lock_type: LockType, target: Rank) -> Result<LockEpoch<'_, 'b, T>> {
         self.lock_with(lock_type, target, LockAssert::NONE)

@@ -3,6 +3,8 @@
 use super::access::{Access, PassiveAccess, sealed::Guard};
 use super::{Batch, Buffers, Window, WindowView};
 use crate::datatype::{Element, Integer};
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
@@ -27,7 +29,7 @@ impl<T: Pod> Window<T> {
     /// Local; blocks while any part is locked exclusively.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn lock_all<'b>(&mut self) -> Result<LockAllEpoch<'_, 'b, T>> {
         self.lock_all_with(LockAssert::NONE)
@@ -60,7 +62,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// blocks.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    /// [`Error::TargetRank`]
     #[inline]
     pub fn flush(&self, target: Rank) -> Result<()> {
         self.window.win.flush(target)
@@ -78,7 +80,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// never blocks.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    /// [`Error::TargetRank`]
     pub fn flush_local(&self, target: Rank) -> Result<()> {
         self.window.win.flush_local(target)
     }
@@ -104,9 +106,8 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// [`Access::get`] followed by [`LockAllEpoch::flush`]: the elements are there on return.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
     pub fn get_flush(&self, to: &mut [T], target: Rank, disp: usize) -> Result<()> {
         self.window.win.get(to, target, disp as u64)?;
@@ -118,9 +119,8 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// return.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
     pub fn put_flush(&self, from: &[T], target: Rank, disp: usize) -> Result<()> {
         self.window.win.put(from, target, disp as u64)?;
@@ -133,10 +133,9 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// With [`Rank::NULL`] as target it returns zero.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`;
-    /// [`Error::Operation`](crate::Error::Operation) if `op` is not defined for `T`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
+    /// [`Error::Operation`] if `op` is not defined for `T`.
     #[inline(always)]
     pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: usize) -> Result<T>
     where
@@ -150,9 +149,8 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// With [`Rank::NULL`] as target it returns zero.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank), [`Error::Range`](crate::Error::Range) if
-    /// the elements leave the window, [`Error::Conflict`](crate::Error::Conflict) if `origin`
-    /// overlaps them, [`Error::Epoch`](crate::Error::Epoch) if the epoch does not reach `target`.
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
+    /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
     pub fn compare_and_swap_flush(&self, new: T, compare: T, target: Rank, disp: usize) -> Result<T>
     where

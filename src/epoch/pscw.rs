@@ -2,6 +2,8 @@
 
 use super::access::{Access, sealed::Guard};
 use super::{Buffers, Window, WindowView};
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::group::Group;
 use crate::window::{PostAssert, StartAssert};
@@ -45,8 +47,7 @@ impl<T: Pod> AccessSide<'_, T> {
     /// Local; blocks until each of them has posted for this rank, unless NOCHECK is asserted.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`], [`Error::Group`], [`Error::RankFailed`].
     #[track_caller]
     pub fn start<'b>(&mut self, targets: &Group) -> Result<AccessEpoch<'_, 'b, T>> {
         self.start_with(targets, StartAssert::NONE)
@@ -73,8 +74,7 @@ impl<T: Pod> ExposureSide<'_, T> {
     /// Local; never blocks for another rank's call.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch), [`Error::Group`](crate::Error::Group),
-    /// [`Error::NoMemory`](crate::Error::NoMemory).
+    /// [`Error::Epoch`], [`Error::Group`], [`Error::NoMemory`].
     pub fn post(&mut self, origins: &Group) -> Result<ExposureEpoch<'_, T>> {
         self.post_with(origins, PostAssert::NONE)
     }
@@ -133,7 +133,7 @@ impl<T: Pod> ExposureEpoch<'_, T> {
     /// post has completed.
     ///
     /// # Errors
-    /// [`Error::RankFailed`](crate::Error::RankFailed)
+    /// [`Error::RankFailed`]
     #[track_caller]
     pub fn wait(self) -> Result<()> {
         self.window.win.wait()

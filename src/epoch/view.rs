@@ -2,6 +2,8 @@
 
 use super::Window;
 use crate::comm::Comm;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use bytemuck::Pod;
 
@@ -41,7 +43,7 @@ impl<T: Pod> WindowView<'_, T> {
     /// Local load: [`Window::load`] during the epoch.
     ///
     /// # Errors
-    /// [`Error::Range`](crate::Error::Range)
+    /// [`Error::Range`]
     pub fn load(&self, disp: usize, to: &mut [T]) -> Result<()> {
         self.window.load(disp, to)
     }
@@ -49,7 +51,7 @@ impl<T: Pod> WindowView<'_, T> {
     /// Local load of one element: [`Window::load_one`] during the epoch.
     ///
     /// # Errors
-    /// [`Error::Range`](crate::Error::Range)
+    /// [`Error::Range`]
     pub fn load_one(&self, disp: usize) -> Result<T> {
         self.window.load_one(disp)
     }
@@ -57,7 +59,7 @@ impl<T: Pod> WindowView<'_, T> {
     /// Local store: [`Window::store`] during the epoch.
     ///
     /// # Errors
-    /// [`Error::Range`](crate::Error::Range)
+    /// [`Error::Range`]
     pub fn store(&self, disp: usize, from: &[T]) -> Result<()> {
         self.window.store(disp, from)
     }

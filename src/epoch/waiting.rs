@@ -2,6 +2,8 @@
 
 use super::{Window, WindowView};
 use crate::datatype::Integer;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::window::Until;
 use bytemuck::Pod;
@@ -17,9 +19,8 @@ macro_rules! waiting {
             /// Local, in any epoch and in none; blocks until then.
             ///
             /// # Errors
-            /// [`Error::Range`](crate::Error::Range), [`Error::Alignment`](crate::Error::Alignment),
-            /// in dynamic windows [`Error::NotAttached`](crate::Error::NotAttached);
-            /// [`Error::RankFailed`](crate::Error::RankFailed).
+            /// [`Error::Range`], [`Error::Alignment`], in dynamic windows [`Error::NotAttached`];
+            /// [`Error::RankFailed`].
             #[track_caller]
             pub fn wait_until(&self, disp: usize, until: Until, value: T) -> Result<T>
             where
@@ -33,8 +34,7 @@ macro_rules! waiting {
             /// Local; never blocks.
             ///
             /// # Errors
-            /// [`Error::Range`](crate::Error::Range), [`Error::Alignment`](crate::Error::Alignment),
-            /// in dynamic windows [`Error::NotAttached`](crate::Error::NotAttached).
+            /// [`Error::Range`], [`Error::Alignment`], in dynamic windows [`Error::NotAttached`].
             pub fn test_until(&self, disp: usize, until: Until, value: T) -> Result<Option<T>>
             where
                 T: Integer,
@@ -51,8 +51,8 @@ macro_rules! waiting {
             /// Local, in any epoch and in none; blocks until the last of them.
             ///
             /// # Errors
-            /// [`Error::Argument`](crate::Error::Argument) for a counter that does not exist, or for 2³¹
-            /// notifications or more; [`Error::RankFailed`](crate::Error::RankFailed).
+            /// [`Error::Argument`] for a counter that does not exist, or for 2³¹ notifications or more;
+            /// [`Error::RankFailed`].
             #[track_caller]
             pub fn wait_notify(&self, counter: u32, count: u32) -> Result<()> {
                 let $window = self;
@@ -63,8 +63,7 @@ macro_rules! waiting {
             /// without any effect. Local; never blocks.
             ///
             /// # Errors
-            /// [`Error::Argument`](crate::Error::Argument) for a counter that does not exist, or for 2³¹
-            /// notifications or more.
+            /// [`Error::Argument`] for a counter that does not exist, or for 2³¹ notifications or more.
             pub fn test_notify(&self, counter: u32, count: u32) -> Result<bool> {
                 let $window = self;
                 $win.test_notify(counter, count)
@@ -74,7 +73,7 @@ macro_rules! waiting {
             /// never blocks.
             ///
             /// # Errors
-            /// [`Error::Argument`](crate::Error::Argument) for a counter that does not exist.
+            /// [`Error::Argument`] for a counter that does not exist.
             pub fn notifications(&self, counter: u32) -> Result<u32> {
                 let $window = self;
                 $win.notifications(counter)

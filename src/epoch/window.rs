@@ -2,6 +2,8 @@
 
 use super::{AccessSide, Exposed, ExposureSide};
 use crate::comm::Comm;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
@@ -80,8 +82,7 @@ impl<T: Pod> Window<T> {
     /// all ranks.
     ///
     /// # Errors
-    /// [`Error::Size`](crate::Error::Size), [`Error::NoMemory`](crate::Error::NoMemory),
-    /// [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn allocate(comm: &Comm, len: usize) -> Result<Self> {
         WindowOptions::new().allocate(comm, len)
@@ -90,8 +91,8 @@ impl<T: Pod> Window<T> {
     /// `MPI_Win_free`. Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Epoch`](crate::Error::Epoch) on all ranks if one of them has left an epoch open by
-    /// dropping its guard; [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Epoch`] on all ranks if one of them has left an epoch open by dropping its guard;
+    /// [`Error::RankFailed`].
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.free_and_take().map(drop)
@@ -103,9 +104,8 @@ impl<T: Pod> Window<T> {
     /// Collective over the surviving ranks; blocks until each of them has called it.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) on all ranks if they recover different windows;
-    /// [`Error::NoMemory`](crate::Error::NoMemory) on all ranks;
-    /// [`Error::RankFailed`](crate::Error::RankFailed) if the job ends.
+    /// [`Error::Mismatch`] on all ranks if they recover different windows; [`Error::NoMemory`] on all
+    /// ranks; [`Error::RankFailed`] if the job ends.
     #[track_caller]
     pub fn recover(&mut self) -> Result<Vec<Rank>> {
         self.win.recover()
@@ -125,7 +125,7 @@ impl<T: Pod> Window<T> {
     /// `MPI_WIN_SIZE` of the part of `rank`, in bytes.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    /// [`Error::TargetRank`]
     pub fn size(&self, rank: Rank) -> Result<usize> {
         self.win.size(rank).map(|bytes| bytes as usize)
     }
@@ -133,7 +133,7 @@ impl<T: Pod> Window<T> {
     /// `MPI_WIN_DISP_UNIT` of the part of `rank`, in bytes.
     ///
     /// # Errors
-    /// [`Error::TargetRank`](crate::Error::TargetRank)
+    /// [`Error::TargetRank`]
     pub fn disp_unit(&self, rank: Rank) -> Result<u32> {
         self.win.disp_unit(rank)
     }
@@ -189,7 +189,7 @@ impl<T: Pod> Window<T> {
     /// Collective; blocks until every rank has called it.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch), [`Error::RankFailed`](crate::Error::RankFailed).
+    /// [`Error::Mismatch`], [`Error::RankFailed`].
     #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         self.win.set_info(info)
@@ -198,8 +198,8 @@ impl<T: Pod> Window<T> {
     /// `MPI_Win_set_attr`: see [`Win::set_attribute`].
     ///
     /// # Errors
-    /// [`Error::Keyval`](crate::Error::Keyval) if the key was freed;
-    /// [`Error::Attribute`](crate::Error::Attribute) if the delete callback of an older value fails.
+    /// [`Error::Keyval`] if the key was freed; [`Error::Attribute`] if the delete callback of an older
+    /// value fails.
     pub fn set_attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>, value: V) -> Result<()> {
         self.win.set_attribute(key, value)
     }
@@ -212,7 +212,7 @@ impl<T: Pod> Window<T> {
     /// `MPI_Win_delete_attr`: see [`Win::delete_attribute`].
     ///
     /// # Errors
-    /// [`Error::Attribute`](crate::Error::Attribute) if the delete callback fails; the attribute stays.
+    /// [`Error::Attribute`] if the delete callback fails; the attribute stays.
     pub fn delete_attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>) -> Result<bool> {
         self.win.delete_attribute(key)
     }
@@ -228,7 +228,7 @@ impl<T: Pod> Window<T> {
     /// §11.7). For a slice see [`Window::lock_local`].
     ///
     /// # Errors
-    /// [`Error::Range`](crate::Error::Range)
+    /// [`Error::Range`]
     pub fn load(&self, disp: usize, to: &mut [T]) -> Result<()> {
         self.win.load(disp as u64, to)
     }
@@ -236,7 +236,7 @@ impl<T: Pod> Window<T> {
     /// Local load of one element.
     ///
     /// # Errors
-    /// [`Error::Range`](crate::Error::Range)
+    /// [`Error::Range`]
     pub fn load_one(&self, disp: usize) -> Result<T> {
         let mut value = T::zeroed();
         self.win.load(disp as u64, std::slice::from_mut(&mut value))?;
@@ -246,7 +246,7 @@ impl<T: Pod> Window<T> {
     /// Local store: copies elements to this rank's own part, from displacement `disp` on.
     ///
     /// # Errors
-    /// [`Error::Range`](crate::Error::Range)
+    /// [`Error::Range`]
     pub fn store(&self, disp: usize, from: &[T]) -> Result<()> {
         self.win.store(disp as u64, from)
     }
@@ -268,9 +268,8 @@ impl WindowOptions {
     /// Allocates a window of `len` elements for this rank; see [`Window::allocate`].
     ///
     /// # Errors
-    /// [`Error::Size`](crate::Error::Size), [`Error::NoMemory`](crate::Error::NoMemory),
-    /// [`Error::RankFailed`](crate::Error::RankFailed); [`Error::DispUnit`](crate::Error::DispUnit) for a
-    /// unit that is not from 1 to 2³¹ - 1.
+    /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`]; [`Error::DispUnit`] for a unit that
+    /// is not from 1 to 2³¹ - 1.
     #[track_caller]
     pub fn allocate<T: Pod>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
         let unit = size_of::<T>() as u64;

@@ -398,7 +398,8 @@ impl Win {
     /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Win::put`] with a request.
     ///
     /// # Errors
-    /// As [`Win::put`]; [`Error::Epoch`](crate::Error::Epoch) outside a passive target epoch.
+    /// [`Error::Epoch`] also outside a passive target epoch. [`Error::TargetRank`], [`Error::Range`],
+    /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     pub fn rput<'b, T: Pod>(
         &self,
         origin: &'b [T],
@@ -431,7 +432,8 @@ impl Win {
     /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Win::get`] with a request.
     ///
     /// # Errors
-    /// As [`Win::rput`].
+    /// [`Error::Epoch`] also outside a passive target epoch. [`Error::TargetRank`], [`Error::Range`],
+    /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     pub fn rget<'b, T: Pod>(
         &self,
         origin: &'b mut [T],
@@ -574,7 +576,8 @@ impl Win {
     /// then change what was read.
     ///
     /// # Errors
-    /// As [`Win::put_notify`].
+    /// [`Error::Argument`] if the target has no such counter. [`Error::Epoch`], [`Error::TargetRank`],
+    /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     pub fn get_notify<T: Pod>(
         &self,
         origin: &mut [T],
@@ -635,7 +638,7 @@ impl Win {
     /// legal at any displacement.
     ///
     /// # Errors
-    /// [`Error::Range`](crate::Error::Range); [`Error::NotAttached`](crate::Error::NotAttached) in a dynamic window.
+    /// [`Error::Range`]; [`Error::NotAttached`] in a dynamic window.
     pub fn load<T: Pod>(&self, disp: u64, to: &mut [T]) -> Result<()> {
         self.communication().load(disp, to)
     }
@@ -643,7 +646,7 @@ impl Win {
     /// Copies `from` to this rank's own part, from displacement `disp` on: a local store.
     ///
     /// # Errors
-    /// As [`Win::load`].
+    /// [`Error::Range`]; [`Error::NotAttached`] in a dynamic window.
     pub fn store<T: Pod>(&self, disp: u64, from: &[T]) -> Result<()> {
         self.communication().store(disp, from)
     }
