@@ -84,6 +84,8 @@ pub const FAULTS: &[Fault] = &[
     Fault::BarrierReset,
     Fault::BarrierEarly,
     Fault::LastArrivalUnrung,
+    Fault::PublishedFirst,
+    Fault::StagedTooSoon,
     Fault::OrphanForever,
     Fault::OrphanTakenTwice,
     Fault::GivesUpAlone,
@@ -229,6 +231,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
         Fault::BarrierEarly => &["fence/neighbours x"],
         Fault::LastArrivalUnrung => &["collective/rung x"],
+        Fault::PublishedFirst | Fault::StagedTooSoon => &["collective/ahead x"],
         Fault::RunsAhead => &["fence/kinds that disagree x"],
         Fault::Unannounced | Fault::AnnouncedUnpublished | Fault::AnnouncedUncounted => {
             &["fence/lent x2"]

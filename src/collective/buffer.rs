@@ -135,7 +135,7 @@ impl Buffer {
 
     /// Copies the entries to `offset` of the segment; their bytes.
     pub(super) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<u64> {
-        let outgoing = Outgoing::of(&self.origin()).ok_or(TOO_FAR)?;
+        let outgoing = Outgoing::of(&self.origin()).ok_or_else(too_far)?;
         outgoing.pack_into(segment, offset)?;
         Ok(outgoing.bytes())
     }
@@ -208,7 +208,7 @@ impl BufferMut {
 
     /// Copies its bytes from what `rank` has staged, from byte `first` on.
     pub(super) fn take(&mut self, staged: &Staged<'_>, rank: u32, first: u64) -> Result<()> {
-        let mut incoming = Incoming::of(&self.origin_mut()).ok_or(TOO_FAR)?;
+        let mut incoming = Incoming::of(&self.origin_mut()).ok_or_else(too_far)?;
         let bytes = incoming.bytes();
         if staged.is_brought() {
             let mut packed = vec![0; bytes as usize];
@@ -240,7 +240,10 @@ impl BufferMut {
 }
 
 /// Plans have checked the range of every buffer.
-const TOO_FAR: Error = Error::Damaged { what: "buffer of a collective" };
+#[cold]
+pub(super) fn too_far() -> Error {
+    Error::Damaged { what: "buffer of a collective" }
+}
 
 /// Parts that are read.
 pub(super) fn read(parts: &[Origin<'_>]) -> Vec<Buffer> {
@@ -258,11 +261,28 @@ pub(super) type Scratch = Vec<u128>;
 /// New memory for `count` instances of a datatype, with displacement 0 aligned as in an aligned buffer;
 /// `None` on overflow.
 pub(super) fn scratch(count: usize, datatype: &HeldDatatype) -> Option<(Scratch, BufferMut)> {
+    scratch_beside(&mut [], count, datatype)
+}
+
+/// The same, in `small` if that is long enough. The buffer then lives no longer than `small`.
+pub(super) fn scratch_beside(
+    small: &mut [u128],
+    count: usize,
+    datatype: &HeldDatatype,
+) -> Option<(Scratch, BufferMut)> {
     const UNIT: i64 = size_of::<u128>() as i64;
     let range = datatype.with_padding().range(count)?;
     let before = range.start.div_euclid(UNIT) * UNIT;
-    let mut memory = vec![0u128; range.end.checked_sub(before)?.max(0) as usize / 16 + 1];
-    let start = memory.as_mut_ptr().cast::<u8>().wrapping_offset(-before as isize);
+    let units = range.end.checked_sub(before)?.max(0) as usize / 16 + 1;
+    let mut memory = Scratch::new();
+    let first = match units <= small.len() {
+        true => small.as_mut_ptr(),
+        false => {
+            memory = vec![0; units];
+            memory.as_mut_ptr()
+        }
+    };
+    let start = first.cast::<u8>().wrapping_offset(-before as isize);
     Some((memory, BufferMut(Buffer { start, count, datatype: datatype.clone() })))
 }
 

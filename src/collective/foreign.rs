@@ -2,7 +2,7 @@
 //! messages move long data.
 
 use super::buffer::BufferMut;
-use super::form::{CollectiveForm, Met};
+use super::form::{CollectiveForm, Completion};
 use super::schedule::PlanStep;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -18,8 +18,8 @@ impl CollectiveForm {
         let mine = self.give.packed();
         let has_steps = !self.steps.is_empty();
         match self.take_staged(&comm.exchange_by(foreign, &self.what, &mine)?, has_steps)? {
-            Met::Done => Ok(()),
-            Met::Long => self.take_steps_by(comm, foreign),
+            Completion::Done => Ok(()),
+            Completion::Long => self.take_steps_by(comm, foreign),
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct CollectiveForm {
     /// The short form.
     pub(super) give: Give,
     pub(super) take: Take,
+    /// Whom this rank waits for in the short form.
+    pub(super) awaits: Awaits,
     /// Whether ranks only know after the barrier if it is short: it then has both forms.
     pub(super) is_open: bool,
     /// The long form.
@@ -25,8 +27,19 @@ pub(super) struct CollectiveForm {
     pub(super) retained: Retained,
 }
 
+/// Whom a rank waits for in the short form of a collective that blocks.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Awaits {
+    #[default]
+    All,
+    /// One rank, from which it gets something.
+    One(u32),
+    /// It gets nothing.
+    None,
+}
+
 /// The state of a collective in which all ranks have arrived.
-pub(super) enum Met {
+pub(super) enum Completion {
     /// It is complete.
     Done,
     /// Its steps remain.
@@ -66,6 +79,7 @@ impl CollectiveForm {
     /// The ranks compare their calls, and nothing is moved.
     pub(super) fn only_compare(&mut self) {
         (self.give, self.take, self.is_open) = (Give::Nothing, Take::Nothing, false);
+        self.awaits = Awaits::All;
         self.steps.clear();
     }
 
@@ -89,31 +103,58 @@ impl CollectiveForm {
         comm: &Comm,
         entry: &CollectiveEntry,
         has_steps: bool,
-    ) -> Result<Met> {
+    ) -> Result<Completion> {
         self.take_staged(&comm.staged(entry), has_steps)
     }
 
     /// All ranks have staged what they call, and what is short.
-    pub(super) fn take_staged(&mut self, staged: &Staged<'_>, has_steps: bool) -> Result<Met> {
+    pub(super) fn take_staged(
+        &mut self,
+        staged: &Staged<'_>,
+        has_steps: bool,
+    ) -> Result<Completion> {
         staged.check(&self.what)?;
         let is_short = if self.is_open { staged.is_whole()? } else { !has_steps };
         if !is_short {
-            return Ok(Met::Long);
+            return Ok(Completion::Long);
         }
         self.take.take(staged)?;
-        Ok(Met::Done)
+        Ok(Completion::Done)
     }
 
-    /// Arrives, waits until all have, and takes what is short.
+    /// Arrives, waits until those have that this rank needs, and takes what is short.
     pub(super) fn meet(
         &mut self,
         comm: &Comm,
         entry: &mut CollectiveEntry,
         at: &'static Location<'static>,
-    ) -> Result<Met> {
-        self.arrive(comm, entry, false)?;
-        comm.await_round(entry, self.call, at)?;
+    ) -> Result<Completion> {
         let has_steps = !self.steps.is_empty();
+        comm.settle_for(entry, self.give.length(), self.call, at)?;
+        // The ranks may come to this barrier once more, and then not wait there.
+        self.arrive(comm, entry, has_steps && comm.keeps_to_close())?;
+        if !matches!(self.awaits, Awaits::All) && comm.may_go_ahead(entry) {
+            let taken = self.take_ahead(comm, entry, at);
+            comm.go_ahead(entry, taken.is_err())?;
+            return taken.map(|()| Completion::Done);
+        }
+        comm.await_round(entry, self.call, at)?;
+        comm.settle_before(entry, self.call, at)?;
         self.take(comm, entry, has_steps)
+    }
+
+    /// Takes what is short from the awaited rank, or from what this rank itself has staged.
+    fn take_ahead(
+        &mut self,
+        comm: &Comm,
+        entry: &CollectiveEntry,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let staged = comm.staged(entry);
+        if let Awaits::One(from) = self.awaits {
+            comm.await_rank(entry, from, self.call, at)?;
+            staged.check_with(from, &self.what)?;
+        }
+        self.take.take(&staged)
     }
 }

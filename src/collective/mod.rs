@@ -8,8 +8,9 @@
 //! at the barrier. A nonblocking one is driven by any thread of the rank that looks for messages
 //! (`message/driven.rs`).
 //!
-//! 1. Ranks that disagree all get an error of the same kind, and nothing has been moved. All blocking and
-//!    nonblocking collectives of a communicator have one order. Persistent ones can be started in any
+//! 1. Ranks that disagree all get an error. Where all wait for all, it is of the same kind, and nothing has
+//!    been moved. A rank that *goes ahead* (`comm/rounds.rs`) reports it later. All blocking and nonblocking
+//!    collectives of a communicator have one order. Persistent ones can be started in any
 //!    order (MPI-4.1 §6.13), so they do not use the staging area; their messages have tags of their own.
 //! 2. Messages use a channel of their own. Their tag has the number of the collective and the call.
 //! 3. A message does not change a plan. If its length is wrong, this rank has an error, and the steps

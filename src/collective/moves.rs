@@ -2,6 +2,7 @@
 //! neighbours.
 
 use super::buffer::{Buffer, BufferMut};
+use super::form::Awaits;
 use super::plan::Plan;
 use super::staged::{BufferParts, Cut, Give, Take};
 use crate::error::Result;
@@ -60,9 +61,9 @@ impl Plan<'_> {
         let is_root = self.rank == root.0;
         self.agree_on(&buffer.read(), root)?;
         if self.is_short(bytes) && is_root {
-            self.give = Give::One(buffer.read());
+            (self.give, self.awaits) = (Give::One(buffer.read()), Awaits::None);
         } else if self.is_short(bytes) {
-            self.take = Take::From(root.0, 0, buffer);
+            (self.take, self.awaits) = (Take::From(root.0, 0, buffer), Awaits::One(root.0));
         } else if is_by_tree(self.ranks, bytes) {
             self.broadcast_by_tree(buffer, root.0);
         } else if is_root {
@@ -128,6 +129,9 @@ impl Plan<'_> {
             }
         }
         if self.has_short_form(is_equal, bytes) {
+            if is_equal && !is_root {
+                self.awaits = Awaits::None;
+            }
             self.give = Give::One(gives);
             self.take = parts.map_or(Take::Nothing, |parts| Take::Each(self.ranks, 0, parts));
         }
@@ -173,6 +177,9 @@ impl Plan<'_> {
         }
         if !self.has_short_form(is_equal, all) {
             return Ok(());
+        }
+        if is_equal {
+            self.awaits = if is_root { Awaits::None } else { Awaits::One(root.0) };
         }
         if let Some(mine) = mine {
             self.take = match is_equal {

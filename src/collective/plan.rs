@@ -1,7 +1,7 @@
 //! The plan of a collective.
 
 use super::buffer::{self, Buffer, BufferMut, Combine, HeldDatatype};
-use super::form::{CollectiveForm, Entered, Met};
+use super::form::{Awaits, CollectiveForm, Completion, Entered};
 use super::request::CollectiveRequest;
 use super::schedule::{PlanStep, Retained, Schedule, ScheduleStage};
 use super::staged::{Give, Take};
@@ -33,6 +33,7 @@ pub(super) struct Plan<'c> {
     /// The short form.
     pub(super) give: Give,
     pub(super) take: Take,
+    pub(super) awaits: Awaits,
     /// Whether ranks only know after the barrier if it is short: it then has both forms.
     pub(super) is_open: bool,
     /// The long form.
@@ -96,6 +97,8 @@ impl Collective<'_> {
         self.meet(|planned| {
             planned.is_equal = true;
             plan(planned)?;
+            // Ranks that do not agree do not come to the round that follows.
+            planned.awaits = Awaits::All;
             planned.what = Some(Description::typed::<T>(self.call()));
             Ok(())
         })
@@ -120,6 +123,7 @@ impl Plan<'_> {
             what: None,
             give: Give::Nothing,
             take: Take::Nothing,
+            awaits: Awaits::All,
             is_open: false,
             steps: Vec::new(),
             combine: None,
@@ -141,6 +145,7 @@ impl Plan<'_> {
     /// The ranks compare their calls, and nothing is moved.
     fn only_compare(&mut self) {
         (self.give, self.take, self.is_open) = (Give::Nothing, Take::Nothing, false);
+        self.awaits = Awaits::All;
         self.steps.clear();
     }
 
@@ -215,8 +220,8 @@ impl Plan<'_> {
     /// The collective of a complete plan.
     fn form(self) -> CollectiveForm {
         let what = self.description();
-        let Plan { call, give, take, is_open, steps, combine, retained, .. } = self;
-        CollectiveForm { call, what, give, take, is_open, steps, combine, retained }
+        let Plan { call, give, take, awaits, is_open, steps, combine, retained, .. } = self;
+        CollectiveForm { call, what, give, take, awaits, is_open, steps, combine, retained }
     }
 
     /// Translates every rank to its number in the communicator.
@@ -239,7 +244,7 @@ impl Plan<'_> {
         self,
         at: &'static Location<'static>,
     ) -> Result<CollectiveRequest<B>> {
-        let (comm, waits) = (self.comm, self.waits);
+        let (comm, call, waits) = (self.comm, self.call, self.waits);
         let mut form = self.form();
         if comm.is_agreeing() {
             form.only_compare();
@@ -252,7 +257,7 @@ impl Plan<'_> {
         if comm.persistent_number().is_some() {
             return CollectiveRequest::start(Schedule::new(comm, form, alone(), 0), waits, at);
         }
-        let (number, entry) = comm.start_round();
+        let (number, entry) = comm.start_round(waits);
         if !comm.has_staging() {
             // One rank agrees with itself.
             entry.into_iter().for_each(|entry| comm.leave(entry));
@@ -263,11 +268,22 @@ impl Plan<'_> {
         if let Some(entry) = entry.filter(|_| waits) {
             let mut entered = Entered::new(comm, entry);
             match form.meet(comm, entered.entry(), at)? {
-                Met::Done => return Ok(CollectiveRequest::complete(comm, form)),
-                Met::Long => stage = ScheduleStage::Moving(comm.keep_to_close(entered.keep())),
+                Completion::Done => {
+                    drop(entered);
+                    comm.report_earlier()?;
+                    return Ok(CollectiveRequest::complete(comm, form));
+                }
+                Completion::Long => {
+                    stage = ScheduleStage::Moving(comm.keep_to_close(entered.keep()))
+                }
             }
+        } else {
+            // It may enter its slot later, when no call of this rank can wait.
+            comm.settle(number, call, at)?;
         }
-        CollectiveRequest::start(Schedule::new(comm, form, stage, number), waits, at)
+        let request =
+            CollectiveRequest::start(Schedule::new(comm, form, stage, number), waits, at)?;
+        if waits { comm.report_earlier().map(|()| request) } else { Ok(request) }
     }
 
     pub(super) fn send(&mut self, to: u32, from: Buffer) {

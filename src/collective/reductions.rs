@@ -4,6 +4,7 @@
 //! has the same bits every time, also for operations that are not commutative.
 
 use super::buffer::{Buffer, BufferMut, Combine};
+use super::form::Awaits;
 use super::plan::Plan;
 use super::running::Running;
 use super::staged::{Give, Take};
@@ -54,8 +55,9 @@ impl Plan<'_> {
         let bytes = self.bytes(&mine)?;
         if self.is_short_to_combine(bytes) {
             self.give = Give::One(mine);
-            if let Some(result) = result {
-                self.take = Take::Combined(self.ranks, 0, result, combine);
+            match result {
+                Some(result) => self.take = Take::Combined(self.ranks, 0, result, combine),
+                None => self.awaits = Awaits::None,
             }
             return Ok(());
         }

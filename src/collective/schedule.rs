@@ -1,7 +1,7 @@
 //! A pending collective: a sequence of steps, each after the messages before it have arrived.
 
 use super::buffer::{Buffer, BufferMut, Scratch};
-use super::form::{CollectiveForm, Entered, Met};
+use super::form::{CollectiveForm, Completion, Entered};
 use super::request::CollectiveOutcome;
 use crate::call::Call;
 use crate::comm::{CollectiveEntry, Comm, NUMBERS};
@@ -241,7 +241,7 @@ impl ScheduleState {
         let has_steps = self.steps.len() > 0;
         let taken = passed.and_then(|()| self.form.take(comm, entered.entry(), has_steps));
         self.outcome = Ok(());
-        if let Ok(Met::Long) = taken {
+        if let Ok(Completion::Long) = taken {
             self.stage = ScheduleStage::Moving(comm.keep_to_close(entered.keep()));
             return true;
         }
@@ -258,9 +258,7 @@ impl ScheduleState {
         let arrived = match &self.outcome {
             // The other ranks cannot succeed either.
             Err(Error::RankFailed { .. }) => Ok(false),
-            _ => {
-                comm.arrive(&mut entry, &self.form.what.ringing(), 0, |_, _| Ok(())).map(|()| true)
-            }
+            _ => comm.arrive_again(&mut entry, self.form.call).map(|()| true),
         };
         self.stage = ScheduleStage::Closing(entry);
         match arrived {

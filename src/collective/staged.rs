@@ -4,7 +4,7 @@
 use super::buffer::{self, Buffer, BufferMut, Combine};
 use crate::comm::Staged;
 use crate::datatype::Element;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::shm::Segment;
 
 /// Parts of a buffer, one for each rank.
@@ -191,9 +191,9 @@ fn combined(
         return if ranks == 0 { Ok(()) } else { result.take(staged, 0, first) };
     }
     let shape = result.read();
-    let scratch = buffer::scratch(shape.count, &shape.datatype);
-    let too_far = Error::Damaged { what: "buffer of a reduction" };
-    let (_memory, mut other) = scratch.ok_or(too_far)?;
+    let mut small = [0; 8];
+    let scratch = buffer::scratch_beside(&mut small, shape.count, &shape.datatype);
+    let (_memory, mut other) = scratch.ok_or_else(buffer::too_far)?;
     for rank in 0..ranks {
         let is_result = (ranks - rank) % 2 == 1;
         let (next, before) =

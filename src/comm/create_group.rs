@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::group::{Group, Rank};
 use crate::prim::{Awaited, AwaitedKind, JobFailed, Step, WaitRecord, Waiter, Word64, step};
 use crate::shm::{
-    CommWords, CreationFailure, RegistryWords, Scope, comm_block_bytes, comm_block_stages,
+    CommWords, CreationFailure, RegistryWords, Scope, Stages, comm_block_bytes, comm_block_stages,
 };
 use crate::sync::{self, GatherPlace, Gathering};
 use std::panic::Location;
@@ -242,16 +242,21 @@ impl<'a> CreationRequest<'a> {
         Ok(members.iter().all(|member| member & HAS_COME != 0))
     }
 
+    /// Where the members are until all have come: their staging areas are not in use before.
+    fn listed(&self, block: u64) -> u64 {
+        Stages { at: comm_block_stages(block), members: self.group.size() }.rests()
+    }
+
     fn members(&self, block: u64) -> Result<Vec<u32>> {
         let mut members = vec![0; self.group.size() as usize];
         let mapping = self.comm.context().segment.mapping();
-        mapping.read(comm_block_stages(block), bytemuck::cast_slice_mut(&mut members))?;
+        mapping.read(self.listed(block), bytemuck::cast_slice_mut(&mut members))?;
         Ok(members)
     }
 
     fn set_members(&self, block: u64, members: &[u32]) -> Result<()> {
         let mapping = self.comm.context().segment.mapping();
-        mapping.write(comm_block_stages(block), bytemuck::cast_slice(members))
+        mapping.write(self.listed(block), bytemuck::cast_slice(members))
     }
 
     /// Distinguishes failures of these members from others.

@@ -31,10 +31,6 @@ pub(crate) struct Description {
     pub(super) length: u32,
     /// A digest of a short contribution of the library itself ([`guard`]).
     guard: u32,
-    /// The barrier of its slot that it was staged for: a rank that leaves a damaged barrier too early
-    /// finds an older one.
-    pub(super) round: u32,
-    reserved: u32,
 }
 
 /// The rank does not wait at the barrier: the last rank to arrive rings its bell.
@@ -132,10 +128,10 @@ impl Description {
         self.flags & RINGS != 0
     }
 
-    /// As it is staged with a contribution of that many bytes, at that barrier.
-    pub(super) fn staged(&self, length: usize, round: u32) -> Self {
+    /// As it is staged with a contribution of that many bytes.
+    pub(super) fn staged(&self, length: usize) -> Self {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
-        Description { length, round, ..*self }
+        Description { length, ..*self }
     }
 
     /// With a digest of the contribution, if it is short.
@@ -160,11 +156,11 @@ impl Description {
     /// Whether another rank calls the same, by these two descriptions alone.
     #[inline]
     pub(super) fn is_like(&self, other: &Description) -> bool {
-        let alike =
-            |one: &Description| (one.call, one.flags & !RINGS, one.root, one.op, one.datatype);
-        alike(self) == alike(other)
-            && (self.flags & PAIRED != 0
-                || (self.bytes, self.digest) == (other.bytes, other.digest))
+        // The call and the flags, the root, operation and datatype; then bytes and digest.
+        let [a, b]: [[u64; 5]; 2] = [bytemuck::cast(*self), bytemuck::cast(*other)];
+        let differ = (self.flags ^ other.flags) & !RINGS != 0 || self.call != other.call;
+        let bytes = if self.flags & PAIRED != 0 { 0 } else { (a[2] ^ b[2]) | (a[3] ^ b[3]) };
+        !differ && (a[0] ^ b[0]) >> 32 | (a[1] ^ b[1]) | bytes == 0
     }
 
     /// What this rank sends and what it receives of parts that are paired; nothing of others.
@@ -195,7 +191,7 @@ impl Description {
     }
 
     /// What this rank and others call, if they agree with what `next` calls.
-    fn joined(&self, next: &Description) -> Result<Description, MismatchKind> {
+    pub(super) fn joined(&self, next: &Description) -> Result<Description, MismatchKind> {
         let mut all = *self;
         if self.call != next.call || (self.flags ^ next.flags) & !RINGS != 0 || next.is_refused() {
             return Err(MismatchKind::Call);

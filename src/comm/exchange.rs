@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, MismatchKind, Result};
 use crate::group::Rank;
+use crate::prim::ParkWord;
 use crate::shm::{STAGE_BEGINNING, STAGE_REST, Segment, StagingBuffer};
 use bytemuck::Zeroable;
 use std::ops::Range;
@@ -16,7 +17,9 @@ use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 
 /// Bytes of a description.
-pub(super) const HEAD: u64 = size_of::<Description>() as u64;
+pub(super) const DESCRIBED: usize = size_of::<Description>();
+/// Bytes of a description, and of the word that is changed when a rank has staged.
+pub(super) const HEAD: u64 = (DESCRIBED + size_of::<ParkWord>()) as u64;
 /// Bytes of one contribution to one barrier.
 pub(crate) const CHUNK: usize = STAGE_REST as usize;
 /// Contributions of that many bytes lie beside their descriptions.
@@ -37,7 +40,7 @@ pub(crate) struct Collective<'a> {
     pub(super) call: Call,
     /// The program's line that made the call.
     at: &'static Location<'static>,
-    /// Its slot, from the first exchange on.
+    /// The slot of its latest exchange.
     entry: Option<CollectiveEntry>,
     _collective_lock: MutexGuard<'a, ()>,
 }
@@ -128,14 +131,11 @@ impl Collective<'_> {
             staged.check(what)?;
             return Ok(staged);
         }
-        let entry = match &mut self.entry {
-            Some(entry) => entry,
-            None => {
-                let (number, entry) = comm.start_round();
-                let entry = entry.map_or_else(|| comm.enter_later(number, call, at), Ok);
-                self.entry.insert(entry?)
-            }
-        };
+        self.entry.take().into_iter().for_each(|entry| comm.leave(entry));
+        let (number, entry) = comm.start_round(true);
+        let entry = entry.map_or_else(|| comm.enter_later(number, call, at), Ok);
+        let entry = self.entry.insert(entry?);
+        comm.settle(number, call, at)?;
         let mine = &mine[..mine.len().min(CHUNK)];
         let guarded = what.guarding(mine);
         let write = |segment: &Segment, offset| segment.mapping().write(offset, mine);
@@ -205,9 +205,9 @@ impl Collective<'_> {
 /// The staged chunks of all ranks, until this rank arrives at the next barrier but one of the slot.
 pub(crate) struct Staged<'a> {
     pub(super) comm: &'a Comm,
-    pub(super) slot: usize,
-    pub(super) odd: bool,
-    /// The barrier that they were staged for.
+    /// The number of the collective.
+    pub(super) number: u64,
+    /// What its ranks publish when they have staged.
     pub(super) round: u32,
     /// What the only rank of a communicator has staged, or all ranks under another MPI.
     pub(super) alone: Vec<u8>,
@@ -217,7 +217,7 @@ pub(crate) struct Staged<'a> {
 
 impl<'a> Staged<'a> {
     fn of_one(comm: &'a Comm, mine: &[u8]) -> Staged<'a> {
-        Staged { comm, slot: 0, odd: false, round: 0, alone: mine.to_vec(), stride: 0 }
+        Staged { comm, number: 0, round: 0, alone: mine.to_vec(), stride: 0 }
     }
 }
 
@@ -239,7 +239,16 @@ impl Staged<'_> {
 
     #[inline]
     fn stage(&self, rank: u32) -> StagingBuffer {
-        StagingBuffer { rank, slot: self.slot, odd: self.odd }
+        StagingBuffer { rank, number: self.number }
+    }
+
+    /// Whether a rank has staged for this collective. One that comes out of a damaged barrier too early
+    /// finds an older number.
+    #[inline]
+    fn check_published(&self, rank: u32) -> Result<()> {
+        let Some(shared) = &self.comm.inner.shared else { return Ok(()) };
+        let published = shared.published(self.segment(), self.stage(rank))?;
+        if published.load() == self.round { Ok(()) } else { Err(damaged()) }
     }
 
     /// Whether all ranks call the same, as `ours` describes it.
@@ -247,10 +256,8 @@ impl Staged<'_> {
     pub(crate) fn check(&self, ours: &Description) -> Result<()> {
         let (mut sent, mut received) = (0u64, 0u64);
         for other in 0..self.comm.size() {
+            self.check_published(other)?;
             let theirs = self.description(other)?;
-            if theirs.round != self.round {
-                return Err(damaged());
-            }
             if !theirs.is_like(ours) {
                 return self.compare(ours);
             }
@@ -263,14 +270,32 @@ impl Staged<'_> {
         if sent == received { Ok(()) } else { self.compare(ours) }
     }
 
+    /// Whether one other rank, which has staged, calls the same.
+    #[inline]
+    pub(crate) fn check_with(&self, other: u32, ours: &Description) -> Result<()> {
+        let theirs = self.description(other)?;
+        if theirs.is_like(ours) { Ok(()) } else { self.compare_with(other, &theirs, ours) }
+    }
+
+    #[cold]
+    fn compare_with(&self, other: u32, theirs: &Description, ours: &Description) -> Result<()> {
+        let Err(kind) = ours.joined(theirs) else { return Ok(()) };
+        let at = self.comm.place(ours.call());
+        let (ours, theirs) = (ours.sentence(), theirs.sentence());
+        Err(Error::Mismatch { at, kind, ours, other: Rank(other), theirs })
+    }
+
+    /// What this rank itself has staged.
+    pub(super) fn own(&self) -> Result<Description> {
+        self.description(self.comm.rank().0)
+    }
+
     /// [`Staged::check`] where not all descriptions are alike.
     #[cold]
     fn compare(&self, ours: &Description) -> Result<()> {
         let (comm, ranks) = (self.comm, self.comm.size());
+        (0..ranks).try_for_each(|rank| self.check_published(rank))?;
         let all = (0..ranks).map(|rank| self.description(rank)).collect::<Result<Vec<_>>>()?;
-        if all.iter().any(|one| one.round != self.round) {
-            return Err(damaged());
-        }
         let mut found = Description::disagreement(&all, comm.rank().0);
         let sum = |of: fn(&Description) -> u64| all.iter().map(of).fold(0, u64::wrapping_add);
         if found.is_none() && sum(|one| one.pairs().0) != sum(|one| one.pairs().1) {
@@ -311,7 +336,7 @@ impl Staged<'_> {
             to.copy_from_slice(&self.alone[first..first + to.len()]);
             return Ok(());
         }
-        self.fetch_staged(rank, HEAD + first as u64, to)
+        self.fetch_staged(rank, DESCRIBED as u64 + first as u64, to)
     }
 
     /// Whether another MPI has transferred it.

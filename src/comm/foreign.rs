@@ -3,7 +3,7 @@
 //! the usual errors.
 
 use super::description::Description;
-use super::exchange::{CHUNK, Collective, HEAD, Staged, damaged};
+use super::exchange::{CHUNK, Collective, DESCRIBED, Staged, damaged};
 use super::{Comm, CommMembers};
 use crate::call::Call;
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::prim::Word32;
 /// Payload of up to this many bytes is sent with the description.
 const SHORT: usize = 64;
 /// What every rank sends first: description, length of the payload, and a short payload.
-const FIRST: usize = HEAD as usize + size_of::<u64>() + SHORT;
+const FIRST: usize = DESCRIBED + size_of::<u64>() + SHORT;
 
 /// The other MPI's communicator of the same ranks, and the number of windows that use it.
 pub(super) struct OtherComm {
@@ -71,9 +71,9 @@ impl Comm {
         let n = self.size() as usize;
         let failed = |refusal| self.refused(what.call(), refusal);
         let mine = &mine[..mine.len().min(CHUNK)];
-        let guarded = what.guarding(mine).staged(mine.len(), 0);
+        let guarded = what.guarding(mine).staged(mine.len());
         let mut first = [0; FIRST];
-        let (head, rest) = first.split_at_mut(HEAD as usize);
+        let (head, rest) = first.split_at_mut(DESCRIBED);
         head.copy_from_slice(bytemuck::bytes_of(&guarded));
         let (length, short) = rest.split_at_mut(size_of::<u64>());
         length.copy_from_slice(bytemuck::bytes_of(&mine.len()));
@@ -81,8 +81,7 @@ impl Comm {
         short[..few].copy_from_slice(&mine[..few]);
         let mut firsts = vec![0; n * FIRST];
         foreign.allgather(&first, &mut firsts).map_err(failed)?;
-        let length =
-            |first: &[u8]| bytemuck::pod_read_unaligned::<u64>(&first[HEAD as usize..][..8]);
+        let length = |first: &[u8]| bytemuck::pod_read_unaligned::<u64>(&first[DESCRIBED..][..8]);
         let longest = firsts.chunks_exact(FIRST).map(length).max().unwrap_or_default() as usize;
         if longest > CHUNK {
             return Err(damaged());
@@ -94,16 +93,16 @@ impl Comm {
             long.resize(n * longest, 0);
             foreign.allgather(&padded, &mut long).map_err(failed)?;
         }
-        let stride = HEAD as usize + longest;
+        let stride = DESCRIBED + longest;
         let mut alone = Vec::with_capacity(n * stride);
         for (rank, first) in firsts.chunks_exact(FIRST).enumerate() {
-            alone.extend_from_slice(&first[..HEAD as usize]);
+            alone.extend_from_slice(&first[..DESCRIBED]);
             alone.extend_from_slice(match longest > SHORT {
                 true => &long[rank * longest..][..longest],
                 false => &first[FIRST - SHORT..][..longest],
             });
         }
-        Ok(Staged { comm: self, slot: 0, odd: false, round: 0, alone, stride })
+        Ok(Staged { comm: self, number: 0, round: 0, alone, stride })
     }
 }
 

@@ -1,9 +1,8 @@
 //! Communicators: their ranks, and what the collectives of programs and windows have in common.
 //!
-//! A collective moves its data through staging buffers of the segment, two per rank, which alternate. So
-//! one barrier per chunk is enough, because no rank can be two barriers ahead
-//! (`loom_tests/tests/models/collective.rs`). Every chunk has a description of the call, so ranks that
-//! disagree get an error instead of each other's bytes.
+//! A short collective moves its data through staging buffers of the segment, which consecutive collectives
+//! use in turn (`rounds.rs`; `loom_tests/tests/models/collective.rs`). Every contribution carries a
+//! description of the call, so ranks that disagree all get an error instead of each other's bytes.
 //!
 //! Invariants:
 //! 1. Each communicator of two or more ranks has barrier words and staging buffers of its own, its
@@ -67,8 +66,14 @@ pub type CommKeyval<T> = Keyval<Comm, T>;
 /// report an error on every rank if ranks disagree about call, root, operation, type or length
 /// ([`Error::Mismatch`]), and if a rank of the job fails ([`Error::RankFailed`]).
 ///
-/// Memory: a communicator of two or more ranks has 8 KiB for each in the segment, from its creation until
-/// all of them have called [`Comm::free`]. Without that call it has them until the job ends.
+/// Of a short broadcast, scatter, reduce or gather the root or the other ranks need not wait (MPI-4.1
+/// §6.1: a call may return as soon as the rank's part is complete). Such a rank reports a mismatch at a
+/// later blocking collective on the communicator, which it carries out: at the next one that waits for
+/// all ranks, or at the latest 8 collectives later. With `--on-failure=continue` all ranks wait.
+///
+/// Memory: a communicator of two or more ranks has 18 KiB for each in the segment (16.5 KiB above 64
+/// ranks), from its creation until all of them have called [`Comm::free`]. Without that call it has them
+/// until the job ends.
 #[derive(Clone)]
 pub struct Comm {
     inner: Arc<Inner>,
@@ -98,6 +103,8 @@ struct Inner {
     other: Option<OtherComm>,
     /// The order of its collectives.
     sequence: Mutex<Sequence>,
+    /// Nonzero when it has an error of an earlier collective to report.
+    has_mismatch: Word32,
     /// Changes when a slot becomes free that a thread waits for.
     left: ParkWord,
     /// Locked by the thread that makes a blocking collective.
@@ -138,6 +145,7 @@ impl Inner {
             shared,
             other: foreign.map(OtherComm::new),
             sequence: Mutex::default(),
+            has_mismatch: Word32::default(),
             left: ParkWord::default(),
             collective_lock: Mutex::default(),
             thread_inside: Mutex::default(),
@@ -304,7 +312,7 @@ impl Comm {
     }
 
     fn shared(&self) -> Result<&SharedBlock> {
-        self.inner.shared.as_ref().ok_or(Error::Damaged { what: "communicator without memory" })
+        self.inner.shared.as_ref().ok_or_else(no_block)
     }
 
     /// The offset of its shared block in the segment, the same for all its ranks; zero if it needs none.
@@ -398,6 +406,11 @@ impl Comm {
     pub(crate) fn rank_of_world(&self, world: u32) -> Option<Rank> {
         self.inner.members.rank_of_world(world)
     }
+}
+
+#[cold]
+fn no_block() -> Error {
+    Error::Damaged { what: "communicator without memory" }
 }
 
 /// Test builds only: signals that do not depend on the code under test.

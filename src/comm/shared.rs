@@ -1,10 +1,11 @@
 //! The shared block of a communicator, and its lifetime.
 
+use super::exchange::DESCRIBED;
 use crate::context::Context;
 use crate::error::Result;
-use crate::prim::{Site, monotonic};
+use crate::prim::{ParkWord, Site, monotonic};
 use crate::shm::{
-    AllocError, CommWords, Placed, RegistryWords, Segment, Stages, comm_block_bytes,
+    AllocError, CommWords, Placed, RegistryWords, Segment, Stages, StagingBuffer, comm_block_bytes,
     comm_block_stages,
 };
 use std::sync::Arc;
@@ -38,6 +39,16 @@ impl SharedBlock {
         }
         let stages = Stages { at: comm_block_stages(block), members };
         Ok(Some(SharedBlock { words: segment.place(block)?, stages, block }))
+    }
+
+    /// The word that a rank changes when it has staged.
+    #[inline]
+    pub(super) fn published<'s>(
+        &self,
+        segment: &'s Segment,
+        stage: StagingBuffer,
+    ) -> Result<&'s ParkWord> {
+        segment.mapping().view(self.stages.beginning(stage) + DESCRIBED as u64)
     }
 
     /// [`leave`] of a freed shared block that the world's ranks `members` use.
@@ -75,7 +86,8 @@ pub(super) fn leave(
 pub(super) fn allocate(context: &Context, members: u32) -> std::result::Result<u64, AllocError> {
     let segment = &context.segment;
     let block = segment.heap().allocate(comm_block_bytes(members), &context.excluded())?;
-    segment.mapping().clear(block, size_of::<CommWords>() as u64)?;
+    let stages = Stages { at: comm_block_stages(block), members };
+    segment.mapping().clear(block, stages.rests() - block)?;
     segment.mapping().view::<CommWords>(block)?.made.store(monotonic());
     Ok(block)
 }

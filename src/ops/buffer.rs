@@ -396,7 +396,7 @@ impl Outgoing {
     /// Copies the entries to `offset` of the segment.
     pub(crate) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<()> {
         let to = segment.mapping().at(offset, self.0.bytes);
-        let to = to.ok_or(Error::Damaged { what: "offset" })?;
+        let to = to.ok_or_else(no_offset)?;
         // SAFETY: by `at`, to bytes that this rank alone writes.
         unsafe { self.pack(to) };
         Ok(())
@@ -441,7 +441,7 @@ impl Incoming {
     /// Copies `bytes` packed bytes, no more than it takes, from `offset` of the segment.
     pub(crate) fn unpack_from(&mut self, segment: &Segment, offset: u64, bytes: u64) -> Result<()> {
         let from = segment.mapping().at(offset, bytes).filter(|_| bytes <= self.0.bytes);
-        let from = from.ok_or(Error::Damaged { what: "offset" })?;
+        let from = from.ok_or_else(no_offset)?;
         if self.0.overlaps(from, bytes) {
             // It should not; but places in the segment may be damaged.
             let mut packed = vec![0; bytes as usize];
@@ -503,6 +503,11 @@ impl Incoming {
         // SAFETY: 1. the caller's obligation, and the promise of the caller that made this. 2. The caller's.
         unsafe { copy_sides(Step::MidGet, (from, TransferSide::Packed(bytes)), to) };
     }
+}
+
+#[cold]
+fn no_offset() -> Error {
+    Error::Damaged { what: "offset" }
 }
 
 #[cfg(test)]

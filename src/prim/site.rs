@@ -205,6 +205,10 @@ pub enum Fault {
     BarrierEarly,
     /// The last rank to arrive at a barrier does not ring for those that do not wait there.
     LastArrivalUnrung,
+    /// A rank publishes for those that wait for it alone before it has staged.
+    PublishedFirst,
+    /// A rank that has gone ahead stages in a slot that others still read.
+    StagedTooSoon,
     /// No rank takes over from one that failed in a robust exclusion.
     OrphanForever,
     /// Every rank that sees a failure in a robust exclusion takes over.

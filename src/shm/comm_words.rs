@@ -17,8 +17,11 @@ pub(crate) struct CommWords {
     pub(crate) gathering: Gathering,
     /// Members that will not use the block any more.
     pub(crate) left: RankSet,
+    /// Nonzero once a rank has arrived that has to be woken by its bell: from then on, who arrives last
+    /// looks for such ranks. Published with the arrivals.
+    pub(crate) rings: Word32,
     /// The arguments of the creation: tag, parent, and number of members. The first staging buffers
-    /// have the members in order until all have arrived.
+    /// beside the beginnings have the members in order until all have arrived.
     pub(crate) tag: Word32,
     pub(crate) parent: Word64,
     pub(crate) members: Word32,

@@ -8,15 +8,15 @@ use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32};
 use crate::sync::channel::MailWords;
 use crate::sync::shards::RankAnnouncements;
 
-/// Collectives of a communicator that can use its staging area at the same time, each in a slot of
-/// its own.
-pub(crate) const SLOTS: usize = 2;
-/// Staging buffers of one rank: two for each slot.
-const BUFFERS: u64 = 2 * SLOTS as u64;
-/// Bytes of a staging buffer beside its beginning.
+/// Slots of a communicator's staging area at most. Consecutive collectives use them in turn.
+pub(crate) const SLOTS: usize = 16;
+/// Of communicators with more ranks than [`FEW_RANKS`]: each process maps the slots of all ranks.
+const SLOTS_OF_MANY: u64 = 4;
+const FEW_RANKS: u32 = 64;
+/// Staging buffers of one rank for what does not fit a slot, used in turn.
+const RESTS: u64 = 4;
+/// Bytes of such a buffer.
 pub(crate) const STAGE_REST: u64 = 4096;
-/// Bytes of a staging buffer.
-const STAGE_BYTES: u64 = STAGE_BEGINNING + STAGE_REST;
 /// Words by which tests signal between ranks without using what they test.
 pub(crate) const SIGNALS: u64 = 16;
 /// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
@@ -50,12 +50,11 @@ pub(crate) struct SegmentLayout {
     pub(crate) arena: u64,
 }
 
-/// A staging buffer of one rank: one of the two that its slot has for consecutive barriers.
+/// The staging buffer of one rank for the collective with that number.
 #[derive(Clone, Copy)]
 pub(crate) struct StagingBuffer {
     pub(crate) rank: u32,
-    pub(crate) slot: usize,
-    pub(crate) odd: bool,
+    pub(crate) number: u64,
 }
 
 /// The staging buffers of a communicator's members.
@@ -72,24 +71,40 @@ pub(crate) struct Stages {
 pub(crate) const STAGE_BEGINNING: u64 = GRANULE;
 
 impl Stages {
+    /// How many collectives have a slot at the same time.
+    #[inline]
+    pub(crate) fn slots(&self) -> u64 {
+        if self.members <= FEW_RANKS { SLOTS as u64 } else { SLOTS_OF_MANY }
+    }
+
+    /// Bytes of all beginnings.
+    pub(crate) fn beginnings(&self) -> u64 {
+        u64::from(self.members) * self.slots() * STAGE_BEGINNING
+    }
+
+    /// Where the buffers beside the beginnings start.
+    #[inline]
+    pub(crate) fn rests(&self) -> u64 {
+        self.at + self.beginnings()
+    }
+
     /// The end of the buffers.
     fn end(&self) -> u64 {
-        self.at + u64::from(self.members) * BUFFERS * STAGE_BYTES
+        self.rests() + u64::from(self.members) * RESTS * STAGE_REST
     }
 
     /// The offset of a buffer's beginning, which has [`STAGE_BEGINNING`] bytes.
     #[inline]
     pub(crate) fn beginning(&self, stage: StagingBuffer) -> u64 {
-        let number = stage.slot as u64 * 2 + u64::from(stage.odd);
-        self.at + (number * u64::from(self.members) + u64::from(stage.rank)) * STAGE_BEGINNING
+        let slot = stage.number % self.slots();
+        self.at + (slot * u64::from(self.members) + u64::from(stage.rank)) * STAGE_BEGINNING
     }
 
     /// Where its other bytes are, [`STAGE_REST`] of them.
     #[inline]
     pub(crate) fn rest(&self, stage: StagingBuffer) -> u64 {
-        let number = stage.slot as u64 * 2 + u64::from(stage.odd);
-        let beginnings = u64::from(self.members) * BUFFERS * STAGE_BEGINNING;
-        self.at + beginnings + (u64::from(stage.rank) * BUFFERS + number) * STAGE_REST
+        let number = stage.number % RESTS;
+        self.rests() + (u64::from(stage.rank) * RESTS + number) * STAGE_REST
     }
 }
 
@@ -122,7 +137,7 @@ impl SegmentLayout {
         let announcements = place(n * of(size_of::<RankAnnouncements>()), GRANULE);
         let shards = place(of(size_of::<ShardWords>()), GRANULE);
         let mail = place(n * of(size_of::<MailWords>()), GRANULE);
-        let stages = place(n * BUFFERS * STAGE_BYTES, GRANULE);
+        let stages = place(Stages { at: 0, members: ranks }.end(), GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let arena = place(0, page);
         SegmentLayout {
@@ -254,19 +269,17 @@ mod tests {
 
     #[test]
     fn stages_are_apart_and_fill_their_area() {
-        for members in [1, 2, 7] {
+        for members in [1, 2, 7, 65] {
             let stages = Stages { at: GRANULE, members };
-            let places = |rank, slot, odd| {
-                let stage = StagingBuffer { rank, slot, odd };
-                let (beginning, rest) = (stages.beginning(stage), stages.rest(stage));
-                [beginning..beginning + STAGE_BEGINNING, rest..rest + STAGE_REST]
-            };
             let mut all = Vec::new();
             for rank in 0..members {
-                for slot in 0..SLOTS {
-                    all.extend(
-                        places(rank, slot, false).into_iter().chain(places(rank, slot, true)),
-                    );
+                for number in 5..5 + stages.slots() {
+                    let beginning = stages.beginning(StagingBuffer { rank, number });
+                    all.push(beginning..beginning + STAGE_BEGINNING);
+                }
+                for number in 5..5 + RESTS {
+                    let rest = stages.rest(StagingBuffer { rank, number });
+                    all.push(rest..rest + STAGE_REST);
                 }
             }
             all.sort_by_key(|place| place.start);

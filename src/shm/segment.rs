@@ -78,6 +78,8 @@ unsafe impl Shared for crate::sync::channel::QueueWords {}
 unsafe impl Shared for super::message::MessageWords {}
 // SAFETY: as above.
 unsafe impl Shared for crate::prim::PlacementWords {}
+// SAFETY: as above; `repr(C)` over two relaxed words.
+unsafe impl Shared for crate::prim::ParkWord {}
 // SAFETY: a relaxed word.
 unsafe impl Shared for Word32 {}
 
@@ -112,7 +114,7 @@ impl Mapping {
 
     /// Copies bytes into the segment.
     pub(crate) fn write(&self, offset: u64, from: &[u8]) -> Result<()> {
-        let to = self.at(offset, from.len() as u64).ok_or(Error::Damaged { what: "offset" })?;
+        let to = self.at(offset, from.len() as u64).ok_or_else(no_offset)?;
         // SAFETY: 1. `from` is a slice and `at` has checked `to`. 2. No slice overlaps the segment
         // except an exclusively locked own part, which callers of this do not pass.
         unsafe { copy(from.as_ptr(), to, from.len()) };
@@ -121,7 +123,7 @@ impl Mapping {
 
     /// Copies bytes out of the segment.
     pub(crate) fn read(&self, offset: u64, to: &mut [u8]) -> Result<()> {
-        let from = self.at(offset, to.len() as u64).ok_or(Error::Damaged { what: "offset" })?;
+        let from = self.at(offset, to.len() as u64).ok_or_else(no_offset)?;
         // SAFETY: 1. `to` is a slice and `at` has checked `from`. 2. As in `write`.
         unsafe { copy(from, to.as_mut_ptr(), to.len()) };
         Ok(())
@@ -129,7 +131,7 @@ impl Mapping {
 
     /// Sets bytes of the segment to zero.
     pub(crate) fn clear(&self, offset: u64, bytes: u64) -> Result<()> {
-        let to = self.at(offset, bytes).ok_or(Error::Damaged { what: "offset" })?;
+        let to = self.at(offset, bytes).ok_or_else(no_offset)?;
         // SAFETY: `at` has checked the range.
         unsafe { clear(to, bytes as usize) };
         Ok(())
@@ -419,4 +421,9 @@ impl Segment {
     pub(crate) fn signals(&self) -> Result<&[PostSlot]> {
         self.mapping.views(self.layout.signals, super::layout::SIGNALS as usize)
     }
+}
+
+#[cold]
+fn no_offset() -> Error {
+    Error::Damaged { what: "offset" }
 }

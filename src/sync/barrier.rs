@@ -274,18 +274,27 @@ pub fn collective(
     round: &mut Round,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
-    arrive(words, ranks, round)?;
+    arrive(words, ranks, round, || ())?;
     pass(words, ranks, round, waiter)
 }
 
-/// The first half of [`collective`]: arrives, and does not wait; whether all have arrived. If so, the
-/// rank passes. Then it rings the bells (`channel.rs`) of ranks that do not wait but call [`try_pass`]
-/// again after each ring (models/collective.rs).
+/// The first half of [`collective`]: arrives, and does not wait; whether all have arrived. If so, the rank
+/// passes, and then rings the bells (`channel.rs`) of those that do not wait at the barrier but call
+/// [`try_pass`], which they do again after each ring (models/collective.rs).
+///
+/// `publish` changes this rank's word for those that [`await_published`].
 #[inline]
-pub fn arrive(words: &BarrierWords, ranks: u32, round: &mut Round) -> Result<bool, JobFailed> {
+pub fn arrive(
+    words: &BarrierWords,
+    ranks: u32,
+    round: &mut Round,
+    publish: impl FnOnce(),
+) -> Result<bool, JobFailed> {
     // Publishes the staged contribution; pairs with CollectivePost of every other rank through
-    // `arrived`. Fails without it: models/collective.rs, by loom_tests/tests/mutants.rs.
+    // `arrived`, or through the word of `publish`. Fails without it: models/collective.rs, by
+    // loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::CollectivePre);
+    publish();
     proc_sync(ProcSync::CollectiveArrive);
     Ok(words.arrive(ranks, round)? && !planted(Fault::LastArrivalUnrung))
 }
@@ -301,6 +310,15 @@ pub fn pass(
     if round.open {
         words.pass_or_lose(ranks, round, waiter)?;
     }
+    passed_collective();
+    Ok(())
+}
+
+/// Blocks until the rank has published `number` by its `word`: what it has staged can be read before all
+/// have arrived. It publishes no other number until this rank has arrived at a later barrier.
+#[inline]
+pub fn await_published(word: &ParkWord, number: u32, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+    waiter.until(word, |now| now == number)?;
     passed_collective();
     Ok(())
 }

@@ -18,7 +18,8 @@ use crate::prim::CachePadded;
 
 #[allow(unused_imports, reason = "`collective` is for the models")]
 pub use barrier::{
-    BarrierWords, FenceKind, Round, arrive, collective, fence, pass, passed, try_pass,
+    BarrierWords, FenceKind, Round, arrive, await_published, collective, fence, pass, passed,
+    try_pass,
 };
 pub use exclusion::{Exclusion, Sharing};
 pub use gather::{GatherPlace, Gathering, gather};

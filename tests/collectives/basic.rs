@@ -161,9 +161,12 @@ fn groups_are_sets_of_ranks_in_order() {
 fn a_call_that_one_rank_alone_gets_wrong_holds_nobody_up() {
     spmd(3, |world| {
         let bad_root = match world.rank().0 {
-            0 => world.broadcast(&mut [1u8], Rank(9)).unwrap_err().class(),
-            _ => world.broadcast(&mut [1u8], Rank(1)).unwrap_err().class(),
+            0 => world.broadcast(&mut [1u8], Rank(9)),
+            _ => world.broadcast(&mut [1u8], Rank(1)),
         };
+        // A rank that need not wait for rank 0 gets its error here.
+        let later = world.barrier();
+        let bad_root = bad_root.and(later).unwrap_err().class();
         let class = |own| if world.rank() == 0 { own } else { ErrorClass::Arg };
         assert_eq!(bad_root, class(ErrorClass::Root));
         let op = if world.rank() == 0 { Op::Replace } else { Op::Sum };
@@ -179,5 +182,60 @@ fn a_call_that_one_rank_alone_gets_wrong_holds_nobody_up() {
         };
         assert_eq!(barrier.unwrap_err().class(), ErrorClass::Arg);
         assert_eq!(world.allgather(&[world.rank().0]).unwrap(), [0, 1, 2]);
+    });
+}
+
+#[test]
+fn who_gets_nothing_from_others_need_not_wait_for_them() {
+    spmd(3, |world| {
+        let mut value = [world.rank().0];
+        if world.rank() == 0 {
+            world.broadcast(&mut value, Rank(0)).unwrap();
+            world.signal(0);
+            // The others have returned before the root calls it.
+            world.await_signal(1, 2);
+            assert_eq!(world.reduce(&[1u32], Op::Sum, Rank(0)).unwrap(), Some(vec![3]));
+        } else {
+            world.await_signal(0, 1);
+            world.broadcast(&mut value, Rank(0)).unwrap();
+            assert_eq!(value, [0]);
+            assert_eq!(world.reduce(&[1u32], Op::Sum, Rank(0)).unwrap(), None);
+            world.signal(1);
+        }
+    });
+}
+
+#[test]
+fn ranks_that_go_ahead_overwrite_nothing() {
+    // In slots, in buffers beside them, and as messages; some among collectives that do not wait.
+    const ELEMENTS: [usize; 5] = [1, 10, 11, 512, 1000];
+    spmd(5, |all| {
+        let some = all.split(Some(u32::from(all.rank().0 > 1)), 0).unwrap().unwrap();
+        for world in [all, &some] {
+            let (own, ranks) = (world.rank().0 as usize, world.size() as usize);
+            let mut started = Vec::new();
+            for round in 0..400usize {
+                let (length, root) = (ELEMENTS[round * 7 % 5], round / 3 % ranks);
+                let mut value = vec![(round * 10 + own) as u64; length];
+                world.broadcast(&mut value, Rank(root as u32)).unwrap();
+                assert_eq!(value, vec![(round * 10 + root) as u64; length], "round {round}");
+                let next = Rank((round % ranks) as u32);
+                let sum = world.reduce(&vec![(round + own) as u64; length], Op::Sum, next).unwrap();
+                let sums = (round * ranks + ranks * (ranks - 1) / 2) as u64;
+                assert_eq!(sum, (own == round % ranks).then(|| vec![sums; length]));
+                if round % 5 == 0 {
+                    let mine = vec![(round + own) as u64; length];
+                    started.push((round, world.iallgather(mine).unwrap()));
+                }
+                if round % 13 == 0 {
+                    for (round, request) in started.drain(..) {
+                        let all = request.wait().unwrap();
+                        for (rank, part) in all.chunks(all.len() / ranks).enumerate() {
+                            assert!(part.iter().all(|value| *value == (round + rank) as u64));
+                        }
+                    }
+                }
+            }
+        }
     });
 }

@@ -4,9 +4,15 @@ use super::row::{Row, job, spared};
 use onesided::ErrorClass::{
     Arg, Buffer, Comm as CommClass, Count, Op as OpClass, Root, Truncate, Type,
 };
-use onesided::{Op, Rank, WindowOptions};
+use onesided::{Comm, Op, Rank, Result, WindowOptions};
 
 const TWO: &[u64] = &[5, 6];
+
+/// A rank that need not wait for the others learns at a later collective that they do not agree.
+fn or_later(comm: &Comm, result: Result<()>) -> Result<()> {
+    let later = comm.barrier();
+    result.and(later)
+}
 
 pub const ROWS: &[Row] = &[
     job(
@@ -22,19 +28,22 @@ pub const ROWS: &[Row] = &[
         "broadcasts of different lengths",
         Truncate,
         &["broadcast by rank {me}", "of 1 MPI_UINT64_T", "of 2 MPI_UINT64_T"],
-        |comm| spared(|b| comm.broadcast(&mut b[..1 + comm.rank().index()], Rank(0))),
+        |comm| {
+            let length = 1 + comm.rank().index();
+            or_later(comm, spared(|b| comm.broadcast(&mut b[..length], Rank(0))))
+        },
     ),
     job(
         "broadcasts of different types",
         Type,
         &["broadcast by rank {me}", "MPI_UINT32_T", "MPI_UINT64_T"],
         |comm| match comm.rank().0 {
-            0 => comm.broadcast(&mut [1u32], Rank(0)),
-            _ => spared(|b| comm.broadcast(&mut b[..1], Rank(0))),
+            0 => or_later(comm, comm.broadcast(&mut [1u32], Rank(0))),
+            _ => or_later(comm, spared(|b| comm.broadcast(&mut b[..1], Rank(0)))),
         },
     ),
     job("broadcasts from different roots", Root, &["broadcast by rank {me}", "root 1"], |comm| {
-        spared(|b| comm.broadcast(&mut b[..], comm.rank()))
+        or_later(comm, spared(|b| comm.broadcast(&mut b[..], comm.rank())))
     }),
     job(
         "reductions by different operations",
