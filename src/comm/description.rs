@@ -205,6 +205,8 @@ impl Description {
         if self.op != next.op {
             return Err(MismatchKind::Operation);
         }
+        // Types match if both calls use the same name (MPI-4.1 §3.3.1, which §6.1 makes stricter in the amount of
+        // data), so MPI_INT and MPI_UNSIGNED do not match although they have the same size.
         if self.datatype != 0 && next.datatype != 0 && self.datatype != next.datatype {
             return Err(MismatchKind::Datatype);
         }
