@@ -26,11 +26,9 @@ const RULES: &[Rule] = &[
             "src/shm/segment.rs",
             "src/shm/copy.rs",
             "src/shm/biased.rs",
-            "src/shm/process.rs",
             "src/datatype/machine.rs",
             "src/ops/transfer.rs",
-            "src/ops/bulk.rs",
-            "src/ops/atomic.rs",
+            "src/ops/elements.rs",
             "src/ops/buffer.rs",
             "src/window/win.rs",
             "src/window/memory.rs",
@@ -41,7 +39,6 @@ const RULES: &[Rule] = &[
             "src/epoch/local.rs",
             // Functions of a library that is loaded: the foreign interface of the other MPI.
             "src/foreign/library.rs",
-            "src/foreign/window.rs",
             "launcher/guard.rs",
             "launcher/ranks.rs",
             "launcher/signals.rs",
@@ -77,7 +74,6 @@ const RULES: &[Rule] = &[
         patterns: &["nix::", "rustix::", "libc::"],
         files: &[
             "src/shm/os.rs",
-            "src/shm/process.rs",
             "src/prim/native.rs",
             "src/prim/processor.rs",
             "src/prim/placement.rs",
@@ -153,7 +149,7 @@ struct Figure {
     aim: usize,
 }
 
-const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 20, aim: 12 };
+const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 17, aim: 12 };
 const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 2, aim: 2 };
 const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 7, aim: 2 };
 const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };

@@ -1,11 +1,15 @@
-//! The library of the other MPI: loading it, looking up its functions, initialising and finalizing.
+//! The library of the other MPI: loading it, looking up its functions, initialising and finalizing; and the
+//! calls that give it addresses.
 #![allow(unsafe_code, reason = "loads a library and calls its functions")]
 
 use super::abi::{self, Handle};
-use super::{ForeignComm, ForeignError, ForeignResult};
-use crate::shm::is_forked;
+use super::{ForeignComm, ForeignError, ForeignResult, ForeignWindow};
+use crate::datatype::{Element, Integer};
+use crate::op::Op;
+use crate::shm::{Direction, Piece, Span, is_forked};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{from_mut, from_ref, null, null_mut};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -210,6 +214,202 @@ impl Drop for ForeignMessage {
         // Empty, unless the other MPI may still access it.
         Box::leak(std::mem::take(&mut self.buffer));
     }
+}
+
+/// The part that a rank gives a window.
+pub(crate) struct ForeignPart(pub(super) ForeignSource);
+
+pub(super) enum ForeignSource {
+    New { bytes: u64, align: u64 },
+    Given(Span),
+}
+
+impl ForeignPart {
+    /// `bytes` zeroed bytes of the other MPI's memory, aligned to `align`.
+    pub(crate) fn new(bytes: u64, align: u64) -> ForeignPart {
+        ForeignPart(ForeignSource::New { bytes, align })
+    }
+
+    /// Existing memory.
+    ///
+    /// # Safety
+    /// Any rank may access it until the window is freed.
+    pub(crate) unsafe fn given(memory: Span) -> ForeignPart {
+        ForeignPart(ForeignSource::Given(memory))
+    }
+}
+
+impl ForeignWindow {
+    /// Copies a piece to the part of `rank`, or from there; its other address is an offset in that part.
+    /// [`ForeignWindow::flush`] completes it.
+    ///
+    /// # Safety
+    /// Until it is complete, the own bytes are valid for reads and not written, or, of [`Direction::Get`], valid
+    /// for writes and not accessed.
+    pub(crate) unsafe fn move_piece(
+        &self,
+        direction: Direction,
+        rank: u32,
+        &Piece { own, other, bytes }: &Piece,
+    ) -> ForeignResult<()> {
+        let (n, at, rank) = (bytes as i64, self.place(rank, other as u64), rank as c_int);
+        let Functions { put, get, .. } = functions();
+        checked(match direction {
+            // SAFETY: a live window in lock_all; of the buffer, the caller's obligation.
+            Direction::Put => unsafe {
+                put(own.cast(), n, abi::BYTE, rank, at, n, abi::BYTE, self.data)
+            },
+            // SAFETY: as above.
+            Direction::Get => unsafe {
+                get(own.cast(), n, abi::BYTE, rank, at, n, abi::BYTE, self.data)
+            },
+        })
+    }
+
+    /// Combines `origin` into the elements of `rank` from byte `at` on.
+    pub(crate) fn accumulate<T: Element>(
+        &self,
+        origin: &[T],
+        op: Op,
+        rank: u32,
+        at: u64,
+    ) -> ForeignResult<()> {
+        let (n, datatype) = (origin.len() as i64, abi::datatype(T::DATATYPE));
+        // SAFETY: a live window in lock_all; the buffer is a slice until the flush.
+        let code = unsafe {
+            (functions().accumulate)(
+                origin.as_ptr().cast(),
+                n,
+                datatype,
+                rank as c_int,
+                self.place(rank, at),
+                n,
+                datatype,
+                abi::op(op),
+                self.data,
+            )
+        };
+        self.completed(code, rank)
+    }
+
+    /// [`ForeignWindow::accumulate`] whose `result` receives the values before. [`Op::NoOp`] needs no `origin`.
+    pub(crate) fn fetch<T: Element>(
+        &self,
+        origin: &[T],
+        result: &mut [T],
+        op: Op,
+        rank: u32,
+        at: u64,
+    ) -> ForeignResult<()> {
+        let (n, datatype) = (result.len() as i64, abi::datatype(T::DATATYPE));
+        let (from, to) = (origin.as_ptr().cast(), result.as_mut_ptr().cast());
+        let (at, op, target) = (self.place(rank, at), abi::op(op), rank as c_int);
+        let code = if let ([_], [_]) = (origin, &*result) {
+            let fetch_and_op = functions().fetch_and_op;
+            // SAFETY: a live window in lock_all; the buffers are one element each until the flush.
+            unsafe { fetch_and_op(from, to, datatype, target, at, op, self.data) }
+        } else {
+            let (given, function) = (origin.len() as i64, functions().get_accumulate);
+            let (from, given) = if given == n { (from, n) } else { (null(), 0) };
+            // SAFETY: as above, of slices of `n` elements; the other MPI reads no origin of NO_OP.
+            unsafe {
+                function(
+                    from, given, datatype, to, n, datatype, target, at, n, datatype, op, self.data,
+                )
+            }
+        };
+        self.completed(code, rank)
+    }
+
+    /// `MPI_Compare_and_swap`; the value before.
+    pub(crate) fn compare_and_swap<T: Integer>(
+        &self,
+        new: &T,
+        compare: &T,
+        rank: u32,
+        at: u64,
+    ) -> ForeignResult<T> {
+        let mut before = T::zeroed();
+        // SAFETY: a live window in lock_all; the buffers are one element each until the flush.
+        let code = unsafe {
+            (functions().compare_and_swap)(
+                from_ref(new).cast(),
+                from_ref(compare).cast(),
+                from_mut(&mut before).cast(),
+                abi::datatype(T::DATATYPE),
+                rank as c_int,
+                self.place(rank, at),
+                self.data,
+            )
+        };
+        self.completed(code, rank)?;
+        Ok(before)
+    }
+}
+
+/// A window of `bytes` zeroed bytes of each rank, aligned to `align`; this rank's memory of it, and the bytes
+/// before that.
+pub(super) fn allocate(
+    comm: &ForeignComm,
+    bytes: u64,
+    align: u64,
+) -> ForeignResult<(Handle, Span, u64)> {
+    let (mut base, mut window) = (null_mut::<u8>(), abi::WIN_NULL);
+    // The other MPI's alignment may be smaller.
+    let Ok(size) = isize::try_from(bytes.saturating_add(align)) else {
+        return Err(ForeignError { class: 52, text: format!("{bytes} bytes are too many") });
+    };
+    let place = from_mut(&mut base).cast();
+    // SAFETY: a live communicator; places for an address and a handle.
+    checked(unsafe {
+        (functions().win_allocate)(size, 1, abi::INFO_NULL, comm.handle, place, &raw mut window)
+    })?;
+    returns_errors(window)?;
+    let before = if align == 0 { 0 } else { base.align_offset(align as usize) };
+    let base = base.wrapping_add(before);
+    // SAFETY: the own part, which no rank accesses before all have agreed on the window; `align` more bytes
+    // were requested.
+    unsafe { base.write_bytes(0, bytes as usize) };
+    Ok((window, Span::new(base, bytes), before as u64))
+}
+
+/// A window over given memory of this rank.
+pub(super) fn create(comm: &ForeignComm, part: Span) -> ForeignResult<Handle> {
+    let (base, bytes, mut window) = (part.base().cast(), part.len() as isize, abi::WIN_NULL);
+    let function = functions().win_create;
+    // SAFETY: a live communicator; a place for a handle; the promise of `ForeignPart::given`.
+    checked(unsafe { function(base, bytes, 1, abi::INFO_NULL, comm.handle, &raw mut window) })?;
+    returns_errors(window)?;
+    Ok(window)
+}
+
+fn returns_errors(window: Handle) -> ForeignResult<()> {
+    checked((functions().win_errors)(window, abi::ERRORS_RETURN))
+}
+
+/// Whether operations and stores work on the same copy of the memory.
+pub(super) fn is_unified(window: Handle) -> ForeignResult<bool> {
+    let (mut model, mut found) = (null_mut::<c_int>(), 0);
+    let place = from_mut(&mut model).cast();
+    // SAFETY: a live window; places for an address and an int.
+    checked(unsafe { (functions().win_attribute)(window, abi::WIN_MODEL, place, &raw mut found) })?;
+    // SAFETY: an existing attribute is the address of an int.
+    Ok(found != 0 && unsafe { *model } == abi::WIN_UNIFIED)
+}
+
+/// Reads the word of `rank` in a window, under a requested lock. An MPI may defer a lock until an operation under it (MPI-4.1
+/// §12.5.3), and it does not see what this library does under it. When the read returns, the lock is
+/// held.
+pub(super) fn read_word(window: Handle, rank: u32) -> ForeignResult<()> {
+    let (mut word, target) = (0u64, rank as c_int);
+    let place = from_mut(&mut word).cast();
+    let fetch_and_op = functions().fetch_and_op;
+    // SAFETY: a requested part, which has a word; a place for one until the flush below.
+    checked(unsafe { fetch_and_op(null(), place, abi::UINT64_T, target, 0, abi::NO_OP, window) })?;
+    if let Err(refusal) = checked((functions().flush)(target, window)) {
+        give_up(&refusal);
+    }
+    Ok(())
 }
 
 /// Calls `MPI_Init_thread` of the library `name` and returns the world, or a sentence for the error.

@@ -23,8 +23,8 @@ mod window;
 use crate::error::{Error, Place};
 
 pub(crate) use comm::ForeignComm;
-pub(crate) use library::{ForeignMessage, join, leave_well};
-pub(crate) use window::{ForeignPart, ForeignWindow, Lock};
+pub(crate) use library::{ForeignMessage, ForeignPart, join, leave_well};
+pub(crate) use window::{ForeignWindow, Lock};
 
 /// An error of the other MPI.
 #[derive(Debug)]

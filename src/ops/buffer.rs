@@ -5,13 +5,14 @@
 use super::layout::{Layout, LocalLayout, are_far};
 use super::transfer::copy_sides;
 use crate::call::Call;
-use crate::datatype::Operation;
 use crate::datatype::{
-    CommittedDatatype, Element, Shaped, ShapedMut, TransferSide, zip_sides, zip_strips,
+    CommittedDatatype, Element, Operation, Shaped, ShapedMut, TransferSide, Visitor, zip_sides,
+    zip_strips,
 };
 use crate::error::{Error, Place, Result};
+use crate::op::Op;
 use crate::prim::Step;
-use crate::shm::{Process, Segment, copy, copy_strip};
+use crate::shm::{Direction, Piece, Process, Segment, copy, copy_strip};
 use std::mem::MaybeUninit;
 
 /// An origin buffer that is read: address, and layout of the elements.
@@ -266,6 +267,64 @@ impl OriginMut<'_> {
     }
 }
 
+impl Op {
+    /// Replaces each element of `inout` by this operation of it and the element of `input` in the same
+    /// place of the type map (`MPI_Reduce_local`, MPI-2.2 §5.9.7). The buffers do not overlap, and need
+    /// not be aligned. Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if the basic elements of both are not of one predefined datatype;
+    /// [`Error::Operation`] if the operation is not defined for it; [`Error::Count`] if one has more
+    /// elements than the other. Nothing is changed then.
+    pub fn reduce_local(self, input: Origin<'_>, inout: OriginMut<'_>) -> Result<()> {
+        let (found, needed) = (input.layout.values(), inout.layout.values());
+        if found != needed || inout.layout.known_range().is_none() {
+            let (found, needed) = (found as usize, needed as usize);
+            return Err(Error::Count { at: PLACE, what: "input buffer", found, needed });
+        }
+        if needed == 0 {
+            return Ok(());
+        }
+        let datatype = inout.layout.uniform();
+        match datatype.filter(|_| input.layout.uniform() == datatype) {
+            Some(datatype) => datatype.visit(Local { op: self, input, inout }),
+            None => Err(mixed(&inout.layout)),
+        }
+    }
+}
+
+const PLACE: Place = Place { call: Call::ReduceLocal, window: None, rank: None };
+
+#[cold]
+fn mixed(layout: &Layout<'_>) -> Error {
+    Error::Datatype {
+        at: PLACE,
+        datatype: format!("{:?}", layout.parts().1),
+        why: "all basic elements of a reduction must have the same predefined datatype",
+    }
+}
+
+/// What is combined: as many elements of both.
+struct Local<'d> {
+    op: Op,
+    input: Origin<'d>,
+    inout: OriginMut<'d>,
+}
+
+impl Visitor for Local<'_> {
+    type Output = Result<()>;
+
+    fn visit<E: Element>(self) -> Result<()> {
+        let Some(operation) = E::operation(self.op) else {
+            let (op, datatype) = (self.op.name(), E::DATATYPE.name());
+            return Err(Error::Operation { at: PLACE, op, datatype });
+        };
+        let Local { input, mut inout, .. } = self;
+        inout.combine(operation, &input);
+        Ok(())
+    }
+}
+
 /// The element at `from`, which need not be aligned; the padding of a pair is zero, and not read.
 ///
 /// # Safety
@@ -477,14 +536,18 @@ impl Incoming {
     /// # Errors
     /// The kernel's: `EFAULT` for memory that is not mapped, `EPERM`, `ESRCH`.
     pub(crate) fn pull(&mut self, process: Process, from: u64, bytes: u64) -> std::io::Result<()> {
-        let from = std::ptr::without_provenance::<u8>(from as usize);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let other = std::ptr::without_provenance_mut(from as usize);
+        let piece = |own: *mut u8| [Piece { own, other, bytes: bytes as usize }];
         if self.0.scattered.is_none() {
-            // SAFETY: the first bytes of the entries, which no other thread accesses (`OriginMut::new`).
-            return unsafe { process.read(from, self.0.start, bytes as usize) };
+            // SAFETY: 1. the first bytes of the entries (`OriginMut::new`). 2. One piece, of a message.
+            return unsafe { process.move_pieces(Direction::Get, &piece(self.0.start)) };
         }
         let mut packed = vec![0; bytes as usize];
-        // SAFETY: a new vector of that many bytes.
-        unsafe { process.read(from, packed.as_mut_ptr(), packed.len()) }?;
+        // SAFETY: as above, of a new vector of that many bytes.
+        unsafe { process.move_pieces(Direction::Get, &piece(packed.as_mut_ptr())) }?;
         self.unpack(&packed);
         Ok(())
     }
@@ -533,6 +596,81 @@ mod tests {
         for (k, byte) in to.into_iter().enumerate() {
             let gap = matches!(k % 10, 2..6);
             assert_eq!(byte, if gap { 0xFF } else { from[k] });
+        }
+    }
+
+    /// `op` on the bytes of two slices from that byte on.
+    fn run(
+        op: Op,
+        datatype: &CommittedDatatype,
+        count: usize,
+        from: &[u8],
+        to: &mut [u8],
+    ) -> Result<()> {
+        let range = datatype.range(count).unwrap();
+        assert!(range.start >= 0 && range.end as usize <= from.len().min(to.len()));
+        // SAFETY: the range lies in the slice, which is borrowed.
+        let input = unsafe { Origin::new(from.as_ptr(), count, datatype) };
+        // SAFETY: as above, for writing too.
+        let inout = unsafe { OriginMut::new(to.as_mut_ptr(), count, datatype) };
+        op.reduce_local(input, inout)
+    }
+
+    #[test]
+    fn elements_are_combined_wherever_they_lie() {
+        let every_second = DerivedDatatype::vector(3, 1, 2, Datatype::I32).unwrap().commit();
+        let from: Vec<u8> = (0..6i32).flat_map(|k| (10 * k).to_ne_bytes()).collect();
+        for shift in 0..4 {
+            // Aligned or not.
+            let mut to = vec![0; shift];
+            to.extend((0..6i32).flat_map(i32::to_ne_bytes));
+            run(Op::Sum, &every_second, 1, &from, &mut to[shift..]).unwrap();
+            let (now, _) = to[shift..].as_chunks();
+            let now: Vec<i32> = now.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
+            assert_eq!(now, [0, 1, 22, 3, 44, 5]);
+        }
+    }
+
+    #[test]
+    fn what_is_not_defined_changes_nothing() {
+        let mixed = DerivedDatatype::structure(
+            &[1, 1],
+            &[0, 8],
+            &[Datatype::I32.into(), Datatype::F64.into()],
+        );
+        let cases = [
+            (Op::Band, CommittedDatatype::from(Datatype::F64), ErrorClass::Op),
+            (Op::Maxloc, Datatype::I32.into(), ErrorClass::Op),
+            (Op::Sum, mixed.unwrap().commit(), ErrorClass::Type),
+        ];
+        for (op, datatype, class) in cases {
+            let mut to = [7; 16];
+            let refused = run(op, &datatype, 1, &[1; 16], &mut to).unwrap_err();
+            assert_eq!((refused.class(), to), (class, [7; 16]), "{refused}");
+        }
+    }
+
+    #[test]
+    fn every_operation_of_every_datatype_is_that_of_its_type() {
+        struct Expected<'a>(Op, &'a [u8], &'a [u8]);
+        impl Visitor for Expected<'_> {
+            type Output = Option<Vec<u8>>;
+            fn visit<E: Element>(self) -> Option<Vec<u8>> {
+                let read = |bytes: &[u8]| bytemuck::pod_read_unaligned::<E>(bytes);
+                let value = E::function(self.0)?(read(self.2), read(self.1));
+                Some(bytemuck::bytes_of(&value).to_vec())
+            }
+        }
+        for datatype in Datatype::ALL.into_iter().chain(Datatype::UNTYPED) {
+            let bytes = |seed: usize| (0..datatype.size()).map(move |k| (k * 7 + seed) as u8 % 63);
+            let (from, to): (Vec<u8>, Vec<u8>) = (bytes(3).collect(), bytes(50).collect());
+            for op in Op::ALL {
+                let expected = datatype.visit(Expected(op, &from, &to));
+                let mut now = to.clone();
+                let done = run(op, datatype.into(), 1, &from, &mut now);
+                assert_eq!(done.is_ok(), expected.is_some(), "{op:?} {datatype:?}");
+                assert_eq!(now, expected.unwrap_or(to.clone()), "{op:?} {datatype:?}");
+            }
         }
     }
 }

@@ -7,22 +7,20 @@
 //!    [`layout`] at the target and a [`buffer`] of this process; a slice is a layout of one run.
 //! 2. [`target`] turns (rank, displacement, bytes) into checked memory, and nothing else does. What that memory
 //!    is, only `window/memory.rs` knows.
-//! 3. [`transfer`] moves bytes; [`atomic`] updates one element or a few, [`bulk`] all others.
-//! 4. A [`request`] is complete when its call returns.
+//! 3. [`transfer`] moves bytes; [`elements`] updates elements: one, a few, or many.
+//! 4. A [`Request`] is complete when its call returns.
 
-mod atomic;
 mod buffer;
-mod bulk;
 mod calls;
+mod elements;
 mod layout;
-mod request;
 mod target;
 mod transfer;
 mod update;
 
 pub(crate) use buffer::{Incoming, Outgoing};
 pub use buffer::{Origin, OriginMut};
+pub use calls::Request;
 pub use layout::Layout;
-pub use request::Request;
 pub use transfer::Transfer;
 pub use update::Update;

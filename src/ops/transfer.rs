@@ -13,19 +13,12 @@ use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::Step;
 use crate::shm::{
-    ONE_STORE, Pattern, Piece, Recording, Span, Strip, Write, WriteRecords, copy, copy_past,
-    copy_strip_past, is_one_store,
+    Direction, ONE_STORE, Pattern, Piece, Recording, Span, Strip, Write, WriteRecords, copy,
+    copy_past, copy_strip_past, is_one_store,
 };
 use crate::window::{Atomicity, Calls, Communication, Target};
 use bytemuck::Pod;
 use std::ops::Range;
-
-/// Which way a transfer goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Put,
-    Get,
-}
 
 /// A transfer between the origin's memory and a target.
 ///
@@ -33,7 +26,7 @@ enum Way {
 /// [`Origin::new`] or [`OriginMut::new`], or because they are those of a slice.
 pub struct Transfer<'d> {
     pub(super) call: Call,
-    way: Way,
+    direction: Direction,
     /// The origin's side.
     own: LocalLayout<'d>,
     target: Rank,
@@ -61,7 +54,7 @@ impl<'d> Transfer<'d> {
     ) -> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
         let own = LocalLayout { zero: origin.as_ptr().cast(), layout };
-        Transfer { call, way: Way::Put, own, target, disp, layout }
+        Transfer { call, direction: Direction::Put, own, target, disp, layout }
     }
 
     /// A get of as many elements into a slice.
@@ -74,7 +67,7 @@ impl<'d> Transfer<'d> {
     ) -> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
         let own = LocalLayout { zero: origin.as_mut_ptr().cast(), layout };
-        Transfer { call, way: Way::Get, own, target, disp, layout }
+        Transfer { call, direction: Direction::Get, own, target, disp, layout }
     }
 
     /// A put between layouts.
@@ -86,7 +79,14 @@ impl<'d> Transfer<'d> {
         disp: u64,
         layout: Layout<'d>,
     ) -> Transfer<'d> {
-        Transfer { call, way: Way::Put, own: LocalLayout::from(origin), target, disp, layout }
+        Transfer {
+            call,
+            direction: Direction::Put,
+            own: LocalLayout::from(origin),
+            target,
+            disp,
+            layout,
+        }
     }
 
     /// A get between layouts.
@@ -98,7 +98,14 @@ impl<'d> Transfer<'d> {
         disp: u64,
         layout: Layout<'d>,
     ) -> Transfer<'d> {
-        Transfer { call, way: Way::Get, own: LocalLayout::from(&origin), target, disp, layout }
+        Transfer {
+            call,
+            direction: Direction::Get,
+            own: LocalLayout::from(&origin),
+            target,
+            disp,
+            layout,
+        }
     }
 
     /// The put of [`Win::put_layout`](crate::engine::Win::put_layout).
@@ -132,26 +139,26 @@ impl<'d> Transfer<'d> {
     /// What is read, and what is written.
     #[inline(always)]
     fn sides(&self) -> (&Layout<'d>, &Layout<'d>) {
-        match self.way {
-            Way::Put => (&self.own.layout, &self.layout),
-            Way::Get => (&self.layout, &self.own.layout),
+        match self.direction {
+            Direction::Put => (&self.own.layout, &self.layout),
+            Direction::Get => (&self.layout, &self.own.layout),
         }
     }
 
     /// Reading and writing address of something at `own` and `at`.
     #[inline(always)]
     fn directed(&self, at: *mut u8) -> (*const u8, *mut u8) {
-        match self.way {
-            Way::Put => (self.own.zero, at),
-            Way::Get => (at, self.own.zero.cast_mut()),
+        match self.direction {
+            Direction::Put => (self.own.zero, at),
+            Direction::Get => (at, self.own.zero.cast_mut()),
         }
     }
 
     #[inline(always)]
     fn middle(&self) -> Step {
-        match self.way {
-            Way::Put => Step::MidPut,
-            Way::Get => Step::MidGet,
+        match self.direction {
+            Direction::Put => Step::MidPut,
+            Direction::Get => Step::MidGet,
         }
     }
 
@@ -197,9 +204,9 @@ impl<'d> Transfer<'d> {
     /// A block of a strip.
     fn piece(&self, strip: &Strip<'_>, block: usize, at: *mut u8) -> Piece {
         let [from, to] = strip.patterns;
-        let (own, other) = match self.way {
-            Way::Put => (from, to),
-            Way::Get => (to, from),
+        let (own, other) = match self.direction {
+            Direction::Put => (from, to),
+            Direction::Get => (to, from),
         };
         let own = self.own.zero.wrapping_offset(own.block(block) as isize).cast_mut();
         Piece { own, other: at.wrapping_offset(other.block(block) as isize), bytes: strip.bytes }
@@ -237,16 +244,18 @@ impl<'w> Communication<'w> {
     /// Moves a slice of that many bytes, if the target's are mapped and nothing is wrong; whether it has.
     #[inline(always)]
     fn move_slice(self, transfer: &Transfer<'_>, bytes: usize) -> bool {
-        let &Transfer { call, way, own, target, disp, .. } = transfer;
+        let &Transfer { call, direction, own, target, disp, .. } = transfer;
         let Some(at) = self.mapped(target, disp, bytes, own.zero) else { return false };
         let context = self.calls.context();
         let in_call = context.enter(call, self.calls.block());
         let ((from, to), start) = (transfer.directed(at), || self.memory.start_of(target.0, disp));
-        match way {
+        match direction {
             // SAFETY: 1. `Transfer` for the own side, `mapped` for the other. 2. `mapped`.
-            Way::Put => unsafe { self.copy_out((context, call), target, start, from, to, bytes) },
+            Direction::Put => unsafe {
+                self.copy_out((context, call), target, start, from, to, bytes)
+            },
             // SAFETY: as above.
-            Way::Get => unsafe { copy_past(Step::MidGet, from, to, bytes) },
+            Direction::Get => unsafe { copy_past(Step::MidGet, from, to, bytes) },
         }
         in_call.end();
         true
@@ -260,27 +269,27 @@ impl<'w> Communication<'w> {
         bytes: usize,
         datatype: &CommittedDatatype,
     ) -> bool {
-        let &Transfer { call, way, own, target, disp, .. } = transfer;
+        let &Transfer { call, direction, own, target, disp, .. } = transfer;
         let Some(range) = datatype.range_of_bytes(bytes as u64) else { return false };
         let found = self.reach(target).and_then(|part| part.around(disp, range));
         let Some(at) = found.filter(|at| are_far((own.zero, &(0..bytes as i64)), (*at, range)))
         else {
             return false;
         };
-        match way {
+        match direction {
             // Where survivors may ask for it, a put is recorded, by the other half.
-            Way::Put
+            Direction::Put
                 if !datatype.is_known_disjoint() || self.calls.context().records().is_some() =>
             {
                 return false;
             }
             // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. The ranges of
             // both do not overlap.
-            Way::Put => unsafe {
+            Direction::Put => unsafe {
                 move_blocks::<true>(self.calls, call, own.zero, at, bytes, datatype)
             },
             // SAFETY: as above.
-            Way::Get => unsafe {
+            Direction::Get => unsafe {
                 move_blocks::<false>(self.calls, call, own.zero, at, bytes, datatype)
             },
         }
@@ -295,14 +304,14 @@ impl<'w> Communication<'w> {
             return self.calls.handled(self.transfer_checked(transfer));
         };
         self.calls.epochs.operated();
-        let recording = match transfer.way {
-            Way::Put => self.record_around(
+        let recording = match transfer.direction {
+            Direction::Put => self.record_around(
                 transfer.call,
                 transfer.target.0,
                 start,
                 &transfer.layout.range(),
             ),
-            Way::Get => Recording::Nothing,
+            Direction::Get => Recording::Nothing,
         };
         transfer.move_strips(at);
         recording.end();
@@ -346,8 +355,8 @@ impl<'w> Communication<'w> {
         }
         let is_word =
             target.atomicity() == Atomicity::Instructions && layout.plain() == Some(ONE_STORE);
-        let recording = match transfer.way {
-            Way::Put if !is_word => {
+        let recording = match transfer.direction {
+            Direction::Put if !is_word => {
                 self.record_around(call, target.rank, target.start, &layout.range())
             }
             _ => Recording::Nothing,
@@ -363,17 +372,12 @@ impl<'w> Communication<'w> {
             transfer.move_strips(target.at);
             return Ok(());
         }
-        transfer.move_pieces(target.at, |pieces| match transfer.way {
-            // SAFETY: 1. `Transfer` for the own pieces; the target's entries lie in its part. 2. In another
-            // process.
-            Way::Put => unsafe {
-                self.memory.write_pieces(self.calls, transfer.call, target, pieces)
-            },
-            // SAFETY: 1. as above. 2. The own layout has been found not to overlap itself.
-            Way::Get => unsafe {
-                self.memory.read_pieces(self.calls, transfer.call, target, pieces)
-            },
-        })
+        let (call, to) = (transfer.call, (transfer.direction, target));
+        // SAFETY: 1. `Transfer` for the own pieces; the target's entries lie in its part. 2. In another process;
+        // the own layout of a get has been found not to overlap itself.
+        let move_batch =
+            |pieces: &[Piece]| unsafe { self.memory.move_pieces(self.calls, call, to, pieces) };
+        transfer.move_pieces(target.at, move_batch)
     }
 
     /// Copies `bytes` bytes to the part of `target`, where `to` is `start` bytes from its beginning: an

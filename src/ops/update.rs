@@ -7,16 +7,16 @@
 //! accumulates on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location, same
 //! predefined datatype).
 //!
-//! [`super::atomic`] has the first lines of the route, what most accumulates are: one element or a few, mapped,
-//! and nothing is wrong. All else, and every refusal, is [`Communication::update_slowly`]; [`super::bulk`] updates then.
+//! [`super::elements`] updates. The first lines of the route are what most accumulates are: one element or a few,
+//! mapped, and nothing is wrong. Everything else, and every refusal, is [`Communication::update_slowly`].
 
 use super::buffer::{Origin, OriginMut};
-use super::bulk::Blocks;
+use super::elements::Blocks;
 use super::layout::{Layout, LocalLayout};
 use crate::call::Call;
 use crate::datatype::Operation;
 use crate::datatype::{Datatype, Element, Integer, TransferSide, Visitor, zip_sides};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
 use crate::shm::Recording;
@@ -403,147 +403,6 @@ impl Communication<'_> {
         match layout.uniform() {
             Some(datatype) if layout.values() == 1 => Ok(datatype),
             _ => self.calls.handled(Err(self.unfit(call, layout, "it has to be one element"))),
-        }
-    }
-}
-
-impl Op {
-    /// Replaces each element of `inout` by this operation of it and the element of `input` in the same
-    /// place of the type map (`MPI_Reduce_local`, MPI-2.2 §5.9.7). The buffers do not overlap, and need
-    /// not be aligned. Local; does not block.
-    ///
-    /// # Errors
-    /// [`Error::Datatype`] if the basic elements of both are not of one predefined datatype;
-    /// [`Error::Operation`] if the operation is not defined for it; [`Error::Count`] if one has more
-    /// elements than the other. Nothing is changed then.
-    pub fn reduce_local(self, input: Origin<'_>, inout: OriginMut<'_>) -> Result<()> {
-        let (found, needed) = (input.layout.values(), inout.layout.values());
-        if found != needed || inout.layout.known_range().is_none() {
-            let (found, needed) = (found as usize, needed as usize);
-            return Err(Error::Count { at: PLACE, what: "input buffer", found, needed });
-        }
-        if needed == 0 {
-            return Ok(());
-        }
-        let datatype = inout.layout.uniform();
-        match datatype.filter(|_| input.layout.uniform() == datatype) {
-            Some(datatype) => datatype.visit(Local { op: self, input, inout }),
-            None => Err(mixed(&inout.layout)),
-        }
-    }
-}
-
-const PLACE: Place = Place { call: Call::ReduceLocal, window: None, rank: None };
-
-#[cold]
-fn mixed(layout: &Layout<'_>) -> Error {
-    Error::Datatype {
-        at: PLACE,
-        datatype: format!("{:?}", layout.parts().1),
-        why: "all basic elements of a reduction must have the same predefined datatype",
-    }
-}
-
-/// What is combined: as many elements of both.
-struct Local<'d> {
-    op: Op,
-    input: Origin<'d>,
-    inout: OriginMut<'d>,
-}
-
-impl Visitor for Local<'_> {
-    type Output = Result<()>;
-
-    fn visit<E: Element>(self) -> Result<()> {
-        let Some(operation) = E::operation(self.op) else {
-            let (op, datatype) = (self.op.name(), E::DATATYPE.name());
-            return Err(Error::Operation { at: PLACE, op, datatype });
-        };
-        let Local { input, mut inout, .. } = self;
-        inout.combine(operation, &input);
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-#[allow(unsafe_code, reason = "vouches for buffers of its own")]
-mod tests {
-    use super::*;
-    use crate::datatype::{CommittedDatatype, Datatype, DerivedDatatype};
-    use crate::error::ErrorClass;
-
-    /// `op` on the bytes of two slices from that byte on.
-    fn run(
-        op: Op,
-        datatype: &CommittedDatatype,
-        count: usize,
-        from: &[u8],
-        to: &mut [u8],
-    ) -> Result<()> {
-        let range = datatype.range(count).unwrap();
-        assert!(range.start >= 0 && range.end as usize <= from.len().min(to.len()));
-        // SAFETY: the range lies in the slice, which is borrowed.
-        let input = unsafe { Origin::new(from.as_ptr(), count, datatype) };
-        // SAFETY: as above, for writing too.
-        let inout = unsafe { OriginMut::new(to.as_mut_ptr(), count, datatype) };
-        op.reduce_local(input, inout)
-    }
-
-    #[test]
-    fn elements_are_combined_wherever_they_lie() {
-        let every_second = DerivedDatatype::vector(3, 1, 2, Datatype::I32).unwrap().commit();
-        let from: Vec<u8> = (0..6i32).flat_map(|k| (10 * k).to_ne_bytes()).collect();
-        for shift in 0..4 {
-            // Aligned or not.
-            let mut to = vec![0; shift];
-            to.extend((0..6i32).flat_map(i32::to_ne_bytes));
-            run(Op::Sum, &every_second, 1, &from, &mut to[shift..]).unwrap();
-            let (now, _) = to[shift..].as_chunks();
-            let now: Vec<i32> = now.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
-            assert_eq!(now, [0, 1, 22, 3, 44, 5]);
-        }
-    }
-
-    #[test]
-    fn what_is_not_defined_changes_nothing() {
-        let mixed = DerivedDatatype::structure(
-            &[1, 1],
-            &[0, 8],
-            &[Datatype::I32.into(), Datatype::F64.into()],
-        );
-        let cases = [
-            (Op::Band, CommittedDatatype::from(Datatype::F64), ErrorClass::Op),
-            (Op::Maxloc, Datatype::I32.into(), ErrorClass::Op),
-            (Op::Sum, mixed.unwrap().commit(), ErrorClass::Type),
-        ];
-        for (op, datatype, class) in cases {
-            let mut to = [7; 16];
-            let refused = run(op, &datatype, 1, &[1; 16], &mut to).unwrap_err();
-            assert_eq!((refused.class(), to), (class, [7; 16]), "{refused}");
-        }
-    }
-
-    #[test]
-    fn every_operation_of_every_datatype_is_that_of_its_type() {
-        struct Expected<'a>(Op, &'a [u8], &'a [u8]);
-        impl Visitor for Expected<'_> {
-            type Output = Option<Vec<u8>>;
-            fn visit<E: Element>(self) -> Option<Vec<u8>> {
-                let read = |bytes: &[u8]| bytemuck::pod_read_unaligned::<E>(bytes);
-                let value = E::function(self.0)?(read(self.2), read(self.1));
-                Some(bytemuck::bytes_of(&value).to_vec())
-            }
-        }
-        for datatype in Datatype::ALL.into_iter().chain(Datatype::UNTYPED) {
-            let bytes = |seed: usize| (0..datatype.size()).map(move |k| (k * 7 + seed) as u8 % 63);
-            let (from, to): (Vec<u8>, Vec<u8>) = (bytes(3).collect(), bytes(50).collect());
-            for op in Op::ALL {
-                let expected = datatype.visit(Expected(op, &from, &to));
-                let mut now = to.clone();
-                let done = run(op, datatype.into(), 1, &from, &mut now);
-                assert_eq!(done.is_ok(), expected.is_some(), "{op:?} {datatype:?}");
-                assert_eq!(now, expected.unwrap_or(to.clone()), "{op:?} {datatype:?}");
-            }
         }
     }
 }

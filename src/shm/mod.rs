@@ -25,7 +25,6 @@ mod numa;
 mod os;
 mod pattern;
 mod placement;
-mod process;
 mod record;
 mod segment;
 mod shards;
@@ -48,12 +47,13 @@ pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
-    File, FileKind, close_on_exec, duplicate, has_more_rights, is_forked, kill_this_process,
-    largest_segment, nonce, notice_forks, page_size, stat_of, takes_output, total_memory,
+    Direction, File, FileKind, Piece, Process, admit, close_on_exec, duplicate, has_more_rights,
+    is_forked, is_gone, kill_this_process, largest_segment, nonce, notice_forks, page_size,
+    stat_of, takes_output, total_memory,
 };
 pub(crate) use pattern::{Offsets, Pattern, Steps, Strip};
 pub(crate) use placement::SegmentPlacement;
-pub(crate) use process::{Piece, Process, admit, is_gone};
+
 pub(crate) use record::{Recording, Write, WriteRecords};
 pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
 pub(crate) use shards::Shards;

@@ -1,9 +1,11 @@
-//! The operating system's memory: only this file requests any.
-#![allow(unsafe_code, reason = "maps descriptors")]
+//! The operating system: files that hold memory, which only this file requests; private memory of other
+//! processes, which the kernel copies; and what the machine has.
+#![allow(unsafe_code, reason = "descriptors by their numbers, and addresses for the kernel")]
 
 use crate::error::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, fcntl, open};
+use nix::libc::{c_ulong, iovec, process_vm_readv, process_vm_writev};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{shm_open, shm_unlink};
@@ -425,4 +427,124 @@ fn headrooms_of(line: &str) -> Vec<u64> {
         Some(free.saturating_add(cached.unwrap_or(0)))
     };
     std::path::Path::new(path).ancestors().filter_map(headroom).collect()
+}
+
+/// Pieces per system call: half of what the kernel takes (`IOV_MAX`).
+const MOST_PIECES: usize = 512;
+
+/// Which way bytes go: to the target of an operation, or from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Put,
+    Get,
+}
+
+/// Bytes to be copied between this process and another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub(crate) own: *mut u8,
+    /// In the other process.
+    pub(crate) other: *mut u8,
+    /// Not zero.
+    pub(crate) bytes: usize,
+}
+
+/// A process whose memory the kernel copies, without its help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process(i32);
+
+impl Process {
+    /// This process.
+    pub(crate) fn own() -> Process {
+        Process(nix::unistd::getpid().as_raw())
+    }
+
+    /// The process with that number.
+    pub(crate) fn numbered(pid: i32) -> Process {
+        Process(pid)
+    }
+
+    pub(crate) fn number(self) -> i32 {
+        self.0
+    }
+
+    /// Copies pieces to the process, or from there.
+    ///
+    /// # Errors
+    /// The kernel's: `EFAULT` for memory that is not mapped, `EPERM`, `ESRCH`.
+    ///
+    /// # Safety
+    /// 1. Each own piece is valid for reads, or, of [`Direction::Get`], for writes.
+    /// 2. The process exposes the other pieces; of [`Direction::Get`], no two own pieces overlap.
+    pub(crate) unsafe fn move_pieces(
+        self,
+        direction: Direction,
+        pieces: &[Piece],
+    ) -> std::io::Result<()> {
+        let vector = |base: *mut u8, bytes| iovec { iov_base: base.cast(), iov_len: bytes };
+        for batch in pieces.chunks(MOST_PIECES) {
+            let vectors =
+                |piece: &Piece| (vector(piece.own, piece.bytes), vector(piece.other, piece.bytes));
+            let (mut own, mut other): (Vec<_>, Vec<_>) = batch.iter().map(vectors).unzip();
+            let (mut own, mut other) = (&mut own[..], &mut other[..]);
+            while !own.is_empty() {
+                let (from, to, n) = (own.as_ptr(), other.as_ptr(), own.len() as c_ulong);
+                let moved = match direction {
+                    // SAFETY: two vectors of `n` entries; of the memory that they name, the caller's obligations.
+                    Direction::Put => unsafe { process_vm_writev(self.0, from, n, to, n, 0) },
+                    // SAFETY: as above.
+                    Direction::Get => unsafe { process_vm_readv(self.0, from, n, to, n, 0) },
+                };
+                match nix::Error::result(moved)? as usize {
+                    0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+                    moved => [&mut own, &mut other].map(|vectors| advance(vectors, moved)),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that this process may read and write `bytes` bytes at `at` of the process, on the first
+    /// and the last byte, without writing any.
+    pub(crate) fn probe(self, at: *mut u8, bytes: usize) -> std::io::Result<()> {
+        let mut byte = 0u8;
+        for other in [at, at.wrapping_add(bytes - 1)] {
+            let piece = Piece { own: &raw mut byte, other, bytes: 1 };
+            // SAFETY: 1. a local byte. 2. One piece.
+            unsafe { self.move_pieces(Direction::Get, &[piece]) }?;
+        }
+        // Of no bytes: a system may permit one call and not the other.
+        nix::sys::uio::process_vm_writev(nix::unistd::Pid::from_raw(self.0), &[], &[])?;
+        Ok(())
+    }
+}
+
+/// Takes the first `bytes` bytes away.
+fn advance(vectors: &mut &mut [iovec], mut bytes: usize) {
+    let whole = |vector: &&iovec| {
+        let is_whole = vector.iov_len <= bytes;
+        bytes -= if is_whole { vector.iov_len } else { 0 };
+        is_whole
+    };
+    let moved = vectors.iter().take_while(whole).count();
+    *vectors = &mut std::mem::take(vectors)[moved..];
+    if let Some(first) = vectors.first_mut() {
+        first.iov_base = first.iov_base.wrapping_byte_add(bytes);
+        first.iov_len -= bytes;
+    }
+}
+
+/// Allows `tracer` and its descendants to access this process's private memory, where the system
+/// restricts that to named processes (Yama).
+pub(crate) fn admit(tracer: u32) {
+    let pid = rustix::process::Pid::from_raw(tracer as i32);
+    if let Some(pid) = pid {
+        // Fails on systems without Yama, which do not need it.
+        let _ = rustix::process::set_ptracer(rustix::process::PTracer::ProcessID(pid));
+    }
+}
+
+/// Whether that is the kernel's answer for a process that has ended.
+pub(crate) fn is_gone(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(nix::Error::ESRCH as i32)
 }

@@ -15,7 +15,7 @@ use crate::foreign;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::prim::{JobFailed, ParkWord};
-use crate::shm::{Part, Piece, PlacedSlice, Process, Span, copy, is_gone};
+use crate::shm::{Direction, Part, Piece, PlacedSlice, Process, Span, copy, is_gone};
 use crate::sync::{RankWords, Sharing};
 use bytemuck::{Zeroable, must_cast};
 use std::ops::Range;
@@ -304,86 +304,46 @@ impl ExposedMemory {
 
 /// The three kinds of memory.
 impl ExposedMemory {
-    /// Writes pieces to a target.
+    /// Copies pieces to a target, or from there.
     ///
     /// # Safety
-    /// 1. Each own piece is valid for reads; the other lies in `target`.
-    /// 2. No own piece overlaps another one's bytes at the target.
+    /// 1. Each own piece is valid for reads, or, of [`Direction::Get`], for writes; the other lies in `target`.
+    /// 2. No own piece overlaps another one's bytes at the target, or, of [`Direction::Get`], another own piece.
     #[cold]
-    pub(crate) unsafe fn write_pieces(
+    pub(crate) unsafe fn move_pieces(
         &self,
         calls: &Calls,
         call: Call,
-        target: &Target<'_>,
+        (direction, target): (Direction, &Target<'_>),
         pieces: &[Piece],
     ) -> Result<()> {
         match target.via {
             Via::Mapped | Via::Own => {
                 for Piece { own, other, bytes } in pieces {
+                    let (from, to) = match direction {
+                        Direction::Put => (own, other),
+                        Direction::Get => (other, own),
+                    };
                     // SAFETY: the caller's obligations.
-                    unsafe { copy(*own, *other, *bytes) };
+                    unsafe { copy(*from, *to, *bytes) };
                 }
                 Ok(())
             }
             Via::Kernel(process) => {
-                // SAFETY: the caller's obligation 1; the window exposes the others.
-                let written = unsafe { process.write_pieces(pieces) };
-                written.map_err(|error| kernel_error(calls, call, target.rank, error))
+                // SAFETY: the caller's obligations; the window exposes the others.
+                let moved = unsafe { process.move_pieces(direction, pieces) };
+                moved.map_err(|error| kernel_error(calls, call, target.rank, error))
             }
-            Via::Foreign => self.each_piece(calls, call, target, pieces, |window, piece| {
-                // SAFETY: the caller's obligation 1; complete before this function returns.
-                unsafe { window.put(piece.own, target.rank, piece.other as u64, piece.bytes) }
-            }),
+            Via::Foreign => {
+                let window = self.owner();
+                // SAFETY: the caller's obligations, until the flush.
+                let each = |piece| unsafe { window.move_piece(direction, target.rank, piece) };
+                let moved = pieces.iter().try_for_each(each);
+                // Also those before one that failed.
+                window.flush(target.rank);
+                calls.foreign(call, moved)
+            }
         }
-    }
-
-    /// Reads pieces of a target.
-    ///
-    /// # Safety
-    /// 1. Each own piece is valid for writes; the other lies in `target`.
-    /// 2. No two own pieces overlap, and none another one's bytes at the target.
-    #[cold]
-    pub(crate) unsafe fn read_pieces(
-        &self,
-        calls: &Calls,
-        call: Call,
-        target: &Target<'_>,
-        pieces: &[Piece],
-    ) -> Result<()> {
-        match target.via {
-            Via::Mapped | Via::Own => {
-                for Piece { own, other, bytes } in pieces {
-                    // SAFETY: the caller's obligations.
-                    unsafe { copy(*other, *own, *bytes) };
-                }
-                Ok(())
-            }
-            Via::Kernel(process) => {
-                // SAFETY: the caller's obligations.
-                let read = unsafe { process.read_pieces(pieces) };
-                read.map_err(|error| kernel_error(calls, call, target.rank, error))
-            }
-            Via::Foreign => self.each_piece(calls, call, target, pieces, |window, piece| {
-                // SAFETY: the caller's obligations; complete before this function returns.
-                unsafe { window.get(piece.own, target.rank, piece.other as u64, piece.bytes) }
-            }),
-        }
-    }
-
-    /// Moves pieces by another MPI; an address at the target is an offset there.
-    fn each_piece(
-        &self,
-        calls: &Calls,
-        call: Call,
-        target: &Target<'_>,
-        pieces: &[Piece],
-        each: impl Fn(&foreign::ForeignWindow, &Piece) -> foreign::ForeignResult<()>,
-    ) -> Result<()> {
-        let window = self.owner();
-        let moved = pieces.iter().try_for_each(|piece| each(window, piece));
-        // Also those before one that failed.
-        window.flush(target.rank);
-        calls.foreign(call, moved)
     }
 
     /// The window of another MPI that memory belongs to which its [owner](Atomicity::Owner) updates.
