@@ -1,21 +1,46 @@
-//! The calls that make, free and describe communicators, in the standard's order (MPI-4.1 chapters 7 and 9).
+//! A communicator's calls but the collectives and messages: access, creation, freeing, attributes, in the
+//! standard's order (MPI-4.1 chapters 7 and 9); then what the rest of the library needs of one.
 
 use super::foreign::OtherComm;
+use super::shared::SharedBlock;
 use super::{
-    Comm, CommKeyval, CreationVote, Description, Duplicate, SplitType, create, create_group, free,
-    shrink,
+    Collective, Comm, CommKeyval, CommMembers, CreationVote, Description, Duplicate, Inner,
+    NUMBERS, Purpose, SplitType, create, create_group, free, shrink,
 };
 use crate::call::Call;
-use crate::error::{Error, Result};
+use crate::context::Context;
+use crate::error::{Error, Place, Result};
 use crate::foreign;
-use crate::group::{Comparison, Group};
+use crate::group::{Comparison, Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
+use crate::prim::{JobFailed, WaitRecord, Waiter};
+use crate::shm::is_forked;
 use std::any::Any;
 use std::panic::Location;
 use std::sync::Arc;
 
 impl Comm {
+    /// `MPI_Comm_rank`: this process's rank, from 0 to `size() - 1`.
+    pub fn rank(&self) -> Rank {
+        Rank(self.inner.members.rank)
+    }
+
+    /// Its ranks, in ascending order.
+    pub fn ranks(&self) -> impl DoubleEndedIterator<Item = Rank> + ExactSizeIterator + use<> {
+        self.inner.members.group.ranks()
+    }
+
+    /// `MPI_Comm_size`
+    pub fn size(&self) -> u32 {
+        self.inner.members.size()
+    }
+
+    /// `MPI_Comm_group`
+    pub fn group(&self) -> Group {
+        self.inner.members.group.clone()
+    }
+
     /// `MPI_Comm_dup` (MPI-2.2 §6.4.2): a communicator of the same ranks in the same order, with
     /// collectives of its own. The copy callbacks of their keys copy the attributes.
     ///
@@ -237,6 +262,219 @@ impl Comm {
 
     // For the rest of the library.
 
+    pub(crate) fn world(context: Arc<Context>) -> Result<Comm> {
+        let group = Group::world(context.ranks);
+        let foreign = context.foreign;
+        let shared = match context.ranks {
+            1 => None,
+            _ if foreign.is_some() => None,
+            _ => Some(SharedBlock::world(&context.segment)?),
+        };
+        Ok(Inner::new(context, group, shared, foreign).permanent("MPI_COMM_WORLD"))
+    }
+
+    /// The communicator of this rank alone.
+    pub(crate) fn myself(context: Arc<Context>) -> Comm {
+        let group = Group::of([context.rank]);
+        Inner::new(context, group, None, None).permanent("MPI_COMM_SELF")
+    }
+
+    /// Runs the body of a call: records meanwhile that this rank is in it, and passes an error to the
+    /// communicator's handler.
+    pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        if is_forked() {
+            return self.handled(Err(Error::Forked { at: self.place(call) }));
+        }
+        let _call = self.context().enter(call, 0);
+        self.handled(self.check_alive(call).and_then(|()| body()))
+    }
+
+    /// Runs the body of a collective.
+    #[track_caller]
+    pub(crate) fn collectively<R>(
+        &self,
+        call: Call,
+        body: impl FnOnce(&mut Collective<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let at = Location::caller();
+        self.within(call, || body(&mut Collective::begin(self, call, at)?))
+    }
+
+    /// Passes an error to the communicator's handler.
+    pub(crate) fn handled<R>(&self, result: Result<R>) -> Result<R> {
+        if let Err(error) = &result {
+            // A copy, because the function may replace the handler.
+            self.error_handler().handle(error);
+        }
+        result
+    }
+
+    /// Refuses a communicator that has been freed.
+    pub(crate) fn check_alive(&self, call: Call) -> Result<()> {
+        match self.is_freed() {
+            false => Ok(()),
+            true => Err(self.problem(call, "the communicator has been freed")),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_freed(&self) -> bool {
+        self.inner.freed.load() != 0
+            && !matches!(self.purpose, Purpose::Requests | Purpose::Collective(_))
+    }
+
+    /// A handle for a request, which can still start and complete it after the communicator was freed
+    /// (MPI-4.1 §7.4.3). Local; does not block.
+    pub fn for_requests(&self) -> Comm {
+        Comm { inner: self.inner.clone(), purpose: Purpose::Requests }
+    }
+
+    /// A handle for one persistent collective, which starts it any number of times, each after the start
+    /// before is complete. Starts of different handles have no order among them (MPI-4.1 §6.13). Still
+    /// valid after the communicator was freed, as that of [`Comm::for_requests`].
+    ///
+    /// Collective, counted with the other calls of this function; does not block.
+    pub fn for_persistent_collective(&self) -> Comm {
+        let purpose = Purpose::Collective(self.inner.persistent.fetch_add(1));
+        Comm { inner: self.inner.clone(), purpose }
+    }
+
+    #[cold]
+    pub(super) fn problem(&self, call: Call, problem: &str) -> Error {
+        Error::Communicator { at: self.place(call), problem: problem.into() }
+    }
+
+    /// Its ranks, the only part of it that messages need.
+    #[inline]
+    pub(crate) fn members(&self) -> &CommMembers {
+        &self.inner.members
+    }
+
+    #[inline]
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.inner.members.context
+    }
+
+    /// How this rank waits for others of the communicator.
+    #[inline]
+    pub(crate) fn waiter(&self) -> Waiter<'_> {
+        self.inner.members.waiter()
+    }
+
+    /// How this rank waits for one of them that is inside an exclusion of the library's own.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn excluded(&self) -> Waiter<'_> {
+        self.inner.members.excluded()
+    }
+
+    /// [`Comm::waiter`] in a call that the program has made at `at`; asleep, it records by `describe`
+    /// what it waits for. Meanwhile it makes progress for other ranks.
+    #[inline]
+    pub(crate) fn recording_waiter<'a>(
+        &'a self,
+        at: &'static Location<'static>,
+        describe: &'a dyn Fn(&WaitRecord),
+    ) -> Waiter<'a> {
+        self.inner.members.recording_waiter(at, describe)
+    }
+
+    pub(super) fn shared(&self) -> Result<&SharedBlock> {
+        self.inner.shared.as_ref().ok_or_else(no_block)
+    }
+
+    /// The offset of its shared block in the segment, the same for all its ranks; zero if it needs none.
+    pub(crate) fn block_offset(&self) -> u64 {
+        self.inner.shared.as_ref().map_or(0, |shared| shared.block)
+    }
+
+    /// The error of such a wait that ended because one of them failed.
+    #[cold]
+    pub(crate) fn rank_failed(&self, failed: JobFailed, at: Place) -> Error {
+        self.inner.members.rank_failed(failed, at)
+    }
+
+    /// Which rank of the job to name in such an error.
+    #[cold]
+    pub(crate) fn first_failed(&self) -> u32 {
+        self.inner.members.first_failed()
+    }
+
+    /// Whether a rank has failed, of this communicator or of a job that does not go on.
+    #[inline]
+    pub(crate) fn has_lost_any(&self) -> bool {
+        self.inner.members.has_lost_any()
+    }
+
+    /// The rank of the job that is rank `rank` here, if it has failed.
+    pub(crate) fn failed_rank(&self, rank: u32) -> Option<u32> {
+        self.inner.members.failed_rank(rank)
+    }
+
+    #[cold]
+    pub(crate) fn place(&self, call: Call) -> Place {
+        self.inner.members.place(call)
+    }
+
+    /// Counts a window and returns its number, the same on all ranks.
+    pub(crate) fn count_window(&self) -> u32 {
+        self.inner.windows.fetch_add(1)
+    }
+
+    /// The same communicator for blocking calls: a collective is complete when its start returns.
+    pub fn waiting(self) -> Comm {
+        Comm { purpose: Purpose::Waiting, ..self }
+    }
+
+    /// The same communicator for the initialisation of persistent collectives, which is nonlocal (MPI-4.1
+    /// §6.13). A collective on it waits until all ranks have started it, compares their descriptions, and
+    /// moves nothing. Later starts need not compare again.
+    pub fn agreeing(&self) -> Comm {
+        Comm { inner: self.inner.clone(), purpose: Purpose::Agreeing }
+    }
+
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.purpose, Purpose::Waiting | Purpose::Agreeing)
+    }
+
+    pub(crate) fn is_agreeing(&self) -> bool {
+        matches!(self.purpose, Purpose::Agreeing)
+    }
+
+    /// Whether collectives use a staging area, or another MPI in its place.
+    pub(crate) fn has_staging(&self) -> bool {
+        self.inner.shared.is_some() || self.inner.other.is_some()
+    }
+
+    /// The number of the messages of this persistent collective. Its starts have the same order on each
+    /// rank, and so have its messages.
+    pub(crate) fn persistent_number(&self) -> Option<u32> {
+        match self.purpose {
+            Purpose::Collective(number) => Some(NUMBERS + number % NUMBERS),
+            _ => None,
+        }
+    }
+
+    /// Reserves that many tags for messages to this rank, and returns the first.
+    pub(crate) fn count_partitions(&self, tags: u32) -> u32 {
+        self.inner.partitions.fetch_add(tags)
+    }
+
+    /// The world's rank that `rank` of this communicator is, if it is one.
+    pub(crate) fn world_rank(&self, rank: u32) -> Option<u32> {
+        self.inner.members.world_rank(rank)
+    }
+
+    /// The world's ranks that take part, in order.
+    pub(crate) fn world_ranks(&self) -> &[u32] {
+        self.inner.members.world_ranks()
+    }
+
+    /// The rank of this communicator that the world's rank `world` has.
+    pub(crate) fn rank_of_world(&self, world: u32) -> Option<Rank> {
+        self.inner.members.rank_of_world(world)
+    }
+
     /// The first half: copies the attributes and, on the first rank, allocates the shared block. Waits at
     /// most for a rank that allocates.
     pub(crate) fn begin_duplicate(&self) -> (Duplicate, CreationVote) {
@@ -310,5 +548,44 @@ impl Comm {
     /// An error of the other MPI, as an error of `call`.
     pub(crate) fn refused(&self, call: Call, refusal: foreign::ForeignError) -> Error {
         refusal.at(self.place(call))
+    }
+}
+
+#[cold]
+fn no_block() -> Error {
+    Error::Damaged { what: "communicator without memory" }
+}
+
+/// Test builds only: signals that do not depend on the code under test.
+#[cfg(feature = "test-hooks")]
+impl Comm {
+    /// Raises signal `number` (below 16) by one. It orders nothing but itself.
+    pub fn signal(&self, number: usize) {
+        let signals = self.context().segment.signals().expect("the layout has signals");
+        signals[number].add_and_wake(1);
+    }
+
+    /// The address of the segment, and its parts: name, first byte, end.
+    pub fn segment_regions(&self) -> (*mut u8, [(&'static str, u64, u64); 11]) {
+        let segment = &self.context().segment;
+        let base = segment.mapping().at(0, 0).expect("the mapping has a beginning");
+        (base, segment.layout().regions())
+    }
+
+    /// Blocks until signal `number` has been raised `times` times since the job began.
+    pub fn await_signal(&self, number: usize, times: u32) {
+        let signals = self.context().segment.signals().expect("the layout has signals");
+        let raised = self.context().waiter().until(&signals[number], |raised| raised >= times);
+        raised.expect("the job goes on");
+    }
+
+    /// [`Comm::await_signal`] for a signal that all ranks of this communicator raise together.
+    ///
+    /// # Errors
+    /// [`Error::RankFailed`]
+    pub fn await_signal_of_members(&self, number: usize, times: u32) -> Result<()> {
+        let signals = self.context().segment.signals().expect("the layout has signals");
+        let raised = self.waiter().until(&signals[number], |raised| raised >= times);
+        raised.map(drop).map_err(|failed| self.rank_failed(failed, self.place(Call::None)))
     }
 }

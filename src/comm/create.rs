@@ -32,7 +32,7 @@ pub(super) fn dup(comm: &Comm, line: &'static Location<'static>) -> Result<Comm>
     let at = comm.place(Call::CommDup);
     let attributes = comm.inner.attached.attributes.copy(&at, comm);
     let group = comm.group();
-    let made = comm.begin(Call::CommDup, line).and_then(|mut dup| {
+    let made = Collective::begin(comm, Call::CommDup, line).and_then(|mut dup| {
         let groups = std::slice::from_ref(&group);
         let blocks = dup.blocks(groups, attributes.is_err())?;
         Ok((blocks[0], dup.split_by(groups)?))

@@ -2,6 +2,7 @@
 //! all.
 
 use super::Comm;
+use super::Inner;
 use super::description::{Description, GUARDED};
 use super::rounds::CollectiveEntry;
 use crate::call::Call;
@@ -45,53 +46,55 @@ pub(crate) struct Collective<'a> {
     _collective_lock: MutexGuard<'a, ()>,
 }
 
-impl Comm {
+impl<'a> Collective<'a> {
     /// Begins a collective; no other may be in progress on this rank.
     pub(crate) fn begin(
-        &self,
+        comm: &'a Comm,
         call: Call,
         at: &'static Location<'static>,
-    ) -> Result<Collective<'_>> {
-        let collective_lock = match self.inner.collective_lock.try_lock() {
+    ) -> Result<Collective<'a>> {
+        let collective_lock = match comm.inner.collective_lock.try_lock() {
             Ok(collective_lock) => collective_lock,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => {
                 let problem = "another collective of this rank is under way on the communicator";
-                return Err(self.problem(call, problem));
+                return Err(comm.problem(call, problem));
             }
         };
-        Ok(self.begun(call, at, collective_lock))
+        Ok(Collective::begun(comm, call, at, collective_lock))
     }
 
-    /// [`Comm::begin`] that waits for a collective of another thread: for the calls of a window, which
+    /// [`Collective::begin`] that waits for a collective of another thread: for the calls of a window, which
     /// are independent of those of its communicator.
     pub(crate) fn begin_patiently(
-        &self,
+        comm: &'a Comm,
         call: Call,
         at: &'static Location<'static>,
-    ) -> Result<Collective<'_>> {
-        if *self.thread_inside() == Some(std::thread::current().id()) {
+    ) -> Result<Collective<'a>> {
+        if *comm.inner.thread_inside() == Some(std::thread::current().id()) {
             let problem = "a collective of this thread is under way on the communicator";
-            return Err(self.problem(call, problem));
+            return Err(comm.problem(call, problem));
         }
         let collective_lock =
-            self.inner.collective_lock.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.begun(call, at, collective_lock))
+            comm.inner.collective_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Collective::begun(comm, call, at, collective_lock))
     }
 
-    fn begun<'c>(
-        &'c self,
+    fn begun(
+        comm: &'a Comm,
         call: Call,
         at: &'static Location<'static>,
-        collective_lock: MutexGuard<'c, ()>,
-    ) -> Collective<'c> {
-        *self.thread_inside() = Some(std::thread::current().id());
-        Collective { comm: self, call, at, entry: None, _collective_lock: collective_lock }
+        collective_lock: MutexGuard<'a, ()>,
+    ) -> Collective<'a> {
+        *comm.inner.thread_inside() = Some(std::thread::current().id());
+        Collective { comm, call, at, entry: None, _collective_lock: collective_lock }
     }
+}
 
+impl Inner {
     /// The thread whose collective is in progress.
     fn thread_inside(&self) -> MutexGuard<'_, Option<ThreadId>> {
-        self.inner.thread_inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.thread_inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -100,7 +103,7 @@ impl Drop for Collective<'_> {
         if let Some(entry) = self.entry.take() {
             self.comm.leave(entry);
         }
-        *self.comm.thread_inside() = None;
+        *self.comm.inner.thread_inside() = None;
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Win;
 use super::calls::Calls;
 use crate::call::Call;
+use crate::comm::Collective;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::prim::{Step, step};
@@ -43,7 +44,7 @@ pub(super) fn agree(
     let may = if verdict.is_ok() && deleted.is_ok() { MAY } else { 0 };
     let has_attributes = if has_attributes { HAS_ATTRIBUTES } else { 0 };
     let mine = [calls.number(), may | has_attributes];
-    let all = calls.survivors.begin_patiently(Call::WinFree, at)?.allgather(&mine)?;
+    let all = Collective::begin_patiently(&calls.survivors, Call::WinFree, at)?.allgather(&mine)?;
     calls.check_same_window(Call::WinFree, &all)?;
     calls.allowed(Call::WinFree, Rank::NULL, verdict)?;
     deleted?;

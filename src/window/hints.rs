@@ -20,7 +20,7 @@ use super::calls::Calls;
 use super::plan::PartRequest;
 use super::refusal::{Check, Refusal};
 use crate::call::Call;
-use crate::comm::Comm;
+use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
 use crate::info::Info;
 use crate::prim::Word32;
@@ -223,7 +223,8 @@ impl Hinted {
         let before = hints.clone();
         hints.read(info);
         let ranks = &calls.survivors;
-        let all = ranks.begin_patiently(Call::WinSetInfo, at)?.allgather(&[hints.flags])?;
+        let all =
+            Collective::begin_patiently(ranks, Call::WinSetInfo, at)?.allgather(&[hints.flags])?;
         let agreed = hints.agreed(all.into_iter());
         let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
         self.no_locks.store(u32::from(flags & NO_LOCKS != 0));

@@ -5,7 +5,7 @@ use super::calls::Calls;
 use super::memory::ExposedMemory;
 use super::transport::Transport;
 use crate::call::Call;
-use crate::comm::Comm;
+use crate::comm::{Collective, Comm};
 use crate::error::{Error, Result};
 use crate::shm::Segment;
 use crate::sync::{RankWords, WindowWords};
@@ -29,7 +29,7 @@ pub(super) fn recover(win: &Win, at: &'static Location<'static>) -> Result<Comm>
 fn clear_together(win: &Win, at: &'static Location<'static>) -> Result<Comm> {
     let (calls, call) = (&win.calls, Call::WinRecover);
     let survivors = calls.survivors.shrunk(call, at)?.freed_with_its_handles();
-    let mut all = survivors.begin_patiently(call, at)?;
+    let mut all = Collective::begin_patiently(&survivors, call, at)?;
     let numbers = all.allgather(&[calls.number(), 0])?;
     calls.check_same_window(call, &numbers)?;
     // No thread is inside a call on this window.
