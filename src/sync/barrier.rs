@@ -212,6 +212,7 @@ impl BarrierWords {
 /// epoch that ends. `ring` wakes watchers; it is called after the arrival and before any wait.
 ///
 /// Collective; blocks until all `ranks` have arrived, except as [`FenceKind::ArriveOnly`].
+#[inline]
 pub fn fence(
     words: &BarrierWords,
     ranks: u32,
