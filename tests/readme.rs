@@ -91,7 +91,7 @@ fn written(page: &str) -> String {
 fn there_is_one_set_of_numbers() {
     let (readme, measured) = (written("README.md"), written("docs/reference/measurements.md"));
     assert_eq!(readme, written("docs/performance.md"));
-    assert!(readme.lines().filter(|line| line.starts_with("| ")).count() > 8, "the table is gone");
+    assert!(readme.lines().filter(|line| line.starts_with("| ")).count() >= 8, "the table is gone");
     assert!(measured.contains(&readme), "docs/reference/measurements.md has other numbers");
     let (_, ahead) = measured.split_once("### Rows where a peer is ahead").unwrap_or_default();
     let (ahead, _) = ahead.split_once("###").unwrap_or_default();

@@ -41,6 +41,7 @@ pub fn run(options: &Options) -> ExitCode {
         }
     };
     rounds::run(&peers, options, &mut found);
+    notes.retain(|note| !found.notes.contains(note));
     found.notes.splice(0..0, notes);
     let rows = found.peers.iter().chain([&found.ours]).flatten();
     let starts = rows.map(|row| row.samples.len()).max().unwrap_or(0);
