@@ -13,6 +13,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::Mode;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::slice::from_mut;
 use std::sync::OnceLock;
 
 /// Set in a process forked from one that had called [`notice_forks`].
@@ -481,25 +482,51 @@ impl Process {
         direction: Direction,
         pieces: &[Piece],
     ) -> std::io::Result<()> {
-        let vector = |base: *mut u8, bytes| iovec { iov_base: base.cast(), iov_len: bytes };
+        let vectors = |piece: &Piece| {
+            [piece.own, piece.other]
+                .map(|base| iovec { iov_base: base.cast(), iov_len: piece.bytes })
+        };
+        // A message of one piece takes nothing from the heap.
+        if let [piece] = pieces {
+            let [mut own, mut other] = vectors(piece);
+            // SAFETY: the caller's obligations.
+            return unsafe {
+                self.move_vectors(direction, from_mut(&mut own), from_mut(&mut other))
+            };
+        }
         for batch in pieces.chunks(MOST_PIECES) {
-            let vectors =
-                |piece: &Piece| (vector(piece.own, piece.bytes), vector(piece.other, piece.bytes));
-            let (mut own, mut other): (Vec<_>, Vec<_>) = batch.iter().map(vectors).unzip();
-            let (mut own, mut other) = (&mut own[..], &mut other[..]);
-            while !own.is_empty() {
-                let (from, to, n) = (own.as_ptr(), other.as_ptr(), own.len() as c_ulong);
-                let moved = match direction {
-                    // SAFETY: two vectors of `n` entries; of the memory that they name, the caller's obligations.
-                    Direction::Put => unsafe { process_vm_writev(self.0, from, n, to, n, 0) },
-                    // SAFETY: as above.
-                    Direction::Get => unsafe { process_vm_readv(self.0, from, n, to, n, 0) },
-                };
-                match nix::Error::result(moved)? as usize {
-                    0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-                    moved => [&mut own, &mut other].map(|vectors| advance(vectors, moved)),
-                };
+            let vectors = batch.iter().map(|piece| vectors(piece).into());
+            let (mut own, mut other): (Vec<_>, Vec<_>) = vectors.unzip();
+            // SAFETY: the caller's obligations.
+            unsafe { self.move_vectors(direction, &mut own, &mut other) }?;
+        }
+        Ok(())
+    }
+
+    /// [`Process::move_pieces`] of pieces whose halves are those of `own` and `other`.
+    ///
+    /// # Safety
+    /// The obligations of [`Process::move_pieces`].
+    unsafe fn move_vectors(
+        self,
+        direction: Direction,
+        mut own: &mut [iovec],
+        mut other: &mut [iovec],
+    ) -> std::io::Result<()> {
+        while !own.is_empty() {
+            let (from, to, n) = (own.as_ptr(), other.as_ptr(), own.len() as c_ulong);
+            let moved = match direction {
+                // SAFETY: two vectors of `n` entries; of the memory that they name, the caller's obligations.
+                Direction::Put => unsafe { process_vm_writev(self.0, from, n, to, n, 0) },
+                // SAFETY: as above.
+                Direction::Get => unsafe { process_vm_readv(self.0, from, n, to, n, 0) },
+            };
+            let moved = nix::Error::result(moved)? as usize;
+            if moved == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
+            advance(&mut own, moved);
+            advance(&mut other, moved);
         }
         Ok(())
     }
