@@ -29,6 +29,8 @@ mod shrink;
 
 use crate::attribute::Keyval;
 use crate::context::Context;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::group::{Group, Rank};
 use crate::prim::{ParkWord, Word32};
 pub(crate) use description::{ANY_ROOT, Description, part_digest};
