@@ -2,7 +2,7 @@
 
 use super::Supervisor;
 use crate::args::{OnDeadlock, Options};
-use crate::report::{self, Cause};
+use crate::report::{self, Cause, How};
 use crate::signals::{GUARD_DIED, SECOND_AFTER};
 use crate::{guard, ranks, tree};
 use nix::sys::signal::{Signal, kill};
@@ -81,6 +81,11 @@ impl Supervisor<'_> {
 
     /// A rank has failed: the job ends, or continues without it.
     pub fn failed(&mut self, rank: u32, cause: Cause) {
+        // A rank that finds the damage itself exits before the launcher looks.
+        let has_exited = matches!(&cause, Cause::Rank(end) if matches!(end.how, How::Exited(_)));
+        if has_exited && !self.job.is_whole() {
+            return self.end(Cause::Damaged);
+        }
         let goes_on = self.options.on_failure == OnFailure::Continue;
         if !goes_on || !matches!(self.phase, Phase::Running) {
             return self.end(cause);

@@ -9,7 +9,6 @@ use std::mem::ManuallyDrop;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 /// The universe of a rank that `rmarun` has started.
 fn universe() -> Option<Universe> {
@@ -84,8 +83,6 @@ fn overwrite_the_segment() {
     if universe.world().rank() != 0 {
         universe.world().barrier().unwrap();
     }
-    // They have compared the calls of the first barrier, too, and wait in the second.
-    std::thread::sleep(Duration::from_millis(200));
     let open = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
     let is_ours = |path: &PathBuf| {
         fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("memfd:onesided"))
