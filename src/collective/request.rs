@@ -1,7 +1,7 @@
 //! Requests of collectives.
 
 use super::form::CollectiveForm;
-use super::schedule::Schedule;
+use super::schedule::{Lent, Schedule};
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::message::Driven;
@@ -48,12 +48,14 @@ impl<B: Any> CollectiveRequest<B> {
     ) -> Result<CollectiveRequest<B>> {
         let place = schedule.comm.place(schedule.call);
         let schedule = Arc::new(schedule);
+        let lent = waits.then(|| Lent(&schedule));
         if !schedule.drive() {
             schedule.comm.add_driven(schedule.clone())?;
         }
         if waits {
             schedule.wait(at)?;
         }
+        drop(lent);
         let (schedule, outcome) = (Some(schedule), Mutex::default());
         Ok(CollectiveRequest { at: place, schedule, outcome, gives: PhantomData })
     }

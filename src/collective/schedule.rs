@@ -10,7 +10,7 @@ use crate::group::Rank;
 use crate::message::{Channel, Driven, MessageRequest};
 use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use std::any::Any;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A step of a collective on this rank. Messages are only started.
@@ -78,8 +78,10 @@ struct ScheduleState {
     steps: std::vec::IntoIter<PlanStep>,
     under_way: Vec<UnderWay>,
     is_taken: bool,
-    /// The first error; the steps continue, because other ranks wait for them.
+    /// The first error. The steps continue, because other ranks wait for them, but send no data any more.
     outcome: Result<()>,
+    /// What a function of the program has panicked with.
+    panic: Option<Box<dyn Any + Send>>,
 }
 
 impl Schedule {
@@ -98,6 +100,7 @@ impl Schedule {
             under_way: Vec::new(),
             is_taken: false,
             outcome: Ok(()),
+            panic: None,
         };
         let of_messages = || number as u32 % NUMBERS;
         let counted = comm.persistent_number().unwrap_or_else(of_messages);
@@ -157,14 +160,37 @@ impl Schedule {
         self.comm.drive_until(self.call, at, &describe, || self.is_done())
     }
 
-    /// The outcome of a collective that is complete, and what its caller gets, once.
+    /// The outcome of a collective that is complete, and what its caller gets, once. Panics if a function
+    /// of the program has.
     pub(super) fn take(&self) -> Option<CollectiveOutcome> {
         let mut progress = self.progress();
         if std::mem::replace(&mut progress.is_taken, true) {
             return None;
         }
+        if let Some(panic) = progress.panic.take() {
+            drop(progress);
+            resume_unwind(panic);
+        }
         let outcome = std::mem::replace(&mut progress.outcome, Ok(()));
         Some((outcome, progress.form.retained.result.take()))
+    }
+}
+
+/// A collective that uses buffers of its caller. They are the caller's again after this.
+pub(super) struct Lent<'a>(pub(super) &'a Schedule);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if self.0.is_done() {
+            return;
+        }
+        // The call panics, or fails before its messages are complete.
+        let mut progress = self.0.progress();
+        progress.steps = Vec::new().into_iter();
+        let under_way = std::mem::take(&mut progress.under_way);
+        under_way.into_iter().for_each(|message| message.request.give_up());
+        progress.note(Err(self.0.interrupted()));
+        self.0.done.store(1);
     }
 }
 
@@ -235,12 +261,9 @@ impl ScheduleState {
         let ScheduleStage::Arrived(entry) = stage else { return true };
         let comm = &schedule.comm;
         let mut entered = Entered::new(comm, entry);
-        // If a function of the program panics, the collective has ended so.
-        let problem = "a function of the program has panicked".into();
-        self.outcome = Err(Error::Communicator { at: comm.place(schedule.call), problem });
         let has_steps = self.steps.len() > 0;
-        let taken = passed.and_then(|()| self.form.take(comm, entered.entry(), has_steps));
-        self.outcome = Ok(());
+        let take = |form: &mut CollectiveForm| form.take(comm, entered.entry(), has_steps);
+        let taken = passed.and_then(|()| self.call_program(schedule, take));
         if let Ok(Completion::Long) = taken {
             self.stage = ScheduleStage::Moving(comm.keep_to_close(entered.keep()));
             return true;
@@ -319,7 +342,10 @@ impl ScheduleState {
         let Schedule { comm, call, tag, .. } = schedule;
         match step {
             PlanStep::Await => {}
-            PlanStep::Send(to, from) => {
+            PlanStep::Send(to, mut from) => {
+                if self.outcome.is_err() {
+                    from = Buffer::empty();
+                }
                 let request =
                     comm.post_send(*call, Channel::Collective, &from.origin(), to, *tag)?;
                 self.under_way.push(UnderWay { request, peer: to, expected: None });
@@ -331,13 +357,25 @@ impl ScheduleState {
                 self.under_way.push(UnderWay { request, peer: from, expected: Some(needed) });
             }
             PlanStep::Copy(from, mut to) => to.copy_from(&from),
-            PlanStep::Combine(lower, mut upper) => {
-                if let Some(combine) = &self.form.combine {
-                    upper.combine_with(&lower, combine)?;
-                }
-            }
+            PlanStep::Combine(lower, mut upper) => self.call_program(schedule, |form| {
+                form.combine.iter().try_for_each(|combine| upper.combine_with(&lower, combine))
+            })?,
         }
         Ok(())
+    }
+
+    /// Does what may call a function of the program. A panic there is an error for now; the call that takes
+    /// the outcome panics. The messages go on until then, because they use the caller's buffers.
+    fn call_program<R>(
+        &mut self,
+        schedule: &Schedule,
+        f: impl FnOnce(&mut CollectiveForm) -> Result<R>,
+    ) -> Result<R> {
+        let form = &mut self.form;
+        catch_unwind(AssertUnwindSafe(|| f(form))).unwrap_or_else(|panic| {
+            self.panic.get_or_insert(panic);
+            Err(schedule.interrupted())
+        })
     }
 
     /// Keeps the first error. No rank waits any more for one that knows of a failure.
@@ -354,9 +392,18 @@ impl ScheduleState {
 
 impl Schedule {
     #[cold]
+    fn interrupted(&self) -> Error {
+        let problem = "a function of the program has panicked".into();
+        Error::Communicator { at: self.comm.place(self.call), problem }
+    }
+
+    #[cold]
     fn too_short(&self, from: Rank, found: u64, needed: u64) -> Error {
-        let call = |bytes| format!("{} of {bytes} bytes", self.call);
-        let (at, ours, theirs) = (self.comm.place(self.call), call(needed), call(found));
+        let (at, ours) = (self.comm.place(self.call), format!("{} of {needed} bytes", self.call));
+        let theirs = match found {
+            0 => format!("{} that has failed there", self.call),
+            _ => format!("{} of {found} bytes", self.call),
+        };
         Error::Mismatch { at, kind: MismatchKind::Length, ours, other: from, theirs }
     }
 }

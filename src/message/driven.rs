@@ -144,6 +144,14 @@ impl MessageRequest {
         }
     }
 
+    /// Its buffer returns to the caller, although it may not be done.
+    pub(crate) fn give_up(&self) {
+        let parts = std::mem::replace(&mut *self.parts(), RequestParts::Taken);
+        if let (RequestParts::Slot(slot), Ok(mailbox)) = (parts, Mailbox::of(self.comm.context())) {
+            mailbox.give_up(self.comm.members(), slot);
+        }
+    }
+
     /// The outcome of a request that is done, as part of another call.
     pub(crate) fn outcome(&self, call: Call) -> Result<Status> {
         let parts = std::mem::replace(&mut *self.parts(), RequestParts::Taken);

@@ -298,10 +298,11 @@ impl Mailbox {
                         }
                         return None;
                     }
-                    // Another thread is copying, and does not wait for another rank.
                     RequestStage::Pulling => {}
                 }
             }
+            // Otherwise another thread is copying, and does not wait for another rank.
+            self.pull_all(of.context());
             // If the job ends, the buffer is returned nevertheless.
             let _ = of.context().excluded().until(self.own.bell(), |rung| rung != seen);
         }

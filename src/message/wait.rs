@@ -1,8 +1,9 @@
 //! Waiting for messages: look, handle what is there, and sleep on this rank's bell.
 
 use super::mailbox::{Mailbox, MailboxState, Pull, mail};
+use super::matching::Envelope;
 use super::outgoing::{Head, RecordKind};
-use super::slots::{MessageFailure, RequestOutcome, RequestStage};
+use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
 use crate::comm::CommMembers;
 use crate::context::Context;
 use crate::error::Result;
@@ -168,12 +169,8 @@ impl Mailbox {
     pub(super) fn pull_all(&self, context: &Context) {
         while let Some(pull) = { self.lock().pulls.pop() } {
             let Pull { slot, envelope, bytes, .. } = pull;
-            if self.pull(context, pull).is_err() {
-                let failure = Some(MessageFailure::Damaged);
-                self.lock().finish(slot, RequestOutcome { envelope, bytes, failure });
-            }
-            // Another thread may wait for it.
-            self.own.ring();
+            let mut end = PullEnd { mailbox: self, slot, envelope, bytes, is_known: false };
+            end.is_known = self.pull(context, pull).is_ok();
         }
     }
 
@@ -208,5 +205,26 @@ impl Mailbox {
             }
             Ok(()) => Ok(()),
         }
+    }
+}
+
+/// The end of a pull, also by an error or a panic: nothing accesses the buffer any more.
+struct PullEnd<'a> {
+    mailbox: &'a Mailbox,
+    slot: Slot,
+    envelope: Envelope,
+    bytes: u64,
+    is_known: bool,
+}
+
+impl Drop for PullEnd<'_> {
+    fn drop(&mut self) {
+        let PullEnd { mailbox, slot, envelope, bytes, is_known } = *self;
+        if !is_known {
+            let failure = Some(MessageFailure::Damaged);
+            mailbox.lock().finish(slot, RequestOutcome { envelope, bytes, failure });
+        }
+        // Another thread may wait for it.
+        mailbox.own.ring();
     }
 }

@@ -1,7 +1,7 @@
 //! A rank dies in the middle of collectives: those of the others end.
 
 use crate::support::{job, spmd};
-use onesided::{Comm, Error, Op, Rank, UserOp};
+use onesided::{Comm, Error, ErrorClass, Op, Rank, UserOp};
 
 /// Runs a job that goes on without rank 1, which dies in `body`.
 pub fn without_rank_1(n: u32, body: impl FnOnce(&Comm)) {
@@ -82,5 +82,42 @@ fn a_panic_in_a_function_leaves_the_others_their_collectives() {
         }));
         assert!(caught.is_err(), "{caught:?}");
         assert_eq!(world.iallreduce(vec![1u32], Op::Sum).unwrap().wait().unwrap(), [2]);
+    });
+}
+
+/// The same of a long one, blocking or not: the others get an error, never a result without its part.
+#[test]
+fn a_panic_in_a_function_of_a_long_collective_is_an_error_elsewhere() {
+    spmd(3, |world| {
+        let me = world.rank().0;
+        let panics = UserOp::new(move |a: u64, b: u64| {
+            assert!(me != 1, "as the test wants it");
+            a + b
+        });
+        for round in 0..4 {
+            let mine = vec![u64::from(me) + 1; 30_000];
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match round {
+                0 => world.allreduce(&mine, &panics),
+                1 => world.iallreduce(mine, &panics)?.wait(),
+                2 => world.scan(&mine, &panics),
+                _ => world.reduce(&mine, &panics, Rank(0)).map(Option::unwrap_or_default),
+            }));
+            match result {
+                Ok(Ok(sums)) => {
+                    let all =
+                        if round == 2 { u64::from(me + 1) * u64::from(me + 2) / 2 } else { 6 };
+                    assert!(me != 1 || round == 3 && sums.is_empty(), "{round}");
+                    assert!(sums.iter().all(|sum| *sum == all), "{round} {:?}", sums.first());
+                }
+                Ok(Err(error)) => {
+                    assert!(me != 1, "{error}");
+                    assert_eq!(error.class(), ErrorClass::Truncate, "{error}");
+                    assert!(error.to_string().contains("that has failed there"), "{error}");
+                }
+                Err(_) => assert_eq!(me, 1),
+            }
+            world.barrier().unwrap();
+        }
+        assert_eq!(world.allreduce(&[1u32], Op::Sum).unwrap(), [3]);
     });
 }
