@@ -1,7 +1,7 @@
 //! Makes of the ABI's tables what C sees of this library: the constants, and every function twice, as
 //! `PMPI_…` and as `MPI_…`, so that tools can put themselves in between. Behind each function
-//! `abi/functions.txt` names the function of `src/calls/` that implements it, and a fast path if it has
-//! one; those without are made as functions that raise MPI_ERR_UNSUPPORTED_OPERATION.
+//! `abi/functions.txt` names the function of `src/calls/` that implements it; those without are made as
+//! functions that raise MPI_ERR_UNSUPPORTED_OPERATION.
 
 #[path = "abi/table.rs"]
 mod table;
@@ -52,10 +52,7 @@ fn constants() -> String {
 fn export(function: &Function) -> String {
     let name = &function.name;
     match &function.implementation {
-        Some(implementation) => match implementation.split_once(" | ") {
-            Some((fast, call)) => there(function, call, Some(fast)),
-            None => there(function, implementation, None),
-        },
+        Some(implementation) => there(function, implementation),
         None => format!(
             "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}() -> c_int {{ \
              crate::raise::unsupported(\"MPI_{name}\") }}\n\
@@ -71,6 +68,11 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
         parameters.iter().map(|one| format!("{}, ", one.name)).collect()
     };
     let form = match call.split_once(' ') {
+        Some(("operation", call)) => return format!("{}.run()", called(call, parameters)),
+        Some(("requested", call)) => {
+            let of_operation = &parameters[..parameters.len() - 1];
+            return format!("{}.run_requested(request)", called(call, of_operation));
+        }
         Some(("finish", _)) => "crate::collective::finish".to_owned(),
         Some((form @ ("begin" | "persist"), _)) => {
             format!("|start| crate::collective::{form}(start, comm, request)")
@@ -90,14 +92,16 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
     }
 }
 
-/// Both functions, made of a call; of one that has a fast path, that is tried first, and the call
-/// stands in a function of its own.
-fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
+/// Both functions, made of a call. The fast path of an operation is tried first; the rest is out of line, with the
+/// same parameters, so that it takes them where they are.
+fn there(function: &Function, call: &str) -> String {
     let (name, named) = (&function.name, || function.parameters.iter().filter(|p| p.name != "..."));
     let declared: String = named().map(|p| format!("{}: {}, ", p.name, rust(&p.ctype))).collect();
     let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
     let returns = rust(&function.returns);
-    let call = called(call, &named().collect::<Vec<_>>());
+    let all = named().collect::<Vec<_>>();
+    let fast = call.strip_prefix("operation ").map(|call| called(call, &all));
+    let call = called(call, &all);
     let given = |call, place: &Parameter| format!("{}.given().and_then(|()| {call})", place.name);
     // Those of the tool interface need not be there (MPI-4.1 §15.3).
     let looks = |one: &&Parameter| !name.starts_with("T_") && is_output(one);
@@ -127,7 +131,7 @@ fn there(function: &Function, call: &str, fast: Option<&str>) -> String {
         None => (body, String::new()),
         Some(fast) => {
             let otherwise = format!("{}_otherwise", name.to_lowercase());
-            let tried = format!("if crate::calls::{fast}({passed}) {{ return MPI_SUCCESS; }}");
+            let tried = format!("if {fast}.try_run() {{ return MPI_SUCCESS; }}");
             (
                 format!("{tried} {otherwise}({passed})"),
                 format!(

@@ -21,23 +21,39 @@ const RULES: &[Rule] = &[
         what: "unsafe code",
         patterns: &["unsafe {", "unsafe impl", "unsafe fn"],
         files: &[
+            // An instruction and a system call that no crate names.
             "src/prim/processor.rs",
+            // The kernel: descriptors by number, addresses of other processes.
             "src/shm/os.rs",
+            // The mapping: checked views, and the types whose any bytes are valid.
             "src/shm/segment.rs",
+            // The copies between raw addresses.
             "src/shm/copy.rs",
+            // A mutex lends what it guards.
             "src/shm/biased.rs",
+            // Atomics and loops over elements by address; long double.
             "src/datatype/machine.rs",
+            // Put and get: origin buffers and checked target memory.
             "src/ops/transfer.rs",
+            // Accumulates: the same.
             "src/ops/elements.rs",
+            // Origin buffers by address: the caller's promise.
             "src/ops/buffer.rs",
+            // Memory that the program exposes: the caller's promise.
             "src/window/win.rs",
+            // The seam to the three kinds of memory.
             "src/window/memory.rs",
+            // Buffers of collectives until they are complete.
             "src/collective/buffer.rs",
+            // Memory of the segment that a value owns.
             "src/memory.rs",
+            // Keeps the memory that its window exposes.
             "src/epoch/exposed.rs",
+            // NOCHECK: the caller's promise.
             "src/window/assertion.rs",
+            // A slice of an exclusively locked own part.
             "src/epoch/local.rs",
-            // Functions of a library that is loaded: the foreign interface of the other MPI.
+            // The functions of another MPI's library.
             "src/foreign/library.rs",
             "launcher/guard.rs",
             "launcher/ranks.rs",

@@ -4,13 +4,18 @@ use crate::abi::*;
 use crate::raise::Owner;
 use onesided::{Error, ErrorClass};
 use std::ffi::c_int;
+use std::ops::{Deref, DerefMut};
 
 /// The result of a call.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
-/// Why a call has failed.
+/// Why a call has failed: one word, so that an [`Outcome`] stays in registers.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct Failure(Box<Reason>);
+
+/// What a [`Failure`] has.
+#[derive(Clone, Debug)]
+pub struct Reason {
     /// An error class of the standard, or a code that the program has added.
     pub code: c_int,
     /// The reason, without the call and its arguments; empty if the program knows it.
@@ -24,12 +29,26 @@ pub struct Failure {
 impl Failure {
     #[cold]
     pub fn new(code: c_int, text: impl Into<String>) -> Failure {
-        Failure { code, text: text.into(), owner: None, status: None }
+        Failure(Box::new(Reason { code, text: text.into(), owner: None, status: None }))
     }
 
     /// The same, raised on the error handler of `owner`.
-    pub fn of(self, owner: Owner) -> Failure {
-        Failure { owner: Some(owner), ..self }
+    pub fn of(mut self, owner: Owner) -> Failure {
+        self.owner = Some(owner);
+        self
+    }
+}
+
+impl Deref for Failure {
+    type Target = Reason;
+    fn deref(&self) -> &Reason {
+        &self.0
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut Reason {
+        &mut self.0
     }
 }
 

@@ -67,7 +67,9 @@ pub fn received(
             }
             _ => None,
         };
-        Failure { status, ..error.into() }
+        let mut failure = Failure::from(error);
+        failure.status = status;
+        failure
     })
 }
 

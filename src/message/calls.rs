@@ -66,8 +66,8 @@ impl Comm {
     ) -> Result<Status> {
         let (call, at) = (Call::Receive, Location::caller());
         let (source, tag) = (source.into(), tag.into());
-        let origin = OriginMut::of((&mut *into).into());
-        let usual = self.try_receive(Channel::Program, origin, source.known(), tag.known());
+        let mut origin = OriginMut::of((&mut *into).into());
+        let usual = self.try_receive(Channel::Program, &mut origin, source.known(), tag.known());
         usual.map_or_else(
             || self.within(call, || receive_slice(self.members(), (call, at), into, source, tag)),
             Ok,
@@ -93,8 +93,7 @@ impl Comm {
         at: &'static Location<'static>,
     ) -> Result<()> {
         let (call, origin) = (Call::Send, Origin::of(from.into()));
-        let is_plain = matches!(mode, SendMode::Standard | SendMode::Ready);
-        if is_plain && self.try_send(Channel::Program, origin, dest, tag) {
+        if self.try_send(mode, Channel::Program, origin, dest, tag) {
             return Ok(());
         }
         self.within(call, || send_slice(self.members(), (call, at), mode, from, dest, tag))
@@ -201,26 +200,74 @@ impl Comm {
         })
     }
 
-    /// The fast path of `MPI_Send` for a short message: whether it is sent. If not, nothing has been
-    /// done, and [`Comm::start_send`] sends it or returns the error.
+    /// `MPI_Send`, `MPI_Ssend`, `MPI_Rsend` and `MPI_Bsend` (MPI-2.2 §3.4): [`Comm::start_send`] and
+    /// [`MessageRequest::wait`]. Blocks as [`Comm::send`] does.
     ///
-    /// Local; never blocks.
+    /// # Errors
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
+    /// bytes; [`Error::NoMemory`]; [`Error::RankFailed`].
     #[inline]
-    pub fn try_send(&self, channel: Channel, origin: Origin<'_>, dest: Rank, tag: i32) -> bool {
-        let call = Some(Call::Send);
-        let sent = || send_eagerly(self.members(), call, channel, &origin, dest, tag);
-        !self.is_freed() && sent().is_some()
-    }
-
-    /// The fast path of `MPI_Recv` for a short message that comes while this rank spins: its status. If
-    /// it is `None`, nothing has been done, and [`Comm::start_receive`] receives it or returns the error.
-    ///
-    /// Local; blocks for as long as waits spin, never asleep.
-    #[inline]
-    pub fn try_receive(
+    #[track_caller]
+    pub fn send_untyped(
         &self,
         channel: Channel,
-        into: OriginMut<'_>,
+        mode: SendMode,
+        origin: Origin<'_>,
+        dest: Rank,
+        tag: i32,
+    ) -> Result<()> {
+        match self.try_send(mode, channel, origin, dest, tag) {
+            true => Ok(()),
+            false => self.start_send(channel, mode, origin, dest, tag)?.wait().map(drop),
+        }
+    }
+
+    /// `MPI_Recv` (MPI-2.2 §3.2.4): [`Comm::start_receive`] and [`MessageRequest::wait`]. Blocks, asleep if
+    /// need be, until the message is there.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] for a message that is longer: it is gone, and `into` is as before.
+    /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes;
+    /// [`Error::RankFailed`].
+    #[inline]
+    #[track_caller]
+    pub fn receive_untyped(
+        &self,
+        channel: Channel,
+        mut into: OriginMut<'_>,
+        source: Option<Rank>,
+        tag: Option<i32>,
+    ) -> Result<Status> {
+        match self.try_receive(channel, &mut into, source, tag) {
+            Some(status) => Ok(status),
+            None => self.start_receive(channel, into, source, tag)?.wait(),
+        }
+    }
+
+    /// The first lines of a send: whether it is done, because the message is short and nothing stands in the
+    /// way. If not, nothing is. Never blocks.
+    #[inline]
+    fn try_send(
+        &self,
+        mode: SendMode,
+        channel: Channel,
+        origin: Origin<'_>,
+        dest: Rank,
+        tag: i32,
+    ) -> bool {
+        let call = Some(Call::Send);
+        let sent = || send_eagerly(self.members(), call, channel, &origin, dest, tag);
+        let is_plain = matches!(mode, SendMode::Standard | SendMode::Ready);
+        is_plain && !self.is_freed() && sent().is_some()
+    }
+
+    /// The first lines of a receive: its status, if the message is short, comes while this rank spins, and
+    /// nothing stands in the way. If not, nothing has been done.
+    #[inline]
+    fn try_receive(
+        &self,
+        channel: Channel,
+        into: &mut OriginMut<'_>,
         source: Option<Rank>,
         tag: Option<i32>,
     ) -> Option<Status> {

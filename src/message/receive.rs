@@ -82,7 +82,7 @@ pub(super) fn wanted(
 pub(super) fn try_receive(
     of: &CommMembers,
     channel: Channel,
-    into: OriginMut<'_>,
+    into: &OriginMut<'_>,
     source: Option<Rank>,
     tag: Option<i32>,
 ) -> Option<Status> {
@@ -91,7 +91,7 @@ pub(super) fn try_receive(
         Some(source) => of.partner(source)?,
         None => Envelope::ANY_SOURCE,
     };
-    let mut into = Incoming::of(&into)?;
+    let mut into = Incoming::of(into)?;
     if tag.is_some_and(|tag| tag < 0) || !is_sound(of) || mailbox.has_requests() {
         return None;
     }

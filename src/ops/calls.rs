@@ -184,8 +184,8 @@ impl Win {
         parts.update(Update::accumulate(origin, op, target, disp, layout))
     }
 
-    /// The fast path of [`Win::accumulate_layout`] and [`Win::fetch_and_op_untyped`]: whether it is done.
-    /// If not, nothing has changed. A caller that needs stack space for errors takes it for the slow path
+    /// The fast path of [`Win::accumulate_layout`], [`Win::get_accumulate_layout`] and
+    /// [`Win::fetch_and_op_untyped`]: whether it is done. If not, nothing has changed. A caller that needs stack space for errors takes it for the slow path
     /// alone.
     #[inline(always)]
     pub fn try_update(&self, update: &Update<'_>) -> bool {
@@ -229,8 +229,8 @@ impl Win {
         disp: u64,
         layout: Layout<'_>,
     ) -> Result<()> {
-        let (call, buffers) = (Call::GetAccumulate, (origin, Some(result)));
-        self.communication().update(Update::new(call, buffers, op, (target, disp), layout))
+        let update = Update::get_accumulate(origin, result, op, target, disp, layout);
+        self.communication().update(update)
     }
 
     /// [`Win::get_accumulate_layout`] of elements into as many of a shape.

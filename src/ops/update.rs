@@ -83,6 +83,19 @@ impl<'d> Update<'d> {
         Update::new(Call::Accumulate, (origin, None), op, (target, disp), layout)
     }
 
+    /// The accumulate of [`Win::get_accumulate_layout`](crate::engine::Win::get_accumulate_layout).
+    #[inline(always)]
+    pub fn get_accumulate(
+        origin: Origin<'d>,
+        result: OriginMut<'d>,
+        op: Op,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'d>,
+    ) -> Update<'d> {
+        Update::new(Call::GetAccumulate, (origin, Some(result)), op, (target, disp), layout)
+    }
+
     /// The accumulate of [`Win::fetch_and_op_untyped`](crate::engine::Win::fetch_and_op_untyped).
     #[inline(always)]
     pub fn fetch_and_op(

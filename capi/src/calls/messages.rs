@@ -1,4 +1,4 @@
-//! Receives, probes, and both at once (MPI-4.1 §3.2 to §3.11); what sends have in common.
+//! Blocking sends and receives, probes, and both together (MPI-4.1 §3.2 to §3.11); what sends have in common.
 
 use super::buffers::check_space;
 use super::operations::{check_buffer, elements};
@@ -12,7 +12,7 @@ use crate::message::MessageObject;
 use crate::raise::Owner;
 use crate::request::{Request, Work};
 use crate::status;
-use onesided::engine::{Channel, MessageRequest, SendMode};
+use onesided::engine::{Channel, MessageRequest, Origin, SendMode};
 use onesided::{Comm, CommittedDatatype, Rank};
 use std::ffi::c_int;
 
@@ -76,25 +76,31 @@ impl Peer {
         }
     }
 
+    /// What a send passes on.
+    #[inline]
+    fn outgoing(&self, buffer: Buffer) -> (Origin<'static>, Rank, i32) {
+        let origin = buffer.start.origin(buffer.count, buffer.datatype);
+        (origin, self.rank.unwrap_or(Rank::NULL), self.tag.unwrap_or(0))
+    }
+
     #[inline]
     fn send(&self, mode: SendMode, buffer: Buffer) -> Outcome<MessageRequest> {
-        let origin = buffer.start.origin(buffer.count, buffer.datatype);
-        let (to, tag) = (self.rank.unwrap_or(Rank::NULL), self.tag.unwrap_or(0));
+        let (origin, to, tag) = self.outgoing(buffer);
         Ok(self.comm.messages().start_send(Channel::Program, mode, origin, to, tag)?)
+    }
+
+    /// Refuses a buffered send for which the attached space is too small.
+    #[inline]
+    fn check_mode(&self, mode: SendMode, buffer: Buffer) -> Outcome {
+        match mode {
+            SendMode::Buffered => check_space(self.handle, buffer.datatype.bytes(buffer.count)),
+            _ => Ok(()),
+        }
     }
 
     /// [`Peer::send`] together with a receive, which is withdrawn if the send fails.
     fn send_beside(&self, receive: &MessageRequest, buffer: Buffer) -> Outcome<MessageRequest> {
         self.send(SendMode::Standard, buffer).inspect_err(|_| receive.cancel())
-    }
-
-    /// [`Peer::send`] in a given mode.
-    #[inline]
-    fn send_program(&self, mode: SendMode, buffer: Buffer) -> Outcome<MessageRequest> {
-        if matches!(mode, SendMode::Buffered) {
-            check_space(self.handle, buffer.datatype.bytes(buffer.count))?;
-        }
-        self.send(mode, buffer)
     }
 
     #[inline]
@@ -159,6 +165,22 @@ pub(super) fn begun(comm: MPI_Comm, work: Work, request: Ptr<MPI_Request>) -> Ou
     request.set(Handle::new(Request::new(Owner::Comm(comm), work)))
 }
 
+/// `MPI_Send`, `MPI_Ssend`, `MPI_Rsend`, `MPI_Bsend`
+pub fn send<C: Number>(
+    mode: SendMode,
+    buf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    let (peer, buffer) = (Peer::destination(comm, dest, tag)?, Buffer::new(buf, count, datatype)?);
+    peer.check_mode(mode, buffer)?;
+    let (origin, to, tag) = peer.outgoing(buffer);
+    Ok(peer.comm.messages().send_untyped(Channel::Program, mode, origin, to, tag)?)
+}
+
 #[inline]
 pub(super) fn send_as<C: Number>(
     mode: SendMode,
@@ -166,7 +188,8 @@ pub(super) fn send_as<C: Number>(
     (dest, tag, comm): (c_int, c_int, MPI_Comm),
 ) -> Outcome<MessageRequest> {
     let (peer, buffer) = (Peer::destination(comm, dest, tag)?, Buffer::new(buf, count, datatype)?);
-    peer.send_program(mode, buffer)
+    peer.check_mode(mode, buffer)?;
+    peer.send(mode, buffer)
 }
 
 pub(super) fn persistent<C: Number>(
@@ -192,7 +215,9 @@ pub fn recv<C: Number>(
     status: Ptr<MPI_Status>,
 ) -> Outcome {
     let peer = Peer::source(comm, source, tag)?;
-    match peer.receive(Buffer::new(buf, count, datatype)?)?.wait() {
+    let Buffer { start, count, datatype } = Buffer::new(buf, count, datatype)?;
+    let into = start.origin_mut(count, datatype);
+    match peer.comm.messages().receive_untyped(Channel::Program, into, peer.rank, peer.tag) {
         Ok(received) => status::set(status, &peer.comm.translated(received)),
         failed => status::conclude(
             status,

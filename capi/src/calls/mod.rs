@@ -3,7 +3,6 @@
 
 #![allow(clippy::too_many_arguments, reason = "they are the standard's")]
 
-mod at_once;
 mod attributes;
 mod buffers;
 mod collectives;
@@ -35,7 +34,6 @@ mod tools;
 mod topologies;
 mod windows;
 
-pub use at_once::*;
 pub use attributes::*;
 pub use buffers::*;
 pub use collectives::*;

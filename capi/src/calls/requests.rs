@@ -80,7 +80,10 @@ fn set_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
     match failed {
         None => Ok(()),
         Some(failure) if statuses.is_null() => Err(failure),
-        Some(failure) => Err(Failure { code: MPI_ERR_IN_STATUS, ..failure }),
+        Some(mut failure) => {
+            failure.code = MPI_ERR_IN_STATUS;
+            Err(failure)
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Sends: standard, synchronous, ready and buffered; blocking, nonblocking and persistent (MPI-4.1 §3.4,
-//! §3.7 and §3.9). Each function stands for four of C, which differ in the mode, and their large-count
+//! Sends: standard, synchronous, ready and buffered; nonblocking and persistent (MPI-4.1 §3.4, §3.7 and
+//! §3.9). Each function stands for four of C, which differ in the mode, and their large-count
 //! forms.
 
 use super::messages::{begun, persistent, send_as};
@@ -9,20 +9,6 @@ use crate::failure::Outcome;
 use crate::request::Work;
 use onesided::engine::SendMode;
 use std::ffi::c_int;
-
-/// `MPI_Send`, `MPI_Ssend`, `MPI_Rsend`, `MPI_Bsend`
-pub fn send<C: Number>(
-    mode: SendMode,
-    buf: Address,
-    count: C,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Outcome {
-    send_as(mode, (buf, count, datatype), (dest, tag, comm))?.wait()?;
-    Ok(())
-}
 
 /// `MPI_Isend`, `MPI_Issend`, `MPI_Irsend`, `MPI_Ibsend`
 pub fn isend<C: Number>(

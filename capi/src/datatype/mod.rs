@@ -124,19 +124,28 @@ impl Datatype {
 }
 
 /// The datatype of an argument of a communication.
-#[inline]
+#[inline(always)]
 pub fn usable(datatype: MPI_Datatype) -> Outcome<&'static CommittedDatatype> {
+    match known(datatype) {
+        Some((datatype, _)) => Ok(datatype),
+        None => committed(datatype),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn committed(datatype: MPI_Datatype) -> Outcome<&'static CommittedDatatype> {
     datatype.get()?.committed()
 }
 
-/// The committed form of a predefined datatype, and the kind of its elements, without any other check.
+/// A predefined datatype, and the kind of its elements, by one look at a table.
 #[inline(always)]
-pub fn usable_at_once(datatype: MPI_Datatype) -> Option<(&'static CommittedDatatype, u16)> {
-    *AT_ONCE.get()?.get(datatype.value().wrapping_sub(MPI_DATATYPE_NULL))?
+pub fn known(datatype: MPI_Datatype) -> Option<(&'static CommittedDatatype, u16)> {
+    *KNOWN.get()?.get(datatype.value().wrapping_sub(MPI_DATATYPE_NULL))?
 }
 
-/// The same of all [`predefined`] ones.
-static AT_ONCE: OnceLock<[Option<(&'static CommittedDatatype, u16)>; 256]> = OnceLock::new();
+/// What communication needs of the [`predefined`] datatypes, from the start of the job on.
+static KNOWN: OnceLock<[Option<(&'static CommittedDatatype, u16)>; 256]> = OnceLock::new();
 
 /// By their numbers in the ABI, from `MPI_DATATYPE_NULL` on.
 fn predefined() -> &'static [Option<Datatype>; 256] {
@@ -151,9 +160,9 @@ fn predefined() -> &'static [Option<Datatype>; 256] {
     })
 }
 
-/// Fills the table of [`usable_at_once`].
+/// Fills the table of [`known`] datatypes.
 pub fn prepare() {
-    AT_ONCE.get_or_init(|| {
+    KNOWN.get_or_init(|| {
         let known = |datatype: &'static Option<Datatype>| {
             let datatype = datatype.as_ref()?;
             Some((datatype.committed.get()?, datatype.sequence().kinds))

@@ -54,10 +54,10 @@ impl Operation {
         Ok(op)
     }
 
-    /// [`Operation::of_accumulate`] for a predefined operation on elements of that kind, with [`COMBINED`]
-    /// for one that fetches nothing; `None` for an error.
+    /// The first lines of [`Operation::of_accumulate`]: a predefined operation on elements of that kind, with
+    /// [`COMBINED`] for one that fetches nothing.
     #[inline(always)]
-    pub fn at_once(op: MPI_Op, kind: u16) -> Option<Op> {
+    pub fn known(op: MPI_Op, kind: u16) -> Option<Op> {
         let place = op.value().wrapping_sub(MPI_OP_NULL);
         let (operation, kinds) = PREDEFINED.get(place)?.as_ref()?;
         match operation {
