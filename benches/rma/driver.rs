@@ -30,12 +30,7 @@ pub fn run(options: &Options) -> ExitCode {
             eprintln!("{} with {ranks} ranks: {problem}\n{}", suite.name(), ended.stdout);
             return ExitCode::FAILURE;
         }
-        for row in ended.stdout.lines().filter_map(Row::parse) {
-            match rows.iter_mut().find(|known: &&mut Row| known.same(&row)) {
-                Some(known) => row.samples.into_iter().for_each(|sample| known.add(sample)),
-                None => rows.push(row),
-            }
-        }
+        add(&mut rows, ended.stdout.lines().filter_map(Row::parse));
     }
     if options.wants(START) && only(Suite::Startup) {
         rows.extend(start_up(options));
@@ -50,6 +45,16 @@ pub fn run(options: &Options) -> ExitCode {
         return ExitCode::FAILURE;
     }
     if options.strict && !reached { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Adds the samples of `more` to the rows of the same measurements.
+fn add(rows: &mut Vec<Row>, more: impl Iterator<Item = Row>) {
+    for row in more {
+        match rows.iter_mut().find(|known: &&mut Row| known.same(&row)) {
+            Some(known) => row.samples.into_iter().for_each(|sample| known.add(sample)),
+            None => rows.push(row),
+        }
+    }
 }
 
 fn jobs(options: &Options) -> Vec<(Suite, u32)> {
@@ -106,20 +111,26 @@ fn start_up(options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
     for ranks in all {
         let (mut jobs, mut bare, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+        let mut printed: Vec<String> = Vec::new();
         for _ in 0..rounds {
             let started = Instant::now();
             let before = machine::available();
-            let mut job = command(Suite::Startup, *ranks).spawn().expect("rmarun starts");
+            let mut job = command(Suite::Startup, *ranks);
+            if !options.starts.is_empty() {
+                job.args(["--starts", &ranks.to_string()]);
+            }
+            let mut job = job.stdout(Stdio::piped()).spawn().expect("rmarun starts");
             let mut least = before;
             // To look at the memory all the time would hold up the job.
             while !options.starts.is_empty() && job.try_wait().is_ok_and(|end| end.is_none()) {
                 least = machine::available().min(least);
                 std::thread::sleep(Duration::from_millis(5));
             }
-            let status = job.wait();
+            let ended = job.wait_with_output().expect("rmarun ends");
             jobs.push(started.elapsed().as_nanos() as f64);
             memory.push((before - least) / f64::from(*ranks));
-            assert!(status.is_ok_and(|status| status.success()), "the smallest job failed");
+            assert!(ended.status.success(), "the smallest job failed");
+            printed.push(String::from_utf8_lossy(&ended.stdout).into_owned());
             bare.push(processes(*ranks));
         }
         rows.push(Row::new(START_LIMIT, "", *ranks, 0, bare));
@@ -128,6 +139,7 @@ fn start_up(options: &Options) -> Vec<Row> {
             let what = "memory that a rank takes of the machine";
             rows.push(Row { unit: Unit::Bytes, ..Row::new(what, "", *ranks, 0, memory) });
         }
+        add(&mut rows, printed.iter().flat_map(|text| text.lines()).filter_map(Row::parse));
     }
     rows
 }

@@ -70,16 +70,28 @@ pub fn sleep(time: Duration) {
 
 /// This process's share of the memory that it has mapped, in bytes.
 pub fn share_of_memory() -> f64 {
-    let smaps = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
-    let line = smaps.lines().find_map(|line| line.strip_prefix("Pss:"));
-    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
-    kib.unwrap_or(f64::NAN) * 1024.0
+    bytes_in("/proc/self/smaps_rollup", "Pss:")
+}
+
+/// The memory that only this process has, in bytes.
+pub fn private_memory() -> f64 {
+    bytes_in("/proc/self/status", "RssAnon:")
+}
+
+/// The page tables of this process, in bytes.
+pub fn page_tables() -> f64 {
+    bytes_in("/proc/self/status", "VmPTE:")
 }
 
 /// Bytes of the machine's memory that programs can still have.
 pub fn available() -> f64 {
-    let all = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = all.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    bytes_in("/proc/meminfo", "MemAvailable:")
+}
+
+/// The number of KiB behind `key` in a file of the kernel, in bytes.
+fn bytes_in(file: &str, key: &str) -> f64 {
+    let all = std::fs::read_to_string(file).unwrap_or_default();
+    let line = all.lines().find_map(|line| line.strip_prefix(key));
     let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
     kib.unwrap_or(f64::NAN) * 1024.0
 }

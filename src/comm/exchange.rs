@@ -196,6 +196,17 @@ impl Collective<'_> {
         Ok(all)
     }
 
+    /// The words that each rank contributes, read where they were staged. Of a list, which is as long as the
+    /// job is large, the allocator would keep the memory.
+    pub(crate) fn gather<const N: usize>(&mut self, mine: &[u64; N]) -> Result<Gathered<'_, N>> {
+        const { assert!(N <= chunk_elements::<u64>()) };
+        let what = Description::of::<u64>(self.call, N);
+        let staged = self.exchange(&what, bytemuck::cast_slice(mine))?;
+        // What has been read once can be read again.
+        (0..staged.comm.size()).try_for_each(|rank| staged.read(rank, &mut [0; N]))?;
+        Ok(Gathered(staged))
+    }
+
     /// Refuses a call of this rank, after it has arrived with the others, which would wait for ever
     /// otherwise. They get an error, too, because this rank stages something else.
     pub(super) fn refuse(&mut self, what: Description, error: Error) -> Error {
@@ -216,6 +227,20 @@ pub(crate) struct Staged<'a> {
     pub(super) alone: Vec<u8>,
     /// In the latter case, the bytes of each rank there, description included; otherwise zero.
     pub(super) stride: usize,
+}
+
+/// What each rank has contributed to [`Collective::gather`], until the next exchange.
+pub(crate) struct Gathered<'a, const N: usize>(Staged<'a>);
+
+impl<const N: usize> Gathered<'_, N> {
+    /// The words of each rank. Zeros where a rank has damaged them meanwhile.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = [u64; N]> + Clone {
+        (0..self.0.comm.size()).map(|rank| {
+            let mut words = [0; N];
+            let read = self.0.read(rank, &mut words);
+            read.map_or([0; N], |()| words)
+        })
+    }
 }
 
 impl<'a> Staged<'a> {

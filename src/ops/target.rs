@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::shm::{ONE_STORE, Part, is_one_store};
+use crate::shm::{ONE_STORE, PartOf, is_one_store};
 use crate::window::{Communication, Target};
 use std::ops::Range;
 
@@ -23,8 +23,8 @@ impl<'w> Communication<'w> {
     /// [`Communication::target`] finds out why. An operation that passes all its checks is then counted
     /// (`Epochs::operated`).
     #[inline(always)]
-    pub(super) fn reach(self, rank: Rank) -> Option<&'w Part> {
-        self.memory.find(rank.0).filter(|_| self.calls.epochs.reaches(rank.0))
+    pub(super) fn reach(self, rank: Rank) -> Option<PartOf<'w>> {
+        self.calls.epochs.reaches(rank.0).then(|| self.memory.part_of(rank.0))
     }
 
     /// The hot path of put and get: the target bytes, if they are mapped, the epoch reaches them,

@@ -11,7 +11,7 @@ const LARGE: usize = 1 << 16;
 
 /// An address that any thread of the rank may use. Accesses through it are operations on memory that
 /// ranks share; the program's synchronisation orders them, not Rust.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct SharedAddress(pub(crate) *mut u8);
 

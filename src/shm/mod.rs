@@ -23,6 +23,7 @@ mod message;
 mod notice;
 mod numa;
 mod os;
+mod parts;
 mod pattern;
 mod placement;
 mod record;
@@ -51,6 +52,7 @@ pub(crate) use os::{
     is_forked, is_gone, kill_this_process, largest_segment, nonce, notice_forks, page_size,
     stat_of, takes_output, total_memory,
 };
+pub(crate) use parts::{PartOf, Parts};
 pub(crate) use pattern::{Offsets, Pattern, Steps, Strip};
 pub(crate) use placement::SegmentPlacement;
 

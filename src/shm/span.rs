@@ -4,7 +4,7 @@ use super::copy::SharedAddress;
 use std::ops::Range;
 
 /// A run of `len` bytes. Copyable; its creator guarantees that it stays mapped until the window is freed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     base: SharedAddress,
     len: u64,
@@ -40,7 +40,7 @@ impl Span {
 }
 
 /// One rank's part of a window that is mapped into this process: a span, and its displacement unit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) span: Span,
     pub(crate) disp_unit: u32,
@@ -56,6 +56,19 @@ impl Part {
     pub(crate) fn new(span: Span, disp_unit: u32) -> Part {
         let last = span.len.checked_sub(Part::WORD).map(|start| start / u64::from(disp_unit));
         Part { span, disp_unit, words_end: last.map_or(0, |last| last + 1) }
+    }
+
+    /// The same `bytes` bytes farther on, wrapping.
+    #[inline(always)]
+    pub(super) fn moved(&self, bytes: usize) -> Part {
+        let base = self.span.base.0.wrapping_add(bytes);
+        Part { span: Span::new(base, self.span.len), ..*self }
+    }
+
+    /// The same, whose address was counted from `start`.
+    pub(super) fn behind(&self, start: *mut u8) -> Part {
+        let base = start.wrapping_add(self.span.base.0.addr());
+        Part { span: Span::new(base, self.span.len), ..*self }
     }
 
     /// The address of `bytes` bytes from displacement `disp` on, if all of them lie inside.

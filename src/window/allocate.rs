@@ -4,13 +4,13 @@ use super::calls::Calls;
 use super::hints::{HUGE_PAGES, Hints, NONCONTIG, RESERVE};
 use super::memory::{ExposedMemory, Unmapped};
 use super::plan::{Follows, LINES, PartRequest, WindowPlan};
-use super::{Flavour, Part, Win, WindowOptions, block};
+use super::{Flavour, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
-use crate::shm::{Span, has_several_nodes, page_size};
+use crate::shm::{Part, Parts, Span, has_several_nodes, page_size};
 
 /// A window with `bytes` bytes of this rank; `unit` is the displacement unit if none was chosen.
 #[track_caller]
@@ -26,9 +26,10 @@ pub(super) fn allocate(
         let unit = options.disp_unit.unwrap_or(unit);
         let Hints { flags, alignment, .. } = options.hints;
         let mine = [bytes, unit, u64::from(options.notifications), flags, alignment];
-        let all = ranks.allgather(&mine)?;
-        let theirs = || all.chunks_exact(mine.len());
-        let request = |w: &[u64]| PartRequest { bytes: w[0], disp_unit: w[1], notifications: w[2] };
+        let all = ranks.gather(&mine)?;
+        let theirs = || all.iter();
+        let request =
+            |w: [u64; 5]| PartRequest { bytes: w[0], disp_unit: w[1], notifications: w[2] };
         let requests = || theirs().map(request);
         let making = options.making(comm, flavour, theirs().map(|wish| wish[3]));
         making.hints.check(comm, call, requests())?;
@@ -38,7 +39,8 @@ pub(super) fn allocate(
         }
         if let Some(over) = comm.foreign() {
             let part = foreign::ForeignPart::new(bytes, align.max(LINES));
-            return super::foreign::make(over, ranks, making, requests(), part);
+            let requests: Vec<PartRequest> = requests().collect();
+            return super::foreign::make(over, ranks, making, &requests, part);
         }
         let separate = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
         let follows = if separate { Follows::Parts { align } } else { Follows::OneRun { align } };
@@ -50,9 +52,11 @@ pub(super) fn allocate(
         let better = any(HUGE_PAGES) || near || cfg!(feature = "test-hooks");
         let plan =
             WindowPlan::new(comm, call, requests(), follows)?.by_owners(any(RESERVE), better);
+        let parts = parts_of(comm, &plan, requests())?;
         let block = block::take(ranks, &making, &plan)?;
-        let parts = mapped_parts(comm, &plan, requests(), block)?;
-        let own = parts[comm.rank().index()].span;
+        let first = segment.mapping().at(plan.first(block), plan.bytes());
+        let parts = parts.behind(first.ok_or(Error::Damaged { what: "window" })?);
+        let own = parts.part(comm.rank().0).span;
         let win = making.assemble(&plan, block, (parts, Unmapped::Nothing))?;
         // Advice holds for pages that do not exist yet.
         let first = plan.first(block);
@@ -63,23 +67,21 @@ pub(super) fn allocate(
     })
 }
 
-/// The parts of a window that lie in its block.
-fn mapped_parts(
+/// The parts of a window, behind the first one's address.
+fn parts_of(
     comm: &Comm,
     plan: &WindowPlan,
     requests: impl Iterator<Item = PartRequest>,
-    block: u64,
-) -> Result<Box<[Part]>> {
-    let mapping = comm.context().segment.mapping();
-    let first = plan.first(block);
-    // A list that grows would leave memory behind.
-    let mut parts = Vec::with_capacity(comm.size() as usize);
-    for placed in plan.parts(requests) {
+) -> Result<Parts> {
+    let part = |placed: Result<(u64, u64, u32)>| {
         let (start, bytes, disp_unit) = placed?;
-        let base = mapping.at(first + start, bytes).ok_or(Error::Damaged { what: "window" })?;
-        parts.push(Part::new(Span::new(base, bytes), disp_unit));
-    }
-    Ok(parts.into())
+        if start + bytes > plan.bytes() {
+            return Err(Error::Damaged { what: "requests for a window" });
+        }
+        let start = std::ptr::without_provenance_mut(start as usize);
+        Ok(Part::new(Span::new(start, bytes), disp_unit))
+    };
+    Parts::collect(comm.size(), plan.parts(requests).map(part))
 }
 
 /// `MPI_Win_shared_query`: size in bytes, displacement unit, and address in this process.

@@ -179,9 +179,13 @@ impl Calls {
         self.allowed(call, Rank::NULL, self.epochs.may_operate_on_none())
     }
 
-    /// `all` holds of each rank the number of the window that it names, and another word.
-    pub(super) fn check_same_window(&self, call: Call, all: &[u64]) -> Result<()> {
-        match all.chunks_exact(2).position(|theirs| theirs[0] != self.number) {
+    /// `numbers` has the number of the window that each rank names.
+    pub(super) fn check_same_window(
+        &self,
+        call: Call,
+        mut numbers: impl Iterator<Item = u64>,
+    ) -> Result<()> {
+        match numbers.position(|number| number != self.number) {
             None => Ok(()),
             Some(other) => Err(Error::Mismatch {
                 kind: MismatchKind::Call,

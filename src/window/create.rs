@@ -3,14 +3,14 @@
 use super::dynamic::Attachments;
 use super::memory::{Private, Unmapped, await_report};
 use super::plan::{Follows, PartRequest, WindowPlan};
-use super::{Flavour, Part, Win, WindowOptions, block};
+use super::{Flavour, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
 use crate::foreign;
 use crate::group::Rank;
 use crate::launch;
-use crate::shm::{Process, Span, is_gone};
+use crate::shm::{Part, Parts, Process, Span, is_gone};
 use bytemuck::{Pod, Zeroable};
 
 /// The memory that a rank exposes, as it sends it to the others.
@@ -54,20 +54,22 @@ pub(super) fn create(
         mine.flags = options.hints.flags;
         mine.notifications = u64::from(options.notifications);
         let mine: [u64; WORDS] = bytemuck::cast(mine);
-        let all = ranks.allgather(&mine)?;
-        let offers: &[Offer] = bytemuck::cast_slice(&all);
-        check_bases(comm, offers)?;
-        let requests = || offers.iter().map(Offer::request);
-        let making = options.making(comm, Flavour::Create, offers.iter().map(|o| o.flags));
+        let all = ranks.gather(&mine)?;
+        let offers = || all.iter().map(bytemuck::cast::<_, Offer>);
+        check_bases(comm, offers())?;
+        let requests = || offers().map(|offer| offer.request());
+        let making = options.making(comm, Flavour::Create, offers().map(|o| o.flags));
         making.hints.check(comm, call, requests())?;
         if let Some(over) = comm.foreign() {
-            return super::foreign::make(over, ranks, making, requests(), part);
+            let requests: Vec<PartRequest> = requests().collect();
+            return super::foreign::make(over, ranks, making, &requests, part);
         }
         let plan = WindowPlan::new(comm, call, requests(), Follows::Nothing)?;
-        let unmapped = private_parts(ranks, comm, offers)?;
+        let parts = parts(comm, offers());
+        let privates = private_parts(offers());
+        let unmapped = probed(ranks, comm, privates)?;
         let block = block::take(ranks, &making, &plan)?;
-        let parts = parts(comm, offers)?;
-        making.assemble(&plan, block, (parts, unmapped))
+        making.assemble(&plan, block, (parts?, unmapped))
     })
 }
 
@@ -79,19 +81,20 @@ pub(super) fn create_dynamic(options: &WindowOptions, comm: &Comm) -> Result<Win
         admit(comm);
         let own = Process::own().number() as u64;
         let mine = [own, options.hints.flags, u64::from(options.notifications)];
-        let all = ranks.allgather(&mine)?;
-        let theirs = || all.chunks_exact(mine.len());
+        let all = ranks.gather(&mine)?;
+        let theirs = || all.iter();
         comm.check_shares(call, "a window without memory")?;
         let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
         let making = options.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
         let n = comm.size() as usize;
-        let request = |w: &[u64]| PartRequest { bytes: 0, disp_unit: 1, notifications: w[2] };
+        let request = |w: [u64; 3]| PartRequest { bytes: 0, disp_unit: 1, notifications: w[2] };
         let plan = WindowPlan::new(comm, call, theirs().map(request), Follows::Directories)?;
         let block = block::take(ranks, &making, &plan)?;
-        let nothing = Part::new(Span::nothing(), 1);
+        let nothing = (0..n).map(|_| Ok(Part::new(Span::nothing(), 1)));
+        let nothing = Parts::collect(comm.size(), nothing)?;
         let directories = comm.context().segment.place_all(block + plan.directories, n)?;
         let unmapped = Unmapped::Dynamic(Attachments { directories, processes });
-        making.assemble(&plan, block, (vec![nothing; n].into(), unmapped))
+        making.assemble(&plan, block, (nothing, unmapped))
     })
 }
 
@@ -115,9 +118,9 @@ fn admit(comm: &Comm) {
 }
 
 /// All ranks see the same offers, and so return the same error.
-fn check_bases(comm: &Comm, offers: &[Offer]) -> Result<()> {
+fn check_bases(comm: &Comm, offers: impl Iterator<Item = Offer>) -> Result<()> {
     let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
-    let mut privates = offers.iter().zip(0..).filter(|(offer, _)| offer.process != 0);
+    let mut privates = offers.zip(0..).filter(|(offer, _)| offer.process != 0);
     privates.try_for_each(|(offer, rank)| check_range(at, rank, offer.at, offer.bytes))
 }
 
@@ -144,9 +147,9 @@ pub(super) fn check_range(
 }
 
 /// The parts that are mapped into this process; private ones are empty here.
-fn parts(comm: &Comm, offers: &[Offer]) -> Result<Box<[Part]>> {
+fn parts(comm: &Comm, offers: impl Iterator<Item = Offer>) -> Result<Parts> {
     let mapping = comm.context().segment.mapping();
-    let part = |offer: &Offer| {
+    let part = |offer: Offer| {
         let span = match offer.process {
             0 => {
                 let base = mapping.at(offer.at, offer.bytes);
@@ -156,16 +159,23 @@ fn parts(comm: &Comm, offers: &[Offer]) -> Result<Box<[Part]>> {
         };
         Ok(Part::new(span, offer.disp_unit as u32))
     };
-    offers.iter().map(part).collect()
+    Parts::collect(comm.size(), offers.map(part))
 }
 
-/// The private parts, after every rank has tried to reach every other's.
-fn private_parts(ranks: &mut Collective<'_>, comm: &Comm, offers: &[Offer]) -> Result<Unmapped> {
-    if offers.iter().all(|offer| offer.process == 0) {
+/// The private part of each rank, if any is private.
+fn private_parts(offers: impl Iterator<Item = Offer> + Clone) -> Box<[Private]> {
+    match offers.clone().any(|offer| offer.process != 0) {
+        true => offers.map(|offer| Private::of(&offer)).collect(),
+        false => Box::default(),
+    }
+}
+
+/// The memory of private parts, after every rank has tried to reach every other's.
+fn probed(ranks: &mut Collective<'_>, comm: &Comm, privates: Box<[Private]>) -> Result<Unmapped> {
+    if privates.is_empty() {
         return Ok(Unmapped::Nothing);
     }
     let at = || Place { call: Call::WinCreate, window: None, rank: Some(comm.rank()) };
-    let privates: Box<[Private]> = offers.iter().map(Private::of).collect();
     let own = comm.rank().index();
     let others = privates.iter().enumerate().filter(|(owner, _)| *owner != own);
     let refused = { others }.find_map(|(owner, private)| Some((owner, private.probe().err()?)));

@@ -5,12 +5,12 @@
 use super::memory::Unmapped;
 use super::options::Making;
 use super::plan::{Follows, PartRequest, WindowPlan};
-use super::{Flavour, Part, Win, block};
+use super::{Flavour, Win, block};
 use crate::comm::Collective;
 use crate::comm::outcome::{CreationOutcome, OutcomeWords};
 use crate::error::Result;
 use crate::foreign::{self, ForeignWindow};
-use crate::shm::Span;
+use crate::shm::{Part, Parts, Span};
 use std::sync::Arc;
 
 /// `MPI_Win_allocate` or `MPI_Win_create` by the other MPI. Every rank has the window, or every rank
@@ -19,7 +19,7 @@ pub(super) fn make(
     over: &foreign::ForeignComm,
     ranks: &mut Collective<'_>,
     making: Making<'_>,
-    requests: impl Iterator<Item = PartRequest> + Clone,
+    requests: &[PartRequest],
     part: foreign::ForeignPart,
 ) -> Result<Win> {
     let making = Making { hints: making.hints.without_pages(), ..making };
@@ -28,20 +28,20 @@ pub(super) fn make(
     if flavour == Flavour::Shared {
         comm.check_shares(call, "memory that all ranks load from and store to")?;
     }
-    if requests.clone().any(|one| one.notifications != 0) {
+    if requests.iter().any(|one| one.notifications != 0) {
         comm.check_shares(call, "an operation that notifies its target")?;
     }
-    let plan = WindowPlan::new(comm, call, requests.clone(), Follows::Nothing)?;
+    let plan = WindowPlan::new(comm, call, requests.iter().copied(), Follows::Nothing)?;
     let block = take_own(ranks, &making, &plan)?;
     let window = ForeignWindow::make(over, part).map_err(|refusal| {
         // The call already returns another error.
         let _ = comm.context().segment.heap().free(block, &comm.context().excluded());
         refusal.at(comm.place(call))
     })?;
-    let at_zero = |one: PartRequest| Span::new(std::ptr::null_mut(), one.bytes);
-    let parts = requests.clone().map(at_zero).collect();
+    let at_zero = |one: &PartRequest| Span::new(std::ptr::null_mut(), one.bytes);
+    let parts = requests.iter().map(at_zero).collect();
     let unmapped = |placed: Result<(u64, u64, u32)>| Ok(Part::new(Span::nothing(), placed?.2));
-    let mapped = plan.parts(requests).map(unmapped).collect::<Result<_>>()?;
+    let mapped = Parts::collect(comm.size(), plan.parts(requests.iter().copied()).map(unmapped))?;
     let unmapped = Unmapped::Foreign { window: Arc::new(window), parts };
     let win = making.assemble(&plan, block, (mapped, unmapped))?;
     comm.hold_for_window();

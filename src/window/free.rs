@@ -44,11 +44,12 @@ pub(super) fn agree(
     let may = if verdict.is_ok() && deleted.is_ok() { MAY } else { 0 };
     let has_attributes = if has_attributes { HAS_ATTRIBUTES } else { 0 };
     let mine = [calls.number(), may | has_attributes];
-    let all = Collective::begin_patiently(&calls.survivors, Call::WinFree, at)?.allgather(&mine)?;
-    calls.check_same_window(Call::WinFree, &all)?;
+    let mut ranks = Collective::begin_patiently(&calls.survivors, Call::WinFree, at)?;
+    let all = ranks.gather(&mine)?;
+    calls.check_same_window(Call::WinFree, all.iter().map(|[number, _]| number))?;
     calls.allowed(Call::WinFree, Rank::NULL, verdict)?;
     deleted?;
-    let mut answers = all.chunks_exact(2).map(|theirs| theirs[1]);
+    let mut answers = all.iter().map(|[_, answer]| answer);
     if let Some(rank) = answers.clone().position(|answer| answer & MAY == 0) {
         let problem = format!("rank {rank} has an epoch open, or an attribute that stays");
         return Err(calls.wrong_epoch(Call::WinFree, problem));

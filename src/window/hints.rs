@@ -223,9 +223,9 @@ impl Hinted {
         let before = hints.clone();
         hints.read(info);
         let ranks = &calls.survivors;
-        let all =
-            Collective::begin_patiently(ranks, Call::WinSetInfo, at)?.allgather(&[hints.flags])?;
-        let agreed = hints.agreed(all.into_iter());
+        let mut ranks = Collective::begin_patiently(ranks, Call::WinSetInfo, at)?;
+        let all = ranks.gather(&[hints.flags])?;
+        let agreed = hints.agreed(all.iter().map(|[flags]| flags));
         let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
         self.no_locks.store(u32::from(flags & NO_LOCKS != 0));
         *self.hints() =

@@ -15,7 +15,9 @@ use crate::foreign;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::prim::{JobFailed, ParkWord};
-use crate::shm::{Direction, Part, Piece, PlacedSlice, Process, Span, copy, is_gone};
+use crate::shm::{
+    Direction, Part, PartOf, Parts, Piece, PlacedSlice, Process, Span, copy, is_gone,
+};
 use crate::sync::{RankWords, Sharing};
 use bytemuck::{Zeroable, must_cast};
 use std::ops::Range;
@@ -29,7 +31,7 @@ const LEFT: &str = "the rank has left the job";
 
 /// The parts of all ranks.
 pub(crate) struct ExposedMemory {
-    parts: Box<[Part]>,
+    parts: Parts,
     unmapped: Unmapped,
     ranks: PlacedSlice<RankWords>,
 }
@@ -145,7 +147,7 @@ impl Private {
 impl ExposedMemory {
     /// `ranks` are the words of the ranks, by which accumulates exclude each other.
     pub(super) fn new(
-        parts: Box<[Part]>,
+        parts: Parts,
         unmapped: Unmapped,
         ranks: PlacedSlice<RankWords>,
     ) -> ExposedMemory {
@@ -153,14 +155,14 @@ impl ExposedMemory {
     }
 
     #[inline]
-    pub(crate) fn part(&self, rank: u32) -> &Part {
-        &self.parts[rank as usize]
+    pub(crate) fn part(&self, rank: u32) -> Part {
+        self.parts.part(rank)
     }
 
-    /// The part of `rank`, if the window has that rank.
+    /// The part of `rank`, which the window need not have.
     #[inline(always)]
-    pub(crate) fn find(&self, rank: u32) -> Option<&Part> {
-        self.parts.get(rank as usize)
+    pub(crate) fn part_of(&self, rank: u32) -> PartOf<'_> {
+        self.parts.of(rank)
     }
 
     /// Bytes of a rank's part, mapped or private.
@@ -184,7 +186,7 @@ impl ExposedMemory {
 
     /// The first rank whose part is mapped and not empty.
     pub(super) fn first_mapped(&self) -> Option<u32> {
-        self.parts.iter().position(|part| part.span.len() != 0).map(|rank| rank as u32)
+        self.parts.first_with_bytes()
     }
 
     /// The private part of a rank, empty if it has none.
@@ -222,7 +224,7 @@ impl ExposedMemory {
         disp: u64,
         bytes: &Range<i64>,
     ) -> Result<Target<'_>> {
-        if let Some(at) = self.part(rank).around(disp, bytes) {
+        if let Some(at) = self.part_of(rank).around(disp, bytes) {
             return Ok(self.mapped(rank, disp, at));
         }
         let found = self.unmapped(calls, call, rank, disp, bytes)?;

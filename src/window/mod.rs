@@ -44,7 +44,7 @@ use crate::call::Call;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::shm::{BiasedMutex, Part};
+use crate::shm::{BiasedMutex, Parts};
 use hints::Hinted;
 use memory::Unmapped;
 use notify::Notifications;
@@ -130,7 +130,7 @@ impl Making<'_> {
         self,
         plan: &WindowPlan,
         block: u64,
-        (parts, unmapped): (Box<[Part]>, Unmapped),
+        (parts, unmapped): (Parts, Unmapped),
     ) -> Result<Win> {
         let Making { comm, flavour, number, name, hints } = self;
         let segment = &comm.context().segment;

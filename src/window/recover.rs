@@ -30,14 +30,14 @@ fn clear_together(win: &Win, at: &'static Location<'static>) -> Result<Comm> {
     let (calls, call) = (&win.calls, Call::WinRecover);
     let survivors = calls.survivors.shrunk(call, at)?.freed_with_its_handles();
     let mut all = Collective::begin_patiently(&survivors, call, at)?;
-    let numbers = all.allgather(&[calls.number(), 0])?;
-    calls.check_same_window(call, &numbers)?;
+    let numbers = all.gather(&[calls.number()])?;
+    calls.check_same_window(call, numbers.iter().map(|[number]| number))?;
     // No thread is inside a call on this window.
     if survivors.rank() == 0 {
         clear_words(calls, &win.memory, &win.sync.transport)?;
     }
     clear_own(win)?;
-    all.allgather(&[calls.block()])?;
+    all.gather(&[calls.block()])?;
     drop(all);
     Ok(survivors)
 }

@@ -1,13 +1,43 @@
 //! A hundred thousand windows at once, a million one after the other (MPI-2.2 §11.2).
 
-use crate::support::{launch, spmd};
-use onesided::{Access, LockType, Rank, Universe, Window, WindowOptions};
+use crate::support::{launch, spmd, universe};
+use onesided::{
+    Access, Comm, FenceAssert, Flavour, LockType, Rank, Universe, Window, WindowOptions,
+};
 
 /// Bytes of memory that this process has, mapped segment included.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() * 1024
+}
+
+/// In a job of 600 ranks a list with five words for each would have 24 KiB.
+#[test]
+fn a_window_of_many_ranks_takes_no_more_of_each() {
+    universe(600, |universe| {
+        let options = WindowOptions::new();
+        let taken_by = |comm: &Comm, flavour| {
+            let before = resident();
+            let win = match flavour {
+                Flavour::Dynamic => options.create_dynamic_bytes(comm),
+                Flavour::Shared => options.allocate_shared_bytes(comm, 8, 8),
+                _ => options.allocate_bytes(comm, 8, 8),
+            };
+            let win = win.unwrap();
+            win.fence().unwrap();
+            let taken = resident().saturating_sub(before);
+            win.fence_with(FenceAssert::NOSUCCEED).unwrap();
+            win.free().unwrap();
+            taken
+        };
+        for flavour in [Flavour::Allocate, Flavour::Shared, Flavour::Dynamic] {
+            // The first calls touch the program's own pages.
+            taken_by(universe.self_comm(), flavour);
+            let taken = taken_by(universe.world(), flavour);
+            assert!(taken < 24 << 10, "{flavour:?}: {taken} bytes of this process");
+        }
+    });
 }
 
 #[test]

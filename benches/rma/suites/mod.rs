@@ -86,7 +86,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Messages => messages::run(world, options),
         Suite::Memory => memory::run(world),
         Suite::Programs => programs::run(world, options),
-        Suite::Startup => startup::run(world),
+        Suite::Startup => startup::run(world, options),
         Suite::Nothing => {}
     }
 }
