@@ -73,6 +73,7 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
             let of_operation = &parameters[..parameters.len() - 1];
             return format!("{}.run_requested(request)", called(call, of_operation));
         }
+        Some(("short", call)) => return called(&format!("finish start_{call}"), parameters),
         Some(("finish", _)) => "crate::collective::finish".to_owned(),
         Some((form @ ("begin" | "persist"), _)) => {
             format!("|start| crate::collective::{form}(start, comm, request)")
@@ -92,7 +93,7 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
     }
 }
 
-/// Both functions, made of a call. The fast path of an operation is tried first; the rest is out of line, with the
+/// Both functions, made of a call. The fast path of an operation or a short collective is tried first; the rest is out of line, with the
 /// same parameters, so that it takes them where they are.
 fn there(function: &Function, call: &str) -> String {
     let (name, named) = (&function.name, || function.parameters.iter().filter(|p| p.name != "..."));
@@ -100,7 +101,17 @@ fn there(function: &Function, call: &str) -> String {
     let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
     let returns = rust(&function.returns);
     let all = named().collect::<Vec<_>>();
-    let fast = call.strip_prefix("operation ").map(|call| called(call, &all));
+    let fast = match call.split_once(' ') {
+        Some(("operation", call)) => {
+            Some(format!("if {}.try_run() {{ return MPI_SUCCESS; }}", called(call, &all)))
+        }
+        Some(("short", call)) => Some(format!(
+            "match crate::calls::try_{call}({passed}) {{ Some(Ok(())) => return MPI_SUCCESS, \
+             Some(Err(failure)) => return {}_raised(failure, {passed}), None => {{}} }}",
+            name.to_lowercase()
+        )),
+        _ => None,
+    };
     let call = called(call, &all);
     let given = |call, place: &Parameter| format!("{}.given().and_then(|()| {call})", place.name);
     // Those of the tool interface need not be there (MPI-4.1 §15.3).
@@ -129,9 +140,8 @@ fn there(function: &Function, call: &str) -> String {
     };
     let (body, otherwise) = match fast {
         None => (body, String::new()),
-        Some(fast) => {
+        Some(tried) => {
             let otherwise = format!("{}_otherwise", name.to_lowercase());
-            let tried = format!("if {fast}.try_run() {{ return MPI_SUCCESS; }}");
             (
                 format!("{tried} {otherwise}({passed})"),
                 format!(

@@ -39,6 +39,7 @@ pub const SITES: &[Site] = &[
     Site::WinSync,
     Site::CollectivePre,
     Site::CollectivePost,
+    Site::PairArrived,
     Site::AccumulatePost,
     Site::AccumulatePre,
     Site::HeapPost,
@@ -161,6 +162,7 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
     match site {
         Site::FencePre | Site::FencePost => &["fence/neighbours x"],
         Site::CollectivePre | Site::CollectivePost => &["collective/staging x"],
+        Site::PairArrived => &["collective/rung, a pair x"],
         Site::PostPre | Site::StartPost | Site::CompletePre | Site::WaitPost => &["pscw/ring x"],
         Site::TablePre | Site::TableCarry => &["pscw/table x"],
         Site::LockPost | Site::UnlockPre => &["lock/shared then exclusive x"],
@@ -220,6 +222,7 @@ const FULL_BARRIERS: &[(Site, &[&str])] = &[
     (Site::ShardBarrier, &["shards/one against many, rank"]),
     (Site::ParkWaiter, PARKED_FENCES),
     (Site::ParkWaker, PARKED_FENCES),
+    (Site::PairArrived, &["collective/rung, a pair x"]),
 ];
 
 /// Every rank sleeps, and every rank wakes.
@@ -230,8 +233,10 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
         Fault::BarrierEarly => &["fence/neighbours x"],
-        Fault::LastArrivalUnrung => &["collective/rung x"],
-        Fault::PublishedFirst | Fault::StagedTooSoon => &["collective/ahead x"],
+        Fault::LastArrivalUnrung => &["collective/rung x", "collective/rung, a pair x"],
+        Fault::PublishedFirst | Fault::StagedTooSoon => {
+            &["collective/ahead x", "collective/ahead, a pair x"]
+        }
         Fault::RunsAhead => &["fence/kinds that disagree x"],
         Fault::Unannounced | Fault::AnnouncedUnpublished | Fault::AnnouncedUncounted => {
             &["fence/lent x2"]

@@ -4,12 +4,12 @@
     reason = "buffers are retained by address until their collective is complete"
 )]
 
-use crate::comm::{Function, OpKind, Staged};
+use crate::comm::{CHUNK, Function, OpKind, Reduction, Staged};
 use crate::datatype::{CommittedDatatype, Datatype, Element};
 use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::ops::{Incoming, Origin, OriginMut, Outgoing};
-use crate::shm::Segment;
+use crate::shm::{Segment, copy, is_one_store};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -35,6 +35,20 @@ impl Combine {
     /// An operation of the standard on elements of one basic datatype, for which it is defined.
     pub fn of(op: Op) -> Combine {
         Combine { function: None, kind: OpKind::Predefined(op) }
+    }
+
+    /// What a reduction of elements does; `None` if it is not defined for them.
+    pub(super) fn by<T: Element>(op: &impl Reduction<T>) -> Option<Combine> {
+        match op.user() {
+            Some(function) => {
+                let commutative = op.kind() == OpKind::User { commutative: true };
+                Some(user(function, commutative))
+            }
+            None => {
+                let op = op.predefined().filter(|op| op.is_reduction())?;
+                T::operation(op).map(|_| Combine::of(op))
+            }
+        }
     }
 
     /// An operation of the standard, by a function.
@@ -133,8 +147,26 @@ impl Buffer {
         self.datatype.bytes(self.count)
     }
 
+    /// Their bytes, if they lie one behind the other.
+    #[inline]
+    fn plain(&self) -> Option<u64> {
+        self.datatype.plain(self.count).filter(|bytes| *bytes <= isize::MAX as u64)
+    }
+
     /// Copies the entries to `offset` of the segment; their bytes.
+    #[inline]
     pub(super) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<u64> {
+        if let Some(bytes) = self.plain() {
+            let to = segment.mapping().at(offset, bytes).ok_or_else(too_far)?;
+            // SAFETY: 1. the promise of the maker; by `at`. 2. To bytes that this rank alone writes.
+            unsafe { copy(self.start, to, bytes as usize) };
+            return Ok(bytes);
+        }
+        self.pack_scattered(segment, offset)
+    }
+
+    #[cold]
+    fn pack_scattered(&self, segment: &Segment, offset: u64) -> Result<u64> {
         let outgoing = Outgoing::of(&self.origin()).ok_or_else(too_far)?;
         outgoing.pack_into(segment, offset)?;
         Ok(outgoing.bytes())
@@ -207,7 +239,27 @@ impl BufferMut {
     }
 
     /// Copies its bytes from what `rank` has staged, from byte `first` on.
+    #[inline]
     pub(super) fn take(&mut self, staged: &Staged<'_>, rank: u32, first: u64) -> Result<()> {
+        match self.0.plain() {
+            Some(bytes) if !staged.is_brought() => {
+                let place = staged.place(rank, first, bytes)?;
+                let from = staged.segment().mapping().at(place, bytes).ok_or_else(too_far)?;
+                let to = self.0.start.cast_mut();
+                match is_one_store(bytes as usize) {
+                    // SAFETY: by `at`, and by the promise of the maker.
+                    true => unsafe { to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()) },
+                    // SAFETY: as above; in a damaged segment they may overlap.
+                    false => unsafe { to.copy_from(from, bytes as usize) },
+                }
+                Ok(())
+            }
+            _ => self.take_scattered(staged, rank, first),
+        }
+    }
+
+    #[cold]
+    fn take_scattered(&mut self, staged: &Staged<'_>, rank: u32, first: u64) -> Result<()> {
         let mut incoming = Incoming::of(&self.origin_mut()).ok_or_else(too_far)?;
         let bytes = incoming.bytes();
         if staged.is_brought() {
@@ -217,6 +269,26 @@ impl BufferMut {
             return Ok(());
         }
         incoming.unpack_from(staged.segment(), staged.place(rank, first, bytes)?, bytes)
+    }
+
+    /// Replaces the entries, if they lie one behind the other, by the combination of what the first `ranks`
+    /// ranks have staged, from byte `first` on, by an operation of the standard. Whether they are that.
+    pub(super) fn take_combined(
+        &mut self,
+        staged: &Staged<'_>,
+        (ranks, first): (u32, u64),
+        combine: &Combine,
+    ) -> Result<bool> {
+        let op = match (&combine.function, combine.kind) {
+            (None, OpKind::Predefined(op)) if !staged.is_brought() => op,
+            _ => return Ok(false),
+        };
+        let Some(bytes) = self.0.plain().filter(|bytes| *bytes <= CHUNK as u64) else {
+            return Ok(false);
+        };
+        let place = |rank| staged.place(rank, first, bytes);
+        op.combine_staged(self.origin_mut(), staged.segment(), ranks, place)?;
+        Ok(true)
     }
 
     /// Replaces the entries by as many packed bytes as they have.
@@ -286,13 +358,8 @@ pub(super) fn scratch_beside(
     Some((memory, BufferMut(Buffer { start, count, datatype: datatype.clone() })))
 }
 
-/// An operation of the standard on elements; `None` if it is not defined for them.
-pub(super) fn predefined<T: Element>(op: Op) -> Option<Combine> {
-    T::operation(op).filter(|_| op.is_reduction()).map(|_| Combine::of(op))
-}
-
 /// A function of slices.
-pub(super) fn user<T: Element>(function: Function<T>, commutative: bool) -> Combine {
+fn user<T: Element>(function: Function<T>, commutative: bool) -> Combine {
     Combine::user(commutative, move |lower, upper, count| {
         // SAFETY: buffers of as many elements, of vectors or of scratch memory, so aligned, by the promises
         // of both; any bytes are an element.

@@ -7,6 +7,7 @@
 
 use super::buffer::{self, Buffer, BufferMut, Combine};
 use super::duplicate::DuplicateRequest;
+use super::form::ShortForm;
 use super::partitioned::{PartitionSide, Partitioned};
 use super::plan;
 use super::request::CollectiveRequest;
@@ -33,7 +34,7 @@ impl Comm {
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.collectively(Call::Barrier, |barrier| {
-            barrier.meet(|plan| {
+            barrier.meet(Some(ShortForm::barrier()), |plan| {
                 plan.barrier();
                 Ok(())
             })
@@ -50,7 +51,9 @@ impl Comm {
     #[track_caller]
     pub fn broadcast<T: Element>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
         self.collectively(Call::Broadcast, |all| {
-            all.run::<T>(|plan| plan.broadcast(BufferMut::slice(buffer), root))
+            let buffer = BufferMut::slice(buffer);
+            let short = ShortForm::broadcast(self, Call::Broadcast, buffer.clone(), root);
+            all.run::<T>(short, |plan| plan.broadcast(buffer, root))
         })
     }
 
@@ -67,7 +70,7 @@ impl Comm {
             let mut length = [buffer.len() as u64];
             all.lengths::<T>(|plan| plan.broadcast(BufferMut::slice(&mut length), root))?;
             buffer.resize(length[0] as usize, T::zeroed());
-            all.run::<T>(|plan| plan.broadcast(BufferMut::slice(buffer), root))
+            all.run::<T>(None, |plan| plan.broadcast(BufferMut::slice(buffer), root))
         })
     }
 
@@ -84,7 +87,7 @@ impl Comm {
         let mut all = zeroed::<T>(self, if is_root { mine.len() } else { 0 });
         self.collectively(Call::Gather, |gather| {
             let parts = is_root.then(|| BufferParts::elements(&mut all, mine.len()));
-            gather.run::<T>(|plan| plan.gather(Some(Buffer::slice(mine)), parts, root))
+            gather.run::<T>(None, |plan| plan.gather(Some(Buffer::slice(mine)), parts, root))
         })?;
         Ok(is_root.then_some(all))
     }
@@ -105,7 +108,7 @@ impl Comm {
             gather.lengths::<T>(|plan| plan.gather(Some(Buffer::slice(&own)), places, root))?;
             let mut all = vectors::<T>(&lengths);
             let parts = is_root.then(|| BufferParts::vectors(&mut all));
-            gather.run::<T>(|plan| plan.gather(Some(Buffer::slice(mine)), parts, root))?;
+            gather.run::<T>(None, |plan| plan.gather(Some(Buffer::slice(mine)), parts, root))?;
             Ok(is_root.then_some(all))
         })
     }
@@ -131,7 +134,9 @@ impl Comm {
             })?;
             let mut own = vec![T::zeroed(); total[0] as usize / self.size() as usize];
             let parts = all.map(|all| BufferParts::Equal(Buffer::slice(all), own.len()));
-            scatter.run::<T>(|plan| plan.scatter(parts, Some(BufferMut::slice(&mut own)), root))?;
+            scatter.run::<T>(None, |plan| {
+                plan.scatter(parts, Some(BufferMut::slice(&mut own)), root)
+            })?;
             Ok(own)
         })
     }
@@ -158,7 +163,9 @@ impl Comm {
             })?;
             let mut own = vec![T::zeroed(); own[0] as usize];
             let parts = parts.map(BufferParts::slices);
-            scatter.run::<T>(|plan| plan.scatter(parts, Some(BufferMut::slice(&mut own)), root))?;
+            scatter.run::<T>(None, |plan| {
+                plan.scatter(parts, Some(BufferMut::slice(&mut own)), root)
+            })?;
             Ok(own)
         })
     }
@@ -174,8 +181,11 @@ impl Comm {
     pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = zeroed::<T>(self, mine.len());
         self.collectively(Call::Allgather, |gather| {
-            let parts = BufferParts::elements(&mut all, mine.len());
-            gather.run::<T>(|plan| plan.allgather(Some(Buffer::slice(mine)), parts))
+            let (all, count) = (BufferMut::slice(&mut all), mine.len());
+            let mine = Buffer::slice(mine);
+            let short = ShortForm::allgather(self, mine.clone(), all.clone());
+            gather
+                .run::<T>(short, |plan| plan.allgather(Some(mine), BufferParts::Equal(all, count)))
         })?;
         Ok(all)
     }
@@ -195,7 +205,7 @@ impl Comm {
             gather.lengths::<T>(|plan| plan.allgather(Some(Buffer::slice(&own)), places))?;
             let mut all = vectors::<T>(&lengths);
             let parts = BufferParts::vectors(&mut all);
-            gather.run::<T>(|plan| plan.allgather(Some(Buffer::slice(mine)), parts))?;
+            gather.run::<T>(None, |plan| plan.allgather(Some(Buffer::slice(mine)), parts))?;
             Ok(all)
         })
     }
@@ -211,9 +221,11 @@ impl Comm {
     pub fn alltoall<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = vec![T::zeroed(); mine.len()];
         self.collectively(Call::Alltoall, |alltoall| {
-            alltoall.run::<T>(|plan| {
-                let outgoing = plan.equal_parts(Buffer::slice(mine))?;
-                let incoming = plan.equal_parts(BufferMut::slice(&mut all))?;
+            let (outgoing, incoming) = (Buffer::slice(mine), BufferMut::slice(&mut all));
+            let short = ShortForm::alltoall(self, outgoing.clone(), incoming.clone());
+            alltoall.run::<T>(short, |plan| {
+                let (outgoing, incoming) =
+                    (plan.equal_parts(outgoing)?, plan.equal_parts(incoming)?);
                 plan.alltoall(Some(outgoing), incoming)
             })
         })?;
@@ -240,7 +252,8 @@ impl Comm {
             })?;
             let mut all = vectors::<T>(&taken);
             let incoming = BufferParts::vectors(&mut all);
-            alltoall.run::<T>(|plan| plan.alltoall(Some(BufferParts::slices(parts)), incoming))?;
+            alltoall
+                .run::<T>(None, |plan| plan.alltoall(Some(BufferParts::slices(parts)), incoming))?;
             Ok(all)
         })
     }
@@ -267,10 +280,15 @@ impl Comm {
         let is_root = self.rank() == root;
         let mut result = vec![T::zeroed(); if is_root { mine.len() } else { 0 }];
         self.collectively(Call::Reduce, |reduce| {
-            reduce.run::<T>(|plan| {
+            let result = is_root.then(|| BufferMut::slice(&mut result));
+            let mine = Buffer::slice(mine);
+            let short = Combine::by::<T>(&op).and_then(|combine| {
+                let (mine, result) = (mine.clone(), result.clone());
+                ShortForm::reduction(self, Call::Reduce, mine, result, combine, root)
+            });
+            reduce.run::<T>(short, |plan| {
                 let combine = plan.function(&op)?;
-                let result = is_root.then(|| BufferMut::slice(&mut result));
-                plan.reduce(Some(Buffer::slice(mine)), result, combine, root)
+                plan.reduce(Some(mine), result, combine, root)
             })
         })?;
         Ok(is_root.then_some(result))
@@ -287,9 +305,14 @@ impl Comm {
     pub fn allreduce<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let mut result = vec![T::zeroed(); mine.len()];
         self.collectively(Call::Allreduce, |all| {
-            all.run::<T>(|plan| {
+            let (mine, result) = (Buffer::slice(mine), BufferMut::slice(&mut result));
+            let short = Combine::by::<T>(&op).and_then(|combine| {
+                let (mine, result) = (mine.clone(), Some(result.clone()));
+                ShortForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0))
+            });
+            all.run::<T>(short, |plan| {
                 let combine = plan.function(&op)?;
-                plan.allreduce(Some(Buffer::slice(mine)), BufferMut::slice(&mut result), combine)
+                plan.allreduce(Some(mine), result, combine)
             })
         })?;
         Ok(result)
@@ -312,7 +335,7 @@ impl Comm {
         let counts = vec![mine.len() / self.size() as usize; self.size() as usize];
         let mut result = vec![T::zeroed(); counts[0]];
         self.collectively(Call::ReduceScatterBlock, |reduce| {
-            reduce.run::<T>(|plan| {
+            reduce.run::<T>(None, |plan| {
                 let (own, combine) = (Buffer::slice(mine), plan.function(&op)?);
                 plan.equal_parts(own.clone())?;
                 plan.reduce_scatter(Some(own), BufferMut::slice(&mut result), &counts, combine)
@@ -340,7 +363,7 @@ impl Comm {
         let own = counts.get(self.rank().index()).copied().unwrap_or_default();
         let mut result = vec![T::zeroed(); own.min(mine.len())];
         self.collectively(Call::ReduceScatter, |reduce| {
-            reduce.run::<T>(|plan| {
+            reduce.run::<T>(None, |plan| {
                 let (own, combine) = (Buffer::slice(mine), plan.function(&op)?);
                 plan.reduce_scatter(Some(own), BufferMut::slice(&mut result), counts, combine)
             })
@@ -359,7 +382,7 @@ impl Comm {
     pub fn scan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let mut result = vec![T::zeroed(); mine.len()];
         self.collectively(Call::Scan, |all| {
-            all.run::<T>(|plan| {
+            all.run::<T>(None, |plan| {
                 let combine = plan.function(&op)?;
                 plan.scan(Some(Buffer::slice(mine)), BufferMut::slice(&mut result), combine)
             })
@@ -379,7 +402,7 @@ impl Comm {
     pub fn exscan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Option<Vec<T>>> {
         let mut result = vec![T::zeroed(); mine.len()];
         self.collectively(Call::Exscan, |all| {
-            all.run::<T>(|plan| {
+            all.run::<T>(None, |plan| {
                 let combine = plan.function(&op)?;
                 plan.exscan(Some(Buffer::slice(mine)), BufferMut::slice(&mut result), combine)
             })

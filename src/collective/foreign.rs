@@ -15,16 +15,16 @@ impl CollectiveForm {
     /// Runs it to its end.
     #[cold]
     pub(super) fn complete_by(&mut self, comm: &Comm, foreign: &ForeignComm) -> Result<()> {
-        let mine = self.give.packed();
-        let has_steps = !self.steps.is_empty();
-        match self.take_staged(&comm.exchange_by(foreign, &self.what, &mine)?, has_steps)? {
+        let short = &mut self.short;
+        let staged = comm.exchange_by(foreign, &short.what, &short.give.packed())?;
+        match short.take_staged(&staged)? {
             Completion::Done => Ok(()),
             Completion::Long => self.take_steps_by(comm, foreign),
         }
     }
 
     fn take_steps_by(&mut self, comm: &Comm, foreign: &ForeignComm) -> Result<()> {
-        let refused = |refusal: ForeignError| comm.refused(self.call, refusal);
+        let refused = |refusal: ForeignError| comm.refused(self.short.call, refusal);
         let mut under_way = Vec::new();
         for step in std::mem::take(&mut self.steps) {
             match step {

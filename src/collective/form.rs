@@ -11,20 +11,28 @@ use std::panic::Location;
 
 /// What a collective does on this rank.
 pub(super) struct CollectiveForm {
-    pub(super) call: Call,
-    /// What all ranks have to agree on.
-    pub(super) what: Description,
-    /// The short form.
-    pub(super) give: Give,
-    pub(super) take: Take,
-    /// Whom this rank waits for in the short form.
-    pub(super) awaits: Awaits,
-    /// Whether ranks only know after the barrier if it is short: it then has both forms.
-    pub(super) is_open: bool,
+    pub(super) short: ShortForm,
     /// The long form.
     pub(super) steps: Vec<PlanStep>,
     pub(super) combine: Option<Combine>,
     pub(super) retained: Retained,
+}
+
+/// What a rank does in the staging area.
+pub(super) struct ShortForm {
+    pub(super) call: Call,
+    /// What all ranks have to agree on.
+    pub(super) what: Description,
+    pub(super) give: Give,
+    /// The bytes that it stages.
+    pub(super) length: usize,
+    pub(super) take: Take,
+    /// Whom this rank waits for.
+    pub(super) awaits: Awaits,
+    /// Whether the collective is only compared there, and is long.
+    pub(super) has_steps: bool,
+    /// Whether ranks only know after the barrier if it is short: it then has both forms.
+    pub(super) is_open: bool,
 }
 
 /// Whom a rank waits for in the short form of a collective that blocks.
@@ -78,9 +86,19 @@ impl Drop for Entered<'_> {
 impl CollectiveForm {
     /// The ranks compare their calls, and nothing is moved.
     pub(super) fn only_compare(&mut self) {
-        (self.give, self.take, self.is_open) = (Give::Nothing, Take::Nothing, false);
-        self.awaits = Awaits::All;
+        let ShortForm { call, what, .. } = self.short;
+        self.short = ShortForm::new(call, what);
         self.steps.clear();
+    }
+}
+
+impl ShortForm {
+    /// The ranks compare their calls.
+    #[inline]
+    pub(super) fn new(call: Call, what: Description) -> ShortForm {
+        let (give, take, awaits) = (Give::Nothing, Take::Nothing, Awaits::All);
+        let (has_steps, is_open) = (false, false);
+        ShortForm { call, what, give, length: 0, take, awaits, has_steps, is_open }
     }
 
     /// Stages what this rank contributes, and arrives; `rings` if it does not wait there.
@@ -91,30 +109,23 @@ impl CollectiveForm {
         rings: bool,
     ) -> Result<()> {
         let what = if rings { self.what.ringing() } else { self.what };
-        let length = self.give.length();
+        let length = self.length;
         comm.arrive(entry, &what, length, |segment, offset| {
             if length <= CHUNK { self.give.write(segment, offset) } else { Ok(()) }
         })
     }
 
     /// All ranks have arrived: whether they agree. Takes what is short; what is long has steps.
-    pub(super) fn take(
-        &mut self,
-        comm: &Comm,
-        entry: &CollectiveEntry,
-        has_steps: bool,
-    ) -> Result<Completion> {
-        self.take_staged(&comm.staged(entry), has_steps)
+    #[inline]
+    pub(super) fn take(&mut self, comm: &Comm, entry: &CollectiveEntry) -> Result<Completion> {
+        self.take_staged(&comm.staged(entry))
     }
 
     /// All ranks have staged what they call, and what is short.
-    pub(super) fn take_staged(
-        &mut self,
-        staged: &Staged<'_>,
-        has_steps: bool,
-    ) -> Result<Completion> {
+    #[inline]
+    pub(super) fn take_staged(&mut self, staged: &Staged<'_>) -> Result<Completion> {
         staged.check(&self.what)?;
-        let is_short = if self.is_open { staged.is_whole()? } else { !has_steps };
+        let is_short = if self.is_open { staged.is_whole()? } else { !self.has_steps };
         if !is_short {
             return Ok(Completion::Long);
         }
@@ -123,16 +134,16 @@ impl CollectiveForm {
     }
 
     /// Arrives, waits until those have that this rank needs, and takes what is short.
+    #[inline]
     pub(super) fn meet(
         &mut self,
         comm: &Comm,
         entry: &mut CollectiveEntry,
         at: &'static Location<'static>,
     ) -> Result<Completion> {
-        let has_steps = !self.steps.is_empty();
-        comm.settle_for(entry, self.give.length(), self.call, at)?;
+        comm.settle_for(entry, self.length, self.call, at)?;
         // The ranks may come to this barrier once more, and then not wait there.
-        self.arrive(comm, entry, has_steps && comm.keeps_to_close())?;
+        self.arrive(comm, entry, self.has_steps && comm.keeps_to_close())?;
         if !matches!(self.awaits, Awaits::All) && comm.may_go_ahead(entry) {
             let taken = self.take_ahead(comm, entry, at);
             comm.go_ahead(entry, taken.is_err())?;
@@ -140,7 +151,7 @@ impl CollectiveForm {
         }
         comm.await_round(entry, self.call, at)?;
         comm.settle_before(entry, self.call, at)?;
-        self.take(comm, entry, has_steps)
+        self.take(comm, entry)
     }
 
     /// Takes what is short from the awaited rank, or from what this rank itself has staged.

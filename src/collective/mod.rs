@@ -35,6 +35,7 @@ mod request;
 mod running;
 mod scans;
 mod schedule;
+mod short;
 mod staged;
 
 pub use bridge::{Bridge, Root};

@@ -2,7 +2,7 @@
 //! neighbours.
 
 use super::buffer::{Buffer, BufferMut};
-use super::form::Awaits;
+use super::form::{Awaits, ShortForm};
 use super::plan::Plan;
 use super::staged::{BufferParts, Cut, Give, Take};
 use crate::error::Result;
@@ -25,7 +25,7 @@ impl Plan<'_> {
     pub(super) fn barrier(&mut self) {
         self.agree_on_nothing();
         if self.is_short(0) {
-            // The ranks meet.
+            // The ranks synchronise in the staging area.
         } else if !self.is_small() {
             self.barrier_by_rounds();
         } else if self.rank == 0 {
@@ -60,11 +60,11 @@ impl Plan<'_> {
         let bytes = self.bytes(&buffer.read())?;
         let is_root = self.rank == root.0;
         self.agree_on(&buffer.read(), root)?;
-        if self.is_short(bytes) && is_root {
-            (self.give, self.awaits) = (Give::One(buffer.read()), Awaits::None);
-        } else if self.is_short(bytes) {
-            (self.take, self.awaits) = (Take::From(root.0, 0, buffer), Awaits::One(root.0));
-        } else if is_by_tree(self.ranks, bytes) {
+        let short = |comm: &_, call| ShortForm::broadcast(comm, call, buffer.clone(), root);
+        if self.has_short(short) {
+            return Ok(());
+        }
+        if is_by_tree(self.ranks, bytes) {
             self.broadcast_by_tree(buffer, root.0);
         } else if is_root {
             self.others().for_each(|rank| self.send(rank, buffer.read()));

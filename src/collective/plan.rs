@@ -1,12 +1,13 @@
 //! The plan of a collective.
 
 use super::buffer::{self, Buffer, BufferMut, Combine, HeldDatatype};
-use super::form::{Awaits, CollectiveForm, Completion, Entered};
+use super::form::{Awaits, CollectiveForm, Completion, Entered, ShortForm};
 use super::request::CollectiveRequest;
 use super::schedule::{PlanStep, Retained, Schedule, ScheduleStage};
+use super::short::COMBINED_BY_ALL;
 use super::staged::{Give, Take};
 use crate::call::Call;
-use crate::comm::{CHUNK, Collective, Comm, Description, OpKind, Reduction, part_digest};
+use crate::comm::{CHUNK, Collective, Comm, Description, Reduction, part_digest};
 use crate::datatype::{CommittedDatatype, Element};
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -42,9 +43,6 @@ pub(super) struct Plan<'c> {
     pub(super) retained: Retained,
 }
 
-/// The most bytes of all contributions together if every rank combines all of them.
-const COMBINED_BY_ALL: u64 = 64 * 1024;
-
 /// Starts the collective of `plan`, and on a handle for blocking calls waits for it.
 #[track_caller]
 pub(super) fn begin<B: Any>(
@@ -65,18 +63,29 @@ impl Collective<'_> {
     /// [`Collective::meet`] of elements of one type.
     pub(super) fn run<T: Element>(
         &self,
+        short: Option<ShortForm>,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.meet(|planned| {
+        self.meet(short.map(ShortForm::elements::<T>), |planned| {
             plan(planned)?;
             planned.what = planned.what.map(|what| what.elements::<T>());
             Ok(())
         })
     }
 
-    /// Runs the collective of `plan` to its end. If this rank is refused, it notifies the others, because
+    /// Runs a collective to its end: by its short form if that is given and no other is under way, otherwise
+    /// by `plan`. If this rank is refused, it notifies the others, because
     /// they would wait for ever.
-    pub(super) fn meet(&self, plan: impl FnOnce(&mut Plan<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn meet(
+        &self,
+        short: Option<ShortForm>,
+        plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(mut form) = short
+            && let Some(entry) = self.comm().start_alone()
+        {
+            return form.complete(self.comm(), entry, self.at());
+        }
         let mut planned = Plan::waiting(self.comm(), self.call());
         match plan(&mut planned) {
             Ok(()) => planned.complete(self.at()),
@@ -94,7 +103,7 @@ impl Collective<'_> {
         &self,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.meet(|planned| {
+        self.meet(None, |planned| {
             planned.is_equal = true;
             plan(planned)?;
             // Ranks that do not agree do not come to the round that follows.
@@ -173,14 +182,25 @@ impl Plan<'_> {
         bytes <= CHUNK as u64 && self.is_staged()
     }
 
-    /// [`Plan::is_short`] where the ranks combine all contributions themselves.
-    pub(super) fn is_short_to_combine(&self, bytes: u64) -> bool {
-        self.is_short(bytes) && bytes * u64::from(self.ranks) <= COMBINED_BY_ALL
+    /// Whether it has a short form, as all ranks know. That is then the plan.
+    pub(super) fn has_short(
+        &mut self,
+        form: impl FnOnce(&Comm, Call) -> Option<ShortForm>,
+    ) -> bool {
+        let form = if self.is_staged() { form(self.comm, self.call) } else { None };
+        let Some(ShortForm { what, give, take, awaits, .. }) = form else { return false };
+        (self.what, self.give, self.take, self.awaits) = (Some(what), give, take, awaits);
+        true
     }
 
     /// Whether the ranks use the staging area, also for the data.
     fn is_staged(&self) -> bool {
         self.remote == 0 && self.comm.has_staging() && self.comm.persistent_number().is_none()
+    }
+
+    /// [`Plan::is_short`] where the ranks combine all contributions themselves.
+    pub(super) fn is_short_to_combine(&self, bytes: u64) -> bool {
+        self.is_short(bytes) && bytes * u64::from(self.ranks) <= COMBINED_BY_ALL
     }
 
     /// What all ranks have to agree on.
@@ -221,7 +241,9 @@ impl Plan<'_> {
     fn form(self) -> CollectiveForm {
         let what = self.description();
         let Plan { call, give, take, awaits, is_open, steps, combine, retained, .. } = self;
-        CollectiveForm { call, what, give, take, awaits, is_open, steps, combine, retained }
+        let (length, has_steps) = (give.length(), !steps.is_empty());
+        let short = ShortForm { call, what, give, length, take, awaits, has_steps, is_open };
+        CollectiveForm { short, steps, combine, retained }
     }
 
     /// Translates every rank to its number in the communicator.
@@ -267,7 +289,7 @@ impl Plan<'_> {
         let mut stage = ScheduleStage::Waiting;
         if let Some(entry) = entry.filter(|_| waits) {
             let mut entered = Entered::new(comm, entry);
-            match form.meet(comm, entered.entry(), at)? {
+            match form.short.meet(comm, entered.entry(), at)? {
                 Completion::Done => {
                     drop(entered);
                     comm.report_earlier()?;
@@ -314,14 +336,7 @@ impl Plan<'_> {
 
     /// What a reduction does.
     pub(super) fn function<T: Element>(&self, op: &impl Reduction<T>) -> Result<Combine> {
-        let function = match op.user() {
-            Some(function) => {
-                let commutative = op.kind() == OpKind::User { commutative: true };
-                Some(buffer::user(function, commutative))
-            }
-            None => op.predefined().and_then(buffer::predefined::<T>),
-        };
-        function.ok_or_else(|| self.no_operation(op.name(), T::DATATYPE.name()))
+        Combine::by(op).ok_or_else(|| self.no_operation(op.name(), T::DATATYPE.name()))
     }
 
     /// What the request owns, and what it returns.

@@ -4,7 +4,7 @@
 //! has the same bits every time, also for operations that are not commutative.
 
 use super::buffer::{Buffer, BufferMut, Combine};
-use super::form::Awaits;
+use super::form::ShortForm;
 use super::plan::Plan;
 use super::running::Running;
 use super::staged::{Give, Take};
@@ -52,15 +52,13 @@ impl Plan<'_> {
             (None, None) => return Err(self.no_buffer("a rank gives no contribution")),
         };
         self.agree_on(&mine, root)?;
-        let bytes = self.bytes(&mine)?;
-        if self.is_short_to_combine(bytes) {
-            self.give = Give::One(mine);
-            match result {
-                Some(result) => self.take = Take::Combined(self.ranks, 0, result, combine),
-                None => self.awaits = Awaits::None,
-            }
+        let short = |comm: &_, call| {
+            ShortForm::reduction(comm, call, mine.clone(), result.clone(), combine, root)
+        };
+        if self.has_short(short) {
             return Ok(());
         }
+        let bytes = self.bytes(&mine)?;
         if bytes >= CUT && mine.count >= self.ranks as usize {
             return self.reduce_by_parts(&mine, result, space.is_none(), root.0);
         }
@@ -114,12 +112,14 @@ impl Plan<'_> {
         let mine = mine.unwrap_or_else(|| result.read());
         self.check_contribution(&mine, result.count())?;
         self.agree_on(&mine, Rank(0))?;
-        let bytes = self.bytes(&mine)?;
-        if self.is_short_to_combine(bytes) {
-            self.give = Give::One(mine);
-            self.take = Take::Combined(self.ranks, 0, result, combine);
+        let short = |comm: &_, call| {
+            let (mine, result) = (mine.clone(), Some(result.clone()));
+            ShortForm::reduction(comm, call, mine, result, combine, Rank(0))
+        };
+        if self.has_short(short) {
             return Ok(());
         }
+        let bytes = self.bytes(&mine)?;
         if bytes < CUT || mine.count < self.ranks as usize {
             if self.is_small() {
                 let at_first = (self.rank == 0).then(|| result.clone());

@@ -36,7 +36,7 @@ impl<B: Any> CollectiveRequest<B> {
     /// Of what is complete.
     pub(super) fn complete(comm: &Comm, form: CollectiveForm) -> CollectiveRequest<B> {
         let outcome = Mutex::new(Some((Ok(()), form.retained.result)));
-        let at = comm.place(form.call);
+        let at = comm.place(form.short.call);
         CollectiveRequest { at, schedule: None, outcome, gives: PhantomData }
     }
 

@@ -92,7 +92,7 @@ impl Schedule {
         stage: ScheduleStage,
         number: u64,
     ) -> Schedule {
-        let (call, steps) = (form.call, std::mem::take(&mut form.steps).into_iter());
+        let (call, steps) = (form.short.call, std::mem::take(&mut form.steps).into_iter());
         let progress = ScheduleState {
             stage,
             form,
@@ -228,7 +228,7 @@ impl ScheduleState {
         let comm = &schedule.comm;
         if let ScheduleStage::Waiting = self.stage {
             let Some(mut entry) = comm.try_enter(schedule.number) else { return false };
-            let arrived = self.form.arrive(comm, &mut entry, true);
+            let arrived = self.form.short.arrive(comm, &mut entry, true);
             self.stage = ScheduleStage::Arrived(entry);
             if let Err(error) = arrived {
                 return self.end_round(comm, Err(error));
@@ -261,8 +261,7 @@ impl ScheduleState {
         let ScheduleStage::Arrived(entry) = stage else { return true };
         let comm = &schedule.comm;
         let mut entered = Entered::new(comm, entry);
-        let has_steps = self.steps.len() > 0;
-        let take = |form: &mut CollectiveForm| form.take(comm, entered.entry(), has_steps);
+        let take = |form: &mut CollectiveForm| form.short.take(comm, entered.entry());
         let taken = passed.and_then(|()| self.call_program(schedule, take));
         if let Ok(Completion::Long) = taken {
             self.stage = ScheduleStage::Moving(comm.keep_to_close(entered.keep()));
@@ -281,7 +280,7 @@ impl ScheduleState {
         let arrived = match &self.outcome {
             // The other ranks cannot succeed either.
             Err(Error::RankFailed { .. }) => Ok(false),
-            _ => comm.arrive_again(&mut entry, self.form.call).map(|()| true),
+            _ => comm.arrive_again(&mut entry, self.form.short.call).map(|()| true),
         };
         self.stage = ScheduleStage::Closing(entry);
         match arrived {

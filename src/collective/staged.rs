@@ -190,6 +190,9 @@ fn combined(
     if ranks < 2 {
         return if ranks == 0 { Ok(()) } else { result.take(staged, 0, first) };
     }
+    if result.take_combined(staged, (ranks, first), combine)? {
+        return Ok(());
+    }
     let shape = result.read();
     let mut small = [0; 8];
     let scratch = buffer::scratch_beside(&mut small, shape.count, &shape.datatype);

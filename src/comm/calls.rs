@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 impl Comm {
     /// `MPI_Comm_rank`: this process's rank, from 0 to `size() - 1`.
+    #[inline]
     pub fn rank(&self) -> Rank {
         Rank(self.inner.members.rank)
     }
@@ -32,6 +33,7 @@ impl Comm {
     }
 
     /// `MPI_Comm_size`
+    #[inline]
     pub fn size(&self) -> u32 {
         self.inner.members.size()
     }
@@ -281,6 +283,7 @@ impl Comm {
 
     /// Runs the body of a call: records meanwhile that this rank is in it, and passes an error to the
     /// communicator's handler.
+    #[inline]
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
         if is_forked() {
             return self.handled(Err(Error::Forked { at: self.place(call) }));
@@ -301,15 +304,19 @@ impl Comm {
     }
 
     /// Passes an error to the communicator's handler.
+    #[inline]
     pub(crate) fn handled<R>(&self, result: Result<R>) -> Result<R> {
-        if let Err(error) = &result {
-            // A copy, because the function may replace the handler.
-            self.error_handler().handle(error);
-        }
-        result
+        result.inspect_err(|error| self.handle(error))
+    }
+
+    #[cold]
+    fn handle(&self, error: &Error) {
+        // A copy, because the function may replace the handler.
+        self.error_handler().handle(error);
     }
 
     /// Refuses a communicator that has been freed.
+    #[inline]
     pub(crate) fn check_alive(&self, call: Call) -> Result<()> {
         match self.is_freed() {
             false => Ok(()),
@@ -379,6 +386,7 @@ impl Comm {
         self.inner.members.recording_waiter(at, describe)
     }
 
+    #[inline]
     pub(super) fn shared(&self) -> Result<&SharedBlock> {
         self.inner.shared.as_ref().ok_or_else(no_block)
     }

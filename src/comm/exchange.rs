@@ -12,6 +12,7 @@ use crate::group::Rank;
 use crate::prim::ParkWord;
 use crate::shm::{STAGE_BEGINNING, STAGE_REST, Segment, StagingBuffer};
 use bytemuck::Zeroable;
+use std::mem::offset_of;
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::{MutexGuard, PoisonError, TryLockError};
@@ -282,8 +283,9 @@ impl Staged<'_> {
     /// Whether all ranks call the same, as `ours` describes it.
     #[inline]
     pub(crate) fn check(&self, ours: &Description) -> Result<()> {
-        let (mut sent, mut received) = (0u64, 0u64);
-        for other in 0..self.comm.size() {
+        let own = self.comm.rank().0;
+        let (mut sent, mut received) = ours.pairs();
+        for other in (0..self.comm.size()).filter(|other| *other != own) {
             self.check_published(other)?;
             let theirs = self.description(other)?;
             if !theirs.is_like(ours) {
@@ -390,13 +392,15 @@ impl Staged<'_> {
     #[inline]
     pub(crate) fn place(&self, rank: u32, first: u64, bytes: u64) -> Result<u64> {
         let shared = self.comm.shared()?;
-        let length = u64::from(self.description(rank)?.length);
-        if first + bytes > length.min(CHUNK as u64) {
+        let (beginning, mut length) = (shared.stages.beginning(self.stage(rank)), 0u32);
+        let at = beginning + offset_of!(Description, length) as u64;
+        self.segment().mapping().read(at, bytemuck::bytes_of_mut(&mut length))?;
+        if first + bytes > u64::from(length).min(CHUNK as u64) {
             return Err(damaged());
         }
         Ok(first
-            + match length <= INSIDE as u64 {
-                true => shared.stages.beginning(self.stage(rank)) + HEAD,
+            + match length <= INSIDE as u32 {
+                true => beginning + HEAD,
                 false => shared.stages.rest(self.stage(rank)),
             })
     }

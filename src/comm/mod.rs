@@ -33,6 +33,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::group::{Group, Rank};
 use crate::prim::{ParkWord, Word32};
+use crate::shm::BiasedMutex;
 pub(crate) use description::{ANY_ROOT, Description, part_digest};
 pub(crate) use exchange::{CHUNK, Collective, Staged};
 use foreign::OtherComm;
@@ -100,7 +101,7 @@ struct Inner {
     /// The other MPI's communicator, unless this one has one rank.
     other: Option<OtherComm>,
     /// The order of its collectives.
-    sequence: Mutex<Sequence>,
+    sequence: BiasedMutex<Sequence>,
     /// Nonzero when it has an error of an earlier collective to report.
     has_mismatch: Word32,
     /// Changes when a slot becomes free that a thread waits for.
@@ -137,12 +138,13 @@ impl Inner {
             // Only this process sees its messages. No block has this offset.
             None => [u64::MAX - 3, context.count_alone()],
         };
+        let is_biased = context.shards.take_part();
         debug_assert!(identity[0].is_multiple_of(4), "blocks are aligned");
         Inner {
             members: CommMembers { context, group, scope, rank, identity },
             shared,
             other: foreign.map(OtherComm::new),
-            sequence: Mutex::default(),
+            sequence: BiasedMutex::new(Sequence::default(), is_biased),
             has_mismatch: Word32::default(),
             left: ParkWord::default(),
             collective_lock: Mutex::default(),

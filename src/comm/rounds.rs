@@ -3,7 +3,8 @@
 //! Every collective has a number, in the order in which it is started, which is the same on all ranks
 //! (MPI-4.1 §6.12). Each rank enters them in that order, and number n only when it has left all up to n -
 //! [`UNDER_WAY`]; until then it waits for that, or has started n without its slot and enters when it makes
-//! progress. In its slot a rank stages, publishes that by a word beside it, and arrives at a barrier.
+//! progress. In its slot a rank stages, publishes that by a word beside it, and arrives at a barrier. Two
+//! ranks arrive by these words alone, unless the job continues after failures ([`Arrivals`]).
 //!
 //! A blocking call need not wait for all to arrive: the root of a broadcast waits for no rank, the others
 //! for the root's word alone. Such a rank *goes ahead*, and *settles* later: it sees that all have arrived,
@@ -16,16 +17,16 @@
 //! * A collective that does not wait is started when all before it have been settled.
 //! * When all have arrived at a number, they have arrived at all before: what waits for that settles those.
 
-use super::Comm;
 use super::description::Description;
 use super::exchange::{HEAD, INSIDE, Staged};
+use super::shared::SharedBlock;
+use super::{Comm, Purpose};
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord};
-use crate::shm::{SLOTS, Segment, StagingBuffer};
-use crate::sync::{self, BarrierWords, Round};
+use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, is_forked};
+use crate::sync::{self, Arrivals, BarrierWords, Round};
 use std::panic::Location;
-use std::sync::{MutexGuard, PoisonError};
 
 /// Collectives that a rank can have entered and not left.
 const UNDER_WAY: u64 = 2;
@@ -80,7 +81,7 @@ impl Sequence {
             return None;
         }
         self.entered += 1;
-        let slot = (number % slots) as usize;
+        let slot = (number & (slots - 1)) as usize;
         let round = self.slots[slot].round;
         Some(CollectiveEntry {
             number,
@@ -107,8 +108,25 @@ impl Sequence {
 }
 
 impl Comm {
-    fn sequence(&self) -> MutexGuard<'_, Sequence> {
-        self.inner.sequence.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    fn sequence(&self) -> BiasedGuard<'_, Sequence> {
+        self.inner.sequence.lock()
+    }
+
+    /// Starts a collective and enters its slot, if no other of this rank is under way and a call with this
+    /// handle is not refused; otherwise nothing is done.
+    #[inline]
+    pub(crate) fn start_alone(&self) -> Option<CollectiveEntry> {
+        let is_for_calls = matches!(self.purpose, Purpose::Calls | Purpose::Waiting);
+        let slots = self.inner.shared.as_ref()?.stages.slots();
+        if !is_for_calls || self.is_freed() || is_forked() {
+            return None;
+        }
+        let mut sequence = self.sequence();
+        let number = sequence.next;
+        let entry = if number == sequence.left { sequence.enter(number, slots) } else { None };
+        sequence.next += u64::from(entry.is_some());
+        entry
     }
 
     /// The number of a collective that is started now; of one that waits, also its entry if its slot is free.
@@ -149,7 +167,7 @@ impl Comm {
         let before = self.sequence().slots[slot].round;
         let describe = |record: &WaitRecord| {
             if let Some(shared) = &self.inner.shared {
-                record.set(&self.arrival(&shared.words.barriers[slot], before));
+                record.set(&self.arrival_in(shared, slot, before));
             }
         };
         let waiter = self.recording_waiter(at, &describe);
@@ -160,6 +178,7 @@ impl Comm {
     }
 
     /// The collective needs its slot no more; what was staged for it has been read.
+    #[inline]
     pub(crate) fn leave(&self, entry: CollectiveEntry) {
         let mut sequence = self.sequence();
         sequence.leave(&entry);
@@ -279,9 +298,22 @@ impl Comm {
         self.ring_others(entry)
     }
 
+    /// The words of a slot. Of two ranks each waits for the word that the other publishes; with survivors,
+    /// all ranks pass a barrier or none does, which needs its counter.
+    #[inline]
+    fn arrivals<'s>(&'s self, shared: &'s SharedBlock, slot: usize) -> Result<Arrivals<'s>> {
+        if self.size() != 2 || self.keeps_to_close() {
+            return Ok(Arrivals::Counted(&shared.words.barriers[slot]));
+        }
+        let segment = &self.context().segment;
+        let word = |rank| shared.published(segment, StagingBuffer { rank, number: slot as u64 });
+        Ok(Arrivals::Pair { own: word(self.rank().0)?, other: word(1 - self.rank().0)? })
+    }
+
     /// Stages a description and a contribution of `length` bytes, of which `write` puts at most
     /// a chunk to the offset that is its argument; then arrives at the next barrier of the slot. What was in these
     /// buffers has been settled.
+    #[inline]
     pub(crate) fn arrive(
         &self,
         entry: &mut CollectiveEntry,
@@ -290,7 +322,7 @@ impl Comm {
         write: impl FnOnce(&Segment, u64) -> Result<()>,
     ) -> Result<()> {
         let shared = self.shared()?;
-        let words = &shared.words.barriers[entry.slot];
+        let words = self.arrivals(shared, entry.slot)?;
         let lost = |failed| self.rank_failed(failed, self.place(what.call()));
         if words.is_given_up(entry.state.round) {
             // No barrier of this slot is passed any more; and others may still read what this rank
@@ -309,18 +341,18 @@ impl Comm {
         if what.wants_ring() {
             shared.words.rings.store(1);
         }
-        let published = shared.published(segment, stage)?;
-        let number = entry.state.round.number().wrapping_add(self.size());
-        let publish = || published.store_and_wake(number);
-        let arrived = sync::arrive(words, self.size(), &mut entry.state.round, publish);
+        let word = entry.state.round.next(self.size()).word();
+        let published = || shared.published(segment, stage);
+        let publish = || published().into_iter().for_each(|own| own.store_and_wake(word));
+        let arrived = words.arrive(self.size(), &mut entry.state.round, publish);
         entry.is_last = arrived.map_err(lost)?;
         Ok(())
     }
 
     /// Arrives once more at the barrier of the slot, with what has been staged.
     pub(crate) fn arrive_again(&self, entry: &mut CollectiveEntry, call: Call) -> Result<()> {
-        let words = &self.shared()?.words.barriers[entry.slot];
-        let arrived = sync::arrive(words, self.size(), &mut entry.state.round, || ());
+        let words = self.arrivals(self.shared()?, entry.slot)?;
+        let arrived = words.arrive(self.size(), &mut entry.state.round, || ());
         let lost = |failed| self.rank_failed(failed, self.place(call));
         entry.is_last = arrived.map_err(lost)?;
         Ok(())
@@ -337,11 +369,11 @@ impl Comm {
         let shared = self.shared()?;
         let stage = StagingBuffer { rank, number: entry.number };
         let published = shared.published(&self.context().segment, stage)?;
-        let words = &shared.words.barriers[entry.slot];
         let before = entry.state.round.before(self.size());
-        let describe = |record: &WaitRecord| record.set(&self.arrival(words, before));
+        let describe =
+            |record: &WaitRecord| record.set(&self.arrival_in(shared, entry.slot, before));
         let waiter = self.recording_waiter(at, &describe);
-        let passed = sync::await_published(published, entry.state.round.number(), &waiter);
+        let passed = sync::await_published(published, entry.state.round, &waiter);
         passed.map_err(|failed| self.rank_failed(failed, self.place(call)))
     }
 
@@ -352,23 +384,27 @@ impl Comm {
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let words = &self.shared()?.words.barriers[entry.slot];
+        let (shared, slot) = (self.shared()?, entry.slot);
+        let words = self.arrivals(shared, slot)?;
+        if let Some(Ok(())) = words.try_pass(self.size(), &mut entry.state.round, false) {
+            return self.ring_others(entry);
+        }
         let before = entry.state.round.before(self.size());
-        let describe = |record: &WaitRecord| record.set(&self.arrival(words, before));
+        let describe = |record: &WaitRecord| record.set(&self.arrival_in(shared, slot, before));
         let waiter = self.recording_waiter(at, &describe);
-        let passed = sync::pass(words, self.size(), &mut entry.state.round, &waiter);
+        let passed = words.pass(self.size(), &mut entry.state.round, &waiter);
         passed.map_err(|failed| self.rank_failed(failed, self.place(call)))?;
         self.ring_others(entry)
     }
 
     /// [`Comm::await_round`] without waiting: `None` as long as some ranks have not arrived.
     pub(crate) fn poll_round(&self, entry: &mut CollectiveEntry, call: Call) -> Option<Result<()>> {
-        let words = match self.shared() {
-            Ok(shared) => &shared.words.barriers[entry.slot],
+        let words = match self.shared().and_then(|shared| self.arrivals(shared, entry.slot)) {
+            Ok(words) => words,
             Err(error) => return Some(Err(error)),
         };
         let has_failed = self.has_lost_any();
-        let passed = sync::try_pass(words, self.size(), &mut entry.state.round, has_failed)?;
+        let passed = words.try_pass(self.size(), &mut entry.state.round, has_failed)?;
         let passed = passed.map_err(|failed| self.rank_failed(failed, self.place(call)));
         Some(passed.and_then(|()| self.ring_others(entry)))
     }
@@ -378,7 +414,7 @@ impl Comm {
     pub(crate) fn describe_round(&self, entry: &CollectiveEntry, record: &WaitRecord) {
         if let Some(shared) = &self.inner.shared {
             let before = entry.state.round.before(self.size());
-            record.set(&self.arrival(&shared.words.barriers[entry.slot], before));
+            record.set(&self.arrival_in(shared, entry.slot, before));
         }
     }
 
@@ -399,21 +435,36 @@ impl Comm {
 
     /// What a rank waits for at a barrier of all ranks that it has come to in round `before`.
     pub(crate) fn arrival(&self, words: &BarrierWords, before: Round) -> Awaited<'_> {
-        let (round, come) = words.arrivals(before, self.size());
+        self.arrival_at(words, Arrivals::Counted(words), before)
+    }
+
+    fn arrival_in(&self, shared: &SharedBlock, slot: usize, before: Round) -> Awaited<'_> {
+        let barrier = &shared.words.barriers[slot];
+        let words = self.arrivals(shared, slot).unwrap_or(Arrivals::Counted(barrier));
+        self.arrival_at(barrier, words, before)
+    }
+
+    fn arrival_at(
+        &self,
+        barrier: &BarrierWords,
+        words: Arrivals<'_>,
+        before: Round,
+    ) -> Awaited<'_> {
+        let (round, come) = words.count(before, self.size());
         Awaited {
             kind: AwaitedKind::Arrival,
             others: self.world_ranks(),
             come,
             awaited: self.size(),
             number: round.number().into(),
-            object: self.context().object(words),
+            object: self.context().object(barrier),
             ..Awaited::default()
         }
     }
 
     /// What all ranks have staged for a collective that this rank has arrived at.
     pub(crate) fn staged(&self, entry: &CollectiveEntry) -> Staged<'_> {
-        let (number, round) = (entry.number, entry.state.round.number());
+        let (number, round) = (entry.number, entry.state.round.word());
         Staged { comm: self, number, round, alone: Vec::new(), stride: 0 }
     }
 }

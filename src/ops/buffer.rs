@@ -12,7 +12,7 @@ use crate::datatype::{
 use crate::error::{Error, Place, Result};
 use crate::op::Op;
 use crate::prim::Step;
-use crate::shm::{Direction, Piece, Process, Segment, copy, copy_strip};
+use crate::shm::{Direction, Piece, Process, STAGE_REST, Segment, copy, copy_strip};
 use std::mem::MaybeUninit;
 
 /// An origin buffer that is read: address, and layout of the elements.
@@ -293,7 +293,70 @@ impl Op {
     }
 }
 
+impl Op {
+    /// Replaces the elements of `result`, at most [`STAGE_REST`] bytes one behind the other, by the combination
+    /// of as many bytes of each of the first `ranks` ranks, in their order. `place`: where those of a rank are
+    /// in the segment.
+    pub(crate) fn combine_staged(
+        self,
+        result: OriginMut<'_>,
+        segment: &Segment,
+        ranks: u32,
+        place: impl Fn(u32) -> Result<u64>,
+    ) -> Result<()> {
+        match result.layout.uniform().filter(|_| result.layout.plain().is_some()) {
+            Some(datatype) => datatype.visit(Staged { op: self, result, segment, ranks, place }),
+            None => Err(mixed(&result.layout)),
+        }
+    }
+}
+
+/// What [`Op::combine_staged`] combines.
+struct Staged<'d, F> {
+    op: Op,
+    result: OriginMut<'d>,
+    segment: &'d Segment,
+    ranks: u32,
+    place: F,
+}
+
+impl<F: Fn(u32) -> Result<u64>> Visitor for Staged<'_, F> {
+    type Output = Result<()>;
+
+    fn visit<E: Element>(self) -> Result<()> {
+        let Staged { op, result, segment, ranks, place } = self;
+        let Some(operation) = E::operation(op) else { return Err(undefined::<E>(op)) };
+        let bytes = result.layout.plain().unwrap_or_default();
+        let mut other = MaybeUninit::<[u128; STAGE_REST as usize / size_of::<u128>()]>::uninit();
+        assert!(bytes <= size_of_val(&other), "the caller has looked");
+        // Two places alternate; what comes last goes to the result.
+        let mut places = [result.start, other.as_mut_ptr().cast()];
+        if ranks % 2 == 0 {
+            places.reverse();
+        }
+        for rank in 0..ranks {
+            let from = segment.mapping().at(place(rank)?, bytes as u64).ok_or_else(no_offset)?;
+            let [to, before] = places;
+            // SAFETY: by `at`; the first obligation of `OriginMut::new`, or a new place of no fewer bytes.
+            // In a damaged segment they may overlap.
+            unsafe { to.copy_from(from, bytes) };
+            if rank > 0 {
+                let n = bytes / size_of::<E>();
+                // SAFETY: `n` values at both, just written; the obligations of `OriginMut::new`.
+                unsafe { combine(operation, before.cast(), to.cast(), n) };
+            }
+            places.reverse();
+        }
+        Ok(())
+    }
+}
+
 const PLACE: Place = Place { call: Call::ReduceLocal, window: None, rank: None };
+
+#[cold]
+fn undefined<E: Element>(op: Op) -> Error {
+    Error::Operation { at: PLACE, op: op.name(), datatype: E::DATATYPE.name() }
+}
 
 #[cold]
 fn mixed(layout: &Layout<'_>) -> Error {
@@ -315,10 +378,7 @@ impl Visitor for Local<'_> {
     type Output = Result<()>;
 
     fn visit<E: Element>(self) -> Result<()> {
-        let Some(operation) = E::operation(self.op) else {
-            let (op, datatype) = (self.op.name(), E::DATATYPE.name());
-            return Err(Error::Operation { at: PLACE, op, datatype });
-        };
+        let Some(operation) = E::operation(self.op) else { return Err(undefined::<E>(self.op)) };
         let Local { input, mut inout, .. } = self;
         inout.combine(operation, &input);
         Ok(())

@@ -110,7 +110,11 @@ pub(super) fn mem_sync(site: Site) {
     // them in loom, so other sites must not be stronger than necessary.
     let between = matches!(
         site,
-        Site::ShardAlone | Site::ShardAnnounce | Site::ShardWithdrawn | Site::ShardBarrier
+        Site::ShardAlone
+            | Site::ShardAnnounce
+            | Site::ShardWithdrawn
+            | Site::ShardBarrier
+            | Site::PairArrived
     );
     let full = setting.full_barrier || parking || between;
     let full = full && !concerns(setting.mutant.weakened);

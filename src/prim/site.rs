@@ -39,6 +39,9 @@ pub enum Site {
     CollectivePre,
     /// Collectives of a communicator, after PROC_SYNC: the staged contributions can be read.
     CollectivePost,
+    /// Collectives of two ranks, after PROC_SYNC and before the look at the other rank's word: of two that
+    /// arrive, one sees the other. A full barrier.
+    PairArrived,
     /// Accumulate exclusion, after the grant.
     AccumulatePost,
     /// Accumulate exclusion, before the release.

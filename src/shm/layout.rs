@@ -96,7 +96,8 @@ impl Stages {
     /// The offset of a buffer's beginning, which has [`STAGE_BEGINNING`] bytes.
     #[inline]
     pub(crate) fn beginning(&self, stage: StagingBuffer) -> u64 {
-        let slot = stage.number % self.slots();
+        // A power of two.
+        let slot = stage.number & (self.slots() - 1);
         self.at + (slot * u64::from(self.members) + u64::from(stage.rank)) * STAGE_BEGINNING
     }
 
@@ -213,6 +214,7 @@ impl SegmentLayout {
 }
 
 const _: () = {
+    assert!(SLOTS.is_power_of_two() && SLOTS_OF_MANY.is_power_of_two());
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<MailWords>() as u64 == GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);

@@ -54,6 +54,18 @@ impl Round {
         self.target
     }
 
+    /// What a rank publishes that arrives in this round; one or two flipped bits make no other round's.
+    #[inline]
+    pub fn word(self) -> u32 {
+        self.target.wrapping_mul(STEP)
+    }
+
+    /// The round after this one, of that many ranks.
+    #[inline]
+    pub fn next(self, ranks: u32) -> Round {
+        Round { target: self.target.wrapping_add(ranks), ..self }
+    }
+
     /// The round before this one.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn before(self, ranks: u32) -> Round {
@@ -101,12 +113,6 @@ impl Round {
 }
 
 impl BarrierWords {
-    /// Whether the barrier is cancelled for good, as seen by a rank in `round`.
-    #[allow(dead_code, reason = "the models stage nothing before they arrive")]
-    pub fn is_given_up(&self, round: Round) -> bool {
-        round.lost || round.is_given_up(self.count())
-    }
-
     /// A hint that this rank is about to arrive.
     #[inline(always)]
     #[allow(dead_code, reason = "a hint, which the models have no use for")]
@@ -145,11 +151,10 @@ impl BarrierWords {
 
     /// The barrier in which a rank waits that entered it in round `before`, and its arrivals.
     #[allow(dead_code, reason = "for reports; the models write none")]
-    pub fn arrivals(&self, before: Round, ranks: u32) -> (Round, u32) {
+    fn arrivals(&self, before: Round, ranks: u32) -> (Round, u32) {
         let ahead = self.count().wrapping_sub(before.target) as i32;
         if ahead > 0 {
-            let target = before.target.wrapping_add(ranks);
-            return (Round { target, ..before }, ahead as u32);
+            return (before.next(ranks), ahead as u32);
         }
         // It waits for the ranks that have not arrived at the barrier before.
         (before, ahead.saturating_add_unsigned(ranks).max(0) as u32)
@@ -275,75 +280,162 @@ pub fn collective(
     round: &mut Round,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
-    arrive(words, ranks, round, || ())?;
-    pass(words, ranks, round, waiter)
+    let words = Arrivals::Counted(words);
+    words.arrive(ranks, round, || ())?;
+    words.pass(ranks, round, waiter)
 }
 
-/// The first half of [`collective`]: arrives, and does not wait; whether all have arrived. If so, the rank
-/// passes, and then rings the bells (`channel.rs`) of those that do not wait at the barrier but call
-/// [`try_pass`], which they do again after each ring (models/collective.rs).
-///
-/// `publish` changes this rank's word for those that [`await_published`].
-#[inline]
-pub fn arrive(
-    words: &BarrierWords,
-    ranks: u32,
-    round: &mut Round,
-    publish: impl FnOnce(),
-) -> Result<bool, JobFailed> {
-    // Publishes the staged contribution; pairs with CollectivePost of every other rank through
-    // `arrived`, or through the word of `publish`. Fails without it: models/collective.rs, by
-    // loom_tests/tests/mutants.rs.
-    mem_sync_beside(Site::CollectivePre);
-    publish();
-    proc_sync(ProcSync::CollectiveArrive);
-    Ok(words.arrive(ranks, round)? && !planted(Fault::LastArrivalUnrung))
+/// The words by which the ranks of a collective synchronise.
+#[derive(Clone, Copy)]
+pub enum Arrivals<'w> {
+    /// All ranks count their arrivals in one word.
+    Counted(&'w BarrierWords),
+    /// Each of two ranks has a word that it publishes, and waits for the other's. The survivor of two
+    /// ranks agrees with itself, so no round is cancelled.
+    Pair {
+        /// The word of this rank.
+        own: &'w ParkWord,
+        /// That of the other.
+        other: &'w ParkWord,
+    },
 }
 
-/// The second half. Blocks until all `ranks` have arrived.
-#[inline]
-pub fn pass(
-    words: &BarrierWords,
-    ranks: u32,
-    round: &mut Round,
-    waiter: &Waiter<'_>,
-) -> Result<(), JobFailed> {
-    if round.open {
-        words.pass_or_lose(ranks, round, waiter)?;
-    }
-    passed_collective();
-    Ok(())
-}
-
-/// Blocks until the rank has published `number` by its `word`: what it has staged can be read before all
-/// have arrived. It publishes no other number until this rank has arrived at a later barrier.
-#[inline]
-pub fn await_published(word: &ParkWord, number: u32, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
-    waiter.until(word, |now| now == number)?;
-    passed_collective();
-    Ok(())
-}
-
-/// [`pass`] without waiting: `None` as long as some have not arrived. If a rank has failed it is
-/// given up.
-pub fn try_pass(
-    words: &BarrierWords,
-    ranks: u32,
-    round: &mut Round,
-    has_failed: bool,
-) -> Option<Result<(), JobFailed>> {
-    if round.open {
-        let passed = match round.outcome(words.count()) {
-            None if has_failed => words.give_up(ranks, *round),
-            outcome => outcome?,
+impl Arrivals<'_> {
+    /// The first half of [`collective`]: arrives, and does not wait; whether all have arrived. If so, the
+    /// rank passes, and then rings the bells (`channel.rs`) of those that do not wait at the barrier but
+    /// call [`Arrivals::try_pass`], which they do again after each ring (models/collective.rs). Of two
+    /// ranks both may find that, and never neither.
+    ///
+    /// `publish` changes this rank's word for those that [`await_published`]; that of a pair is changed here.
+    #[inline]
+    pub fn arrive(
+        self,
+        ranks: u32,
+        round: &mut Round,
+        publish: impl FnOnce(),
+    ) -> Result<bool, JobFailed> {
+        // Publishes the staged contribution; pairs with CollectivePost of every other rank through
+        // `arrived`, or through the word that is published. Fails without it: models/collective.rs, by
+        // loom_tests/tests/mutants.rs.
+        mem_sync_beside(Site::CollectivePre);
+        let is_last = match self {
+            Arrivals::Counted(words) => {
+                publish();
+                proc_sync(ProcSync::CollectiveArrive);
+                words.arrive(ranks, round)?
+            }
+            Arrivals::Pair { own, other } => {
+                if round.lost {
+                    return Err(JobFailed);
+                }
+                *round = round.next(ranks);
+                own.store_and_wake(round.word());
+                proc_sync(ProcSync::CollectiveArrive);
+                // A full barrier between the change of this word and the look at the other; pairs with
+                // itself on the other rank. So one of the two sees the other, and rings if it has to.
+                // Fails without it, or as a weaker one: models/collective.rs, `rung, a pair`.
+                mem_sync_beside(Site::PairArrived);
+                round.open = other.load() != round.word();
+                if !round.open {
+                    passed_collective();
+                }
+                !round.open
+            }
         };
-        (round.open, round.lost) = (false, passed.is_err());
-        if passed.is_err() {
-            return Some(passed);
+        Ok(is_last && !planted(Fault::LastArrivalUnrung))
+    }
+
+    /// The second half. Blocks until all `ranks` have arrived.
+    #[inline]
+    pub fn pass(self, ranks: u32, round: &mut Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+        if round.open {
+            match self {
+                Arrivals::Counted(words) => words.pass_or_lose(ranks, round, waiter)?,
+                Arrivals::Pair { other, .. } => {
+                    let passed = waiter.until(other, |word| word == round.word());
+                    (round.open, round.lost) = (false, passed.is_err());
+                    passed?;
+                }
+            }
+        }
+        passed_collective();
+        Ok(())
+    }
+
+    /// [`Arrivals::pass`] without waiting: `None` as long as some have not arrived. If a rank has failed it
+    /// is given up.
+    #[inline]
+    pub fn try_pass(
+        self,
+        ranks: u32,
+        round: &mut Round,
+        has_failed: bool,
+    ) -> Option<Result<(), JobFailed>> {
+        if round.open {
+            let outcome = match self {
+                Arrivals::Counted(words) => round.outcome(words.count()),
+                Arrivals::Pair { other, .. } => (other.load() == round.word()).then_some(Ok(())),
+            };
+            let passed = match (outcome, self) {
+                (None, Arrivals::Counted(words)) if has_failed => words.give_up(ranks, *round),
+                (None, Arrivals::Pair { .. }) if has_failed => Err(JobFailed),
+                (outcome, _) => outcome?,
+            };
+            (round.open, round.lost) = (false, passed.is_err());
+            if passed.is_err() {
+                return Some(passed);
+            }
+        }
+        passed_collective();
+        Some(Ok(()))
+    }
+
+    /// Whether the barrier is cancelled for good, as seen by a rank in `round`.
+    #[allow(dead_code, reason = "the models stage nothing before they arrive")]
+    pub fn is_given_up(self, round: Round) -> bool {
+        match self {
+            Arrivals::Counted(words) => round.lost || round.is_given_up(words.count()),
+            Arrivals::Pair { .. } => round.lost,
         }
     }
+
+    /// [`BarrierWords::expect_arrival`]
+    #[inline(always)]
+    #[allow(dead_code, reason = "a hint, which the models have no use for")]
+    pub fn expect_arrival(self) {
+        match self {
+            Arrivals::Counted(words) => words.expect_arrival(),
+            Arrivals::Pair { own, .. } => own.expect_update(),
+        }
+    }
+
+    /// The barrier in which a rank waits that entered it in round `before`, and its arrivals.
+    #[allow(dead_code, reason = "for reports; the models write none")]
+    pub fn count(self, before: Round, ranks: u32) -> (Round, u32) {
+        let (own, other) = match self {
+            Arrivals::Counted(words) => return words.arrivals(before, ranks),
+            Arrivals::Pair { own, other } => (own.load(), other.load()),
+        };
+        let next = before.next(ranks);
+        let come = |round: Round| [own, other].iter().filter(|word| **word == round.word()).count();
+        match come(next) {
+            0 => (before, come(before) as u32),
+            arrived => (next, arrived as u32),
+        }
+    }
+}
+
+/// Blocks until the rank has published `round` by its `word`: what it has staged can be read before all
+/// have arrived. It publishes no other number until this rank has arrived at a later barrier.
+#[inline]
+pub fn await_published(
+    word: &ParkWord,
+    round: Round,
+    waiter: &Waiter<'_>,
+) -> Result<(), JobFailed> {
+    waiter.until(word, |now| now == round.word())?;
     passed_collective();
-    Some(Ok(()))
+    Ok(())
 }
 
 fn passed_collective() {

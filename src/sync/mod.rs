@@ -18,8 +18,7 @@ use crate::prim::CachePadded;
 
 #[allow(unused_imports, reason = "`collective` is for the models")]
 pub use barrier::{
-    BarrierWords, FenceKind, Round, arrive, await_published, collective, fence, pass, passed,
-    try_pass,
+    Arrivals, BarrierWords, FenceKind, Round, await_published, collective, fence, passed,
 };
 pub use exclusion::{Exclusion, Sharing};
 pub use gather::{GatherPlace, Gathering, gather};

@@ -3,7 +3,7 @@
 use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model, WIDE};
 use crate::prim::{Fault, ParkWord, planted};
 use crate::sync::channel::MailWords;
-use crate::sync::{BarrierWords, Round, arrive, await_published, collective, pass, try_pass};
+use crate::sync::{Arrivals, BarrierWords, Round, await_published, collective};
 use crate::world::{Data, Job, each, passed, run};
 
 /// The models of this protocol.
@@ -14,11 +14,14 @@ pub fn models() -> Vec<Model> {
         model("staging", 3, |n| staging(n, 2, 1)).within(BOUND_2, EXHAUSTIVE),
         model("staging thrice", 3, |n| staging(n, 2, 3)).within(WIDE, WIDE),
         model("staging", 4, |n| staging(n, 2, 1)).within(WIDE, BOUND_2),
-        model("rung", 2, |n| rung(n, 2)).within(BOUND_2, EXHAUSTIVE),
-        model("rung", 2, |n| rung(n, 1)).parked().within(BOUND_2, BOUND_3),
-        model("rung", 3, |n| rung(n, 1)).within(WIDE, BOUND_2),
-        model("ahead", 2, |n| ahead(n, 3)).within(BOUND_2, BOUND_3),
-        model("ahead", 3, |n| ahead(n, 2)).within(WIDE, BOUND_2),
+        model("rung", 2, |n| rung(Words::counted, n, 2)).within(BOUND_2, EXHAUSTIVE),
+        model("rung", 2, |n| rung(Words::counted, n, 1)).parked().within(BOUND_2, BOUND_3),
+        model("rung", 3, |n| rung(Words::counted, n, 1)).within(WIDE, BOUND_2),
+        model("rung, a pair", 2, |n| rung(Words::pair, n, 2)).within(BOUND_2, EXHAUSTIVE),
+        model("rung, a pair", 2, |n| rung(Words::pair, n, 1)).parked().within(BOUND_2, BOUND_3),
+        model("ahead", 2, |n| ahead(Words::counted, n, 3)).within(BOUND_2, BOUND_3),
+        model("ahead", 3, |n| ahead(Words::counted, n, 2)).within(WIDE, BOUND_2),
+        model("ahead, a pair", 2, |n| ahead(Words::pair, n, 3)).within(BOUND_2, BOUND_3),
     ]
 }
 
@@ -28,13 +31,43 @@ pub fn one_buffer_only() -> Model {
     Model::new("collective", "one buffer only", 2, |n| staging(n, 1, 2))
 }
 
+/// Of each slot, the words by which the ranks arrive.
+struct Words {
+    /// None of a pair, whose ranks wait for each other's published words.
+    barriers: Vec<BarrierWords>,
+    /// Of each rank, by which it publishes what it has staged.
+    published: Vec<Vec<ParkWord>>,
+}
+
+impl Words {
+    fn counted(ranks: usize, slots: usize) -> Words {
+        let barriers = (0..slots).map(|_| BarrierWords::default()).collect();
+        Words { barriers, ..Words::pair(ranks, slots) }
+    }
+
+    /// Of two ranks.
+    fn pair(ranks: usize, slots: usize) -> Words {
+        let words = |_| (0..slots).map(|_| ParkWord::default()).collect();
+        let published = (0..ranks).map(words).collect();
+        Words { barriers: Vec::new(), published }
+    }
+
+    fn arrivals(&self, slot: usize, me: usize) -> Arrivals<'_> {
+        match self.barriers.get(slot) {
+            Some(barrier) => Arrivals::Counted(barrier),
+            None => {
+                let [own, other] = [me, 1 - me].map(|rank| &self.published[rank][slot]);
+                Arrivals::Pair { own, other }
+            }
+        }
+    }
+}
+
 struct World {
     job: Job,
     words: BarrierWords,
     /// Of each rank, `buffers` slots.
     slots: Vec<Vec<Data>>,
-    /// Where rank 0 hears of what it does not wait for.
-    mail: MailWords,
 }
 
 /// Each rank writes its own slot, all pass one barrier, each reads every slot; the next chunk
@@ -44,7 +77,6 @@ fn staging(ranks: usize, buffers: usize, chunks: usize) {
         job: Job::default(),
         words: BarrierWords::default(),
         slots: (0..ranks).map(|_| each(buffers)).collect(),
-        mail: MailWords::default(),
     };
     run(ranks, world, move |w, me| {
         let mut round = Round::default();
@@ -59,30 +91,41 @@ fn staging(ranks: usize, buffers: usize, chunks: usize) {
     });
 }
 
+/// The words of [`rung`].
+struct Rung {
+    job: Job,
+    words: Words,
+    /// Of each rank, two slots.
+    slots: Vec<Vec<Data>>,
+    /// Where rank 0 hears of what it does not wait for.
+    mail: MailWords,
+}
+
 /// [`staging`] in which rank 0 looks whether all have arrived, and waits until its bell rings.
-fn rung(ranks: usize, chunks: usize) {
-    let world = move || World {
+fn rung(words: fn(usize, usize) -> Words, ranks: usize, chunks: usize) {
+    let world = move || Rung {
         job: Job::default(),
-        words: BarrierWords::default(),
+        words: words(ranks, 2),
         slots: (0..ranks).map(|_| each(2)).collect(),
         mail: MailWords::default(),
     };
     run(ranks, world, move |w, me| {
-        let (ranks, mut round) = (ranks as u32, Round::default());
+        let (ranks, mut rounds) = (ranks as u32, [Round::default(); 2]);
         for chunk in 0..chunks {
             let slot = chunk % 2;
+            let (words, round) = (w.words.arrivals(slot, me), &mut rounds[slot]);
             w.slots[me][slot].set(chunk as u32 + 1);
-            let is_last = arrive(&w.words, ranks, &mut round, || ()).expect("no rank fails");
+            let is_last = words.arrive(ranks, round, || ()).expect("no rank fails");
             if me == 0 {
                 loop {
                     let seen = w.mail.look();
-                    if let Some(passes) = try_pass(&w.words, ranks, &mut round, false) {
+                    if let Some(passes) = words.try_pass(ranks, round, false) {
                         break passed(passes);
                     }
                     passed(w.job.waiter().until(w.mail.bell(), |rung| rung != seen).map(drop));
                 }
             } else {
-                passed(pass(&w.words, ranks, &mut round, &w.job.waiter()));
+                passed(words.pass(ranks, round, &w.job.waiter()));
                 if is_last {
                     w.mail.ring();
                 }
@@ -97,10 +140,9 @@ fn rung(ranks: usize, chunks: usize) {
 /// The slots of a staging area of which rank 0 gives the others something, and does not wait for them.
 struct Slots {
     job: Job,
-    barriers: Vec<BarrierWords>,
-    /// Of each slot, what rank 0 has staged, and the word by which it publishes that.
+    words: Words,
+    /// Of each slot, what rank 0 has staged.
     given: Vec<Data>,
-    published: Vec<ParkWord>,
     /// Of each slot, what the others have staged: what they call.
     called: Vec<Vec<Data>>,
 }
@@ -108,20 +150,20 @@ struct Slots {
 /// Rank 0 goes ahead in each collective, the others wait for its word alone. In two slots a rank stages
 /// when all have arrived at the collective before, so they have left the one before that; then it
 /// compares what they have called there.
-fn ahead(ranks: usize, collectives: usize) {
+fn ahead(words: fn(usize, usize) -> Words, ranks: usize, collectives: usize) {
     const SLOTS: usize = 2;
     let world = move || Slots {
         job: Job::default(),
-        barriers: (0..SLOTS).map(|_| BarrierWords::default()).collect(),
+        words: words(ranks, SLOTS),
         given: each(SLOTS),
-        published: (0..SLOTS).map(|_| ParkWord::default()).collect(),
         called: (0..ranks).map(|_| each(SLOTS)).collect(),
     };
     run(ranks, world, move |w, me| {
         let (count, mut rounds) = (ranks as u32, [Round::default(); SLOTS]);
         let settle = |number: usize, rounds: &mut [Round; SLOTS]| {
             let slot = number % SLOTS;
-            passed(pass(&w.barriers[slot], count, &mut rounds[slot], &w.job.waiter()));
+            let words = w.words.arrivals(slot, me);
+            passed(words.pass(count, &mut rounds[slot], &w.job.waiter()));
             for called in &w.called {
                 assert_eq!(called[slot].get(), number as u32 + 1, "what a rank has called");
             }
@@ -131,27 +173,30 @@ fn ahead(ranks: usize, collectives: usize) {
             if number > 0 && !planted(Fault::StagedTooSoon) {
                 settle(number - 1, &mut rounds);
             }
-            let publish = || {
-                if me == 0 {
-                    w.published[slot].store_and_wake(call);
-                }
+            let arrive = |round: &mut Round| {
+                let publish = || {
+                    if me == 0 {
+                        w.words.published[0][slot].store_and_wake(round.next(count).word());
+                    }
+                };
+                let words = w.words.arrivals(slot, me);
+                let mut arriving = *round;
+                words.arrive(count, &mut arriving, publish).expect("none fails");
+                *round = arriving;
             };
             if planted(Fault::PublishedFirst) {
-                publish();
+                arrive(&mut rounds[slot]);
             }
             w.called[me][slot].set(call);
             if me == 0 {
                 w.given[slot].set(call);
             }
-            let published = || {
-                if !planted(Fault::PublishedFirst) {
-                    publish();
-                }
-            };
-            arrive(&w.barriers[slot], count, &mut rounds[slot], published).expect("none fails");
+            if !planted(Fault::PublishedFirst) {
+                arrive(&mut rounds[slot]);
+            }
             if me != 0 {
-                let waiter = w.job.waiter();
-                passed(await_published(&w.published[slot], call, &waiter));
+                let (word, waiter) = (&w.words.published[0][slot], w.job.waiter());
+                passed(await_published(word, rounds[slot], &waiter));
                 assert_eq!(w.given[slot].get(), call, "what the root gives");
             }
         }
