@@ -242,7 +242,7 @@ impl BufferMut {
     #[inline]
     pub(super) fn take(&mut self, staged: &Staged<'_>, rank: u32, first: u64) -> Result<()> {
         match self.0.plain() {
-            Some(bytes) if !staged.is_brought() => {
+            Some(bytes) if !staged.is_foreign() => {
                 let place = staged.place(rank, first, bytes)?;
                 let from = staged.segment().mapping().at(place, bytes).ok_or_else(too_far)?;
                 let to = self.0.start.cast_mut();
@@ -262,7 +262,7 @@ impl BufferMut {
     fn take_scattered(&mut self, staged: &Staged<'_>, rank: u32, first: u64) -> Result<()> {
         let mut incoming = Incoming::of(&self.origin_mut()).ok_or_else(too_far)?;
         let bytes = incoming.bytes();
-        if staged.is_brought() {
+        if staged.is_foreign() {
             let mut packed = vec![0; bytes as usize];
             staged.bytes(rank, first as usize, &mut packed)?;
             self.unpack(&packed);
@@ -280,7 +280,7 @@ impl BufferMut {
         combine: &Combine,
     ) -> Result<bool> {
         let op = match (&combine.function, combine.kind) {
-            (None, OpKind::Predefined(op)) if !staged.is_brought() => op,
+            (None, OpKind::Predefined(op)) if !staged.is_foreign() => op,
             _ => return Ok(false),
         };
         let Some(bytes) = self.0.plain().filter(|bytes| *bytes <= CHUNK as u64) else {

@@ -11,6 +11,7 @@ use super::form::ShortForm;
 use super::partitioned::{PartitionSide, Partitioned};
 use super::plan;
 use super::request::CollectiveRequest;
+use super::short;
 use super::staged::BufferParts;
 use crate::call::Call;
 use crate::comm::{Comm, Reduction};
@@ -19,7 +20,9 @@ use crate::datatype::Element;
 use crate::error::Error;
 use crate::error::Result;
 use crate::group::Rank;
+use crate::op::Op;
 use crate::ops::{Origin, OriginMut};
+use std::panic::Location;
 
 /// Collectives of slices. All contributions have the same length, except in the calls whose names end
 /// with `v`.
@@ -632,6 +635,71 @@ impl Comm {
             }
             plan.exscan(None, own, combine)
         })
+    }
+}
+
+/// Short collectives of a rank that has no other under way on the communicator. If the result is `None`,
+/// nothing has been done, and the function whose name begins with `start_` does it or returns the error.
+///
+/// Collective; the promises of a buffer to [`Origin::new`] or [`OriginMut::new`] have to hold until the call
+/// returns. The errors are those of any collective ([`Comm`]).
+impl Comm {
+    /// [`Comm::barrier`]
+    #[track_caller]
+    pub fn try_barrier(&self) -> Option<Result<()>> {
+        short::run(self, Some(ShortForm::barrier()), Location::caller())
+    }
+
+    /// [`Comm::broadcast`]
+    #[track_caller]
+    pub fn try_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Option<Result<()>> {
+        let buffer = BufferMut::of(&buffer);
+        let form = ShortForm::broadcast(self, Call::Broadcast, buffer, root);
+        short::run(self, form, Location::caller())
+    }
+
+    /// [`Comm::allgather`]: of each rank the same number of instances that it gives.
+    #[track_caller]
+    pub fn try_allgather(&self, mine: Origin<'_>, all: OriginMut<'_>) -> Option<Result<()>> {
+        let form = ShortForm::allgather(self, Buffer::of(&mine), BufferMut::of(&all));
+        short::run(self, form, Location::caller())
+    }
+
+    /// [`Comm::alltoall`]
+    #[track_caller]
+    pub fn try_alltoall(&self, all: Origin<'_>, into: OriginMut<'_>) -> Option<Result<()>> {
+        let form = ShortForm::alltoall(self, Buffer::of(&all), BufferMut::of(&into));
+        short::run(self, form, Location::caller())
+    }
+
+    /// [`Comm::reduce`] by an operation that is defined for the datatype; the root alone gives the place of
+    /// the result, of as many instances.
+    #[track_caller]
+    pub fn try_reduce(
+        &self,
+        mine: Origin<'_>,
+        result: Option<OriginMut<'_>>,
+        op: Op,
+        root: Rank,
+    ) -> Option<Result<()>> {
+        let (mine, result) = (Buffer::of(&mine), result.as_ref().map(BufferMut::of));
+        let form = ShortForm::reduction(self, Call::Reduce, mine, result, Combine::of(op), root);
+        short::run(self, form, Location::caller())
+    }
+
+    /// [`Comm::allreduce`] by an operation that is defined for the datatype, of as many instances as the
+    /// result has.
+    #[track_caller]
+    pub fn try_allreduce(
+        &self,
+        mine: Origin<'_>,
+        result: OriginMut<'_>,
+        op: Op,
+    ) -> Option<Result<()>> {
+        let (mine, result) = (Buffer::of(&mine), Some(BufferMut::of(&result)));
+        let combine = Combine::of(op);
+        let form = ShortForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0));
+        short::run(self, form, Location::caller())
     }
 }
 

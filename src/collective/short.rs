@@ -9,8 +9,6 @@ use crate::comm::{CHUNK, CollectiveEntry, Comm, Description};
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
-use crate::op::Op;
-use crate::ops::{Origin, OriginMut};
 use std::panic::Location;
 
 /// The most bytes of all contributions together if every rank combines all of them.
@@ -120,80 +118,16 @@ impl ShortForm {
     }
 }
 
-/// Short collectives of a rank that has no other under way on the communicator. If the result is `None`,
-/// nothing has been done, and the function whose name begins with `start_` does it or returns the error.
-///
-/// Collective; the promises of a buffer to [`Origin::new`] or [`OriginMut::new`] have to hold until the call
-/// returns. The errors are those of any collective ([`Comm`]).
-impl Comm {
-    #[inline]
-    fn try_short(
-        &self,
-        form: Option<ShortForm>,
-        at: &'static Location<'static>,
-    ) -> Option<Result<()>> {
-        let mut form = form?;
-        let entry = self.start_alone()?;
-        Some(self.within(form.call, || form.complete(self, entry, at)))
-    }
-
-    /// [`Comm::barrier`]
-    #[track_caller]
-    pub fn try_barrier(&self) -> Option<Result<()>> {
-        self.try_short(Some(ShortForm::barrier()), Location::caller())
-    }
-
-    /// [`Comm::broadcast`]
-    #[track_caller]
-    pub fn try_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Option<Result<()>> {
-        let buffer = BufferMut::of(&buffer);
-        let form = ShortForm::broadcast(self, Call::Broadcast, buffer, root);
-        self.try_short(form, Location::caller())
-    }
-
-    /// [`Comm::allgather`]: of each rank the same number of instances that it gives.
-    #[track_caller]
-    pub fn try_allgather(&self, mine: Origin<'_>, all: OriginMut<'_>) -> Option<Result<()>> {
-        let form = ShortForm::allgather(self, Buffer::of(&mine), BufferMut::of(&all));
-        self.try_short(form, Location::caller())
-    }
-
-    /// [`Comm::alltoall`]
-    #[track_caller]
-    pub fn try_alltoall(&self, all: Origin<'_>, into: OriginMut<'_>) -> Option<Result<()>> {
-        let form = ShortForm::alltoall(self, Buffer::of(&all), BufferMut::of(&into));
-        self.try_short(form, Location::caller())
-    }
-
-    /// [`Comm::reduce`] by an operation that is defined for the datatype; the root alone gives the place of
-    /// the result, of as many instances.
-    #[track_caller]
-    pub fn try_reduce(
-        &self,
-        mine: Origin<'_>,
-        result: Option<OriginMut<'_>>,
-        op: Op,
-        root: Rank,
-    ) -> Option<Result<()>> {
-        let (mine, result) = (Buffer::of(&mine), result.as_ref().map(BufferMut::of));
-        let form = ShortForm::reduction(self, Call::Reduce, mine, result, Combine::of(op), root);
-        self.try_short(form, Location::caller())
-    }
-
-    /// [`Comm::allreduce`] by an operation that is defined for the datatype, of as many instances as the
-    /// result has.
-    #[track_caller]
-    pub fn try_allreduce(
-        &self,
-        mine: Origin<'_>,
-        result: OriginMut<'_>,
-        op: Op,
-    ) -> Option<Result<()>> {
-        let (mine, result) = (Buffer::of(&mine), Some(BufferMut::of(&result)));
-        let combine = Combine::of(op);
-        let form = ShortForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0));
-        self.try_short(form, Location::caller())
-    }
+/// Runs a short collective if no other of this rank is under way on the communicator; otherwise `None`.
+#[inline]
+pub(super) fn run(
+    comm: &Comm,
+    form: Option<ShortForm>,
+    at: &'static Location<'static>,
+) -> Option<Result<()>> {
+    let mut form = form?;
+    let entry = comm.start_alone()?;
+    Some(comm.within(form.call, || form.complete(comm, entry, at)))
 }
 
 /// A part of that many bytes for each rank.

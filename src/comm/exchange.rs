@@ -370,7 +370,7 @@ impl Staged<'_> {
     }
 
     /// Whether another MPI has transferred it.
-    pub(crate) fn is_brought(&self) -> bool {
+    pub(crate) fn is_foreign(&self) -> bool {
         self.stride != 0
     }
 

@@ -305,14 +305,16 @@ impl Op {
         place: impl Fn(u32) -> Result<u64>,
     ) -> Result<()> {
         match result.layout.uniform().filter(|_| result.layout.plain().is_some()) {
-            Some(datatype) => datatype.visit(Staged { op: self, result, segment, ranks, place }),
+            Some(datatype) => {
+                datatype.visit(StagedContributions { op: self, result, segment, ranks, place })
+            }
             None => Err(mixed(&result.layout)),
         }
     }
 }
 
 /// What [`Op::combine_staged`] combines.
-struct Staged<'d, F> {
+struct StagedContributions<'d, F> {
     op: Op,
     result: OriginMut<'d>,
     segment: &'d Segment,
@@ -320,11 +322,11 @@ struct Staged<'d, F> {
     place: F,
 }
 
-impl<F: Fn(u32) -> Result<u64>> Visitor for Staged<'_, F> {
+impl<F: Fn(u32) -> Result<u64>> Visitor for StagedContributions<'_, F> {
     type Output = Result<()>;
 
     fn visit<E: Element>(self) -> Result<()> {
-        let Staged { op, result, segment, ranks, place } = self;
+        let StagedContributions { op, result, segment, ranks, place } = self;
         let Some(operation) = E::operation(op) else { return Err(undefined::<E>(op)) };
         let bytes = result.layout.plain().unwrap_or_default();
         let mut other = MaybeUninit::<[u128; STAGE_REST as usize / size_of::<u128>()]>::uninit();
