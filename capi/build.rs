@@ -93,6 +93,21 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
     }
 }
 
+/// The first lines of a function whose call has a fast path, which they return from if that has done it.
+fn fast_path(name: &str, call: &str, parameters: &[&Parameter], passed: &str) -> Option<String> {
+    match call.split_once(' ')? {
+        ("operation", call) => {
+            Some(format!("if {}.try_run() {{ return MPI_SUCCESS; }}", called(call, parameters)))
+        }
+        ("short", call) => Some(format!(
+            "match crate::calls::try_{call}({passed}) {{ Some(Ok(())) => return MPI_SUCCESS, \
+             Some(Err(failure)) => return {}_raised(failure, {passed}), None => {{}} }}",
+            name.to_lowercase()
+        )),
+        _ => None,
+    }
+}
+
 /// Both functions, made of a call. The fast path of an operation or a short collective is tried first; the rest is out of line, with the
 /// same parameters, so that it takes them where they are.
 fn there(function: &Function, call: &str) -> String {
@@ -101,17 +116,7 @@ fn there(function: &Function, call: &str) -> String {
     let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
     let returns = rust(&function.returns);
     let all = named().collect::<Vec<_>>();
-    let fast = match call.split_once(' ') {
-        Some(("operation", call)) => {
-            Some(format!("if {}.try_run() {{ return MPI_SUCCESS; }}", called(call, &all)))
-        }
-        Some(("short", call)) => Some(format!(
-            "match crate::calls::try_{call}({passed}) {{ Some(Ok(())) => return MPI_SUCCESS, \
-             Some(Err(failure)) => return {}_raised(failure, {passed}), None => {{}} }}",
-            name.to_lowercase()
-        )),
-        _ => None,
-    };
+    let fast = fast_path(name, call, &all, &passed);
     let call = called(call, &all);
     let given = |call, place: &Parameter| format!("{}.given().and_then(|()| {call})", place.name);
     // Those of the tool interface need not be there (MPI-4.1 §15.3).

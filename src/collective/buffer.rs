@@ -9,7 +9,7 @@ use crate::datatype::{CommittedDatatype, Datatype, Element};
 use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::ops::{Incoming, Origin, OriginMut, Outgoing};
-use crate::shm::{Segment, copy, is_one_store};
+use crate::shm::{Segment, copy, copy_overlapping};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -245,13 +245,9 @@ impl BufferMut {
             Some(bytes) if !staged.is_foreign() => {
                 let place = staged.place(rank, first, bytes)?;
                 let from = staged.segment().mapping().at(place, bytes).ok_or_else(too_far)?;
-                let to = self.0.start.cast_mut();
-                match is_one_store(bytes as usize) {
-                    // SAFETY: by `at`, and by the promise of the maker.
-                    true => unsafe { to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()) },
-                    // SAFETY: as above; in a damaged segment they may overlap.
-                    false => unsafe { to.copy_from(from, bytes as usize) },
-                }
+                let (to, bytes) = (self.0.start.cast_mut(), bytes as usize);
+                // SAFETY: by `at`, and by the promise of the maker. In a damaged segment they may overlap.
+                unsafe { copy_overlapping(from, to, bytes) };
                 Ok(())
             }
             _ => self.take_scattered(staged, rank, first),

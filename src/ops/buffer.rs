@@ -12,7 +12,9 @@ use crate::datatype::{
 use crate::error::{Error, Place, Result};
 use crate::op::Op;
 use crate::prim::Step;
-use crate::shm::{Direction, Piece, Process, STAGE_REST, Segment, copy, copy_strip};
+use crate::shm::{
+    Direction, Piece, Process, STAGE_REST, Segment, copy, copy_overlapping, copy_strip,
+};
 use std::mem::MaybeUninit;
 
 /// An origin buffer that is read: address, and layout of the elements.
@@ -341,7 +343,7 @@ impl<F: Fn(u32) -> Result<u64>> Visitor for StagedContributions<'_, F> {
             let [to, before] = places;
             // SAFETY: by `at`; the first obligation of `OriginMut::new`, or a new place of no fewer bytes.
             // In a damaged segment they may overlap.
-            unsafe { to.copy_from(from, bytes) };
+            unsafe { copy_overlapping(from, to, bytes) };
             if rank > 0 {
                 let n = bytes / size_of::<E>();
                 // SAFETY: `n` values at both, just written; the obligations of `OriginMut::new`.

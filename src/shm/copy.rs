@@ -41,6 +41,22 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) }
 }
 
+/// [`copy`] of ranges that may overlap.
+///
+/// # Safety
+/// `from` is valid for reads and `to` for writes of `bytes` bytes.
+#[inline(always)]
+pub(crate) unsafe fn copy_overlapping(from: *const u8, to: *mut u8, bytes: usize) {
+    if is_one_store(bytes) {
+        // SAFETY: the obligation of this function's caller; an array of bytes is aligned anywhere.
+        let word = unsafe { from.cast::<[u8; ONE_STORE]>().read() };
+        // SAFETY: as above.
+        return unsafe { to.cast::<[u8; ONE_STORE]>().write(word) };
+    }
+    // SAFETY: as above.
+    unsafe { to.copy_from(from, bytes) };
+}
+
 /// Copies of exactly this size are one store and cannot be torn by a kill; shorter ones may be several
 /// stores.
 pub(crate) const ONE_STORE: usize = size_of::<u64>();

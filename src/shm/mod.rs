@@ -37,7 +37,9 @@ mod thread;
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use biased::{BiasedGuard, BiasedMutex};
 pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords};
-pub(crate) use copy::{ONE_STORE, copy, copy_past, copy_strip, copy_strip_past, is_one_store};
+pub(crate) use copy::{
+    ONE_STORE, copy, copy_overlapping, copy_past, copy_strip, copy_strip_past, is_one_store,
+};
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{

@@ -174,15 +174,14 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, collectives: usize) {
                 settle(number - 1, &mut rounds);
             }
             let arrive = |round: &mut Round| {
+                let word = round.next(count).word();
                 let publish = || {
                     if me == 0 {
-                        w.words.published[0][slot].store_and_wake(round.next(count).word());
+                        w.words.published[0][slot].store_and_wake(word);
                     }
                 };
                 let words = w.words.arrivals(slot, me);
-                let mut arriving = *round;
-                words.arrive(count, &mut arriving, publish).expect("none fails");
-                *round = arriving;
+                words.arrive(count, round, publish).expect("none fails");
             };
             if planted(Fault::PublishedFirst) {
                 arrive(&mut rounds[slot]);
