@@ -133,6 +133,8 @@ pub const FAULTS: &[Fault] = &[
     Fault::ShardNotEntered,
     Fault::ShardNotDrained,
     Fault::ShardDeadAnnounced,
+    Fault::ShardClosedIgnored,
+    Fault::ShardOneClosed,
     Fault::MessageEarly,
     Fault::MessageUncleared,
     Fault::MessageUnrung,
@@ -272,6 +274,8 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         }
         Fault::ShardNotEntered => &["shards/both ways x"],
         Fault::ShardDeadAnnounced => &["shards/dies announced, rank"],
+        Fault::ShardClosedIgnored => &["shards/one against many twice, rank"],
+        Fault::ShardOneClosed => &["shards/one shard of two is closed, rank"],
         other => found_by_failure(other),
     }
 }

@@ -139,8 +139,6 @@ pub struct Operation<T> {
     pub(crate) one: fn(T, T) -> T,
     /// Of a given number of both, replacing the target's; see [`widest`].
     pub(crate) many: unsafe fn(*mut T, *const T, usize),
-    /// As `many`, each element atomically; see [`one_by_one`].
-    pub(crate) few: unsafe fn(*mut T, *const T, usize),
     /// Of one element, atomically; returns what it was. See [`update_native`].
     pub(crate) fetch: unsafe fn(*mut T, T) -> T,
 }
@@ -151,7 +149,7 @@ pub struct Operation<T> {
 macro_rules! by {
     ($op:expr, $function:expr) => {
         const {
-            use $crate::datatype::machine::{Operation, one_by_one, update_native, widest};
+            use $crate::datatype::machine::{Operation, update_native, widest};
             &Operation {
                 one: $function,
                 many: match () {
@@ -161,13 +159,6 @@ macro_rules! by {
                     )]
                     // SAFETY: the obligations of `widest` are those of `many`.
                     () => |targets, origins, n| unsafe { widest(targets, origins, n, $function) },
-                },
-                few: match () {
-                    #[allow(unsafe_code, reason = "those of `one_by_one` are those of `few`")]
-                    // SAFETY: the obligations of `one_by_one` are those of `few`.
-                    () => |targets, origins, n| unsafe {
-                        one_by_one(targets, origins, n, $op, $function)
-                    },
                 },
                 fetch: match () {
                     #[allow(unsafe_code, reason = "those of `update_native` are those of `fetch`")]
@@ -181,30 +172,6 @@ macro_rules! by {
     };
 }
 pub(super) use by;
-
-/// Replaces each of `n` target values by `op` of it and the origin's, each atomically; `function` is
-/// that of `op`.
-///
-/// # Safety
-/// 1. `targets` is valid for reads and writes of `n` values, `origins` for reads, both aligned.
-/// 2. For each of the targets: the obligations of [`update_native`].
-#[inline(always)]
-pub(super) unsafe fn one_by_one<T: Element>(
-    targets: *mut T,
-    origins: *const T,
-    n: usize,
-    op: Op,
-    function: impl Fn(T, T) -> T,
-) {
-    for i in 0..n {
-        // SAFETY: 1., and `i < n`.
-        let origin = unsafe { origins.add(i) };
-        // SAFETY: 1.
-        let value = unsafe { origin.read() };
-        // SAFETY: 2.
-        unsafe { update_native(targets.wrapping_add(i).cast(), op, &function, value) };
-    }
-}
 
 /// Replaces the element at `at` by `op` of it and `value`, atomically, and returns what it was;
 /// `function` is that of `op`.

@@ -184,12 +184,17 @@ impl Win {
         parts.update(Update::accumulate(origin, op, target, disp, layout))
     }
 
-    /// The fast path of [`Win::accumulate_layout`], [`Win::get_accumulate_layout`] and
-    /// [`Win::fetch_and_op_untyped`]: whether it is done. If not, nothing has changed. A caller that needs stack space for errors takes it for the slow path
+    /// The fast path of [`Win::accumulate_layout`] and [`Win::fetch_and_op_untyped`]: whether it is done. If not, nothing has changed. A caller that needs stack space for errors takes it for the slow path
     /// alone.
     #[inline(always)]
     pub fn try_update(&self, update: &Update<'_>) -> bool {
         self.communication().try_update(update)
+    }
+
+    /// [`Win::try_update`] of [`Win::get_accumulate_layout`].
+    #[inline(always)]
+    pub fn try_fetch(&self, update: &Update<'_>) -> bool {
+        self.communication().try_fetch_alike(update)
     }
 
     /// `MPI_Get_accumulate` (MPI-4.1 §12.3.4): [`Win::accumulate`] that also copies the target's values

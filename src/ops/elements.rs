@@ -1,14 +1,16 @@
 //! The updates of elements under every accumulate.
 //!
-//! One element, or a few in one shard, by an instruction each: the first lines of every call. A thread that
-//! updates elements so announces it, which excludes those that update many (`sync/shards.rs`). Each of these
+//! The first lines of every call: one element by an instruction, announced (`sync/shards.rs`); several that are
+//! contiguous in one shard by a vectorised loop while no other thread updates elements there. Each of these
 //! functions returns whether it is done; if not, nothing is.
 //!
 //! All others, [`Blocks`], by strips of blocks that belong to each other, of the origin, the target and the
-//! result. Those that instructions update are announced once for each shard. Many that lie close to each other
-//! are combined by a vectorised loop while no other thread is in their shards, and elements that no instruction
-//! updates likewise under the target's exclusion. What is not contiguous is gathered before, and put back.
+//! result: elements that instructions update likewise, while no other thread is in their shards, and the rest
+//! under the target's exclusion. What is not contiguous is gathered before, and put back.
 //! Which of the two ways an element is updated is written in [`super::update`].
+//!
+//! So a call that updates several elements never shows another call a part of 16 aligned bytes of them. Programs
+//! rely on that where they update a small struct as bytes. The standard promises it for each element alone.
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
 use super::buffer::{load, store};
@@ -19,27 +21,24 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::prim::{Site, Step, step};
-use crate::shm::{Direction, Pattern, Piece, Steps, Strip, copy_strip};
+use crate::shm::{Direction, Pattern, Piece, Steps, Strip, copy, copy_strip};
 use crate::sync::shards::MOST;
 use crate::window::{Atomicity, Communication, Target};
 use bytemuck::must_cast;
 use std::ops::Range;
 use std::ptr::{from_mut, from_ref};
 
-/// Elements that the first lines update at most: more make the fixed costs of the other half small.
-const FEW: usize = 64;
-/// From how many elements on an accumulate has more from a vectorised loop than it loses by the
-/// barrier of all ranks (docs/performance.md). Test builds have it low, so that every random
-/// program gets there.
-const MANY: usize = if cfg!(feature = "test-hooks") { 24 } else { 1024 };
+/// Elements that the first lines update at most. Test builds have it low, so that every random program
+/// gets to the other half.
+const MOST_FIRST: usize = if cfg!(feature = "test-hooks") { 24 } else { usize::MAX };
 /// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
 /// short ones out for its whole length. Their values before are still in the cache when they are updated.
 const BATCH: usize = 512;
 /// Elements of a batch that no kernel copies: each may have a cache line of its own, and all of these
 /// are still in the nearest cache when they are put back.
 const CLOSE: usize = 128;
-/// Blocks that are updated by instructions before there is another look whether many are near.
-const SPREAD: usize = 64;
+/// Bytes that no grant of the exclusion divides, where they are aligned and contiguous.
+const WHOLE: usize = 16;
 /// The sides of a strip.
 const ORIGIN: usize = 0;
 const TARGET: usize = 1;
@@ -77,9 +76,10 @@ impl<'w> Communication<'w> {
             return false;
         };
         let Some(operation) = T::operation(op) else { return false };
-        self.announced(call, at, || {
-            // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
-            unsafe { (operation.few)(at.cast(), origin.as_ptr(), origin.len()) };
+        self.exclusively(call, at.cast(), size_of_val(origin), || {
+            // SAFETY: 1. by `elements` and the slice. 2. No other thread updates them; they are disjoint
+            // from the slice, by `elements`, and no Rust reference names them, by invariant 4 of `shm`.
+            unsafe { (operation.many)(at.cast(), origin.as_ptr(), origin.len()) };
         })
         .is_some()
     }
@@ -115,13 +115,16 @@ impl<'w> Communication<'w> {
     ) -> bool {
         let buffers = [origin.as_ptr(), result.as_ptr()];
         let Some(at) = self.elements(target, disp, result.len(), buffers) else { return false };
-        let Some(operation) = T::operation(op).filter(|_| origin.len() == result.len()) else {
+        let (n, fetches_only) = (result.len(), op == Op::NoOp);
+        let Some(operation) = T::operation(op).filter(|_| fetches_only || origin.len() == n) else {
             return false;
         };
-        self.announced(call, at, || {
-            for (i, (value, before)) in origin.iter().zip(result).enumerate() {
-                // SAFETY: 1. and 2. by `elements`; 3. by invariant 4 of `shm`.
-                *before = unsafe { (operation.fetch)(at.wrapping_add(i).cast(), *value) };
+        self.exclusively(call, at.cast(), size_of_val(result), || {
+            // SAFETY: 1. by `elements` and the slice. 2. They are disjoint, by `elements`.
+            unsafe { copy(at.cast(), result.as_mut_ptr().cast(), size_of_val(result)) };
+            if !fetches_only {
+                // SAFETY: as in `try_accumulate_few`.
+                unsafe { (operation.many)(at.cast(), origin.as_ptr(), n) };
             }
         })
         .is_some()
@@ -161,7 +164,7 @@ impl<'w> Communication<'w> {
         })
     }
 
-    /// The address of a few elements of a target, in one shard, if they are mapped, the machine updates
+    /// The address of elements of a target, in one shard, if they are mapped, the machine updates
     /// such elements, and none of as many at each of `buffers` overlaps them. Not of pairs with padding, which
     /// no operation touches.
     #[inline(always)]
@@ -173,8 +176,9 @@ impl<'w> Communication<'w> {
         buffers: [*const T; N],
     ) -> Option<*mut T::Carrier> {
         // Several elements are recorded where a rank may be left to ask.
-        let are_few = n == 1 || (1..=FEW).contains(&n) && self.calls.context().records().is_none();
-        if !T::Carrier::IS_NATIVE || T::DATATYPE.is_padded() || !are_few {
+        let is_first =
+            n == 1 || (1..=MOST_FIRST).contains(&n) && self.calls.context().records().is_none();
+        if !T::Carrier::IS_NATIVE || T::DATATYPE.is_padded() || !is_first {
             return None;
         }
         let (size, bytes) = (size_of::<T>(), n * size_of::<T>());
@@ -189,9 +193,8 @@ impl<'w> Communication<'w> {
         (is_whole && buffers.into_iter().all(is_disjoint)).then_some(at.cast())
     }
 
-    /// Runs `f`, which updates elements at `at`, all in one shard, by instructions: a call that has passed its
-    /// checks. `None`, and nothing has been done, if many are updated around them; the other half of the call
-    /// is then next.
+    /// Runs `f`, which updates the element at `at` by an instruction: a call that has passed its checks. `None`,
+    /// and nothing has been done, if many are updated around it; the other half of the call is then next.
     #[inline(always)]
     fn announced<T, R>(self, call: Call, at: *const T, f: impl FnOnce() -> R) -> Option<R> {
         self.calls.epochs.operated();
@@ -202,6 +205,25 @@ impl<'w> Communication<'w> {
         announced.withdraw();
         in_call.end();
         Some(result)
+    }
+
+    /// Runs `f`, which updates the `bytes` bytes at `at`, all in one shard, in any way: a call that has passed
+    /// its checks. Blocks while elements around them are updated. `None`, and nothing has been done, if the
+    /// job has failed or elements are updated by instructions only; the other half of the call is then next.
+    #[inline(always)]
+    fn exclusively<R>(
+        self,
+        call: Call,
+        at: *const u8,
+        bytes: usize,
+        f: impl FnOnce() -> R,
+    ) -> Option<R> {
+        self.calls.epochs.operated();
+        let context = self.calls.context();
+        let in_call = context.enter(call, self.calls.block());
+        let updated = context.shards.exclusively(at, bytes, || context.excluded(), f);
+        in_call.end();
+        updated.ok().flatten()
     }
 
     /// [`Communication::announced`] within a call that blocks while many are updated around them.
@@ -223,6 +245,7 @@ impl<'w> Communication<'w> {
     }
 
     #[cold]
+    #[inline(never)]
     fn by_instructions_slowly<R>(
         self,
         call: Call,
@@ -378,39 +401,26 @@ impl<T: Element> Blocks<'_, T> {
     fn native(&mut self, strip: &Strip<'_, 3>) -> Result<usize> {
         let elements = strip.bytes / size_of::<T>();
         // A loop over the target would write the padding of pairs.
-        if strip.blocks * elements < MANY || T::DATATYPE.is_padded() {
+        if strip.blocks * elements == 1 || T::DATATYPE.is_padded() {
             return self.by_instructions(strip);
         }
         let (near, first, end) = self.near(strip);
-        if near * elements >= MANY {
-            let part = strip.part(0, near);
-            let bytes = end as usize - first as usize;
-            self.make_space(&part);
-            if let Some(updated) = self.exclusively(first, bytes, |own| own.batches(&part))? {
-                return updated.map(|()| near);
-            }
+        if near * elements <= 1 {
+            return self.by_instructions(&strip.part(0, 1));
         }
-        self.by_instructions(&strip.part(0, near.max(strip.blocks.min(SPREAD))))
+        let part = strip.part(0, near);
+        self.make_space(&part);
+        let (calls, call) = (self.parts.calls, self.call);
+        let (context, bytes) = (calls.context(), end as usize - first as usize);
+        let waiter = || context.excluded();
+        let updated = context.shards.exclusively(first, bytes, waiter, || self.batches(&part));
+        match updated.map_err(|failed| calls.job_failed(failed, call))? {
+            Some(updated) => updated.map(|()| near),
+            None => self.by_instructions(&part),
+        }
     }
 
-    /// Runs `f`, which updates elements among the `bytes` bytes at `at`, in any way. Blocks while others
-    /// update elements around them; `None`, and nothing has been done, where elements are updated by
-    /// instructions only.
-    fn exclusively<R>(
-        &mut self,
-        at: *const u8,
-        bytes: usize,
-        f: impl FnOnce(&mut Self) -> R,
-    ) -> Result<Option<R>> {
-        let (calls, context) = (self.parts.calls, self.parts.calls.context());
-        if !context.shards.are_common() {
-            return Ok(None);
-        }
-        let updated = context.shards.exclusively(at, bytes, &context.excluded(), || f(self));
-        updated.map_err(|failed| calls.job_failed(failed, self.call))
-    }
-
-    /// How many blocks, from the first on, instructions update, all within the memory that one
+    /// How many blocks, from the first on, instructions could update, all within the memory that one
     /// update of many elements reaches; where they begin, and where they end.
     fn near(&self, strip: &Strip<'_, 3>) -> (usize, *mut u8, *mut u8) {
         let at = self.at(strip, 0);
@@ -472,7 +482,11 @@ impl<T: Element> Blocks<'_, T> {
     /// Updates blocks that no instruction updates, from the first on, under one grant of the
     /// target's exclusion; how many. Blocks while it is held.
     fn excluded(&mut self, strip: &Strip<'_, 3>) -> Result<usize> {
-        let most = strip.blocks.min(BATCH / (strip.bytes / size_of::<T>()));
+        let mut most = strip.blocks.min(BATCH / (strip.bytes / size_of::<T>()));
+        if most < strip.blocks && is_dense(strip, TARGET) {
+            // The next grant begins with whole bytes.
+            most -= (self.at(strip, most) as usize % WHOLE / strip.bytes).min(most - 1);
+        }
         let is_native = |block: &usize| self.is_native(self.at(strip, *block));
         let blocks = (1..most).find(is_native).unwrap_or(most);
         let part = strip.part(0, blocks);

@@ -2,7 +2,7 @@
 //!
 //! Every element is updated atomically against every other accumulate of the window, whatever mix of calls: an
 //! element of 1, 2, 4 or 8 bytes at an address aligned to its size by one atomic instruction, or a loop around
-//! one, or, with many others, while no other thread is in its shard; any other element, and any in private
+//! one, or, with others, while no other thread updates elements of its shard; any other element, and any in private
 //! memory, under the target's accumulate exclusion. Which of the two depends on size and address alone, so two
 //! accumulates on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location, same
 //! predefined datatype).
@@ -119,6 +119,12 @@ impl<'d> Update<'d> {
         }
     }
 
+    #[inline(always)]
+    fn tried<'w>(&self, parts: Communication<'w>) -> Try<'w, 'd> {
+        let Update { call, op, origin, result, target, disp, .. } = *self;
+        Try { parts, call, op, origin, result, target, disp }
+    }
+
     /// The buffers of this process.
     fn own(&self) -> impl Iterator<Item = &LocalLayout<'d>> {
         self.origin.iter().chain(&self.result)
@@ -126,25 +132,32 @@ impl<'d> Update<'d> {
 }
 
 /// The first lines of an accumulate of buffers that have the target's layout, of elements whose type is known.
-struct Try<'w, 'u, 'd> {
+/// It has the parts of an [`Update`] by value, so that an update which is tried inline needs no memory.
+struct Try<'w, 'd> {
     parts: Communication<'w>,
-    update: &'u Update<'d>,
+    call: Call,
     op: Op,
+    origin: Option<LocalLayout<'d>>,
+    result: Option<LocalLayout<'d>>,
+    target: Rank,
+    disp: u64,
 }
 
-impl Visitor for Try<'_, '_, '_> {
+impl Visitor for Try<'_, '_> {
     type Output = bool;
 
     #[inline(always)]
     fn visit<E: Element>(self) -> bool {
-        let Try { parts, update, op } = self;
-        let Update { call, origin, result, target, disp, .. } = *update;
+        let Try { parts, call, op, origin, result, target, disp } = self;
         // The buffers that the update was made of.
         let (origin, result) =
             (origin.map(LocalLayout::origin), result.map(LocalLayout::origin_mut));
         let Some(mut result) = result else {
-            let of = |origin: &[E]| parts.try_accumulate(call, origin, op, target, disp);
-            return origin.as_ref().and_then(Origin::slice::<E>).is_some_and(of);
+            let Some(origin) = &origin else { return false };
+            return match origin.slice::<E>() {
+                Some(origin) => parts.try_accumulate(call, origin, op, target, disp),
+                None => false,
+            };
         };
         let Some(before) = result.single::<E>() else { return false };
         // Of NO_OP not looked at, and then unused.
@@ -155,8 +168,34 @@ impl Visitor for Try<'_, '_, '_> {
         };
         let Some(value) = value else { return false };
         let buffers = [std::ptr::from_ref(value), std::ptr::from_ref(before)];
-        let old = parts.fetch_element(call, *value, buffers, op, target, disp);
-        old.map(|old| *before = old).is_some()
+        match parts.fetch_element(call, *value, buffers, op, target, disp) {
+            Some(old) => *before = old,
+            None => return false,
+        }
+        true
+    }
+}
+
+/// The first lines of a get_accumulate, likewise.
+struct TryFetch<'w, 'd>(Try<'w, 'd>);
+
+impl Visitor for TryFetch<'_, '_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn visit<E: Element>(self) -> bool {
+        let Try { parts, call, op, origin, result, target, disp } = self.0;
+        let (origin, result) =
+            (origin.map(LocalLayout::origin), result.map(LocalLayout::origin_mut));
+        let origin = match &origin {
+            Some(origin) => origin.slice::<E>(),
+            None => Some(&[][..]),
+        };
+        let (Some(origin), Some(mut result)) = (origin, result) else { return false };
+        match result.slice::<E>() {
+            Some(before) => parts.try_fetch(call, origin, before, op, target, disp),
+            None => false,
+        }
     }
 }
 
@@ -170,10 +209,26 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// [`Communication::try_update`], out of line.
+    /// [`Communication::try_update`] or [`Communication::try_fetch_alike`], out of line.
     #[inline(never)]
     fn try_alike(self, update: &Update<'_>) -> bool {
-        self.try_update(update)
+        match update.call {
+            Call::GetAccumulate => self.try_fetch_alike(update),
+            _ => self.try_update(update),
+        }
+    }
+
+    /// The first lines of [`Communication::update`] for several elements that are fetched: whether it is done. If
+    /// not, nothing is.
+    #[inline(always)]
+    pub(super) fn try_fetch_alike(self, update: &Update<'_>) -> bool {
+        let Some(datatype) = update.layout.uniform().filter(|_| update.is_alike()) else {
+            return false;
+        };
+        match datatype {
+            Datatype::F64 => TryFetch(update.tried(self)).visit::<f64>(),
+            _ => datatype.visit(TryFetch(update.tried(self))),
+        }
     }
 
     /// The first lines of [`Communication::update`]: whether it is done. If not, nothing is.
@@ -183,7 +238,7 @@ impl<'w> Communication<'w> {
             return false;
         };
         let (op, fetches) = (update.op, update.result.is_some());
-        let tried = Try { parts: self, update, op };
+        let tried = update.tried(self);
         match (datatype, op) {
             // What programs add up and count with mostly, without the way over the table of all datatypes;
             // of an operation that is known, the instruction stands here.

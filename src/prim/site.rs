@@ -304,6 +304,10 @@ pub enum Fault {
     ShardNotDrained,
     /// A bulk update waits for the announcement of a dead rank.
     ShardDeadAnnounced,
+    /// A single update is announced in a closed shard.
+    ShardClosedIgnored,
+    /// A bulk update of several shards looks whether the last one is closed, and not at the others.
+    ShardOneClosed,
     /// A record of a message can be found before it is written.
     MessageEarly,
     /// The record behind one that is published is not cleared.

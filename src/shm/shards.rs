@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::prim::{JobFailed, Waiter, Word32, take_part};
 use crate::sync::RobustExclusion;
 use crate::sync::shards::{self, Common, MOST, RankAnnouncements, SHARDS, Shard};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// Bytes of a shard.
@@ -32,6 +32,7 @@ pub(crate) struct Shards {
     words: Placed<ShardWords>,
     ranks: PlacedSlice<RankAnnouncements>,
     own: Placed<RankAnnouncements>,
+    rank: u32,
     takes_part: bool,
 }
 
@@ -53,6 +54,7 @@ impl Shards {
             words,
             ranks: segment.place_all(announcements, layout.ranks as usize)?,
             own: segment.place(own)?,
+            rank,
             takes_part,
         })
     }
@@ -82,7 +84,7 @@ impl Shards {
     fn shard(&self, address: *const u8) -> Shard<'_, PlacedSlice<RankAnnouncements>> {
         let number = (self.offset(address) >> SHARD_SHIFT) % SHARDS;
         let slot = &self.words.slots[number];
-        Shard { number: number as u32, slot, ranks: &self.ranks }
+        Shard { number: number as u32, slot, ranks: &self.ranks, rank: &self.rank }
     }
 
     #[inline(always)]
@@ -115,25 +117,42 @@ impl Shards {
         self.takes_part
     }
 
-    /// Whether bulk updates are possible. A snapshot.
-    pub(crate) fn are_common(&self) -> bool {
-        self.words.common.holds()
-    }
-
-    /// [`shards::exclusively`] for the `bytes` bytes at `address`: at least one, all in one group of
-    /// [`MOST`] shards.
-    pub(crate) fn exclusively<R>(
+    /// Runs `f`, which updates elements among the `bytes` bytes at `address` in any way, while no other thread
+    /// updates elements there. Blocks while one does; `waiter` is needed only then. Returns `None`
+    /// and does nothing where elements are updated by instructions only.
+    ///
+    /// There is at least one byte, and all are in one group of [`MOST`] shards.
+    #[inline(always)]
+    pub(crate) fn exclusively<'w, R>(
         &self,
         address: *const u8,
         bytes: usize,
-        waiter: &Waiter<'_>,
+        waiter: impl FnOnce() -> Waiter<'w>,
+        f: impl FnOnce() -> R,
+    ) -> std::result::Result<Option<R>, JobFailed> {
+        let first = self.shard(address);
+        let last = self.shard(address.wrapping_add(bytes - 1)).number;
+        if first.number == last
+            && let Some(inside) = shards::try_exclusively(first.slot, self.rank)
+        {
+            let result = f();
+            drop(inside);
+            return Ok(Some(result));
+        }
+        self.exclusively_slowly(first.number..=last, waiter(), f)
+    }
+
+    #[cold]
+    fn exclusively_slowly<R>(
+        &self,
+        numbers: RangeInclusive<u32>,
+        waiter: Waiter<'_>,
         f: impl FnOnce() -> R,
     ) -> std::result::Result<Option<R>, JobFailed> {
         let ShardWords { slots, common } = &*self.words;
-        let first = self.shard(address).number;
-        let last = self.shard(address.wrapping_add(bytes - 1)).number;
+        let (first, last) = numbers.into_inner();
         let held = &slots[first as usize..=last as usize];
-        shards::exclusively(held, first, &self.ranks, common, waiter, f)
+        shards::exclusively(held, first, &self.ranks, common, &waiter, f)
     }
 }
 

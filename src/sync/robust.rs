@@ -11,8 +11,17 @@ use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, mem_sync_beside, pla
 #[repr(C)]
 #[derive(Default)]
 pub struct RobustExclusion {
-    /// The rank inside plus one, or zero.
+    /// The rank inside plus one. If there is none: zero, or what the last rank inside has left
+    /// ([`RobustGuard::leave`]), with the bit [`LEFT`].
     holder: ParkWord,
+}
+
+/// The bit of a value that a rank has left. No rank has such a number.
+pub(super) const LEFT: u32 = 1 << 31;
+
+/// Whether the value of the word names a rank inside.
+fn is_rank(holder: u32) -> bool {
+    holder != 0 && holder & LEFT == 0
 }
 
 /// The state of the guarded data when a rank enters.
@@ -44,10 +53,29 @@ impl RobustExclusion {
         Ok(result)
     }
 
-    /// The rank inside plus one, or zero.
+    /// The rank inside plus one, or zero, or a value that was left.
     #[inline(always)]
     pub(super) fn holder(&self) -> u32 {
         self.holder.load()
+    }
+
+    /// Enters as `rank` if the word has a value that was left, and returns that: the fast path of
+    /// [`RobustExclusion::enter`]. The caller executes the MEM_SYNC after the grant, and then
+    /// [`RobustExclusion::release`].
+    #[inline(always)]
+    pub(super) fn try_enter_left(&self, rank: u32) -> Option<u32> {
+        let left = self.holder.load();
+        let enters = left & LEFT != 0 && self.holder.replace_and_wake(left, rank + 1).is_ok();
+        enters.then_some(left)
+    }
+
+    /// Leaves `value` in the word: zero, or one with the bit [`LEFT`].
+    #[inline(always)]
+    pub(super) fn release(&self, before_release: Site, value: u32) {
+        // Publishes what this rank wrote; pairs with the grant's site in `run`.
+        // Fails without it: models/robust.rs, by loom_tests/tests/mutants.rs.
+        mem_sync_beside(before_release);
+        self.holder.store_and_wake(value);
     }
 
     /// Enters, until the returned value is dropped. The caller executes the MEM_SYNC after the grant.
@@ -56,23 +84,27 @@ impl RobustExclusion {
         waiter: &Waiter<'_>,
         before_release: Site,
     ) -> Result<(Found, RobustGuard<'_>), JobFailed> {
-        let found = self.become_holder(waiter)?;
-        Ok((found, RobustGuard { holder: &self.holder, before_release }))
+        let before = self.become_holder(waiter)?;
+        let (found, left) = match is_rank(before) {
+            true => (Found::Orphaned, 0),
+            false => (Found::Whole, before),
+        };
+        Ok((found, RobustGuard { of: self, before_release, left }))
     }
 
-    fn become_holder(&self, waiter: &Waiter<'_>) -> Result<Found, JobFailed> {
+    /// Returns the value of the word before.
+    fn become_holder(&self, waiter: &Waiter<'_>) -> Result<u32, JobFailed> {
         let word = &self.holder;
-        let has_failed = |holder: u32| {
-            holder != 0 && waiter.failed.has_failed(holder - 1) && !planted(Fault::OrphanForever)
-        };
+        let has_failed =
+            |holder: u32| waiter.failed.has_failed(holder - 1) && !planted(Fault::OrphanForever);
         loop {
-            let holder = waiter.until(word, |holder| holder == 0 || has_failed(holder))?;
-            if holder != 0 && planted(Fault::OrphanTakenTwice) {
+            let holder = waiter.until(word, |holder| !is_rank(holder) || has_failed(holder))?;
+            if is_rank(holder) && planted(Fault::OrphanTakenTwice) {
                 word.store_and_wake(waiter.rank + 1);
-                return Ok(Found::Orphaned);
+                return Ok(holder);
             }
             if word.replace_and_wake(holder, waiter.rank + 1).is_ok() {
-                return Ok(if holder == 0 { Found::Whole } else { Found::Orphaned });
+                return Ok(holder);
             }
         }
     }
@@ -80,8 +112,22 @@ impl RobustExclusion {
 
 /// Leaves when dropped.
 pub(super) struct RobustGuard<'a> {
-    holder: &'a ParkWord,
+    of: &'a RobustExclusion,
     before_release: Site,
+    /// The value of the word after the release; zero after a rank that failed inside.
+    left: u32,
+}
+
+impl RobustGuard<'_> {
+    /// The value that the word had before, and will have again; zero after a rank that failed inside.
+    pub(super) fn left(&self) -> u32 {
+        self.left
+    }
+
+    /// Leaves another value than before: zero, or one with the bit [`LEFT`].
+    pub(super) fn leave(&mut self, value: u32) {
+        self.left = value;
+    }
 }
 
 impl Drop for RobustGuard<'_> {
@@ -90,9 +136,6 @@ impl Drop for RobustGuard<'_> {
         if std::thread::panicking() {
             return;
         }
-        // Publishes what this rank wrote; pairs with the grant's site in `run`.
-        // Fails without it: models/robust.rs, by loom_tests/tests/mutants.rs.
-        mem_sync_beside(self.before_release);
-        self.holder.store_and_wake(0);
+        self.of.release(self.before_release, self.left);
     }
 }

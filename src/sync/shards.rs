@@ -1,4 +1,4 @@
-//! Updates of single elements against updates of many elements at once.
+//! Updates of single elements against updates of many elements (two or more).
 //!
 //! Window memory is divided into shards. One element is updated by an atomic instruction between
 //! announcing and withdrawing it, both of which are plain loads and stores. Many elements are
@@ -8,12 +8,13 @@
 //! ```text
 //!   one element                           many elements
 //!     announcement = shard                         shard's holder = this rank
-//!     mem_sync(ShardAnnounce)              mem_sync(ShardBarrier)
-//!     shard has a holder? -> slow path     wait until no announcement names the shard
-//!     mem_sync(ShardLook)                  mem_sync(ShardDrained)
-//!     the instruction                       the updates
-//!     mem_sync(ShardWithdraw)              mem_sync(ShardPre)
-//!     announcement = nothing                        holder = none
+//!     mem_sync(ShardAnnounce)              was closed? -> the updates
+//!     not open? -> slow path               mem_sync(ShardBarrier)
+//!     mem_sync(ShardLook)                  wait until no announcement names the shard
+//!     the instruction                      mem_sync(ShardDrained)
+//!     mem_sync(ShardWithdraw)              the updates
+//!     announcement = nothing               mem_sync(ShardPre)
+//!                                                   holder = none, closed
 //!     mem_sync(ShardWithdrawn)
 //!     shard has a holder? -> ring its bell
 //! ```
@@ -24,10 +25,18 @@
 //! the shard's lock itself ([`slowly`]). So a single update never overlaps a bulk update, and no
 //! thread waits while it is announced. Shards are locked in ascending order. The announcements of a failed
 //! rank count as empty, and its lock passes to the next rank.
+//!
+//! **Open and closed.** The barrier is dear, so a shard remembers it. A bulk update leaves its shards
+//! *closed*: the lock's word has a value that is neither a holder nor zero. A closed shard admits no
+//! announcement. So no thread is announced there, and the next bulk update needs the lock alone. A single
+//! update in a closed shard acquires the lock, too. After [`REOPENS`] of them without a bulk update the last
+//! one leaves the shard *open* (zero), and single updates cost no lock again.
 
+use super::robust::LEFT;
 use super::{Line, RobustExclusion};
 use crate::prim::{
-    Fault, JobFailed, ParkWord, Site, Waiter, Word32, mem_sync, mem_sync_of_all, planted,
+    Fault, JobFailed, ParkWord, Site, Waiter, Word32, mem_sync, mem_sync_beside, mem_sync_of_all,
+    planted,
 };
 use std::ops::RangeInclusive;
 
@@ -38,12 +47,22 @@ pub const ANNOUNCEMENTS: usize = 14;
 pub const SHARDS: usize = 1024;
 /// Most shards of one update of many elements.
 pub const MOST: usize = 8;
+/// Single updates in a row that reopen a shard. Each costs the lock, about 15 ns; the barrier that closes
+/// the shard again costs about a microsecond.
+const REOPENS: u32 = match () {
+    () if cfg!(loom) => 1,
+    () if cfg!(feature = "test-hooks") => 4,
+    () => 256,
+};
+/// The word of a closed shard, after a bulk update. Single updates count up from it.
+const CLOSED: u32 = LEFT;
 
 /// The announcements of one rank: a line that, except for the bell, only this rank writes.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct RankAnnouncements {
-    /// The number of a shard plus one, or zero, for each thread.
+    /// For each thread the number of a shard plus one, or zero. If the thread holds the lock of a closed
+    /// shard instead, the value of that lock before.
     announcements: [Word32; ANNOUNCEMENTS],
     /// Rung by threads that withdraw from a shard that this rank holds.
     bell: ParkWord,
@@ -91,13 +110,16 @@ pub struct Shard<'a, R> {
     pub slot: &'a RobustExclusion,
     /// All ranks of the job.
     pub ranks: &'a R,
+    /// The calling rank. It is a reference for the same reason.
+    pub rank: &'a u32,
 }
 
 impl<R> Shard<'_, R> {
-    /// Whether no bulk update holds the shard.
+    /// Whether single updates may be announced: no rank holds the shard, and it is not closed.
     #[inline(always)]
-    pub fn is_free(&self) -> bool {
-        self.slot.holder() == 0
+    pub fn is_open(&self) -> bool {
+        let word = self.slot.holder();
+        word == 0 || planted(Fault::ShardClosedIgnored) && word & LEFT != 0
     }
 }
 
@@ -110,53 +132,91 @@ pub struct Announced<'a, R> {
     shard: Shard<'a, R>,
 }
 
-/// Announces the thread of `announcement`. `None` if the shard has a holder: then use [`slowly`].
+/// Announces the thread of `announcement` or, in a closed shard, enters its lock. `None` if the shard has a
+/// holder: then use [`slowly`].
 #[inline(always)]
 pub fn announce<'a, R>(announcement: &'a Word32, shard: Shard<'a, R>) -> Option<Announced<'a, R>>
 where
     R: AsRef<[RankAnnouncements]>,
 {
-    if planted(Fault::ShardLooksFirst) && !shard.is_free() {
+    if planted(Fault::ShardLooksFirst) && !shard.is_open() {
         return None;
     }
     announcement.store(shard.number + 1);
     // Publishes the announcement before the look: a full barrier, paired with ShardBarrier. Fails without
     // it, or as a weaker barrier: models/shards.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::ShardAnnounce);
-    let announced = Announced { announcement, shard };
-    if !announced.shard.is_free() && !planted(Fault::ShardLooksFirst) {
-        announced.withdraw();
-        return None;
+    if !shard.is_open() && !planted(Fault::ShardLooksFirst) {
+        withdraw(announcement, shard.slot, shard.ranks);
+        if !enter_closed(announcement, shard.slot, shard.rank) {
+            return None;
+        }
     }
     // Observes what the last holder wrote; pairs with its ShardPre.
     // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::ShardLook);
-    Some(announced)
+    Some(Announced { announcement, shard })
 }
 
 impl<R: AsRef<[RankAnnouncements]>> Announced<'_, R> {
     /// Ends the announcement.
     #[inline(always)]
     pub fn withdraw(self) {
-        // Publishes the updates; pairs with ShardDrained of the next holder.
-        // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(Site::ShardWithdraw);
-        self.announcement.store(0);
-        // Publishes the empty announcement before the look: a full barrier, paired with ShardBarrier of a
-        // holder that has seen the announcement. Fails without it, or as a weaker barrier:
-        // models/shards.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(Site::ShardWithdrawn);
-        let holder = self.shard.slot.holder();
-        if holder != 0 && !planted(Fault::ShardUnrung) {
-            ring(self.shard.ranks.as_ref(), holder);
-        }
+        withdraw(self.announcement, self.shard.slot, self.shard.ranks);
     }
 }
 
-/// Wakes the holder, a rank plus one, because an announcement is empty.
+/// Enters the lock of a shard, if that is closed, for a single update. The announcement then has the value of
+/// the lock before.
 #[cold]
+#[inline(never)]
+fn enter_closed(announcement: &Word32, slot: &RobustExclusion, rank: &u32) -> bool {
+    let left = slot.try_enter_left(*rank);
+    left.map(|left| announcement.store(left)).is_some()
+}
+
+#[inline(always)]
+fn withdraw<R>(announcement: &Word32, slot: &RobustExclusion, ranks: &R)
+where
+    R: AsRef<[RankAnnouncements]>,
+{
+    // Publishes the updates; pairs with ShardDrained of the next holder.
+    // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
+    mem_sync(Site::ShardWithdraw);
+    let announced = announcement.load();
+    announcement.store(0);
+    // Publishes the empty announcement before the look: a full barrier, paired with ShardBarrier of a
+    // holder that has seen the announcement. Fails without it, or as a weaker barrier:
+    // models/shards.rs, by loom_tests/tests/mutants.rs.
+    mem_sync(Site::ShardWithdrawn);
+    let holder = slot.holder();
+    if holder != 0 {
+        withdrawn(announced, holder, slot, ranks);
+    }
+}
+
+/// The end of [`withdraw`] in a shard that is not open: wakes the holder or, if that is this thread, leaves.
+#[cold]
+#[inline(never)]
+fn withdrawn<R>(announced: u32, holder: u32, slot: &RobustExclusion, ranks: &R)
+where
+    R: AsRef<[RankAnnouncements]>,
+{
+    if announced & LEFT != 0 {
+        slot.release(Site::ShardPre, counted(announced));
+    } else if !planted(Fault::ShardUnrung) {
+        ring(ranks.as_ref(), holder);
+    }
+}
+
+/// What a single update leaves in the word of a closed shard where it has found `left`.
+fn counted(left: u32) -> u32 {
+    if left + 1 < CLOSED + REOPENS { left + 1 } else { 0 }
+}
+
+/// Wakes the holder, a rank plus one, because an announcement is empty.
 fn ring(ranks: &[RankAnnouncements], holder: u32) {
-    // A damaged word may name a rank that does not exist.
+    // A closed shard has no holder, and a damaged word may name a rank that does not exist.
     if let Some(rank) = ranks.get(holder as usize - 1) {
         rank.bell.add_and_wake(1);
     }
@@ -171,12 +231,45 @@ pub fn slowly<R>(
     f: impl FnOnce() -> R,
 ) -> Result<R, JobFailed> {
     // No need to drain the announcements: single instructions do not conflict.
-    slot.run((Site::ShardPost, Site::ShardPre), waiter, |_| f())
+    let (_, mut inside) = slot.enter(waiter, Site::ShardPre)?;
+    // Observes what earlier holders wrote; pairs with their ShardPre.
+    // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
+    mem_sync_beside(Site::ShardPost);
+    let left = inside.left();
+    if left != 0 {
+        inside.leave(counted(left));
+    }
+    Ok(f())
+}
+
+/// The fast path of [`exclusively`]: enters one shard, which is closed, as `rank`, until the returned value is
+/// dropped. `None`, and nothing has changed, if it is open or has a holder.
+#[inline(always)]
+pub fn try_exclusively(shard: &RobustExclusion, rank: u32) -> Option<Exclusively<'_>> {
+    shard.try_enter_left(rank)?;
+    // Observes what earlier holders wrote; pairs with their ShardPre.
+    // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
+    mem_sync(Site::ShardDrained);
+    Some(Exclusively(shard))
+}
+
+/// No other thread updates elements of a shard until this is dropped. A thread that panics before stays the
+/// holder; its rank fails.
+#[must_use]
+pub struct Exclusively<'a>(&'a RobustExclusion);
+
+impl Drop for Exclusively<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.0.release(Site::ShardPre, CLOSED);
+        }
+    }
 }
 
 /// Runs `f`, which updates elements of some shards in any way, while no other thread updates any.
 /// Blocks while another one does. Returns `None` and does nothing if a rank takes no part in
-/// barriers of all ranks.
+/// barriers of all ranks and a shard is open.
 ///
 /// The shards, at most [`MOST`], have the numbers from `first` on. A rank that waits for one of
 /// them holds none with a larger number, so there is no cycle.
@@ -189,27 +282,47 @@ pub fn exclusively<R>(
     f: impl FnOnce() -> R,
 ) -> Result<Option<R>, JobFailed> {
     let mut held = [const { None }; MOST];
+    let mut open = planted(Fault::ShardNotEntered);
     if !planted(Fault::ShardNotEntered) {
         for (held, shard) in held.iter_mut().zip(shards) {
-            *held = Some(shard.enter(waiter, Site::ShardPre)?.1);
+            let inside = shard.enter(waiter, Site::ShardPre)?.1;
+            let is_open = inside.left() == 0;
+            open = if planted(Fault::ShardOneClosed) { is_open } else { open | is_open };
+            *held = Some(inside);
         }
     }
-    // Publishes the holder before the looks at `common` and at the announcements. It is a full barrier of
-    // every rank, because natively an announcement has none of its own. Pairs with ShardAnnounce,
-    // ShardWithdrawn and ShardAlone. Also observes what earlier holders wrote. Fails without it, or
-    // as a weaker barrier: models/shards.rs, by loom_tests/tests/mutants.rs.
-    if !mem_sync_of_all(Site::ShardBarrier) || !common.holds() {
+    if open && !close(first + 1..=first + shards.len() as u32, ranks, common, waiter)? {
         return Ok(None);
     }
-    if !planted(Fault::ShardNotDrained) {
-        drain(first + 1..=first + shards.len() as u32, ranks, waiter)?;
-    }
-    // Observes the updates of withdrawn threads; pairs with their ShardWithdraw.
-    // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
+    held.iter_mut().flatten().for_each(|inside| inside.leave(CLOSED));
+    // Observes the updates of withdrawn threads and of earlier holders; pairs with their ShardWithdraw and
+    // ShardPre. Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::ShardDrained);
     let result = f();
     drop(held);
     Ok(Some(result))
+}
+
+/// Waits until no thread is announced in the shards of these values, whose holder the calling rank is. Returns
+/// `false` if a rank takes no part in barriers of all ranks.
+#[cold]
+fn close(
+    values: RangeInclusive<u32>,
+    ranks: &[RankAnnouncements],
+    common: &Common,
+    waiter: &Waiter<'_>,
+) -> Result<bool, JobFailed> {
+    // Publishes the holder before the looks at `common` and at the announcements. It is a full barrier of
+    // every rank, because natively an announcement has none of its own. Pairs with ShardAnnounce,
+    // ShardWithdrawn and ShardAlone. Fails without it, or as a weaker barrier: models/shards.rs, by
+    // loom_tests/tests/mutants.rs.
+    if !mem_sync_of_all(Site::ShardBarrier) || !common.holds() {
+        return Ok(false);
+    }
+    if !planted(Fault::ShardNotDrained) {
+        drain(values, ranks, waiter)?;
+    }
+    Ok(true)
 }
 
 /// Waits until no announcement of any surviving rank has one of these values. One look at an announcement is enough:

@@ -140,3 +140,37 @@ fn other_parts_of_the_window_wait_for_nobody() {
         });
     });
 }
+
+/// Programs update a small struct as bytes. Single updates between them open its shard again.
+#[test]
+fn sixteen_aligned_bytes_are_whole() {
+    const TIMES: u8 = 250;
+    spmd(2, |world| {
+        let win = words(world, 100);
+        win.lock_all().unwrap();
+        world.barrier().unwrap();
+        for round in 0..40 {
+            for k in 0..TIMES {
+                if world.rank() == 0 {
+                    win.accumulate(&[k; 16], Op::Replace, TARGET, 2).unwrap();
+                } else {
+                    let mut seen = [0u8; 16];
+                    win.get_accumulate(&[], &mut seen, Op::NoOp, TARGET, 2).unwrap();
+                    assert_eq!(seen, [seen[0]; 16], "round {round}");
+                }
+                if k % 50 == 0 {
+                    for _ in 0..20 {
+                        fetch(&win, 50);
+                    }
+                }
+            }
+        }
+        world.barrier().unwrap();
+        let mut count = 0;
+        win.fetch_and_op(&0, &mut count, Op::NoOp, TARGET, 50).unwrap();
+        assert_eq!(count, 2 * 40 * 5 * 20, "a single update is lost");
+        win.unlock_all().unwrap();
+        world.barrier().unwrap();
+        free(win);
+    });
+}

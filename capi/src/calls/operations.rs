@@ -332,7 +332,7 @@ impl<C: Number> GetAccumulate<C> {
         let origin = self.own.0.origin(count, datatype);
         let result = self.result.0.origin_mut(count, datatype);
         let layout = origin.layout();
-        win.try_update(&Update::get_accumulate(origin, result, op, rank, disp, layout))
+        win.try_fetch(&Update::get_accumulate(origin, result, op, rank, disp, layout))
     }
 
     /// Checks all arguments, and does it or returns the error.

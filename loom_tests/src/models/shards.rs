@@ -3,7 +3,9 @@
 use crate::explore::{BOUND_1, BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{FailedWord, Failure, Site, Waiter, Word32, mem_sync};
 use crate::sync::RobustExclusion;
-use crate::sync::shards::{Common, RankAnnouncements, Shard, announce, exclusively, slowly};
+use crate::sync::shards::{
+    Common, RankAnnouncements, Shard, announce, exclusively, slowly, try_exclusively,
+};
 use crate::world::{Data, Job, each, run};
 
 /// The models of this protocol.
@@ -17,6 +19,8 @@ pub fn models() -> Vec<Model> {
         };
         let one = plain("one against many", one_against_many);
         models.extend([one.clone(), one.within(BOUND_3, BOUND_5).parked()]);
+        models.push(plain("one against many twice", one_against_many_twice));
+        models.push(plain("one shard of two is closed", one_of_two_closed));
         models.push(plain("alone", alone));
         let bias = plain("the bias ends", bias_ends);
         models.extend([bias.clone(), bias.within(BOUND_3, BOUND_5).parked()]);
@@ -68,8 +72,9 @@ impl Failure for GoesOn<'_> {
 }
 
 impl World {
-    fn shard(&self, number: usize) -> Shard<'_, Vec<RankAnnouncements>> {
-        Shard { number: number as u32, slot: &self.slots[number], ranks: &self.ranks }
+    fn shard<'w>(&'w self, number: usize, me: &'w u32) -> Shard<'w, Vec<RankAnnouncements>> {
+        let slot = &self.slots[number];
+        Shard { number: number as u32, slot, ranks: &self.ranks, rank: me }
     }
 
     /// Rank `me` updates one element of a shard.
@@ -77,7 +82,7 @@ impl World {
         let failed = GoesOn(&self.dead);
         let waiter = Waiter { rank: me as u32, failed: &failed, ..self.job.waiter() };
         let announcement = self.ranks[me].announcement(0).expect("a rank has announcements");
-        match announce(announcement, self.shard(shard)) {
+        match announce(announcement, self.shard(shard, &waiter.rank)) {
             Some(announced) => {
                 update();
                 announced.withdraw();
@@ -92,6 +97,13 @@ impl World {
         let waiter = Waiter { rank: me as u32, failed: &failed, ..self.job.waiter() };
         let first = shards.start as u32;
         let slots = &self.slots[shards];
+        if let [slot] = slots
+            && let Some(inside) = try_exclusively(slot, waiter.rank)
+        {
+            update();
+            drop(inside);
+            return true;
+        }
         let done = exclusively(slots, first, &self.ranks, &self.common, &waiter, update);
         assert!(done.is_ok(), "a wait ended although the job has not failed");
         matches!(done, Ok(Some(())))
@@ -119,6 +131,34 @@ fn one_against_many(ranks: usize, many: usize) {
         // the one behind it is missing.
         if me == many {
             assert!(w.many(0, 0..1, || w.add(0)));
+        } else {
+            w.one(1, 0, || w.add(0));
+        }
+    });
+    assert_eq!(w.elements[0].get(), 2, "an update is lost");
+}
+
+/// One rank updates many, and many again in the shard that it has closed. The other updates an element twice,
+/// which reopens the shard.
+fn one_against_many_twice(ranks: usize, many: usize) {
+    let w = run(ranks, world(ranks), move |w, me| {
+        for _ in 0..2 {
+            if me == many {
+                assert!(w.many(0, 0..1, || w.add(0)));
+            } else {
+                w.one(1, 0, || w.add(0));
+            }
+        }
+    });
+    assert_eq!(w.elements[0].get(), 4, "an update is lost");
+}
+
+/// One rank closes the second shard, and then updates many in both. The other updates one of the first.
+fn one_of_two_closed(ranks: usize, many: usize) {
+    let w = run(ranks, world(ranks), move |w, me| {
+        if me == many {
+            assert!(w.many(0, 1..2, || w.add(1)));
+            assert!(w.many(0, 0..2, || w.add(0)));
         } else {
             w.one(1, 0, || w.add(0));
         }
@@ -178,7 +218,7 @@ fn alone(ranks: usize, alone: usize) {
     run(ranks, world(ranks), move |w, me| {
         if me == alone {
             w.common.opt_out();
-            if w.shard(0).is_free() {
+            if w.shard(0, &(me as u32)).is_open() {
                 mem_sync(Site::ShardLook);
                 w.add(0);
             }
@@ -199,7 +239,7 @@ fn bias_ends(ranks: usize, ends: usize) {
         }
         for _ in 0..2 {
             let announcement = w.ranks[me].announcement(0).expect("a rank has announcements");
-            if let Some(announced) = announce(announcement, w.shard(0)) {
+            if let Some(announced) = announce(announcement, w.shard(0, &(me as u32))) {
                 if w.bias_ended.load() == 0 {
                     w.add(0);
                 }
@@ -214,7 +254,7 @@ fn dies_announced(ranks: usize, victim: usize) {
     run(ranks, world(ranks), move |w, me| {
         if me == victim {
             let announcement = w.ranks[me].announcement(0).expect("a rank has announcements");
-            if announce(announcement, w.shard(0)).is_some() {
+            if announce(announcement, w.shard(0, &(me as u32))).is_some() {
                 w.add(0);
             }
             mem_sync(Site::NoticePre);
