@@ -74,6 +74,7 @@ const RULES: &[Rule] = &[
         files: &[
             "src/prim/native.rs",
             "src/prim/model.rs",
+            "src/prim/simulated.rs",
             "src/prim/order.rs",
             "src/datatype/machine.rs",
             "capi/src/errors.rs",
@@ -333,8 +334,9 @@ fn defined(line: &str) -> Option<&str> {
 fn no_more_types_share_a_name() {
     let mut homes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (file, text) in sources() {
-        // What stands for the machine in models has its names, and tests have their own.
-        let is_twin = file == "src/prim/model.rs" || file.contains("/tests/");
+        // What stands for the machine has its names, and tests have their own.
+        let machines = ["src/prim/model.rs", "src/prim/simulated.rs"];
+        let is_twin = machines.contains(&&*file) || file.contains("/tests/");
         if file.starts_with("src/") && !is_twin {
             for name in code(&text).filter_map(|(_, line)| defined(line)) {
                 homes.entry(name.to_owned()).or_default().insert(file.clone());

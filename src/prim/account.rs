@@ -386,7 +386,7 @@ impl Drop for Asleep<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, simulated))))]
 mod tests {
     use super::*;
 

@@ -1,8 +1,9 @@
-//! The machine, or loom's model of it.
+//! The machine, loom's model of it, or a simulator of its caches and of time.
 //!
-//! Everything above is written once and compiled twice: natively over words of the shared
-//! segment, and in `loom_tests/` (where `cfg(loom)` is set) over loom's words. This module is
-//! the only switch between the two.
+//! Everything above is written once and compiled three times: natively over words of the shared
+//! segment, in `loom_tests/` (where `cfg(loom)` is set) over loom's words, and in `simulator/` (where
+//! `cfg(simulated)` is set) over words that count their transfers. This module is the only switch
+//! between the three.
 //!
 //! Invariants:
 //! 1. Every atomic access of a protocol word is **relaxed**. Ordering comes from [`mem_sync`]
@@ -24,14 +25,18 @@ mod wait;
 pub mod model;
 #[cfg(loom)]
 use model as machine;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, simulated)))]
 mod native;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, simulated)))]
 mod placement;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, simulated)))]
 mod processor;
-#[cfg(not(loom))]
+#[cfg(simulated)]
+pub mod simulated;
+#[cfg(not(any(loom, simulated)))]
 use native as machine;
+#[cfg(simulated)]
+use simulated as machine;
 
 pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord, hide_lines};
 pub use crossbeam_utils::CachePadded;
@@ -39,9 +44,9 @@ pub use failed::FailedWord;
 pub use machine::{Backoff, Contention, Word32, Word64, monotonic, planted};
 pub use order::in_program_order;
 pub use park::ParkWord;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, simulated)))]
 pub use placement::{JobPlacement, Placement, PlacementWords};
-#[cfg(not(loom))]
+#[cfg(not(any(loom, simulated)))]
 pub use processor::take_part;
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Progress, Waiter};
@@ -82,7 +87,7 @@ pub fn proc_sync(what: ProcSync) {
 
 /// Marks a place between two steps of a call, where a test may make the rank fail; no code natively.
 #[inline(always)]
-#[cfg_attr(loom, allow(dead_code, reason = "called above what the models compile"))]
+#[cfg_attr(any(loom, simulated), allow(dead_code, reason = "called above what the models compile"))]
 pub fn step(what: Step) {
     hooks::before(hooks::Event::Step(what));
 }

@@ -212,51 +212,12 @@ static WAKING: AtomicU32 = AtomicU32::new(0);
 
 #[inline(always)]
 pub(super) fn mem_sync(site: Site) {
-    match site {
-        // `sleepers += 1` and every change of an awaited word stand immediately before these two.
-        Site::ParkWaiter | Site::ParkWaker => mem_sync_beside(site),
-        // These follow the load that ends a wait, and order later accesses after it. x86-64 moves no
-        // load or store before an earlier load (Intel SDM 3A, 9.2.2).
-        Site::FencePost
-        | Site::CollectivePost
-        | Site::StartPost
-        | Site::WaitPost
-        | Site::TableCarry
-            if cfg!(target_arch = "x86_64") =>
-        {
-            compiler_fence(SeqCst)
-        }
-        // ShardAnnounce and ShardWithdrawn pair with ShardBarrier, which is a full barrier in this
-        // rank too (`processor`). The next four order loads, or stores after loads, which x86-64
-        // does by itself (Intel SDM 3A, 9.2.2). Of the last two, the first follows a locked
-        // instruction and the other precedes one.
-        Site::ShardAnnounce
-        | Site::ShardWithdrawn
-        | Site::ShardLook
-        | Site::ShardWithdraw
-        | Site::ShardRung
-        | Site::ShardDrained
-        | Site::ShardPost
-        | Site::ShardPre
-            if cfg!(target_arch = "x86_64") =>
-        {
-            compiler_fence(SeqCst)
-        }
-        // These order stores among themselves, loads among themselves, or a store after a load, which
-        // x86-64 does by itself (Intel SDM 3A, 9.2.2). A locked instruction follows MessageRing and
-        // MessageList.
-        Site::MessagePre
-        | Site::MessageRing
-        | Site::MessageLook
-        | Site::MessagePost
-        | Site::MessageList
-        | Site::MessageFind
-        | Site::MessageLeave
-            if cfg!(target_arch = "x86_64") =>
-        {
-            compiler_fence(SeqCst)
-        }
-        _ => fence(SeqCst),
+    if cfg!(target_arch = "x86_64") && !site.is_fence_on_x86() {
+        compiler_fence(SeqCst);
+    } else if matches!(site, Site::ParkWaiter | Site::ParkWaker) {
+        mem_sync_beside(site);
+    } else {
+        fence(SeqCst);
     }
 }
 

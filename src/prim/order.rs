@@ -11,7 +11,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 ///
 /// No model fails without it: it concerns the compiler only, and no living thread can observe it.
 #[inline(always)]
-#[cfg_attr(loom, allow(dead_code, reason = "called above what the models compile"))]
+#[cfg_attr(any(loom, simulated), allow(dead_code, reason = "called above what the models compile"))]
 pub fn in_program_order() {
     compiler_fence(Ordering::SeqCst);
 }

@@ -121,6 +121,49 @@ pub enum Site {
     ParkWaker,
 }
 
+impl Site {
+    /// Whether x86-64 needs a fence instruction there, for what it does not order by itself.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code, reason = "a model has no processor"))]
+    pub(super) const fn is_fence_on_x86(self) -> bool {
+        !matches!(
+            self,
+            // `sleepers += 1` and every change of an awaited word stand immediately before these two.
+            Site::ParkWaiter
+                | Site::ParkWaker
+                // These follow the load that ends a wait, and order later accesses after it. x86-64
+                // moves no load or store before an earlier load (Intel SDM 3A, 9.2.2).
+                | Site::FencePost
+                | Site::CollectivePost
+                | Site::StartPost
+                | Site::WaitPost
+                | Site::TableCarry
+                // The first two pair with ShardBarrier, which is a full barrier in this rank too
+                // (`processor`). The next four order loads, or stores after loads, which x86-64 does
+                // by itself (Intel SDM 3A, 9.2.2). Of the last two, the first follows a locked
+                // instruction and the other precedes one.
+                | Site::ShardAnnounce
+                | Site::ShardWithdrawn
+                | Site::ShardLook
+                | Site::ShardWithdraw
+                | Site::ShardRung
+                | Site::ShardDrained
+                | Site::ShardPost
+                | Site::ShardPre
+                // These order stores among themselves, loads among themselves, or a store after a load,
+                // which x86-64 does by itself (Intel SDM 3A, 9.2.2). A locked instruction follows
+                // MessageRing and MessageList.
+                | Site::MessagePre
+                | Site::MessageRing
+                | Site::MessageLook
+                | Site::MessagePost
+                | Site::MessageList
+                | Site::MessageFind
+                | Site::MessageLeave
+        )
+    }
+}
+
 /// The PROC_SYNC events, named after the call that performs them (New RMA Design drawings).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProcSync {

@@ -162,7 +162,7 @@ pub(super) fn has_passed(admitted: u32, ticket: u32) -> bool {
     ahead != 0 && ahead <= ADMITTED_MASK / 2
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, simulated))))]
 mod tests {
     use super::*;
 

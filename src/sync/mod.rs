@@ -73,5 +73,5 @@ pub struct RankWords {
     pub bell: Bell,
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, simulated))))]
 mod stress;

@@ -58,7 +58,7 @@ impl OpenEpochs {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, simulated))))]
 mod tests {
     use super::*;
 

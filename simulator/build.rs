@@ -1,0 +1,5 @@
+//! Sets `cfg(simulated)` for this package alone.
+
+fn main() {
+    println!("cargo:rustc-cfg=simulated");
+}

@@ -1,0 +1,61 @@
+//! What calls of the library cost by the number of ranks (docs/scaling.md).
+
+use simulator::machine::Topology;
+use simulator::programs::{Cost, Machine, PROGRAMS};
+use simulator::report;
+
+fn cost(program: &str, ranks: u32) -> Cost {
+    let (_, run) = PROGRAMS.into_iter().find(|(name, _)| *name == program).expect("a program");
+    run(&Machine::new(ranks, Topology::FLAT))
+}
+
+const RANKS: [u32; 5] = [2, 4, 16, 64, 256];
+
+/// One to arrive and one to see that all have; the arrivals queue.
+#[test]
+fn a_barrier_and_a_fence_are_two_references_and_a_chain_of_all_ranks() {
+    for (program, ranks) in ["barrier", "fence"].into_iter().flat_map(|p| RANKS.map(|n| (p, n))) {
+        let cost = cost(program, ranks);
+        assert!(cost.most_remote <= 2.0 && cost.chain < f64::from(ranks + 1), "{program} {cost:?}");
+    }
+}
+
+/// Post and start are two references for each neighbour, complete and wait two, for any number of ranks.
+#[test]
+fn what_neighbours_do_does_not_depend_on_the_number_of_ranks() {
+    let bounds = [
+        ("post, start, complete, wait with neighbours", 4.0, 4.0),
+        ("notify the right neighbour, wait for the left", 2.0, 2.0),
+        ("message to the right neighbour", 4.0, 4.0),
+    ];
+    for ((program, remote, chain), ranks) in bounds.into_iter().flat_map(|b| RANKS.map(|n| (b, n)))
+    {
+        let cost = cost(program, ranks);
+        assert!(cost.most_remote <= remote && cost.chain <= chain, "{program} {ranks} {cost:?}");
+    }
+}
+
+/// Each rank reads what all have staged.
+#[test]
+fn an_allreduce_reads_what_each_rank_has_staged() {
+    for ranks in RANKS {
+        let cost = cost("allreduce of 8 B", ranks);
+        assert!(cost.most_remote <= f64::from(ranks) + 8.0, "{ranks} {cost:?}");
+    }
+}
+
+/// The tables of docs/scaling.md are those of this tree.
+#[test]
+fn the_published_tables_are_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scaling.md");
+    let text = std::fs::read_to_string(path).expect("docs/scaling.md");
+    let few = [2, 16];
+    let rows = report::rows(&few);
+    for row in rows {
+        let section = text.split(&format!("### {}\n", row.program)).nth(1).expect(row.program);
+        let line = section.lines().find(|line| line.starts_with(&format!("| {},", row.machine)));
+        let column = 2 + report::RANKS.iter().position(|ranks| *ranks == row.ranks).expect("it");
+        let cell = line.and_then(|line| line.split('|').nth(column)).map(str::trim);
+        assert_eq!(cell, Some(&*report::time(row.cost.time)), "{} {}", row.program, row.machine);
+    }
+}
