@@ -140,13 +140,21 @@ fn picture(path: &Path, (program, _): Program, rows: &[Row]) -> Result<(), Strin
         let mut chart = ChartBuilder::on(&area)
             .caption(program, ("sans-serif", 20))
             .margin(12)
+            .margin_right(30)
             .x_label_area_size(40)
             .y_label_area_size(70)
             .build_cartesian_2d(
                 (fewest..most).log_scale().base(2.0),
                 (least / 2.0..longest * 2.0).log_scale(),
             )?;
-        chart.configure_mesh().x_desc("ranks").y_desc("modelled µs").draw()?;
+        chart
+            .configure_mesh()
+            .x_desc("ranks")
+            .x_label_formatter(&|ranks| format!("{ranks:.0}"))
+            .y_desc("modelled µs")
+            .y_label_formatter(&|microseconds| microseconds.to_string())
+            .light_line_style(TRANSPARENT)
+            .draw()?;
         for (index, (machine, _)) in MACHINES.iter().enumerate() {
             let colour = [BLUE, RED, BLACK][index];
             chart
@@ -154,8 +162,11 @@ fn picture(path: &Path, (program, _): Program, rows: &[Row]) -> Result<(), Strin
                 .label(*machine)
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], colour));
         }
-        let labels =
-            chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).draw();
+        let labels = chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE)
+            .draw();
         labels?;
         area.present()?;
         Ok(())
