@@ -6,6 +6,7 @@
 mod by_hand;
 mod compare;
 mod driver;
+mod freed;
 mod limits;
 mod machine;
 mod measure;

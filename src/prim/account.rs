@@ -168,6 +168,12 @@ pub fn hide_lines() {
     let _ = HIDDEN.set(());
 }
 
+/// Whether [`hide_lines`] was called.
+#[allow(dead_code, reason = "no model has a binding")]
+pub fn are_lines_hidden() -> bool {
+    HIDDEN.get().is_some()
+}
+
 /// A set of ranks: one bit for each of 1,024 consecutive ranks or, for a wider range, up to 32 runs.
 /// A set that fits neither form is stored as empty. Zero bytes are the empty set.
 #[repr(C)]

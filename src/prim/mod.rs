@@ -38,7 +38,9 @@ use native as machine;
 #[cfg(simulated)]
 use simulated as machine;
 
-pub use account::{Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord, hide_lines};
+pub use account::{
+    Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord, are_lines_hidden, hide_lines,
+};
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
 pub use machine::{Backoff, Contention, Word32, Word64, monotonic, planted};

@@ -51,7 +51,7 @@ impl WindowIdentity {
         let name = self.name.clone();
         move || {
             let name = name.read().unwrap_or_else(PoisonError::into_inner);
-            format!("window '{name}', created at {at}, was not freed (Window::free)")
+            format!("window '{name}', created at {at}, was not freed (free)")
         }
     }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, MismatchKind, Place, Result};
 use crate::foreign;
 use crate::group::Rank;
 use crate::handler::ErrorHandler;
-use crate::prim::{JobFailed, WaitRecord, Waiter};
+use crate::prim::{JobFailed, WaitRecord, Waiter, are_lines_hidden};
 use crate::shm::{AllocError, is_forked};
 use std::panic::Location;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -143,9 +143,10 @@ impl Calls {
 
 /// The end of the window.
 impl Calls {
-    /// Rank 0 warns when it leaves the job, unless the window, made at `at`, is freed before.
-    pub(crate) fn expect_free(&self, at: &'static Location<'static>) {
-        if self.rank == 0 {
+    /// Rank 0 warns when it leaves the job, unless the window, made at `at`, is freed before. It does not for
+    /// a binding, whose line `at` would be.
+    pub(super) fn expect_free(&self, at: &'static Location<'static>) {
+        if self.rank == 0 && !are_lines_hidden() {
             self.context.expect_free(self.block, self.identity.warning(at));
         }
     }

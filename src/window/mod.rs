@@ -70,8 +70,8 @@ pub use watch::Until;
 /// would wait on the same side of the window is refused ([`Error::Epoch`]); several threads may wait for
 /// locks of different targets.
 ///
-/// Dropping it without [`Win::free`] keeps its memory until the job ends: freeing is collective,
-/// and a drop must never wait for other ranks.
+/// Dropping it without [`Win::free`] keeps its memory until the job ends, and rank 0 then warns of it.
+/// Freeing is collective, and a drop must never wait for other ranks.
 pub struct Win {
     pub(crate) calls: Calls,
     pub(crate) memory: ExposedMemory,

@@ -64,7 +64,8 @@ impl WindowOptions {
         let memory = Span::new(start, bytes);
         // SAFETY: the first obligation of this function's caller.
         let part = unsafe { foreign::ForeignPart::given(memory) };
-        create::create(self, comm, memory, unit, part)
+        let at = Location::caller();
+        create::create(self, comm, memory, unit, part).inspect(|win| win.calls.expect_free(at))
     }
 
     /// `MPI_Win_allocate` of `bytes` bytes for this rank, zeroed; 0 is allowed. `unit` is the
@@ -77,7 +78,9 @@ impl WindowOptions {
     /// [`Error::Size`], [`Error::DispUnit`], [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn allocate_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
-        allocate::allocate(self, Flavour::Allocate, comm, bytes, unit)
+        let at = Location::caller();
+        let win = allocate::allocate(self, Flavour::Allocate, comm, bytes, unit);
+        win.inspect(|win| win.calls.expect_free(at))
     }
 
     /// `MPI_Win_allocate_shared` (MPI-4.1 §12.2.3): a window whose parts ranks also load from and store
@@ -92,7 +95,9 @@ impl WindowOptions {
     /// [`Error::Size`], [`Error::DispUnit`], [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn allocate_shared_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
-        allocate::allocate(self, Flavour::Shared, comm, bytes, unit)
+        let at = Location::caller();
+        let win = allocate::allocate(self, Flavour::Shared, comm, bytes, unit);
+        win.inspect(|win| win.calls.expect_free(at))
     }
 
     /// `MPI_Win_create_dynamic` (MPI-4.1 §12.2.4): a window without memory; each rank attaches
@@ -105,7 +110,8 @@ impl WindowOptions {
     /// [`Error::NoMemory`], [`Error::RankFailed`].
     #[track_caller]
     pub fn create_dynamic_bytes(&self, comm: &Comm) -> Result<Win> {
-        create::create_dynamic(self, comm)
+        let at = Location::caller();
+        create::create_dynamic(self, comm).inspect(|win| win.calls.expect_free(at))
     }
 }
 

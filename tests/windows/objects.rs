@@ -277,6 +277,7 @@ fn a_rank_names_windows_that_were_not_freed() {
         let create = |name| WindowOptions::new().name(name).allocate::<u64>(world, 1).unwrap();
         create("freed").free().unwrap();
         drop(create("dropped"));
+        drop(WindowOptions::new().name("untyped").allocate_bytes(world, 8, 8).unwrap());
         let renamed = create("named first");
         renamed.set_name("named later");
         let _leaked = ManuallyDrop::new(renamed);
@@ -284,8 +285,8 @@ fn a_rank_names_windows_that_were_not_freed() {
     if let Some(outcome) = job(2, &[], run) {
         let lines: Vec<_> =
             outcome.output.lines().filter(|l| l.contains("was not freed")).collect();
-        assert_eq!(lines.len(), 2, "{}", outcome.output);
-        for (line, name) in lines.into_iter().zip(["dropped", "named later"]) {
+        assert_eq!(lines.len(), 3, "{}", outcome.output);
+        for (line, name) in lines.into_iter().zip(["dropped", "untyped", "named later"]) {
             assert!(line.contains(&format!("onesided: window '{name}', created at ")), "{line}");
             assert!(line.contains("tests/windows/objects.rs:"), "{line}");
         }

@@ -2,8 +2,9 @@
 //! Rank 0 works on rank 1, which sleeps in a barrier.
 
 use crate::Options;
+use crate::freed::Freed;
 use crate::measure::{Case, measure};
-use onesided::{Access, Comm, LockAllEpoch, Op, Rank, Window, WindowOptions};
+use onesided::{Access, Comm, LockAllEpoch, Op, Rank, WindowOptions};
 use std::hint::black_box;
 
 const TARGET: Rank = Rank(1);
@@ -36,7 +37,7 @@ const PLACES: [(u64, [&str; 4]); 5] = [
 
 pub fn run(world: &Comm, options: &Options) {
     let bytes = WindowOptions::new().disp_unit(1);
-    let mut window: Window<u64> = bytes.allocate(world, LARGEST / 8 + 1024).expect("a window");
+    let mut window = Freed::new(bytes.allocate::<u64>(world, LARGEST / 8 + 1024));
     if world.rank() == 0 {
         let epoch = window.lock_all().expect("nobody holds a lock");
         for words in [1, 512, LARGEST / 8] {
@@ -45,7 +46,6 @@ pub fn run(world: &Comm, options: &Options) {
         }
         epoch.unlock_all().expect("the epoch is open");
     }
-    world.barrier().expect("the job goes on");
 }
 
 fn cases<'a>(

@@ -2,6 +2,7 @@
 //! are at it: divide by the number of ranks for the time between any two.
 
 use crate::by_hand::{Ticket, Unfair, Wait};
+use crate::freed::Freed;
 use crate::measure::{Case, measure};
 use crate::pages::Pages;
 use crate::pthread::Baseline;
@@ -22,7 +23,7 @@ pub const LOCKS: &str = "limit: unfair lock by hand, contended|limit: ticket loc
                      |baseline: pthread mutex, contended|baseline: pthread rwlock, contended";
 
 pub fn run(world: &Comm, options: &Options) {
-    let new = || Window::<u64>::allocate(world, 512).expect("a window");
+    let new = || Freed::new(Window::<u64>::allocate(world, 512));
     let (plain, locked) = (new(), new());
     let pages = Pages::locate(world, &plain, 0);
     let mutex = Baseline::new::<Mutex>(world, pages, 128);
@@ -89,8 +90,8 @@ fn by_hand(n: u32, pages: Pages, at: usize, lock: impl Fn(), unlock: impl Fn()) 
 }
 
 /// What [`increment`] does, in an epoch of lock_all and under a mutex.
-fn mutex_increment<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
-    let mutex = WindowMutex::new(world, TARGET).expect("a mutex");
+fn mutex_increment<'a>(world: &'a Comm, mut window: Freed<Window<u64>>) -> Case<'a> {
+    let mutex = Freed::new(WindowMutex::new(world, TARGET));
     let run = move |n| {
         let epoch = window.lock_all().expect("lock_all");
         for _ in 0..n {
@@ -108,7 +109,7 @@ fn mutex_increment<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
 
 /// Each rank pushes an item and pops one, which is mostly another rank's.
 fn push_and_pop<'a>(world: &'a Comm) -> Case<'a> {
-    let queue = WindowQueue::<u64>::new(world, TARGET, 64).expect("a queue");
+    let queue = Freed::new(WindowQueue::<u64>::new(world, TARGET, 64));
     let run = move |n| {
         for i in 0..n {
             queue.push(i.into()).expect("push");
@@ -120,7 +121,7 @@ fn push_and_pop<'a>(world: &'a Comm) -> Case<'a> {
 }
 
 fn counts<'a>(world: &'a Comm) -> Vec<Case<'a>> {
-    let new = || DistributedCounter::new(world).expect("a counter");
+    let new = || Freed::new(DistributedCounter::new(world));
     let (sum, tickets) = (new(), new());
     let add = move |n| {
         (0..n).for_each(|_| sum.add(1).expect("add"));
@@ -161,7 +162,7 @@ fn look(window: &Window<u64>) {
     epoch.unlock().expect("unlock");
 }
 
-fn fetch_and_op<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
+fn fetch_and_op<'a>(world: &'a Comm, mut window: Freed<Window<u64>>) -> Case<'a> {
     let run = move |n| {
         let epoch = window.lock_all().expect("lock_all");
         for _ in 0..n {
@@ -173,7 +174,7 @@ fn fetch_and_op<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
     Case::new("fetch_and_op sum u64 + flush, contended", 8, run)
 }
 
-fn compare_and_swap<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
+fn compare_and_swap<'a>(world: &'a Comm, mut window: Freed<Window<u64>>) -> Case<'a> {
     let run = move |n| {
         let epoch = window.lock_all().expect("lock_all");
         let mut value = 0;
@@ -188,7 +189,7 @@ fn compare_and_swap<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
 
 /// Sums of 16 doubles at the same place.
 fn accumulate(world: &Comm) -> Case<'_> {
-    let mut window = Window::<f64>::allocate(world, 512).expect("a window");
+    let mut window = Freed::new(Window::<f64>::allocate(world, 512));
     let run = move |n| {
         let ones = [1.0; DOUBLES];
         let epoch = window.lock_all().expect("lock_all");

@@ -5,6 +5,7 @@
 //! samples of a row are of as many starts.
 
 use super::{epochs, messages};
+use crate::freed::Freed;
 use crate::machine::{self, BusyProcesses};
 use crate::measure::{self, Case};
 use crate::pages::Pages;
@@ -46,7 +47,7 @@ fn name(operation: &str, after: &str) -> String {
 }
 
 pub fn run(world: &Comm, options: &Options) {
-    let window = || Window::<u64>::allocate(world, 512).expect("a window");
+    let window = || Freed::new(Window::<u64>::allocate(world, 512));
     let barrier = |n| (0..n).for_each(|_| world.barrier().expect("barrier"));
     let cases = [
         put_and_fence(world, window()),
@@ -79,7 +80,7 @@ pub fn run(world: &Comm, options: &Options) {
 }
 
 /// 8 bytes to the other rank, and a fence.
-fn put_and_fence<'a>(world: &Comm, mut window: Window<u64>) -> Case<'a> {
+fn put_and_fence<'a>(world: &Comm, mut window: Freed<Window<u64>>) -> Case<'a> {
     let (other, value) = (Rank(1 - world.rank().0), [1]);
     let run = move |n| {
         let mut epoch = window.fence().expect("fence");

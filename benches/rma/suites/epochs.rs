@@ -1,6 +1,7 @@
 //! Fence, barrier, post-start-complete-wait, lock_all and window creation by all ranks at once.
 
 use crate::by_hand::{Barrier, Dissemination, Handshake, Wait};
+use crate::freed::Freed;
 use crate::measure::{Case, measure};
 use crate::pages::Pages;
 use crate::{Options, limits};
@@ -26,9 +27,9 @@ const ROW: usize = 64;
 
 pub fn run(world: &Comm, options: &Options) {
     let ranks = world.size();
-    let new = || Window::<u64>::allocate(world, 512).expect("a window");
+    let new = || Freed::new(Window::<u64>::allocate(world, 512));
     let words = (32 << 10).max(512 * ranks as usize);
-    let plain = Window::<u64>::allocate(world, words).expect("a window");
+    let plain = Freed::new(Window::<u64>::allocate(world, words));
     let pages = Pages::locate(world, &plain, 0);
     let mut free = 256;
     let mut words = |count: usize| {
@@ -71,14 +72,14 @@ pub fn run(world: &Comm, options: &Options) {
     measure(Some(world), ranks, vec![lock_all(world, new())], options);
     lock_all_alone(world, new(), options);
     if ranks <= 8 {
-        let create = |n| (0..n).for_each(|_| new().free().expect("no epoch is open"));
+        let create = |n| (0..n).for_each(|_| drop(new()));
         let create = Case::new("window allocate + free", 4096, create);
         measure(Some(world), ranks, vec![create], options);
     }
 }
 
 /// As many fences as asked for, at least two.
-fn fence<'a>(mut window: Window<u64>) -> Case<'a> {
+fn fence<'a>(mut window: Freed<Window<u64>>) -> Case<'a> {
     let run = move |n| {
         let mut epoch = window.fence().expect("fence");
         for _ in 2..n {
@@ -90,7 +91,7 @@ fn fence<'a>(mut window: Window<u64>) -> Case<'a> {
 }
 
 /// Each rank exposes its part to the rank before it and puts 8 bytes to the rank behind it.
-pub fn ring<'a>(world: &Comm, window: Window<u64>) -> Case<'a> {
+pub fn ring<'a>(world: &Comm, window: Freed<Window<u64>>) -> Case<'a> {
     let (me, n) = (world.rank().0, world.size());
     let (next, before) = ((me + 1) % n, (me + n - 1) % n);
     let run = exchange(world, window, &[next], &[before], vec![u64::from(me)]);
@@ -99,7 +100,7 @@ pub fn ring<'a>(world: &Comm, window: Window<u64>) -> Case<'a> {
 
 /// Each rank puts a row to each of its neighbours in a plane.
 fn halo<'a>(world: &Comm) -> Case<'a> {
-    let window = Window::allocate(world, ROW * world.size() as usize).expect("a window");
+    let window = Freed::new(Window::allocate(world, ROW * world.size() as usize));
     let neighbours = neighbours(world);
     let run = exchange(world, window, &neighbours, &neighbours, vec![1; ROW]);
     Case::new("PSCW 2-D halo epoch with puts", 8 * ROW as u64, run).against(HALO)
@@ -108,7 +109,7 @@ fn halo<'a>(world: &Comm) -> Case<'a> {
 /// Epochs by post, start, complete and wait, with a put to each target.
 fn exchange<'a>(
     world: &Comm,
-    mut window: Window<u64>,
+    mut window: Freed<Window<u64>>,
     targets: &[u32],
     origins: &[u32],
     row: Vec<u64>,
@@ -241,7 +242,7 @@ fn neighbours(world: &Comm) -> Vec<u32> {
 /// 8 bytes to the other rank and 8 bytes back, each counted where it arrives.
 pub fn notified<'a>(world: &Comm) -> Case<'a> {
     let counted = WindowOptions::new().notifications(1);
-    let mut window: Window<u64> = counted.allocate(world, 1).expect("a window");
+    let mut window = Freed::new(counted.allocate::<u64>(world, 1));
     let (first, other) = (world.rank() == 0, Rank(1 - world.rank().0));
     let value = [1];
     let run = move |n| {
@@ -262,7 +263,7 @@ pub fn notified<'a>(world: &Comm) -> Case<'a> {
 }
 
 /// lock_all and unlock_all by all ranks at once; time per call of one rank.
-fn lock_all<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
+fn lock_all<'a>(world: &'a Comm, mut window: Freed<Window<u64>>) -> Case<'a> {
     let run = move |n| {
         for _ in 0..n {
             let epoch = window.lock_all().expect("lock_all");
@@ -274,7 +275,7 @@ fn lock_all<'a>(world: &'a Comm, mut window: Window<u64>) -> Case<'a> {
 }
 
 /// lock_all and unlock_all by rank 0 alone, while the others wait in a barrier.
-fn lock_all_alone(world: &Comm, mut window: Window<u64>, options: &Options) {
+fn lock_all_alone(world: &Comm, mut window: Freed<Window<u64>>, options: &Options) {
     if world.rank() == 0 {
         let run = |n| {
             for _ in 0..n {

@@ -2,6 +2,7 @@
 //! which sleeps in a barrier.
 
 use crate::Options;
+use crate::freed::Freed;
 use crate::measure::{Case, measure};
 use onesided::{Access, LockAllEpoch, Op, Rank, Universe, Window};
 use std::hint::black_box;
@@ -13,17 +14,17 @@ const WORDS: usize = LARGEST / 8;
 pub fn run(universe: &Universe, options: &Options) {
     let world = universe.world();
     let segment = universe.alloc_mem(WORDS).expect("memory");
-    let mut direct = Window::<u64>::create(world, segment).expect("a window");
-    let mut private = Window::<u64>::create(world, vec![0; WORDS]).expect("a window");
-    let mut dynamic = Window::<u64>::create_dynamic(world).expect("a window");
+    let mut direct = Freed::new(Window::<u64>::create(world, segment));
+    let mut private = Freed::new(Window::<u64>::create(world, vec![0; WORDS]));
+    let mut dynamic = Freed::new(Window::<u64>::create_dynamic(world));
     let memory = universe.alloc_mem(WORDS).expect("memory");
     let address = dynamic.attach(memory).expect("an address of this rank");
     let there = world.allgather(&[address]).expect("the job goes on")[TARGET.index()];
     if world.rank() == 0 {
         for (window, disp, names) in [
-            (&mut direct, 0, ["put, alloc_mem", "get, alloc_mem", "sum u64, alloc_mem"]),
-            (&mut private, 0, ["put, private", "get, private", "sum u64, private"]),
-            (&mut dynamic, there, ["put, dynamic", "get, dynamic", "sum u64, dynamic"]),
+            (&mut *direct, 0, ["put, alloc_mem", "get, alloc_mem", "sum u64, alloc_mem"]),
+            (&mut *private, 0, ["put, private", "get, private", "sum u64, private"]),
+            (&mut *dynamic, there, ["put, dynamic", "get, dynamic", "sum u64, dynamic"]),
         ] {
             let epoch = window.lock_all().expect("nobody holds a lock");
             for bytes in [8, 4 << 10, LARGEST] {
@@ -32,7 +33,6 @@ pub fn run(universe: &Universe, options: &Options) {
             epoch.unlock_all().expect("the epoch is open");
         }
     }
-    world.barrier().expect("the job goes on");
 }
 
 fn cases<'a>(

@@ -2,6 +2,7 @@
 //! written by hand over the same pages. Words of eight bytes stand for doubles.
 
 use crate::Options;
+use crate::freed::Freed;
 use crate::limits::{self, Rows};
 use crate::measure::{Case, measure};
 use crate::pages::{Pages, private};
@@ -30,7 +31,7 @@ const INDICES: usize = 1000;
 const WORDS: usize = STRIDE * (128 << 10);
 
 pub fn run(world: &Comm, options: &Options) {
-    let mut window = Window::<u64>::allocate(world, WORDS).expect("a window");
+    let mut window = Freed::new(Window::<u64>::allocate(world, WORDS));
     let pages = Pages::locate(world, &window, TARGET.0);
     if world.rank() == 0 {
         let epoch = window.lock_all().expect("nobody holds a lock");

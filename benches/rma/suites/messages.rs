@@ -1,6 +1,7 @@
 //! Messages: there and back between pairs of ranks, one way after the other, and round all ranks.
 
 use crate::Options;
+use crate::freed::Freed;
 use crate::limits;
 use crate::measure::{Case, measure};
 use crate::pages::Pages;
@@ -113,7 +114,7 @@ pub fn short(world: &Comm) -> Case<'_> {
 
 pub fn run(world: &Comm, options: &Options) {
     let (me, ranks) = (world.rank().0, world.size());
-    let window = Window::<u64>::allocate(world, 64).expect("a window");
+    let window = Freed::new(Window::<u64>::allocate(world, 64));
     let pages = Pages::locate(world, &window, 0);
     for bytes in LENGTHS {
         let (from, into) = (vec![7; bytes], RefCell::new(vec![0; bytes]));
@@ -134,10 +135,11 @@ pub fn run(world: &Comm, options: &Options) {
             cases.push(Case::new(ROUND, length, |n| pair.round(n)).longer(4));
         }
         measure(Some(world), ranks, cases, options);
+        // A rank reads the memory of its pair by the kernel.
+        world.barrier().expect("the job goes on");
     }
     if ranks == 2 {
         let by_hand = move |n| limits::ping_pong(pages, me == 0, n);
         measure(Some(world), ranks, vec![Case::new(WORD, 8, by_hand)], options);
     }
-    world.barrier().expect("the job goes on");
 }

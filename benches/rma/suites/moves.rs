@@ -1,6 +1,7 @@
 //! Put, get, accumulates and uncontended locks: rank 0 works on rank 1, which sleeps in a barrier.
 
 use crate::Options;
+use crate::freed::Freed;
 use crate::limits;
 use crate::measure::{Case, measure};
 use crate::pages::{Pages, private};
@@ -39,9 +40,9 @@ const MUTEX: usize = 1024;
 const RWLOCK: usize = 2048;
 
 pub fn run(world: &Comm, options: &Options) {
-    let mut window = Window::<u64>::allocate(world, LARGEST / 8).expect("a window");
-    let mut doubles = Window::<f64>::allocate(world, MOST_DOUBLES).expect("a window");
-    let engine = WindowOptions::new().allocate_bytes(world, 8, 8).expect("a window");
+    let mut window = Freed::new(Window::<u64>::allocate(world, LARGEST / 8));
+    let mut doubles = Freed::new(Window::<f64>::allocate(world, MOST_DOUBLES));
+    let engine = Freed::new(WindowOptions::new().allocate_bytes(world, 8, 8));
     let pages = Pages::locate(world, &window, 1);
     let mutex = Baseline::new::<Mutex>(world, pages, MUTEX);
     let rwlock = Baseline::new::<RwLock>(world, pages, RWLOCK);

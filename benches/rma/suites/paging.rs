@@ -2,6 +2,7 @@
 //! puts to the part of rank 1.
 
 use crate::Options;
+use crate::freed::Freed;
 use crate::measure::{Case, measure};
 use onesided::{Access, Comm, Info, Rank, Window, WindowOptions};
 use std::hint::black_box;
@@ -38,7 +39,7 @@ pub fn run(world: &Comm, options: &Options) {
         Case::new(first, BYTES as u64, run)
     });
     measure(Some(world), world.size(), first.collect(), options);
-    let mut windows: Vec<Window<u64>> =
+    let mut windows: Vec<Freed<Window<u64>>> =
         SETTINGS.iter().map(|(keys, ..)| new(world, keys)).collect();
     if world.rank() == 0 {
         for (window, (keys, _, all_over)) in windows.iter().zip(&SETTINGS) {
@@ -52,17 +53,16 @@ pub fn run(world: &Comm, options: &Options) {
         });
         measure(None, world.size(), cases.collect(), options);
     }
-    world.barrier().expect("the job goes on");
 }
 
-fn new(world: &Comm, keys: &[&str]) -> Window<u64> {
+fn new(world: &Comm, keys: &[&str]) -> Freed<Window<u64>> {
     let mut info = Info::new();
     keys.iter().for_each(|key| info.set(key, "true").expect("a legal key"));
-    WindowOptions::new().info(&info).allocate(world, WORDS).expect("a window")
+    Freed::new(WindowOptions::new().info(&info).allocate(world, WORDS))
 }
 
 /// Rank 0 puts a word to each page of the part of rank 1.
-fn touch(world: &Comm, mut window: Window<u64>) {
+fn touch(world: &Comm, mut window: Freed<Window<u64>>) {
     const PAGE: usize = 4096 / 8;
     if world.rank() == 0 {
         let epoch = window.lock_all().expect("nobody holds a lock");
@@ -73,7 +73,6 @@ fn touch(world: &Comm, mut window: Window<u64>) {
         drop(batch);
         epoch.unlock_all().expect("the epoch is open");
     }
-    window.free().expect("no epoch is open");
 }
 
 /// Puts words far from one another, from word `at` on; where the next would go.

@@ -2,6 +2,7 @@
 //! after these have gone; processor time of a long wait; a target that computes or sleeps.
 
 use crate::by_hand::{Barrier, Wait};
+use crate::freed::Freed;
 use crate::machine::{self, BusyProcesses};
 use crate::pages::Pages;
 use crate::{Options, measure};
@@ -41,8 +42,8 @@ pub fn run(world: &Comm, options: &Options) {
 }
 
 fn fences(world: &Comm, options: &Options) {
-    let mut window = Window::<u64>::allocate(world, 1).expect("a window");
-    let plain = Window::<u64>::allocate(world, 512).expect("a window");
+    let mut window = Freed::new(Window::<u64>::allocate(world, 1));
+    let plain = Freed::new(Window::<u64>::allocate(world, 512));
     let pages = Pages::locate(world, &plain, 0);
     let mut by_hand = Barrier::new(pages, 64, world.size(), Wait::Futex);
     let time = options.plan().budget / 4;
@@ -107,7 +108,7 @@ fn timed<R>(samples: &mut Vec<f64>, work: impl FnOnce() -> R) -> R {
 
 /// The last rank computes; the others wait for it in a fence.
 fn processor_time(world: &Comm) {
-    let mut window = Window::<u64>::allocate(world, 1).expect("a window");
+    let mut window = Freed::new(Window::<u64>::allocate(world, 1));
     let epoch = window.fence().expect("fence");
     if world.rank().0 == world.size() - 1 {
         machine::compute(LONG);
@@ -125,7 +126,7 @@ fn processor_time(world: &Comm) {
 fn lock_beside(world: &Comm, [first, later]: [&str; 2], busy: impl Fn(Duration)) {
     let (mut firsts, mut samples) = (Vec::new(), Vec::new());
     for _ in 0..WINDOWS {
-        let window = Window::<u64>::allocate(world, 1).expect("a window");
+        let window = Freed::new(Window::<u64>::allocate(world, 1));
         let lock = |times| {
             let before = Instant::now();
             for _ in 0..times {

@@ -3,6 +3,7 @@
 use super::exchange::{ByHand, Exchange, Message, Ours, Sync};
 use super::{Meeting, beside, check};
 use crate::Options;
+use crate::freed::Freed;
 use crate::measure::Case;
 use crate::parts::Parts;
 use onesided::{Comm, Window};
@@ -12,9 +13,9 @@ pub const LIMIT: &str = "limit: heat by hand";
 
 pub fn run(world: &Comm, side: usize, options: &Options) {
     // Two halves, each of a row from above and one from below.
-    let window = Window::<u64>::allocate(world, 4 * side).expect("a window");
+    let window = Freed::new(Window::<u64>::allocate(world, 4 * side));
     let parts = Parts::locate(world, &window);
-    let mut other = Window::<f64>::allocate(world, 4 * side).expect("a window");
+    let mut other = Freed::new(Window::<f64>::allocate(world, 4 * side));
     let meeting = Meeting::new(world);
     let sync = Sync::All(meeting.barrier());
     let mut by_hand = ByHand { parts: &parts, rank: world.rank().0, sync };

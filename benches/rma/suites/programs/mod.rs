@@ -12,6 +12,7 @@ mod transpose;
 use crate::Options;
 use crate::by_hand::{Barrier, Handshake, Wait};
 use crate::compare::CHECK;
+use crate::freed::Freed;
 use crate::measure::{self, Case};
 use crate::pages::Pages;
 use onesided::{Comm, Op, Window};
@@ -37,7 +38,7 @@ pub const STENCIL: (&str, &str) = (stencil::WHAT, stencil::LIMIT);
 
 /// Memory in which ranks meet by hand.
 pub struct Meeting {
-    window: Window<u64>,
+    window: Freed<Window<u64>>,
     rank: u32,
     ranks: u32,
     pages: Pages,
@@ -46,7 +47,7 @@ pub struct Meeting {
 impl Meeting {
     /// Collective.
     pub fn new(world: &Comm) -> Meeting {
-        let window = Window::<u64>::allocate(world, 8 << 10).expect("a window");
+        let window = Freed::new(Window::<u64>::allocate(world, 8 << 10));
         let pages = Pages::locate(world, &window, 0);
         Meeting { window, rank: world.rank().0, ranks: world.size(), pages }
     }

@@ -3,6 +3,7 @@
 
 use super::{Meeting, beside, check};
 use crate::Options;
+use crate::freed::Freed;
 use crate::measure::Case;
 use crate::parts::Parts;
 use onesided::{Comm, Rank, Window};
@@ -16,9 +17,9 @@ pub fn run(world: &Comm, options: &Options) {
     let part = ROWS / world.size() as usize;
     let matrix = Matrix::new(world, part);
     // The vector of this step and of the next, in turn.
-    let windows = [(); 2].map(|()| Window::<u64>::allocate(world, part).expect("a window"));
+    let windows = [(); 2].map(|()| Freed::new(Window::<u64>::allocate(world, part)));
     let parts = [&windows[0], &windows[1]].map(|window| Parts::locate(world, window));
-    let mut vectors = [(); 2].map(|()| Window::<f64>::allocate(world, part).expect("a window"));
+    let mut vectors = [(); 2].map(|()| Freed::new(Window::<f64>::allocate(world, part)));
     let start = vec![1.0; part];
     parts[0].put(world.rank().0, 0, &start);
     vectors[0].store(0, &start).expect("the own part");
@@ -36,7 +37,7 @@ pub fn run(world: &Comm, options: &Options) {
         }
     };
     let (mut product, mut vector) = (vec![0.0; part], vec![0.0; ROWS]);
-    let mut ours = |vectors: &mut [Window<f64>; 2], n: u32| {
+    let mut ours = |vectors: &mut [Freed<Window<f64>>; 2], n: u32| {
         let epochs = vectors.each_mut().map(|one| one.lock_all().expect("lock_all"));
         for step in 0..n as usize {
             let (now, next) = (&epochs[step % 2], epochs[(step + 1) % 2].window());

@@ -4,6 +4,7 @@
 use super::exchange::{ByHand, Exchange, Message, Ours, Sync};
 use super::{Meeting, beside, check};
 use crate::Options;
+use crate::freed::Freed;
 use crate::measure::Case;
 use crate::parts::Parts;
 use crate::suites::epochs::plane;
@@ -21,9 +22,9 @@ pub fn run(world: &Comm, options: &Options) {
     let mut two = Block::new(world);
     // Two halves, each of four edges.
     let words = 2 * one.place(4);
-    let window = Window::<u64>::allocate(world, words).expect("a window");
+    let window = Freed::new(Window::<u64>::allocate(world, words));
     let parts = Parts::locate(world, &window);
-    let mut other = Window::<f64>::allocate(world, words).expect("a window");
+    let mut other = Freed::new(Window::<f64>::allocate(world, words));
     let neighbours: Vec<u32> = one.beside.iter().flatten().copied().collect();
     let meeting = Meeting::new(world);
     let sync = Sync::Neighbours(meeting.handshake(&neighbours));

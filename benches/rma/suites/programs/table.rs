@@ -2,6 +2,7 @@
 
 use super::{Meeting, beside, check};
 use crate::Options;
+use crate::freed::Freed;
 use crate::measure::Case;
 use crate::parts::Parts;
 use onesided::{Comm, Rank, Window};
@@ -15,9 +16,9 @@ const KEYS: u64 = 1 << (LOG_WORDS - 1);
 pub fn run(world: &Comm, options: &Options) {
     let part = (1usize << LOG_WORDS) / world.size() as usize;
     let zeros = vec![0; part];
-    let window = Window::<u64>::allocate(world, part).expect("a window");
+    let window = Freed::new(Window::<u64>::allocate(world, part));
     let parts = Parts::locate(world, &window);
-    let mut other = Window::<u64>::allocate(world, part).expect("a window");
+    let mut other = Freed::new(Window::<u64>::allocate(world, part));
     let meeting = Meeting::new(world);
     let mut meet = meeting.barrier();
     let mut by_hand = |n: u32| {

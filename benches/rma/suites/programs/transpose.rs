@@ -2,6 +2,7 @@
 
 use super::{Meeting, beside, check};
 use crate::Options;
+use crate::freed::Freed;
 use crate::measure::Case;
 use crate::parts::Parts;
 use onesided::{Access, Comm, Rank, Shape, Window};
@@ -15,9 +16,9 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
     let rows = side / world.size() as usize;
     let first = world.rank().index() * rows;
     let matrix: Vec<f64> = (0..rows * side).map(|i| ((first * side + i) % 1009) as f64).collect();
-    let window = Window::<u64>::allocate(world, rows * side).expect("a window");
+    let window = Freed::new(Window::<u64>::allocate(world, rows * side));
     let parts = Parts::locate(world, &window);
-    let mut other = Window::<f64>::allocate(world, rows * side).expect("a window");
+    let mut other = Freed::new(Window::<f64>::allocate(world, rows * side));
     let meeting = Meeting::new(world);
     let mut meet = meeting.barrier();
     let mut tile = [0.0; TILE * TILE];
