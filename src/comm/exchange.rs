@@ -203,8 +203,10 @@ impl Collective<'_> {
         const { assert!(N <= chunk_elements::<u64>()) };
         let what = Description::of::<u64>(self.call, N);
         let staged = self.exchange(&what, bytemuck::cast_slice(mine))?;
-        // What has been read once can be read again.
-        (0..staged.comm.size()).try_for_each(|rank| staged.read(rank, &mut [0; N]))?;
+        if staged.comm.inner.shared.is_none() {
+            // What has been read once can be read again.
+            (0..staged.comm.size()).try_for_each(|rank| staged.read(rank, &mut [0; N]))?;
+        }
         Ok(Gathered(staged))
     }
 
@@ -236,9 +238,16 @@ pub(crate) struct Gathered<'a, const N: usize>(Staged<'a>);
 impl<const N: usize> Gathered<'_, N> {
     /// The words of each rank. Zeros where a rank has damaged them meanwhile.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = [u64; N]> + Clone {
-        (0..self.0.comm.size()).map(|rank| {
-            let mut words = [0; N];
-            let read = self.0.read(rank, &mut words);
+        let Gathered(staged) = self;
+        (0..staged.comm.size()).map(|rank| {
+            let mut words = [0u64; N];
+            let read = match &staged.comm.inner.shared {
+                Some(shared) => {
+                    let from = shared.chunk(staged.stage(rank), 8 * N as u64);
+                    staged.segment().mapping().read(from, bytemuck::cast_slice_mut(&mut words[..]))
+                }
+                None => staged.read(rank, &mut words),
+            };
             read.map_or([0; N], |()| words)
         })
     }
@@ -392,16 +401,12 @@ impl Staged<'_> {
     #[inline]
     pub(crate) fn place(&self, rank: u32, first: u64, bytes: u64) -> Result<u64> {
         let shared = self.comm.shared()?;
-        let (beginning, mut length) = (shared.stages.beginning(self.stage(rank)), 0u32);
-        let at = beginning + offset_of!(Description, length) as u64;
+        let (stage, mut length) = (self.stage(rank), 0u32);
+        let at = shared.stages.beginning(stage) + offset_of!(Description, length) as u64;
         self.segment().mapping().read(at, bytemuck::bytes_of_mut(&mut length))?;
         if first + bytes > u64::from(length).min(CHUNK as u64) {
             return Err(damaged());
         }
-        Ok(first
-            + match length <= INSIDE as u32 {
-                true => beginning + HEAD,
-                false => shared.stages.rest(self.stage(rank)),
-            })
+        Ok(first + shared.chunk(stage, length.into()))
     }
 }

@@ -1,6 +1,6 @@
 //! The shared block of a communicator, and its lifetime.
 
-use super::exchange::DESCRIBED;
+use super::exchange::{DESCRIBED, HEAD, INSIDE};
 use crate::context::Context;
 use crate::error::Result;
 use crate::prim::{ParkWord, Site, monotonic};
@@ -49,6 +49,15 @@ impl SharedBlock {
         stage: StagingBuffer,
     ) -> Result<&'s ParkWord> {
         segment.mapping().view(self.stages.beginning(stage) + DESCRIBED as u64)
+    }
+
+    /// Where a chunk of `length` bytes is staged.
+    #[inline]
+    pub(super) fn chunk(&self, stage: StagingBuffer, length: u64) -> u64 {
+        match length <= INSIDE as u64 {
+            true => self.stages.beginning(stage) + HEAD,
+            false => self.stages.rest(stage),
+        }
     }
 
     /// [`leave`] of a freed shared block that the world's ranks `members` use.

@@ -33,7 +33,9 @@ pub(super) fn allocate(
         let requests = || theirs().map(request);
         let making = options.making(comm, flavour, theirs().map(|wish| wish[3]));
         making.hints.check(comm, call, requests())?;
-        let align = theirs().map(|wish| wish[4]).fold(1, u64::max);
+        let both =
+            |(flags, align): (u64, u64), wish: [u64; 5]| (flags | wish[3], align.max(wish[4]));
+        let (any_flags, align) = theirs().fold((0, 1), both);
         if !align.is_power_of_two() || align > page_size() {
             return Err(Error::Damaged { what: "requests for a window" });
         }
@@ -47,7 +49,7 @@ pub(super) fn allocate(
         // Only mapping gives huge pages. Pages that are reserved anyway are placed near their owner, at a
         // small cost where all memory is near (docs/performance.md).
         let segment = &comm.context().segment;
-        let any = |flag| theirs().any(|wish| wish[3] & flag != 0);
+        let any = |flag| any_flags & flag != 0;
         let near = has_several_nodes() && !segment.is_backed_on_touch();
         let better = any(HUGE_PAGES) || near || cfg!(feature = "test-hooks");
         let plan =

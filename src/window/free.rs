@@ -49,10 +49,12 @@ pub(super) fn agree(
     calls.check_same_window(Call::WinFree, all.iter().map(|[number, _]| number))?;
     calls.allowed(Call::WinFree, Rank::NULL, verdict)?;
     deleted?;
-    let mut answers = all.iter().map(|[_, answer]| answer);
-    if let Some(rank) = answers.clone().position(|answer| answer & MAY == 0) {
+    let (all_may, any_may) =
+        all.iter().fold((MAY, 0), |(all, any), [_, may]| (all & may, any | may));
+    if all_may == 0 {
+        let rank = all.iter().position(|[_, answer]| answer & MAY == 0).unwrap_or_default();
         let problem = format!("rank {rank} has an epoch open, or an attribute that stays");
         return Err(calls.wrong_epoch(Call::WinFree, problem));
     }
-    Ok(answers.any(|answer| answer & HAS_ATTRIBUTES != 0))
+    Ok(any_may & HAS_ATTRIBUTES != 0)
 }
