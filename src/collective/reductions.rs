@@ -293,22 +293,30 @@ impl Plan<'_> {
             mine.part(range.start, range.len())
         };
         let (own, last) = (part(self.rank), self.ranks - 1);
+        // What comes first is only read.
+        let is_first = self.rank == 0 && last > 0;
         // Of each rank in order; what comes last becomes the result.
         let mut contributions = Vec::new();
         for rank in 0..self.ranks {
-            contributions.push(match rank == last && !is_in_place {
-                true => result.clone(),
-                false => self.scratch(own.count, &own.datatype)?,
+            contributions.push(match rank {
+                0 if is_first => BufferMut::empty(),
+                _ if rank == last && !is_in_place => result.clone(),
+                _ => self.scratch(own.count, &own.datatype)?,
             });
         }
         for rank in self.others_back() {
             self.receive(rank, contributions[rank as usize].clone());
         }
         self.others().for_each(|rank| self.send(rank, part(rank)));
-        self.copy(own, contributions[self.rank as usize].clone());
+        let mut lower = contributions[0].read();
+        match is_first {
+            true => lower = own,
+            false => self.copy(own, contributions[self.rank as usize].clone()),
+        }
         self.wait();
-        for pair in contributions.windows(2) {
-            self.combine(pair[0].read(), pair[1].clone());
+        for upper in &contributions[1..] {
+            self.combine(lower, upper.clone());
+            lower = upper.read();
         }
         if is_in_place {
             self.copy(contributions[last as usize].read(), result);
