@@ -168,7 +168,7 @@ struct Figure {
 
 const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 17, aim: 12 };
 const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 2, aim: 2 };
-const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 5, aim: 2 };
+const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 3, aim: 2 };
 const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };
 const HOPS: Figure = Figure { what: "functions between a public put and the copy", now: 5, aim: 6 };
 

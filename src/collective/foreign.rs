@@ -4,7 +4,7 @@
 use super::buffer::BufferMut;
 use super::form::{CollectiveForm, Completion};
 use super::schedule::PlanStep;
-use crate::comm::Comm;
+use crate::comm::{Comm, Staged};
 use crate::error::Result;
 use crate::foreign::{ForeignComm, ForeignError, ForeignMessage};
 
@@ -16,7 +16,7 @@ impl CollectiveForm {
     #[cold]
     pub(super) fn complete_by(&mut self, comm: &Comm, foreign: &ForeignComm) -> Result<()> {
         let short = &mut self.short;
-        let staged = comm.exchange_by(foreign, &short.what, &short.give.packed())?;
+        let staged = Staged::by_foreign(comm, foreign, &short.what, &short.give.packed())?;
         match short.take_staged(&staged)? {
             Completion::Done => Ok(()),
             Completion::Long => self.take_steps_by(comm, foreign),

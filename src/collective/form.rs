@@ -78,7 +78,7 @@ impl<'c> Entered<'c> {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take() {
-            self.comm.leave(entry);
+            entry.leave(self.comm);
         }
     }
 }
@@ -110,7 +110,7 @@ impl ShortForm {
     ) -> Result<()> {
         let what = if rings { self.what.ringing() } else { self.what };
         let length = self.length;
-        comm.arrive(entry, &what, length, |segment, offset| {
+        entry.arrive(comm, &what, length, |segment, offset| {
             if length <= CHUNK { self.give.write(segment, offset) } else { Ok(()) }
         })
     }
@@ -118,7 +118,7 @@ impl ShortForm {
     /// All ranks have arrived: whether they agree. Takes what is short; what is long has steps.
     #[inline]
     pub(super) fn take(&mut self, comm: &Comm, entry: &CollectiveEntry) -> Result<Completion> {
-        self.take_staged(&comm.staged(entry))
+        self.take_staged(&entry.staged(comm))
     }
 
     /// All ranks have staged what they call, and what is short.
@@ -141,16 +141,16 @@ impl ShortForm {
         entry: &mut CollectiveEntry,
         at: &'static Location<'static>,
     ) -> Result<Completion> {
-        comm.settle_for(entry, self.length, self.call, at)?;
+        entry.settle_for(comm, self.length, self.call, at)?;
         // The ranks may come to this barrier once more, and then not wait there.
         self.arrive(comm, entry, self.has_steps && comm.keeps_to_close())?;
-        if !matches!(self.awaits, Awaits::All) && comm.may_go_ahead(entry) {
+        if !matches!(self.awaits, Awaits::All) && entry.may_go_ahead(comm) {
             let taken = self.take_ahead(comm, entry, at);
-            comm.go_ahead(entry, taken.is_err())?;
+            entry.go_ahead(comm, taken.is_err())?;
             return taken.map(|()| Completion::Done);
         }
-        comm.await_round(entry, self.call, at)?;
-        comm.settle_before(entry, self.call, at)?;
+        entry.await_round(comm, self.call, at)?;
+        entry.settle_before(comm, self.call, at)?;
         self.take(comm, entry)
     }
 
@@ -161,9 +161,9 @@ impl ShortForm {
         entry: &CollectiveEntry,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let staged = comm.staged(entry);
+        let staged = entry.staged(comm);
         if let Awaits::One(from) = self.awaits {
-            comm.await_rank(entry, from, self.call, at)?;
+            entry.await_rank(comm, from, self.call, at)?;
             staged.check_with(from, &self.what)?;
         }
         self.take.take(&staged)

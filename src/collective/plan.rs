@@ -7,7 +7,7 @@ use super::schedule::{PlanStep, Retained, Schedule, ScheduleStage};
 use super::short::COMBINED_BY_ALL;
 use super::staged::{Give, Take};
 use crate::call::Call;
-use crate::comm::{CHUNK, Collective, Comm, Description, Reduction, part_digest};
+use crate::comm::{CHUNK, Collective, CollectiveEntry, Comm, Description, Reduction, part_digest};
 use crate::datatype::{CommittedDatatype, Element};
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -82,7 +82,7 @@ impl Collective<'_> {
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<()> {
         if let Some(mut form) = short
-            && let Some(entry) = self.comm().start_alone()
+            && let Some(entry) = CollectiveEntry::start_alone(self.comm())
         {
             return form.complete(self.comm(), entry, self.at());
         }
@@ -279,10 +279,10 @@ impl Plan<'_> {
         if comm.persistent_number().is_some() {
             return CollectiveRequest::start(Schedule::new(comm, form, alone(), 0), waits, at);
         }
-        let (number, entry) = comm.start_round(waits);
+        let (number, entry) = CollectiveEntry::start(comm, waits);
         if !comm.has_staging() {
             // One rank agrees with itself.
-            entry.into_iter().for_each(|entry| comm.leave(entry));
+            entry.into_iter().for_each(|entry| entry.leave(comm));
             let schedule = Schedule::new(comm, form, alone(), number);
             return CollectiveRequest::start(schedule, waits, at);
         }
@@ -292,20 +292,20 @@ impl Plan<'_> {
             match form.short.meet(comm, entered.entry(), at)? {
                 Completion::Done => {
                     drop(entered);
-                    comm.report_earlier()?;
+                    CollectiveEntry::report_earlier(comm)?;
                     return Ok(CollectiveRequest::complete(comm, form));
                 }
                 Completion::Long => {
-                    stage = ScheduleStage::Moving(comm.keep_to_close(entered.keep()))
+                    stage = ScheduleStage::Moving(entered.keep().keep_to_close(comm))
                 }
             }
         } else {
             // It may enter its slot later, when no call of this rank can wait.
-            comm.settle(number, call, at)?;
+            CollectiveEntry::settle(comm, number, call, at)?;
         }
         let request =
             CollectiveRequest::start(Schedule::new(comm, form, stage, number), waits, at)?;
-        if waits { comm.report_earlier().map(|()| request) } else { Ok(request) }
+        if waits { CollectiveEntry::report_earlier(comm).map(|()| request) } else { Ok(request) }
     }
 
     pub(super) fn send(&mut self, to: u32, from: Buffer) {

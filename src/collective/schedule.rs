@@ -138,7 +138,7 @@ impl Schedule {
             ..
         }) = progress.as_deref()
         {
-            return self.comm.describe_round(entry, record);
+            return entry.describe_round(&self.comm, record);
         }
         // Unknown while another thread drives it.
         let others = progress.map(missing).unwrap_or_default();
@@ -227,7 +227,9 @@ impl ScheduleState {
     fn advance(&mut self, schedule: &Schedule) -> bool {
         let comm = &schedule.comm;
         if let ScheduleStage::Waiting = self.stage {
-            let Some(mut entry) = comm.try_enter(schedule.number) else { return false };
+            let Some(mut entry) = CollectiveEntry::enter(comm, schedule.number) else {
+                return false;
+            };
             let arrived = self.form.short.arrive(comm, &mut entry, true);
             self.stage = ScheduleStage::Arrived(entry);
             if let Err(error) = arrived {
@@ -235,7 +237,7 @@ impl ScheduleState {
             }
         }
         if let ScheduleStage::Arrived(entry) = &mut self.stage {
-            let Some(passed) = comm.poll_round(entry, schedule.call) else { return false };
+            let Some(passed) = entry.poll_round(comm, schedule.call) else { return false };
             if !self.take_round(schedule, passed) {
                 return true;
             }
@@ -249,7 +251,7 @@ impl ScheduleState {
             }
         }
         let ScheduleStage::Closing(entry) = &mut self.stage else { return true };
-        match comm.poll_round(entry, schedule.call) {
+        match entry.poll_round(comm, schedule.call) {
             None => false,
             Some(passed) => self.end_round(comm, passed),
         }
@@ -264,7 +266,7 @@ impl ScheduleState {
         let take = |form: &mut CollectiveForm| form.short.take(comm, entered.entry());
         let taken = passed.and_then(|()| self.call_program(schedule, take));
         if let Ok(Completion::Long) = taken {
-            self.stage = ScheduleStage::Moving(comm.keep_to_close(entered.keep()));
+            self.stage = ScheduleStage::Moving(entered.keep().keep_to_close(comm));
             return true;
         }
         drop(entered);
@@ -280,7 +282,7 @@ impl ScheduleState {
         let arrived = match &self.outcome {
             // The other ranks cannot succeed either.
             Err(Error::RankFailed { .. }) => Ok(false),
-            _ => comm.arrive_again(&mut entry, self.form.short.call).map(|()| true),
+            _ => entry.arrive_again(comm, self.form.short.call).map(|()| true),
         };
         self.stage = ScheduleStage::Closing(entry);
         match arrived {
@@ -294,7 +296,7 @@ impl ScheduleState {
     fn end_round(&mut self, comm: &Comm, outcome: Result<()>) -> bool {
         let stage = std::mem::replace(&mut self.stage, ScheduleStage::Moving(None));
         if let ScheduleStage::Arrived(entry) | ScheduleStage::Closing(entry) = stage {
-            comm.leave(entry);
+            entry.leave(comm);
         }
         self.steps = Vec::new().into_iter();
         self.note(outcome);

@@ -114,7 +114,7 @@ impl ShortForm {
         let mut entered = Entered::new(comm, entry);
         self.meet(comm, entered.entry(), at)?;
         drop(entered);
-        comm.report_earlier()
+        CollectiveEntry::report_earlier(comm)
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn run(
     at: &'static Location<'static>,
 ) -> Option<Result<()>> {
     let mut form = form?;
-    let entry = comm.start_alone()?;
+    let entry = CollectiveEntry::start_alone(comm)?;
     Some(comm.within(form.call, || form.complete(comm, entry, at)))
 }
 

@@ -463,6 +463,12 @@ impl Comm {
         }
     }
 
+    /// Whether the ranks arrive once more at the end of what is long, to see whether all live.
+    #[inline]
+    pub(crate) fn keeps_to_close(&self) -> bool {
+        self.context().records().is_some()
+    }
+
     /// Reserves that many tags for messages to this rank, and returns the first.
     pub(crate) fn count_partitions(&self, tags: u32) -> u32 {
         self.inner.partitions.fetch_add(tags)

@@ -102,7 +102,7 @@ impl Inner {
 impl Drop for Collective<'_> {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take() {
-            self.comm.leave(entry);
+            entry.leave(self.comm);
         }
         *self.comm.inner.thread_inside() = None;
     }
@@ -131,21 +131,21 @@ impl Collective<'_> {
         let (comm, call, at) = (self.comm, self.call, self.at);
         if comm.inner.shared.is_none() {
             let Some(foreign) = comm.foreign() else { return Ok(Staged::of_one(comm, mine)) };
-            let staged = comm.exchange_by(foreign, what, mine)?;
+            let staged = Staged::by_foreign(comm, foreign, what, mine)?;
             staged.check(what)?;
             return Ok(staged);
         }
-        self.entry.take().into_iter().for_each(|entry| comm.leave(entry));
-        let (number, entry) = comm.start_round(true);
-        let entry = entry.map_or_else(|| comm.enter_later(number, call, at), Ok);
+        self.entry.take().into_iter().for_each(|entry| entry.leave(comm));
+        let (number, entry) = CollectiveEntry::start(comm, true);
+        let entry = entry.map_or_else(|| CollectiveEntry::enter_later(comm, number, call, at), Ok);
         let entry = self.entry.insert(entry?);
-        comm.settle(number, call, at)?;
+        CollectiveEntry::settle(comm, number, call, at)?;
         let mine = &mine[..mine.len().min(CHUNK)];
         let guarded = what.guarding(mine);
         let write = |segment: &Segment, offset| segment.mapping().write(offset, mine);
-        comm.arrive(entry, &guarded, mine.len(), write)?;
-        comm.await_round(entry, call, at)?;
-        let staged = comm.staged(entry);
+        entry.arrive(comm, &guarded, mine.len(), write)?;
+        entry.await_round(comm, call, at)?;
+        let staged = entry.staged(comm);
         staged.check(what)?;
         Ok(staged)
     }

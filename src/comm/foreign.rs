@@ -59,17 +59,17 @@ impl OtherComm {
     }
 }
 
-impl Comm {
+impl<'a> Staged<'a> {
     /// What all ranks stage in a call, by another MPI: at most a chunk of each.
     #[cold]
-    pub(crate) fn exchange_by(
-        &self,
+    pub(crate) fn by_foreign(
+        comm: &'a Comm,
         foreign: &ForeignComm,
         what: &Description,
         mine: &[u8],
-    ) -> Result<Staged<'_>> {
-        let n = self.size() as usize;
-        let failed = |refusal| self.refused(what.call(), refusal);
+    ) -> Result<Staged<'a>> {
+        let n = comm.size() as usize;
+        let failed = |refusal| comm.refused(what.call(), refusal);
         let mine = &mine[..mine.len().min(CHUNK)];
         let guarded = what.guarding(mine).staged(mine.len());
         let mut first = [0; FIRST];
@@ -102,7 +102,7 @@ impl Comm {
                 false => &first[FIRST - SHORT..][..longest],
             });
         }
-        Ok(Staged { comm: self, number: 0, round: 0, alone, stride })
+        Ok(Staged { comm, number: 0, round: 0, alone, stride })
     }
 }
 

@@ -5,8 +5,9 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
-use crate::prim::{Failure, JobFailed, Progress, WaitRecord, Waiter};
+use crate::prim::{Awaited, AwaitedKind, Failure, JobFailed, Progress, WaitRecord, Waiter};
 use crate::shm::Scope;
+use crate::sync::{Arrivals, BarrierWords, Round};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -86,6 +87,26 @@ impl CommMembers {
     ) -> Waiter<'a> {
         let progress = Some(&*self.context as &dyn Progress);
         Waiter { progress, ..self.context.recording_waiter(&self.scope, at, describe) }
+    }
+
+    /// What a rank waits for at a barrier of all ranks, where they arrive by `words`, that it has come to in
+    /// round `before`.
+    pub(crate) fn arrival(
+        &self,
+        barrier: &BarrierWords,
+        words: Arrivals<'_>,
+        before: Round,
+    ) -> Awaited<'_> {
+        let (round, come) = words.count(before, self.size());
+        Awaited {
+            kind: AwaitedKind::Arrival,
+            others: self.world_ranks(),
+            come,
+            awaited: self.size(),
+            number: round.number().into(),
+            object: self.context.object(barrier),
+            ..Awaited::default()
+        }
     }
 
     /// The error of a wait that ended because one of them failed.

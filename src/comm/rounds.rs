@@ -23,9 +23,9 @@ use super::shared::SharedBlock;
 use super::{Comm, Purpose};
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::prim::{Awaited, AwaitedKind, JobFailed, WaitRecord};
+use crate::prim::{Awaited, JobFailed, WaitRecord};
 use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, is_forked};
-use crate::sync::{self, Arrivals, BarrierWords, Round};
+use crate::sync::{self, Arrivals, Round};
 use std::panic::Location;
 
 /// Collectives that a rank can have entered and not left.
@@ -56,7 +56,7 @@ struct CollectiveSlot {
     is_reported: bool,
 }
 
-/// A collective that has entered its slot. Given back by [`Comm::leave`].
+/// A collective that has entered its slot. Given back by [`CollectiveEntry::leave`].
 #[derive(Debug)]
 pub(crate) struct CollectiveEntry {
     /// Which of the communicator's collectives it is.
@@ -107,22 +107,22 @@ impl Sequence {
     }
 }
 
-impl Comm {
+impl CollectiveEntry {
     #[inline]
-    fn sequence(&self) -> BiasedGuard<'_, Sequence> {
-        self.inner.sequence.lock()
+    fn sequence(comm: &Comm) -> BiasedGuard<'_, Sequence> {
+        comm.inner.sequence.lock()
     }
 
     /// Starts a collective and enters its slot, if no other of this rank is under way and a call with this
     /// handle is not refused; otherwise nothing is done.
     #[inline]
-    pub(crate) fn start_alone(&self) -> Option<CollectiveEntry> {
-        let is_for_calls = matches!(self.purpose, Purpose::Calls | Purpose::Waiting);
-        let slots = self.inner.shared.as_ref()?.stages.slots();
-        if !is_for_calls || self.is_freed() || is_forked() {
+    pub(crate) fn start_alone(comm: &Comm) -> Option<CollectiveEntry> {
+        let is_for_calls = matches!(comm.purpose, Purpose::Calls | Purpose::Waiting);
+        let slots = comm.inner.shared.as_ref()?.stages.slots();
+        if !is_for_calls || comm.is_freed() || is_forked() {
             return None;
         }
-        let mut sequence = self.sequence();
+        let mut sequence = Self::sequence(comm);
         let number = sequence.next;
         let entry = if number == sequence.left { sequence.enter(number, slots) } else { None };
         sequence.next += u64::from(entry.is_some());
@@ -130,26 +130,26 @@ impl Comm {
     }
 
     /// The number of a collective that is started now; of one that waits, also its entry if its slot is free.
-    pub(crate) fn start_round(&self, waits: bool) -> (u64, Option<CollectiveEntry>) {
-        let mut sequence = self.sequence();
+    pub(crate) fn start(comm: &Comm, waits: bool) -> (u64, Option<CollectiveEntry>) {
+        let mut sequence = Self::sequence(comm);
         let number = sequence.next;
         sequence.next += 1;
-        let entry = if waits { sequence.enter(number, self.slots()) } else { None };
+        let entry = if waits { sequence.enter(number, Self::slots(comm)) } else { None };
         (number, entry)
     }
 
-    fn slots(&self) -> u64 {
-        self.inner.shared.as_ref().map_or(1, |shared| shared.stages.slots())
+    fn slots(comm: &Comm) -> u64 {
+        comm.inner.shared.as_ref().map_or(1, |shared| shared.stages.slots())
     }
 
     /// Enters the slot of collective `number`, if that is free.
-    pub(crate) fn try_enter(&self, number: u64) -> Option<CollectiveEntry> {
-        let mut sequence = self.sequence();
-        let entry = sequence.enter(number, self.slots())?;
+    pub(crate) fn enter(comm: &Comm, number: u64) -> Option<CollectiveEntry> {
+        let mut sequence = Self::sequence(comm);
+        let entry = sequence.enter(number, Self::slots(comm))?;
         let is_awaited = sequence.next > number + 1;
         drop(sequence);
         if is_awaited {
-            self.slot_is_free();
+            Self::slot_is_free(comm);
         }
         Some(entry)
     }
@@ -158,51 +158,51 @@ impl Comm {
     /// wait.
     #[cold]
     pub(super) fn enter_later(
-        &self,
+        comm: &Comm,
         number: u64,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<CollectiveEntry> {
-        let slot = (number % self.slots()) as usize;
-        let before = self.sequence().slots[slot].round;
+        let slot = (number % Self::slots(comm)) as usize;
+        let before = Self::sequence(comm).slots[slot].round;
         let describe = |record: &WaitRecord| {
-            if let Some(shared) = &self.inner.shared {
-                record.set(&self.arrival_in(shared, slot, before));
+            if let Some(shared) = &comm.inner.shared {
+                record.set(&Self::arrival_in(comm, shared, slot, before));
             }
         };
-        let waiter = self.recording_waiter(at, &describe);
-        let entered = waiter.until(&self.inner.left, |_| self.sequence().can_enter(number));
-        entered.map_err(|failed| self.rank_failed(failed, self.place(call)))?;
-        self.try_enter(number)
+        let waiter = comm.recording_waiter(at, &describe);
+        let entered = waiter.until(&comm.inner.left, |_| Self::sequence(comm).can_enter(number));
+        entered.map_err(|failed| comm.rank_failed(failed, comm.place(call)))?;
+        Self::enter(comm, number)
             .ok_or(Error::Damaged { what: "order of a communicator's collectives" })
     }
 
     /// The collective needs its slot no more; what was staged for it has been read.
     #[inline]
-    pub(crate) fn leave(&self, entry: CollectiveEntry) {
-        let mut sequence = self.sequence();
-        sequence.leave(&entry);
-        let is_awaited = sequence.next > entry.number + UNDER_WAY;
+    pub(crate) fn leave(self, comm: &Comm) {
+        let mut sequence = Self::sequence(comm);
+        sequence.leave(&self);
+        let is_awaited = sequence.next > self.number + UNDER_WAY;
         drop(sequence);
         if is_awaited {
-            self.slot_is_free();
+            Self::slot_is_free(comm);
         }
     }
 
-    /// [`Comm::leave`], unless the ranks synchronise once more to see whether all live: then it stays.
-    pub(crate) fn keep_to_close(&self, entry: CollectiveEntry) -> Option<CollectiveEntry> {
-        if self.keeps_to_close() {
-            return Some(entry);
+    /// [`CollectiveEntry::leave`], unless the ranks synchronise once more to see whether all live: then it stays.
+    pub(crate) fn keep_to_close(self, comm: &Comm) -> Option<CollectiveEntry> {
+        if comm.keeps_to_close() {
+            return Some(self);
         }
-        self.leave(entry);
+        self.leave(comm);
         None
     }
 
     /// Wakes a thread that waits for the slot, or that waits for what does.
     #[cold]
-    fn slot_is_free(&self) {
-        self.inner.left.add_and_wake(1);
-        if let Ok(mail) = self.context().segment.mail(self.context().rank) {
+    fn slot_is_free(comm: &Comm) {
+        comm.inner.left.add_and_wake(1);
+        if let Ok(mail) = comm.context().segment.mail(comm.context().rank) {
             mail.ring();
         }
     }
@@ -211,42 +211,42 @@ impl Comm {
     #[inline]
     pub(crate) fn settle_for(
         &self,
-        entry: &CollectiveEntry,
+        comm: &Comm,
         length: usize,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let reach = if length <= INSIDE { self.slots() / 2 } else { UNDER_WAY };
-        let first = (entry.number + 1).saturating_sub(reach);
-        if entry.settled < first { self.settle(first, call, at) } else { Ok(()) }
+        let reach = if length <= INSIDE { Self::slots(comm) / 2 } else { UNDER_WAY };
+        let first = (self.number + 1).saturating_sub(reach);
+        if self.settled < first { Self::settle(comm, first, call, at) } else { Ok(()) }
     }
 
     /// All ranks have arrived at the collective of `entry`, so at those before too: settles them.
     #[inline]
     pub(crate) fn settle_before(
         &self,
-        entry: &CollectiveEntry,
+        comm: &Comm,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        if entry.settled < entry.number { self.settle(entry.number, call, at) } else { Ok(()) }
+        if self.settled < self.number { Self::settle(comm, self.number, call, at) } else { Ok(()) }
     }
 
     /// Waits, in a call that the program has made at `at`, until all ranks have arrived at the collectives
     /// before number `first`, all of which this rank has entered, and compares what they have called.
     pub(crate) fn settle(
-        &self,
+        comm: &Comm,
         first: u64,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
         loop {
-            let mut sequence = self.sequence();
+            let mut sequence = Self::sequence(comm);
             let number = sequence.settled;
             if number >= first.min(sequence.left) {
                 return Ok(());
             }
-            let slot = (number % self.slots()) as usize;
+            let slot = (number % Self::slots(comm)) as usize;
             let state = sequence.slots[slot];
             if !state.is_ahead {
                 sequence.settled = number + 1;
@@ -255,59 +255,53 @@ impl Comm {
             drop(sequence);
             let (settled, is_alone, is_last) = (number, false, false);
             let mut entry = CollectiveEntry { number, settled, slot, state, is_alone, is_last };
-            self.await_round(&mut entry, call, at)?;
-            let staged = self.staged(&entry);
+            entry.await_round(comm, call, at)?;
+            let staged = entry.staged(comm);
             let compared = staged.own().and_then(|own| staged.check(&own));
-            let mut sequence = self.sequence();
+            let mut sequence = Self::sequence(comm);
             sequence.slots[slot] = CollectiveSlot { is_ahead: false, ..entry.state };
             if let Err(error) = compared
                 && !state.is_reported
             {
                 sequence.mismatch.get_or_insert(error);
-                self.inner.has_mismatch.store(1);
+                comm.inner.has_mismatch.store(1);
             }
         }
     }
 
     /// The error of an earlier collective that this rank went ahead in, once.
     #[inline]
-    pub(crate) fn report_earlier(&self) -> Result<()> {
-        if self.inner.has_mismatch.load() == 0 {
+    pub(crate) fn report_earlier(comm: &Comm) -> Result<()> {
+        if comm.inner.has_mismatch.load() == 0 {
             return Ok(());
         }
-        self.inner.has_mismatch.store(0);
-        self.sequence().mismatch.take().map_or(Ok(()), Err)
+        comm.inner.has_mismatch.store(0);
+        Self::sequence(comm).mismatch.take().map_or(Ok(()), Err)
     }
 
     /// Whether a rank may go ahead in that collective. With survivors a call succeeds on all ranks or on
     /// none, so all wait.
     #[inline]
-    pub(crate) fn may_go_ahead(&self, entry: &CollectiveEntry) -> bool {
-        entry.is_alone && !self.keeps_to_close()
-    }
-
-    /// Whether the ranks arrive once more at the end of what is long, to see whether all live.
-    #[inline]
-    pub(crate) fn keeps_to_close(&self) -> bool {
-        self.context().records().is_some()
+    pub(crate) fn may_go_ahead(&self, comm: &Comm) -> bool {
+        self.is_alone && !comm.keeps_to_close()
     }
 
     /// This rank does not wait for all to arrive. `is_reported`: it will report that ranks do not agree.
-    pub(crate) fn go_ahead(&self, entry: &mut CollectiveEntry, is_reported: bool) -> Result<()> {
-        (entry.state.is_ahead, entry.state.is_reported) = (true, is_reported);
-        self.ring_others(entry)
+    pub(crate) fn go_ahead(&mut self, comm: &Comm, is_reported: bool) -> Result<()> {
+        (self.state.is_ahead, self.state.is_reported) = (true, is_reported);
+        self.ring_others(comm)
     }
 
     /// The words of a slot. Of two ranks each waits for the word that the other publishes; with survivors,
     /// all ranks pass a barrier or none does, which needs its counter.
     #[inline]
-    fn arrivals<'s>(&'s self, shared: &'s SharedBlock, slot: usize) -> Result<Arrivals<'s>> {
-        if self.size() != 2 || self.keeps_to_close() {
+    fn arrivals<'s>(comm: &'s Comm, shared: &'s SharedBlock, slot: usize) -> Result<Arrivals<'s>> {
+        if comm.size() != 2 || comm.keeps_to_close() {
             return Ok(Arrivals::Counted(&shared.words.barriers[slot]));
         }
-        let segment = &self.context().segment;
+        let segment = &comm.context().segment;
         let word = |rank| shared.published(segment, StagingBuffer { rank, number: slot as u64 });
-        Ok(Arrivals::Pair { own: word(self.rank().0)?, other: word(1 - self.rank().0)? })
+        Ok(Arrivals::Pair { own: word(comm.rank().0)?, other: word(1 - comm.rank().0)? })
     }
 
     /// Stages a description and a contribution of `length` bytes, of which `write` puts at most
@@ -315,23 +309,23 @@ impl Comm {
     /// buffers has been settled.
     #[inline]
     pub(crate) fn arrive(
-        &self,
-        entry: &mut CollectiveEntry,
+        &mut self,
+        comm: &Comm,
         what: &Description,
         length: usize,
         write: impl FnOnce(&Segment, u64) -> Result<()>,
     ) -> Result<()> {
-        let shared = self.shared()?;
-        let words = self.arrivals(shared, entry.slot)?;
-        let lost = |failed| self.rank_failed(failed, self.place(what.call()));
-        if words.is_given_up(entry.state.round) {
+        let shared = comm.shared()?;
+        let words = Self::arrivals(comm, shared, self.slot)?;
+        let lost = |failed| comm.rank_failed(failed, comm.place(what.call()));
+        if words.is_given_up(self.state.round) {
             // No barrier of this slot is passed any more; and others may still read what this rank
             // has staged before.
             return Err(lost(JobFailed));
         }
         words.expect_arrival();
-        let stage = StagingBuffer { rank: self.rank().0, number: entry.number };
-        let segment = &self.context().segment;
+        let stage = StagingBuffer { rank: comm.rank().0, number: self.number };
+        let segment = &comm.context().segment;
         let beginning = shared.stages.beginning(stage);
         segment.mapping().write(beginning, bytemuck::bytes_of(&what.staged(length)))?;
         write(
@@ -341,130 +335,116 @@ impl Comm {
         if what.wants_ring() {
             shared.words.rings.store(1);
         }
-        let word = entry.state.round.next(self.size()).word();
-        let published = || shared.published(segment, stage);
-        let publish = || published().into_iter().for_each(|own| own.store_and_wake(word));
-        let arrived = words.arrive(self.size(), &mut entry.state.round, publish);
-        entry.is_last = arrived.map_err(lost)?;
+        let word = self.state.round.next(comm.size()).word();
+        let published = match words {
+            Arrivals::Pair { own, .. } => own,
+            Arrivals::Counted(_) => shared.published(segment, stage)?,
+        };
+        let publish = || published.store_and_wake(word);
+        let arrived = words.arrive(comm.size(), &mut self.state.round, publish);
+        self.is_last = arrived.map_err(lost)?;
         Ok(())
     }
 
     /// Arrives once more at the barrier of the slot, with what has been staged.
-    pub(crate) fn arrive_again(&self, entry: &mut CollectiveEntry, call: Call) -> Result<()> {
-        let words = self.arrivals(self.shared()?, entry.slot)?;
-        let arrived = words.arrive(self.size(), &mut entry.state.round, || ());
-        let lost = |failed| self.rank_failed(failed, self.place(call));
-        entry.is_last = arrived.map_err(lost)?;
+    pub(crate) fn arrive_again(&mut self, comm: &Comm, call: Call) -> Result<()> {
+        let words = Self::arrivals(comm, comm.shared()?, self.slot)?;
+        let arrived = words.arrive(comm.size(), &mut self.state.round, || ());
+        let lost = |failed| comm.rank_failed(failed, comm.place(call));
+        self.is_last = arrived.map_err(lost)?;
         Ok(())
     }
 
     /// Waits until `rank` has staged, in a call that the program has made at `at`.
     pub(crate) fn await_rank(
         &self,
-        entry: &CollectiveEntry,
+        comm: &Comm,
         rank: u32,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let shared = self.shared()?;
-        let stage = StagingBuffer { rank, number: entry.number };
-        let published = shared.published(&self.context().segment, stage)?;
-        let before = entry.state.round.before(self.size());
+        let shared = comm.shared()?;
+        let stage = StagingBuffer { rank, number: self.number };
+        let published = shared.published(&comm.context().segment, stage)?;
+        let before = self.state.round.before(comm.size());
         let describe =
-            |record: &WaitRecord| record.set(&self.arrival_in(shared, entry.slot, before));
-        let waiter = self.recording_waiter(at, &describe);
-        let passed = sync::await_published(published, entry.state.round, &waiter);
-        passed.map_err(|failed| self.rank_failed(failed, self.place(call)))
+            |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, self.slot, before));
+        let waiter = comm.recording_waiter(at, &describe);
+        let passed = sync::await_published(published, self.state.round, &waiter);
+        passed.map_err(|failed| comm.rank_failed(failed, comm.place(call)))
     }
 
     /// Waits until all ranks have arrived, in a call that the program has made at `at`.
     pub(crate) fn await_round(
-        &self,
-        entry: &mut CollectiveEntry,
+        &mut self,
+        comm: &Comm,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let (shared, slot) = (self.shared()?, entry.slot);
-        let words = self.arrivals(shared, slot)?;
-        if let Some(Ok(())) = words.try_pass(self.size(), &mut entry.state.round, false) {
-            return self.ring_others(entry);
+        let (shared, slot) = (comm.shared()?, self.slot);
+        let words = Self::arrivals(comm, shared, slot)?;
+        if let Some(Ok(())) = words.try_pass(comm.size(), &mut self.state.round, false) {
+            return self.ring_others(comm);
         }
-        let before = entry.state.round.before(self.size());
-        let describe = |record: &WaitRecord| record.set(&self.arrival_in(shared, slot, before));
-        let waiter = self.recording_waiter(at, &describe);
-        let passed = words.pass(self.size(), &mut entry.state.round, &waiter);
-        passed.map_err(|failed| self.rank_failed(failed, self.place(call)))?;
-        self.ring_others(entry)
+        let before = self.state.round.before(comm.size());
+        let describe =
+            |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, slot, before));
+        let waiter = comm.recording_waiter(at, &describe);
+        let passed = words.pass(comm.size(), &mut self.state.round, &waiter);
+        passed.map_err(|failed| comm.rank_failed(failed, comm.place(call)))?;
+        self.ring_others(comm)
     }
 
-    /// [`Comm::await_round`] without waiting: `None` as long as some ranks have not arrived.
-    pub(crate) fn poll_round(&self, entry: &mut CollectiveEntry, call: Call) -> Option<Result<()>> {
-        let words = match self.shared().and_then(|shared| self.arrivals(shared, entry.slot)) {
+    /// [`CollectiveEntry::await_round`] without waiting: `None` as long as some ranks have not arrived.
+    pub(crate) fn poll_round(&mut self, comm: &Comm, call: Call) -> Option<Result<()>> {
+        let words = match comm.shared().and_then(|shared| Self::arrivals(comm, shared, self.slot)) {
             Ok(words) => words,
             Err(error) => return Some(Err(error)),
         };
-        let has_failed = self.has_lost_any();
-        let passed = words.try_pass(self.size(), &mut entry.state.round, has_failed)?;
-        let passed = passed.map_err(|failed| self.rank_failed(failed, self.place(call)));
-        Some(passed.and_then(|()| self.ring_others(entry)))
+        let has_failed = comm.has_lost_any();
+        let passed = words.try_pass(comm.size(), &mut self.state.round, has_failed)?;
+        let passed = passed.map_err(|failed| comm.rank_failed(failed, comm.place(call)));
+        Some(passed.and_then(|()| self.ring_others(comm)))
     }
 
     /// Records, for a report of a deadlock, which ranks have arrived at the barrier that this rank waits at.
     #[cold]
-    pub(crate) fn describe_round(&self, entry: &CollectiveEntry, record: &WaitRecord) {
-        if let Some(shared) = &self.inner.shared {
-            let before = entry.state.round.before(self.size());
-            record.set(&self.arrival_in(shared, entry.slot, before));
+    pub(crate) fn describe_round(&self, comm: &Comm, record: &WaitRecord) {
+        if let Some(shared) = &comm.inner.shared {
+            let before = self.state.round.before(comm.size());
+            record.set(&Self::arrival_in(comm, shared, self.slot, before));
         }
     }
 
     /// The last rank that has arrived rings the bells of those who do not wait at the barrier.
     #[inline]
-    fn ring_others(&self, entry: &mut CollectiveEntry) -> Result<()> {
-        if !std::mem::take(&mut entry.is_last) || self.shared()?.words.rings.load() == 0 {
+    fn ring_others(&mut self, comm: &Comm) -> Result<()> {
+        if !std::mem::take(&mut self.is_last) || comm.shared()?.words.rings.load() == 0 {
             return Ok(());
         }
-        let (staged, own) = (self.staged(entry), self.rank().0);
-        for rank in (0..self.size()).filter(|rank| *rank != own) {
+        let (staged, own) = (self.staged(comm), comm.rank().0);
+        for rank in (0..comm.size()).filter(|rank| *rank != own) {
             if staged.description(rank)?.wants_ring() {
-                self.context().segment.mail(self.world_ranks()[rank as usize])?.ring();
+                comm.context().segment.mail(comm.world_ranks()[rank as usize])?.ring();
             }
         }
         Ok(())
     }
 
-    /// What a rank waits for at a barrier of all ranks that it has come to in round `before`.
-    pub(crate) fn arrival(&self, words: &BarrierWords, before: Round) -> Awaited<'_> {
-        self.arrival_at(words, Arrivals::Counted(words), before)
-    }
-
-    fn arrival_in(&self, shared: &SharedBlock, slot: usize, before: Round) -> Awaited<'_> {
-        let barrier = &shared.words.barriers[slot];
-        let words = self.arrivals(shared, slot).unwrap_or(Arrivals::Counted(barrier));
-        self.arrival_at(barrier, words, before)
-    }
-
-    fn arrival_at(
-        &self,
-        barrier: &BarrierWords,
-        words: Arrivals<'_>,
+    fn arrival_in<'c>(
+        comm: &'c Comm,
+        shared: &SharedBlock,
+        slot: usize,
         before: Round,
-    ) -> Awaited<'_> {
-        let (round, come) = words.count(before, self.size());
-        Awaited {
-            kind: AwaitedKind::Arrival,
-            others: self.world_ranks(),
-            come,
-            awaited: self.size(),
-            number: round.number().into(),
-            object: self.context().object(barrier),
-            ..Awaited::default()
-        }
+    ) -> Awaited<'c> {
+        let barrier = &shared.words.barriers[slot];
+        let words = Self::arrivals(comm, shared, slot).unwrap_or(Arrivals::Counted(barrier));
+        comm.members().arrival(barrier, words, before)
     }
 
     /// What all ranks have staged for a collective that this rank has arrived at.
-    pub(crate) fn staged(&self, entry: &CollectiveEntry) -> Staged<'_> {
-        let (number, round) = (entry.number, entry.state.round.word());
-        Staged { comm: self, number, round, alone: Vec::new(), stride: 0 }
+    pub(crate) fn staged<'c>(&self, comm: &'c Comm) -> Staged<'c> {
+        let (number, round) = (self.number, self.state.round.word());
+        Staged { comm, number, round, alone: Vec::new(), stride: 0 }
     }
 }

@@ -8,7 +8,7 @@ use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::WaitRecord;
-use crate::sync::{self, FenceKind};
+use crate::sync::{self, Arrivals, FenceKind};
 use std::panic::Location;
 
 impl Synchronization<'_> {
@@ -48,7 +48,9 @@ impl Synchronization<'_> {
         let _call = calls.enter(call);
         let (round, words) = (self.sync_state().fence_round, &parts.transport.words.fence);
         let ranks = &calls.survivors;
-        let describe = |record: &WaitRecord| record.set(&ranks.arrival(words, round));
+        let describe = |record: &WaitRecord| {
+            record.set(&ranks.members().arrival(words, Arrivals::Counted(words), round))
+        };
         sync::passed(words, ranks.size(), round, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, call))
     }

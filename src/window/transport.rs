@@ -16,7 +16,7 @@ use crate::group::Rank;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use crate::shm::{BiasedMutex, Placed, PlacedSlice};
 use crate::sync::{
-    self, FenceKind, LockSide, PostSlot, Queueing, RankWords, Round, WindowWords, watch,
+    self, Arrivals, FenceKind, LockSide, PostSlot, Queueing, RankWords, Round, WindowWords, watch,
 };
 use std::panic::Location;
 use std::sync::Arc;
@@ -95,7 +95,10 @@ impl Transport {
         let (words, ranks, before) = (&self.words.fence, calls.survivors.size(), *round);
         let announce = || self.announce_fence(calls, opens);
         let ring = || self.ring_all();
-        let describe = |record: &WaitRecord| record.set(&calls.survivors.arrival(words, before));
+        let describe = |record: &WaitRecord| {
+            let ranks = calls.survivors.members();
+            record.set(&ranks.arrival(words, Arrivals::Counted(words), before));
+        };
         let waiter = calls.recording_waiter(at, &describe);
         sync::fence(words, ranks, round, kind, announce, ring, &waiter)
             .map_err(|failed| calls.job_failed(failed, Call::Fence))
