@@ -47,7 +47,7 @@ impl Group {
         self.members.len() as u32
     }
 
-    /// Its ranks, in ascending order.
+    /// Its ranks, in ascending order. `ranks().len()` is their number as a `usize`.
     pub fn ranks(&self) -> impl DoubleEndedIterator<Item = Rank> + ExactSizeIterator + use<> {
         (0..self.size()).map(Rank)
     }

@@ -94,7 +94,7 @@ fn start(world: &Comm, options: &Options) -> Result<Field, Failure> {
         Some(path) => Field::read(path)?,
         None => Field::example(options.rows, options.cols)?,
     };
-    let (rows, columns, ranks) = (field.rows, field.columns, world.size() as usize);
+    let (rows, columns, ranks) = (field.rows, field.columns, world.ranks().len());
     let sentence = match (columns < 3, rows < 2 + ranks) {
         (false, false) => return Ok(field),
         (true, _) => format!("the grid has {columns} columns, but needs 3 or more"),

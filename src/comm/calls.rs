@@ -27,7 +27,7 @@ impl Comm {
         Rank(self.inner.members.rank)
     }
 
-    /// Its ranks, in ascending order.
+    /// Its ranks, in ascending order. `ranks().len()` is their number as a `usize`.
     pub fn ranks(&self) -> impl DoubleEndedIterator<Item = Rank> + ExactSizeIterator + use<> {
         self.inner.members.group.ranks()
     }

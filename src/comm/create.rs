@@ -61,7 +61,7 @@ pub(super) fn check_subgroup(of: &CommMembers, call: Call, group: &Group) -> Res
 /// members of a group disagree. The same result on all ranks.
 fn groups_given(of: &CommMembers, all: &[u32]) -> Result<Vec<Group>> {
     let lists: Vec<&[u32]> = all
-        .chunks_exact(of.size() as usize)
+        .chunks_exact(of.world_ranks().len())
         .map(|list| &list[..list.iter().position(|rank| *rank == u32::MAX).unwrap_or(list.len())])
         .collect();
     if lists.iter().any(|list| list.iter().any(|rank| *rank >= of.size())) {
@@ -163,7 +163,7 @@ impl Collective<'_> {
     /// The communicator of `group`, or of the one of several groups that this rank is in.
     pub(super) fn create(&mut self, group: &Group) -> Result<Option<Comm>> {
         let comm = self.comm;
-        let mut mine = vec![u32::MAX; comm.size() as usize];
+        let mut mine = vec![u32::MAX; comm.ranks().len()];
         for (mine, world) in mine.iter_mut().zip(group.members()) {
             *mine = comm.rank_of_world(*world).map_or(u32::MAX, |rank| rank.0);
         }
@@ -239,7 +239,7 @@ impl Collective<'_> {
     fn send_outcomes(&mut self, vote: &CreationVote, leaders: &[u32]) -> Result<Vec<OutcomeWords>> {
         let (comm, call) = (self.comm, self.call);
         let staged = self.exchange(&Description::bare(call), bytemuck::bytes_of(vote))?;
-        let mut all = vec![CreationVote::zeroed(); comm.size() as usize];
+        let mut all = vec![CreationVote::zeroed(); comm.ranks().len()];
         for (rank, vote) in all.iter_mut().enumerate() {
             staged.bytes(rank as u32, 0, bytemuck::bytes_of_mut(vote))?;
         }

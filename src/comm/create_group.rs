@@ -248,7 +248,7 @@ impl<'a> CreationRequest<'a> {
     }
 
     fn members(&self, block: u64) -> Result<Vec<u32>> {
-        let mut members = vec![0; self.group.size() as usize];
+        let mut members = vec![0; self.group.ranks().len()];
         let mapping = self.comm.context().segment.mapping();
         mapping.read(self.listed(block), bytemuck::cast_slice_mut(&mut members))?;
         Ok(members)

@@ -186,7 +186,7 @@ impl Collective<'_> {
     /// The contributions of all ranks, of equal length, in rank order.
     pub(crate) fn allgather<T: Element>(&mut self, mine: &[T]) -> Result<Vec<T>> {
         let what = Description::of::<T>(self.call, mine.len());
-        let mut all = vec![T::zeroed(); mine.len() * self.comm.size() as usize];
+        let mut all = vec![T::zeroed(); mine.len() * self.comm.ranks().len()];
         self.chunks(what, mine.len(), mine, |staged, chunk| {
             for rank in 0..staged.comm.size() {
                 let start = rank as usize * mine.len();

@@ -68,7 +68,7 @@ impl<'a> Staged<'a> {
         what: &Description,
         mine: &[u8],
     ) -> Result<Staged<'a>> {
-        let n = comm.size() as usize;
+        let n = comm.ranks().len();
         let failed = |refusal| comm.refused(what.call(), refusal);
         let mine = &mine[..mine.len().min(CHUNK)];
         let guarded = what.guarding(mine).staged(mine.len());

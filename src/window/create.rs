@@ -86,7 +86,7 @@ pub(super) fn create_dynamic(options: &WindowOptions, comm: &Comm) -> Result<Win
         comm.check_shares(call, "a window without memory")?;
         let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
         let making = options.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
-        let n = comm.size() as usize;
+        let n = comm.ranks().len();
         let request = |w: [u64; 3]| PartRequest { bytes: 0, disp_unit: 1, notifications: w[2] };
         let plan = WindowPlan::new(comm, call, theirs().map(request), Follows::Directories)?;
         let block = block::take(ranks, &making, &plan)?;

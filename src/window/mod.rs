@@ -134,7 +134,7 @@ impl Making<'_> {
     ) -> Result<Win> {
         let Making { comm, flavour, number, name, hints } = self;
         let segment = &comm.context().segment;
-        let ranks = || segment.place_all(block + plan.ranks, comm.size() as usize);
+        let ranks = || segment.place_all(block + plan.ranks, comm.ranks().len());
         // The block of a window of another MPI is this rank's alone.
         let (other, number) = match &unmapped {
             Unmapped::Foreign { window, .. } => (Some(window.clone()), u64::from(number)),

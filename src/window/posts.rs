@@ -134,7 +134,7 @@ impl Targets {
     /// Makes `group` the targets of a start.
     pub(super) fn set(&mut self, calls: &Calls, group: &Group) -> Result<()> {
         if self.posts.is_empty() {
-            self.posts.resize_with(calls.comm().size() as usize, Posts::default);
+            self.posts.resize_with(calls.comm().ranks().len(), Posts::default);
         }
         self.members.set(calls, Call::Start, group)
     }
@@ -195,7 +195,7 @@ impl Transport {
     #[cold]
     fn make_slots(&self, calls: &Calls) -> Result<(u64, PlacedSlice<PostSlot>)> {
         let context = calls.context();
-        let n = calls.comm().size() as usize;
+        let n = calls.comm().ranks().len();
         let bytes = (n * size_of::<PostSlot>()) as u64;
         let block = context
             .segment

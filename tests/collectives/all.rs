@@ -34,7 +34,7 @@ fn everywhere(world: &Comm, body: impl Fn(&Comm)) {
 
 /// Scatter and alltoall of every length.
 fn cut<T: Element + PartialEq + Debug>(comm: &Comm, make: fn(u32) -> T) {
-    let (me, n) = (comm.rank().index(), comm.size() as usize);
+    let (me, n) = (comm.rank().index(), comm.ranks().len());
     for len in lengths::<T>() {
         let of = |rank: usize| contribution(make, rank as u32, len * n);
         let mine = of(me);
@@ -85,7 +85,7 @@ fn reduced<T: Element + PartialEq + Debug>(
     make: fn(u32) -> T,
     apply: fn(T, T) -> T,
 ) {
-    let (me, n) = (comm.rank().index(), comm.size() as usize);
+    let (me, n) = (comm.rank().index(), comm.ranks().len());
     for len in lengths::<T>() {
         let of = |rank: usize| contribution(make, rank as u32, len * n);
         let fold = |a: Vec<T>, b: Vec<T>| a.into_iter().zip(b).map(|(a, b)| apply(a, b)).collect();

@@ -212,7 +212,7 @@ fn ranks_that_go_ahead_overwrite_nothing() {
     spmd(5, |all| {
         let some = all.split(Some(u32::from(all.rank().0 > 1)), 0).unwrap().unwrap();
         for world in [all, &some] {
-            let (own, ranks) = (world.rank().0 as usize, world.size() as usize);
+            let (own, ranks) = (world.rank().0 as usize, world.ranks().len());
             let mut started = Vec::new();
             for round in 0..400usize {
                 let (length, root) = (ELEMENTS[round * 7 % 5], round / 3 % ranks);

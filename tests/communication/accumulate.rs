@@ -129,9 +129,9 @@ fn contend<T: Counts>(world: &Comm, start: u64) {
     let mut all = world.allgather(&seen).unwrap();
     all.sort_unstable();
     all.dedup();
-    assert_eq!(all.len(), seen.len() * world.size() as usize, "two additions saw the same count");
+    assert_eq!(all.len(), seen.len() * world.ranks().len(), "two additions saw the same count");
     if world.rank() == 0 {
-        let expected = expected::<T>(&spot, world.size() as usize);
+        let expected = expected::<T>(&spot, world.ranks().len());
         let mut found = vec![T::zeroed(); ELEMENTS];
         win.get(&mut found, spot.target, start).unwrap();
         let found: Vec<u64> = found.into_iter().map(Counts::count).collect();

@@ -45,7 +45,7 @@ fn pipeline(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u64> 
 fn data_is_there_when_it_is_counted() {
     for_each_size(&[1, 2, 3, 8], |world| {
         let options = WindowOptions::new().notifications(2);
-        let zeros = vec![0; world.size() as usize];
+        let zeros = vec![0; world.ranks().len()];
         pipeline(world, options.allocate(world, 1).unwrap(), &zeros).free().unwrap();
     });
 }

@@ -164,7 +164,7 @@ struct Epoch<'w> {
 
 impl Epoch<'_> {
     fn new(win: &Win, word: u64) -> Epoch<'_> {
-        let n = win.comm().size() as usize;
+        let n = win.comm().ranks().len();
         Epoch { win, word, origins: vec![[word + 1]; n], found: vec![[0]; n] }
     }
 

@@ -279,7 +279,7 @@ fn lock_all(trip: &Trip<'_>) -> Result<()> {
 
 fn flavours(trip: &Trip<'_>) -> Result<()> {
     let (universe, world) = (trip.universe, &trip.comm);
-    let zeros = vec![0; world.size() as usize];
+    let zeros = vec![0; world.ranks().len()];
     let around_zeros = |window: &mut Window<u64>| around(world, window, &zeros);
     let window = trip.make("private", || Window::create(world, vec![0u64; 2]))?;
     trip.keep("private", window, anything, around_zeros)?;

@@ -176,7 +176,7 @@ fn round_robin(world: &Comm, mut window: Window<u64>, disp: &[u64]) {
 #[test]
 fn a_token_goes_round() {
     for_each_size(&[1, 2, 3, 8], |world| {
-        let zeros = vec![0; world.size() as usize];
+        let zeros = vec![0; world.ranks().len()];
         round_robin(world, Window::allocate(world, 1).unwrap(), &zeros);
     });
 }

@@ -235,7 +235,7 @@ fn refused(world: &Comm, bytes: impl Fn(u32) -> u64, unit: impl Fn(u32) -> u64) 
     let (bytes, unit) = (bytes(world.rank().0), unit(world.rank().0));
     let error = WindowOptions::new().allocate_bytes(world, bytes, unit).expect_err("a refusal");
     let class = [error.class() as u32];
-    assert_eq!(world.allgather(&class).unwrap(), vec![class[0]; world.size() as usize]);
+    assert_eq!(world.allgather(&class).unwrap(), vec![class[0]; world.ranks().len()]);
     assert!(error.to_string().contains("window allocate"), "{error}");
     goes_on(world);
     error

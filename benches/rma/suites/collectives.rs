@@ -20,7 +20,7 @@ pub fn run(world: &Comm, options: &Options) {
     measure(Some(world), world.size(), vec![Case::new(BARRIER, 0, barriers)], options);
     for bytes in SIZES {
         let given = vec![1.0f64; bytes / 8];
-        let all = vec![1.0f64; bytes / 8 * world.size() as usize];
+        let all = vec![1.0f64; bytes / 8 * world.ranks().len()];
         let root = RefCell::new(given.clone());
         let broadcasts = |n: u32| {
             (0..n).for_each(|_| world.broadcast(&mut root.borrow_mut(), Rank(0)).expect("bcast"));

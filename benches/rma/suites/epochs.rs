@@ -100,7 +100,7 @@ pub fn ring<'a>(world: &Comm, window: Freed<Window<u64>>) -> Case<'a> {
 
 /// Each rank puts a row to each of its neighbours in a plane.
 fn halo<'a>(world: &Comm) -> Case<'a> {
-    let window = Freed::new(Window::allocate(world, ROW * world.size() as usize));
+    let window = Freed::new(Window::allocate(world, ROW * world.ranks().len()));
     let neighbours = neighbours(world);
     let run = exchange(world, window, &neighbours, &neighbours, vec![1; ROW]);
     Case::new("PSCW 2-D halo epoch with puts", 8 * ROW as u64, run).against(HALO)

@@ -23,7 +23,7 @@ fn all_of(counts: &[usize]) -> Vec<Matrix> {
 
 /// Equal and unequal lengths.
 fn lengths(comm: &Comm, count: usize) -> [Vec<usize>; 2] {
-    [vec![count; comm.size() as usize], uneven(comm.size(), count)]
+    [vec![count; comm.ranks().len()], uneven(comm.size(), count)]
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn an_allreduce_is_in_rank_order() {
 #[test]
 fn each_rank_gets_its_part_of_a_reduce_scatter() {
     for_each_size(&SIZES, |world| {
-        let (me, ranks) = (world.rank().index(), world.size() as usize);
+        let (me, ranks) = (world.rank().index(), world.ranks().len());
         cases(|form, count, in_place| {
             let uneven = (0..ranks).map(|rank| if rank == 1 { 0 } else { count / (rank + 1) });
             for counts in [vec![count; ranks], uneven.collect()] {

@@ -12,7 +12,7 @@ fn of<T: Element>(comm: &Comm, make: fn(u32) -> T, len: usize) -> Vec<T> {
 }
 
 fn moved<T: Element + PartialEq + Debug>(comm: &Comm, make: fn(u32) -> T) {
-    let (me, ranks) = (comm.rank().0, comm.size() as usize);
+    let (me, ranks) = (comm.rank().0, comm.ranks().len());
     for len in LENGTHS {
         let (mine, many) = (of(comm, make, len), of(comm, make, len * ranks));
         let all = comm.iallgather(mine.clone()).unwrap();

@@ -29,7 +29,7 @@ fn misuse(window: &mut Window<u64>, elements: u64) {
 fn over_a_vector(world: &Comm) {
     let window = Window::create(world, vec![0u64; 10]).unwrap();
     assert_eq!((window.flavour(), window.len()), (Flavour::Create, 10));
-    let mut window = exercise(world, window, &vec![0; world.size() as usize]);
+    let mut window = exercise(world, window, &vec![0; world.ranks().len()]);
     if world.size() > 1 {
         misuse(&mut window, 10);
     }
@@ -52,7 +52,7 @@ fn over_memory_of_the_segment(universe: &Universe) {
     let memory = universe.alloc_mem::<u64>(10).unwrap();
     assert!(memory.iter().all(|element| *element == 0));
     let window = Window::create(world, memory).unwrap();
-    let mut window = exercise(world, window, &vec![0; world.size() as usize]);
+    let mut window = exercise(world, window, &vec![0; world.ranks().len()]);
     if world.size() > 1 {
         misuse(&mut window, 10);
     }

@@ -15,7 +15,7 @@ const UPDATES: usize = 64 << 10;
 const LOOK_AHEAD: usize = 1024;
 
 pub fn run(world: &Comm, options: &Options) {
-    let part = (1usize << LOG_WORDS) / world.size() as usize;
+    let part = (1usize << LOG_WORDS) / world.ranks().len();
     let window = Freed::new(Window::<u64>::allocate(world, part));
     let parts = Parts::locate(world, &window);
     let mut other = Freed::new(Window::<u64>::allocate(world, part));
@@ -81,7 +81,7 @@ impl Updates {
         assert!(world.size().is_power_of_two(), "the table is shared out evenly");
         Updates {
             random: 0x9e37_79b9_7f4a_7c15 ^ u64::from(world.rank()),
-            left: UPDATES / world.size() as usize,
+            left: UPDATES / world.ranks().len(),
             words: 1 << LOG_WORDS,
             shift: LOG_WORDS - world.size().ilog2(),
         }

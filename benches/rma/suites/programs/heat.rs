@@ -45,7 +45,7 @@ struct Plate {
 
 impl Plate {
     fn new(world: &Comm, side: usize) -> Plate {
-        let (rank, ranks) = (world.rank().index(), world.size() as usize);
+        let (rank, ranks) = (world.rank().index(), world.ranks().len());
         let rows = side / ranks;
         let cell = |i: usize| ((rank * rows * side + i) % 101) as f64;
         let now: Vec<f64> = (0..(rows + 2) * side).map(cell).collect();

@@ -14,7 +14,7 @@ const ROWS: usize = 64 << 10;
 const PER_ROW: usize = 16;
 
 pub fn run(world: &Comm, options: &Options) {
-    let part = ROWS / world.size() as usize;
+    let part = ROWS / world.ranks().len();
     let matrix = Matrix::new(world, part);
     // The vector of this step and of the next, in turn.
     let windows = [(); 2].map(|()| Freed::new(Window::<u64>::allocate(world, part)));

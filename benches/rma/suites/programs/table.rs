@@ -14,7 +14,7 @@ const LOG_WORDS: u32 = 16;
 const KEYS: u64 = 1 << (LOG_WORDS - 1);
 
 pub fn run(world: &Comm, options: &Options) {
-    let part = (1usize << LOG_WORDS) / world.size() as usize;
+    let part = (1usize << LOG_WORDS) / world.ranks().len();
     let zeros = vec![0; part];
     let window = Freed::new(Window::<u64>::allocate(world, part));
     let parts = Parts::locate(world, &window);

@@ -13,7 +13,7 @@ pub const LIMIT: &str = "limit: transpose by hand";
 const TILE: usize = 32;
 
 pub fn run(world: &Comm, side: usize, options: &Options) {
-    let rows = side / world.size() as usize;
+    let rows = side / world.ranks().len();
     let first = world.rank().index() * rows;
     let matrix: Vec<f64> = (0..rows * side).map(|i| ((first * side + i) % 1009) as f64).collect();
     let window = Freed::new(Window::<u64>::allocate(world, rows * side));
