@@ -12,11 +12,12 @@ use crate::group::Rank;
 use crate::shm::{AllocError, GRANULE, Heap, Segment, is_forked};
 use crate::universe::Universe;
 use bytemuck::Pod;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Owned elements in memory over which a window can be created.
 ///
@@ -214,6 +215,42 @@ impl<T: Pod> WindowMemory<T> {
     /// Whether this is the last handle of the memory.
     pub(crate) fn is_only(&self) -> bool {
         Arc::strong_count(&self.memory) == 1
+    }
+}
+
+/// The memory that a window exposes for the program, by its address. A drop of this does not drop it, because
+/// other ranks may access it until the window is freed.
+pub(crate) struct Exposed<T: Pod>(ManuallyDrop<Mutex<BTreeMap<u64, WindowMemory<T>>>>);
+
+impl<T: Pod> Exposed<T> {
+    /// An element has a displacement unit, which is at least one byte.
+    const ELEMENTS_HAVE_BYTES: () =
+        assert!(size_of::<T>() > 0, "elements of a window have at least one byte");
+
+    pub(crate) fn nothing() -> Self {
+        let () = Self::ELEMENTS_HAVE_BYTES;
+        Exposed(ManuallyDrop::default())
+    }
+
+    pub(crate) fn of(memory: WindowMemory<T>) -> Self {
+        let exposed = Exposed::nothing();
+        exposed.map().insert(memory.as_ptr() as u64, memory);
+        exposed
+    }
+
+    pub(crate) fn map(&self) -> MutexGuard<'_, BTreeMap<u64, WindowMemory<T>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether no other window exposes any of the memory.
+    pub(crate) fn is_only(&self) -> bool {
+        self.map().values().all(WindowMemory::is_only)
+    }
+
+    /// Returns the memory, which no rank accesses through the window any more.
+    pub(crate) fn take(self) -> Vec<WindowMemory<T>> {
+        let map = ManuallyDrop::into_inner(self.0).into_inner();
+        map.unwrap_or_else(PoisonError::into_inner).into_values().collect()
     }
 }
 

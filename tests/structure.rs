@@ -47,8 +47,6 @@ const RULES: &[Rule] = &[
             "src/collective/buffer.rs",
             // Memory of the segment that a value owns.
             "src/memory.rs",
-            // Keeps the memory that its window exposes.
-            "src/epoch/exposed.rs",
             // NOCHECK: the caller's promise.
             "src/window/assertion.rs",
             // A slice of an exclusively locked own part.
@@ -166,7 +164,7 @@ struct Figure {
     aim: usize,
 }
 
-const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 17, aim: 12 };
+const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 16, aim: 12 };
 const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 2, aim: 2 };
 const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 3, aim: 2 };
 const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };

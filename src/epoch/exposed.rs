@@ -6,48 +6,9 @@ use crate::comm::Comm;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::memory::WindowMemory;
+use crate::memory::{Exposed, WindowMemory};
 use crate::window::WindowOptions;
 use bytemuck::Pod;
-use std::collections::BTreeMap;
-use std::mem::ManuallyDrop;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The memory that a window exposes for the program, by its address. Never dropped with the
-/// window, because other ranks may access it until the window is freed.
-pub(super) struct Exposed<T: Pod>(ManuallyDrop<Mutex<BTreeMap<u64, WindowMemory<T>>>>);
-
-impl<T: Pod> Exposed<T> {
-    /// An element has a displacement unit, which is at least one byte.
-    const ELEMENTS_HAVE_BYTES: () =
-        assert!(size_of::<T>() > 0, "elements of a window have at least one byte");
-
-    pub(super) fn nothing() -> Self {
-        let () = Self::ELEMENTS_HAVE_BYTES;
-        Exposed(ManuallyDrop::default())
-    }
-
-    fn of(memory: WindowMemory<T>) -> Self {
-        let () = Self::ELEMENTS_HAVE_BYTES;
-        let address = memory.as_ptr() as u64;
-        Exposed(ManuallyDrop::new(Mutex::new([(address, memory)].into())))
-    }
-
-    fn map(&self) -> MutexGuard<'_, BTreeMap<u64, WindowMemory<T>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether no other window exposes any of the memory.
-    pub(super) fn is_only(&self) -> bool {
-        self.map().values().all(WindowMemory::is_only)
-    }
-
-    /// Returns the memory, which no rank accesses through the window any more.
-    pub(super) fn take(self) -> Vec<WindowMemory<T>> {
-        let map = ManuallyDrop::into_inner(self.0).into_inner();
-        map.unwrap_or_else(PoisonError::into_inner).into_values().collect()
-    }
-}
 
 impl WindowOptions {
     /// Creates a window over `memory`; see [`Window::create`].
@@ -56,22 +17,16 @@ impl WindowOptions {
     /// [`Error::Unreachable`] on all ranks if the system forbids one of them to access private memory of
     /// another; [`Error::DispUnit`] for a unit that is not from 1 to 2³¹ - 1; [`Error::NoMemory`];
     /// [`Error::RankFailed`].
-    #[allow(unsafe_code, reason = "the window keeps the memory that it exposes")]
     #[track_caller]
     pub fn create<T: Pod>(
         &self,
         comm: &Comm,
         memory: impl Into<WindowMemory<T>>,
     ) -> Result<Window<T>> {
-        let memory = memory.into();
-        let unit = size_of::<T>() as u64;
-        let bytes = memory.len() as u64 * unit;
-        // SAFETY: 1. and 2. The window keeps the memory, which lends no references, until it has
-        // been freed (`WindowMemory`).
-        let win = unsafe { self.typed().create_bytes(comm, memory.as_ptr().cast(), bytes, unit) };
-        // Kept in any case: another rank may have its window although the job has just failed.
-        let memory = Exposed::of(memory);
-        Ok(Window::of(win?, memory))
+        // Stays in any case: another rank may have its window although the job has just failed.
+        let exposed = Exposed::of(memory.into());
+        let win = self.typed().create_over(comm, &exposed)?;
+        Ok(Window::of(win, exposed))
     }
 
     /// Creates a window without memory; see [`Window::create_dynamic`].
@@ -128,10 +83,10 @@ impl<T: Pod> Window<T> {
         let memory = memory.into();
         let (start, bytes) = (memory.as_ptr(), memory.len() * size_of::<T>());
         self.win.calls.within(Call::Attach, || {
-            // Held over both steps, so that other threads cannot interfere.
-            let mut kept = self.memory.map();
+            // Locked over both steps, so that other threads cannot interfere.
+            let mut exposed = self.memory.map();
             self.win.memory.attach(&self.win.calls, start.cast(), bytes as u64)?;
-            kept.insert(start as u64, memory);
+            exposed.insert(start as u64, memory);
             Ok(start as u64)
         })
     }
@@ -145,9 +100,9 @@ impl<T: Pod> Window<T> {
     /// [`Error::Attach`] if nothing was attached there; [`Error::Flavour`], [`Error::RankFailed`].
     pub fn detach(&self, address: u64) -> Result<WindowMemory<T>> {
         self.win.calls.within(Call::Detach, || {
-            let mut kept = self.memory.map();
+            let mut exposed = self.memory.map();
             self.win.memory.detach(&self.win.calls, address as *mut u8)?;
-            Ok(kept.remove(&address).expect("what is attached is kept"))
+            Ok(exposed.remove(&address).expect("what is attached is exposed"))
         })
     }
 

@@ -26,7 +26,6 @@ pub use shared::SharedPart;
 pub use view::WindowView;
 pub use window::Window;
 
-use exposed::Exposed;
 use std::marker::PhantomData;
 
 /// Keeps the origin buffers of an epoch borrowed until the epoch's guard is gone.

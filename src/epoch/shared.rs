@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::group::Rank;
+use crate::memory::Exposed;
 use crate::shm::Span;
 use crate::window::{Flavour, Win, WindowOptions};
 use bytemuck::Pod;
@@ -34,7 +35,7 @@ impl WindowOptions {
         let unit = size_of::<T>() as u64;
         let bytes = (len as u64).saturating_mul(unit);
         let win = self.typed().allocate_shared_bytes(comm, bytes, unit)?;
-        Ok(Window::of(win, super::Exposed::nothing()))
+        Ok(Window::of(win, Exposed::nothing()))
     }
 }
 

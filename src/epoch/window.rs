@@ -1,6 +1,6 @@
 //! A window of elements.
 
-use super::{AccessSide, Exposed, ExposureSide};
+use super::{AccessSide, ExposureSide};
 use crate::comm::Comm;
 #[cfg(doc)]
 use crate::error::Error;
@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
+use crate::memory::Exposed;
 use crate::window::{Flavour, MemoryModel, Torn, Win, WinKeyval, WindowOptions};
 use bytemuck::Pod;
 use std::any::Any;

@@ -21,8 +21,10 @@ use crate::foreign;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
+use crate::memory::Exposed;
 use crate::shm::Span;
 use crate::sync::notify::NotifyCounter;
+use bytemuck::Pod;
 use std::any::Any;
 use std::panic::Location;
 use std::sync::Arc;
@@ -66,6 +68,17 @@ impl WindowOptions {
         let part = unsafe { foreign::ForeignPart::given(memory) };
         let at = Location::caller();
         create::create(self, comm, memory, unit, part).inspect(|win| win.calls.expect_free(at))
+    }
+
+    /// [`WindowOptions::create_bytes`] over the one memory that is exposed.
+    #[track_caller]
+    pub(crate) fn create_over<T: Pod>(&self, comm: &Comm, exposed: &Exposed<T>) -> Result<Win> {
+        let unit = size_of::<T>() as u64;
+        let only = exposed.map().values().next().map(|memory| (memory.as_ptr(), memory.len()));
+        let (start, elements) = only.unwrap_or((std::ptr::null_mut(), 0));
+        // SAFETY: 1. and 2. `Exposed` does not drop the memory, and lends no reference to it, until `take`,
+        // which follows the release of the window.
+        unsafe { self.create_bytes(comm, start.cast(), elements as u64 * unit, unit) }
     }
 
     /// `MPI_Win_allocate` of `bytes` bytes for this rank, zeroed; 0 is allowed. `unit` is the
