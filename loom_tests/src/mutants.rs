@@ -185,8 +185,8 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::WatchWaiter | Site::WatchPost => &["watch/after flush, rank"],
         Site::ShardAlone => &["shards/alone, rank"],
         Site::ShardPost => &["shards/the slow way x"],
+        Site::ShardLook => &["shards/reopened, rank"],
         Site::ShardAnnounce
-        | Site::ShardLook
         | Site::ShardWithdraw
         | Site::ShardWithdrawn
         | Site::ShardBarrier

@@ -37,6 +37,8 @@ const BATCH: usize = 512;
 /// Elements of a batch that no kernel copies: each may have a cache line of its own, and all of these
 /// are still in the nearest cache when they are put back.
 const CLOSE: usize = 128;
+/// Elements at most, each a block of its own, that are updated where they lie: gathering them costs more.
+const SCATTERED: usize = 32;
 /// Bytes that no grant of the exclusion divides, where they are aligned and contiguous.
 const WHOLE: usize = 16;
 /// The sides of a strip.
@@ -145,6 +147,27 @@ impl<'w> Communication<'w> {
         let operation = T::operation(op)?;
         // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
         self.announced(call, at, || unsafe { (operation.fetch)(at.cast(), origin) })
+    }
+
+    /// [`Communication::fetch_element`] where many are updated around the element, or have been: the first lines
+    /// of the other half. Blocks while they are.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn fetch_element_slowly<T: Element, const N: usize>(
+        self,
+        call: Call,
+        origin: T,
+        buffers: [*const T; N],
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Option<T> {
+        let at = self.elements(target, disp, 1, buffers)?;
+        let operation = T::operation(op)?;
+        // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
+        let fetch = || unsafe { (operation.fetch)(at.cast(), origin) };
+        self.calls.epochs.operated();
+        self.by_instructions_slowly(call, at.cast(), fetch).ok()
     }
 
     /// Compares and swaps one element, and returns what it was; `buffers` as of [`Communication::fetch_element`].
@@ -499,7 +522,8 @@ impl<T: Element> Blocks<'_, T> {
     /// Before others are kept out: nothing is taken from the heap meanwhile.
     fn make_space(&mut self, strip: &Strip<'_, 3>) {
         let elements = (strip.blocks * strip.bytes / size_of::<T>()).min(BATCH);
-        if self.room.len() < 2 * elements && self.in_place(strip).is_none() {
+        let needs_space = !self.is_scattered(&dense(strip)) && self.in_place(strip).is_none();
+        if self.room.len() < 2 * elements && needs_space {
             self.room.resize(2 * elements, T::zeroed());
         }
     }
@@ -532,8 +556,38 @@ impl<T: Element> Blocks<'_, T> {
         })
     }
 
+    /// Whether the blocks are elements that are updated where they lie.
+    fn is_scattered(&self, strip: &Strip<'_, 3>) -> bool {
+        let are_elements = strip.bytes == size_of::<T>() && strip.blocks <= SCATTERED;
+        are_elements && self.target.is_addressed() && !T::DATATYPE.is_padded()
+    }
+
+    /// Updates the elements of a strip where they lie.
+    fn scattered(&self, strip: &Strip<'_, 3>) {
+        for block in 0..strip.blocks {
+            let [from, _, into] = strip.patterns.map(|pattern| pattern.block(block) as isize);
+            let at = self.at(strip, block);
+            // SAFETY: an element of the target.
+            let old = unsafe { load::<T>(at) };
+            if let Some(result) = self.result {
+                // SAFETY: an element of the result; `old` is this function's own.
+                unsafe { store(&old, result.wrapping_offset(into)) };
+            }
+            if let (Some(origin), true) = (self.origin, self.op != Op::NoOp) {
+                // SAFETY: an element of the origin.
+                let operand = unsafe { load::<T>(origin.wrapping_offset(from)) };
+                // SAFETY: an element of the target, which no other thread updates.
+                unsafe { store(&(self.operation.one)(old, operand), at) };
+            }
+        }
+    }
+
     /// Updates the `n` elements of a batch.
     fn batch(&mut self, strip: &Strip<'_, 3>, n: usize) -> Result<()> {
+        if self.is_scattered(strip) {
+            self.scattered(strip);
+            return Ok(());
+        }
         let in_place = self.in_place(strip);
         let [origin_pattern, pattern, result_pattern] = strip.patterns;
         let (bytes, blocks) = (strip.bytes, strip.blocks);

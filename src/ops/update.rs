@@ -176,6 +176,32 @@ impl Visitor for Try<'_, '_> {
     }
 }
 
+/// The first lines of [`Communication::update_slowly`], likewise: one element, in a shard that is not open.
+struct TrySlowly<'w, 'd>(Try<'w, 'd>);
+
+impl Visitor for TrySlowly<'_, '_> {
+    type Output = bool;
+
+    fn visit<E: Element>(self) -> bool {
+        let Try { parts, call, op, origin, result, target, disp } = self.0;
+        let (origin, mut result) =
+            (origin.map(LocalLayout::origin), result.map(LocalLayout::origin_mut));
+        let (mut nothing, none) = (E::zeroed(), E::zeroed());
+        let value = match &origin {
+            Some(origin) => origin.single::<E>(),
+            None => Some(&none),
+        };
+        let before = match &mut result {
+            Some(result) => result.single::<E>(),
+            None => Some(&mut nothing),
+        };
+        let (Some(value), Some(before)) = (value, before) else { return false };
+        let buffers = [std::ptr::from_ref(value), std::ptr::from_ref(before)];
+        let old = parts.fetch_element_slowly(call, *value, buffers, op, target, disp);
+        old.map(|old| *before = old).is_some()
+    }
+}
+
 /// The first lines of a get_accumulate, likewise.
 struct TryFetch<'w, 'd>(Try<'w, 'd>);
 
@@ -254,6 +280,10 @@ impl<'w> Communication<'w> {
     #[inline(never)]
     pub(super) fn update_slowly(self, update: &Update<'_>) -> Result<()> {
         self.calls.within(update.call, || {
+            let datatype = update.layout.uniform().filter(|_| update.is_alike());
+            if datatype.is_some_and(|datatype| datatype.visit(TrySlowly(update.tried(self)))) {
+                return Ok(());
+            }
             match self.datatype_of(update) {
                 Ok(Some(datatype)) => datatype.visit(SlowUpdate { parts: self, update }),
                 _ if update.target == Rank::NULL => self.null_target(update.call).map(|_| ()),

@@ -283,6 +283,11 @@ impl Contention {
     }
 }
 
+/// Steps of a [`Backoff::hold_off`]: 127 pauses of the processor, each step twice as many as the one before.
+const HOLD_OFF: u32 = 7;
+/// Times in a row that a rank holds off. Then it looks all the time, so that it does not starve.
+const HELD_OFF: u32 = 16;
+
 /// How long to spin and to yield before sleeping; learns from slow yields.
 pub struct Backoff {
     /// Looks between yields; none where ranks share cores.
@@ -354,6 +359,18 @@ impl Backoff {
     /// This policy; a wait that has slept for long also calls `look`.
     pub fn looking(self, look: impl Fn() + Send + Sync + 'static) -> Self {
         Backoff { look: Some(Box::new(look)), ..self }
+    }
+
+    /// Waits, without a look at anything, for about as long as a short critical section takes a few times,
+    /// where each rank can have a core: the rank inside keeps the lines that it needs, and enters again.
+    /// Returns `false` if it need not be called again.
+    pub fn hold_off(&self, times: u32) -> bool {
+        let holds_off = times < HELD_OFF && self.spins.load(Relaxed) > 0;
+        if holds_off {
+            let backoff = Spin::new();
+            (0..HOLD_OFF).for_each(|_| backoff.spin());
+        }
+        holds_off
     }
 
     pub(super) fn begin(&self) -> Tier {

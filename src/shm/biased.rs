@@ -111,7 +111,7 @@ impl<T> BiasedMutex<T> {
 
     #[inline(always)]
     fn shard(&self) -> Shard<'_, [RankAnnouncements; 1]> {
-        Shard { number: 0, slot: &self.slot, ranks: &self.announcements, rank: &0 }
+        Shard { number: 0, slot: &self.slot, ranks: &self.announcements }
     }
 
     #[inline(always)]

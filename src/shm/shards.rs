@@ -84,7 +84,7 @@ impl Shards {
     fn shard(&self, address: *const u8) -> Shard<'_, PlacedSlice<RankAnnouncements>> {
         let number = (self.offset(address) >> SHARD_SHIFT) % SHARDS;
         let slot = &self.words.slots[number];
-        Shard { number: number as u32, slot, ranks: &self.ranks, rank: &self.rank }
+        Shard { number: number as u32, slot, ranks: &self.ranks }
     }
 
     #[inline(always)]

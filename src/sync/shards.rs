@@ -61,8 +61,7 @@ const CLOSED: u32 = LEFT;
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct RankAnnouncements {
-    /// For each thread the number of a shard plus one, or zero. If the thread holds the lock of a closed
-    /// shard instead, the value of that lock before.
+    /// The number of a shard plus one, or zero, for each thread.
     announcements: [Word32; ANNOUNCEMENTS],
     /// Rung by threads that withdraw from a shard that this rank holds.
     bell: ParkWord,
@@ -110,8 +109,6 @@ pub struct Shard<'a, R> {
     pub slot: &'a RobustExclusion,
     /// All ranks of the job.
     pub ranks: &'a R,
-    /// The calling rank. It is a reference for the same reason.
-    pub rank: &'a u32,
 }
 
 impl<R> Shard<'_, R> {
@@ -132,8 +129,7 @@ pub struct Announced<'a, R> {
     shard: Shard<'a, R>,
 }
 
-/// Announces the thread of `announcement` or, in a closed shard, enters its lock. `None` if the shard has a
-/// holder: then use [`slowly`].
+/// Announces the thread of `announcement`. `None` if the shard is not open: then use [`slowly`].
 #[inline(always)]
 pub fn announce<'a, R>(announcement: &'a Word32, shard: Shard<'a, R>) -> Option<Announced<'a, R>>
 where
@@ -146,75 +142,38 @@ where
     // Publishes the announcement before the look: a full barrier, paired with ShardBarrier. Fails without
     // it, or as a weaker barrier: models/shards.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::ShardAnnounce);
-    if !shard.is_open() && !planted(Fault::ShardLooksFirst) {
-        withdraw(announcement, shard.slot, shard.ranks);
-        if !enter_closed(announcement, shard.slot, shard.rank) {
-            return None;
-        }
+    let announced = Announced { announcement, shard };
+    if !announced.shard.is_open() && !planted(Fault::ShardLooksFirst) {
+        announced.withdraw();
+        return None;
     }
-    // Observes what the last holder wrote; pairs with its ShardPre.
+    // Observes what the holders wrote before the last one reopened the shard; pairs with their ShardPre.
     // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::ShardLook);
-    Some(Announced { announcement, shard })
+    Some(announced)
 }
 
 impl<R: AsRef<[RankAnnouncements]>> Announced<'_, R> {
     /// Ends the announcement.
     #[inline(always)]
     pub fn withdraw(self) {
-        withdraw(self.announcement, self.shard.slot, self.shard.ranks);
+        // Publishes the updates; pairs with ShardDrained of the next holder.
+        // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
+        mem_sync(Site::ShardWithdraw);
+        self.announcement.store(0);
+        // Publishes the empty announcement before the look: a full barrier, paired with ShardBarrier of a
+        // holder that has seen the announcement. Fails without it, or as a weaker barrier:
+        // models/shards.rs, by loom_tests/tests/mutants.rs.
+        mem_sync(Site::ShardWithdrawn);
+        let holder = self.shard.slot.holder();
+        if holder != 0 && !planted(Fault::ShardUnrung) {
+            ring(self.shard.ranks.as_ref(), holder);
+        }
     }
-}
-
-/// Enters the lock of a shard, if that is closed, for a single update. The announcement then has the value of
-/// the lock before.
-#[cold]
-#[inline(never)]
-fn enter_closed(announcement: &Word32, slot: &RobustExclusion, rank: &u32) -> bool {
-    let left = slot.try_enter_left(*rank);
-    left.map(|left| announcement.store(left)).is_some()
-}
-
-#[inline(always)]
-fn withdraw<R>(announcement: &Word32, slot: &RobustExclusion, ranks: &R)
-where
-    R: AsRef<[RankAnnouncements]>,
-{
-    // Publishes the updates; pairs with ShardDrained of the next holder.
-    // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
-    mem_sync(Site::ShardWithdraw);
-    let announced = announcement.load();
-    announcement.store(0);
-    // Publishes the empty announcement before the look: a full barrier, paired with ShardBarrier of a
-    // holder that has seen the announcement. Fails without it, or as a weaker barrier:
-    // models/shards.rs, by loom_tests/tests/mutants.rs.
-    mem_sync(Site::ShardWithdrawn);
-    let holder = slot.holder();
-    if holder != 0 {
-        withdrawn(announced, holder, slot, ranks);
-    }
-}
-
-/// The end of [`withdraw`] in a shard that is not open: wakes the holder or, if that is this thread, leaves.
-#[cold]
-#[inline(never)]
-fn withdrawn<R>(announced: u32, holder: u32, slot: &RobustExclusion, ranks: &R)
-where
-    R: AsRef<[RankAnnouncements]>,
-{
-    if announced & LEFT != 0 {
-        slot.release(Site::ShardPre, counted(announced));
-    } else if !planted(Fault::ShardUnrung) {
-        ring(ranks.as_ref(), holder);
-    }
-}
-
-/// What a single update leaves in the word of a closed shard where it has found `left`.
-fn counted(left: u32) -> u32 {
-    if left + 1 < CLOSED + REOPENS { left + 1 } else { 0 }
 }
 
 /// Wakes the holder, a rank plus one, because an announcement is empty.
+#[cold]
 fn ring(ranks: &[RankAnnouncements], holder: u32) {
     // A closed shard has no holder, and a damaged word may name a rank that does not exist.
     if let Some(rank) = ranks.get(holder as usize - 1) {
@@ -237,7 +196,7 @@ pub fn slowly<R>(
     mem_sync_beside(Site::ShardPost);
     let left = inside.left();
     if left != 0 {
-        inside.leave(counted(left));
+        inside.leave(if left + 1 < CLOSED + REOPENS { left + 1 } else { 0 });
     }
     Ok(f())
 }

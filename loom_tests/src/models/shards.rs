@@ -28,6 +28,11 @@ pub fn models() -> Vec<Model> {
         models.extend([dead.clone(), dead.within(BOUND_3, BOUND_5).parked()]);
         models.push(plain("dies as the holder", dies_inside));
     }
+    for rank in 0..3 {
+        let name = format!("reopened, rank {rank}");
+        let reopened = Model::new("shards", &name, 3, move |n| reopened(n, rank));
+        models.push(reopened.within(BOUND_2, BOUND_2));
+    }
     let model = |name: &str, ranks, program: fn(usize)| Model::new("shards", name, ranks, program);
     models.push(model("both ways", 2, both_ways).within(BOUND_2, BOUND_3));
     models.push(model("two shards", 2, two_shards).within(BOUND_2, BOUND_3));
@@ -72,9 +77,8 @@ impl Failure for GoesOn<'_> {
 }
 
 impl World {
-    fn shard<'w>(&'w self, number: usize, me: &'w u32) -> Shard<'w, Vec<RankAnnouncements>> {
-        let slot = &self.slots[number];
-        Shard { number: number as u32, slot, ranks: &self.ranks, rank: me }
+    fn shard(&self, number: usize) -> Shard<'_, Vec<RankAnnouncements>> {
+        Shard { number: number as u32, slot: &self.slots[number], ranks: &self.ranks }
     }
 
     /// Rank `me` updates one element of a shard.
@@ -82,7 +86,7 @@ impl World {
         let failed = GoesOn(&self.dead);
         let waiter = Waiter { rank: me as u32, failed: &failed, ..self.job.waiter() };
         let announcement = self.ranks[me].announcement(0).expect("a rank has announcements");
-        match announce(announcement, self.shard(shard, &waiter.rank)) {
+        match announce(announcement, self.shard(shard)) {
             Some(announced) => {
                 update();
                 announced.withdraw();
@@ -153,6 +157,16 @@ fn one_against_many_twice(ranks: usize, many: usize) {
     assert_eq!(w.elements[0].get(), 4, "an update is lost");
 }
 
+/// A rank updates many, another reopens the shard, and the third may be announced then.
+fn reopened(ranks: usize, last: usize) {
+    let w = run(ranks, world(ranks), move |w, me| match (me + ranks - last) % ranks {
+        0 => w.one(me, 0, || w.add(0)),
+        1 => assert!(w.many(me, 0..1, || w.add(0))),
+        _ => w.one(me, 0, || w.add_by_an_instruction()),
+    });
+    assert_eq!(w.elements[0].get(), 2, "an update is lost");
+}
+
 /// One rank closes the second shard, and then updates many in both. The other updates one of the first.
 fn one_of_two_closed(ranks: usize, many: usize) {
     let w = run(ranks, world(ranks), move |w, me| {
@@ -218,7 +232,7 @@ fn alone(ranks: usize, alone: usize) {
     run(ranks, world(ranks), move |w, me| {
         if me == alone {
             w.common.opt_out();
-            if w.shard(0, &(me as u32)).is_open() {
+            if w.shard(0).is_open() {
                 mem_sync(Site::ShardLook);
                 w.add(0);
             }
@@ -239,7 +253,7 @@ fn bias_ends(ranks: usize, ends: usize) {
         }
         for _ in 0..2 {
             let announcement = w.ranks[me].announcement(0).expect("a rank has announcements");
-            if let Some(announced) = announce(announcement, w.shard(0, &(me as u32))) {
+            if let Some(announced) = announce(announcement, w.shard(0)) {
                 if w.bias_ended.load() == 0 {
                     w.add(0);
                 }
@@ -254,7 +268,7 @@ fn dies_announced(ranks: usize, victim: usize) {
     run(ranks, world(ranks), move |w, me| {
         if me == victim {
             let announcement = w.ranks[me].announcement(0).expect("a rank has announcements");
-            if announce(announcement, w.shard(0, &(me as u32))).is_some() {
+            if announce(announcement, w.shard(0)).is_some() {
                 w.add(0);
             }
             mem_sync(Site::NoticePre);
