@@ -88,6 +88,7 @@ pub(super) enum HeldDatatype {
 }
 
 impl HeldDatatype {
+    #[inline]
     fn of(datatype: &CommittedDatatype) -> HeldDatatype {
         datatype
             .lasting()
@@ -119,6 +120,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
+    #[inline]
     pub(super) fn of(origin: &Origin<'_>) -> Buffer {
         let (start, count, datatype) = origin.parts();
         Buffer { start, count, datatype: HeldDatatype::of(datatype) }
@@ -142,6 +144,7 @@ impl Buffer {
     }
 
     /// Bytes of the entries; `None` if they or their range are more than can be represented.
+    #[inline]
     pub(super) fn bytes(&self) -> Option<u64> {
         self.datatype.range(self.count)?;
         self.datatype.bytes(self.count)
@@ -192,6 +195,7 @@ impl Buffer {
 }
 
 impl BufferMut {
+    #[inline]
     pub(super) fn of(origin: &OriginMut<'_>) -> BufferMut {
         let (start, count, datatype) = origin.parts();
         BufferMut(Buffer { start, count, datatype: HeldDatatype::of(datatype) })
@@ -209,6 +213,7 @@ impl BufferMut {
     }
 
     /// The same elements, to be read.
+    #[inline]
     pub(super) fn read(&self) -> Buffer {
         self.0.clone()
     }
@@ -217,6 +222,7 @@ impl BufferMut {
         self.0.count
     }
 
+    #[inline]
     pub(super) fn bytes(&self) -> Option<u64> {
         self.0.bytes()
     }
@@ -269,6 +275,7 @@ impl BufferMut {
 
     /// Replaces the entries, if they lie one behind the other, by the combination of what the first `ranks`
     /// ranks have staged, from byte `first` on, by an operation of the standard. Whether they are that.
+    #[inline]
     pub(super) fn take_combined(
         &mut self,
         staged: &Staged<'_>,

@@ -647,29 +647,29 @@ impl Comm {
     /// [`Comm::barrier`]
     #[track_caller]
     pub fn try_barrier(&self) -> Option<Result<()>> {
-        short::run(self, Some(ShortForm::barrier()), Location::caller())
+        short::run(self, &mut Some(ShortForm::barrier()), Location::caller())
     }
 
     /// [`Comm::broadcast`]
     #[track_caller]
     pub fn try_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Option<Result<()>> {
         let buffer = BufferMut::of(&buffer);
-        let form = ShortForm::broadcast(self, Call::Broadcast, buffer, root);
-        short::run(self, form, Location::caller())
+        let mut form = ShortForm::broadcast(self, Call::Broadcast, buffer, root);
+        short::run(self, &mut form, Location::caller())
     }
 
     /// [`Comm::allgather`]: of each rank the same number of instances that it gives.
     #[track_caller]
     pub fn try_allgather(&self, mine: Origin<'_>, all: OriginMut<'_>) -> Option<Result<()>> {
-        let form = ShortForm::allgather(self, Buffer::of(&mine), BufferMut::of(&all));
-        short::run(self, form, Location::caller())
+        let mut form = ShortForm::allgather(self, Buffer::of(&mine), BufferMut::of(&all));
+        short::run(self, &mut form, Location::caller())
     }
 
     /// [`Comm::alltoall`]
     #[track_caller]
     pub fn try_alltoall(&self, all: Origin<'_>, into: OriginMut<'_>) -> Option<Result<()>> {
-        let form = ShortForm::alltoall(self, Buffer::of(&all), BufferMut::of(&into));
-        short::run(self, form, Location::caller())
+        let mut form = ShortForm::alltoall(self, Buffer::of(&all), BufferMut::of(&into));
+        short::run(self, &mut form, Location::caller())
     }
 
     /// [`Comm::reduce`] by an operation that is defined for the datatype; the root alone gives the place of
@@ -683,8 +683,9 @@ impl Comm {
         root: Rank,
     ) -> Option<Result<()>> {
         let (mine, result) = (Buffer::of(&mine), result.as_ref().map(BufferMut::of));
-        let form = ShortForm::reduction(self, Call::Reduce, mine, result, Combine::of(op), root);
-        short::run(self, form, Location::caller())
+        let mut form =
+            ShortForm::reduction(self, Call::Reduce, mine, result, Combine::of(op), root);
+        short::run(self, &mut form, Location::caller())
     }
 
     /// [`Comm::allreduce`] by an operation that is defined for the datatype, of as many instances as the
@@ -698,8 +699,8 @@ impl Comm {
     ) -> Option<Result<()>> {
         let (mine, result) = (Buffer::of(&mine), Some(BufferMut::of(&result)));
         let combine = Combine::of(op);
-        let form = ShortForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0));
-        short::run(self, form, Location::caller())
+        let mut form = ShortForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0));
+        short::run(self, &mut form, Location::caller())
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) const COMBINED_BY_ALL: u64 = 64 * 1024;
 /// Each is `None` if the data are not short, or the call may have to be refused.
 impl ShortForm {
     /// All ranks have the data of `buffer`, and the same root; 0 for a call without a root.
+    #[inline]
     fn agreeing(call: Call, buffer: &Buffer, root: Rank) -> Option<(ShortForm, u64)> {
         let bytes = buffer.bytes().filter(|bytes| *bytes <= CHUNK as u64)?;
         let (datatype, sequence) = buffer.datatype.signature(buffer.count);
@@ -37,6 +38,7 @@ impl ShortForm {
         ShortForm::new(Call::Barrier, Description::bare(Call::Barrier))
     }
 
+    #[inline]
     pub(super) fn broadcast(
         comm: &Comm,
         call: Call,
@@ -57,6 +59,7 @@ impl ShortForm {
         })
     }
 
+    #[inline]
     pub(super) fn allgather(comm: &Comm, mine: Buffer, all: BufferMut) -> Option<ShortForm> {
         let (form, bytes) = ShortForm::agreeing(Call::Allgather, &mine, Rank(0))?;
         let take = Take::Each(comm.size(), 0, equal_parts(comm, all, bytes)?);
@@ -64,6 +67,7 @@ impl ShortForm {
     }
 
     /// Each has as many bytes for every rank.
+    #[inline]
     pub(super) fn alltoall(
         comm: &Comm,
         outgoing: Buffer,
@@ -82,6 +86,7 @@ impl ShortForm {
     }
 
     /// Of a reduction with a root, the other ranks have no result, and wait for none.
+    #[inline]
     pub(super) fn reduction(
         comm: &Comm,
         call: Call,
@@ -105,6 +110,7 @@ impl ShortForm {
     }
 
     /// Runs it to its end; it has entered its slot.
+    #[inline]
     pub(super) fn complete(
         &mut self,
         comm: &Comm,
@@ -122,10 +128,10 @@ impl ShortForm {
 #[inline]
 pub(super) fn run(
     comm: &Comm,
-    form: Option<ShortForm>,
+    form: &mut Option<ShortForm>,
     at: &'static Location<'static>,
 ) -> Option<Result<()>> {
-    let mut form = form?;
+    let form = form.as_mut()?;
     let entry = CollectiveEntry::start_alone(comm)?;
     Some(comm.within(form.call, || form.complete(comm, entry, at)))
 }

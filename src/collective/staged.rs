@@ -157,6 +157,7 @@ impl Give {
 
 impl Take {
     /// Copies and combines what this rank gets.
+    #[inline]
     pub(super) fn take(&mut self, staged: &Staged<'_>) -> Result<()> {
         match self {
             Take::Nothing => Ok(()),

@@ -293,6 +293,27 @@ impl Staged<'_> {
     #[inline]
     pub(crate) fn check(&self, ours: &Description) -> Result<()> {
         let own = self.comm.rank().0;
+        let is_like = |other: u32| other == own || self.is_known_like(other, ours);
+        if (0..self.comm.size()).all(is_like) { Ok(()) } else { self.check_all(ours) }
+    }
+
+    /// Whether another rank has staged the same call, in which nothing else has to be looked at.
+    #[inline]
+    fn is_known_like(&self, other: u32, ours: &Description) -> bool {
+        let Some(shared) = &self.comm.inner.shared else { return false };
+        let (stage, mut theirs) = (self.stage(other), Description::zeroed());
+        let published = shared.published(self.segment(), stage);
+        let (at, to) = (shared.stages.beginning(stage), bytemuck::bytes_of_mut(&mut theirs));
+        published.is_ok_and(|word| word.load() == self.round)
+            && self.segment().mapping().read(at, to).is_ok()
+            && theirs.is_like(ours)
+            && !theirs.is_guarding()
+            && theirs.pairs() == (0, 0)
+    }
+
+    #[inline(never)]
+    fn check_all(&self, ours: &Description) -> Result<()> {
+        let own = self.comm.rank().0;
         let (mut sent, mut received) = ours.pairs();
         for other in (0..self.comm.size()).filter(|other| *other != own) {
             self.check_published(other)?;

@@ -210,6 +210,7 @@ impl CommittedDatatype {
     }
 
     /// The library's own instance of a predefined datatype, which lives as long as the process.
+    #[inline]
     pub(crate) fn lasting(&self) -> Option<&'static CommittedDatatype> {
         match self.datatype.constructor() {
             Constructor::Predefined(datatype) if !self.datatype.has_padding() => {
@@ -221,6 +222,7 @@ impl CommittedDatatype {
 
     /// What other ranks compare `count` instances by, beside their bytes: the only basic datatype, or a
     /// digest of the sequence of several. Bytes (`MPI_BYTE`, `MPI_PACKED`) agree with anything.
+    #[inline]
     pub(crate) fn signature(&self, count: usize) -> (Option<Datatype>, u64) {
         match self.plan.uniform {
             _ if count == 0 || self.plan.size == 0 => (None, 0),
