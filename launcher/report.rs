@@ -212,7 +212,7 @@ impl Cause {
             Cause::Signal(signal) => format!("{signal} received"),
             Cause::GuardDied => "the launcher was killed".to_owned(),
             Cause::Output(stream, error) => match error.kind() {
-                io::ErrorKind::BrokenPipe => format!("nobody reads {stream} any more"),
+                io::ErrorKind::BrokenPipe => format!("no process reads {stream} any more"),
                 _ => format!("cannot write {stream}: {}", plain(error)),
             },
             Cause::Refused(refusal) => refusal.to_string(),

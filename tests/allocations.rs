@@ -63,9 +63,9 @@ fn ranks(world: &Comm, distances: &[u32]) -> Group {
 #[test]
 fn what_allocates_is_counted() {
     let before = ASKED.get();
-    let mut kept = std::hint::black_box(vec![1u8; 100]);
-    kept.reserve_exact(1000);
-    drop(kept);
+    let mut resized = std::hint::black_box(vec![1u8; 100]);
+    resized.reserve_exact(1000);
+    drop(resized);
     assert_eq!(ASKED.get() - before, 3, "alloc, realloc, dealloc");
 }
 
@@ -142,8 +142,8 @@ fn epochs_of_post_start_complete_wait() {
             exchange(&mut window, ring);
             exchange(&mut window, plane);
         });
-        let nobody = (&Group::empty(), &Group::empty());
-        allocates_once("nobody", || exchange(&mut window, nobody));
+        let empty = (&Group::empty(), &Group::empty());
+        allocates_once("no rank", || exchange(&mut window, empty));
         window.free().unwrap();
     });
 }

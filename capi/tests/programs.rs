@@ -129,12 +129,12 @@ fn under_mpich(mpich: &Path, ranks: u32, program: &Path) -> Output {
 
 #[track_caller]
 fn passed(name: &str, ranks: u32, output: &Output) {
-    let said = text(&output.stdout);
-    let count = said.lines().find_map(|line| line.strip_suffix(" checks passed"));
+    let printed = text(&output.stdout);
+    let count = printed.lines().find_map(|line| line.strip_suffix(" checks passed"));
     let count: u64 = count.and_then(|count| count.parse().ok()).unwrap_or_default();
     assert!(
         output.status.success() && count > 0,
-        "{name}, {ranks} ranks: {}\n{said}{}",
+        "{name}, {ranks} ranks: {}\n{printed}{}",
         output.status,
         text(&output.stderr)
     );
@@ -186,10 +186,10 @@ fn errors_are_fatal_and_named() {
     let program = compiled("ends/fatal");
     for ranks in RANKS {
         let output = under_rmarun(ranks, &program);
-        let said = text(&output.stderr);
-        assert!(!output.status.success() && output.stdout.is_empty(), "{said}");
+        let printed = text(&output.stderr);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{printed}");
         for word in ["MPI_Put(", "target_disp=1000", "MPI_ERR_RMA_RANGE"] {
-            assert!(said.contains(word), "no '{word}' in: {said}");
+            assert!(printed.contains(word), "no '{word}' in: {printed}");
         }
     }
 }
@@ -204,18 +204,21 @@ fn plain_meanings_are_accepted_unless_told_otherwise() {
     for ranks in RANKS {
         let output = under_rmarun(ranks, &program);
         passed("lenient", ranks, &output);
-        let said = text(&output.stderr);
-        assert_eq!(said.matches("--strict").count(), 1, "{said}");
-        assert!(said.contains("lock_all only") && said.contains("accepted, because"), "{said}");
+        let printed = text(&output.stderr);
+        assert_eq!(printed.matches("--strict").count(), 1, "{printed}");
+        assert!(
+            printed.contains("lock_all only") && printed.contains("accepted, because"),
+            "{printed}"
+        );
     }
     for (arguments, reason) in [(&[][..], "lock or lock_all only"), (&["locks"][..], "no_locks")] {
         let mut command = Command::new("timeout");
         command.args([LIMIT, installed("rmarun").get_program().to_str().expect("UTF-8")]);
         let strict = command.args(["--strict", "-n", "2"]).arg(&program).args(arguments);
         let output = strict.output().unwrap();
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(50), "MPI_ERR_RMA_SYNC: {said}");
-        assert!(said.contains(reason) && !said.contains("accepted, because"), "{said}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(50), "MPI_ERR_RMA_SYNC: {printed}");
+        assert!(printed.contains(reason) && !printed.contains("accepted, because"), "{printed}");
     }
     if let Some(mpich) = mpich() {
         for ranks in RANKS {
@@ -232,10 +235,10 @@ fn a_missing_function_is_told_once() {
     }
     let output = under_rmarun(2, &compiled("ends/missing"));
     passed("missing", 2, &output);
-    let said = text(&output.stderr);
+    let printed = text(&output.stderr);
     for rank in ["rank 0", "rank 1"] {
-        let mut lines = said.lines().filter(|line| line.contains(rank));
-        let line = lines.next().unwrap_or_else(|| panic!("nothing of {rank}: {said}"));
+        let mut lines = printed.lines().filter(|line| line.contains(rank));
+        let line = lines.next().unwrap_or_else(|| panic!("nothing of {rank}: {printed}"));
         for word in
             ["MPI_File_open", "missing", "MPI_ERR_UNSUPPORTED_OPERATION", "nothing was done"]
         {
@@ -245,8 +248,8 @@ fn a_missing_function_is_told_once() {
     }
     // A fatal one is reported as an error.
     let fatal = under_rmarun(1, &compiled("ends/missing_fatal"));
-    let said = text(&fatal.stderr);
-    assert!(!fatal.status.success() && said.matches("MPI_Open_port").count() == 1, "{said}");
+    let printed = text(&fatal.stderr);
+    assert!(!fatal.status.success() && printed.matches("MPI_Open_port").count() == 1, "{printed}");
 }
 
 /// Another MPI's launcher has started it, but it has loaded this library: each process would be a job.
@@ -257,10 +260,10 @@ fn another_launcher_is_refused() {
     }
     let mut program = Command::new(compiled("hello"));
     let output = program.env("PMI_RANK", "0").env("PMI_SIZE", "2").output().unwrap();
-    let said = text(&output.stderr);
-    assert!(!output.status.success() && output.stdout.is_empty(), "{said}");
+    let printed = text(&output.stderr);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{printed}");
     for word in ["MPI_Init(", "PMI_RANK", "LD_LIBRARY_PATH"] {
-        assert!(said.contains(word), "no '{word}' in: {said}");
+        assert!(printed.contains(word), "no '{word}' in: {printed}");
     }
 }
 
@@ -271,10 +274,10 @@ fn a_deadlock_is_reported_without_lines() {
         return;
     }
     let output = under_rmarun(2, &compiled("ends/deadlock"));
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(123), "{said}");
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{printed}");
     let report = "rank 1 in message wait waits for a message from rank 0 with tag 7\n";
-    assert!(said.contains(report) && !said.contains(".rs"), "{said}");
+    assert!(printed.contains(report) && !printed.contains(".rs"), "{printed}");
 }
 
 /// What a rank should have completed is reported in one line, and is no reason to end the others.
@@ -287,17 +290,17 @@ fn what_is_left_open_is_told() {
     for ranks in RANKS {
         let output = under_rmarun(ranks, &program);
         passed("ends/leftovers", ranks, &output);
-        let said = text(&output.stderr);
+        let printed = text(&output.stderr);
         let done = text(&output.stdout).lines().filter(|line| line.ends_with("is done")).count();
-        assert_eq!((said.lines().count(), done), (1, ranks as usize - 1), "{said}");
+        assert_eq!((printed.lines().count(), done), (1, ranks as usize - 1), "{printed}");
         // A session that stays open keeps the rank in the job until its process ends.
         let (when, session) = match ranks {
             3 => ("the end of the process", ", 1 session\n"),
             _ => ("MPI_Finalize", "1 window epoch\n"),
         };
-        let told = format!("{when} leaves the job before the rank has completed 3 collectives, ");
-        assert!(said.starts_with("onesided: rank 0 (") && said.contains(&told), "{said}");
-        assert!(said.ends_with(session), "{said}");
+        let cause = format!("{when} leaves the job before the rank has completed 3 collectives, ");
+        assert!(printed.starts_with("onesided: rank 0 (") && printed.contains(&cause), "{printed}");
+        assert!(printed.ends_with(session), "{printed}");
         for one in [
             "3 receives",
             "3 sends",
@@ -308,7 +311,7 @@ fn what_is_left_open_is_told() {
             "1 matched message",
             "1 window epoch",
         ] {
-            assert!(said.contains(one), "no '{one}' in: {said}");
+            assert!(printed.contains(one), "no '{one}' in: {printed}");
         }
     }
 }
@@ -319,14 +322,14 @@ fn a_deadlock_names_the_collectives_and_who_is_missing() {
         return;
     }
     let output = under_rmarun(2, &compiled("ends/collectives"));
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(123), "{said}");
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{printed}");
     for part in [
         "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different collectives); ",
         "rank 0 in broadcast waits for rank 1 to arrive\n",
         "rank 1 in barrier waits for rank 0 to arrive\n",
     ] {
-        assert!(said.contains(part), "{said}");
+        assert!(printed.contains(part), "{printed}");
     }
 }
 
@@ -336,8 +339,8 @@ fn a_deadlock_names_calls_that_wait_for_several_requests() {
         return;
     }
     let output = under_rmarun(4, &compiled("ends/several"));
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(123), "{said}");
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{printed}");
     for part in [
         "rank 0 in waitany waits for one of 2 requests, which ranks 1 and 2 can complete\n",
         "rank 1 in waitsome waits for its request, which rank 2 can complete\n",
@@ -345,7 +348,7 @@ fn a_deadlock_names_calls_that_wait_for_several_requests() {
          to be handed over\n",
         "rank 3 in partitioned receive waits for a message from rank 2 with tag 9\n",
     ] {
-        assert!(said.contains(part), "{said}");
+        assert!(printed.contains(part), "{printed}");
     }
 }
 

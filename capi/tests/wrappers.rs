@@ -95,27 +95,27 @@ fn the_flags_are_told() {
     let lib = format!("{}/lib", prefix().display());
     let link = library().join(" ");
     for (name, variable) in WRAPPERS {
-        let told = |arguments: &[&str]| {
+        let shown = |arguments: &[&str]| {
             let output =
                 installed(name).args(arguments).env(variable, "compiler").output().unwrap();
             good(&output).trim_end().to_owned()
         };
         for hyphen in ["-", "--"] {
-            let told = |what: &str| told(&[&format!("{hyphen}showme:{what}")]);
-            assert_eq!(told("compile"), include());
-            assert_eq!(told("link"), link);
-            assert_eq!(told("incdirs"), format!("{}/include", prefix().display()));
-            assert_eq!(told("libdirs"), lib);
-            assert_eq!(told("libs"), "mpi_abi");
-            assert_eq!(told("command"), "compiler");
-            assert!(told("version").contains(env!("CARGO_PKG_VERSION")));
-            assert!(told("help").contains("-showme:link"));
+            let shown = |what: &str| shown(&[&format!("{hyphen}showme:{what}")]);
+            assert_eq!(shown("compile"), include());
+            assert_eq!(shown("link"), link);
+            assert_eq!(shown("incdirs"), format!("{}/include", prefix().display()));
+            assert_eq!(shown("libdirs"), lib);
+            assert_eq!(shown("libs"), "mpi_abi");
+            assert_eq!(shown("command"), "compiler");
+            assert!(shown("version").contains(env!("CARGO_PKG_VERSION")));
+            assert!(shown("help").contains("-showme:link"));
         }
         for option in ["-compile-info", "-compile_info"] {
-            assert_eq!(told(&[option, "a.c"]), format!("compiler {} a.c", include()));
+            assert_eq!(shown(&[option, "a.c"]), format!("compiler {} a.c", include()));
         }
         for option in ["-link-info", "-link_info"] {
-            assert_eq!(told(&[option, "a.o"]), format!("compiler a.o {link}"));
+            assert_eq!(shown(&[option, "a.o"]), format!("compiler a.o {link}"));
         }
     }
 }
@@ -221,9 +221,9 @@ fn cmake_finds_it() {
         [("by-path", &[][..], "mpiexec"), ("told", &compilers[..], "rmarun")]
     {
         let output = cmake(&folder, build, arguments, &bin);
-        let said = good(&output);
-        assert!(said.contains(&format!("{}/{launcher} -n", bin.display())), "{said}");
-        assert!(said.contains("version 5.0"), "{said}");
+        let printed = good(&output);
+        assert!(printed.contains(&format!("{}/{launcher} -n", bin.display())), "{printed}");
+        assert!(printed.contains("version 5.0"), "{printed}");
         let make = Command::new("cmake").arg("--build").arg(folder.join(build)).output();
         good(&make.unwrap());
         for program in ["one", "two"] {
@@ -261,7 +261,7 @@ fn below(folder: &Path) -> Vec<String> {
 #[test]
 fn what_is_installed_is_told_and_can_be_taken_away() {
     let prefix = folder("complete").join("deep/down");
-    let told = good(&install(&prefix, &[]));
+    let shown = good(&install(&prefix, &[]));
     for path in [
         "lib/libmpi_abi.so.1.0.0",
         "lib/libmpi_abi.so.1",
@@ -274,7 +274,7 @@ fn what_is_installed_is_told_and_can_be_taken_away() {
     ] {
         let path = prefix.join(path);
         assert!(path.exists(), "{}", path.display());
-        assert!(told.contains(&format!("installed {}\n", path.display())), "{told}");
+        assert!(shown.contains(&format!("installed {}\n", path.display())), "{shown}");
     }
     assert!(!prefix.join("bin/mpicc").exists());
     good(&install(&prefix, &["--uninstall"]));
@@ -291,8 +291,8 @@ fn what_others_have_put_there_stays() {
     fs::write(prefix.join("bin/mpicc"), "another MPI's").unwrap();
     let refused = install(&prefix, &["--mpi-names"]);
     assert!(!refused.status.success());
-    let said = text(&refused.stderr);
-    assert!(said.contains("bin/mpicc") && said.contains("is there already"), "{said}");
+    let printed = text(&refused.stderr);
+    assert!(printed.contains("bin/mpicc") && printed.contains("is there already"), "{printed}");
     assert_eq!(below(&prefix), ["bin", "bin/mpicc"]);
     // Without these names there is room for both.
     good(&install(&prefix, &[]));
@@ -334,9 +334,9 @@ fn errors_name_the_path_and_the_reason() {
     let folder = folder("errors");
     fs::write(folder.join("file"), "").unwrap();
     let output = install(&folder.join("file/prefix"), &[]);
-    let said = text(&output.stderr);
-    assert!(!output.status.success() && said.contains("file/prefix"), "{said}");
-    assert!(said.contains("Not a directory"), "{said}");
+    let printed = text(&output.stderr);
+    assert!(!output.status.success() && printed.contains("file/prefix"), "{printed}");
+    assert!(printed.contains("Not a directory"), "{printed}");
     for prefix in ["a:b", "a,b", "a$b", "a\nb"] {
         let output = install(&folder.join(prefix), &[]);
         assert!(!output.status.success());

@@ -245,13 +245,13 @@ fn what_cannot_be_shared_out_is_refused() {
             assert_eq!(class(result), ErrorClass::Count, "{counts:?}");
         }
         assert_eq!(world.alltoallv::<u32>(&[&[]]).unwrap_err().class(), ErrorClass::Count);
-        let nobody = Rank(3);
-        assert_eq!(class(world.scatter(four, nobody)), ErrorClass::Root);
-        assert_eq!(class(world.scatterv(two, nobody)), ErrorClass::Root);
+        let empty = Rank(3);
+        assert_eq!(class(world.scatter(four, empty)), ErrorClass::Root);
+        assert_eq!(class(world.scatterv(two, empty)), ErrorClass::Root);
         let result = world.gatherv(&[1u32], Rank::NULL);
         assert_eq!(result.unwrap_err().class(), ErrorClass::Root);
         assert_eq!(
-            world.broadcast_vec(&mut vec![1u32], nobody).unwrap_err().class(),
+            world.broadcast_vec(&mut vec![1u32], empty).unwrap_err().class(),
             ErrorClass::Root
         );
         assert_eq!(class(world.scan(&[1], Op::Replace)), ErrorClass::Op);

@@ -306,8 +306,8 @@ fn pairs_in_their_numbers<T: Located + Debug + PartialEq>(
         assert!(bytes.iter().all(|byte| [0, 0x77].contains(byte)), "{bytes:x?}");
         assert!(bytes.contains(&0x77), "the padding of {pair:?} has been written");
     }
-    let beyond = win.accumulate(&zeros, Op::Replace, target, 1).unwrap_err();
-    assert_eq!(beyond.class(), ErrorClass::RmaRange);
+    let outside = win.accumulate(&zeros, Op::Replace, target, 1).unwrap_err();
+    assert_eq!(outside.class(), ErrorClass::RmaRange);
     world.barrier().unwrap();
     let mut now = vec![0u8; bytes as usize];
     win.load(0, &mut now).unwrap();

@@ -113,12 +113,12 @@ fn with_own_memory(win: &Win, origin: usize, disp: u64) -> [Result<()>; 4] {
     let to = || unsafe { OriginMut::new(start, 16, Datatype::U8) };
     let other = [0u8; 16];
     // SAFETY: `other` outlives the calls below.
-    let apart = unsafe { Origin::new(other.as_ptr(), 16, Datatype::U8) };
+    let disjoint = unsafe { Origin::new(other.as_ptr(), 16, Datatype::U8) };
     [
         win.put_layout(from, me, disp, from.layout()),
         win.get_layout(to(), me, disp, from.layout()),
         win.accumulate_layout(from, Op::Sum, me, disp, from.layout()),
-        win.get_accumulate_layout(apart, to(), Op::Sum, me, disp, from.layout()),
+        win.get_accumulate_layout(disjoint, to(), Op::Sum, me, disp, from.layout()),
     ]
 }
 

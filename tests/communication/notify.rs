@@ -2,7 +2,7 @@
 #![cfg(feature = "test-hooks")]
 
 use crate::support;
-use crate::support::interleave::{free, get, group, others, refusal, tell_when_asleep};
+use crate::support::interleave::{free, get, group, notify_when_asleep, others, refusal};
 use crate::support::{for_each_size, spmd, universe};
 use onesided::engine::Win;
 use onesided::{
@@ -125,7 +125,7 @@ fn a_sleeping_target_is_woken_by_the_last_of_many() {
         win.lock_all().unwrap();
         let me = world.rank().0;
         if me == 0 {
-            tell_when_asleep(&win, 0);
+            notify_when_asleep(&win, 0);
             win.wait_notify(0, 6).unwrap();
             let mut found = [0u64; 4];
             win.load(0, &mut found).unwrap();
@@ -247,7 +247,7 @@ fn a_death_ends_the_wait() {
             world.await_signal(0, 2);
             std::process::abort();
         }
-        tell_when_asleep(&win, 0);
+        notify_when_asleep(&win, 0);
         assert_eq!(refusal(win.wait_notify(0, 1)), ErrorClass::ProcFailed);
     });
     let Some(outcome) = outcome else { return };

@@ -80,9 +80,9 @@ fn only_passive_epochs_take_requests_and_errors_name_the_call() {
         }
         win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         win.lock_all().unwrap();
-        let beyond = win.rput(&[1u64], Rank(1), 8).unwrap_err();
-        assert_eq!(beyond.class(), ErrorClass::RmaRange);
-        assert!(beyond.to_string().starts_with("rput"), "{beyond}");
+        let outside = win.rput(&[1u64], Rank(1), 8).unwrap_err();
+        assert_eq!(outside.class(), ErrorClass::RmaRange);
+        assert!(outside.to_string().starts_with("rput"), "{outside}");
         win.rput(&[1u64], Rank::NULL, 8).unwrap().wait();
         win.unlock_all().unwrap();
         assert_eq!(one, [0]);

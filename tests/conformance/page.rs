@@ -108,7 +108,7 @@ fn row(section: &Section, rule: &Rule) -> String {
         Shown::Nothing(why) => format!("none: {why}"),
     };
     let (edition, clause, number) = (section.edition, section.clause, rule.number);
-    format!("| {clause}-{number} | {edition} §{clause} | {} | {shown} |\n", rule.says)
+    format!("| {clause}-{number} | {edition} §{clause} | {} | {shown} |\n", rule.expected)
 }
 
 fn page() -> String {
@@ -161,12 +161,15 @@ fn every_rule_has_one_number_and_a_test_or_a_reason() {
     let mut numbers = BTreeSet::new();
     for (section, rule) in rules() {
         let number = format!("{} §{}-{}", section.edition, section.clause, rule.number);
-        let says_something = match rule.shown {
+        let expects_something = match rule.shown {
             Shown::By(tests) => !tests.is_empty(),
             Shown::Nothing(why) => !why.is_empty(),
         };
-        assert!(says_something && !rule.says.is_empty(), "{number} has no test and no reason");
-        assert!(!rule.says.contains('|'), "{number} would end its cell");
+        assert!(
+            expects_something && !rule.expected.is_empty(),
+            "{number} has no test and no reason"
+        );
+        assert!(!rule.expected.contains('|'), "{number} would end its cell");
         assert!(numbers.insert(number.clone()), "{number} comes twice");
     }
 }

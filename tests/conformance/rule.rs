@@ -14,7 +14,7 @@ pub struct Rule {
     /// The number in its clause, or the text's own where it has one.
     pub number: &'static str,
     /// The sentence, shortened.
-    pub says: &'static str,
+    pub expected: &'static str,
     pub shown: Shown,
 }
 
@@ -29,13 +29,13 @@ pub enum Shown {
 /// A rule that tests show.
 pub const fn rule(
     number: &'static str,
-    says: &'static str,
+    expected: &'static str,
     tests: &'static [&'static str],
 ) -> Rule {
-    Rule { number, says, shown: Shown::By(tests) }
+    Rule { number, expected, shown: Shown::By(tests) }
 }
 
 /// A rule of which nothing can be seen, and why.
-pub const fn unseen(number: &'static str, says: &'static str, why: &'static str) -> Rule {
-    Rule { number, says, shown: Shown::Nothing(why) }
+pub const fn unseen(number: &'static str, expected: &'static str, why: &'static str) -> Rule {
+    Rule { number, expected, shown: Shown::Nothing(why) }
 }

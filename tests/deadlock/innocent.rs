@@ -169,7 +169,7 @@ fn suspected(universe: &Universe) {
 }
 
 const fn shape(name: &'static str, ranks: u32, body: fn(&Universe)) -> Shape {
-    Shape { name, ranks, options: &[], body, code: 0, says: &[] }
+    Shape { name, ranks, options: &[], body, code: 0, expected: &[] }
 }
 
 pub const SHAPES: &[Shape] = &[
@@ -182,7 +182,7 @@ pub const SHAPES: &[Shape] = &[
     shape("slow_locks", 3, slow_locks),
     shape("woken_by_a_handler", 2, woken_by_a_handler),
     Shape {
-        says: &[
+        expected: &[
             "deadlock suspected: all 2 ranks wait, and none can be woken by another; \
              only the handler of a signal could wake one; job goes on",
             "ranks 0 and 1 in wait_notify on window 'mail' wait for 1 notification of counter 0, \
@@ -193,7 +193,7 @@ pub const SHAPES: &[Shape] = &[
     Shape {
         options: &["--deadlock=report"],
         code: 142,
-        says: &[
+        expected: &[
             "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different collectives); job goes on",
             "rank 0 in barrier waits for rank 1 to arrive (@alarm-world)",
             "rank 1 in barrier waits for rank 0 to arrive (@alarm-other)",
@@ -204,7 +204,7 @@ pub const SHAPES: &[Shape] = &[
     Shape {
         options: &["--segment=onesided-deadlock-outsider"],
         code: 142,
-        says: &[
+        expected: &[
             "rank 0 (* was killed by signal 14 (SIGALRM) in wait_until on window 'flag'; job ended, \
              exit code 142",
         ],

@@ -30,7 +30,7 @@ pub struct Shape {
     /// How the job ends.
     pub code: i32,
     /// The launcher's lines, in order. `*` stands for anything, `@word` stands for the place of the comment `// @word`.
-    pub says: &'static [&'static str],
+    pub expected: &'static [&'static str],
 }
 
 const HANG: Duration = Duration::from_secs(60);
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 /// Runs a shape, and prints whether it ended as it should.
 fn passes(shape: &Shape) -> bool {
     let (code, lines, took) = run(shape);
-    let expected: Vec<String> = shape.says.iter().map(|line| placed(line)).collect();
+    let expected: Vec<String> = shape.expected.iter().map(|line| placed(line)).collect();
     let are_alike = lines.len() == expected.len()
         && lines.iter().zip(&expected).all(|(line, expected)| is_like(line, expected));
     let is_right = code == shape.code && are_alike;

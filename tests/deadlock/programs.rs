@@ -328,7 +328,7 @@ pub fn send_to_each_other(universe: &Universe) {
 }
 
 /// No rank sends; one waits for any rank, one elsewhere with a receive posted, one has left.
-pub fn receive_from_nobody(universe: &Universe) {
+pub fn receive_from_no_rank(universe: &Universe) {
     let world = universe.world();
     match world.rank().0 {
         0 => drop(world.probe(onesided::Source::Any, onesided::Tag::Any)), // @probe-any

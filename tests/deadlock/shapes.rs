@@ -10,14 +10,14 @@ const fn shape(
     name: &'static str,
     ranks: u32,
     body: fn(&Universe),
-    says: &'static [&'static str],
+    expected: &'static [&'static str],
 ) -> Shape {
-    Shape { name, ranks, options: &[], body, code: END, says }
+    Shape { name, ranks, options: &[], body, code: END, expected }
 }
 
 const PAIR: &str =
     "deadlock: rank 0 waits for rank 1, which waits for rank 0; job ended, exit code 123";
-const APART: &str = "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different \
+const SEPARATE: &str = "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different \
                      collectives); job ended, exit code 123";
 const ALL_TWO: &str =
     "deadlock: all 2 ranks wait, and none can be woken by another; job ended, exit code 123";
@@ -130,7 +130,7 @@ pub const SHAPES: &[Shape] = &[
         2,
         collective_against_fence,
         &[
-            APART,
+            SEPARATE,
             "rank 0 in allreduce waits for rank 1 to arrive (@allreduce)",
             "rank 1 in fence on window 'w' waits for rank 0 to arrive (@fence-against)",
         ],
@@ -140,7 +140,7 @@ pub const SHAPES: &[Shape] = &[
         2,
         fences_of_two_windows,
         &[
-            APART,
+            SEPARATE,
             "rank 0 in fence on window 'a' waits for rank 1 to arrive (@fence-a)",
             "rank 1 in fence on window 'b' waits for rank 0 to arrive (@fence-b)",
         ],
@@ -150,7 +150,7 @@ pub const SHAPES: &[Shape] = &[
         2,
         fence_against_free,
         &[
-            APART,
+            SEPARATE,
             "rank 0 in fence on window 'w' waits for rank 1 to arrive (@fence-not-free)",
             "rank 1 in window free on window 'w' waits for rank 0 to arrive (@free-not-fence)",
         ],
@@ -293,7 +293,7 @@ pub const SHAPES: &[Shape] = &[
         2,
         group_incomplete,
         &[
-            APART,
+            SEPARATE,
             "rank 0 in communicator create_group waits for rank 1 to arrive (@create-group)",
             "rank 1 in barrier waits for rank 0 to arrive (@no-create-group)",
         ],
@@ -303,7 +303,7 @@ pub const SHAPES: &[Shape] = &[
         2,
         window_freed_by_one,
         &[
-            APART,
+            SEPARATE,
             "rank 0 in window free on window 'w' waits for rank 1 to arrive (@free)",
             "rank 1 in barrier waits for rank 0 to arrive (@not-freed)",
         ],
@@ -316,7 +316,7 @@ pub const SHAPES: &[Shape] = &[
             survivors,
             &[
                 "rank 2 (* was killed by signal 9 (SIGKILL) outside the library; the others go on",
-                APART,
+                SEPARATE,
                 "rank 0 in barrier waits for rank 1 to arrive (@one-survivor)",
                 "rank 1 in barrier waits for rank 0 to arrive (@other-survivor)",
             ],
@@ -327,7 +327,7 @@ pub const SHAPES: &[Shape] = &[
         4,
         two_communicators,
         &[
-            APART,
+            SEPARATE,
             "ranks 0 and 2 in barrier wait for ranks 1 and 3 to arrive (@one-comm)",
             "ranks 1 and 3 in barrier wait for ranks 0 and 2 to arrive (@other-comm)",
         ],
@@ -355,7 +355,7 @@ pub const SHAPES: &[Shape] = &[
     shape(
         "receive_from_nobody",
         3,
-        receive_from_nobody,
+        receive_from_no_rank,
         &[
             "deadlock: rank 1 waits for rank 2, which has left the job; job ended, exit code 123",
             "rank 0 in probe waits for a message from any rank (@probe-any)",

@@ -34,9 +34,9 @@ fn any_ranks_and_either_synchronisation_compute_the_same_picture() {
         for ranks in [1, 3, 8] {
             let size = ["--rows", "37", "--cols", "50", "--steps", "60"];
             let rest = ["--sync", sync, "--verify", "--output", output];
-            let said = succeeds(ranks, "heat", &[&size[..], &rest].concat());
-            assert!(said.contains("verified, bit by bit"), "{said}");
-            assert!(said.contains(" per step, ") && said.contains("residual "), "{said}");
+            let printed = succeeds(ranks, "heat", &[&size[..], &rest].concat());
+            assert!(printed.contains("verified, bit by bit"), "{printed}");
+            assert!(printed.contains(" per step, ") && printed.contains("residual "), "{printed}");
             pictures.push(samples(output));
         }
     }

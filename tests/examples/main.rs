@@ -49,9 +49,9 @@ fn fails(ranks: u32, code: i32, example: &str, arguments: &[&str], words: &[&str
     let shown = format!("{ranks} x {example} {arguments:?}, {status}:\n{output}");
     assert_eq!(status.code(), Some(code), "{shown}");
     let start = format!("{example}: ");
-    let said: Vec<&str> = output.lines().filter(|line| line.starts_with(&start)).collect();
-    assert_eq!(said.len(), 1, "{shown}");
-    assert!(words.iter().all(|word| said[0].contains(word)), "not all of {words:?} in {shown}");
+    let matching: Vec<&str> = output.lines().filter(|line| line.starts_with(&start)).collect();
+    assert_eq!(matching.len(), 1, "{shown}");
+    assert!(words.iter().all(|word| matching[0].contains(word)), "not all of {words:?} in {shown}");
 }
 
 /// A new empty folder for the files of one test.

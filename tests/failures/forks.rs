@@ -144,7 +144,7 @@ fn the_child_leaves_first() {
     });
     // As in the test's name: a rank that ends so has not left its job.
     if std::env::var_os("ONESIDED_TEST_LEAVE").is_none() {
-        let _kept = std::mem::ManuallyDrop::new(universe);
+        let _retained = std::mem::ManuallyDrop::new(universe);
     }
 }
 

@@ -8,8 +8,8 @@ use onesided::{
 };
 
 /// Words of each rank that stay unchanged after their first write; the words after them are written later.
-const KEPT: usize = 64;
-const COUNT: u64 = KEPT as u64;
+const RETAINED: usize = 64;
+const COUNT: u64 = RETAINED as u64;
 const TURNS: u64 = COUNT + 1;
 
 /// What a walk has beside it.
@@ -21,13 +21,13 @@ pub struct Aftermath {
 }
 
 fn pattern(rank: u32) -> Vec<u64> {
-    (0..KEPT as u64).map(|at| u64::from(rank + 1) << 32 | at).collect()
+    (0..RETAINED as u64).map(|at| u64::from(rank + 1) << 32 | at).collect()
 }
 
 impl Aftermath {
     pub fn prepare(trip: &Trip<'_>) -> Result<Aftermath> {
         let comm = &trip.comm;
-        let bytes = (KEPT as u64 + 2) * 8;
+        let bytes = (RETAINED as u64 + 2) * 8;
         let options = WindowOptions::new().name("bystander");
         let bystander = trip.make("bystander", || options.allocate_bytes(comm, bytes, 8))?;
         bystander.store(0, &pattern(comm.rank().0))?;
@@ -70,7 +70,7 @@ impl Aftermath {
     fn is_as_before(&self, trip: &Trip<'_>) {
         let (comm, win) = (&trip.comm, &self.bystander);
         match self.pair.barrier() {
-            Ok(()) if trip.lost() == 0 => crate::say(&format!("\npaired {}\n", trip.rank())),
+            Ok(()) if trip.lost() == 0 => crate::report(&format!("\npaired {}\n", trip.rank())),
             Ok(()) => {}
             Err(Error::RankFailed { failed, .. }) => {
                 assert!(self.pair.failed().world_ranks().contains(&Rank(failed.0)));
@@ -80,10 +80,10 @@ impl Aftermath {
         // Shared locks, which no rank is kept from, also of the dead.
         for rank in 0..comm.size() {
             let target = Rank(rank);
-            win.lock(LockType::Shared, target).expect("nobody holds a lock");
-            must_be_kept(win, target);
-            win.flush(target).expect("it waits for nobody");
-            win.unlock(target).expect("it waits for nobody");
+            win.lock(LockType::Shared, target).expect("no rank holds a lock");
+            must_be_unchanged(win, target);
+            win.flush(target).expect("it waits for no rank");
+            win.unlock(target).expect("it waits for no rank");
         }
         let failed = comm.failed();
         must_fail(trip, win.start(&failed));
@@ -107,7 +107,7 @@ impl Aftermath {
         assert!((living..=size).contains(&count[0]), "{living} of {size} live, {} came", count[0]);
         for rank in 0..comm.size() {
             win.lock(LockType::Exclusive, Rank(rank))?;
-            must_be_kept(win, Rank(rank));
+            must_be_unchanged(win, Rank(rank));
             let mut turns = [0u64];
             win.get(&mut turns, Rank(rank), TURNS)?;
             win.put(&[turns[0] + 1], Rank(rank), TURNS)?;
@@ -142,25 +142,25 @@ fn world_rank(comm: &Comm, rank: Rank) -> u32 {
 }
 
 /// In an epoch that reaches the rank.
-fn must_be_kept(win: &Win, target: Rank) {
-    let mut words = vec![0u64; KEPT];
+fn must_be_unchanged(win: &Win, target: Rank) {
+    let mut words = vec![0u64; RETAINED];
     win.get(&mut words, target, 0).expect("the memory of the dead is there");
     assert_eq!(words, pattern(target.0), "of {target:?}");
 }
 
 #[track_caller]
 fn must_fail(trip: &Trip<'_>, result: Result<()>) {
-    trip.must_be_loss(&result.expect_err("nobody is waited for who is dead"));
+    trip.must_be_loss(&result.expect_err("no dead rank is waited for"));
 }
 
 /// What is this rank's alone, or the job's, is as before.
 fn goes_on_without(trip: &Trip<'_>) {
     let mut memory = trip.universe.alloc_mem::<u64>(100).expect("the allocator goes on");
     memory.fill(7);
-    let own = Window::<u64>::allocate(trip.universe.self_comm(), 4).expect("nobody is asked");
-    let held = own.lock(LockType::Exclusive, Rank(0)).expect("nobody is there");
-    held.put(&[5], Rank(0), 1).expect("it waits for nobody");
-    held.unlock().expect("it waits for nobody");
+    let own = Window::<u64>::allocate(trip.universe.self_comm(), 4).expect("it is local");
+    let held = own.lock(LockType::Exclusive, Rank(0)).expect("no rank holds it");
+    held.put(&[5], Rank(0), 1).expect("it waits for no rank");
+    held.unlock().expect("it waits for no rank");
     assert_eq!(own.load_one(1).expect("in range"), 5);
-    own.free().expect("nobody is asked");
+    own.free().expect("it is local");
 }

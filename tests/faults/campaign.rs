@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 /// Runs the cases, `at_once` of them at a time; prints immediately what fails. The tables of the jobs that
 /// end, and of those that go on.
-pub fn run(cases: &[Case], at_once: usize) -> [Table; 2] {
+pub fn run(cases: &[Case], parallel: usize) -> [Table; 2] {
     let (next, tables) = (AtomicUsize::new(0), Mutex::new([false, true].map(Table::new)));
     let (began, total) = (Instant::now(), cases.len());
     let heavy = Mutex::new(());
     thread::scope(|scope| {
-        for _ in 0..at_once {
+        for _ in 0..parallel {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
                     let alone = case.is_heavy().then(|| heavy.lock());

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// A run of a campaign.
 pub struct Campaign<'a> {
     pub seed: u64,
-    pub at_once: u64,
+    pub parallel: u64,
     pub took: Duration,
     /// Shared memory of the machine, in kB.
     pub before: i64,
@@ -48,15 +48,15 @@ pub fn machine() -> String {
 
 /// The part of the document.
 pub fn found(campaign: &Campaign<'_>) -> String {
-    let Campaign { seed, at_once, took, before, after, ends, goes_on } = campaign;
+    let Campaign { seed, parallel, took, before, after, ends, goes_on } = campaign;
     format!(
         "{}:\n\n    ONESIDED_TEST_SEED={seed} cargo test --all-features --test faults -- --ignored \
-         --nocapture full\n\n{} jobs in {:.0} s, {at_once} at a time. `Shmem:` of /proc/meminfo: \
+         --nocapture full\n\n{} jobs in {:.0} s, {parallel} at a time. `Shmem:` of /proc/meminfo: \
          {before} kB before, {after} kB after. Jobs that ended before the\nfault came are *not reached*: \
          some sites are passed only when ranks happen to wait. A site's numbers are for 2, 4 and\n8 \
          ranks. The rows of the launcher count all three ways of starting the ranks.\n\n{ends}\nWith \
          `--on-failure=continue`. \"One, and another\" are jobs in which one rank is killed, and another \
-         one fails in that\nphase, before or then; their columns say how the other one fails.\n\n{goes_on}",
+         one fails in that\nphase, before or then; their columns report how the other one fails.\n\n{goes_on}",
         machine(),
         ends.runs + goes_on.runs,
         took.as_secs_f64(),

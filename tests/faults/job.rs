@@ -183,10 +183,10 @@ impl Job {
         let mut child = command.spawn().expect("rmarun starts");
         let number = rustix::process::Pid::from_child(&child);
         let pidfd = pidfd_open(number, PidfdFlags::empty()).expect("rmarun is not waited for");
-        let (say, faults) = channel();
+        let (sender, faults) = channel();
         let stderr = child.stderr.take().expect("a pipe");
-        let stderr = spawn(move || lines(stderr, |line| tell(&say, line)));
-        let (pass_on, said) = channel();
+        let stderr = spawn(move || lines(stderr, |line| report(&sender, line)));
+        let (pass_on, received) = channel();
         let stdout = (!closes).then(|| {
             let stdout = child.stdout.take().expect("a pipe");
             // In most jobs the output is read only at the end.
@@ -194,7 +194,7 @@ impl Job {
         });
         let name = (segment == "named").then(|| PathBuf::from("/dev/shm").join(&mark));
         let slowness = if wrapper == HOARD { HEAVY } else { 1 };
-        Job { child, pidfd, mark, name, slowness, started, stdout, stderr, faults, lines: said }
+        Job { child, pidfd, mark, name, slowness, started, stdout, stderr, faults, lines: received }
     }
 
     fn guard(&self) -> Pid {
@@ -328,7 +328,7 @@ impl Job {
             processes::kill_all(&self.mark);
         }
         let stderr = join(self.stderr);
-        let said = self.faults.try_iter().count() > 0 || stderr.contains("fault: rank ");
+        let received = self.faults.try_iter().count() > 0 || stderr.contains("fault: rank ");
         let what = stderr.lines().find_map(|line| line.strip_prefix("fault: rank "));
         rank = rank.or_else(|| what?.split(',').next()?.parse().ok());
         Seen {
@@ -336,7 +336,7 @@ impl Job {
             stdout: self.stdout.map_or_else(String::new, join),
             stderr,
             rank,
-            hit: blow.is_some() || said,
+            hit: blow.is_some() || received,
             left,
             hangs,
             took: blow.map(|blow| gone - blow),
@@ -366,7 +366,7 @@ impl Job {
 }
 
 /// Passes on which process fails, if a line reports that.
-fn tell(faults: &Sender<Pid>, line: &str) {
+fn report(faults: &Sender<Pid>, line: &str) {
     let pid = line.strip_prefix("fault: rank ").and_then(|rest| rest.split("pid ").nth(1));
     if let Some(pid) = pid.and_then(|pid| pid.trim().parse().ok()) {
         // The output of a job that must end by itself is read afterwards.

@@ -93,11 +93,11 @@ fn report(case: &Case, seen: &Seen) -> Result<(), String> {
             [] => Ok(()),
             // A half of the launcher that is left reports why it ends the job.
             [_] if seen.status.signal().is_some() => Ok(()),
-            _ => Err(format!("nothing was to be said, but it said {lines:?}")),
+            _ => Err(format!("no line was expected, but it printed {lines:?}")),
         };
     }
     let [line] = lines[..] else {
-        return Err(format!("one line was to be said, but it said {lines:?}"));
+        return Err(format!("one line was expected, but it printed {lines:?}"));
     };
     match words.iter().find(|any| !any.split('|').any(|word| line.contains(word))) {
         Some(word) => Err(format!("no '{word}' in: {line}")),
@@ -141,7 +141,7 @@ pub fn words(case: &Case, seen: &Seen) -> Vec<String> {
             }
             Blow::Terminate => "SIGTERM received".to_owned(),
             Blow::HangUp => "SIGHUP received".to_owned(),
-            Blow::CloseOutput => "nobody reads standard output any more".to_owned(),
+            Blow::CloseOutput => "no process reads standard output any more".to_owned(),
         }],
     }
 }

@@ -71,14 +71,14 @@ fn rank() {
     let task = std::env::var(job::WALK).unwrap_or_default();
     let number_in = |prefix| task.strip_prefix(prefix).and_then(|number| number.parse().ok());
     match &*task {
-        "record" => say_passed(&number, || walk_once(join())),
-        "record-survivors" => say_passed(&number, || trip::survive(&join(), 0)),
+        "record" => print_passed(&number, || walk_once(join())),
+        "record-survivors" => print_passed(&number, || trip::survive(&join(), 0)),
         "record-phases" => {
             let passed = trip::recorded(|| trip::survive(&join(), 0));
-            say_lines(&number, &passed);
+            print_lines(&number, &passed);
         }
         "endless" => endless(|_| ()),
-        "chatty" => endless(|round| say(&format!("round {round}\n"))),
+        "chatty" => endless(|round| report(&format!("round {round}\n"))),
         _ => match (number_in(news::AWAIT), number_in(job::SURVIVE)) {
             (Some(victim), _) => news::rank(&join(), victim),
             (_, Some(deaths)) => trip::survive(&join(), deaths),
@@ -111,23 +111,23 @@ fn endless(each: impl Fn(u32)) {
     }
 }
 
-fn say(text: &str) {
-    std::io::stdout().write_all(text.as_bytes()).expect("somebody reads");
+fn report(text: &str) {
+    std::io::stdout().write_all(text.as_bytes()).expect("standard output is read");
 }
 
 /// Counts how often this rank passes which site in `body`.
-fn say_passed(rank: &str, body: impl FnOnce()) {
+fn print_passed(rank: &str, body: impl FnOnce()) {
     let (_, events) = record(body);
     let mut passed: BTreeMap<String, u64> = BTreeMap::new();
     for event in events {
         *passed.entry(name_of(event).to_owned()).or_default() += 1;
     }
-    say_lines(rank, &passed);
+    print_lines(rank, &passed);
 }
 
-fn say_lines(rank: &str, passed: &BTreeMap<String, u64>) {
+fn print_lines(rank: &str, passed: &BTreeMap<String, u64>) {
     let line = |(site, times): (&String, &u64)| format!("passed {rank} {site} {times}\n");
-    say(&format!("\n{}", passed.iter().map(line).collect::<String>()));
+    report(&format!("\n{}", passed.iter().map(line).collect::<String>()));
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -174,19 +174,19 @@ fn part() -> (usize, usize) {
 
 /// Runs a campaign, or a part of it. Prints its table, and fails if anything was wrong. Returns the number of
 /// faults, from a part the number to expect of all.
-fn campaign(extent: &Extent, at_once: u64) -> u64 {
+fn campaign(extent: &Extent, parallel: u64) -> u64 {
     let seed = fresh_seed();
     println!("ONESIDED_TEST_SEED={seed}");
     let (began, before, names) = (Instant::now(), shmem(), litter());
     let (first, step) = part();
     let cases = plan::cases(extent, seed, (first, step));
-    let at_once = number("ONESIDED_TEST_JOBS").unwrap_or(at_once);
-    let [ends, goes_on] = campaign::run(&cases, at_once as usize);
+    let parallel = number("ONESIDED_TEST_JOBS").unwrap_or(parallel);
+    let [ends, goes_on] = campaign::run(&cases, parallel as usize);
     let memory_is_back = settles(|| shmem() - before < TOLERANCE);
     let names_are_gone = settles(|| litter().is_subset(&names));
     let (took, after) = (began.elapsed(), shmem());
     let (ends, goes_on) = (&ends, &goes_on);
-    let campaign = Campaign { seed, at_once, took, before, after, ends, goes_on };
+    let campaign = Campaign { seed, parallel, took, before, after, ends, goes_on };
     println!("\n{}", document::found(&campaign));
     assert!(ends.is_clean() && goes_on.is_clean(), "see above");
     assert!(memory_is_back, "shared memory is left");

@@ -36,7 +36,7 @@ pub fn rank(universe: &Universe, victim: u32) {
     world.barrier().unwrap();
     let call = CALLS[(me + victim) as usize % CALLS.len()];
     if me == victim {
-        crate::say(&format!("\nvictim {}\n", std::process::id()));
+        crate::report(&format!("\nvictim {}\n", std::process::id()));
         loop {
             std::thread::park();
         }
@@ -44,14 +44,14 @@ pub fn rank(universe: &Universe, victim: u32) {
     if call == "wait" {
         other.post(&world.group().incl(&[victim]).unwrap()).unwrap();
     }
-    crate::say("\nready\n");
+    crate::report("\nready\n");
     let result = wait_in(call, world, &fenced, &other, victim);
     let then = now();
     match result {
         Err(Error::RankFailed { failed, .. }) if failed == victim => {}
         other => panic!("{call}: {other:?}"),
     }
-    crate::say(&format!("knew {call} {then}\n"));
+    crate::report(&format!("knew {call} {then}\n"));
 }
 
 fn wait_in(

@@ -15,8 +15,8 @@ struct Loss<'a> {
 
 impl<'a> Loss<'a> {
     fn of(line: &'a str) -> Option<Loss<'a>> {
-        let said = line.strip_suffix("; the others go on")?;
-        let (rank, _) = said.strip_prefix("rmarun: rank ")?.split_once(" (")?;
+        let loss = line.strip_suffix("; the others go on")?;
+        let (rank, _) = loss.strip_prefix("rmarun: rank ")?.split_once(" (")?;
         Some(Loss { rank: rank.parse().ok()?, line })
     }
 
@@ -53,7 +53,7 @@ pub fn problems(case: &Case, seen: &Seen, expected: Option<i32>) -> Problems {
         wrong.push((Wrong::Report, problem));
     }
     let living = (0..case.ranks).filter(|rank| !dead.contains(rank)).collect();
-    if let Err(problem) = tell_alike(case, seen, &living) {
+    if let Err(problem) = report_alike(case, seen, &living) {
         wrong.push((Wrong::Survivors, problem));
     }
     wrong
@@ -61,11 +61,11 @@ pub fn problems(case: &Case, seen: &Seen, expected: Option<i32>) -> Problems {
 
 /// One line for each rank that has failed, and one of the job.
 fn report(case: &Case, seen: &Seen, lines: &[&str], losses: &[Loss<'_>]) -> Result<(), String> {
-    let said = |line: &str| {
+    let loss = |line: &str| {
         let (rank, _) = line.strip_prefix("fault: rank ")?.split_once(',')?;
         rank.parse().ok()
     };
-    let mut failed: BTreeSet<u32> = seen.stderr.lines().filter_map(said).collect();
+    let mut failed: BTreeSet<u32> = seen.stderr.lines().filter_map(loss).collect();
     let harmless =
         matches!(&case.what, What::Site { site, action: "exit0", .. } if site == "Finished");
     if harmless {
@@ -96,14 +96,14 @@ fn report(case: &Case, seen: &Seen, lines: &[&str], losses: &[Loss<'_>]) -> Resu
     let rest: Vec<&&str> = lines.iter().filter(|line| Loss::of(line).is_none()).collect();
     match rest.len() == expected && rest.iter().all(|line| ***line == last) {
         true => Ok(()),
-        false => Err(format!("beside the losses, '{last}' was to be said, but it said {rest:?}")),
+        false => Err(format!("beside the losses, '{last}' was expected, but it printed {rest:?}")),
     }
 }
 
 /// Every rank that lives has come to the end, and all tell the same.
-fn tell_alike(case: &Case, seen: &Seen, living: &BTreeSet<u32>) -> Result<(), String> {
+fn report_alike(case: &Case, seen: &Seen, living: &BTreeSet<u32>) -> Result<(), String> {
     let dead = case.ranks - living.len() as u32;
-    let (mut sizes, mut told) = (BTreeMap::new(), BTreeMap::new());
+    let (mut sizes, mut reported) = (BTreeMap::new(), BTreeMap::new());
     for line in seen.stdout.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let [kind, rank, rest @ ..] = &words[..] else { continue };
@@ -112,7 +112,7 @@ fn tell_alike(case: &Case, seen: &Seen, living: &BTreeSet<u32>) -> Result<(), St
             ("survived", [size]) => drop(sizes.insert(rank, *size)),
             // The first one to tell speaks for all.
             ("agreed", [what, outcome]) => {
-                let (other, theirs) = *told.entry(*what).or_insert((rank, *outcome));
+                let (other, theirs) = *reported.entry(*what).or_insert((rank, *outcome));
                 if theirs != *outcome {
                     return Err(format!(
                         "rank {rank} tells {what} {outcome}, rank {other} {theirs}"

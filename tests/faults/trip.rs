@@ -56,24 +56,24 @@ impl Trip<'_> {
     /// Announces that this rank is about to sleep. Should it never come to that, because a rank dies
     /// before, then the next sleep announces it, in the walk that this rank is in then: one time too
     /// many, which lets rank 0 go on early, is better than one too few.
-    pub fn say_asleep(&self) -> impl FnOnce() + 'static {
+    pub fn report_asleep(&self) -> impl FnOnce() + 'static {
         GENERATION.store(self.asleep(), Relaxed);
         let world = self.universe.world().clone();
         move || world.signal(GENERATION.load(Relaxed))
     }
 
     /// Prints something that all survivors must print alike.
-    pub fn tell(&self, what: &str, outcome: &str) {
+    pub fn report(&self, what: &str, outcome: &str) {
         if self.goes_on {
             let (lost, round, rank) = (self.lost(), self.round, self.rank());
-            crate::say(&format!("\nagreed {rank} {lost}.{round}.{what} {outcome}\n"));
+            crate::report(&format!("\nagreed {rank} {lost}.{round}.{what} {outcome}\n"));
         }
     }
 
     /// Runs a call that makes or frees something on all ranks that live, or on none.
     pub fn make<R>(&self, what: &str, call: impl FnOnce() -> Result<R>) -> Result<R> {
         let made = phase(self, what, call);
-        self.tell(what, if made.is_ok() { "yes" } else { "no" });
+        self.report(what, if made.is_ok() { "yes" } else { "no" });
         made
     }
 
@@ -140,7 +140,7 @@ impl Trip<'_> {
             failed.world_ranks().contains(&Rank(named.0)),
             "{error}; but {failed:?} have failed"
         );
-        crate::say(&format!("\nmissed {} {named}\n", self.rank()));
+        crate::report(&format!("\nmissed {} {named}\n", self.rank()));
     }
 }
 
@@ -152,10 +152,10 @@ pub fn survive(universe: &Universe, deaths: u32) {
         trip.must_be_loss(&error);
         let rest = trip.rest();
         let members: Vec<String> = rest.group().world_ranks().iter().map(Rank::to_string).collect();
-        trip.tell("rest", &members.join("."));
+        trip.report("rest", &members.join("."));
         trip = Trip { universe, comm: rest, round: 1, goes_on };
     }
-    crate::say(&format!("\nsurvived {} {}\n", trip.rank(), trip.comm.size()));
+    crate::report(&format!("\nsurvived {} {}\n", trip.rank(), trip.comm.size()));
 }
 
 /// Walks with the same ranks, once if none of them is still to die.

@@ -45,25 +45,25 @@ impl Ring {
 
 fn collectives(world: &Comm) -> Result<()> {
     let Ring { me, n, .. } = Ring::of(world);
-    let everybody: Vec<u32> = (0..n).collect();
+    let all_ranks: Vec<u32> = (0..n).collect();
     let sum = n * (n - 1) / 2;
     world.barrier()?;
-    let mut told = [if me == 0 { 7 } else { 0 }];
-    world.broadcast(&mut told, Rank(0))?;
-    assert_eq!(told, [7]);
-    assert_eq!(world.allgather(&[me])?, everybody);
+    let mut value = [if me == 0 { 7 } else { 0 }];
+    world.broadcast(&mut value, Rank(0))?;
+    assert_eq!(value, [7]);
+    assert_eq!(world.allgather(&[me])?, all_ranks);
     let gathered = world.gather(&[me], Rank(n - 1))?;
-    assert!(gathered.is_none_or(|all| all == everybody));
-    let all = (me == 0).then_some(&everybody[..]);
+    assert!(gathered.is_none_or(|all| all == all_ranks));
+    let all = (me == 0).then_some(&all_ranks[..]);
     assert_eq!(world.scatter(all, Rank(0))?, [me]);
-    assert_eq!(world.alltoall(&vec![me; n as usize])?, everybody);
+    assert_eq!(world.alltoall(&vec![me; n as usize])?, all_ranks);
     let reduced = world.reduce(&[me], Op::Sum, Rank(0))?;
     assert!(reduced.is_none_or(|all| all == [sum]));
     assert_eq!(world.allreduce(&[me], Op::Sum)?, [sum]);
     assert_eq!(world.scan(&[1], Op::Sum)?, [me + 1]);
     let before = world.exscan(&[1], Op::Sum)?;
     assert!(before.is_none_or(|before| before == [me]));
-    assert_eq!(world.reduce_scatter_block(&everybody, Op::Max)?, [me]);
+    assert_eq!(world.reduce_scatter_block(&all_ranks, Op::Max)?, [me]);
     let longer = vec![me; me as usize + 1];
     let lengths: Vec<usize> = world.allgatherv(&longer)?.iter().map(|part| part.len()).collect();
     assert!(lengths.into_iter().eq(1..=n as usize));
@@ -208,7 +208,7 @@ fn contend(trip: &Trip<'_>, window: &mut Window<u64>, kind: LockType, round: u32
         held.unlock()?;
     } else {
         world.await_signal_of_members(trip.held(), round * (n - 1))?;
-        delay(Event::MemSync(Site::ParkWaiter), trip.say_asleep());
+        delay(Event::MemSync(Site::ParkWaiter), trip.report_asleep());
         let held = window.lock(kind, Rank(0))?;
         held.accumulate(&one, Op::Sum, Rank(0), 0)?;
         held.unlock()?;

@@ -53,7 +53,7 @@ fn an_example_is_built_in_release_mode_and_run() {
     let run = run_in(&folder, &["-n", "2", "--bin", "sample", "-p", "sample", "x"]).expect(0);
     assert_eq!(run.stdout, "bin 2\n".repeat(2));
     let run = run_in(&folder, &["-n", "2", "--example", "missing"]).expect(101);
-    run.says(&["cargo could not build example 'missing'"]);
+    run.reports(&["cargo could not build example 'missing'"]);
 }
 
 #[test]
@@ -61,6 +61,6 @@ fn what_does_not_build_does_not_run() {
     let run =
         run_in(&project("broken", "fn main() { nonsense }"), &["-n", "2", "--example", "hello"]);
     let run = run.expect(101);
-    run.says(&["cargo could not build example 'hello'"]);
+    run.reports(&["cargo could not build example 'hello'"]);
     assert!(run.stderr.contains("cannot find value `nonsense`"), "{run:#?}");
 }

@@ -6,20 +6,24 @@ use crate::harness::{run, shell};
 fn a_plain_program_runs_with_a_notice() {
     let run = run(&["-n", "3", "echo", "hello"]).expect(0);
     assert_eq!(run.stdout, "hello\nhello\nhello\n");
-    run.says(&["note: none of the 3 ranks joined", "'echo' ran as a plain program"]);
+    run.reports(&["note: none of the 3 ranks joined", "'echo' ran as a plain program"]);
 }
 
 #[test]
 fn a_plain_program_is_refused_where_joining_is_required() {
-    run(&["-n", "3", "--require-join", "true"]).expect(125).says(&["none of the 3 ranks joined"]);
-    run(&["-n", "1", "--require-join", "true"]).expect(125).says(&["the only rank did not join"]);
+    run(&["-n", "3", "--require-join", "true"])
+        .expect(125)
+        .reports(&["none of the 3 ranks joined"]);
+    run(&["-n", "1", "--require-join", "true"])
+        .expect(125)
+        .reports(&["the only rank did not join"]);
 }
 
 #[test]
 fn the_code_of_the_rank_that_failed_is_passed_on() {
     for code in [1, 3, 125, 126, 127, 255] {
         let word = format!("exited with code {code}; job ended, exit code {code}");
-        shell(3, &format!("exit {code}")).expect(code).says(&["(sh, pid ", &word]);
+        shell(3, &format!("exit {code}")).expect(code).reports(&["(sh, pid ", &word]);
     }
 }
 
@@ -29,33 +33,33 @@ fn a_signal_that_ends_a_rank_is_named() {
         let script = format!("[ $ONESIDED_RANK = 2 ] && kill -{signal} $$; exec sleep 1000");
         let word = "rank 2 (sh, pid ";
         let how = format!("was killed by signal {signal} ({name}); job ended");
-        shell(4, &script).expect(128 + signal).says(&[word, &how]);
+        shell(4, &script).expect(128 + signal).reports(&[word, &how]);
     }
 }
 
 #[test]
 fn a_signal_without_a_name_is_no_surprise() {
-    shell(2, "kill -40 $$").expect(168).says(&["was killed by signal 40;"]);
+    shell(2, "kill -40 $$").expect(168).reports(&["was killed by signal 40;"]);
 }
 
 #[test]
 fn the_first_cause_decides() {
     let script = "if [ $ONESIDED_RANK = 1 ]; then kill -9 $$; fi
                   trap 'exit 7' TERM; while :; do sleep 1000 & wait; done";
-    shell(4, script).expect(137).says(&["rank 1 "]);
+    shell(4, script).expect(137).reports(&["rank 1 "]);
 }
 
 #[test]
 fn a_rank_that_ignores_sigterm_is_killed() {
     let script = "[ $ONESIDED_RANK = 0 ] && exit 5; trap '' TERM; while :; do sleep 1000; done";
-    shell(3, script).expect(5).says(&["rank 0 ", "exited with code 5"]);
+    shell(3, script).expect(5).reports(&["rank 0 ", "exited with code 5"]);
 }
 
 #[test]
 fn a_wrong_number_of_ranks_is_one_line() {
     for number in ["0", "-1", "abc", "1000000", "4097", "", "1.5"] {
         let run = run(&["-n", number, "true"]).expect(2);
-        run.says(&["a job has from 1 to 4096 ranks", "--help"]);
+        run.reports(&["a job has from 1 to 4096 ranks", "--help"]);
         assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     }
 }
@@ -73,7 +77,7 @@ fn a_wrong_command_line_is_one_line() {
     ];
     for (line, word) in lines {
         let run = run(line).expect(2);
-        run.says(&[word]);
+        run.reports(&[word]);
         assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     }
 }
@@ -81,14 +85,14 @@ fn a_wrong_command_line_is_one_line() {
 #[test]
 fn a_missing_program_is_one_line() {
     let nowhere = run(&["-n", "2", "no-such-program-anywhere"]).expect(127);
-    nowhere.says(&["cannot start 'no-such-program-anywhere'", "No such file or directory"]);
-    run(&["-n", "2", "/etc/passwd"]).expect(126).says(&["'/etc/passwd'", "Permission denied"]);
+    nowhere.reports(&["cannot start 'no-such-program-anywhere'", "No such file or directory"]);
+    run(&["-n", "2", "/etc/passwd"]).expect(126).reports(&["'/etc/passwd'", "Permission denied"]);
 }
 
 #[test]
 fn a_segment_that_cannot_be_is_one_line() {
-    run(&["-n", "2", "--segment-size", "5", "true"]).expect(125).says(&["5 bytes"]);
-    run(&["-n", "2", "--segment-size", "4000000T", "true"]).expect(125).says(&["rmarun: "]);
+    run(&["-n", "2", "--segment-size", "5", "true"]).expect(125).reports(&["5 bytes"]);
+    run(&["-n", "2", "--segment-size", "4000000T", "true"]).expect(125).reports(&["rmarun: "]);
 }
 
 #[test]

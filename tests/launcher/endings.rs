@@ -30,7 +30,7 @@ fn a_signal_to_the_launcher_ends_the_job() {
         let (started, ranks) = staying(4, &[], STAY);
         started.signal(signal);
         let run = finish(started).expect(128 + signal as i32);
-        run.says(&[&format!("{signal} received; job ended, exit code {}", 128 + signal as i32)]);
+        run.reports(&[&format!("{signal} received; job ended, exit code {}", 128 + signal as i32)]);
         ranks.iter().for_each(Process::has_ended);
     }
 }
@@ -95,7 +95,7 @@ fn no_rank_outlives_a_supervisor_that_is_killed() {
     for script in [STAY, STAY_BELOW] {
         let (started, ranks) = staying(4, &["--segment=supervisor-killed"], script);
         kill(started.supervisor(), Signal::SIGKILL).unwrap();
-        finish(started).expect(137).says(&["the supervisor of the job was killed"]);
+        finish(started).expect(137).reports(&["the supervisor of the job was killed"]);
         ranks.iter().for_each(Process::has_ended);
         assert!(!Path::new("/dev/shm/supervisor-killed").exists());
     }
@@ -175,7 +175,7 @@ fn the_second_signal_kills_a_supervisor_that_stays_stopped() {
     while !matches!(waitpid(supervisor, None), Err(_) | Ok(WaitStatus::Signaled(..))) {}
     finish(started)
         .expect(137)
-        .says(&["the supervisor of the job was killed by signal 9 (SIGKILL)"]);
+        .reports(&["the supervisor of the job was killed by signal 9 (SIGKILL)"]);
 }
 
 fn has_child(process: Pid) -> bool {
@@ -214,7 +214,7 @@ fn a_rank_that_takes_long_to_die_is_waited_for() {
         std::thread::yield_now();
     }
     let run = finish(started).expect(143);
-    run.says(&["SIGTERM received"]);
+    run.reports(&["SIGTERM received"]);
     rank.has_ended();
     let _ = busy.kill();
     let _ = busy.wait();
@@ -269,12 +269,12 @@ fn a_launcher_can_be_killed_at_any_moment_of_its_start() {
         }
         started.signal(Signal::SIGKILL);
         finish(started).expect(137);
-        eventually("no process of the job is left", || !somebody_has(&mark));
+        eventually("no process of the job is left", || !any_rank_has(&mark));
     }
 }
 
 /// Whether a process has the variable in its environment.
-fn somebody_has(variable: &str) -> bool {
+fn any_rank_has(variable: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let mut environments = processes.flat_map(|p| std::fs::read(p.path().join("environ")));
     environments.any(|all| all.split(|byte| *byte == 0).any(|one| one == variable.as_bytes()))

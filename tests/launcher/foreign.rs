@@ -37,7 +37,7 @@ fn a_program_of_another_mpi_is_refused_before_it_starts() {
     for library in ["libmpi.so.12", "libmpi.so.40", "libmpich.so.10"] {
         let Some(program) = linked(&folder("foreign"), library) else { return };
         let run = run(&["-n", "2", &program]).expect(126);
-        run.says(&["compiled for another MPI", &program, library, "rmacc"]);
+        run.reports(&["compiled for another MPI", &program, library, "rmacc"]);
         assert_eq!(run.stdout, "");
     }
 }
@@ -53,12 +53,12 @@ fn it_is_found_in_the_path_too() {
         command.env("PATH", &folder).stdin(Stdio::null());
         finish(Started::new(command))
     };
-    in_path("program").expect(126).says(&["compiled for another MPI", "'program'"]);
-    in_path("missing").expect(127).says(&["cannot start 'missing'"]);
+    in_path("program").expect(126).reports(&["compiled for another MPI", "'program'"]);
+    in_path("missing").expect(127).reports(&["cannot start 'missing'"]);
 }
 
 #[test]
 fn a_program_of_the_standard_abi_is_started() {
     let Some(program) = linked(&folder("standard"), "libmpi_abi.so.1") else { return };
-    run(&["-n", "2", &program]).expect(0).says(&["none of the 2 ranks joined"]);
+    run(&["-n", "2", &program]).expect(0).reports(&["none of the 2 ranks joined"]);
 }

@@ -68,10 +68,10 @@ impl Forged {
         command.envs(self.job.environment(0, std::process::id()));
         let outcome = support::run(&mut command, "a process that tries to join");
         let lines = outcome.output.lines();
-        let mut told =
+        let mut reported =
             lines.filter(|line| line.starts_with("joined ") || line.starts_with("refused "));
-        let told = told.next().map(str::to_owned);
-        told.unwrap_or_else(|| panic!("{}: {}", outcome.status, outcome.output))
+        let reported = reported.next().map(str::to_owned);
+        reported.unwrap_or_else(|| panic!("{}: {}", outcome.status, outcome.output))
     }
 }
 
@@ -91,9 +91,12 @@ fn another_version_layout_job_or_size_is_refused() {
             "version" | "fingerprint" => "made by another version of the library",
             _ => "another size than its header says",
         };
-        let told = forged.joined();
-        assert!(told.starts_with("refused ") && told.contains(words), "{field}: {told}");
-        assert!(told.ends_with("(Other)"), "{field}: {told}");
+        let reported = forged.joined();
+        assert!(
+            reported.starts_with("refused ") && reported.contains(words),
+            "{field}: {reported}"
+        );
+        assert!(reported.ends_with("(Other)"), "{field}: {reported}");
     }
 }
 
@@ -103,8 +106,8 @@ fn a_segment_that_has_been_cut_off_is_refused() {
     for bytes in [0, 100, 4096, 100_000, (4 << 20) - 4096] {
         let forged = Forged::new(&SegmentKind::Posix);
         forged.file.set_len(bytes).expect("no seal forbids it");
-        let told = forged.joined();
-        assert!(told.starts_with("refused "), "{bytes}: {told}");
+        let reported = forged.joined();
+        assert!(reported.starts_with("refused "), "{bytes}: {reported}");
     }
 }
 
@@ -123,9 +126,9 @@ fn whatever_stands_in_the_header_there_is_an_answer() {
         forged.write(at, &bytes[..end]);
         let mut now = [0; HEADER];
         forged.file.read_exact_at(&mut now, 0).expect("the header");
-        let told = forged.joined();
+        let reported = forged.joined();
         // The first process to join an intact header is the rank; no other can be.
-        prop_assert!(told.starts_with("refused ") || now == genuine, "{}", told);
+        prop_assert!(reported.starts_with("refused ") || now == genuine, "{}", reported);
         Ok(())
     });
     result.expect("an answer to every header");

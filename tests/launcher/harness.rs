@@ -37,7 +37,7 @@ impl Run {
 
     /// Asserts that the launcher has printed one line, with all of these words in it.
     #[track_caller]
-    pub fn says(&self, words: &[&str]) {
+    pub fn reports(&self, words: &[&str]) {
         let lines = self.launcher_lines();
         assert_eq!(lines.len(), 1, "{self:#?}");
         for word in words {

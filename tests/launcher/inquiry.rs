@@ -83,10 +83,10 @@ fn a_job_of_programs_that_do_not_join_has_nothing_to_tell() {
 
 #[test]
 fn what_is_no_job_is_said_in_one_line() {
-    status(i32::MAX).expect(125).says(&["there is no process 2147483647"]);
+    status(i32::MAX).expect(125).reports(&["there is no process 2147483647"]);
     let mut other = Command::new("sleep").arg("1000").spawn().unwrap();
-    status(other.id() as i32).expect(125).says(&["process ", "is not rmarun"]);
+    status(other.id() as i32).expect(125).reports(&["process ", "is not rmarun"]);
     other.kill().unwrap();
     other.wait().unwrap();
-    run(&["--status", "many"]).expect(2).says(&["invalid value 'many' for '--status <PID>'"]);
+    run(&["--status", "many"]).expect(2).reports(&["invalid value 'many' for '--status <PID>'"]);
 }

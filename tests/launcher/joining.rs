@@ -96,7 +96,7 @@ fn overwrite_the_segment() {
 #[test]
 fn a_segment_that_is_overwritten_ends_the_job() {
     for ranks in [2, 5] {
-        run_ranks(ranks, &[], "overwrite_the_segment").expect(125).says(&[
+        run_ranks(ranks, &[], "overwrite_the_segment").expect(125).reports(&[
             "the job's segment is damaged",
             "has written over its beginning; job ended, exit code 125",
         ]);
@@ -123,27 +123,27 @@ fn more_ranks_than_cores_join_and_finish() {
 
 #[test]
 fn a_panic_is_a_failure_of_its_rank() {
-    run_ranks(4, &[], "panic_while_others_wait").expect(101).says(&["rank 1 ", "code 101"]);
+    run_ranks(4, &[], "panic_while_others_wait").expect(101).reports(&["rank 1 ", "code 101"]);
 }
 
 #[test]
 fn the_report_says_where_a_rank_stood() {
     run_ranks(4, &[], "die_outside_any_call")
         .expect(137)
-        .says(&["rank 2 ", "killed by signal 9 (SIGKILL) outside the library; job ended"]);
+        .reports(&["rank 2 ", "killed by signal 9 (SIGKILL) outside the library; job ended"]);
     run_ranks(3, &[], "die_in_a_barrier")
         .expect(142)
-        .says(&["rank 1 ", "killed by signal 14 (SIGALRM) in barrier; job ended"]);
+        .reports(&["rank 1 ", "killed by signal 14 (SIGALRM) in barrier; job ended"]);
     run_ranks(3, &[], "die_in_a_fence")
         .expect(142)
-        .says(&["rank 2 ", "(SIGALRM) in fence on window 'halo'; job ended, exit code 142"]);
+        .reports(&["rank 2 ", "(SIGALRM) in fence on window 'halo'; job ended, exit code 142"]);
 }
 
 #[test]
 fn leaving_without_finalize_is_a_failure() {
     run_ranks(3, &[], "leave_without_a_word")
         .expect(125)
-        .says(&["rank 0 ", "exited with code 0 without leaving the job (finalize)"]);
+        .reports(&["rank 0 ", "exited with code 0 without leaving the job (finalize)"]);
 }
 
 /// Runs a rank function through a shell script, which has it as `"$@"`.
@@ -161,7 +161,7 @@ fn a_job_in_which_some_join_and_others_do_not_is_an_error() {
         r#"[ $ONESIDED_RANK != 1 ] || exit 0; exec "$@""#,
         r#"[ $ONESIDED_RANK = 1 ] || exit 0; exec "$@""#,
     ] {
-        wrapped("3", script, "meet").expect(125).says(&["ended without joining the job"]);
+        wrapped("3", script, "meet").expect(125).reports(&["ended without joining the job"]);
     }
 }
 
@@ -180,7 +180,7 @@ fn a_rank_that_fails_before_it_joins_is_named_so() {
     );
     wrapped("2", &script, "say_joined_and_meet")
         .expect(9)
-        .says(&["rank 0 ", "exited with code 9 before it joined the job; job ended"]);
+        .reports(&["rank 0 ", "exited with code 9 before it joined the job; job ended"]);
 }
 
 #[test]

@@ -112,10 +112,10 @@ fn a_deadlock_of_a_thousand_ranks_is_reported_soon_and_shortly() {
     let began = Instant::now();
     let outcome = support::run(&mut command, "a job in deadlock");
     assert_eq!(outcome.status.code(), Some(123), "{}", outcome.output);
-    let said: Vec<&str> =
+    let lines: Vec<&str> =
         outcome.output.lines().filter_map(|line| line.strip_prefix("rmarun: ")).collect();
-    assert_eq!(said.len(), 4, "{}", outcome.output);
-    for (line, words) in said.iter().zip([
+    assert_eq!(lines.len(), 4, "{}", outcome.output);
+    for (line, words) in lines.iter().zip([
         "deadlock: all 1000 ranks wait, and none can be woken by another; job ended",
         "rank 0 in wait_notify on window 'halo' waits for 1 notification of counter 0",
         "rank 1 in start on window 'halo' waits for a post by rank 0",

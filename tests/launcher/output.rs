@@ -126,7 +126,7 @@ fn a_full_disk_ends_the_job() {
     command.args(["-c", r#"exec "$@" >/dev/full"#, "sh", env!("CARGO_BIN_EXE_rmarun")]);
     command.args(["-n", "2", "yes"]);
     let run = finish(Started::new(command)).expect(125);
-    run.says(&["cannot write standard output", "No space left"]);
+    run.reports(&["cannot write standard output", "No space left"]);
 }
 
 #[test]
@@ -170,6 +170,6 @@ fn a_loss_that_could_not_be_told_at_once_is_told_soon() {
     let stderr = started.stderr().lines().map(|line| line.expect("standard error can be read"));
     let mut losses = stderr.filter(|line| line.ends_with("; the others go on"));
     // And not only when the job ends.
-    assert!(losses.next().expect("it is said").starts_with("rmarun: rank 1 ("));
+    assert!(losses.next().expect("a line").starts_with("rmarun: rank 1 ("));
     assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
 }

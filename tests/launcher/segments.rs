@@ -33,7 +33,7 @@ fn a_named_object_can_be_seen_while_the_job_runs() {
     assert_eq!((metadata.len(), metadata.permissions().mode() & 0o777), (3 << 20, 0o600));
 
     let other = run(&["-n", "1", "--segment=seen-while-running", "true"]).expect(125);
-    other.says(&["segment '/seen-while-running' exists already"]);
+    other.reports(&["segment '/seen-while-running' exists already"]);
     assert!(path.exists(), "a launcher that was refused has removed another's segment");
 
     started.signal(Signal::SIGTERM);

@@ -62,12 +62,12 @@ fn a_persistent_request_is_started_again() {
     spmd(2, |world| {
         let (left, right) = neighbours(world);
         let comm = world.dup().unwrap();
-        let (other, kept) = (comm.clone(), comm.for_requests());
+        let (other, retained) = (comm.clone(), comm.for_requests());
         comm.free().unwrap();
         assert_eq!(other.isend(vec![0u32], right, 5).unwrap_err().class(), ErrorClass::Comm);
         for round in 0..3 {
-            let receive = kept.irecv(vec![0u32], left, 5).unwrap();
-            kept.isend(vec![round], right, 5).unwrap().wait().unwrap();
+            let receive = retained.irecv(vec![0u32], left, 5).unwrap();
+            retained.isend(vec![round], right, 5).unwrap().wait().unwrap();
             assert_eq!(receive.wait().unwrap().0, [round]);
         }
     });

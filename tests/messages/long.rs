@@ -85,7 +85,7 @@ fn memory_of_the_segment_is_copied_where_it_is() {
 #[test]
 fn a_message_that_does_not_fit_is_received_and_leaves_the_buffer_alone() {
     spmd(2, |world| {
-        for (sent, room) in [(1, 0), (100, 99), (100_000, 8), (1 << 20, 1 << 19)] {
+        for (sent, space) in [(1, 0), (100, 99), (100_000, 8), (1 << 20, 1 << 19)] {
             for posted in [false, true] {
                 if world.rank() == 0 {
                     world.barrier().unwrap();
@@ -95,7 +95,7 @@ fn a_message_that_does_not_fit_is_received_and_leaves_the_buffer_alone() {
                     send(world, &[1, 2, 3], 1, 6);
                     continue;
                 }
-                let mut into = vec![0xaa; room];
+                let mut into = vec![0xaa; space];
                 let mut receive = None;
                 if posted {
                     receive = Some(irecv(world, &mut into, None, Some(6)).unwrap());
@@ -110,7 +110,7 @@ fn a_message_that_does_not_fit_is_received_and_leaves_the_buffer_alone() {
                     Error::Truncated {
                         from: Rank(0), tag: 6, sent: found, capacity: had, ..
                     } => {
-                        assert_eq!((found, had), (sent as u64, room as u64));
+                        assert_eq!((found, had), (sent as u64, space as u64));
                     }
                     other => panic!("{other}"),
                 }

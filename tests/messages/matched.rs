@@ -227,11 +227,11 @@ fn a_receive_can_be_cancelled_and_a_send_cannot() {
         if world.rank() == 0 {
             let (mut first, mut second) = ([0u8; 1], [0u8; 1]);
             let cancelled = irecv(world, &mut first, Some(1), Some(0)).unwrap();
-            let kept = irecv(world, &mut second, Some(1), Some(0)).unwrap();
+            let retained = irecv(world, &mut second, Some(1), Some(0)).unwrap();
             cancelled.cancel();
             assert!(cancelled.is_complete() && cancelled.wait().unwrap().cancelled);
             world.barrier().unwrap();
-            assert!(!kept.wait().unwrap().cancelled);
+            assert!(!retained.wait().unwrap().cancelled);
             assert_eq!((first, second), ([0], [5]));
         } else {
             world.barrier().unwrap();

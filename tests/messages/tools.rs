@@ -38,8 +38,8 @@ pub fn send(comm: &Comm, from: &[u8], to: u32, tag: i32) {
 }
 
 /// Receives a message of up to `room` bytes.
-pub fn recv(comm: &Comm, room: usize, source: Option<u32>, tag: Option<i32>) -> (Vec<u8>, Status) {
-    let mut into = vec![0xee; room];
+pub fn recv(comm: &Comm, space: usize, source: Option<u32>, tag: Option<i32>) -> (Vec<u8>, Status) {
+    let mut into = vec![0xee; space];
     let status = irecv(comm, &mut into, source, tag).unwrap().wait().unwrap();
     assert!(into[status.bytes as usize..].iter().all(|byte| *byte == 0xee), "beyond the message");
     into.truncate(status.bytes as usize);

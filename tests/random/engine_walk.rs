@@ -135,14 +135,14 @@ impl Model {
 
 /// Takes the step for real; posts and starts are for no rank, so nothing blocks.
 fn call(win: &Win, step: Step) -> Result<()> {
-    let (me, nobody) = (win.comm().rank().0, onesided::Group::empty());
+    let (me, empty) = (win.comm().rank().0, onesided::Group::empty());
     let rank = |own: bool| Rank(if own { me } else { 1 - me });
     match step {
         Step::Fence => win.fence(),
         Step::FenceAndNoMore => win.fence_with(FenceAssert::NOSUCCEED),
-        Step::Start => win.start(&nobody),
+        Step::Start => win.start(&empty),
         Step::Complete => win.complete(),
-        Step::Post => win.post(&nobody),
+        Step::Post => win.post(&empty),
         Step::Wait => win.wait(),
         Step::Test => win.test().map(|done| assert!(done, "nobody was posted for")),
         Step::Lock(own) => win.lock(LockType::Shared, rank(own)),

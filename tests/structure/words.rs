@@ -76,8 +76,16 @@ const IDENTIFIERS: &[(&str, usize)] = &[
 const WORDS_OF_A_NAME: usize = 3;
 
 /// Folders whose identifiers are checked.
-const NAMED: &[&str] =
-    &["src/", "capi/src/", "launcher/", "tools/src/", "loom_tests/src/", "examples/"];
+const NAMED: &[&str] = &[
+    "src/",
+    "capi/src/",
+    "capi/tests/",
+    "launcher/",
+    "tools/src/",
+    "loom_tests/src/",
+    "examples/",
+    "tests/",
+];
 
 /// Folders that have none of the words.
 const CLEAN: &[&str] = &["tests/", "capi/tests/", "benches/", "docs/"];

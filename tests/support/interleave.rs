@@ -97,14 +97,14 @@ pub fn hold(win: &Rc<Win>, event: Event, signal: usize, times: u32) {
 }
 
 /// Raises `signal` immediately before the next `event` of this rank.
-pub fn tell(win: &Rc<Win>, event: Event, signal: usize) {
+pub fn notify(win: &Rc<Win>, event: Event, signal: usize) {
     before(win, event, move |win| win.comm().signal(signal));
 }
 
 /// Raises `signal` when this rank is about to sleep: to be called immediately before a call that
 /// must block until the rank that awaits the signal continues.
-pub fn tell_when_asleep(win: &Rc<Win>, signal: usize) {
-    tell(win, Event::MemSync(Site::ParkWaiter), signal);
+pub fn notify_when_asleep(win: &Rc<Win>, signal: usize) {
+    notify(win, Event::MemSync(Site::ParkWaiter), signal);
 }
 
 /// [`hooks::record`] of what passes between ranks: without the turn of this rank's threads, which goes

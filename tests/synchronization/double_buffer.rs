@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "asserts NOCHECK in start")]
 
 use crate::support::interleave::{
-    before, free, get, group, load, put, store, tell_when_asleep, words,
+    before, free, get, group, load, notify_when_asleep, put, store, words,
 };
 use crate::support::spmd;
 use onesided::engine::Win;
@@ -229,7 +229,7 @@ fn nocheck_and_checked_epochs_may_follow_each_other() {
                 };
                 match nocheck {
                     true => world.await_signal(1, with),
-                    false => tell_when_asleep(&win, 0),
+                    false => notify_when_asleep(&win, 0),
                 }
                 win.start_with(&peer, assert).unwrap();
                 let word = get(&win, 1, 0);

@@ -4,7 +4,7 @@
 
 use crate::support::interleave::words;
 use crate::support::interleave::{
-    before, free, get, hold, load, put, refusal, store, tell, tell_when_asleep,
+    before, free, get, hold, load, notify, notify_when_asleep, put, refusal, store,
 };
 use crate::support::spmd;
 use onesided::engine::Win;
@@ -27,7 +27,7 @@ fn all_to_all_with_a_late_rank(n: u32) {
             win.fence_with(FenceAssert::NOPRECEDE).unwrap();
             match me == late {
                 true => world.await_signal(0, times * (n - 1)),
-                false => tell_when_asleep(&win, 0),
+                false => notify_when_asleep(&win, 0),
             }
             let word = u64::from(times * 100 + me);
             (0..n).for_each(|target| put(&win, word, target, u64::from(me)));
@@ -58,7 +58,7 @@ fn no_operation_reaches_a_target_before_its_fence() {
         let win = words(world, 1);
         for round in 1..=20 {
             if world.rank() == 0 {
-                tell_when_asleep(&win, 0);
+                notify_when_asleep(&win, 0);
             } else {
                 before(&win, PRE, move |win| {
                     win.comm().await_signal(0, round);
@@ -88,7 +88,7 @@ fn a_fence_is_not_satisfied_by_arrivals_at_the_one_before() {
             }
             win.fence().unwrap();
             if me == 0 {
-                tell_when_asleep(&win, 0);
+                notify_when_asleep(&win, 0);
             }
             put(&win, u64::from(round), 1 - me, 0);
             win.fence().unwrap();
@@ -143,7 +143,7 @@ fn example_11_6(n: u32) {
             }
             win.fence_with(FenceAssert::NOPRECEDE).unwrap();
             if !is_late {
-                tell(&win, ARRIVE, 0);
+                notify(&win, ARRIVE, 0);
             }
             let own = win.base().cast::<u64>().wrapping_add(OWN as usize);
             // SAFETY: an aligned word of the own part, which no thread writes between the fences.
@@ -195,7 +195,7 @@ fn example_11_7(n: u32) {
             from_right = get(&win, right, 0);
             store(&win, 1, load(&win, 1) + 1);
             if !is_late {
-                tell(&win, ARRIVE, 0);
+                notify(&win, ARRIVE, 0);
             }
             win.fence_with(FenceAssert::NOSUCCEED).unwrap();
         }

@@ -149,9 +149,9 @@ fn a_window_is_freed_although_another_thread_is_in_a_collective() {
             thread::scope(|scope| {
                 let comm = world.clone();
                 scope.spawn(move || {
-                    let told = comm.clone();
+                    let reported = comm.clone();
                     // In the barrier, and so in possession of the communicator.
-                    delay(Event::MemSync(Site::CollectivePre), move || told.signal(ENTERED));
+                    delay(Event::MemSync(Site::CollectivePre), move || reported.signal(ENTERED));
                     comm.barrier().unwrap();
                 });
                 world.await_signal(ENTERED, 1);

@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "asserts NOCHECK in lock")]
 
 use crate::support::interleave::{
-    before, free, get, hold, load, locked_get, locked_put, put, store, tell_when_asleep, words,
+    before, free, get, hold, load, locked_get, locked_put, notify_when_asleep, put, store, words,
 };
 use crate::support::spmd;
 use onesided::engine::Win;
@@ -164,7 +164,7 @@ fn a_conflicting_lock_is_granted_only_after_the_release() {
                 }
                 1 => {
                     world.await_signal(1, round);
-                    tell_when_asleep(&win, 0);
+                    notify_when_asleep(&win, 0);
                     wanted.lock(&win, 2);
                     let found = get(&win, 2, 0);
                     wanted.unlock(&win, 2);
@@ -199,7 +199,7 @@ fn a_lock_is_held_until_its_release() {
                 }
                 1 => {
                     world.await_signal(1, round);
-                    tell_when_asleep(&win, 0);
+                    notify_when_asleep(&win, 0);
                     wanted.lock(&win, 2);
                     locked_put(&board, LockType::Exclusive, u64::from(round), 2, 0);
                     wanted.unlock(&win, 2);
@@ -238,7 +238,7 @@ fn a_lock_is_held_from_its_grant_on() {
                 held.unlock(&win, 2);
             } else if world.rank() == 1 {
                 world.await_signal(1, round);
-                tell_when_asleep(&win, 0);
+                notify_when_asleep(&win, 0);
                 wanted.lock(&win, 2);
                 let found = get(&win, 2, 0);
                 wanted.unlock(&win, 2);
@@ -360,7 +360,7 @@ fn example_11_5_a_lock_of_the_local_window_protects_loads_and_stores() {
             let is_first = is_owner == (round % 2 == 1);
             if !is_first {
                 world.await_signal(0, round);
-                tell_when_asleep(&win, 1);
+                notify_when_asleep(&win, 1);
             }
             win.lock(LockType::Exclusive, Rank(0)).unwrap();
             if is_first {

@@ -2,7 +2,7 @@
 //! src/sync/README.md, invariant 6).
 #![cfg(feature = "test-hooks")]
 
-use crate::support::interleave::{free, lock, tell_when_asleep, unlock, words};
+use crate::support::interleave::{free, lock, notify_when_asleep, unlock, words};
 use crate::support::spmd;
 use onesided::LockType;
 
@@ -21,7 +21,7 @@ fn a_shared_lock_is_granted_past_a_mere_waiter() {
             }
             1 => {
                 world.await_signal(0, 1);
-                tell_when_asleep(&win, 1);
+                notify_when_asleep(&win, 1);
                 lock(&win, LockType::Exclusive, 3);
                 unlock(&win, 3);
             }
@@ -52,7 +52,7 @@ fn lock_all_and_other_targets_are_granted_past_mere_waiters() {
             }
             1 => {
                 world.await_signal(0, 1);
-                tell_when_asleep(&win, 1);
+                notify_when_asleep(&win, 1);
                 win.lock_all().unwrap();
                 win.unlock_all().unwrap();
             }
@@ -87,7 +87,7 @@ fn nested_shared_locks_of_two_windows_are_granted_past_waiting_writers() {
             me @ (2 | 3) => {
                 world.await_signal(0, 2);
                 let win = if me == 2 { &a } else { &b };
-                tell_when_asleep(win, 1);
+                notify_when_asleep(win, 1);
                 lock(win, LockType::Exclusive, 4);
                 unlock(win, 4);
             }

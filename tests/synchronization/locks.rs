@@ -4,7 +4,7 @@
 
 use crate::support::choices::Choices;
 use crate::support::interleave::{
-    free, get, lock, locked_get, put, store, tell_when_asleep, unlock, words,
+    free, get, lock, locked_get, notify_when_asleep, put, store, unlock, words,
 };
 use crate::support::spmd;
 use onesided::engine::Win;
@@ -32,7 +32,7 @@ fn several_targets_are_locked_at_once_and_released_one_by_one() {
             } else if world.rank() == 1 {
                 for (target, times) in [3, 4, 2].into_iter().zip(3 * round - 2..) {
                     world.await_signal(1, times);
-                    tell_when_asleep(&win, 0);
+                    notify_when_asleep(&win, 0);
                     assert_eq!(locked_get(&win, LockType::Shared, target, 0), u64::from(round));
                     world.signal(2);
                 }
@@ -66,7 +66,7 @@ fn nested_shared_locks_pass_waiting_writers() {
                 }
                 me @ (2 | 3) => {
                     world.await_signal(me as usize - 2, round);
-                    tell_when_asleep(&win, me as usize);
+                    notify_when_asleep(&win, me as usize);
                     lock(&win, LockType::Exclusive, 2 + me);
                     put(&win, u64::from(round), 2 + me, 0);
                     unlock(&win, 2 + me);
@@ -99,7 +99,7 @@ fn nested_exclusive_locks_pass_a_waiting_lock_all() {
                 }
                 1 => {
                     world.await_signal(0, round);
-                    tell_when_asleep(&win, 1);
+                    notify_when_asleep(&win, 1);
                     win.lock_all().unwrap();
                     assert_eq!([get(&win, 2, 0), get(&win, 3, 0)], [u64::from(round); 2]);
                     win.unlock_all().unwrap();
@@ -129,7 +129,7 @@ fn a_rank_that_waits_for_lock_all_to_end_holds_no_target() {
                 }
                 1 => {
                     world.await_signal(0, round);
-                    tell_when_asleep(&win, 1);
+                    notify_when_asleep(&win, 1);
                     lock(&win, LockType::Exclusive, 3);
                     put(&win, u64::from(round), 3, 0);
                     unlock(&win, 3);
@@ -165,7 +165,7 @@ fn every_sleeper_is_admitted() {
                 unlock(&win, 6);
             } else {
                 world.await_signal(1, round);
-                tell_when_asleep(&win, 0);
+                notify_when_asleep(&win, 0);
                 match (me + round) % 3 {
                     0 => lock(&win, LockType::Shared, 6),
                     1 => lock(&win, LockType::Exclusive, 6),

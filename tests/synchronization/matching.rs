@@ -3,7 +3,7 @@
 
 use crate::support::choices::Choices;
 use crate::support::interleave::{free, get, group, hold, load, put, record, refusal, store};
-use crate::support::interleave::{tell_when_asleep, words};
+use crate::support::interleave::{notify_when_asleep, words};
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync};
@@ -30,7 +30,7 @@ fn a_start_awaits_the_post_of_its_own_target() {
             match world.rank().0 {
                 0 => {
                     world.await_signal(1, round);
-                    tell_when_asleep(&win, 0);
+                    notify_when_asleep(&win, 0);
                     start(&win, &[1]);
                     let word = get(&win, 1, 0);
                     win.complete().unwrap();
@@ -67,7 +67,7 @@ fn an_early_post_waits_for_its_epoch_and_serves_one_only() {
                 0 => {
                     world.await_signal(1, round);
                     for epoch in 1..=2 {
-                        tell_when_asleep(&win, 0);
+                        notify_when_asleep(&win, 0);
                         start(&win, &[1]);
                         assert_eq!(get(&win, 1, 0), u64::from(10 * round + epoch));
                         win.complete().unwrap();
@@ -75,7 +75,7 @@ fn an_early_post_waits_for_its_epoch_and_serves_one_only() {
                     start(&win, &[2]);
                     put(&win, u64::from(round), 2, 0);
                     win.complete().unwrap();
-                    tell_when_asleep(&win, 2);
+                    notify_when_asleep(&win, 2);
                     start(&win, &[2]);
                     assert_eq!(get(&win, 2, 0), u64::from(round) + 1000);
                     win.complete().unwrap();
@@ -120,7 +120,7 @@ fn wait_awaits_the_complete_of_every_origin() {
                 post(&win, &[1, 2]);
                 world.await_signal(1, round);
                 assert!(!win.test().unwrap(), "rank {late} has not completed");
-                tell_when_asleep(&win, 0);
+                notify_when_asleep(&win, 0);
                 win.wait().unwrap();
                 assert_eq!([load(&win, 1), load(&win, 2)], [u64::from(round); 2]);
                 post(&win, &[late]);

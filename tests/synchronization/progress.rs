@@ -3,7 +3,7 @@
 #![cfg(feature = "test-hooks")]
 
 use crate::support::interleave::{
-    before, free, get, group, load, others, put, tell_when_asleep, words,
+    before, free, get, group, load, notify_when_asleep, others, put, words,
 };
 use crate::support::spmd;
 use onesided::engine::Win;
@@ -31,7 +31,7 @@ fn figure_11_6(n: u32, len: usize) {
                 world.await_signal(0, (n - 1) * round as u32);
             } else {
                 let again = win.clone();
-                before(&win, Event::MemSync(Site::PostPre), move |_| tell_when_asleep(&again, 0));
+                before(&win, Event::MemSync(Site::PostPre), move |_| notify_when_asleep(&again, 0));
             }
             post(&win, &others);
             start(&win, &others);

@@ -3,7 +3,7 @@
 #![cfg(feature = "test-hooks")]
 
 use crate::support::interleave::{before, free, get, group, hold, load, others, put, store};
-use crate::support::interleave::{tell_when_asleep, words};
+use crate::support::interleave::{notify_when_asleep, words};
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::hooks::{Event, ProcSync, Site};
@@ -26,7 +26,7 @@ fn figure_11_1_start_follows_the_targets_accesses_before_post() {
         let peer = group(world, &others(world));
         for round in 1..=30 {
             if world.rank() == 0 {
-                tell_when_asleep(&win, 0);
+                notify_when_asleep(&win, 0);
                 win.start(&peer).unwrap();
                 let word = get(&win, 1, 0);
                 win.complete().unwrap();
@@ -59,7 +59,7 @@ fn figure_11_1_wait_follows_the_origins_operations() {
                 win.complete().unwrap();
             } else {
                 win.post(&peer).unwrap();
-                tell_when_asleep(&win, 0);
+                notify_when_asleep(&win, 0);
                 win.wait().unwrap();
                 assert_eq!(load(&win, 0), u64::from(round));
             }
@@ -89,7 +89,7 @@ fn figure_11_1_wait_outlasts_an_origin_held_anywhere() {
                 win.post(&peer).unwrap();
                 world.await_signal(1, round);
                 assert!(!win.test().unwrap(), "the origin stands before {at:?}");
-                tell_when_asleep(&win, 0);
+                notify_when_asleep(&win, 0);
                 win.wait().unwrap();
                 assert_eq!(load(&win, 0), u64::from(round));
             }
@@ -169,8 +169,8 @@ fn figure_11_4_each_origin_with_its_targets() {
                 world.await_signal(0, times);
             } else if sleepers[late as usize].contains(&me) {
                 match me {
-                    1 | 2 => tell_in_wait(&win),
-                    _ => tell_when_asleep(&win, 0),
+                    1 | 2 => notify_in_wait(&win),
+                    _ => notify_when_asleep(&win, 0),
                 }
             }
             match me {
@@ -191,9 +191,9 @@ fn figure_11_4_each_origin_with_its_targets() {
 
 /// Post does not sleep, so the next sleep of a target is that in wait; but the first post may meet
 /// another rank in the allocator, so it is signalled only once post has reached its MEM_SYNC.
-fn tell_in_wait(win: &Rc<Win>) {
+fn notify_in_wait(win: &Rc<Win>) {
     let again = win.clone();
-    before(win, POST_PRE, move |_| tell_when_asleep(&again, 0));
+    before(win, POST_PRE, move |_| notify_when_asleep(&again, 0));
 }
 
 fn put_to(world: &Comm, win: &Win, targets: &[u32], word: u64) {

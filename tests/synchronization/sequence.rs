@@ -10,7 +10,7 @@
 #![cfg(feature = "test-hooks")]
 #![allow(unsafe_code, reason = "asserts NOCHECK")]
 
-use crate::support::interleave::{free, group, others, record, tell_when_asleep, words};
+use crate::support::interleave::{free, group, notify_when_asleep, others, record, words};
 use crate::support::spmd;
 use onesided::engine::Win;
 use onesided::hooks::Event::{self, MemSync, ProcSync};
@@ -152,10 +152,10 @@ fn nocheck_drops_the_proc_sync_of_post_and_start_and_no_mem_sync() {
 fn calls_with_an_empty_group_synchronise_memory_only() {
     spmd(2, |world| {
         let win = words(world, 1);
-        let nobody = group(world, &[]);
+        let empty = group(world, &[]);
         compare(&[
-            ("post", &|| win.post(&nobody), &POST[..1]),
-            ("start", &|| win.start(&nobody), &START[2..]),
+            ("post", &|| win.post(&empty), &POST[..1]),
+            ("start", &|| win.start(&empty), &START[2..]),
             ("complete", &|| win.complete(), &COMPLETE[..1]),
             ("wait", &|| win.wait(), WAIT),
         ]);
@@ -318,7 +318,7 @@ fn parking_and_the_carry_of_a_contended_lock_belong_to_its_proc_sync() {
         // there.
         delay(MemSync(Site::ParkWaiter), move || {
             std::thread::sleep(Duration::from_millis(5));
-            tell_when_asleep(&win, 0);
+            notify_when_asleep(&win, 0);
         });
     });
 }
@@ -326,7 +326,7 @@ fn parking_and_the_carry_of_a_contended_lock_belong_to_its_proc_sync() {
 #[test]
 fn a_rank_that_contends_for_a_lock_is_nudged_behind_the_release() {
     // On a machine that does much else it may have contended long enough meanwhile.
-    contended_lock(&[&[MemSync(Site::ParkWaker)], ADMITTED], |win| tell_when_asleep(win, 0));
+    contended_lock(&[&[MemSync(Site::ParkWaker)], ADMITTED], |win| notify_when_asleep(win, 0));
 }
 
 /// What who leaves does for one that queues.
@@ -334,7 +334,7 @@ const ADMITTED: &[Event] = &[MemSync(Site::LockCarry), MemSync(Site::ParkWaker)]
 
 /// Rank 0 unlocks, and does one of `told` behind the drawn events, when rank 1 has gone to sleep as
 /// `before` has.
-fn contended_lock(told: &'static [&'static [Event]], before: fn(&Rc<Win>)) {
+fn contended_lock(reported: &'static [&'static [Event]], before: fn(&Rc<Win>)) {
     spmd(2, move |world| {
         let win = words(world, 1);
         let waker = MemSync(Site::ParkWaker);
@@ -345,7 +345,7 @@ fn contended_lock(told: &'static [&'static [Event]], before: fn(&Rc<Win>)) {
             let ((), events) = record(|| win.unlock(Rank(0)).unwrap());
             let (drawn, more) = events.split_at(UNLOCK.len());
             assert_eq!(drawn, UNLOCK);
-            assert!(told.contains(&more), "{more:?}");
+            assert!(reported.contains(&more), "{more:?}");
         } else {
             world.await_signal(1, 1);
             before(&win);

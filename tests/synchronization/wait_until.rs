@@ -3,7 +3,7 @@
 
 use crate::support;
 use crate::support::interleave::{
-    free, group, lock, others, put, refusal, store, tell_when_asleep, unlock, words,
+    free, group, lock, notify_when_asleep, others, put, refusal, store, unlock, words,
 };
 use crate::support::{for_each_size, spmd, universe};
 use onesided::engine::Win;
@@ -36,7 +36,7 @@ fn comparisons_are_those_of_the_type() {
 fn noticed(world: &Comm, win: &std::rc::Rc<Win>, round: u32, write: impl FnOnce(u64)) {
     let value = u64::from(round);
     if world.rank() == 0 {
-        tell_when_asleep(win, 0);
+        notify_when_asleep(win, 0);
         assert_eq!(win.wait_until(0, Until::Ge, value).unwrap(), value);
         let mut data = [0u64];
         win.load(1, &mut data).unwrap();
@@ -106,7 +106,7 @@ fn a_fence_wakes_a_watcher_that_has_yet_to_reach_it() {
         let win = words(world, 2);
         win.fence().unwrap();
         if world.rank() == 0 {
-            tell_when_asleep(&win, 0);
+            notify_when_asleep(&win, 0);
             assert_eq!(win.wait_until(0, Until::Eq, 9u64).unwrap(), 9);
         } else {
             world.await_signal(0, 1);
@@ -228,7 +228,7 @@ fn a_death_ends_the_wait() {
             world.await_signal(0, 3);
             std::process::abort();
         }
-        tell_when_asleep(&win, 0);
+        notify_when_asleep(&win, 0);
         let error = win.wait_until(0, Until::Eq, 1u64).unwrap_err();
         assert_eq!(error.class(), ErrorClass::ProcFailed);
     });

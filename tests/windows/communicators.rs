@@ -52,8 +52,8 @@ fn every_epoch_works_over_split_communicators() {
         pair.iter().for_each(|pair| all_epochs(pair, 70));
         let one = world.split(Some(me), 0).unwrap().unwrap();
         all_epochs(&one, u64::from(me));
-        let met = world.create_group(&part.group(), 9).unwrap();
-        all_epochs(&met, 5);
+        let created = world.create_group(&part.group(), 9).unwrap();
+        all_epochs(&created, 5);
     });
 }
 

@@ -374,13 +374,13 @@ fn free_of_different_windows_is_a_mismatch_on_every_rank() {
             Window::<u64>::allocate(world, 1).unwrap(),
             Window::<u64>::allocate(world, 1).unwrap(),
         );
-        let (freed, kept) = if world.rank() == 1 { (second, first) } else { (first, second) };
+        let (freed, left) = if world.rank() == 1 { (second, first) } else { (first, second) };
         let error = freed.free().unwrap_err();
         assert!(matches!(error, Error::Mismatch { .. }), "{error}");
         // Both keep their memory: a window allocated now is neither of them.
-        kept.store(0, &[7]).unwrap();
+        left.store(0, &[7]).unwrap();
         goes_on(world);
-        assert_eq!(kept.load_one(0).unwrap(), 7);
+        assert_eq!(left.load_one(0).unwrap(), 7);
     });
 }
 

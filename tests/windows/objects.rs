@@ -79,13 +79,13 @@ fn hints_about_memory_are_followed_or_not_reported() {
         // a container may place memory at all is not ours to say.
         for (node, len, may) in [("0", 1 << 16, true), ("60", 1 << 16, false), ("0", 1, false)] {
             let window = made(world, &[("onesided_numa_node", node)], len).unwrap();
-            let told = window.info().get("onesided_numa_node").map(str::to_owned);
-            assert!(told.is_none() || may && told.as_deref() == Some(node));
+            let reported = window.info().get("onesided_numa_node").map(str::to_owned);
+            assert!(reported.is_none() || may && reported.as_deref() == Some(node));
             window.free().unwrap();
         }
-        let beyond = made(world, &[("mpi_minimum_memory_alignment", "1048576")], 1).unwrap();
-        assert_eq!(beyond.info().get("mpi_minimum_memory_alignment"), Some("1"));
-        beyond.free().unwrap();
+        let unmet = made(world, &[("mpi_minimum_memory_alignment", "1048576")], 1).unwrap();
+        assert_eq!(unmet.info().get("mpi_minimum_memory_alignment"), Some("1"));
+        unmet.free().unwrap();
         let shared: Window<u8> = WindowOptions::new()
             .info(&info(&[("alloc_shared_noncontig", "true")]))
             .allocate_shared(world, 3)
@@ -145,9 +145,9 @@ fn attributes_may_be_deleted_before_the_window_is_freed() {
                 .create();
             let window = WindowOptions::new().allocate_bytes(world, 8, 1).unwrap();
             window.set_attribute(&key, 1).unwrap();
-            let told = window.delete_attributes();
-            assert_eq!(told.is_err(), refuses);
-            let agreed = window.agree_to_free(told);
+            let reported = window.delete_attributes();
+            assert_eq!(reported.is_err(), refuses);
+            let agreed = window.agree_to_free(reported);
             match refusing {
                 None => {
                     assert!(!agreed.unwrap(), "nobody has attributes any more");

@@ -242,15 +242,15 @@ fn a_thousand_communicators_leave_the_segment_as_it_was() {
         let cycle = |k: u32| {
             let comm = world.dup().unwrap();
             let part = comm.split(Some(comm.rank().0 % 2), 0).unwrap().unwrap();
-            let met = comm.create_group(&group, k).unwrap();
+            let created = comm.create_group(&group, k).unwrap();
             // Freed before its children, and let go of in another order on every rank.
             let other = comm.clone();
             comm.free().unwrap();
             if k % 4 == world.rank().0 {
                 drop(other);
-                met.free().unwrap();
+                created.free().unwrap();
             } else {
-                met.free().unwrap();
+                created.free().unwrap();
                 drop(other);
             }
             part.free().unwrap();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 /// What callbacks have recorded, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
-fn told(log: &Log) -> Vec<String> {
+fn noted(log: &Log) -> Vec<String> {
     std::mem::take(&mut log.lock().unwrap())
 }
 
@@ -43,7 +43,7 @@ fn attributes_are_set_read_overwritten_and_deleted() {
         assert_eq!(world.clone().attribute(&key.clone()).as_deref(), Some(&3));
         assert_eq!(world.attribute(&other).as_deref(), Some(&"text"));
         world.set_attribute(&key, 99).unwrap();
-        assert_eq!(told(&log), ["delete 3 of w"]);
+        assert_eq!(noted(&log), ["delete 3 of w"]);
         // Its callback refuses: it stays, whatever is tried.
         let error = world.set_attribute(&key, 4).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Other, "{error}");
@@ -52,7 +52,7 @@ fn attributes_are_set_read_overwritten_and_deleted() {
         assert_eq!(world.attribute(&key).as_deref(), Some(&99));
         assert!(world.delete_attribute(&other).unwrap());
         assert_eq!(world.attribute(&other), None);
-        assert_eq!(told(&log), ["delete 99 of w", "delete 99 of w"]);
+        assert_eq!(noted(&log), ["delete 99 of w", "delete 99 of w"]);
     });
 }
 
@@ -71,7 +71,7 @@ fn a_freed_key_sets_nothing_but_what_it_has_set_stays() {
         assert_eq!(copy.attribute(&key).as_deref(), Some(&2));
         comm.free().unwrap();
         assert!(copy.delete_attribute(&key).unwrap());
-        assert_eq!(told(&log), ["copy 1 of ", "delete 1 of ", "delete 2 of "]);
+        assert_eq!(noted(&log), ["copy 1 of ", "delete 1 of ", "delete 2 of "]);
     });
 }
 
@@ -80,7 +80,7 @@ fn duplicates_get_copies_and_freeing_deletes_the_latest_first() {
     spmd(3, |world| {
         let log = Log::default();
         let (first, second, large) = (counting(&log), counting(&log), counting(&log));
-        let (shared, kept) =
+        let (shared, retained) =
             (KeyvalOptions::new().copied().create(), KeyvalOptions::new().create());
         let comm = world.dup().unwrap();
         comm.set_name("old");
@@ -88,13 +88,13 @@ fn duplicates_get_copies_and_freeing_deletes_the_latest_first() {
         comm.set_attribute(&second, 5).unwrap();
         comm.set_attribute(&large, 10).unwrap();
         comm.set_attribute(&shared, vec![1.5]).unwrap();
-        comm.set_attribute(&kept, 'k').unwrap();
+        comm.set_attribute(&retained, 'k').unwrap();
         let copy = comm.dup().unwrap();
-        assert_eq!(told(&log), ["copy 1 of old", "copy 5 of old", "copy 10 of old"]);
+        assert_eq!(noted(&log), ["copy 1 of old", "copy 5 of old", "copy 10 of old"]);
         copy.set_name("new");
         assert_eq!(copy.attribute(&first).as_deref(), Some(&2));
         assert_eq!(copy.attribute(&second).as_deref(), Some(&6));
-        assert_eq!((copy.attribute(&large), copy.attribute(&kept)), (None, None));
+        assert_eq!((copy.attribute(&large), copy.attribute(&retained)), (None, None));
         let (old, new) = (comm.attribute(&shared).unwrap(), copy.attribute(&shared).unwrap());
         assert!(Arc::ptr_eq(&old, &new));
         // Only dup copies.
@@ -102,9 +102,9 @@ fn duplicates_get_copies_and_freeing_deletes_the_latest_first() {
         assert_eq!((part.attribute(&first), part.attribute(&shared)), (None, None));
         part.free().unwrap();
         copy.free().unwrap();
-        assert_eq!(told(&log), ["delete 6 of new", "delete 2 of new"]);
+        assert_eq!(noted(&log), ["delete 6 of new", "delete 2 of new"]);
         comm.free().unwrap();
-        assert_eq!(told(&log), ["delete 10 of old", "delete 5 of old", "delete 1 of old"]);
+        assert_eq!(noted(&log), ["delete 10 of old", "delete 5 of old", "delete 1 of old"]);
     });
 }
 
@@ -121,7 +121,7 @@ fn a_callback_that_refuses_on_one_rank_fails_a_collective_on_all() {
         let own = if world.rank() == 1 { "no 99" } else { "callback of rank 1" };
         assert!(error.to_string().contains(own), "{error}");
         // What was copied for nothing has been deleted again.
-        let copied = told(&log).iter().filter(|line| line.starts_with("delete")).count();
+        let copied = noted(&log).iter().filter(|line| line.starts_with("delete")).count();
         assert_eq!(copied, if world.rank() == 1 { 1 } else { 2 });
         // Freeing is local: it is not freed on rank 1.
         let freed = comm.clone().free();
@@ -244,9 +244,9 @@ fn a_handler_sees_each_error_once_and_is_inherited() {
         let copy = comm.dup().unwrap();
         let part = copy.split(Some(0), 0).unwrap().unwrap();
         let made = part.create(&part.group()).unwrap().unwrap();
-        let met = made.create_group(&made.group(), 0).unwrap();
+        let created = made.create_group(&made.group(), 0).unwrap();
         assert_eq!(classes(), []);
-        for comm in [&comm, &copy, &part, &made, &met] {
+        for comm in [&comm, &copy, &part, &made, &created] {
             assert!(matches!(comm.clone().error_handler(), ErrorHandler::User(_)));
             comm.broadcast(&mut [0u8], Rank(9)).unwrap_err();
             assert_eq!(classes(), [ErrorClass::Root]);
@@ -256,8 +256,8 @@ fn a_handler_sees_each_error_once_and_is_inherited() {
             comm.create_group(&Group::empty(), 0).unwrap_err();
             assert_eq!(classes(), [ErrorClass::Group]);
         }
-        met.clone().free().unwrap();
-        met.free().unwrap_err();
+        created.clone().free().unwrap();
+        created.free().unwrap_err();
         assert_eq!(classes(), [ErrorClass::Comm]);
         // Another handler, set by the handler itself.
         let again = comm.clone();

@@ -104,7 +104,7 @@ fn parts_are_gathered_and_scattered() {
             let (own, theirs) = (uneven(sides.bridge.size(), count), uneven(sides.there, count));
             sides.each_root(|root, number| {
                 let mine = Laid::holding(form, &sides.mine(own[me]));
-                let mut all = Laid::room(other, theirs.iter().sum());
+                let mut all = Laid::empty(other, theirs.iter().sum());
                 let parts = (root == Root::Here).then(|| all.parts_mut(&theirs));
                 let given = matches!(root, Root::There(_)).then(|| mine.origin());
                 let request = sides.bridge.start_gather(given, parts.as_deref(), root);
@@ -113,7 +113,7 @@ fn parts_are_gathered_and_scattered() {
                     assert_eq!(all.get(), sides.all_given(&theirs));
                 }
                 let all = Laid::holding(other, &sides.mine(theirs.iter().sum()));
-                let mut mine = Laid::room(form, own[me]);
+                let mut mine = Laid::empty(form, own[me]);
                 let parts = (root == Root::Here).then(|| all.parts(&theirs));
                 let into = matches!(root, Root::There(_)).then(|| mine.origin_mut());
                 let request = sides.bridge.start_scatter(parts.as_deref(), into, root);
@@ -135,7 +135,7 @@ fn every_rank_gives_to_every_rank_of_the_other_group() {
         for (case, count) in COUNTS.into_iter().enumerate() {
             let (own, theirs) = (uneven(sides.bridge.size(), count), uneven(sides.there, count));
             let mine = Laid::holding(FORMS[case % 4], &sides.mine(own[me]));
-            let mut all = Laid::room(FORMS[(case + me) % 4], theirs.iter().sum());
+            let mut all = Laid::empty(FORMS[(case + me) % 4], theirs.iter().sum());
             let request =
                 sides.bridge.start_allgather(Some(mine.origin()), &all.parts_mut(&theirs));
             request.unwrap().wait().unwrap();
@@ -144,7 +144,7 @@ fn every_rank_gives_to_every_rank_of_the_other_group() {
             let (out, back) = if sides.side == 0 { (1, 2) } else { (2, 1) };
             let there = sides.there as usize;
             let outgoing = Laid::holding(FORMS[case % 4], &sides.mine(out * there));
-            let mut incoming = Laid::room(FORMS[(case + me) % 4], back * there);
+            let mut incoming = Laid::empty(FORMS[(case + me) % 4], back * there);
             let (parts, into) =
                 (outgoing.parts(&vec![out; there]), incoming.parts_mut(&vec![back; there]));
             sides.bridge.start_alltoall(Some(&parts), &into).unwrap().wait().unwrap();
@@ -162,7 +162,7 @@ fn contributions_are_combined_in_their_order() {
         for (case, count) in COUNTS.into_iter().enumerate() {
             let form = FORMS[case % 4];
             let mine = Laid::holding(form, &sides.mine(count));
-            let mut result = Laid::room(form, count);
+            let mut result = Laid::empty(form, count);
             let (given, into) = (Some(mine.origin()), result.origin_mut());
             let request = sides.bridge.start_allreduce(given, into, form.product());
             request.unwrap().wait().unwrap();
@@ -171,7 +171,7 @@ fn contributions_are_combined_in_their_order() {
                 continue;
             }
             sides.each_root(|root, _| {
-                let mut result = Laid::room(form, count);
+                let mut result = Laid::empty(form, count);
                 let (given, into) = (Some(mine.origin()), Some(result.origin_mut()));
                 let request = sides.bridge.start_reduce(given, into, form.product(), root);
                 request.unwrap().wait().unwrap();
@@ -196,7 +196,7 @@ fn each_group_cuts_what_the_other_combines() {
             counts[0] = 0;
             counts[here - 1] = count - counts[..here - 1].iter().sum::<usize>();
             let mine = Laid::holding(form, &sides.mine(count));
-            let mut result = Laid::room(form, counts[me]);
+            let mut result = Laid::empty(form, counts[me]);
             let (given, into) = (Some(mine.origin()), result.origin_mut());
             let request = sides.bridge.start_reduce_scatter(given, into, &counts, form.product());
             request.unwrap().wait().unwrap();
@@ -213,14 +213,14 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
     }
     spmd(5, |world| {
         let (bridge, form) = (Sides::new(world).bridge, FORMS[0]);
-        let (mine, mut other) = (Laid::holding(form, &matrices(0, 3)), Laid::room(form, 3));
+        let (mine, mut other) = (Laid::holding(form, &matrices(0, 3)), Laid::empty(form, 3));
         let given = || Some(mine.origin());
-        let nobody = Root::There(Rank(bridge.remote_size()));
+        let empty = Root::There(Rank(bridge.remote_size()));
         let refused = [
-            class(bridge.start_broadcast(Some(other.origin_mut()), nobody)),
-            class(bridge.start_gather(given(), None, nobody)),
-            class(bridge.start_scatter(None, Some(other.origin_mut()), nobody)),
-            class(bridge.start_reduce(given(), None, form.product(), nobody)),
+            class(bridge.start_broadcast(Some(other.origin_mut()), empty)),
+            class(bridge.start_gather(given(), None, empty)),
+            class(bridge.start_scatter(None, Some(other.origin_mut()), empty)),
+            class(bridge.start_reduce(given(), None, form.product(), empty)),
         ];
         assert_eq!(refused, [ErrorClass::Root; 4]);
         let there = Root::There(Rank(0));
@@ -261,9 +261,9 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
 #[test]
 fn groups_that_are_none_of_two_are_refused() {
     spmd(3, |world| {
-        let (all, nobody) = (world.group(), Group::empty());
+        let (all, empty) = (world.group(), Group::empty());
         let own = all.incl(&[world.rank().0]).unwrap();
-        let wrong = [(&all, &own), (&nobody, &all)];
+        let wrong = [(&all, &own), (&empty, &all)];
         for (local, remote) in wrong {
             let refused = Bridge::new(world, local, remote).unwrap_err();
             assert!(matches!(refused, Error::Communicator { .. }), "{refused}");

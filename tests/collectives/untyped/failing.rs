@@ -29,7 +29,7 @@ fn collectives_of_a_dead_rank_end() {
         }
         let reduced = lengths.map(|len| world.iallreduce(vec![1u64; len], Op::Sum));
         let gathered = lengths.map(|len| world.iallgather(vec![1u8; len]));
-        let met = world.ibarrier();
+        let barrier = world.ibarrier();
         // They may have failed before they could be started.
         let [short, long] = reduced.map(|request| request.and_then(|request| request.wait()));
         is_failure(long);
@@ -41,8 +41,8 @@ fn collectives_of_a_dead_rank_end() {
         for request in gathered {
             is_failure(request.and_then(|request| request.wait()));
         }
-        is_failure(met.and_then(|met| met.wait()));
-        is_failure(world.ibarrier().and_then(|met| met.wait()));
+        is_failure(barrier.and_then(|barrier| barrier.wait()));
+        is_failure(world.ibarrier().and_then(|barrier| barrier.wait()));
         // The living go on among themselves.
         let living = world.shrink().unwrap();
         let sum = living.iallreduce(vec![2u64; 30_000], Op::Sum).unwrap().wait().unwrap();

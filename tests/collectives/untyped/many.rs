@@ -27,7 +27,7 @@ fn those_under_way_complete_in_any_order() {
             let request = world.start_broadcast(buffer.origin_mut(), Rank(root)).unwrap();
             cast.push((root, buffer, request));
         }
-        let met = world.start_barrier().unwrap();
+        let barrier = world.start_barrier().unwrap();
         // Every rank in an order of its own.
         while !reduced.is_empty() {
             let (result, request) = reduced.swap_remove((me as usize * 7 + 3) % reduced.len());
@@ -35,7 +35,7 @@ fn those_under_way_complete_in_any_order() {
             let result = result.get();
             assert_eq!(result, product_of(ranks, result.len()));
         }
-        met.wait().unwrap();
+        barrier.wait().unwrap();
         while let Some((root, buffer, request)) = cast.pop() {
             request.wait().unwrap();
             let buffer = buffer.get();
@@ -50,17 +50,17 @@ fn a_request_is_asked_until_it_is_complete() {
         if world.rank() == 1 {
             receive(world, 0).unwrap();
         }
-        let met = world.start_barrier().unwrap();
-        assert!(format!("{met:?}").contains("barrier"));
+        let barrier = world.start_barrier().unwrap();
+        assert!(format!("{barrier:?}").contains("barrier"));
         if world.rank() == 0 {
             // Rank 1 does not come before it hears from this one.
-            assert!(!met.is_complete() && met.take().is_none());
+            assert!(!barrier.is_complete() && barrier.take().is_none());
             send(world, 1).unwrap();
         }
-        world.progress_until(|| met.is_complete()).unwrap();
-        met.take().expect("complete").unwrap();
-        assert!(met.take().is_none(), "an outcome is given once");
-        assert!(met.wait().is_err());
+        world.progress_until(|| barrier.is_complete()).unwrap();
+        barrier.take().expect("complete").unwrap();
+        assert!(barrier.take().is_none(), "an outcome is given once");
+        assert!(barrier.wait().is_err());
     });
 }
 
@@ -71,7 +71,7 @@ fn send(world: &Comm, to: u32) -> Result<()> {
 }
 
 fn receive(world: &Comm, from: u32) -> Result<()> {
-    let mut word = Laid::room(FORMS[1], 1);
+    let mut word = Laid::empty(FORMS[1], 1);
     let into = word.origin_mut();
     world.start_receive(Channel::Program, into, Some(Rank(from)), Some(4))?.wait()?;
     assert_eq!(word.get(), matrices(0, 1));

@@ -86,13 +86,13 @@ impl Form {
 
 impl Laid {
     /// Room for `count` matrices.
-    pub fn room(form: Form, count: usize) -> Laid {
+    pub fn empty(form: Form, count: usize) -> Laid {
         let words = vec![GAP; 16 + count * form.extent.unsigned_abs() as usize];
         Laid { form, count, words, datatype: form.datatype() }
     }
 
     pub fn holding(form: Form, matrices: &[Matrix]) -> Laid {
-        let mut laid = Laid::room(form, matrices.len());
+        let mut laid = Laid::empty(form, matrices.len());
         laid.put(0, matrices);
         laid
     }

@@ -70,7 +70,7 @@ fn what_is_gathered_is_at_the_root() {
                     let (own, at_root) = forms(world, case);
                     let own_count = counts[me as usize];
                     let mine = Laid::holding(own, &matrices(me, own_count));
-                    let mut all = Laid::room(at_root, counts.iter().sum());
+                    let mut all = Laid::empty(at_root, counts.iter().sum());
                     let in_place = in_place && me == root;
                     if in_place {
                         let start = starts(&counts).nth(me as usize).unwrap();
@@ -98,7 +98,7 @@ fn what_is_scattered_is_everywhere() {
                 for (root, in_place) in (0..world.size()).flat_map(|k| [(k, false), (k, true)]) {
                     let (own, at_root) = forms(world, case);
                     let all = Laid::holding(at_root, &all_of(&counts));
-                    let mut mine = Laid::room(own, counts[me as usize]);
+                    let mut mine = Laid::empty(own, counts[me as usize]);
                     let in_place = in_place && me == root;
                     let parts = (me == root).then(|| all.parts(&counts));
                     let given = (!in_place).then(|| mine.origin_mut());
@@ -123,7 +123,7 @@ fn what_is_gathered_by_all_is_everywhere() {
                 let (own, whole) = forms(world, case);
                 let given = matrices(me, counts[me as usize]);
                 let (mine, mut all) =
-                    (Laid::holding(own, &given), Laid::room(whole, counts.iter().sum()));
+                    (Laid::holding(own, &given), Laid::empty(whole, counts.iter().sum()));
                 if in_place {
                     all.put(starts(&counts).nth(me as usize).unwrap(), &given);
                 }
@@ -156,7 +156,7 @@ fn all_to_all() {
                 let outgoing = Laid::holding(out, &sent);
                 let mut incoming = match in_place {
                     true => Laid::holding(back, &sent),
-                    false => Laid::room(back, counts.iter().sum()),
+                    false => Laid::empty(back, counts.iter().sum()),
                 };
                 let given = (!in_place).then(|| outgoing.parts(&counts));
                 let parts = incoming.parts_mut(&counts);
@@ -177,7 +177,7 @@ fn neighbours_of_a_ring_exchange() {
         for (case, count) in COUNTS.into_iter().enumerate() {
             let (out, back) = forms(world, case);
             let sent = Laid::holding(out, &letter(me, 0, 2 * count));
-            let mut received = Laid::room(back, 2 * count);
+            let mut received = Laid::empty(back, 2 * count);
             // What goes to the right is received from the left; so it is first on both sides.
             let outgoing = [
                 (Rank(right), sent.part(count, count)),

@@ -35,8 +35,8 @@ fn any_cut_goes_to_any_other() {
         let before = neighbours(world).0;
         for (case, cut) in CUTS.into_iter().enumerate() {
             for count in [0, 60, 60 * 30] {
-                let mut out = Laid::room(FORMS[case % 4], count);
-                let mut into = Laid::room(FORMS[(case + 1) % 4], count);
+                let mut out = Laid::empty(FORMS[case % 4], count);
+                let mut into = Laid::empty(FORMS[(case + 1) % 4], count);
                 let (send, receive) = ring(world, &out, &mut into, cut);
                 for time in 0..3 {
                     receive.start().unwrap();
@@ -66,7 +66,7 @@ fn read(laid: &Laid, count: usize) -> Vec<[u64; 4]> {
 fn a_part_that_both_sides_have_arrives_by_itself() {
     for_each_size(&[1, 2, 3], |world| {
         let out = Laid::holding(FORMS[1], &matrices(world.rank().0, 12));
-        let mut into = Laid::room(FORMS[2], 12);
+        let mut into = Laid::empty(FORMS[2], 12);
         // Two groups, of three and two partitions.
         let (send, receive) = ring(world, &out, &mut into, (6, 4));
         assert!(
@@ -95,7 +95,7 @@ fn a_part_that_both_sides_have_arrives_by_itself() {
 fn threads_hand_over_what_another_waits_for() {
     for_each_size(&[1, 2, 3], |world| {
         let out = Laid::holding(FORMS[0], &matrices(world.rank().0, 240));
-        let mut into = Laid::room(FORMS[3], 240);
+        let mut into = Laid::empty(FORMS[3], 240);
         let (send, receive) = ring(world, &out, &mut into, (12, 8));
         for _ in 0..20 {
             send.start().unwrap();
@@ -122,7 +122,7 @@ fn the_first_meets_the_first() {
         let sent: Vec<Laid> = (0..4)
             .map(|k| Laid::holding(FORMS[0], &matrices(10 * world.rank().0 + k, 3)))
             .collect();
-        let mut got: Vec<Laid> = (0..4).map(|_| Laid::room(FORMS[1], 3)).collect();
+        let mut got: Vec<Laid> = (0..4).map(|_| Laid::empty(FORMS[1], 3)).collect();
         let start = |message: Partitioned| {
             message.start().unwrap();
             message
@@ -156,12 +156,9 @@ fn what_is_wrong_changes_nothing() {
     }
     spmd(2, |world| {
         let out = Laid::holding(FORMS[0], &matrices(world.rank().0, 6));
-        let mut into = Laid::room(FORMS[0], 6);
-        let (nobody, other) = (Rank(2), Rank(1 - world.rank().0));
-        assert_eq!(
-            class(world.init_partitioned_send(out.origin(), 2, nobody, 0)),
-            ErrorClass::Rank
-        );
+        let mut into = Laid::empty(FORMS[0], 6);
+        let (empty, other) = (Rank(2), Rank(1 - world.rank().0));
+        assert_eq!(class(world.init_partitioned_send(out.origin(), 2, empty, 0)), ErrorClass::Rank);
         assert_eq!(class(world.init_partitioned_send(out.origin(), 2, other, -1)), ErrorClass::Tag);
         for parts in [0, 4] {
             let refused = world.init_partitioned_send(out.origin(), parts, other, 0);
@@ -189,7 +186,7 @@ fn what_is_wrong_changes_nothing() {
         assert_eq!(send.wait().unwrap().source, Rank::NULL);
         assert_eq!(into.get(), matrices(other.0, 6));
         // Both sides learn that they have not the same bytes.
-        let mut into = Laid::room(FORMS[0], 3);
+        let mut into = Laid::empty(FORMS[0], 3);
         let (send, receive) = ring(world, &out, &mut into, (3, 3));
         for message in [&send, &receive] {
             message.start().unwrap();
@@ -205,7 +202,7 @@ fn what_is_wrong_changes_nothing() {
 fn those_of_a_dead_rank_end() {
     without_rank_1(3, |world| {
         let out = Laid::holding(FORMS[0], &matrices(world.rank().0, 4000));
-        let mut into: Vec<Laid> = (0..2).map(|_| Laid::room(FORMS[0], 4000)).collect();
+        let mut into: Vec<Laid> = (0..2).map(|_| Laid::empty(FORMS[0], 4000)).collect();
         let mut made: Vec<Partitioned> = Vec::new();
         for (tag, into) in (0..).zip(&mut into) {
             let other = Rank(1 - world.rank().0.min(1));

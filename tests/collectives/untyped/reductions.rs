@@ -63,7 +63,7 @@ fn each_rank_gets_its_part_of_a_reduce_scatter() {
                 let mine = Laid::holding(form, &matrices(me as u32, total));
                 let mut result = match in_place {
                     true => Laid::holding(form, &matrices(me as u32, total)),
-                    false => Laid::room(form, counts[me]),
+                    false => Laid::empty(form, counts[me]),
                 };
                 let given = (!in_place).then(|| mine.origin());
                 let (into, combine) = (result.origin_mut(), form.product());

@@ -13,16 +13,16 @@ fn class<T: std::fmt::Debug>(result: onesided::Result<T>) -> ErrorClass {
 fn a_refused_call_counts_for_nothing() {
     spmd(3, |world| {
         let form = FORMS[1];
-        let (mine, mut other) = (Laid::holding(form, &matrices(0, 3)), Laid::room(form, 3));
-        let (product, nobody) = (|| form.product(), Rank(3));
+        let (mine, mut other) = (Laid::holding(form, &matrices(0, 3)), Laid::empty(form, 3));
+        let (product, empty) = (|| form.product(), Rank(3));
         let parts = other.parts_mut(&[1, 1]);
         let all = other.parts_mut(&[1, 1, 1]);
         let out = mine.parts(&[1, 1, 1]);
         let refused = [
-            class(world.start_broadcast(other.origin_mut(), nobody)),
-            class(world.start_gatherv(Some(mine.origin()), Some(&all), nobody)),
-            class(world.start_scatterv(None, Some(other.origin_mut()), nobody)),
-            class(world.start_reduce(Some(mine.origin()), None, product(), nobody)),
+            class(world.start_broadcast(other.origin_mut(), empty)),
+            class(world.start_gatherv(Some(mine.origin()), Some(&all), empty)),
+            class(world.start_scatterv(None, Some(other.origin_mut()), empty)),
+            class(world.start_reduce(Some(mine.origin()), None, product(), empty)),
         ];
         assert_eq!(refused, [ErrorClass::Root; 4]);
         let into = || Some(&parts[..]);
@@ -52,7 +52,7 @@ fn a_refused_call_counts_for_nothing() {
             class(world.iscatter::<u8>(None, 2, me)),
         ];
         assert_eq!(refused, [ErrorClass::Buffer; 6]);
-        assert_eq!(class(world.start_neighbours(&[(nobody, out[0])], &[])), ErrorClass::Rank);
+        assert_eq!(class(world.start_neighbours(&[(empty, out[0])], &[])), ErrorClass::Rank);
         assert_eq!(class(world.iallreduce(vec![1.0f64], Op::Band)), ErrorClass::Op);
         assert_eq!(class(world.iscan(vec![1u8], Op::Replace)), ErrorClass::Op);
         // The collectives are still in step.
@@ -92,11 +92,11 @@ fn ranks_that_disagree_are_an_error_on_all() {
                 _ => world.iallreduce(vec![1i32; length], Op::Sum).unwrap().wait().map(drop),
             };
             assert_eq!(kind(sum.unwrap_err()), MismatchKind::Datatype);
-            let met = match world.rank().0 {
+            let refused = match world.rank().0 {
                 1 => world.ibarrier().unwrap().wait(),
                 _ => world.iallgather(vec![0u8; length]).unwrap().wait().map(drop),
             };
-            assert_eq!(kind(met.unwrap_err()), MismatchKind::Call);
+            assert_eq!(kind(refused.unwrap_err()), MismatchKind::Call);
             let one = world.iallgather(vec![world.rank().0]).unwrap().wait().unwrap();
             assert_eq!(one, [0, 1, 2]);
         }

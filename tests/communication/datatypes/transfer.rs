@@ -24,8 +24,8 @@ fn all_pairs(win: &Win, target: Rank, zero: u64, element: Datatype) {
             let (own, other) = (own.commit(), other.commit());
             let reach = |n, datatype: &CommittedDatatype| {
                 let range = datatype.range(n).unwrap();
-                let room = (BYTES - ZERO) as i64;
-                range.start >= -(ZERO as i64) && range.end <= room && !datatype.overlaps(n)
+                let space = (BYTES - ZERO) as i64;
+                range.start >= -(ZERO as i64) && range.end <= space && !datatype.overlaps(n)
             };
             if reach(a, &own) && reach(b, &other) {
                 tried += 1;

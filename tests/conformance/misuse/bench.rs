@@ -19,7 +19,7 @@ pub struct OnWindow {
     pub state: State,
     pub class: ErrorClass,
     /// What the sentence names beside the window and the own rank.
-    pub says: &'static [&'static str],
+    pub expected: &'static [&'static str],
     pub call: fn(&Scene<'_>) -> Result<()>,
 }
 
@@ -70,13 +70,13 @@ fn number(rank: u32, at: u64) -> u64 {
     1000 * u64::from(rank + 1) + at
 }
 
-fn check(world: &Comm, wrong: &str, error: &Error, class: ErrorClass, says: &[&str]) {
+fn check(world: &Comm, wrong: &str, error: &Error, class: ErrorClass, expected: &[&str]) {
     let text = error.to_string();
     assert_eq!(error.class(), class, "{wrong}: {text}");
     assert!(!text.contains('\n'), "{wrong}: more than one sentence: {text}");
     assert!(format!("{error:?}").starts_with(&text), "{wrong}: Debug is for people, too");
     let (me, other) = (world.rank().0.to_string(), (1 - world.rank().0).to_string());
-    for word in says {
+    for word in expected {
         let word = word.replace("{me}", &me).replace("{other}", &other);
         assert!(text.contains(&word), "{wrong}: no '{word}' in: {text}");
     }
@@ -113,7 +113,7 @@ pub fn on_window(world: &Comm, wrong: &str, row: &OnWindow) {
     let error = (row.call)(&scene).err().unwrap_or_else(|| panic!("{wrong}: not refused"));
     world.barrier().expect("a barrier");
     check(world, wrong, &error, row.class, &["on window 'misuse'", "by rank {me}"]);
-    check(world, wrong, &error, row.class, row.says);
+    check(world, wrong, &error, row.class, row.expected);
     row.state.close(&scene).unwrap_or_else(|error| panic!("{wrong}: then {error}"));
     let mut after = [0u64; LEN as usize];
     win.load(0, &mut after).expect("a load");
@@ -127,7 +127,7 @@ pub fn on_window(world: &Comm, wrong: &str, row: &OnWindow) {
 pub fn in_job(world: &Comm, wrong: &str, row: &InJob) {
     let win = WindowOptions::new().allocate_bytes(world, UNIT * LEN, UNIT).expect("a window");
     let error = (row.call)(world).err().unwrap_or_else(|| panic!("{wrong}: not refused"));
-    check(world, wrong, &error, row.class, row.says);
+    check(world, wrong, &error, row.class, row.expected);
     let (me, other) = (world.rank(), Rank(1 - world.rank().0));
     goes_on(&Scene { comm: world, win: &win, me, other });
     win.free().expect("the window can be freed");

@@ -5,9 +5,9 @@ use super::row::{Row, and_free, job, row, spared};
 use onesided::ErrorClass::{Group as GroupClass, Rank as RankClass, Root};
 use onesided::{Group, LockType, Op, Rank, WindowOptions};
 
-const NOBODY: &[&str] = &["no rank 2", "2 ranks"];
+const NO_RANK: &[&str] = &["no rank 2", "2 ranks"];
 const ONE: &[u64] = &[5];
-const BEYOND: Rank = Rank(2);
+const TOO_LARGE: Rank = Rank(2);
 
 /// A group with the other rank, for a window of this rank alone.
 fn foreign(comm: &onesided::Comm) -> (onesided::engine::Win, Group) {
@@ -17,8 +17,8 @@ fn foreign(comm: &onesided::Comm) -> (onesided::engine::Win, Group) {
 }
 
 pub const ROWS: &[Row] = &[
-    row("put to a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        s.win.put(ONE, BEYOND, 0)
+    row("put to a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        s.win.put(ONE, TOO_LARGE, 0)
     }),
     row(
         "put to rank -2",
@@ -27,50 +27,50 @@ pub const ROWS: &[Row] = &[
         &["put on", "no rank 4294967294", "2 ranks"],
         |s| s.win.put(ONE, Rank(u32::MAX - 1), 0),
     ),
-    row("get from a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        spared(|b| s.win.get(&mut b[..], BEYOND, 0))
+    row("get from a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        spared(|b| s.win.get(&mut b[..], TOO_LARGE, 0))
     }),
-    row("accumulate to a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        s.win.accumulate(ONE, Op::Sum, BEYOND, 0)
+    row("accumulate to a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        s.win.accumulate(ONE, Op::Sum, TOO_LARGE, 0)
     }),
-    row("get_accumulate at a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        spared(|b| s.win.get_accumulate(ONE, &mut b[..1], Op::Sum, BEYOND, 0))
+    row("get_accumulate at a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        spared(|b| s.win.get_accumulate(ONE, &mut b[..1], Op::Sum, TOO_LARGE, 0))
     }),
-    row("fetch_and_op at a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        spared(|b| s.win.fetch_and_op(&1, &mut b[0], Op::Sum, BEYOND, 0))
+    row("fetch_and_op at a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        spared(|b| s.win.fetch_and_op(&1, &mut b[0], Op::Sum, TOO_LARGE, 0))
     }),
-    row("compare_and_swap at a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        spared(|b| s.win.compare_and_swap(&1, &0, &mut b[0], BEYOND, 0))
+    row("compare_and_swap at a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        spared(|b| s.win.compare_and_swap(&1, &0, &mut b[0], TOO_LARGE, 0))
     }),
-    row("rput to a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        s.win.rput(ONE, BEYOND, 0).map(drop)
+    row("rput to a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        s.win.rput(ONE, TOO_LARGE, 0).map(drop)
     }),
-    row("lock of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
-        s.win.lock(LockType::Shared, BEYOND)
+    row("lock of a rank that does not exist", Idle, RankClass, NO_RANK, |s| {
+        s.win.lock(LockType::Shared, TOO_LARGE)
     }),
     row("lock of MPI_PROC_NULL", Idle, RankClass, &["lock on", "2 ranks"], |s| {
         s.win.lock(LockType::Shared, Rank::NULL)
     }),
-    row("unlock of a rank that does not exist", Locked, RankClass, NOBODY, |s| {
-        s.win.unlock(BEYOND)
+    row("unlock of a rank that does not exist", Locked, RankClass, NO_RANK, |s| {
+        s.win.unlock(TOO_LARGE)
     }),
-    row("flush of a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        s.win.flush(BEYOND)
+    row("flush of a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        s.win.flush(TOO_LARGE)
     }),
-    row("flush_local of a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        s.win.flush_local(BEYOND)
+    row("flush_local of a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        s.win.flush_local(TOO_LARGE)
     }),
-    row("notification of a rank that does not exist", LockedAll, RankClass, NOBODY, |s| {
-        s.win.notify(BEYOND, 0)
+    row("notification of a rank that does not exist", LockedAll, RankClass, NO_RANK, |s| {
+        s.win.notify(TOO_LARGE, 0)
     }),
-    row("size of the part of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
-        s.win.size(BEYOND).map(drop)
+    row("size of the part of a rank that does not exist", Idle, RankClass, NO_RANK, |s| {
+        s.win.size(TOO_LARGE).map(drop)
     }),
-    row("displacement unit of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
-        s.win.disp_unit(BEYOND).map(drop)
+    row("displacement unit of a rank that does not exist", Idle, RankClass, NO_RANK, |s| {
+        s.win.disp_unit(TOO_LARGE).map(drop)
     }),
-    row("shared_query of a rank that does not exist", Idle, RankClass, NOBODY, |s| {
-        s.win.shared_query(BEYOND).map(drop)
+    row("shared_query of a rank that does not exist", Idle, RankClass, NO_RANK, |s| {
+        s.win.shared_query(TOO_LARGE).map(drop)
     }),
     job(
         "post for a rank that is not in the window's communicator",
@@ -117,7 +117,7 @@ pub const ROWS: &[Row] = &[
         "a broadcast whose root does not exist",
         Root,
         &["broadcast by rank {me}", "no rank 2", "2 ranks"],
-        |comm| spared(|b| comm.broadcast(&mut b[..], BEYOND)),
+        |comm| spared(|b| comm.broadcast(&mut b[..], TOO_LARGE)),
     ),
     job("a broadcast from MPI_PROC_NULL", Root, &["broadcast by rank {me}", "2 ranks"], |comm| {
         spared(|b| comm.broadcast(&mut b[..], Rank::NULL))
@@ -126,12 +126,12 @@ pub const ROWS: &[Row] = &[
         "a gather whose root does not exist",
         Root,
         &["gather by rank {me}", "no rank 2"],
-        |comm| comm.gather(ONE, BEYOND).map(drop),
+        |comm| comm.gather(ONE, TOO_LARGE).map(drop),
     ),
     job(
         "a reduce whose root does not exist",
         Root,
         &["reduce by rank {me}", "no rank 2"],
-        |comm| comm.reduce(ONE, Op::Sum, BEYOND).map(drop),
+        |comm| comm.reduce(ONE, Op::Sum, TOO_LARGE).map(drop),
     ),
 ];

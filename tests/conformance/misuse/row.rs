@@ -33,7 +33,7 @@ pub enum Refused {
 pub struct InJob {
     pub class: ErrorClass,
     /// What the sentence names; `{me}` and `{other}` stand for the ranks.
-    pub says: &'static [&'static str],
+    pub expected: &'static [&'static str],
     pub call: fn(&Comm) -> Result<()>,
 }
 
@@ -42,20 +42,20 @@ pub const fn row(
     wrong: &'static str,
     state: State,
     class: ErrorClass,
-    says: &'static [&'static str],
+    expected: &'static [&'static str],
     call: fn(&Scene<'_>) -> Result<()>,
 ) -> Row {
-    Row { wrong, refused: Refused::OnWindow(OnWindow { state, class, says, call }) }
+    Row { wrong, refused: Refused::OnWindow(OnWindow { state, class, expected, call }) }
 }
 
 /// A row about another call.
 pub const fn job(
     wrong: &'static str,
     class: ErrorClass,
-    says: &'static [&'static str],
+    expected: &'static [&'static str],
     call: fn(&Comm) -> Result<()>,
 ) -> Row {
-    Row { wrong, refused: Refused::InJob(InJob { class, says, call }) }
+    Row { wrong, refused: Refused::InJob(InJob { class, expected, call }) }
 }
 
 /// A row about what does not compile.

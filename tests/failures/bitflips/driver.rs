@@ -44,26 +44,26 @@ pub fn job(seed: u64) -> (Ending, String) {
     command.args(["--exact", "bitflips::rank", "--ignored", "--nocapture", "--test-threads=1"]);
     command.env(SEED, seed.to_string()).env("RUST_BACKTRACE", "0");
     let (outcome, hangs) = run_for(&mut command, HANG);
-    let said = |word: &str| {
+    let printed = |word: &str| {
         let line = outcome.output.lines().find(|line| line.contains(word));
         line.map(|line| line.split_once(word).expect("it is there").1.to_owned())
     };
-    let ending = if let Some(panic) = said("the library panics: ") {
+    let ending = if let Some(panic) = printed("the library panics: ") {
         Ending::Crash(panic)
-    } else if let Some(panic) = said("panicked at ") {
+    } else if let Some(panic) = printed("panicked at ") {
         // The ranks have a word of their own for it: this is the launcher.
         Ending::Crash(format!("the launcher: {panic}"))
-    } else if let Some(signal) = said("killed by signal ").filter(|_| !hangs) {
+    } else if let Some(signal) = printed("killed by signal ").filter(|_| !hangs) {
         Ending::Crash(format!("signal {signal}"))
     } else if hangs {
         Ending::Hang
-    } else if let Some(wrong) = said("the result is wrong: ") {
+    } else if let Some(wrong) = printed("the result is wrong: ") {
         Ending::Wrong(wrong)
     } else if outcome.status.success() {
         Ending::Right
     } else {
-        let told = said("the call fails: ").or_else(|| said("rmarun: "));
-        Ending::Error(told.unwrap_or_else(|| outcome.output.clone()))
+        let error = printed("the call fails: ").or_else(|| printed("rmarun: "));
+        Ending::Error(error.unwrap_or_else(|| outcome.output.clone()))
     };
     (ending, outcome.output)
 }
@@ -80,11 +80,11 @@ pub struct Tally {
 
 impl Tally {
     /// Runs the jobs with these seed numbers, some at the same time, until the time is over.
-    pub fn of(seeds: Range<u64>, at_once: u32, time: Duration) -> Tally {
+    pub fn of(seeds: Range<u64>, parallel: u32, time: Duration) -> Tally {
         let begin = Instant::now();
         let (tally, next) = (Mutex::new(Tally::default()), Mutex::new(seeds.start));
         std::thread::scope(|scope| {
-            for _ in 0..at_once {
+            for _ in 0..parallel {
                 scope.spawn(|| {
                     while begin.elapsed() < time {
                         let seed = {

@@ -26,11 +26,11 @@ fn die() -> ! {
 fn survivors(n: u32, body: impl FnOnce(&Comm)) {
     let Some(outcome) = support::job(n, &["--on-failure=continue"], body) else { return };
     assert_eq!(outcome.status.code(), Some(137), "{}", outcome.output);
-    let said = |words: &str| assert!(outcome.output.contains(words), "{}", outcome.output);
-    said("rmarun: rank 1 (");
-    said("was killed by signal 9 (SIGKILL)");
-    said("; the others go on");
-    said(&format!("rmarun: 1 of {n} ranks failed; job ended, exit code 137"));
+    let contains = |words: &str| assert!(outcome.output.contains(words), "{}", outcome.output);
+    contains("rmarun: rank 1 (");
+    contains("was killed by signal 9 (SIGKILL)");
+    contains("; the others go on");
+    contains(&format!("rmarun: 1 of {n} ranks failed; job ended, exit code 137"));
 }
 
 /// Asserts that a call has failed for the victim's death.
@@ -41,7 +41,7 @@ fn lost<R>(result: Result<R>) {
             assert_eq!(error.class(), ErrorClass::ProcFailed);
         }
         Some(other) => panic!("{other}"),
-        None => panic!("nobody was missed"),
+        None => panic!("no rank was missed"),
     }
 }
 

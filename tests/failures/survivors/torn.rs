@@ -219,7 +219,7 @@ fn a_put_to_attached_memory() {
 
 /// Never returns.
 fn for_ever(nothing: &Receiver<()>) {
-    nothing.recv().expect_err("nobody sends");
+    nothing.recv().expect_err("no thread sends");
     unreachable!("the sender lives as long as the process");
 }
 

@@ -148,13 +148,13 @@ fn check(win: &Win, place: Place, torn: &[Torn]) {
 }
 
 /// Bytes of a rank's part of a window that all victims write to.
-fn room(rank: u32) -> usize {
+fn space(rank: u32) -> usize {
     if rank == 0 { victims() as usize * PIECES * PIECE } else { 0 }
 }
 
 /// A window of the segment, with room at rank 0. Displacements are bytes.
 fn allocated(world: &Comm) -> Win {
-    WindowOptions::new().allocate_bytes(world, room(world.rank().0) as u64, 1).unwrap()
+    WindowOptions::new().allocate_bytes(world, space(world.rank().0) as u64, 1).unwrap()
 }
 
 /// In the part of rank 0.
@@ -172,7 +172,7 @@ fn puts() {
 #[test]
 fn puts_to_private_memory() {
     let private = |world: &Comm| {
-        let memory = vec![0u8; room(world.rank().0)].leak();
+        let memory = vec![0u8; space(world.rank().0)].leak();
         let (start, bytes) = (memory.as_mut_ptr(), memory.len() as u64);
         // SAFETY: 1. it is leaked. 2. the reference is not used again.
         unsafe { WindowOptions::new().create_bytes(world, start, bytes, 1) }.unwrap()

@@ -32,10 +32,10 @@ fn ran(mpich: &Path, ranks: u32, name: &str, arguments: &[&str]) -> Outcome {
 }
 
 #[track_caller]
-fn succeeds(mpich: &Path, ranks: u32, name: &str, arguments: &[&str], says: &str) {
+fn succeeds(mpich: &Path, ranks: u32, name: &str, arguments: &[&str], expected: &str) {
     let Outcome { status, output } = ran(mpich, ranks, name, arguments);
     let shown = format!("{ranks} x {name} {arguments:?}, {status}:\n{output}");
-    assert!(status.success() && output.contains(says), "{shown}");
+    assert!(status.success() && output.contains(expected), "{shown}");
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn examples_that_need_shared_memory_say_so() {
     for (name, what) in wanted {
         for ranks in RANKS {
             let Outcome { status, output } = ran(&mpich, ranks, name, &[]);
-            let said = format!("{what} is not there under another MPI's launcher");
-            let right = !status.success() && output.contains(&said);
+            let printed = format!("{what} is not there under another MPI's launcher");
+            let right = !status.success() && output.contains(&printed);
             assert!(right && output.contains("start the program with rmarun"), "{name}: {output}");
         }
     }
@@ -106,9 +106,9 @@ fn all_operations_give_byte_for_byte_what_they_give_under_rmarun() {
     let Some(mpich) = mpich() else { return };
     let digest = |outcome: Outcome| {
         let Outcome { status, output } = outcome;
-        let said = output.lines().find_map(|line| line.split("digest ").nth(1));
-        let said = said.filter(|_| status.success()).map(str::to_owned);
-        said.unwrap_or_else(|| panic!("{status}:\n{output}"))
+        let printed = output.lines().find_map(|line| line.split("digest ").nth(1));
+        let printed = printed.filter(|_| status.success()).map(str::to_owned);
+        printed.unwrap_or_else(|| panic!("{status}:\n{output}"))
     };
     for ranks in RANKS {
         let ours = digest(relaunched(rmarun(ranks), "program"));
@@ -262,7 +262,7 @@ fn fail(how: &str) {
         "panics" => panic!("on purpose"),
         // Never out of the job, and then the process ends as if all were well.
         "leaks" => {
-            let _kept = std::mem::ManuallyDrop::new((universe, world, win));
+            let _retained = std::mem::ManuallyDrop::new((universe, world, win));
         }
         _ => {
             drop((win, world, universe));

@@ -70,9 +70,9 @@ fn without_a_dev_shm_that_can_be_written_posix_is_an_error_and_memfd_is_not() {
         if let Some(mut command) = mounted(&mount, &command) {
             // With the last mount there may be a plain directory beneath, which is as good.
             let outcome = crate::support::run(&mut command, "a job without /dev/shm");
-            let says = outcome.output.contains("creating a POSIX shared memory object")
+            let expected = outcome.output.contains("creating a POSIX shared memory object")
                 && outcome.output.contains(error);
-            assert!(outcome.status.success() || says, "{}", outcome.output);
+            assert!(outcome.status.success() || expected, "{}", outcome.output);
         }
         let mut command = rmarun(4, &[]);
         program(&mut command, "synchronise");

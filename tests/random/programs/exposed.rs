@@ -101,7 +101,7 @@ impl Exposed {
     }
 
     /// A displacement behind the part of the target.
-    pub fn beyond(&self, target: Option<u32>, value: u64) -> u64 {
+    pub fn outside(&self, target: Option<u32>, value: u64) -> u64 {
         let part = self.spec.parts[target.unwrap_or_default() as usize];
         self.disp(target, part.bytes.div_ceil(part.unit) + value % 3)
     }

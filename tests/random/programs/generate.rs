@@ -115,14 +115,14 @@ impl Draft<'_> {
         let ranks = (0..members).map(|_| self.sessions(sync, members)).collect();
         let mut phase = Phase { window, sync, asserts, ranks };
         // In some phases all ranks want the same few elements.
-        let meeting = (self.below(2) == 0).then(|| self.update(&phase));
+        let shared_act = (self.below(2) == 0).then(|| self.update(&phase));
         let mut guests = 3 + self.below(6);
         for _ in 0..self.below(12 * u64::from(members) + 1) {
             let rank = self.below(u64::from(members)) as u32;
             let joins = guests > 0 && self.below(2) == 0;
-            let meeting = meeting.as_ref().filter(|_| joins);
-            guests -= u64::from(meeting.is_some());
-            self.propose(&mut phase, rank, meeting);
+            let shared_act = shared_act.as_ref().filter(|_| joins);
+            guests -= u64::from(shared_act.is_some());
+            self.propose(&mut phase, rank, shared_act);
         }
         phase
     }
@@ -157,12 +157,12 @@ impl Draft<'_> {
     }
 
     /// Adds an act to a session of `rank` if it may be added.
-    fn propose(&mut self, phase: &mut Phase, rank: u32, meeting: Option<&Act>) {
+    fn propose(&mut self, phase: &mut Phase, rank: u32, shared_act: Option<&Act>) {
         let sessions = phase.ranks[rank as usize].len() as u64;
         let number = self.below(sessions) as usize;
         let mut act = self.act(phase, rank);
-        if let Some(meeting) = meeting {
-            act = Act { value: act.value, ..meeting.clone() };
+        if let Some(shared_act) = shared_act {
+            act = Act { value: act.value, ..shared_act.clone() };
             if self.below(4) == 0 {
                 act.kind = self.relative(act.kind);
             }

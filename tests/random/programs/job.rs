@@ -135,7 +135,7 @@ fn start(ranks: u32, work: &Work, sabotage: Sabotage, scratch: &Path) -> (Outcom
     };
     command.arg(std::env::current_exe().expect("the test's own path"));
     command.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
-    let (said, limit) = match work {
+    let (work_of_job, limit) = match work {
         Work::Seeds { first, count, seconds } => {
             (format!("seeds {first} {count} {seconds}"), Duration::from_secs(*seconds) + GRACE)
         }
@@ -144,7 +144,7 @@ fn start(ranks: u32, work: &Work, sabotage: Sabotage, scratch: &Path) -> (Outcom
     };
     command
         .env("RUST_BACKTRACE", "0")
-        .env(WORK, said)
+        .env(WORK, work_of_job)
         .env(SABOTAGE, format!("{sabotage:?}"))
         .env(SCRATCH, scratch);
     run_for(&mut command, limit)
@@ -158,11 +158,11 @@ pub fn load(path: &Path) -> Program {
 
 /// The ranks' side of a job.
 fn work(universe: &Universe) {
-    let said = std::env::var(WORK).expect("work for the job");
+    let work_of_job = std::env::var(WORK).expect("work for the job");
     let sabotage = Sabotage::named(&std::env::var(SABOTAGE).unwrap_or_default());
     let scratch = PathBuf::from(std::env::var_os(SCRATCH).expect("a scratch folder"));
     let rank = Worker { universe, sabotage, scratch };
-    let ran = match said.split_once(' ').expect("a kind of work") {
+    let ran = match work_of_job.split_once(' ').expect("a kind of work") {
         ("file", path) => {
             rank.expect_clean(load(Path::new(path)));
             1

@@ -56,8 +56,10 @@ pub fn agree(program: &Program, window: usize, a: Placed<'_>, b: Placed<'_>) -> 
     }
     let target = a.act.target.expect("a used target");
     let unit = program.windows[window].parts[target as usize].unit;
-    let apart = a.act.elements(unit).all(|x| b.act.elements(unit).all(|y| !meet(&x, &y)));
-    apart || are_ordered(a, b) || are_compatible_updates(unit, a.act, b.act, a.rank == b.rank)
+    let are_disjoint = a.act.elements(unit).all(|x| b.act.elements(unit).all(|y| !meet(&x, &y)));
+    are_disjoint
+        || are_ordered(a, b)
+        || are_compatible_updates(unit, a.act, b.act, a.rank == b.rank)
 }
 
 /// Acts of one rank that synchronisation orders. A flush orders operations, not local accesses.
@@ -71,10 +73,10 @@ fn are_ordered(a: Placed<'_>, b: Placed<'_>) -> bool {
 /// Accumulates of the same elements by the same datatype; those of different ranks by the same
 /// operation or NO_OP (`same_op_no_op`).
 fn are_compatible_updates(unit: u64, a: &Act, b: &Act, of_one_rank: bool) -> bool {
-    let same_or_apart = |x: &Range<usize>, y: &Range<usize>| x == y || !meet(x, y);
+    let same_or_disjoint = |x: &Range<usize>, y: &Range<usize>| x == y || !meet(x, y);
     let same_elements = a.datatype == b.datatype
         && (a.used(), b.used()) == (Use::Update, Use::Update)
-        && a.elements(unit).all(|x| b.elements(unit).all(|y| same_or_apart(&x, &y)));
+        && a.elements(unit).all(|x| b.elements(unit).all(|y| same_or_disjoint(&x, &y)));
     let (x, y) = (a.op(), b.op());
     same_elements && (of_one_rank || x == y || [x, y].contains(&Some(Op::NoOp)))
 }

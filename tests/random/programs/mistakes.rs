@@ -26,7 +26,7 @@ pub fn expected(
         return None;
     }
     match mistake {
-        Mistake::Beyond | Mistake::LayoutBeyond => reached.then_some(ErrorClass::RmaRange),
+        Mistake::Outside | Mistake::LayoutOutside => reached.then_some(ErrorClass::RmaRange),
         Mistake::NoSuchRank => Some(ErrorClass::Rank),
         Mistake::Unreached => sync(unreached),
         Mistake::UndefinedOp => Some(ErrorClass::Op),
@@ -77,12 +77,14 @@ fn call(exposed: &Exposed, mistake: Mistake, act: &Act, result: &mut Buffer) -> 
     let target = act.target.map_or(Rank::NULL, Rank);
     let ranks = win.comm().size();
     match mistake {
-        Mistake::Beyond => beyond_the_part(win, value, target, exposed.beyond(act.target, value)),
+        Mistake::Outside => {
+            outside_the_part(win, value, target, exposed.outside(act.target, value))
+        }
         Mistake::NoSuchRank => win.put(&[1u8], Rank(ranks + value as u32 % 5), 0),
         Mistake::Unreached => win.put(&[1u8], target, 0),
         Mistake::UndefinedOp => win.accumulate(&[1.0], Op::Band, target, 0),
         Mistake::Lengths => win.get_accumulate(&[1, 2], &mut [0], Op::Sum, target, 0),
-        Mistake::LayoutBeyond | Mistake::LayoutOverlaps | Mistake::LayoutElements => {
+        Mistake::LayoutOutside | Mistake::LayoutOverlaps | Mistake::LayoutElements => {
             between_layouts(exposed, mistake, act, result)
         }
         Mistake::Request => request(win, value, target),
@@ -96,7 +98,7 @@ fn call(exposed: &Exposed, mistake: Mistake, act: &Act, result: &mut Buffer) -> 
     }
 }
 
-fn beyond_the_part(win: &Win, value: u64, target: Rank, disp: u64) -> Result<()> {
+fn outside_the_part(win: &Win, value: u64, target: Rank, disp: u64) -> Result<()> {
     match value % 4 {
         0 => win.put(&[1u8], target, disp),
         1 => win.get(&mut [1u64], target, disp),
@@ -134,8 +136,8 @@ fn between_layouts(
     };
     let (own, count, datatype) = match mistake {
         // One byte in the part, if there is any, and one behind it or before it.
-        Mistake::LayoutBeyond if value & 4 == 0 => two(exposed.bytes(act.target).max(1) as i64)?,
-        Mistake::LayoutBeyond => two(-1)?,
+        Mistake::LayoutOutside if value & 4 == 0 => two(exposed.bytes(act.target).max(1) as i64)?,
+        Mistake::LayoutOutside => two(-1)?,
         Mistake::LayoutOverlaps => two(0)?,
         _ if fetches => (2, 1, DerivedDatatype::vector(3, 1, 1, byte)?),
         _ => (3, 1, DerivedDatatype::vector(2, 1, 2, byte)?),

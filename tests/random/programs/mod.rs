@@ -182,14 +182,14 @@ fn typed_calls(program: &Program) -> Vec<String> {
 fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
     let (mut kinds, mut ways) = (BTreeSet::new(), BTreeMap::<String, usize>::new());
     let mut calls = BTreeMap::<String, usize>::new();
-    let (mut acts, mut phases, mut met) = (0, 0, 0);
+    let (mut acts, mut phases, mut races) = (0, 0, 0);
     for (seed, ranks) in (0..1500).zip(RANKS.cycle()) {
         let program = generate::program(seed, ranks);
         let legal = legal::check(&program);
         assert!(legal.is_ok(), "seed {seed}: {legal:?}\n{}", text::write(&program));
         assert_eq!(text::read(&text::write(&program)).as_ref(), Ok(&program), "seed {seed}");
         phases += program.phases.len();
-        met += program.phases.iter().filter(|phase| oracle::races(&program, phase)).count();
+        races += program.phases.iter().filter(|phase| oracle::races(&program, phase)).count();
         acts += shrink::operations(&program);
         for sessions in program.phases.iter().flat_map(|phase| phase.ranks.iter().flatten()) {
             kinds.extend(sessions.acts.iter().map(|act| format!("{:?}", act.kind)));
@@ -203,8 +203,8 @@ fn programs_are_legal_and_their_texts_are_read_as_they_were_written() {
             *calls.entry(way).or_default() += 1;
         }
     }
-    println!("{acts} acts in {phases} phases, in {met} of which ranks fetch what others update");
-    assert!(acts > 8 * phases && met > phases / 20);
+    println!("{acts} acts in {phases} phases, in {races} of which ranks fetch what others update");
+    assert!(acts > 8 * phases && races > phases / 20);
     println!("{ways:#?}");
     // Three uses, each with nine layouts on either side and five completions.
     assert_eq!(ways.len(), 3 * (9 + 9 + 5));

@@ -169,13 +169,13 @@ pub enum Flush {
 /// Calls that must be refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mistake {
-    Beyond,
+    Outside,
     NoSuchRank,
     Unreached,
     UndefinedOp,
     Lengths,
     /// A layout of which an element lies behind the part, or before it.
-    LayoutBeyond,
+    LayoutOutside,
     /// A layout to which two elements would be written at one place.
     LayoutOverlaps,
     /// More elements than the other side has.
@@ -193,12 +193,12 @@ pub enum Mistake {
 
 impl Mistake {
     pub const ALL: [Mistake; 16] = [
-        Mistake::Beyond,
+        Mistake::Outside,
         Mistake::NoSuchRank,
         Mistake::Unreached,
         Mistake::UndefinedOp,
         Mistake::Lengths,
-        Mistake::LayoutBeyond,
+        Mistake::LayoutOutside,
         Mistake::LayoutOverlaps,
         Mistake::LayoutElements,
         Mistake::Request,
@@ -214,7 +214,7 @@ impl Mistake {
     /// Whether it is one only with a target that the epoch reaches.
     pub fn needs_reach(self) -> bool {
         use Mistake::*;
-        matches!(self, Beyond | LayoutBeyond | LayoutOverlaps | LayoutElements | Request)
+        matches!(self, Outside | LayoutOutside | LayoutOverlaps | LayoutElements | Request)
     }
 }
 

@@ -62,7 +62,7 @@ impl Hands<'_> {
     ) -> Result<Option<Request<'t>>> {
         let (target, disp) = self.place(act);
         if act.completion == Completion::Call {
-            self.call_at_once(act, types, buffers, target, disp)?;
+            self.call_now(act, types, buffers, target, disp)?;
             return Ok(None);
         }
         if self.sabotage == Sabotage::RequestLate {
@@ -76,7 +76,7 @@ impl Hands<'_> {
         Ok(open)
     }
 
-    fn call_at_once(
+    fn call_now(
         &self,
         act: &Act,
         types: &Types,

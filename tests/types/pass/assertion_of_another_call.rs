@@ -6,10 +6,10 @@ pub fn main() -> Result<()> {
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
     let own = FenceAssert::NOPUT | FenceAssert::NOSTORE | FenceAssert::NOPRECEDE;
     window.fence_with(own)?.close()?;
-    let nobody = onesided::Group::empty();
+    let empty = onesided::Group::empty();
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post_with(&nobody, PostAssert::NOCHECK | PostAssert::NOPUT)?;
-    access.start(&nobody)?.complete()?;
+    let exposed = exposure.post_with(&empty, PostAssert::NOCHECK | PostAssert::NOPUT)?;
+    access.start(&empty)?.complete()?;
     exposed.wait()?;
     window.lock_all()?.unlock_all()?;
     window.free()

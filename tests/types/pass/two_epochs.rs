@@ -8,12 +8,12 @@ pub fn main() -> Result<()> {
     window.fence()?.fence()?.close()?;
     window.lock_all()?.unlock_all()?;
     window.lock(LockType::Shared, Rank(0))?.unlock()?;
-    let nobody = onesided::Group::empty();
+    let empty = onesided::Group::empty();
     let (mut access, mut exposure) = window.sides();
     let (exposed, epoch) =
-        (exposure.post(&nobody)?, access.start(&nobody)?);
+        (exposure.post(&empty)?, access.start(&empty)?);
     epoch.complete()?;
-    access.start(&nobody)?.complete()?;
+    access.start(&empty)?.complete()?;
     exposed.wait()?;
     window.fence()?.close()?;
     window.free()

@@ -4,10 +4,10 @@ use onesided::{Result, Universe, Window};
 pub fn main() -> Result<()> {
     let universe = Universe::init()?;
     let mut window = Window::<u64>::allocate(universe.world(), 8)?;
-    let nobody = onesided::Group::empty();
+    let empty = onesided::Group::empty();
     let (_, mut exposure) = window.sides();
-    exposure.post(&nobody)?.wait()?;
-    let exposed = exposure.post(&nobody)?;
+    exposure.post(&empty)?.wait()?;
+    let exposed = exposure.post(&empty)?;
     assert!(exposed.test()?.is_none());
     window.fence()?.close()?;
     window.free()

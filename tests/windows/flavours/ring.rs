@@ -22,10 +22,10 @@ pub fn exercise(world: &Comm, mut window: Window<u64>, disp: &[u64]) -> Window<u
     }
     world.barrier().unwrap();
 
-    let everybody: Group = world.group();
+    let all_ranks: Group = world.group();
     let (mut access, mut exposure) = window.sides();
-    let exposed = exposure.post(&everybody).unwrap();
-    let epoch = access.start(&everybody).unwrap();
+    let exposed = exposure.post(&all_ranks).unwrap();
+    let epoch = access.start(&all_ranks).unwrap();
     let mut got = [0];
     epoch.get(&mut got, right, at as usize).unwrap();
     epoch.complete().unwrap();

@@ -32,8 +32,8 @@ fn shared_windows_are_contiguous_unless_told_otherwise() {
         world.barrier().unwrap();
         window.free().unwrap();
 
-        let apart = WindowOptions::new().noncontig();
-        let window: Window<u32> = apart.allocate_shared(world, len(me)).unwrap();
+        let noncontiguous = WindowOptions::new().noncontig();
+        let window: Window<u32> = noncontiguous.allocate_shared(world, len(me)).unwrap();
         assert_eq!(window.shared_part(Rank(3)).unwrap().as_ptr() as usize % 128, 0);
         exercise_locks(world, window);
     });

@@ -99,13 +99,13 @@ fn operations_on_attached_memory_that_the_kernel_keeps_are_refused() {
 fn windows_that_are_only_dropped_do_not_keep_a_rank_in_the_job() {
     universe(2, |universe| {
         let world = universe.world();
-        let kept = universe.alloc_mem::<u64>(4).unwrap();
+        let shared = universe.alloc_mem::<u64>(4).unwrap();
         let window = Window::create(world, universe.alloc_mem::<u64>(8).unwrap()).unwrap();
         let dynamic = Window::<u64>::create_dynamic(world).unwrap();
         dynamic.attach(universe.alloc_mem::<u64>(8).unwrap()).unwrap();
         dynamic.attach(vec![1; 8]).unwrap();
         world.barrier().unwrap();
-        drop((window, dynamic, kept));
+        drop((window, dynamic, shared));
     });
 }
 
