@@ -4,6 +4,9 @@
 //! been counted. Every arrival is a read-modify-write of that word, so a rank that passes reads
 //! from the release sequence of every other rank's arrival (README, invariant 2).
 //!
+//! Collectives of two ranks need no counter: each waits for the word that the other publishes
+//! ([`Arrivals`]).
+//!
 //! An arrival for a later barrier is never counted before the present one is complete. A rank that did
 //! not wait in the present one (NOPRECEDE with NOSUCCEED) waits for it before it arrives at the next.
 //! This holds also if ranks disagree about their assertions.
