@@ -37,7 +37,7 @@ fn moves(window: &mut Window<i64>, target: Rank) {
     // A buffer is borrowed until the epoch ends, so each get has one of its own.
     let mut sinks = vec![0; CALLS];
     let mut sinks = sinks.chunks_exact_mut(1);
-    let epoch = window.lock_all().expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("no rank holds a lock");
     let put = |from: &'static str, length: usize| {
         path(from, |n| {
             let source = &source[..black_box(length)];
@@ -65,7 +65,7 @@ fn atomics(window: &mut Window<i64>, target: Rank) {
     let mut results = vec![0; CALLS];
     let mut swapped = results.clone();
     let (mut results, mut swapped) = (results.iter_mut(), swapped.iter_mut());
-    let epoch = window.lock_all().expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("no rank holds a lock");
     path("fetch_and_op of an i64", |n| {
         for result in results.by_ref().take(n as usize) {
             epoch.fetch_and_op(&1, result, black_box(Op::Sum), target, 0).expect("fetch_and_op");
@@ -87,7 +87,7 @@ fn atomics(window: &mut Window<i64>, target: Rank) {
 
 fn sums(window: &mut Window<f64>, target: Rank) {
     let source = [1.0; 16];
-    let epoch = window.lock_all().expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("no rank holds a lock");
     for (what, length) in [("accumulate of an f64", 1), ("accumulate of 16 f64", 16)] {
         path(what, |n| {
             for _ in 0..n {
@@ -106,7 +106,7 @@ fn layouts(window: &mut Window<f64>, target: Rank) {
     let more = Shape::strided(64, 1, 8).expect("a small vector");
     let indices: Vec<usize> = (0..64).map(|i| 37 * i * (i + 1) / 2 % WIDE).collect();
     let anywhere = Shape::indices(&indices).expect("no index comes twice");
-    let epoch = window.lock_all().expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("no rank holds a lock");
     for (what, shape) in [
         ("put of a vector of 16 doubles", &few),
         ("put of a vector of 64 doubles", &more),

@@ -9,7 +9,7 @@ const MEMCPY: &str = "limit: memcpy to the target";
 
 /// One requirement.
 struct Target {
-    says: &'static str,
+    sentence: &'static str,
     what: &'static str,
     ranks: u32,
     bytes: u64,
@@ -25,13 +25,13 @@ enum Bound {
 }
 
 const fn target(
-    says: &'static str,
+    sentence: &'static str,
     what: &'static str,
     ranks: u32,
     bytes: u64,
     at_most: Bound,
 ) -> Target {
-    Target { says, what, ranks, bytes, at_most }
+    Target { sentence, what, ranks, bytes, at_most }
 }
 
 use Bound::{Time, Times};
@@ -85,7 +85,7 @@ pub fn print(rows: &[Row]) -> bool {
         let reached = row.median() <= at_most;
         all &= reached;
         let mark = if reached { "reached" } else { "FALLS SHORT" };
-        table.add_row([target.says, &time(row.median()), &time(at_most), mark]);
+        table.add_row([target.sentence, &time(row.median()), &time(at_most), mark]);
     }
     println!("{table}");
     all

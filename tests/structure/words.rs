@@ -84,6 +84,7 @@ const NAMED: &[&str] = &[
     "tools/src/",
     "loom_tests/src/",
     "examples/",
+    "benches/",
     "tests/",
 ];
 

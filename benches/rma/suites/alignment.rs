@@ -39,7 +39,7 @@ pub fn run(world: &Comm, options: &Options) {
     let bytes = WindowOptions::new().disp_unit(1);
     let mut window = Freed::new(bytes.allocate::<u64>(world, LARGEST / 8 + 1024));
     if world.rank() == 0 {
-        let epoch = window.lock_all().expect("nobody holds a lock");
+        let epoch = window.lock_all().expect("no rank holds a lock");
         for words in [1, 512, LARGEST / 8] {
             let cases = PLACES.iter().flat_map(|(at, names)| cases(&epoch, *at, names, words));
             measure(None, 2, cases.collect(), options);

@@ -20,7 +20,7 @@ const HALO: &str = "limit: halo handshake by hand";
 const HALO_AT_ONCE: &str = "baseline: halo handshake by hand, all targets first";
 const HALO_BY_TARGET: &str = "baseline: halo handshake by hand, target by target";
 const ANNOUNCED: &str = "baseline: announcement + put + barrier by hand";
-const MET: &str = "baseline: barrier + put + barrier by hand";
+const BARRIERS_AROUND: &str = "baseline: barrier + put + barrier by hand";
 
 /// Words of a row that is put to each neighbour of the halo.
 const ROW: usize = 64;
@@ -208,7 +208,7 @@ fn fence_by_hand<'a>(
             barrier.wait();
         }
     };
-    Case::new(if announced { ANNOUNCED } else { MET }, 8, run)
+    Case::new(if announced { ANNOUNCED } else { BARRIERS_AROUND }, 8, run)
 }
 
 /// A rank's place where all ranks are laid out in a plane, as square as it goes.

@@ -26,7 +26,7 @@ pub fn run(universe: &Universe, options: &Options) {
             (&mut *private, 0, ["put, private", "get, private", "sum u64, private"]),
             (&mut *dynamic, there, ["put, dynamic", "get, dynamic", "sum u64, dynamic"]),
         ] {
-            let epoch = window.lock_all().expect("nobody holds a lock");
+            let epoch = window.lock_all().expect("no rank holds a lock");
             for bytes in [8, 4 << 10, LARGEST] {
                 measure(None, 2, cases(&epoch, disp, names, bytes), options);
             }

@@ -34,7 +34,7 @@ pub fn run(world: &Comm, options: &Options) {
     let mut window = Freed::new(Window::<u64>::allocate(world, WORDS));
     let pages = Pages::locate(world, &window, TARGET.0);
     if world.rank() == 0 {
-        let epoch = window.lock_all().expect("nobody holds a lock");
+        let epoch = window.lock_all().expect("no rank holds a lock");
         let batch = epoch.batch();
         for doubles in [8, 16, 64, 4 << 10, 128 << 10] {
             measure(None, 2, vectors(&batch, pages, doubles), options);

@@ -49,7 +49,7 @@ pub fn run(world: &Comm, options: &Options) {
     if world.rank() == 0 {
         let ranks = world.size();
         measure(None, ranks, lock_cases(&window, pages, &mutex, &rwlock), options);
-        let epoch = window.lock_all().expect("nobody holds a lock");
+        let epoch = window.lock_all().expect("no rank holds a lock");
         small(&epoch, pages, options);
         let largest = if options.quick { 1 << 20 } else { LARGEST };
         large(&epoch, pages, largest, options);
@@ -60,10 +60,10 @@ pub fn run(world: &Comm, options: &Options) {
         measure(None, ranks, rates::<512>(&epoch, pages), options);
         measure(None, ranks, integer_cases(&epoch, pages), options);
         epoch.unlock_all().expect("the epoch is open");
-        engine.lock_all().expect("nobody holds a lock");
+        engine.lock_all().expect("no rank holds a lock");
         measure(None, ranks, engine_cases(&engine), options);
         engine.unlock_all().expect("the epoch is open");
-        let epoch = doubles.lock_all().expect("nobody holds a lock");
+        let epoch = doubles.lock_all().expect("no rank holds a lock");
         for count in [1, 16, 1024, 128 << 10, MOST_DOUBLES] {
             measure(None, ranks, double_cases(&epoch, pages, count), options);
         }

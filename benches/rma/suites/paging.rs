@@ -65,7 +65,7 @@ fn new(world: &Comm, keys: &[&str]) -> Freed<Window<u64>> {
 fn touch(world: &Comm, mut window: Freed<Window<u64>>) {
     const PAGE: usize = 4096 / 8;
     if world.rank() == 0 {
-        let epoch = window.lock_all().expect("nobody holds a lock");
+        let epoch = window.lock_all().expect("no rank holds a lock");
         let batch = epoch.batch();
         for at in (0..WORDS).step_by(PAGE) {
             batch.put(black_box(&[1]), TARGET, at).expect("put");
@@ -77,7 +77,7 @@ fn touch(world: &Comm, mut window: Freed<Window<u64>>) {
 
 /// Puts words far from one another, from word `at` on; where the next would go.
 fn all_over(window: &mut Window<u64>, mut at: usize, n: u32) -> usize {
-    let epoch = window.lock_all().expect("nobody holds a lock");
+    let epoch = window.lock_all().expect("no rank holds a lock");
     let batch = epoch.batch();
     for _ in 0..n {
         batch.put(black_box(&[1]), TARGET, at).expect("put");

@@ -1,6 +1,6 @@
 //! Random updates of a table spread over all ranks, by exclusive or (as examples/gups.rs).
 
-use super::{Meeting, beside, check};
+use super::{SyncMemory, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -22,12 +22,12 @@ pub fn run(world: &Comm, options: &Options) {
     parts.clear(world.rank().0, part);
     world.barrier().expect("the job goes on");
 
-    let meeting = Meeting::new(world);
-    let mut meet = meeting.barrier();
+    let sync_memory = SyncMemory::new(world);
+    let mut barrier = sync_memory.barrier();
     let mut by_hand = |n: u32| {
         for _ in 0..n {
             Updates::new(world).for_each(|(rank, at, number)| parts.xor(rank, at, number));
-            meet.wait();
+            barrier.wait();
         }
     };
     let ours = |window: &mut Window<u64>, n: u32| {

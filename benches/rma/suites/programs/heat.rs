@@ -1,7 +1,7 @@
 //! Heat spreading over a plate whose rows are shared out (as examples/heat), by fence.
 
 use super::exchange::{ByHand, Exchange, Message, Ours, Sync};
-use super::{Meeting, beside, check};
+use super::{SyncMemory, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -16,8 +16,8 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
     let window = Freed::new(Window::<u64>::allocate(world, 4 * side));
     let parts = Parts::locate(world, &window);
     let mut other = Freed::new(Window::<f64>::allocate(world, 4 * side));
-    let meeting = Meeting::new(world);
-    let sync = Sync::All(meeting.barrier());
+    let sync_memory = SyncMemory::new(world);
+    let sync = Sync::All(sync_memory.barrier());
     let mut by_hand = ByHand { parts: &parts, rank: world.rank().0, sync };
     let mut ours = Ours::by_fence(&mut other);
     let (mut one, mut two) = (Plate::new(world, side), Plate::new(world, side));

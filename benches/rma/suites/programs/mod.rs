@@ -37,19 +37,19 @@ pub const SPMV: (&str, &str) = (spmv::WHAT, spmv::LIMIT);
 pub const STENCIL: (&str, &str) = (stencil::WHAT, stencil::LIMIT);
 
 /// Memory in which ranks meet by hand.
-pub struct Meeting {
+pub struct SyncMemory {
     window: Freed<Window<u64>>,
     rank: u32,
     ranks: u32,
     pages: Pages,
 }
 
-impl Meeting {
+impl SyncMemory {
     /// Collective.
-    pub fn new(world: &Comm) -> Meeting {
+    pub fn new(world: &Comm) -> SyncMemory {
         let window = Freed::new(Window::<u64>::allocate(world, 8 << 10));
         let pages = Pages::locate(world, &window, 0);
-        Meeting { window, rank: world.rank().0, ranks: world.size(), pages }
+        SyncMemory { window, rank: world.rank().0, ranks: world.size(), pages }
     }
 
     /// A barrier, for use while this lives.

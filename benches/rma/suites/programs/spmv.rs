@@ -1,7 +1,7 @@
 //! A sparse matrix, shared out by rows, times a vector that is spread over all ranks; the product,
 //! made small, is the vector of the next step.
 
-use super::{Meeting, beside, check};
+use super::{SyncMemory, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -26,14 +26,14 @@ pub fn run(world: &Comm, options: &Options) {
     world.barrier().expect("the job goes on");
 
     let (mut product, mut now) = (vec![0.0; part], 0);
-    let meeting = Meeting::new(world);
-    let mut meet = meeting.barrier();
+    let sync_memory = SyncMemory::new(world);
+    let mut barrier = sync_memory.barrier();
     let mut by_hand = |n: u32| {
         for _ in 0..n {
             matrix.times(parts[now].all(part), &mut product);
             now ^= 1;
             parts[now].put(world.rank().0, 0, &product);
-            meet.wait();
+            barrier.wait();
         }
     };
     let (mut product, mut vector) = (vec![0.0; part], vec![0.0; ROWS]);

@@ -2,7 +2,7 @@
 //! Research Kernels), by post, start, complete and wait with the neighbours.
 
 use super::exchange::{ByHand, Exchange, Message, Ours, Sync};
-use super::{Meeting, beside, check};
+use super::{SyncMemory, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -26,8 +26,8 @@ pub fn run(world: &Comm, options: &Options) {
     let parts = Parts::locate(world, &window);
     let mut other = Freed::new(Window::<f64>::allocate(world, words));
     let neighbours: Vec<u32> = one.beside.iter().flatten().copied().collect();
-    let meeting = Meeting::new(world);
-    let sync = Sync::Neighbours(meeting.handshake(&neighbours));
+    let sync_memory = SyncMemory::new(world);
+    let sync = Sync::Neighbours(sync_memory.handshake(&neighbours));
     let mut by_hand = ByHand { parts: &parts, rank: world.rank().0, sync };
     let mut ours = Ours::with(world, &mut other, &neighbours);
     for _ in 0..3 {

@@ -1,6 +1,6 @@
 //! A hash table over all ranks: keys are entered by compare-and-swap, with linear probing.
 
-use super::{Meeting, beside, check};
+use super::{SyncMemory, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -19,14 +19,14 @@ pub fn run(world: &Comm, options: &Options) {
     let window = Freed::new(Window::<u64>::allocate(world, part));
     let parts = Parts::locate(world, &window);
     let mut other = Freed::new(Window::<u64>::allocate(world, part));
-    let meeting = Meeting::new(world);
-    let mut meet = meeting.barrier();
+    let sync_memory = SyncMemory::new(world);
+    let mut barrier = sync_memory.barrier();
     let mut by_hand = |n: u32| {
         for _ in 0..n {
             parts.clear(world.rank().0, part);
-            meet.wait();
+            barrier.wait();
             fill(world, |rank, at, key| parts.swap_zero(rank, at, key));
-            meet.wait();
+            barrier.wait();
         }
     };
     let ours = |window: &mut Window<u64>, n: u32| {

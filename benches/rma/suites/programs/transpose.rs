@@ -1,6 +1,6 @@
 //! A square matrix, shared out by rows, is transposed into another, tile by tile, under lock_all.
 
-use super::{Meeting, beside, check};
+use super::{SyncMemory, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -19,8 +19,8 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
     let window = Freed::new(Window::<u64>::allocate(world, rows * side));
     let parts = Parts::locate(world, &window);
     let mut other = Freed::new(Window::<f64>::allocate(world, rows * side));
-    let meeting = Meeting::new(world);
-    let mut meet = meeting.barrier();
+    let sync_memory = SyncMemory::new(world);
+    let mut barrier = sync_memory.barrier();
     let mut tile = [0.0; TILE * TILE];
     let mut by_hand = |n: u32| {
         for _ in 0..n {
@@ -31,7 +31,7 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
                     parts.put(rank as u32, at + i * side, cells);
                 }
             }
-            meet.wait();
+            barrier.wait();
         }
     };
     let shape = Shape::<f64>::strided(TILE, TILE, side).expect("a tile");
