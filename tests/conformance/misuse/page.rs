@@ -18,6 +18,9 @@ rank and values, nothing has changed, and the job goes on working. The other cal
 needs a process of its own. In C two kinds of calls are accepted, with one note in the job, unless `rmarun --strict`
 is given: request-based operations in epochs of fence and start, and locks of windows with no_locks.
 
+`MPI_INT` against `MPI_UNSIGNED` in one collective is refused: types match by their names, not by their sizes (MPI-4.1
+§3.3.1; §6.1 asks for matching signatures).
+
 The tables are in `tests/conformance/misuse/`, and this page is generated from them:
 
     MISUSE=overwrite cargo test --all-features --test conformance misuse::page
