@@ -176,9 +176,9 @@ impl Plan<'_> {
     /// surplus rank sends its contribution to the next one, and gets the result from it.
     fn allreduce_by_pairs(&mut self, running: &mut Running) -> Result<()> {
         let paired = 1 << self.ranks.ilog2();
-        let beyond = self.ranks - paired;
-        let (rank, first) = (self.rank, self.rank < 2 * beyond);
-        let mut own = rank - beyond.min(rank);
+        let surplus = self.ranks - paired;
+        let (rank, first) = (self.rank, self.rank < 2 * surplus);
+        let mut own = rank - surplus.min(rank);
         if first {
             if rank % 2 == 0 {
                 let result = running.space(self)?;
@@ -191,12 +191,12 @@ impl Plan<'_> {
             own = rank / 2;
             self.take_in(running, rank - 1, None)?;
         }
-        let number = |own: u32| if own < beyond { 2 * own + 1 } else { own + beyond };
-        let mut apart = 1;
-        while apart < paired {
-            let other = number(own ^ apart);
+        let number = |own: u32| if own < surplus { 2 * own + 1 } else { own + surplus };
+        let mut distance = 1;
+        while distance < paired {
+            let other = number(own ^ distance);
             self.take_in(running, other, Some(other))?;
-            apart *= 2;
+            distance *= 2;
         }
         if first {
             self.send(rank - 1, running.value());

@@ -37,9 +37,9 @@ struct ChannelState {
 
 /// The state of the agreement with the other side.
 enum ChannelStage {
-    /// Nothing yet; it has words to say.
-    Meeting(Pending<u64>),
-    Met(Groups),
+    /// The words of the other side have not arrived.
+    Matching(Pending<u64>),
+    Matched(Groups),
     /// The sides do not fit, or one has failed; the error, until it has been returned.
     Lost(Option<Error>),
 }
@@ -83,7 +83,7 @@ impl PartitionChannel {
         let round = None;
         let state = Mutex::new(ChannelState {
             is_driven: false,
-            stage: ChannelStage::Met(Groups::NONE),
+            stage: ChannelStage::Matched(Groups::NONE),
             round,
         });
         let comm = comm.for_requests();
@@ -106,7 +106,7 @@ impl PartitionChannel {
         }
         let words = vec![0u64; WORDS];
         let heard = self.comm.post_receive_owned(self.call, channel, words, self.peer, tag)?;
-        Ok(ChannelStage::Meeting(heard))
+        Ok(ChannelStage::Matching(heard))
     }
 
     /// The words are not needed any more when this returns: a short message is copied.
@@ -172,17 +172,17 @@ impl PartitionChannel {
     fn advance(&self, state: &mut ChannelState) -> bool {
         let ChannelState { stage, round, .. } = state;
         *stage = match std::mem::replace(stage, ChannelStage::Lost(None)) {
-            ChannelStage::Meeting(words) if words.is_done() => {
+            ChannelStage::Matching(words) if words.is_done() => {
                 let heard = words.outcome(self.call).and_then(|words| self.heard(&words));
-                heard.map_or_else(|error| ChannelStage::Lost(Some(error)), ChannelStage::Met)
+                heard.map_or_else(|error| ChannelStage::Lost(Some(error)), ChannelStage::Matched)
             }
             stage => stage,
         };
-        let is_meeting = matches!(stage, ChannelStage::Meeting(..));
-        let Some(round) = round else { return !is_meeting };
+        let is_matching = matches!(stage, ChannelStage::Matching(..));
+        let Some(round) = round else { return !is_matching };
         match stage {
-            ChannelStage::Meeting(..) => {}
-            ChannelStage::Met(groups) => round.advance(self, *groups),
+            ChannelStage::Matching(..) => {}
+            ChannelStage::Matched(groups) => round.advance(self, *groups),
             ChannelStage::Lost(error) => round.give_up(error.take().unwrap_or_else(|| self.lost())),
         }
         round.is_done()
