@@ -353,8 +353,8 @@ pub(super) struct Blocks<'a, T> {
     pub(super) origin: Option<*const u8>,
     /// As much of the result.
     pub(super) result: Option<*mut u8>,
-    /// Room for a batch of target values, and behind it for one of origin values.
-    pub(super) room: Vec<T>,
+    /// Space for a batch of target values, and behind it for one of origin values.
+    pub(super) scratch: Vec<T>,
     /// Elements that are done.
     pub(super) done: usize,
 }
@@ -519,12 +519,12 @@ impl<T: Element> Blocks<'_, T> {
         Ok(blocks)
     }
 
-    /// Before others are kept out: nothing is taken from the heap meanwhile.
+    /// Before other ranks are excluded: nothing is allocated meanwhile.
     fn make_space(&mut self, strip: &Strip<'_, 3>) {
         let elements = (strip.blocks * strip.bytes / size_of::<T>()).min(BATCH);
         let needs_space = !self.is_scattered(&dense(strip)) && self.in_place(strip).is_none();
-        if self.room.len() < 2 * elements && needs_space {
-            self.room.resize(2 * elements, T::zeroed());
+        if self.scratch.len() < 2 * elements && needs_space {
+            self.scratch.resize(2 * elements, T::zeroed());
         }
     }
 
@@ -597,17 +597,17 @@ impl<T: Element> Blocks<'_, T> {
         let (values, operands) = match in_place {
             Some(places) => places,
             None => {
-                let half = self.room.len() / 2;
-                let (values, operands) = self.room.split_at_mut(half);
+                let half = self.scratch.len() / 2;
+                let (values, operands) = self.scratch.split_at_mut(half);
                 (values[..n].as_mut_ptr(), operands[..n].as_mut_ptr().cast_const())
             }
         };
         if in_place.is_none() {
-            // SAFETY: 1. entries of the target; room for as many. 2. It is this process's own.
+            // SAFETY: 1. entries of the target; space for as many. 2. It is this process's own.
             unsafe { self.exchange(Direction::Get, values.cast(), &own) }?;
         }
         if let Some(result) = self.result {
-            // SAFETY: 1. as above; entries of the result. 2. As above, or found apart.
+            // SAFETY: 1. as above; entries of the result. 2. As above, or found disjoint.
             unsafe { copy_elements::<T>(values.cast(), result, &between(packed, result_pattern)) };
         }
         if self.op == Op::NoOp {
@@ -615,7 +615,7 @@ impl<T: Element> Blocks<'_, T> {
         }
         if let (Some(origin), None) = (self.origin, in_place) {
             let operands = operands.cast_mut().cast();
-            // SAFETY: 1. entries of the origin; room for as many. 2. As above.
+            // SAFETY: 1. entries of the origin; space for as many. 2. As above.
             unsafe { copy_elements::<T>(origin, operands, &between(origin_pattern, packed)) };
         }
         // SAFETY: 1. `n` elements each, of the target and the origin, aligned, or of a vector that only this

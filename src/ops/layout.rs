@@ -204,8 +204,8 @@ impl<'d> Layout<'d> {
         match self.0 {
             Slice { of, .. } if to.uniform() == Some(of) => self.elements() <= to.elements(),
             _ => {
-                let ((count, datatype), (room, other)) = (self.parts(), to.parts());
-                datatype.fits_into(count, other, room)
+                let ((count, datatype), (space, other)) = (self.parts(), to.parts());
+                datatype.fits_into(count, other, space)
             }
         }
     }

@@ -177,7 +177,7 @@ impl<'d> Transfer<'d> {
     fn move_strips(&self, at: *mut u8) {
         let ((from, to), bases) = (self.sides(), self.directed(at));
         // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. The sides
-        // have been found apart.
+        // have been found disjoint.
         unsafe { copy_sides(self.middle(), (bases.0, from.side()), (bases.1, to.side())) };
     }
 
@@ -501,7 +501,7 @@ impl<'w> Communication<'w> {
         Write { call, window: self.calls.block(), target, start, bytes }
     }
 
-    /// Refuses what the other side has no room for.
+    /// Returns an error for what does not fit into the other side.
     pub(super) fn check_fits(self, call: Call, from: &Layout<'_>, to: &Layout<'_>) -> Result<()> {
         if from.fits_into(to) {
             return Ok(());

@@ -422,7 +422,7 @@ impl SlowUpdate<'_, '_> {
             target,
             origin: origin.map(|origin| origin.zero),
             result: result.as_ref().map(|result| result.zero.cast_mut()),
-            room: Vec::new(),
+            scratch: Vec::new(),
             done: 0,
         };
         let mut done = Ok(());
