@@ -74,10 +74,7 @@ fn leave_without_a_word() {
 }
 
 /// Rank 0 writes zeros over the beginning of the segment, while the others wait for it.
-#[test]
-#[ignore = "a rank"]
-fn overwrite_the_segment() {
-    let Some(universe) = universe() else { return };
+fn overwrite(universe: &Universe) {
     // All have joined by then.
     universe.world().barrier().unwrap();
     if universe.world().rank() != 0 {
@@ -90,7 +87,23 @@ fn overwrite_the_segment() {
     let segment = open.filter(is_ours).max_by_key(|path| fs::metadata(path).unwrap().len());
     let segment = fs::OpenOptions::new().write(true).open(segment.unwrap()).unwrap();
     segment.write_all_at(&[0; 64 << 10], 0).unwrap();
+}
+
+#[test]
+#[ignore = "a rank"]
+fn overwrite_the_segment() {
+    let Some(universe) = universe() else { return };
+    overwrite(&universe);
     nix::unistd::pause();
+}
+
+#[test]
+#[ignore = "a rank"]
+#[allow(clippy::disallowed_methods, reason = "a rank that ends like this is what is tested")]
+fn overwrite_the_segment_and_exit() {
+    let Some(universe) = universe() else { return };
+    overwrite(&universe);
+    std::process::exit(3);
 }
 
 #[test]
@@ -100,6 +113,14 @@ fn a_segment_that_is_overwritten_ends_the_job() {
             "the job's segment is damaged",
             "has written over its beginning; job ended, exit code 125",
         ]);
+    }
+}
+
+/// Also if it exits before the others see that.
+#[test]
+fn a_rank_that_overwrites_the_segment_and_exits_ends_the_job() {
+    for ranks in [2, 5] {
+        run_ranks(ranks, &[], "overwrite_the_segment_and_exit").expect(125);
     }
 }
 
