@@ -361,16 +361,18 @@ impl Backoff {
         Backoff { look: Some(Box::new(look)), ..self }
     }
 
-    /// Waits, without a look at anything, for about as long as a short critical section takes a few times,
-    /// where each rank can have a core: the rank inside keeps the lines that it needs, and enters again.
-    /// Returns `false` if it need not be called again.
+    /// Waits, without a look at anything, for about as long as a short critical section takes a few times: the
+    /// rank inside keeps the lines that it needs, and enters again. Where ranks share cores, yields every other
+    /// time. Returns `false` if it need not be called again.
     pub fn hold_off(&self, times: u32) -> bool {
-        let holds_off = times < HELD_OFF && self.spins.load(Relaxed) > 0;
-        if holds_off {
+        if self.spins.load(Relaxed) == 0 && times % 2 == 1 {
+            // The rank inside may wait for this processor.
+            std::thread::yield_now();
+        } else {
             let backoff = Spin::new();
             (0..HOLD_OFF).for_each(|_| backoff.spin());
         }
-        holds_off
+        times + 1 < HELD_OFF
     }
 
     pub(super) fn begin(&self) -> Tier {
