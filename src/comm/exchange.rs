@@ -239,12 +239,18 @@ impl<const N: usize> Gathered<'_, N> {
     /// The words of each rank. Zeros where a rank has damaged them meanwhile.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = [u64; N]> + Clone {
         let Gathered(staged) = self;
-        (0..staged.comm.size()).map(|rank| {
+        let mapping = staged.segment().mapping();
+        // The chunks of equal length are at one distance.
+        let chunks = staged.comm.inner.shared.as_ref().map(|shared| {
+            let [first, second] = [0, 1].map(|rank| shared.chunk(staged.stage(rank), 8 * N as u64));
+            (first, second - first)
+        });
+        (0..staged.comm.size()).map(move |rank| {
             let mut words = [0u64; N];
-            let read = match &staged.comm.inner.shared {
-                Some(shared) => {
-                    let from = shared.chunk(staged.stage(rank), 8 * N as u64);
-                    staged.segment().mapping().read(from, bytemuck::cast_slice_mut(&mut words[..]))
+            let read = match chunks {
+                Some((first, distance)) => {
+                    let from = first + u64::from(rank) * distance;
+                    mapping.read(from, bytemuck::cast_slice_mut(&mut words[..]))
                 }
                 None => staged.read(rank, &mut words),
             };

@@ -31,11 +31,13 @@ pub(super) fn allocate(
         let request =
             |w: [u64; 5]| PartRequest { bytes: w[0], disp_unit: w[1], notifications: w[2] };
         let requests = || theirs().map(request);
-        let making = options.making(comm, flavour, theirs().map(|wish| wish[3]));
+        // Once over the requests: a large job has many.
+        let (all_flags, any_flags, align) = theirs()
+            .fold((u64::MAX, 0, 1), |(all, any, most), [.., flags, align]| {
+                (all & flags, any | flags, align.max(most))
+            });
+        let making = options.making(comm, flavour, std::iter::once(all_flags));
         making.hints.check(comm, call, requests())?;
-        let both =
-            |(flags, align): (u64, u64), wish: [u64; 5]| (flags | wish[3], align.max(wish[4]));
-        let (any_flags, align) = theirs().fold((0, 1), both);
         if !align.is_power_of_two() || align > page_size() {
             return Err(Error::Damaged { what: "requests for a window" });
         }
