@@ -47,12 +47,12 @@ pub const ANNOUNCEMENTS: usize = 14;
 pub const SHARDS: usize = 1024;
 /// Most shards of one update of many elements.
 pub const MOST: usize = 8;
-/// Single updates in a row that reopen a shard. Each costs the lock, about 15 ns; the barrier that closes
+/// Single updates in a row that reopen a shard. Each costs the lock and the slow half of its call, about 80 ns; the barrier that closes
 /// the shard again costs about a microsecond.
 const REOPENS: u32 = match () {
     () if cfg!(loom) => 1,
     () if cfg!(feature = "test-hooks") => 4,
-    () => 256,
+    () => 32,
 };
 /// The word of a closed shard, after a bulk update. Single updates count up from it.
 const CLOSED: u32 = LEFT;
