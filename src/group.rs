@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// An ordered set of ranks of the job, cheap to clone. All its functions are local and do not
 /// block; `MPI_Group_free` is dropping it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq)]
 pub struct Group {
     /// World ranks, each at most once, in the group's order.
     members: Arc<[u32]>,
@@ -25,6 +25,14 @@ pub enum Comparison {
     Similar,
     /// `MPI_UNEQUAL`
     Unequal,
+}
+
+impl PartialEq for Group {
+    #[inline]
+    fn eq(&self, other: &Group) -> bool {
+        // A clone need not be compared member by member.
+        Arc::ptr_eq(&self.members, &other.members) || self.members == other.members
+    }
 }
 
 impl Group {

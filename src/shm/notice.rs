@@ -81,6 +81,7 @@ impl NoticeBoard {
         &self.file
     }
 
+    #[inline]
     fn notice(&self) -> &Notice {
         self.mapping.view(0).expect("the notice is one page long")
     }
@@ -150,6 +151,14 @@ impl Scope {
         self.members[word] & bit != 0 && self.board.has_failed(rank)
     }
 
+    /// Whether the failure of some rank ends its waits.
+    #[cold]
+    fn has_lost_a_member(&self) -> bool {
+        let notice = self.board.notice();
+        let dead = || notice.dead.iter().zip(self.members);
+        notice.continues.load() == 0 || dead().any(|(dead, members)| dead.load() & members != 0)
+    }
+
     /// All those ranks, in order.
     pub(crate) fn lost(&self) -> impl Iterator<Item = u32> + '_ {
         (0..MAX_RANKS).filter(|rank| self.has_lost(*rank))
@@ -171,12 +180,8 @@ impl Failure for Scope {
         self.board.has_failed(rank)
     }
 
+    #[inline]
     fn is_set(&self) -> bool {
-        let notice = self.board.notice();
-        if !notice.failed.is_set() {
-            return false;
-        }
-        let dead = || notice.dead.iter().zip(self.members);
-        notice.continues.load() == 0 || dead().any(|(dead, members)| dead.load() & members != 0)
+        self.board.notice().failed.is_set() && self.has_lost_a_member()
     }
 }
