@@ -47,8 +47,8 @@ pub const ANNOUNCEMENTS: usize = 14;
 pub const SHARDS: usize = 1024;
 /// Most shards of one update of many elements.
 pub const MOST: usize = 8;
-/// Single updates in a row that reopen a shard. Each costs the lock and the slow half of its call, about 80 ns; the barrier that closes
-/// the shard again costs about a microsecond.
+/// Single updates in a row that reopen a shard. Each costs the lock and the slow half of its call, about
+/// 80 ns; the barrier that closes the shard again costs about a microsecond.
 const REOPENS: u32 = match () {
     () if cfg!(loom) => 1,
     () if cfg!(feature = "test-hooks") => 4,
