@@ -383,15 +383,16 @@ impl CollectiveEntry {
     ) -> Result<()> {
         let (shared, slot) = (comm.shared()?, self.slot);
         let words = Self::arrivals(comm, shared, slot)?;
-        if let Some(Ok(())) = words.try_pass(comm.size(), &mut self.state.round, false) {
+        let lost = |failed| comm.rank_failed(failed, comm.place(call));
+        if let Some(passed) = words.try_pass(comm.size(), &mut self.state.round, false) {
+            passed.map_err(lost)?;
             return self.ring_others(comm);
         }
         let before = self.state.round.before(comm.size());
         let describe =
             |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, slot, before));
         let waiter = comm.recording_waiter(at, &describe);
-        let passed = words.pass(comm.size(), &mut self.state.round, &waiter);
-        passed.map_err(|failed| comm.rank_failed(failed, comm.place(call)))?;
+        words.pass(comm.size(), &mut self.state.round, &waiter).map_err(lost)?;
         self.ring_others(comm)
     }
 

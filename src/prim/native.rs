@@ -361,18 +361,22 @@ impl Backoff {
         Backoff { look: Some(Box::new(look)), ..self }
     }
 
-    /// Waits, without a look at anything, for about as long as a short critical section takes a few times: the
-    /// rank inside keeps the lines that it needs, and enters again. Where ranks share cores, yields every other
-    /// time. Returns `false` if it need not be called again.
-    pub fn hold_off(&self, times: u32) -> bool {
-        if self.spins.load(Relaxed) == 0 && times % 2 == 1 {
-            // The rank inside may wait for this processor.
-            std::thread::yield_now();
-        } else {
-            let backoff = Spin::new();
-            (0..HOLD_OFF).for_each(|_| backoff.spin());
+    /// Waits while a rank `is_inside`, at most [`HELD_OFF`] times about as long as a few short critical
+    /// sections, without a look in between: the rank inside keeps the lines that it needs, and enters again.
+    /// Where ranks share cores, yields every other time.
+    pub fn hold_off(&self, is_inside: impl Fn() -> bool) {
+        for times in 0..HELD_OFF {
+            if !is_inside() {
+                return;
+            }
+            if self.spins.load(Relaxed) == 0 && times % 2 == 1 {
+                // The rank inside may wait for this processor.
+                std::thread::yield_now();
+            } else {
+                let backoff = Spin::new();
+                (0..HOLD_OFF).for_each(|_| backoff.spin());
+            }
         }
-        times + 1 < HELD_OFF
     }
 
     pub(super) fn begin(&self) -> Tier {

@@ -498,9 +498,7 @@ pub struct Tier;
 
 impl Backoff {
     /// See the native twin: a wait looks whenever something changes.
-    pub fn hold_off(&self, _times: u32) -> bool {
-        false
-    }
+    pub fn hold_off(&self, _: impl Fn() -> bool) {}
     pub(super) fn begin(&self) -> Tier {
         with(|simulation| simulation.core().looked.clear());
         Tier

@@ -351,6 +351,9 @@ impl Arrivals<'_> {
     /// The second half. Blocks until all `ranks` have arrived.
     #[inline]
     pub fn pass(self, ranks: u32, round: &mut Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+        if round.lost {
+            return Err(JobFailed);
+        }
         if round.open {
             match self {
                 Arrivals::Counted(words) => words.pass_or_lose(ranks, round, waiter)?,
@@ -374,6 +377,9 @@ impl Arrivals<'_> {
         round: &mut Round,
         has_failed: bool,
     ) -> Option<Result<(), JobFailed>> {
+        if round.lost {
+            return Some(Err(JobFailed));
+        }
         if round.open {
             let outcome = match self {
                 Arrivals::Counted(words) => round.outcome(words.count()),
@@ -446,4 +452,33 @@ fn passed_collective() {
     // Observes the contributions of the others; pairs with their CollectivePre.
     // Fails without it: models/collective.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::CollectivePost);
+}
+
+#[cfg(all(test, not(any(loom, simulated))))]
+mod tests {
+    use super::*;
+    use crate::prim::{Backoff, FailedWord};
+
+    /// Each look at a cancelled round finds that.
+    #[test]
+    fn a_cancelled_round_stays_cancelled() {
+        let (failed, backoff) = (FailedWord::default(), Backoff::new(3, 1));
+        let waiter =
+            Waiter { rank: 0, failed: &failed, backoff: &backoff, account: None, progress: None };
+        let words = BarrierWords::default();
+        let arrivals = Arrivals::Counted(&words);
+        let mut rounds = [Round::default(); 2];
+        for round in &mut rounds {
+            assert_eq!(arrivals.arrive(3, round, || ()), Ok(false));
+        }
+        // The third rank has failed, and the first cancels the round.
+        failed.set(3);
+        let [first, second] = &mut rounds;
+        assert_eq!(arrivals.pass(3, first, &waiter), Err(JobFailed));
+        assert_eq!(arrivals.try_pass(3, second, false), Some(Err(JobFailed)));
+        for round in &mut rounds {
+            assert_eq!(arrivals.pass(3, round, &waiter), Err(JobFailed));
+            assert_eq!(arrivals.try_pass(3, round, false), Some(Err(JobFailed)));
+        }
+    }
 }

@@ -97,10 +97,7 @@ impl RobustExclusion {
         let word = &self.holder;
         let has_failed =
             |holder: u32| waiter.failed.has_failed(holder - 1) && !planted(Fault::OrphanForever);
-        let mut times = 0;
-        while is_rank(word.load()) && waiter.backoff.hold_off(times) {
-            times += 1;
-        }
+        waiter.backoff.hold_off(|| is_rank(word.load()));
         loop {
             let holder = waiter.until(word, |holder| !is_rank(holder) || has_failed(holder))?;
             if is_rank(holder) && planted(Fault::OrphanTakenTwice) {
