@@ -353,11 +353,8 @@ pub(super) fn scratch_beside(
     let first = match units <= small.len() {
         true => small.as_mut_ptr(),
         false => {
-            // Of elements without gaps all are written before they are read.
-            memory = match datatype.plain(count) {
-                Some(_) => Vec::with_capacity(units),
-                None => vec![0; units],
-            };
+            // Zeros, because a message that fails writes nothing there.
+            memory = vec![0; units];
             memory.as_mut_ptr()
         }
     };

@@ -358,6 +358,8 @@ impl ScheduleState {
                 self.under_way.push(UnderWay { request, peer: from, expected: Some(needed) });
             }
             PlanStep::Copy(from, mut to) => to.copy_from(&from),
+            // The result is lost, and a message that failed has left nothing to combine.
+            PlanStep::Combine(..) if self.outcome.is_err() => {}
             PlanStep::Combine(lower, mut upper) => self.call_program(schedule, |form| {
                 form.combine.iter().try_for_each(|combine| upper.combine_with(&lower, combine))
             })?,
