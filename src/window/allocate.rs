@@ -79,7 +79,7 @@ fn parts_of(
 ) -> Result<Parts> {
     let part = |placed: Result<(u64, u64, u32)>| {
         let (start, bytes, disp_unit) = placed?;
-        if start + bytes > plan.bytes() {
+        if start.checked_add(bytes).is_none_or(|end| end > plan.bytes()) {
             return Err(Error::Damaged { what: "requests for a window" });
         }
         let start = std::ptr::without_provenance_mut(start as usize);
