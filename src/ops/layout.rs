@@ -1,4 +1,4 @@
-//! Where the elements of an operation lie on either side, and the checks of it that need no window.
+//! The layouts of the elements of an operation, and the checks that need no window.
 
 use super::buffer::{Origin, OriginMut};
 use super::target::are_disjoint;
@@ -94,7 +94,7 @@ impl<'d> Layout<'d> {
         }
     }
 
-    /// The bytes from displacement 0 on; `None` for what reaches farther than can be represented.
+    /// The bytes from displacement 0 on; `None` on overflow.
     #[inline(always)]
     pub(super) fn known_range(&self) -> Option<Range<i64>> {
         match self.0 {
@@ -157,7 +157,7 @@ impl<'d> Layout<'d> {
         }
     }
 
-    /// Basic elements; all there may be, if they are more.
+    /// The number of basic elements, saturated.
     #[inline]
     pub(super) fn elements(&self) -> u64 {
         match self.0 {
@@ -176,7 +176,7 @@ impl<'d> Layout<'d> {
         datatype.values().saturating_mul(count as u64)
     }
 
-    /// The same as operations on elements see it: where each lies, pairs with their padding.
+    /// The layout of whole elements, pairs with their padding, for operations on elements.
     #[inline]
     pub(super) fn with_padding(&self) -> Layout<'d> {
         match self.0 {
@@ -218,7 +218,7 @@ impl<'d> Layout<'d> {
         }
     }
 
-    /// What is refused, for an error.
+    /// A description for an error.
     pub(super) fn shown(&self) -> String {
         match self.parts() {
             (1, datatype) => format!("{datatype:?}"),
@@ -266,7 +266,7 @@ impl LocalLayout<'_> {
         let (own, others) = (self.layout.pieces(self.zero), other.layout.pieces(other.zero));
         let mut others = &others[..];
         own.iter().all(|(at, bytes)| {
-            // What ends before this piece ends before all that follow it.
+            // Pieces that end before this one end before all later ones.
             let ended = |(other, length): &(usize, u64)| *other as u64 + length <= *at as u64;
             while others.first().is_some_and(ended) {
                 others = &others[1..];

@@ -20,16 +20,16 @@ pub(super) fn are_disjoint(a: *const u8, b: *const u8, bytes: usize) -> bool {
 
 impl<'w> Communication<'w> {
     /// The part of `rank` if an operation on it is allowed now: the hot path. Otherwise
-    /// [`Communication::target`] finds out why. An operation that passes all its checks is then counted
-    /// (`Epochs::operated`).
+    /// [`Communication::target`] finds the reason. An operation that passes all its checks is then
+    /// counted (`Epochs::operated`).
     #[inline(always)]
     pub(super) fn reach(self, rank: Rank) -> Option<PartOf<'w>> {
         self.calls.epochs.reaches(rank.0).then(|| self.memory.part_of(rank.0))
     }
 
-    /// The hot path of put and get: the target bytes, if they are mapped, the epoch reaches them,
-    /// and the `bytes` bytes at `origin` do not overlap them. Notes the operation then. Where it
-    /// has none, [`Communication::target`] finds out why.
+    /// The hot path of put and get: the target bytes, if they are mapped, the epoch reaches them, and the
+    /// `bytes` bytes at `origin` do not overlap them. Counts the operation then. Otherwise
+    /// [`Communication::target`] finds the reason.
     #[inline(always)]
     pub(super) fn mapped(
         self,
@@ -62,7 +62,7 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// [`Communication::target`] where the bytes are not mapped, or there are none.
+    /// [`Communication::target`] for unmapped or no bytes.
     #[cold]
     fn target_slowly(
         self,
@@ -83,7 +83,7 @@ impl<'w> Communication<'w> {
         self.memory.around(self.calls, call, target.0, disp, bytes).map(Some)
     }
 
-    /// MPI-2.2 §11.3: an operation on MPI_PROC_NULL does nothing, but belongs in an epoch.
+    /// MPI-2.2 §11.3: an operation on MPI_PROC_NULL does nothing, but needs an epoch.
     pub(super) fn null_target(self, call: Call) -> Result<Option<Target<'w>>> {
         self.calls.check_any_access(call)?;
         Ok(None)

@@ -1,7 +1,8 @@
 //! Put and get: one description, one route, and one place that moves bytes.
 //!
-//! [`Communication::transfer`] is the route. Its first lines do what most operations are: a slice on both sides, mapped,
-//! and nothing is wrong. All else, and every refusal, is [`Communication::transfer_slowly`], its other half.
+//! [`Communication::transfer`] is the route. Its first lines are the fast path: a slice on both sides,
+//! mapped, and nothing wrong. [`Communication::transfer_slowly`] is the slow path, for everything else
+//! and for errors.
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
 use super::buffer::{Origin, OriginMut};
@@ -130,7 +131,7 @@ impl<'d> Transfer<'d> {
         Transfer::get_between(Call::Get, origin, target, disp, layout)
     }
 
-    /// The same, for the other half of the route: so the first lines have nothing in memory for its sake.
+    /// The same for the slow path, so that the fast path has nothing in memory for it.
     #[inline(always)]
     pub(super) fn copied(self) -> Transfer<'d> {
         Transfer { ..self }
@@ -145,7 +146,7 @@ impl<'d> Transfer<'d> {
         }
     }
 
-    /// Reading and writing address of something at `own` and `at`.
+    /// The addresses to read and to write, of memory at `own` and `at`.
     #[inline(always)]
     fn directed(&self, at: *mut u8) -> (*const u8, *mut u8) {
         match self.direction {
@@ -162,8 +163,8 @@ impl<'d> Transfer<'d> {
         }
     }
 
-    /// The ranges of the own side and of the target's, if what is read fits into what is written, and there
-    /// is something. `None` means nothing.
+    /// The ranges of the own side and of the target's, if what is read fits into what is written. `None`
+    /// if nothing is read.
     #[inline(always)]
     fn ranges(&self) -> Option<(Range<i64>, Range<i64>)> {
         let (own, other) = (&self.own.layout, &self.layout);
@@ -213,7 +214,7 @@ impl<'d> Transfer<'d> {
     }
 }
 
-/// Pieces that are collected before the kernel is asked to move them.
+/// The number of pieces in one request to the kernel.
 const BATCH: usize = 512;
 
 impl<'w> Communication<'w> {
@@ -226,22 +227,23 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// The first lines of [`Communication::transfer`]: whether it is done. If not, nothing is. A caller that
-    /// needs memory for errors, such as the C interface, provides it in the other half alone.
+    /// The fast path of [`Communication::transfer`]: whether it is done. If not, nothing is. A caller
+    /// that needs stack space for errors, such as the C interface, takes it for the slow path alone.
     #[inline(always)]
     pub fn try_transfer(self, transfer: &Transfer<'_>) -> bool {
         if let Some((bytes, datatype)) = transfer.layout.instance_of_slice(&transfer.own.layout) {
             return self.move_instance(transfer, bytes, datatype);
         }
         let Some(bytes) = transfer.own.layout.same_slice(&transfer.layout) else { return false };
-        // Apart, so that the checks of one word are those of a size that the compiler knows.
+        // A case of its own, so that the compiler knows the size for the checks of one word.
         match is_one_store(bytes) {
             true => self.move_slice(transfer, ONE_STORE),
             false => self.move_slice(transfer, bytes),
         }
     }
 
-    /// Moves a slice of that many bytes, if the target's are mapped and nothing is wrong; whether it has.
+    /// Moves a slice of that many bytes, if the target's are mapped and nothing is wrong; returns whether
+    /// it has.
     #[inline(always)]
     fn move_slice(self, transfer: &Transfer<'_>, bytes: usize) -> bool {
         let &Transfer { call, direction, own, target, disp, .. } = transfer;
@@ -277,7 +279,7 @@ impl<'w> Communication<'w> {
             return false;
         };
         match direction {
-            // Where survivors may ask for it, a put is recorded, by the other half.
+            // In a job that continues after failures a put is recorded, by the slow path.
             Direction::Put
                 if !datatype.is_known_disjoint() || self.calls.context().records().is_some() =>
             {
@@ -296,7 +298,7 @@ impl<'w> Communication<'w> {
         true
     }
 
-    /// The other half of [`Communication::transfer`]: any layouts, memory that is not mapped, and the errors.
+    /// The slow path of [`Communication::transfer`]: any layouts, unmapped memory, and errors.
     #[inline(never)]
     pub(super) fn transfer_slowly(self, transfer: &Transfer<'_>) -> Result<()> {
         let call = self.calls.enter(transfer.call);
@@ -330,8 +332,7 @@ impl<'w> Communication<'w> {
         (is_disjoint && !transfer.sides().1.overlaps()).then_some((at, start))
     }
 
-    /// A transfer whose sides need every check: memory that is not mapped, layouts that may overlap, or an
-    /// error.
+    /// A transfer whose sides need every check: unmapped memory, layouts that may overlap, or an error.
     #[cold]
     fn transfer_checked(self, transfer: &Transfer<'_>) -> Result<()> {
         let &Transfer { call, ref own, target, disp, ref layout, .. } = transfer;
@@ -340,7 +341,7 @@ impl<'w> Communication<'w> {
         }
         let (from, to) = transfer.sides();
         self.check_reach(call, &own.layout)?;
-        // What reaches farther than can be represented is refused with its range.
+        // A layout that overflows is refused with its range.
         if layout.known_range().is_some() {
             self.check_fits(call, from, to)?;
         }
@@ -366,7 +367,7 @@ impl<'w> Communication<'w> {
         moved
     }
 
-    /// Moves what has been checked, wherever the target is.
+    /// Moves checked bytes, for any kind of target.
     fn move_between(self, transfer: &Transfer<'_>, target: &Target<'_>) -> Result<()> {
         if target.is_addressed() {
             transfer.move_strips(target.at);
@@ -473,8 +474,8 @@ impl<'w> Communication<'w> {
         true
     }
 
-    /// Records that this thread is about to write `bytes` bytes from `start` of the part of `target`
-    /// on, until the record is ended: around every write that is more than one instruction.
+    /// Records, until the record is ended, that this thread is about to write `bytes` bytes of the part
+    /// of `target`, from `start` on. Around every write of more than one instruction.
     #[inline(always)]
     pub(super) fn record(self, call: Call, target: u32, start: u64, bytes: u64) -> Recording<'w> {
         match self.calls.context().records() {
@@ -510,7 +511,7 @@ impl<'w> Communication<'w> {
         Err(self.unfit(call, from, why))
     }
 
-    /// Refuses a buffer of this process that no address space holds.
+    /// Refuses a buffer that does not fit the address space.
     pub(super) fn check_reach(self, call: Call, own: &Layout<'_>) -> Result<()> {
         match own.known_range() {
             Some(_) => Ok(()),
@@ -530,7 +531,7 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// A layout that the call cannot take.
+    /// The error of a layout that the call does not accept.
     #[cold]
     pub(super) fn unfit(self, call: Call, layout: &Layout<'_>, why: &'static str) -> Error {
         Error::Datatype { at: self.calls.place(call), datatype: layout.shown(), why }
@@ -553,8 +554,8 @@ impl<'w> Communication<'w> {
     }
 }
 
-/// Moves a slice of `all` bytes at `own` to as many elements of one instance of `datatype` at `at`, or, if it is
-/// no `PUT`, the other way round: a call that has passed its checks. All that it needs is in registers.
+/// Moves a slice of `all` bytes at `own` to as many elements of one instance of `datatype` at `at`; if
+/// not `PUT`, from there. The call has passed its checks. All that it needs is in registers.
 ///
 /// # Safety
 /// 1. The bytes at `own` and the entries at `at` are valid for reads and writes, as the direction needs it.
@@ -590,7 +591,7 @@ unsafe fn move_blocks<const PUT: bool>(
     in_call.end();
 }
 
-/// A recorded copy. Apart, so that a job that records nothing has no more of it than a branch.
+/// A recorded copy. Out of line, so that a job that records nothing pays only a branch.
 ///
 /// # Safety
 /// The obligations of [`Communication::copy_out`], of the bytes of `write`.
