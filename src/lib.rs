@@ -163,6 +163,7 @@ pub use window::{
 pub mod engine {
     pub use crate::attribute::Attributes;
     pub use crate::collective::{Bridge, CollectiveRequest, Combine, Partitioned, Root};
+    pub use crate::memory::ExposedBytes;
     pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status, Waits};
     pub use crate::ops::{Layout, Origin, OriginMut, Transfer, Update};
     pub use crate::window::Win;

@@ -8,8 +8,9 @@
 use crate::call::Call;
 use crate::context::Context;
 use crate::error::{Error, Place, Result};
+use crate::foreign::ForeignPart;
 use crate::group::Rank;
-use crate::shm::{AllocError, GRANULE, Heap, Segment, is_forked};
+use crate::shm::{AllocError, GRANULE, Heap, Segment, Span, is_forked};
 use crate::universe::Universe;
 use bytemuck::Pod;
 use std::collections::BTreeMap;
@@ -212,9 +213,43 @@ impl<T: Pod> WindowMemory<T> {
         self.memory.start.as_ptr().wrapping_add(self.start)
     }
 
+    /// Its bytes, to be exposed: an [`Exposed`] has the memory then. That does not drop it, and lends no
+    /// reference to it, until [`Exposed::take`], which follows the release of the window.
+    pub(crate) fn bytes(&self) -> ExposedBytes {
+        ExposedBytes(Span::new(self.as_ptr().cast(), (self.len * size_of::<T>()) as u64))
+    }
+
     /// Whether this is the last handle of the memory.
     pub(crate) fn is_only(&self) -> bool {
         Arc::strong_count(&self.memory) == 1
+    }
+}
+
+/// Bytes of this process that a window may expose, by their address.
+#[derive(Clone, Copy, Debug)]
+pub struct ExposedBytes(Span);
+
+impl ExposedBytes {
+    /// The `bytes` bytes at `start`; 0 bytes are allowed. Any alignment will do.
+    ///
+    /// # Safety
+    /// Until each window that was created over them has been freed successfully, and each dynamic window to
+    /// which they were attached has detached them:
+    /// 1. The memory stays valid for reads and writes by any thread.
+    /// 2. No Rust reference to it is used, except while the program's synchronisation keeps every
+    ///    rank from accessing it through a window.
+    pub unsafe fn new(start: *mut u8, bytes: u64) -> ExposedBytes {
+        ExposedBytes(Span::new(start, bytes))
+    }
+
+    pub(crate) fn span(self) -> Span {
+        self.0
+    }
+
+    /// The same, for a window of another MPI.
+    pub(crate) fn foreign(self) -> ForeignPart {
+        // SAFETY: the first obligation of `new`.
+        unsafe { ForeignPart::given(self.0) }
     }
 }
 
@@ -236,6 +271,12 @@ impl<T: Pod> Exposed<T> {
         let exposed = Exposed::nothing();
         exposed.map().insert(memory.as_ptr() as u64, memory);
         exposed
+    }
+
+    /// The one memory that is exposed, if there is one.
+    pub(crate) fn only(&self) -> ExposedBytes {
+        let only = self.map().values().next().map(WindowMemory::bytes);
+        only.unwrap_or(ExposedBytes(Span::nothing()))
     }
 
     pub(crate) fn map(&self) -> MutexGuard<'_, BTreeMap<u64, WindowMemory<T>>> {

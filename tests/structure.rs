@@ -39,17 +39,11 @@ const RULES: &[Rule] = &[
             "src/ops/elements.rs",
             // Origin buffers by address: the caller's promise.
             "src/ops/buffer.rs",
-            // Memory that the program exposes: the caller's promise.
-            "src/window/win.rs",
             // The seam to the three kinds of memory.
             "src/window/memory.rs",
-            // Buffers of collectives until they are complete.
-            "src/collective/buffer.rs",
-            // Memory of the segment that a value owns.
+            // Memory of the segment that a value owns; memory that the program exposes.
             "src/memory.rs",
-            // NOCHECK: the caller's promise.
-            "src/window/assertion.rs",
-            // A slice of an exclusively locked own part.
+            // A slice of an exclusively locked own part; NOCHECK, on which it relies.
             "src/epoch/local.rs",
             // The functions of another MPI's library.
             "src/foreign/library.rs",
@@ -164,7 +158,7 @@ struct Figure {
     aim: usize,
 }
 
-const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 16, aim: 12 };
+const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 13, aim: 12 };
 const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 2, aim: 2 };
 const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 3, aim: 2 };
 const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };

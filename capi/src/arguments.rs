@@ -15,8 +15,8 @@ use crate::abi::{self, Aint, Count};
 use crate::datatype::NumberKind;
 use crate::failure::{Failure, Outcome};
 use crate::text;
-use onesided::engine::{Origin, OriginMut, Win};
-use onesided::{Comm, CommittedDatatype, WindowOptions};
+use onesided::CommittedDatatype;
+use onesided::engine::{ExposedBytes, Origin, OriginMut};
 use std::alloc::Layout;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{self, Display};
@@ -219,24 +219,11 @@ impl Address {
         unsafe { OriginMut::new(self.0.cast(), count, datatype) }
     }
 
-    /// A window over the memory there (`MPI_Win_create`).
-    #[track_caller]
-    pub fn expose(
-        self,
-        options: &WindowOptions,
-        comm: &Comm,
-        bytes: u64,
-        unit: u64,
-    ) -> onesided::Result<Win> {
-        // SAFETY: 1. promise 3: the memory of a window is valid until the window is freed. 2. C has no
-        // references of Rust.
-        unsafe { options.create_bytes(comm, self.bytes(), bytes, unit) }
-    }
-
-    /// Attaches the memory there to a dynamic window.
-    pub fn attach(self, win: &Win, bytes: u64) -> onesided::Result<()> {
-        // SAFETY: as for `expose`, until it is detached.
-        unsafe { win.attach(self.bytes(), bytes) }
+    /// `bytes` bytes there, as memory of a window.
+    pub fn exposed(self, bytes: u64) -> ExposedBytes {
+        // SAFETY: 1. promise 3: the memory of a window is valid until the window is freed or the memory detached.
+        // 2. C has no references of Rust.
+        unsafe { ExposedBytes::new(self.bytes(), bytes) }
     }
 
     /// `bytes` bytes there, which are not written until the call returns.

@@ -47,7 +47,7 @@ use std::thread::ThreadId;
 
 pub use create::SplitType;
 pub(crate) use create::{CreationVote, Duplicate};
-pub(crate) use reduction::{Function, sealed::OpKind};
+pub(crate) use reduction::sealed::OpKind;
 pub use reduction::{Reduction, UserOp};
 
 /// An attribute key of communicators.

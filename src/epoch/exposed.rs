@@ -25,7 +25,7 @@ impl WindowOptions {
     ) -> Result<Window<T>> {
         // Stays in any case: another rank may have its window although the job has just failed.
         let exposed = Exposed::of(memory.into());
-        let win = self.typed().create_over(comm, &exposed)?;
+        let win = self.typed().create_bytes(comm, exposed.only(), size_of::<T>() as u64)?;
         Ok(Window::of(win, exposed))
     }
 
@@ -81,13 +81,13 @@ impl<T: Pod> Window<T> {
     /// [`Error::NoMemory`], [`Error::RankFailed`]. The memory is then dropped.
     pub fn attach(&self, memory: impl Into<WindowMemory<T>>) -> Result<u64> {
         let memory = memory.into();
-        let (start, bytes) = (memory.as_ptr(), memory.len() * size_of::<T>());
         self.win.calls.within(Call::Attach, || {
             // Locked over both steps, so that other threads cannot interfere.
             let mut exposed = self.memory.map();
-            self.win.memory.attach(&self.win.calls, start.cast(), bytes as u64)?;
-            exposed.insert(start as u64, memory);
-            Ok(start as u64)
+            self.win.memory.attach(&self.win.calls, memory.bytes())?;
+            let start = memory.as_ptr() as u64;
+            exposed.insert(start, memory);
+            Ok(start)
         })
     }
 

@@ -14,13 +14,15 @@
 //!    threads of the untyped API could let a put outlast the unlock.
 //! 5. Through another window, or directly: only this window exposes the memory, and it was not
 //!    created by allocate_shared (`check_lendable`).
-#![allow(unsafe_code, reason = "makes a slice of window memory")]
+#![allow(unsafe_code, reason = "makes a slice of window memory; asserts what it relies on")]
 
 use super::Window;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::window::{Flavour, LockType};
+#[cfg(doc)]
+use crate::window::PostAssert;
+use crate::window::{Flavour, LockAssert, LockType, StartAssert};
 use bytemuck::Pod;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
@@ -112,6 +114,29 @@ impl<T: Pod> LocalEpoch<'_, T> {
             0 => std::ptr::dangling_mut(),
             _ => self.window.base(),
         }
+    }
+}
+
+impl StartAssert {
+    /// `MPI_MODE_NOCHECK`: the matching posts, which assert NOCHECK too, have already been made.
+    ///
+    /// # Safety
+    /// Every target has called `post` with [`PostAssert::NOCHECK`] for this epoch before this rank calls
+    /// `start`, and has synchronised with this rank since. The group has no target whose post for this
+    /// epoch was made without it.
+    pub const unsafe fn nocheck() -> StartAssert {
+        StartAssert { nocheck: true }
+    }
+}
+
+impl LockAssert {
+    /// `MPI_MODE_NOCHECK`: no rank holds or asks for a conflicting lock while this one is held.
+    ///
+    /// # Safety
+    /// While this rank holds the lock, no rank holds or asks for a conflicting one; its own part's lock
+    /// counts.
+    pub const unsafe fn nocheck() -> LockAssert {
+        LockAssert { nocheck: true }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The origin's buffers: addresses and layouts, for callers who know the datatype only at run time, such as a C
-//! interface; packed, combined, and held until a message is complete.
+//! interface; packed, combined, and held until a message or a collective is complete.
 #![allow(unsafe_code, reason = "vouches for the caller's address and count")]
 
 use super::layout::{Layout, LocalLayout, are_far};
 use super::transfer::copy_sides;
 use crate::call::Call;
 use crate::datatype::{
-    CommittedDatatype, Element, Operation, Shaped, ShapedMut, TransferSide, Visitor, zip_sides,
-    zip_strips,
+    CommittedDatatype, Datatype, Element, Operation, Shaped, ShapedMut, TransferSide, Visitor,
+    zip_sides, zip_strips,
 };
 use crate::error::{Error, Place, Result};
 use crate::op::Op;
@@ -16,6 +16,7 @@ use crate::shm::{
     Direction, Piece, Process, STAGE_REST, Segment, copy, copy_overlapping, copy_strip,
 };
 use std::mem::MaybeUninit;
+use std::ops::Deref;
 
 /// An origin buffer that is read: address, and layout of the elements.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +111,7 @@ impl<'d> Origin<'d> {
 }
 
 impl<'d> LocalLayout<'d> {
-    /// The buffer that it was made of.
+    /// The buffer from which it was made.
     #[inline(always)]
     pub(super) fn origin(self) -> Origin<'d> {
         Origin { start: self.zero, layout: self.layout }
@@ -127,8 +128,8 @@ impl<'d> OriginMut<'d> {
     /// `count` instances of a datatype at `start`, which an operation writes.
     ///
     /// # Safety
-    /// 1. The entries, those of pair types without their padding, are valid for reads and writes, and
-    ///    initialised, until the value returned is used for the last time.
+    /// 1. Until the value returned is used for the last time, the entries (without the padding of pair
+    ///    types) are initialised, and valid for reads and writes.
     /// 2. No other thread or rank accesses them until then.
     pub unsafe fn new(
         start: *mut u8,
@@ -247,8 +248,8 @@ fn packed(call: Call, layout: &Layout<'_>, bytes: usize) -> Result<TransferSide<
 }
 
 impl OriginMut<'_> {
-    /// Replaces each element by `operation` of it and the element of `input` in the same place of the type
-    /// map: as many elements of one type, which need not be aligned.
+    /// Replaces each element by `operation` of it and the element of `input` in the same place of the
+    /// type map. Both have as many elements of one type, which need not be aligned.
     pub(super) fn combine<E: Element>(&mut self, operation: &Operation<E>, input: &Origin<'_>) {
         let are_of_type = [&input.layout, &self.layout].map(|side| side.uniform());
         assert_eq!(are_of_type, [Some(E::DATATYPE); 2], "the caller has compared the datatypes");
@@ -443,7 +444,7 @@ unsafe fn combine<E: Element>(operation: &Operation<E>, from: *const E, to: *mut
 struct PackedElements {
     start: *mut u8,
     bytes: u64,
-    /// How they lie there, unless as one block: then nothing has to be counted.
+    /// Their layout, unless they are one block.
     scattered: Option<(CommittedDatatype, usize)>,
 }
 
@@ -491,12 +492,13 @@ impl PackedElements {
     }
 }
 
-/// A buffer that is read, until this is dropped. Its creator promises what [`Origin::new`]
-/// asks for, for as long.
+/// A buffer that is read until this is dropped. Its creator promises the obligations of [`Origin::new`]
+/// for as long.
 #[derive(Debug)]
 pub(crate) struct Outgoing(PackedElements);
 
-/// A buffer that is written, until this is dropped; as [`Outgoing`], by [`OriginMut::new`].
+/// A buffer that is written until this is dropped. Its creator promises the obligations of
+/// [`OriginMut::new`] for as long.
 #[derive(Debug)]
 pub(crate) struct Incoming(PackedElements);
 
@@ -561,12 +563,12 @@ impl Incoming {
         self.0.bytes
     }
 
-    /// Copies `bytes` packed bytes, no more than it takes, from `offset` of the segment.
+    /// Copies `bytes` packed bytes, at most its capacity, from `offset` of the segment.
     pub(crate) fn unpack_from(&mut self, segment: &Segment, offset: u64, bytes: u64) -> Result<()> {
         let from = segment.mapping().at(offset, bytes).filter(|_| bytes <= self.0.bytes);
         let from = from.ok_or_else(no_offset)?;
         if self.0.overlaps(from, bytes) {
-            // It should not; but places in the segment may be damaged.
+            // Only a damaged segment can cause this.
             let mut packed = vec![0; bytes as usize];
             segment.mapping().read(offset, &mut packed)?;
             self.unpack(&packed);
@@ -577,14 +579,14 @@ impl Incoming {
         Ok(())
     }
 
-    /// Copies packed bytes, no more than it takes.
+    /// Copies packed bytes, at most its capacity.
     pub(crate) fn unpack(&mut self, from: &[u8]) {
         assert!(from.len() as u64 <= self.0.bytes, "whoever unpacks has compared the lengths");
         // SAFETY: a slice.
         unsafe { self.unpack_at(from.as_ptr(), from.len() as u64) };
     }
 
-    /// Copies the entries of another buffer of this process, which has no more.
+    /// Copies the entries of another buffer of this process, at most its capacity.
     pub(crate) fn copy_from(&mut self, from: &Outgoing) {
         if from.0.bytes == 0 {
             return;
@@ -595,7 +597,7 @@ impl Incoming {
         unsafe { copy_sides(Step::MidGet, (from, side), to) };
     }
 
-    /// Copies `bytes` bytes, no more than it takes, from the address `from` of another process.
+    /// Copies `bytes` bytes, at most its capacity, from the address `from` of another process.
     ///
     /// # Errors
     /// The kernel's: `EFAULT` for memory that is not mapped, `EPERM`, `ESRCH`.
@@ -632,6 +634,274 @@ impl Incoming {
     }
 }
 
+/// Elements that a collective reads.
+///
+/// Its creator promises the obligations of [`Origin::new`] until the collective is complete. The creator
+/// of an [`Origin`] has promised them; scratch memory lives as long as its collective.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer {
+    start: *const u8,
+    pub(crate) count: usize,
+    pub(crate) datatype: HeldDatatype,
+}
+
+/// A datatype that lives as long as a collective needs it.
+#[derive(Clone, Debug)]
+pub(crate) enum HeldDatatype {
+    /// A predefined one.
+    Lasting(&'static CommittedDatatype),
+    Counted(CommittedDatatype),
+}
+
+impl HeldDatatype {
+    #[inline]
+    fn of(datatype: &CommittedDatatype) -> HeldDatatype {
+        datatype
+            .lasting()
+            .map_or_else(|| HeldDatatype::Counted(datatype.clone()), HeldDatatype::Lasting)
+    }
+}
+
+impl Deref for HeldDatatype {
+    type Target = CommittedDatatype;
+
+    #[inline]
+    fn deref(&self) -> &CommittedDatatype {
+        match self {
+            HeldDatatype::Lasting(datatype) => datatype,
+            HeldDatatype::Counted(datatype) => datatype,
+        }
+    }
+}
+
+/// Elements that a collective writes. Its creator promises the obligations of [`OriginMut::new`], as for
+/// [`Buffer`].
+#[derive(Clone, Debug)]
+pub(crate) struct BufferMut(Buffer);
+
+// SAFETY: an address and a datatype; the obligations of `Origin::new` and `OriginMut::new` name no
+// thread.
+unsafe impl Send for Buffer {}
+// SAFETY: as above; shared, it gives away copies of itself and nothing of what is at the address.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    #[inline]
+    pub(crate) fn of(origin: &Origin<'_>) -> Buffer {
+        let (start, count, datatype) = origin.parts();
+        Buffer { start, count, datatype: HeldDatatype::of(datatype) }
+    }
+
+    /// The elements of a slice, which no thread writes until the collective is complete.
+    pub(crate) fn slice<T: Element>(elements: &[T]) -> Buffer {
+        let (start, count) = (elements.as_ptr().cast(), elements.len());
+        Buffer { start, count, datatype: HeldDatatype::Lasting(T::DATATYPE.into()) }
+    }
+
+    /// No elements.
+    pub(crate) fn empty() -> Buffer {
+        let start = std::ptr::dangling();
+        Buffer { start, count: 0, datatype: HeldDatatype::Lasting(Datatype::U8.into()) }
+    }
+
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        // SAFETY: 1. and 2.: the promise of the maker.
+        unsafe { Origin::new(self.start, self.count, &*self.datatype) }
+    }
+
+    /// The elements, of a buffer that was made of a slice or is scratch memory.
+    pub(crate) fn elements<T: Element>(&self) -> &[T] {
+        assert!(self.has::<T>(), "a buffer of such elements");
+        // SAFETY: the promise of the creator, which has aligned elements of that type; any bytes are one.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), self.count) }
+    }
+
+    fn has<T: Element>(&self) -> bool {
+        let extent = self.datatype.datatype().extent();
+        extent == size_of::<T>() as i64 && self.start.cast::<T>().is_aligned()
+    }
+
+    /// The address of the first instance, for a function of the program.
+    pub(crate) fn start(&self) -> *const u8 {
+        self.start
+    }
+
+    /// Bytes of the entries; `None` if they or their range are more than can be represented.
+    #[inline]
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        self.datatype.range(self.count)?;
+        self.datatype.bytes(self.count)
+    }
+
+    /// Their bytes, if they lie one behind the other.
+    #[inline]
+    pub(crate) fn plain(&self) -> Option<u64> {
+        self.datatype.plain(self.count).filter(|bytes| *bytes <= isize::MAX as u64)
+    }
+
+    /// Copies the entries to `offset` of the segment; their bytes.
+    #[inline]
+    pub(crate) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<u64> {
+        if let Some(bytes) = self.plain() {
+            let to = segment.mapping().at(offset, bytes).ok_or_else(no_offset)?;
+            // SAFETY: 1. the promise of the maker; by `at`. 2. To bytes that this rank alone writes.
+            unsafe { copy(self.start, to, bytes as usize) };
+            return Ok(bytes);
+        }
+        self.pack_scattered(segment, offset)
+    }
+
+    #[cold]
+    fn pack_scattered(&self, segment: &Segment, offset: u64) -> Result<u64> {
+        let outgoing = Outgoing::of(&self.origin()).ok_or_else(no_offset)?;
+        outgoing.pack_into(segment, offset)?;
+        Ok(outgoing.bytes())
+    }
+
+    /// The entries without gaps; their size was checked.
+    pub(crate) fn packed(&self) -> Box<[u8]> {
+        Outgoing::of(&self.origin()).map_or_else(Box::default, |outgoing| outgoing.packed())
+    }
+
+    /// Whether it is the same memory.
+    pub(crate) fn is_at(&self, other: &BufferMut) -> bool {
+        self.start == other.0.start
+    }
+
+    /// `count` instances from instance `first` on; it has them.
+    pub(crate) fn part(&self, first: usize, count: usize) -> Buffer {
+        assert!(first + count <= self.count, "the caller has compared the counts");
+        let offset = self.datatype.datatype().extent().wrapping_mul(first as i64);
+        let start = self.start.wrapping_offset(offset as isize);
+        Buffer { start, count, datatype: self.datatype.clone() }
+    }
+}
+
+impl BufferMut {
+    #[inline]
+    pub(crate) fn of(origin: &OriginMut<'_>) -> BufferMut {
+        let (start, count, datatype) = origin.parts();
+        BufferMut(Buffer { start, count, datatype: HeldDatatype::of(datatype) })
+    }
+
+    /// The elements of a slice, which no other thread accesses until the collective is complete.
+    pub(crate) fn slice<T: Element>(elements: &mut [T]) -> BufferMut {
+        let (start, count) = (elements.as_mut_ptr().cast_const().cast(), elements.len());
+        BufferMut(Buffer { start, count, datatype: HeldDatatype::Lasting(T::DATATYPE.into()) })
+    }
+
+    /// No elements.
+    pub(crate) fn empty() -> BufferMut {
+        BufferMut(Buffer::empty())
+    }
+
+    /// The same elements, to be read.
+    #[inline]
+    pub(crate) fn read(&self) -> Buffer {
+        self.0.clone()
+    }
+
+    /// The elements, of a buffer that was made of a slice or is scratch memory.
+    pub(crate) fn elements<T: Element>(&mut self) -> &mut [T] {
+        assert!(self.0.has::<T>(), "a buffer of such elements");
+        // SAFETY: as in `Buffer::elements`; no other thread accesses them.
+        unsafe { std::slice::from_raw_parts_mut(self.0.start.cast_mut().cast(), self.0.count) }
+    }
+
+    /// The address of the first instance, for a function of the program.
+    pub(crate) fn start(&mut self) -> *mut u8 {
+        self.0.start.cast_mut()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.count
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        self.0.bytes()
+    }
+
+    pub(crate) fn part(&self, first: usize, count: usize) -> BufferMut {
+        BufferMut(self.0.part(first, count))
+    }
+
+    pub(crate) fn origin_mut(&mut self) -> OriginMut<'_> {
+        // SAFETY: 1. and 2.: the promise of the maker.
+        unsafe { OriginMut::new(self.0.start.cast_mut(), self.0.count, &*self.0.datatype) }
+    }
+
+    /// Copies the entries of `from`, which has no more bytes and reaches no farther than can be represented.
+    pub(crate) fn copy_from(&mut self, from: &Buffer) {
+        let from = Outgoing::of(&from.origin());
+        if let (Some(mut into), Some(from)) = (Incoming::of(&self.origin_mut()), from) {
+            into.copy_from(&from);
+        }
+    }
+
+    /// The bytes of the entries, if they lie one behind the other.
+    #[inline]
+    pub(crate) fn plain(&self) -> Option<u64> {
+        self.0.plain()
+    }
+
+    /// Copies the entries, if they lie one behind the other, from the place of as many bytes in the segment.
+    /// `None` if they do not.
+    #[inline]
+    pub(crate) fn copy_staged(
+        &mut self,
+        segment: &Segment,
+        place: impl FnOnce(u64) -> Result<u64>,
+    ) -> Option<Result<()>> {
+        let bytes = self.plain()?;
+        let copied = place(bytes).and_then(|place| {
+            let from = segment.mapping().at(place, bytes).ok_or_else(no_offset)?;
+            // SAFETY: by `at`, and by the promise of the creator. In a damaged segment they may overlap.
+            unsafe { copy_overlapping(from, self.0.start.cast_mut(), bytes as usize) };
+            Ok(())
+        });
+        Some(copied)
+    }
+
+    /// Replaces the entries by as many packed bytes as they have.
+    pub(crate) fn unpack(&mut self, packed: &[u8]) {
+        let incoming = Incoming::of(&self.origin_mut());
+        incoming.into_iter().for_each(|mut incoming| incoming.unpack(packed));
+    }
+}
+
+/// Memory that belongs to a collective.
+pub(crate) type Scratch = Vec<u128>;
+
+/// New memory for `count` instances of a datatype, with displacement 0 aligned as in an aligned buffer;
+/// `None` on overflow.
+pub(crate) fn scratch(count: usize, datatype: &HeldDatatype) -> Option<(Scratch, BufferMut)> {
+    scratch_beside(&mut [], count, datatype)
+}
+
+/// The same, in `small` if that is long enough. The buffer then lives no longer than `small`.
+pub(crate) fn scratch_beside(
+    small: &mut [u128],
+    count: usize,
+    datatype: &HeldDatatype,
+) -> Option<(Scratch, BufferMut)> {
+    const UNIT: i64 = size_of::<u128>() as i64;
+    let range = datatype.with_padding().range(count)?;
+    let before = range.start.div_euclid(UNIT) * UNIT;
+    let units = range.end.checked_sub(before)?.max(0) as usize / 16 + 1;
+    let mut memory = Scratch::new();
+    let first = match units <= small.len() {
+        true => small.as_mut_ptr(),
+        false => {
+            // Zeros, because a message that fails writes nothing there.
+            memory = vec![0; units];
+            memory.as_mut_ptr()
+        }
+    };
+    let start = first.cast::<u8>().wrapping_offset(-before as isize);
+    Some((memory, BufferMut(Buffer { start, count, datatype: datatype.clone() })))
+}
+
 #[cold]
 fn no_offset() -> Error {
     Error::Damaged { what: "offset" }
@@ -640,7 +910,7 @@ fn no_offset() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datatype::{Datatype, DerivedDatatype};
+    use crate::datatype::DerivedDatatype;
     use crate::error::ErrorClass;
 
     #[test]

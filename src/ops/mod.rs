@@ -1,12 +1,12 @@
-//! What moves: put, get and the accumulates (MPI-2.2 §11.3, MPI-4.1 §12.3).
+//! Communication calls: put, get and the accumulates (MPI-2.2 §11.3, MPI-4.1 §12.3).
 //!
-//! Operations are eager: when the call returns, the bytes are where they should be, and only
-//! their order against other accesses is left to the synchronisation that ends the epoch.
+//! Operations are eager: when the call returns, the bytes are at their place. The synchronisation that
+//! ends the epoch only orders them against other accesses.
 //!
-//! 1. [`calls`] has the calls. Each describes a [`transfer`], or an accumulate ([`update`]), whose sides are a
-//!    [`layout`] at the target and a [`buffer`] of this process; a slice is a layout of one run.
-//! 2. [`target`] turns (rank, displacement, bytes) into checked memory, and nothing else does. What that memory
-//!    is, only `window/memory.rs` knows.
+//! 1. [`calls`] has the calls. Each describes a [`transfer`], or an accumulate ([`update`]). Its sides
+//!    are a [`layout`] at the target and a [`buffer`] of this process; a slice is a layout of one run.
+//! 2. Only [`target`] turns (rank, displacement, bytes) into checked memory, and only `window/memory.rs`
+//!    asks for the kind of that memory.
 //! 3. [`transfer`] moves bytes; [`elements`] updates elements: one, a few, or many.
 //! 4. A [`Request`] is complete when its call returns.
 
@@ -18,7 +18,9 @@ mod target;
 mod transfer;
 mod update;
 
-pub(crate) use buffer::{Incoming, Outgoing};
+pub(crate) use buffer::{
+    Buffer, BufferMut, HeldDatatype, Incoming, Outgoing, Scratch, scratch, scratch_beside,
+};
 pub use buffer::{Origin, OriginMut};
 pub use calls::Request;
 pub use layout::Layout;

@@ -60,32 +60,21 @@ flags!(
     }
 );
 
-/// Assertions of `start`.
+/// Assertions of `start`. The one for `MPI_MODE_NOCHECK` is made in `epoch/local.rs`, whose slices rely on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartAssert {
-    nocheck: bool,
+    pub(crate) nocheck: bool,
 }
 
-/// Assertions of `lock` and `lock_all`.
+/// Assertions of `lock` and `lock_all`, likewise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockAssert {
-    nocheck: bool,
+    pub(crate) nocheck: bool,
 }
 
 impl StartAssert {
     /// No assertion: always valid.
     pub const NONE: StartAssert = StartAssert { nocheck: false };
-
-    /// `MPI_MODE_NOCHECK`: the matching posts, which assert NOCHECK too, have already been made.
-    ///
-    /// # Safety
-    /// Every target has called `post` with [`PostAssert::NOCHECK`] for this epoch before this rank calls
-    /// `start`, and has synchronised with this rank since. The group has no target whose post for this
-    /// epoch was made without it.
-    #[allow(unsafe_code, reason = "the caller takes over what the library otherwise guarantees")]
-    pub const unsafe fn nocheck() -> StartAssert {
-        StartAssert { nocheck: true }
-    }
 
     /// Whether NOCHECK is asserted.
     pub const fn is_nocheck(self) -> bool {
@@ -96,16 +85,6 @@ impl StartAssert {
 impl LockAssert {
     /// No assertion: always valid.
     pub const NONE: LockAssert = LockAssert { nocheck: false };
-
-    /// `MPI_MODE_NOCHECK`: no rank holds or asks for a conflicting lock while this one is held.
-    ///
-    /// # Safety
-    /// While this rank holds the lock, no rank holds or asks for a conflicting one; its own part's lock
-    /// counts.
-    #[allow(unsafe_code, reason = "the caller takes over what the library otherwise guarantees")]
-    pub const unsafe fn nocheck() -> LockAssert {
-        LockAssert { nocheck: true }
-    }
 
     /// Whether NOCHECK is asserted.
     pub const fn is_nocheck(self) -> bool {

@@ -6,6 +6,7 @@ use super::create::check_range;
 use super::memory::{ExposedMemory, Target, Via, via};
 use crate::call::Call;
 use crate::error::{Error, Result};
+use crate::memory::ExposedBytes;
 use crate::shm::{AllocError, AttachError, DirectoryWords, PlacedSlice, Process, Region, range_at};
 use std::ops::Range;
 
@@ -64,10 +65,10 @@ impl ExposedMemory {
         self.attached()?.directories[calls.rank().index()].block()
     }
 
-    /// `MPI_Win_attach`: adds memory to this rank's part of a dynamic window. The caller keeps it valid and
-    /// unreferenced until it is detached.
-    pub(crate) fn attach(&self, calls: &Calls, start: *mut u8, bytes: u64) -> Result<()> {
-        let call = Call::Attach;
+    /// `MPI_Win_attach`: adds memory to this rank's part of a dynamic window.
+    pub(crate) fn attach(&self, calls: &Calls, memory: ExposedBytes) -> Result<()> {
+        let (call, memory) = (Call::Attach, memory.span());
+        let (start, bytes) = (memory.base(), memory.len());
         let directory = self.own_directory(calls, call)?;
         let address = start as u64;
         check_range(|| calls.place(call), calls.rank().0, address, bytes)?;

@@ -1,7 +1,6 @@
 //! The calls of a window, in the order of the standard's chapter: creation, attributes, synchronisation.
 //! Each passes the parts of the window that it needs to its module. The communication calls are in
 //! `ops/calls.rs`.
-#![allow(unsafe_code, reason = "takes the caller's word for memory that it exposes")]
 
 use super::attributes::{MemoryModel, WinKeyval};
 use super::recover::recover;
@@ -17,21 +16,18 @@ use crate::datatype::Integer;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::foreign;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
-use crate::memory::Exposed;
-use crate::shm::Span;
+use crate::memory::ExposedBytes;
 use crate::sync::notify::NotifyCounter;
-use bytemuck::Pod;
 use std::any::Any;
 use std::panic::Location;
 use std::sync::Arc;
 
 /// Creation of windows (MPI-4.1 §12.2).
 impl WindowOptions {
-    /// `MPI_Win_create` (MPI-2.2 §11.2.1) over the `bytes` bytes at `start`; 0 bytes are allowed.
+    /// `MPI_Win_create` (MPI-2.2 §11.2.1) over `memory`; 0 bytes are allowed.
     ///
     /// Memory from alloc_mem is accessed directly. Private memory of this process is accessed by
     /// the other ranks through the kernel (`process_vm_readv`, `process_vm_writev`), without help
@@ -49,36 +45,11 @@ impl WindowOptions {
     /// [`Error::Base`] for a null address with bytes; [`Error::Size`] for more bytes than a process can
     /// have; [`Error::DispUnit`]; [`Error::Unreachable`] on all ranks if the system forbids one of them
     /// to reach private memory; [`Error::NoMemory`], [`Error::RankFailed`].
-    ///
-    /// # Safety
-    /// Until the window has been freed successfully:
-    /// 1. The memory stays valid for reads and writes by any thread.
-    /// 2. No Rust reference to it is used, except while the program's synchronisation keeps every
-    ///    rank from accessing it through the window.
     #[track_caller]
-    pub unsafe fn create_bytes(
-        &self,
-        comm: &Comm,
-        start: *mut u8,
-        bytes: u64,
-        unit: u64,
-    ) -> Result<Win> {
-        let memory = Span::new(start, bytes);
-        // SAFETY: the first obligation of this function's caller.
-        let part = unsafe { foreign::ForeignPart::given(memory) };
+    pub fn create_bytes(&self, comm: &Comm, memory: ExposedBytes, unit: u64) -> Result<Win> {
+        let (part, memory) = (memory.foreign(), memory.span());
         let at = Location::caller();
         create::create(self, comm, memory, unit, part).inspect(|win| win.calls.expect_free(at))
-    }
-
-    /// [`WindowOptions::create_bytes`] over the one memory that is exposed.
-    #[track_caller]
-    pub(crate) fn create_over<T: Pod>(&self, comm: &Comm, exposed: &Exposed<T>) -> Result<Win> {
-        let unit = size_of::<T>() as u64;
-        let only = exposed.map().values().next().map(|memory| (memory.as_ptr(), memory.len()));
-        let (start, elements) = only.unwrap_or((std::ptr::null_mut(), 0));
-        // SAFETY: 1. and 2. `Exposed` does not drop the memory, and lends no reference to it, until `take`,
-        // which follows the release of the window.
-        unsafe { self.create_bytes(comm, start.cast(), elements as u64 * unit, unit) }
     }
 
     /// `MPI_Win_allocate` of `bytes` bytes for this rank, zeroed; 0 is allowed. `unit` is the
@@ -145,8 +116,8 @@ impl Win {
         allocate::shared_query(&self.calls, &self.memory, rank)
     }
 
-    /// `MPI_Win_attach` (MPI-4.1 §12.2.4): exposes `bytes` bytes at `start` in a dynamic window.
-    /// Other ranks address them by this process's addresses (`start as u64` and on).
+    /// `MPI_Win_attach` (MPI-4.1 §12.2.4): exposes `bytes` in a dynamic window. Other ranks
+    /// address them by this process's addresses.
     ///
     /// Local; blocks while operations of other ranks on this rank's attached memory are under way.
     ///
@@ -154,12 +125,9 @@ impl Win {
     /// [`Error::Attach`] if the region is empty or overlaps one that is attached; [`Error::Base`];
     /// [`Error::Flavour`]; [`Error::NoMemory`]; [`Error::RankFailed`]; [`Error::Size`] for more bytes
     /// than a process can have.
-    ///
-    /// # Safety
-    /// The obligations of [`WindowOptions::create_bytes`], until the memory is detached.
-    pub unsafe fn attach(&self, start: *mut u8, bytes: u64) -> Result<()> {
+    pub fn attach(&self, bytes: ExposedBytes) -> Result<()> {
         let Win { calls, memory, .. } = self;
-        calls.within(Call::Attach, || memory.attach(calls, start, bytes))
+        calls.within(Call::Attach, || memory.attach(calls, bytes))
     }
 
     /// `MPI_Win_detach` (MPI-4.1 §12.2.4): takes the region attached at `start` out of a dynamic

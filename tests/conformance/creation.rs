@@ -4,7 +4,7 @@
 use super::rule::{Rule, Section, rule, unseen};
 use crate::support::interleave::{free, load, put, refusal, store, words};
 use crate::support::spmd;
-use onesided::engine::Win;
+use onesided::engine::{ExposedBytes, Win};
 use onesided::hooks::{Event, Site, delay};
 use onesided::{Comm, ErrorClass, FenceAssert, WindowOptions};
 use std::rc::Rc;
@@ -174,7 +174,10 @@ pub const ATTRIBUTES: Section = Section {
 fn exposed(world: &Comm, start: *mut u8, bytes: u64) -> Rc<Win> {
     // SAFETY: each caller keeps the memory until it has freed the window, and accesses it only by
     // the window or while no other rank does.
-    Rc::new(unsafe { WindowOptions::new().create_bytes(world, start, bytes, 1) }.unwrap())
+    Rc::new(
+        unsafe { WindowOptions::new().create_bytes(world, ExposedBytes::new(start, bytes), 1) }
+            .unwrap(),
+    )
 }
 
 /// Zeroed pages cost nothing until they are touched.

@@ -6,7 +6,7 @@
 
 use crate::support::choices::Choices;
 use crate::support::spmd;
-use onesided::engine::Win;
+use onesided::engine::{ExposedBytes, Win};
 use onesided::{Comm, Info, Op, Rank, WindowOptions};
 
 const ORIGINS: usize = 4;
@@ -129,7 +129,8 @@ fn accumulates_keep_the_order_of_their_origin() {
             let mut private = [0u64; BYTES as usize / 8];
             let memory = private.as_mut_ptr().cast();
             // SAFETY: the array outlives the window, and only operations access it meanwhile.
-            let win = unsafe { options.create_bytes(world, memory, BYTES, 1) }.unwrap();
+            let win = unsafe { options.create_bytes(world, ExposedBytes::new(memory, BYTES), 1) }
+                .unwrap();
             exercise(world, &win, 0, seed);
             win.free().unwrap();
         }

@@ -51,7 +51,7 @@ pub fn win_create<C: Number>(
     let comm = comm.get()?;
     let options = WindowOptions::new().info(&hints(info)?);
     let (bytes, unit) = measures(size, disp_unit);
-    made(size, base.expose(&options, comm.intra()?, bytes, unit), base, win).map(drop)
+    made(size, options.create_bytes(comm.intra()?, base.exposed(bytes), unit), base, win).map(drop)
 }
 
 /// `MPI_Win_allocate`
@@ -120,7 +120,7 @@ pub fn win_attach(win: MPI_Win, base: Address, size: Aint) -> Outcome {
     };
     match bytes {
         0 => Ok(()),
-        _ => Ok(base.attach(&window.win, bytes)?),
+        _ => Ok(window.win.attach(base.exposed(bytes))?),
     }
 }
 

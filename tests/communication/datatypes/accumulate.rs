@@ -6,7 +6,7 @@ use crate::datatypes::layouts::{
 };
 use crate::support::choices::Choices;
 use crate::support::spmd;
-use onesided::engine::{Layout, Origin, Win};
+use onesided::engine::{ExposedBytes, Layout, Origin, Win};
 use onesided::{Comm, CommittedDatatype, Datatype, DerivedDatatype, Op, Rank, WindowOptions};
 
 #[test]
@@ -117,7 +117,9 @@ fn contended_strided_accumulates_lose_nothing() {
         let mut private = vec![0u64; BYTES / 8];
         let start = private.as_mut_ptr().cast();
         // SAFETY: the vector outlives the window, and only operations access it meanwhile.
-        let win = unsafe { WindowOptions::new().create_bytes(world, start, BYTES as u64, 1) };
+        let win = unsafe {
+            WindowOptions::new().create_bytes(world, ExposedBytes::new(start, BYTES as u64), 1)
+        };
         let win = win.unwrap();
         contended(world, &win, 0);
         win.free().unwrap();

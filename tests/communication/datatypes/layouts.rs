@@ -3,7 +3,7 @@
 use crate::support::choices::Choices;
 use crate::support::universe;
 use bytemuck::Pod;
-use onesided::engine::{Layout, Origin, OriginMut, Win};
+use onesided::engine::{ExposedBytes, Layout, Origin, OriginMut, Win};
 use onesided::{
     Comm, CommittedDatatype, Datatype, DerivedDatatype, Distribution, Order, Rank, WindowOptions,
 };
@@ -89,14 +89,15 @@ pub fn every_memory(body: impl Fn(&Win, u64)) {
         let mut private = vec![0u64; BYTES / 8];
         let start = private.as_mut_ptr().cast::<u8>();
         // SAFETY: the vector outlives the window, and only operations access it meanwhile.
-        let win = unsafe { options.create_bytes(world, start, BYTES as u64, 1) }.unwrap();
+        let win = unsafe { options.create_bytes(world, ExposedBytes::new(start, BYTES as u64), 1) }
+            .unwrap();
         on_rank_0(world, &win, 0, &body);
         win.free().unwrap();
         let win = options.create_dynamic_bytes(world).unwrap();
         let mut in_segment = universe.alloc_mem::<u64>(BYTES / 8).unwrap();
         for start in [start, in_segment.as_mut_ptr().cast()] {
             // SAFETY: as above.
-            unsafe { win.attach(start, BYTES as u64) }.unwrap();
+            unsafe { win.attach(ExposedBytes::new(start, BYTES as u64)) }.unwrap();
             let starts = world.allgather(&[start as u64]).unwrap();
             on_rank_0(world, &win, starts[1], &body);
             win.detach(start).unwrap();

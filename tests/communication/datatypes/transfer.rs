@@ -4,7 +4,7 @@ use crate::datatypes::layouts::{
     BYTES, CANARY, ZERO, every_constructor, every_memory, packed, put_and_get, read, written,
 };
 use crate::support::spmd;
-use onesided::engine::{Layout, Origin, Win};
+use onesided::engine::{ExposedBytes, Layout, Origin, Win};
 use onesided::{CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, Rank, WindowOptions};
 
 /// Counts with which `own` and `other` have equally many elements, if they are small.
@@ -81,7 +81,9 @@ fn the_target_datatype_is_interpreted_at_the_target() {
         let units = WindowOptions::new().disp_unit([200, 24, 60][me]);
         let mut memory = vec![0u8; 1000];
         // SAFETY: the vector outlives the window; its own rank reads it between barriers.
-        let win = unsafe { units.create_bytes(world, memory.as_mut_ptr(), 1000, 1) }.unwrap();
+        let win =
+            unsafe { units.create_bytes(world, ExposedBytes::new(memory.as_mut_ptr(), 1000), 1) }
+                .unwrap();
         win.lock_all().unwrap();
         if me == 0 {
             // Defined here alone; each target finds it in units and from a base of its own.

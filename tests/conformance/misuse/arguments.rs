@@ -5,7 +5,7 @@ use super::row::{LEN, Row, and_free, job, row, spared};
 use onesided::ErrorClass::{
     Arg, Base, Count, Op as OpClass, RmaAttach, RmaConflict, RmaFlavor, Type,
 };
-use onesided::engine::{Layout, Origin, OriginMut, Win};
+use onesided::engine::{ExposedBytes, Layout, Origin, OriginMut, Win};
 use onesided::{Comm, Datatype, DerivedDatatype, Op, Result, WindowOptions};
 
 const ONE: &[u64] = &[5];
@@ -166,7 +166,7 @@ pub const ROWS: &[Row] = &[
         |s| {
             let mut memory = [0u64; LEN as usize];
             // SAFETY: the call fails, so the memory is not accessed.
-            unsafe { s.win.attach(memory.as_mut_ptr().cast(), 64) }
+            unsafe { s.win.attach(ExposedBytes::new(memory.as_mut_ptr().cast(), 64)) }
         },
     ),
     row(
@@ -183,7 +183,9 @@ pub const ROWS: &[Row] = &[
         |comm| {
             let mut memory = [0u64; 1];
             // SAFETY: the call fails, so the memory is not accessed.
-            dynamic(comm, |win| unsafe { win.attach(memory.as_mut_ptr().cast(), 0) })
+            dynamic(comm, |win| unsafe {
+                win.attach(ExposedBytes::new(memory.as_mut_ptr().cast(), 0))
+            })
         },
     ),
     job(
@@ -192,7 +194,7 @@ pub const ROWS: &[Row] = &[
         &["attach on window 'dynamic' by rank {me}", "8 bytes at address 0x0"],
         |comm| {
             // SAFETY: as above.
-            dynamic(comm, |win| unsafe { win.attach(std::ptr::null_mut(), 8) })
+            dynamic(comm, |win| unsafe { win.attach(ExposedBytes::new(std::ptr::null_mut(), 8)) })
         },
     ),
     job(
@@ -202,7 +204,7 @@ pub const ROWS: &[Row] = &[
         |comm| {
             let start = std::ptr::without_provenance_mut(usize::MAX - 7);
             // SAFETY: as above.
-            dynamic(comm, |win| unsafe { win.attach(start, 64) })
+            dynamic(comm, |win| unsafe { win.attach(ExposedBytes::new(start, 64)) })
         },
     ),
     job(
@@ -214,9 +216,9 @@ pub const ROWS: &[Row] = &[
             let start: *mut u8 = memory.as_mut_ptr().cast();
             dynamic(comm, |win| {
                 // SAFETY: the memory outlives the window, and no rank knows where it is.
-                unsafe { win.attach(start, 64) }?;
+                unsafe { win.attach(ExposedBytes::new(start, 64)) }?;
                 // SAFETY: it is refused.
-                let refused = unsafe { win.attach(start.wrapping_add(8), 16) };
+                let refused = unsafe { win.attach(ExposedBytes::new(start.wrapping_add(8), 16)) };
                 win.detach(start)?;
                 refused
             })

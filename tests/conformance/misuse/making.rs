@@ -5,7 +5,7 @@ use onesided::ErrorClass::{
     Arg, Base, Comm as CommClass, Disp, Group as GroupClass, InfoKey, InfoNokey, InfoValue, Keyval,
     NoMem, Other, Root, Size,
 };
-use onesided::engine::Win;
+use onesided::engine::{ExposedBytes, Win};
 use onesided::{Comm, CommKeyval, Group, Info, KeyvalOptions, Rank, Result, WindowOptions};
 use onesided_tools::{DistributedCounter, WindowMutex, WindowQueue};
 
@@ -16,7 +16,8 @@ fn allocate(comm: &Comm, bytes: u64, unit: u64) -> Result<()> {
 fn create(comm: &Comm, address: usize, bytes: u64) -> Result<()> {
     let start = std::ptr::without_provenance_mut(address);
     // SAFETY: the call fails, so the memory is not accessed.
-    let win = unsafe { WindowOptions::new().create_bytes(comm, start, bytes, 1) };
+    let win =
+        unsafe { WindowOptions::new().create_bytes(comm, ExposedBytes::new(start, bytes), 1) };
     win.and_then(Win::free)
 }
 

@@ -2,7 +2,7 @@
 
 use super::driver::RANKS;
 use super::flipper::Flipper;
-use onesided::engine::Win;
+use onesided::engine::{ExposedBytes, Win};
 use onesided::{Comm, FenceAssert, LockType, Op, Rank, Result, Universe, WindowOptions};
 use onesided_tools::{WindowMutex, WindowQueue};
 use std::time::Duration;
@@ -170,7 +170,7 @@ impl Rig<'_> {
         self.flipper.spare(starts[0].cast(), 8 * LEN);
         for (start, elements) in starts.iter().zip([LEN, 16]) {
             // SAFETY: the memory outlives its attachment.
-            unsafe { win.attach(start.cast(), 8 * elements) }?;
+            unsafe { win.attach(ExposedBytes::new(start.cast(), 8 * elements)) }?;
         }
         let all = self.comm.allgather(&starts.map(|start| start as u64))?;
         let theirs = &all[2 * self.next().index()..][..2];
@@ -194,7 +194,9 @@ impl Rig<'_> {
         let mut memory = vec![0u64; 16];
         let options = WindowOptions::new().name("private");
         // SAFETY: the memory outlives the window.
-        let win = unsafe { options.create_bytes(self.comm, memory.as_mut_ptr().cast(), 128, 8) }?;
+        let win = unsafe {
+            options.create_bytes(self.comm, ExposedBytes::new(memory.as_mut_ptr().cast(), 128), 8)
+        }?;
         win.fence()?;
         win.put(&[self.number(self.me())], self.next(), 2)?;
         self.flipper.step();

@@ -2,7 +2,7 @@
 
 use super::{VICTIM, die, lost, survivors, window};
 use crate::support::occupied;
-use onesided::engine::Win;
+use onesided::engine::{ExposedBytes, Win};
 use onesided::hooks::{Event, Site, delay};
 use onesided::{Comm, Rank, WindowOptions};
 
@@ -120,7 +120,10 @@ fn what_the_dead_had_for_windows() {
             let win = WindowOptions::new().create_dynamic_bytes(world).unwrap();
             for _ in 0..20 {
                 // SAFETY: 1. it is leaked. 2. no reference to it is left.
-                unsafe { win.attach(Box::leak(Box::new([0u8; 16])).as_mut_ptr(), 16) }.unwrap();
+                unsafe {
+                    win.attach(ExposedBytes::new(Box::leak(Box::new([0u8; 16])).as_mut_ptr(), 16))
+                }
+                .unwrap();
             }
             win.post(&world.group().incl(&[0]).unwrap()).unwrap();
             win

@@ -5,7 +5,7 @@
 use crate::support;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use onesided::engine::{Layout, Origin, Win};
+use onesided::engine::{ExposedBytes, Layout, Origin, Win};
 use onesided::{Comm, Datatype, DerivedDatatype, Op, Rank, Torn, WindowOptions};
 use std::time::{Duration, Instant};
 
@@ -175,7 +175,8 @@ fn puts_to_private_memory() {
         let memory = vec![0u8; space(world.rank().0)].leak();
         let (start, bytes) = (memory.as_mut_ptr(), memory.len() as u64);
         // SAFETY: 1. it is leaked. 2. the reference is not used again.
-        unsafe { WindowOptions::new().create_bytes(world, start, bytes, 1) }.unwrap()
+        unsafe { WindowOptions::new().create_bytes(world, ExposedBytes::new(start, bytes), 1) }
+            .unwrap()
     };
     killed_at_random(private, at_rank_0, |win, piece, to| {
         win.put(piece, to.target, to.start as u64).unwrap();

@@ -1,6 +1,7 @@
 //! What the ranks do, and how jobs are started.
 
 use crate::support::{Outcome, run, test_of};
+use onesided::engine::ExposedBytes;
 use onesided::{ErrorClass, FenceAssert, LockType, Op, Rank, Universe, WindowOptions, launch};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -112,7 +113,7 @@ fn reach_private_memory() {
     let mut memory = vec![0u64; 4];
     let start = memory.as_mut_ptr().cast();
     // SAFETY: the memory outlives the window.
-    match unsafe { WindowOptions::new().create_bytes(world, start, 32, 8) } {
+    match unsafe { WindowOptions::new().create_bytes(world, ExposedBytes::new(start, 32), 8) } {
         Ok(win) => win.free().expect("free"),
         Err(error) => {
             assert_eq!(error.class(), ErrorClass::RmaShared, "{error}");

@@ -3,7 +3,7 @@
 
 use crate::programs::program::{Made, Members, Part, Program, WindowSpec};
 use crate::programs::typed::{self, Typed};
-use onesided::engine::Win;
+use onesided::engine::{ExposedBytes, Win};
 use onesided::{Comm, Memory, Universe, WindowOptions};
 
 /// A window of the engine or of the typed face.
@@ -77,13 +77,15 @@ impl Exposed {
             Made::Allocate => options.allocate_bytes(comm, part.bytes, 1),
             Made::Shared => options.allocate_shared_bytes(comm, part.bytes, 1),
             // SAFETY: the memory lives as long as the window; no other thread uses it.
-            Made::Create => unsafe { options.create_bytes(comm, start, part.bytes, 1) },
+            Made::Create => unsafe {
+                options.create_bytes(comm, ExposedBytes::new(start, part.bytes), 1)
+            },
             _ => WindowOptions::new().create_dynamic_bytes(comm),
         };
         let win = win.expect("a window");
         if spec.made == Made::Dynamic {
             // SAFETY: as above.
-            unsafe { win.attach(start, part.bytes) }.expect("attached memory");
+            unsafe { win.attach(ExposedBytes::new(start, part.bytes)) }.expect("attached memory");
             addresses = comm.allgather(&[start as u64]).expect("addresses");
         }
         Exposed { win, spec: spec.clone(), addresses, _memory: memory }

@@ -2,6 +2,7 @@
 
 use crate::flavours::ring::exercise;
 use crate::support::{spmd, universe};
+use onesided::engine::ExposedBytes;
 use onesided::{
     Access, Comm, ErrorClass, Flavour, Memory, Op, Rank, Universe, Window, WindowMemory,
     WindowOptions,
@@ -153,8 +154,13 @@ fn memory_without_an_address_is_refused_on_all_ranks() {
     spmd(2, |world| {
         let bytes = if world.rank() == 1 { 8 } else { 0 };
         // SAFETY: refused before any thread accesses it.
-        let refused =
-            unsafe { WindowOptions::new().create_bytes(world, std::ptr::null_mut(), bytes, 1) };
+        let refused = unsafe {
+            WindowOptions::new().create_bytes(
+                world,
+                ExposedBytes::new(std::ptr::null_mut(), bytes),
+                1,
+            )
+        };
         assert_eq!(refused.err().unwrap().class(), ErrorClass::Base);
     });
 }
@@ -165,13 +171,15 @@ fn memory_of_more_bytes_than_a_process_has_is_refused_on_all_ranks() {
         let memory = [0u64; 2].as_ptr().cast::<u8>().cast_mut();
         let bytes = if world.rank() == 1 { i64::MAX as u64 } else { 16 };
         // SAFETY: refused before any thread accesses it.
-        let refused = unsafe { WindowOptions::new().create_bytes(world, memory, bytes, 1) };
+        let refused = unsafe {
+            WindowOptions::new().create_bytes(world, ExposedBytes::new(memory, bytes), 1)
+        };
         let error = refused.err().unwrap();
         assert_eq!(error.class(), ErrorClass::Size);
         assert!(error.to_string().contains("rank 1 exposes 9223372036854775807 bytes"), "{error}");
         let win = WindowOptions::new().create_dynamic_bytes(world).unwrap();
         // SAFETY: as above.
-        let refused = unsafe { win.attach(memory, 1 << 57) }.unwrap_err();
+        let refused = unsafe { win.attach(ExposedBytes::new(memory, 1 << 57)) }.unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Size);
         win.free().unwrap();
     });
