@@ -72,8 +72,12 @@ impl Comm {
         self.collectively(Call::Broadcast, |all| {
             let mut length = [buffer.len() as u64];
             all.lengths::<T>(|plan| plan.broadcast(BufferMut::slice(&mut length), root))?;
-            buffer.resize(length[0] as usize, T::zeroed());
-            all.run::<T>(None, |plan| plan.broadcast(BufferMut::slice(buffer), root))
+            all.run::<T>(None, |plan| {
+                if plan.rank != root.0 && buffer.len() as u64 != length[0] {
+                    *buffer = plan.zeroed(length[0])?;
+                }
+                plan.broadcast(BufferMut::slice(buffer), root)
+            })
         })
     }
 
@@ -109,9 +113,12 @@ impl Comm {
             let (own, mut lengths) = ([mine.len() as u64], zeroed(self, usize::from(is_root)));
             let places = is_root.then(|| BufferParts::elements(&mut lengths, 1));
             gather.lengths::<T>(|plan| plan.gather(Some(Buffer::slice(&own)), places, root))?;
-            let mut all = vectors::<T>(&lengths);
-            let parts = is_root.then(|| BufferParts::vectors(&mut all));
-            gather.run::<T>(None, |plan| plan.gather(Some(Buffer::slice(mine)), parts, root))?;
+            let mut all = Vec::new();
+            gather.run::<T>(None, |plan| {
+                all = plan.vectors::<T>(&lengths)?;
+                let parts = is_root.then(|| BufferParts::vectors(&mut all));
+                plan.gather(Some(Buffer::slice(mine)), parts, root)
+            })?;
             Ok(is_root.then_some(all))
         })
     }
@@ -135,9 +142,10 @@ impl Comm {
                 all.map_or(Ok(()), |all| plan.equal_parts(Buffer::slice(all)).map(drop))?;
                 plan.broadcast(BufferMut::slice(&mut total), root)
             })?;
-            let mut own = vec![T::zeroed(); total[0] as usize / self.size() as usize];
-            let parts = all.map(|all| BufferParts::Equal(Buffer::slice(all), own.len()));
+            let mut own = Vec::new();
             scatter.run::<T>(None, |plan| {
+                own = plan.zeroed::<T>(total[0] / u64::from(plan.ranks))?;
+                let parts = all.map(|all| BufferParts::Equal(Buffer::slice(all), own.len()));
                 plan.scatter(parts, Some(BufferMut::slice(&mut own)), root)
             })?;
             Ok(own)
@@ -164,9 +172,10 @@ impl Comm {
                 let lengths = parts.map(|_| BufferParts::Equal(Buffer::slice(&lengths), 1));
                 plan.scatter(lengths, Some(BufferMut::slice(&mut own)), root)
             })?;
-            let mut own = vec![T::zeroed(); own[0] as usize];
-            let parts = parts.map(BufferParts::slices);
+            let (length, mut own) = (own[0], Vec::new());
             scatter.run::<T>(None, |plan| {
+                own = plan.zeroed::<T>(length)?;
+                let parts = parts.map(BufferParts::slices);
                 plan.scatter(parts, Some(BufferMut::slice(&mut own)), root)
             })?;
             Ok(own)
@@ -206,9 +215,11 @@ impl Comm {
             let (own, mut lengths) = ([mine.len() as u64], zeroed(self, 1));
             let places = BufferParts::elements(&mut lengths, 1);
             gather.lengths::<T>(|plan| plan.allgather(Some(Buffer::slice(&own)), places))?;
-            let mut all = vectors::<T>(&lengths);
-            let parts = BufferParts::vectors(&mut all);
-            gather.run::<T>(None, |plan| plan.allgather(Some(Buffer::slice(mine)), parts))?;
+            let mut all = Vec::new();
+            gather.run::<T>(None, |plan| {
+                all = plan.vectors::<T>(&lengths)?;
+                plan.allgather(Some(Buffer::slice(mine)), BufferParts::vectors(&mut all))
+            })?;
             Ok(all)
         })
     }
@@ -253,10 +264,11 @@ impl Comm {
                 let incoming = BufferParts::elements(&mut taken, 1);
                 plan.alltoall(Some(BufferParts::Equal(Buffer::slice(&given), 1)), incoming)
             })?;
-            let mut all = vectors::<T>(&taken);
-            let incoming = BufferParts::vectors(&mut all);
-            alltoall
-                .run::<T>(None, |plan| plan.alltoall(Some(BufferParts::slices(parts)), incoming))?;
+            let mut all = Vec::new();
+            alltoall.run::<T>(None, |plan| {
+                all = plan.vectors::<T>(&taken)?;
+                plan.alltoall(Some(BufferParts::slices(parts)), BufferParts::vectors(&mut all))
+            })?;
             Ok(all)
         })
     }
@@ -500,7 +512,7 @@ impl Comm {
     ) -> Result<CollectiveRequest<Vec<T>>> {
         plan::begin(self, Call::Scatter, |plan| {
             let (mut all, mut mine) =
-                (all.filter(|_| plan.rank == root.0), vec![T::zeroed(); length]);
+                (all.filter(|_| plan.rank == root.0), plan.zeroed::<T>(length as u64)?);
             if let Some(all) = &all {
                 let needed = length.saturating_mul(plan.ranks as usize);
                 plan.check_count("buffer to be cut", all.len(), needed)?;
@@ -1092,8 +1104,4 @@ fn zeroed<T: Element>(comm: &Comm, each: usize) -> Vec<T> {
 
 fn lengths<T>(parts: &[&[T]]) -> Vec<u64> {
     parts.iter().map(|part| part.len() as u64).collect()
-}
-
-fn vectors<T: Element>(lengths: &[u64]) -> Vec<Vec<T>> {
-    lengths.iter().map(|length| vec![T::zeroed(); *length as usize]).collect()
 }

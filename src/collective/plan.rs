@@ -376,6 +376,22 @@ impl Plan<'_> {
         buffer.bytes().ok_or_else(|| self.too_far(&buffer.datatype))
     }
 
+    /// That many elements, which another rank has asked for.
+    pub(super) fn zeroed<T: Element>(&self, length: u64) -> Result<Vec<T>> {
+        let zeroed = bytemuck::allocation::try_zeroed_slice_box(length as usize);
+        zeroed.map(Vec::from).map_err(|()| Error::NoMemory {
+            at: self.comm.place(self.call),
+            requested: length.saturating_mul(size_of::<T>() as u64),
+            available: 0,
+            limit: "the memory of this process, for what the other ranks send",
+        })
+    }
+
+    /// One of each length.
+    pub(super) fn vectors<T: Element>(&self, lengths: &[u64]) -> Result<Vec<Vec<T>>> {
+        lengths.iter().map(|length| self.zeroed(*length)).collect()
+    }
+
     pub(super) fn check_root(&self, root: Rank, ranks: u32) -> Result<()> {
         if root.0 < ranks {
             return Ok(());

@@ -2,8 +2,8 @@
 
 use crate::support::spmd;
 use onesided::{
-    Access, Comm, Comparison, Complex, DoubleInt, Element, ErrorClass, Op, Rank, Window,
-    WindowOptions,
+    Access, Comm, Comparison, Complex, DoubleInt, Element, Error, ErrorClass, Op, Rank, Result,
+    Window, WindowOptions,
 };
 use std::fmt::Debug;
 
@@ -237,5 +237,47 @@ fn ranks_that_go_ahead_overwrite_nothing() {
                 }
             }
         }
+    });
+}
+
+/// What is longer than any memory is refused by the ranks that would receive it, and the others learn it.
+#[test]
+fn lengths_that_no_memory_holds_are_refused_everywhere() {
+    const BYTES: usize = 40 << 40;
+    let overcommit = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").unwrap();
+    if overcommit.trim() == "1" {
+        return println!("skipped: this machine lends memory that it does not have");
+    }
+    let endless = memmap2::MmapOptions::new().len(BYTES).no_reserve_swap().map_anon().unwrap();
+    let endless: &[u8] = &endless;
+    spmd(2, |world| {
+        let is_first = world.rank().0 == 0;
+        let mine = if is_first { endless } else { &[] };
+        let refused = |result: Result<()>| {
+            let error = result.expect_err("40 TiB");
+            let is_right = match &error {
+                Error::NoMemory { requested, .. } => {
+                    [BYTES, BYTES / 2].contains(&(*requested as usize))
+                }
+                Error::Mismatch { .. } => true,
+                _ => false,
+            };
+            assert!(is_right, "{error}");
+            // Nothing is out of step afterwards.
+            assert_eq!(world.allreduce(&[1u32], Op::Sum).unwrap(), [2]);
+            u32::from(matches!(error, Error::NoMemory { .. }))
+        };
+        let parts: [&[u8]; 2] = [&[], mine];
+        let unable = [
+            refused(world.allgatherv(mine).map(drop)),
+            refused(world.gatherv(mine, Rank(1)).map(drop)),
+            refused(world.scatterv(is_first.then_some(&parts[..]), Rank(0)).map(drop)),
+            refused(world.scatter(is_first.then_some(endless), Rank(0)).map(drop)),
+            refused(world.alltoallv(&parts).map(drop)),
+        ];
+        let unable = world.allreduce(&unable, Op::Sum).unwrap();
+        assert!(unable.iter().all(|ranks| *ranks > 0), "{unable:?}");
+        let request = world.iscatter::<u64>(None, usize::MAX, Rank(0));
+        assert!(matches!(request, Err(Error::NoMemory { .. })), "{request:?}");
     });
 }
