@@ -59,9 +59,16 @@ const DISTRUST: Duration = Duration::from_millis(10);
 /// The largest value: the delay with which a job with more ranks than cores learns that a busy process
 /// has ended.
 const LONGEST_DISTRUST: Duration = Duration::from_millis(800);
-/// How often a rank that distrusts yields asks the kernel whether another process wants its core, when
-/// every rank can have a core.
+/// Fast yields that make up for a slow one, in which ranks of the job have computed.
+const REWARDING: u32 = 64;
+/// The most fast yields that count.
+const MOST_REWARDING: u32 = 4 * REWARDING;
+/// How often a rank that distrusts yields asks the kernel whether another process wants its core.
 const ASKS: Duration = Duration::from_micros(500);
+/// For how long at most it does not ask after an answer that was wrong.
+const ASKS_NOT: Duration = Duration::from_millis(100);
+/// The largest job that shares cores and asks: it has to count the ranks that are awake.
+const COUNTED_RANKS: usize = 64;
 
 /// A relaxed 32-bit word of the segment.
 #[repr(transparent)]
@@ -306,6 +313,8 @@ pub struct Backoff {
     ask_at: AtomicU64,
     /// When (nanoseconds after `since`) the kernel's answer ended it; zero if it never has.
     forgiven: AtomicU64,
+    /// Fast yields, less those that have made up for a slow one.
+    fast: AtomicU32,
     /// The processors of this rank and the others, if known.
     placement: Option<Placement>,
     /// Called by a wait that has slept for long.
@@ -345,6 +354,7 @@ impl Backoff {
             distrust: AtomicU64::default(),
             ask_at: AtomicU64::default(),
             forgiven: AtomicU64::default(),
+            fast: AtomicU32::new(MOST_REWARDING),
             placement: None,
             look: None,
         }
@@ -413,7 +423,7 @@ impl Backoff {
         }
         if self.gives_up(tier) {
             tier.sleeping_since.get_or_insert_with(Instant::now);
-            self.record_waking();
+            self.publish_sleep();
             return WaitStep::Sleep;
         }
         if tier.spins > 0 {
@@ -425,7 +435,12 @@ impl Backoff {
         let after = Instant::now();
         tier.yields += 1;
         tier.yielded = Some(after);
-        if after - before > self.slow_yield {
+        let fast = self.fast.load(Relaxed);
+        if after - before <= self.slow_yield {
+            self.fast.store(MOST_REWARDING.min(fast + 1), Relaxed);
+        } else if fast >= REWARDING && self.is_calm(tier.spins > 0) {
+            self.fast.store(fast - REWARDING, Relaxed);
+        } else {
             tier.distrusts = true;
             self.distrust_from((after - self.since).as_nanos() as u64);
         }
@@ -470,9 +485,10 @@ impl Backoff {
         }
     }
 
-    /// Publishes the cost of a wake-up.
-    fn record_waking(&self) {
+    /// Publishes that this rank sleeps, and the cost of a wake-up.
+    fn publish_sleep(&self) {
         if let Some(placement) = &self.placement {
+            placement.sleep();
             let waking = WAKING.load(Relaxed);
             if waking > 0 {
                 placement.record_waking(Duration::from_nanos(waking.into()));
@@ -508,22 +524,22 @@ impl Backoff {
         let distrust = if trusted_for < last / 3 { last * 2 } else { last / 2 }.clamp(least, most);
         self.distrust.store(distrust, Relaxed);
         self.distrust_until.store(now + distrust, Relaxed);
-        // The kernel's answer has just been wrong: it is not asked while the distrust lasts.
+        // The kernel's answer has just been wrong: it is not asked for a while.
         let forgiven = self.forgiven.swap(0, Relaxed);
         let was_wrong = forgiven != 0 && now.saturating_sub(forgiven) < least;
-        self.ask_at.store(if was_wrong { now + distrust } else { now }, Relaxed);
+        let asks_not = distrust.min(ASKS_NOT.as_nanos() as u64);
+        self.ask_at.store(if was_wrong { now + asks_not } else { now }, Relaxed);
     }
 
-    /// Whether the distrust of yields can end: every rank can have a core, and no more processes want
-    /// to run than there are processors. The kernel answers that without a yield, which might cost a
-    /// time slice.
+    /// Whether the distrust of yields can end. The kernel answers that without a yield, which might cost
+    /// a time slice.
     fn trusts_again(&self, tier: &mut Tier) -> bool {
         let now = self.now();
-        if tier.spins == 0 || now < self.ask_at.load(Relaxed) {
+        if now < self.ask_at.load(Relaxed) {
             return false;
         }
         self.ask_at.store(now + ASKS.as_nanos() as u64, Relaxed);
-        let is_calm = is_calm();
+        let is_calm = self.is_calm(tier.spins > 0);
         if is_calm {
             self.distrust_until.store(now, Relaxed);
             self.forgiven.store(now, Relaxed);
@@ -531,20 +547,29 @@ impl Backoff {
         }
         is_calm
     }
+
+    /// Whether a yield gives the processor to a rank of the job at most. If every rank can have a core, no
+    /// more processes want to run than there are processors; otherwise no more than ranks are awake.
+    fn is_calm(&self, has_core: bool) -> bool {
+        static PROCESSORS: OnceLock<u64> = OnceLock::new();
+        let processors = || {
+            let online = sysconf(SysconfVar::_NPROCESSORS_ONLN);
+            online.ok().flatten().map_or(1, |online| online as u64)
+        };
+        let most = match &self.placement {
+            _ if has_core => *PROCESSORS.get_or_init(processors),
+            Some(placement) if placement.ranks() <= COUNTED_RANKS => placement.awake() as u64,
+            _ => return false,
+        };
+        running().is_some_and(|running| running <= most)
+    }
 }
 
-/// Whether no more processes want to run on this machine than it has processors; false if unknown
-/// (proc(5), /proc/loadavg).
-fn is_calm() -> bool {
-    static PROCESSORS: OnceLock<u64> = OnceLock::new();
-    let processors = *PROCESSORS.get_or_init(|| {
-        let online = sysconf(SysconfVar::_NPROCESSORS_ONLN);
-        online.ok().flatten().map_or(1, |online| online as u64)
-    });
+/// How many processes want to run on this machine, if that is known (proc(5), /proc/loadavg).
+fn running() -> Option<u64> {
     let mut text = [0; 64];
     let read = std::fs::File::open("/proc/loadavg").and_then(|mut file| file.read(&mut text));
     let text = &text[..read.unwrap_or(0)];
-    let running = text.split(|byte| b" /".contains(byte)).nth(3);
-    let running = running.and_then(|count| str::from_utf8(count).ok()?.parse::<u64>().ok());
-    running.is_some_and(|running| running <= processors)
+    let running = text.split(|byte| b" /".contains(byte)).nth(3)?;
+    str::from_utf8(running).ok()?.parse().ok()
 }

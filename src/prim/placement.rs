@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// The shortest time between two moves of a rank. More moves would not help.
 const REST: Duration = Duration::from_millis(1);
 
+/// Set in the word of a rank that sleeps.
+const ASLEEP: u32 = 1 << 31;
+
 /// The words that the ranks of a job share.
 #[repr(C, align(128))]
 #[derive(Default)]
@@ -30,7 +33,7 @@ pub struct PlacementWords {
 pub trait JobPlacement: Send + Sync {
     /// The shared words.
     fn common(&self) -> &PlacementWords;
-    /// One word a rank; zero before it has joined, and while it moves.
+    /// One word a rank, with [`ASLEEP`]; zero before it has joined, and while it moves.
     fn ranks(&self) -> &[Word32];
 }
 
@@ -93,6 +96,16 @@ impl Placement {
         }
     }
 
+    /// Publishes that this rank is about to sleep; [`Placement::settle`] ends it.
+    pub fn sleep(&self) {
+        self.own().store(self.own().load() | ASLEEP);
+    }
+
+    /// How many ranks do not sleep, this one included.
+    pub fn awake(&self) -> usize {
+        self.words.ranks().iter().filter(|word| word.load() & ASLEEP == 0).count()
+    }
+
     /// The cost of a wake-up in this job: the latest published one.
     pub fn waking(&self) -> Duration {
         Duration::from_nanos(self.words.common().waking.load().into())
@@ -112,7 +125,7 @@ impl Placement {
 
     fn others(&self) -> impl Iterator<Item = u32> {
         let words = self.words.ranks().iter().enumerate();
-        words.filter(|(rank, _)| *rank != self.rank).map(|(_, word)| word.load())
+        words.filter(|(rank, _)| *rank != self.rank).map(|(_, word)| word.load() & !ASLEEP)
     }
 
     fn settle_at(&self, processor: usize) {
@@ -214,5 +227,19 @@ mod tests {
         mine.set(64);
         assert_eq!(count, mine.count());
         assert_eq!(own.is_enough_for_all(), 3 <= own.quota.min(count as usize));
+    }
+
+    #[test]
+    fn a_rank_that_sleeps_is_not_awake_and_keeps_its_processor() {
+        let words = words(2);
+        let [first, second] =
+            [0, 1].map(|rank| Placement::join(rank, Box::new(words.clone()) as Box<_>));
+        assert_eq!(first.awake(), 2);
+        let here = words.1[1].load();
+        second.sleep();
+        assert_eq!(first.awake(), 1);
+        assert_eq!(first.others().collect::<Vec<_>>(), [here]);
+        second.settle();
+        assert_eq!(first.awake(), 2);
     }
 }
