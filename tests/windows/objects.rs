@@ -83,6 +83,12 @@ fn hints_about_memory_are_followed_or_not_reported() {
             assert!(reported.is_none() || may && reported.as_deref() == Some(node));
             window.free().unwrap();
         }
+        // A page is the largest alignment that is followed.
+        let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).unwrap().unwrap();
+        let name = page.to_string();
+        let aligned = made(world, &[("mpi_minimum_memory_alignment", &name)], 1).unwrap();
+        assert_eq!(aligned.base() as usize % page as usize, 0);
+        aligned.free().unwrap();
         let unmet = made(world, &[("mpi_minimum_memory_alignment", "1048576")], 1).unwrap();
         assert_eq!(unmet.info().get("mpi_minimum_memory_alignment"), Some("1"));
         unmet.free().unwrap();
