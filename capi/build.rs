@@ -61,62 +61,44 @@ fn export(function: &Function) -> String {
     }
 }
 
-/// The expression that makes a call with the parameters of its function. Those of a form of a
-/// collective are the parameters of its start, and behind them what makes the form.
+/// The expression that makes a call with the parameters of its function. Those of a collective are followed
+/// by its form.
 fn called(call: &str, parameters: &[&Parameter]) -> String {
     let passed = |parameters: &[&Parameter]| -> String {
         parameters.iter().map(|one| format!("{}, ", one.name)).collect()
     };
-    let form = match call.split_once(' ') {
+    let (form, collective) = match call.split_once(' ') {
         Some(("operation", call)) => return format!("{}.run()", called(call, parameters)),
         Some(("requested", call)) => {
             let of_operation = &parameters[..parameters.len() - 1];
             return format!("{}.run_requested(request)", called(call, of_operation));
         }
-        Some(("short", call)) => return called(&format!("finish start_{call}"), parameters),
-        Some(("finish", _)) => "crate::collective::finish".to_owned(),
-        Some((form @ ("begin" | "persist"), _)) => {
-            format!("|start| crate::collective::{form}(start, comm, request)")
-        }
+        Some(("finish", call)) => ("Blocking", call),
+        Some(("begin", call)) => ("Nonblocking(comm, request)", call),
+        Some(("persist", call)) => ("Persistent(comm, request)", call),
         _ if call.ends_with(')') => {
             return format!("crate::calls::{}", call.replace("..", &passed(parameters)));
         }
         _ => return format!("crate::calls::{call}({})", passed(parameters)),
     };
-    let start = call.rsplit(' ').next().unwrap_or_default();
     let ours = |one: &&&Parameter| !matches!(one.ctype.as_str(), "MPI_Info" | "MPI_Request *");
     let own: Vec<&Parameter> = parameters.iter().filter(ours).copied().collect();
-    let start = format!("crate::calls::{start}({})", passed(&own));
+    let call = format!("crate::calls::{collective}({}crate::collective::{form})", passed(&own));
     match parameters.iter().any(|one| one.ctype == "MPI_Info") {
-        true => format!("crate::info::hints(info).and_then(|_| {start}).and_then({form})"),
-        false => format!("{start}.and_then({form})"),
+        true => format!("crate::info::hints(info).and_then(|_| {call})"),
+        false => call,
     }
 }
 
-/// The first lines of a function whose call has a fast path, which they return from if that has done it.
-fn fast_path(name: &str, call: &str, parameters: &[&Parameter], passed: &str) -> Option<String> {
-    match call.split_once(' ')? {
-        ("operation", call) => {
-            Some(format!("if {}.try_run() {{ return MPI_SUCCESS; }}", called(call, parameters)))
-        }
-        ("short", call) => Some(format!(
-            "match crate::calls::try_{call}({passed}) {{ Some(Ok(())) => return MPI_SUCCESS, \
-             Some(Err(failure)) => return {}_raised(failure, {passed}), None => {{}} }}",
-            name.to_lowercase()
-        )),
-        _ => None,
-    }
-}
-
-/// Both functions, made of a call. The fast path of an operation or a short collective is tried first; the rest is out of line, with the
-/// same parameters, so that it takes them where they are.
+/// Both functions, made of a call. The fast path of an operation is tried first; the rest is out of line,
+/// with the same parameters, so that it takes them where they are.
 fn there(function: &Function, call: &str) -> String {
     let (name, named) = (&function.name, || function.parameters.iter().filter(|p| p.name != "..."));
     let declared: String = named().map(|p| format!("{}: {}, ", p.name, rust(&p.ctype))).collect();
     let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
     let returns = rust(&function.returns);
     let all = named().collect::<Vec<_>>();
-    let fast = fast_path(name, call, &all, &passed);
+    let fast = call.strip_prefix("operation ").map(|call| called(call, &all));
     let call = called(call, &all);
     let given = |call, place: &Parameter| format!("{}.given().and_then(|()| {call})", place.name);
     // Those of the tool interface need not be there (MPI-4.1 §15.3).
@@ -145,10 +127,10 @@ fn there(function: &Function, call: &str) -> String {
     };
     let (body, otherwise) = match fast {
         None => (body, String::new()),
-        Some(tried) => {
+        Some(operation) => {
             let otherwise = format!("{}_otherwise", name.to_lowercase());
             (
-                format!("{tried} {otherwise}({passed})"),
+                format!("if {operation}.try_run() {{ return MPI_SUCCESS; }} {otherwise}({passed})"),
                 format!(
                     "#[cold]\n#[inline(never)]\n\
                      extern \"C\" fn {otherwise}({declared}) -> {returns} {{ {body} }}\n"

@@ -1,12 +1,15 @@
-//! What all collectives have in common. A function of `calls` checks the arguments and returns what
-//! starts the collective. The blocking function starts it once and waits, the nonblocking one returns a
-//! request, and the persistent one returns a request that starts it at each `MPI_Start`.
+//! What all collectives have in common. A function of `calls` checks the arguments, and passes what starts the
+//! collective to its [`Form`]. The blocking function starts it once and waits, the nonblocking one returns
+//! a request, and the persistent one returns a request that starts it at each `MPI_Start`.
+//!
+//! Where the data may be short, the function begins with the usual case of the blocking form: predefined
+//! datatypes, one group, and nothing in place.
 
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Number, Ptr};
-use crate::calls::{check_buffer, elements};
-use crate::comm::rank_of;
-use crate::datatype::usable;
+use crate::calls::{PAGE, check_buffer, elements};
+use crate::comm::{Communicator, rank_of};
+use crate::datatype::{Kind, known, usable};
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
 use crate::op::{Operation, Reduction};
@@ -17,113 +20,108 @@ use onesided::{Comm, CommittedDatatype, Rank};
 use std::borrow::Cow;
 use std::ffi::c_int;
 
-/// Starts a collective whose arguments were checked.
-pub struct Start(Box<dyn Startable>);
-
-trait Startable: Send + Sync {
-    fn start(&self) -> onesided::Result<CollectiveRequest>;
-
-    /// From now on it is one persistent collective, which all ranks initialise alike.
-    fn persist(&mut self) -> onesided::Result<()>;
-
-    /// Starts it, waits until it is complete, and returns its outcome.
-    fn finish(self: Box<Self>) -> onesided::Result<()>;
-}
-
-/// The ranks of a collective, and how it is started among them.
-struct Among<T, F> {
-    ranks: T,
-    start: F,
-}
-
-impl<T, F> Startable for Among<T, F>
-where
-    T: Ranks,
-    F: Fn(&T) -> onesided::Result<CollectiveRequest> + Send + Sync,
+/// How a collective is started among its ranks.
+pub trait Begin:
+    Fn(Over<'_>) -> onesided::Result<CollectiveRequest> + Send + Sync + 'static
 {
-    fn start(&self) -> onesided::Result<CollectiveRequest> {
-        (self.start)(&self.ranks)
+}
+
+impl<F> Begin for F where
+    F: Fn(Over<'_>) -> onesided::Result<CollectiveRequest> + Send + Sync + 'static
+{
+}
+
+/// What a function of C does with a collective.
+pub trait Form: Sized {
+    /// The communicator of a blocking call between the ranks of one group. Its collectives are complete
+    /// when they have been started.
+    #[inline(always)]
+    fn waiting(&self, _comm: MPI_Comm) -> Option<&'static Comm> {
+        None
     }
 
-    fn persist(&mut self) -> onesided::Result<()> {
-        (self.start)(&self.ranks.agreeing())?.wait()?;
-        self.ranks = self.ranks.persisted();
-        Ok(())
+    /// Starts a collective whose arguments were checked.
+    fn start(self, comm: &'static Communicator, begin: impl Begin) -> Outcome;
+}
+
+/// It starts the collective and waits.
+pub struct Blocking;
+
+impl Form for Blocking {
+    #[inline(always)]
+    fn waiting(&self, comm: MPI_Comm) -> Option<&'static Comm> {
+        comm.find().filter(|comm| comm.inter.is_none()).map(|comm| &comm.waiting)
     }
 
-    fn finish(self: Box<Self>) -> onesided::Result<()> {
-        (self.start)(&self.ranks.waiting())?.wait()
+    fn start(self, comm: &'static Communicator, begin: impl Begin) -> Outcome {
+        Ok(begin(comm.blocking())?.finish()?)
     }
 }
 
-/// What collectives are started on.
-pub trait Ranks: Send + Sync + 'static {
-    /// The same for one persistent collective ([`Comm::for_persistent_collective`]).
-    fn persisted(&self) -> Self;
+/// It returns a request (MPI-4.1 §6.12).
+pub struct Nonblocking(pub MPI_Comm, pub Ptr<MPI_Request>);
 
-    /// The same for its initialisation ([`Comm::agreeing`]).
-    fn agreeing(&self) -> Self;
-
-    /// The same for blocking calls ([`Comm::waiting`]).
-    fn waiting(self) -> Self;
-}
-
-impl Ranks for Comm {
-    fn persisted(&self) -> Comm {
-        self.for_persistent_collective()
-    }
-
-    fn agreeing(&self) -> Comm {
-        Comm::agreeing(self)
-    }
-
-    fn waiting(self) -> Comm {
-        Comm::waiting(self)
+impl Form for Nonblocking {
+    fn start(self, comm: &'static Communicator, begin: impl Begin) -> Outcome {
+        let work = Work::Collective(begin(comm.over())?);
+        self.1.set(Handle::new(Request::new(Owner::Comm(self.0), work)))
     }
 }
 
-impl Ranks for Bridge {
-    fn persisted(&self) -> Bridge {
-        self.for_persistent_collective()
-    }
+/// It returns a request that starts the collective (MPI-4.1 §6.13). All ranks initialise it alike.
+pub struct Persistent(pub MPI_Comm, pub Ptr<MPI_Request>);
 
-    fn agreeing(&self) -> Bridge {
-        Bridge::agreeing(self)
-    }
-
-    fn waiting(self) -> Bridge {
-        Bridge::waiting(self)
-    }
-}
-
-impl Start {
-    pub fn new<T: Ranks>(
-        ranks: T,
-        start: impl Fn(&T) -> onesided::Result<CollectiveRequest> + Send + Sync + 'static,
-    ) -> Outcome<Start> {
-        Ok(Start(Box::new(Among { ranks, start })))
-    }
-
-    fn begin(&self) -> Outcome<Work> {
-        Ok(Work::Collective(self.0.start()?))
+impl Form for Persistent {
+    fn start(self, comm: &'static Communicator, begin: impl Begin) -> Outcome {
+        let begin: Box<dyn Fn() -> Outcome<Work> + Send + Sync> = match comm.over() {
+            Over::One(comm) => {
+                begin(Over::One(&comm.agreeing()))?.wait()?;
+                let comm = comm.for_persistent_collective();
+                Box::new(move || Ok(Work::Collective(begin(Over::One(&comm))?)))
+            }
+            Over::Two(bridge) => {
+                begin(Over::Two(&bridge.agreeing()))?.wait()?;
+                let bridge = bridge.for_persistent_collective();
+                Box::new(move || Ok(Work::Collective(begin(Over::Two(&bridge))?)))
+            }
+        };
+        self.1.set(Handle::new(Request::persistent(Owner::Comm(self.0), begin)))
     }
 }
 
-/// The blocking form.
-pub fn finish(start: Start) -> Outcome {
-    Ok(start.0.finish()?)
+/// The outcome of a blocking call.
+#[inline(always)]
+pub fn outcome(done: onesided::Result<CollectiveRequest>) -> Outcome {
+    Ok(done?.finish()?)
 }
 
-/// The nonblocking form (MPI-4.1 §6.12).
-pub fn begin(start: Start, comm: MPI_Comm, request: Ptr<MPI_Request>) -> Outcome {
-    request.set(Handle::new(Request::new(Owner::Comm(comm), start.begin()?)))
+/// A buffer of predefined elements that is read, and their kind; `None` for others, and for addresses that
+/// have to be looked at.
+#[inline(always)]
+pub fn origin<C: Number>(
+    start: Address,
+    count: C,
+    datatype: MPI_Datatype,
+) -> Option<(Origin<'static>, u16)> {
+    let ((datatype, kind), count) = (known(datatype)?, usize::try_from(count.wide()).ok()?);
+    if start.value() < PAGE { None } else { Some((start.origin(count, datatype), kind)) }
 }
 
-/// The persistent form (MPI-4.1 §6.13).
-pub fn persist(mut start: Start, comm: MPI_Comm, request: Ptr<MPI_Request>) -> Outcome {
-    start.0.persist()?;
-    let begin = Box::new(move || start.begin());
-    request.set(Handle::new(Request::persistent(Owner::Comm(comm), begin)))
+/// The same of one that is written.
+#[inline(always)]
+pub fn origin_mut<C: Number>(
+    start: Address,
+    count: C,
+    datatype: MPI_Datatype,
+) -> Option<OriginMut<'static>> {
+    let ((datatype, _), count) = (known(datatype)?, usize::try_from(count.wide()).ok()?);
+    if start.value() < PAGE { None } else { Some(start.origin_mut(count, datatype)) }
+}
+
+/// What all ranks together get, of `count` elements each.
+#[inline(always)]
+pub fn of_all<C: Number>(count: C, comm: &Comm) -> Option<Count> {
+    count.wide().checked_mul(comm.size().into())
 }
 
 /// Elements of the program, by their address. It is valid until the collective is complete or, if it is
@@ -212,7 +210,7 @@ pub enum Parts {
 impl Parts {
     /// Parts of `count` elements, one behind the other.
     pub fn equal<C: Number>(
-        over: &Over,
+        over: Over<'_>,
         start: Address,
         count: C,
         datatype: MPI_Datatype,
@@ -247,70 +245,64 @@ pub fn write(blocks: &[Block]) -> Vec<OriginMut<'_>> {
 }
 
 /// The ranks of a collective.
-pub enum Over {
+#[derive(Clone, Copy)]
+pub enum Over<'a> {
     /// The ranks of a communicator.
-    One(Comm),
+    One(&'a Comm),
     /// The two groups of an intercommunicator (MPI-4.1 §6.2.2).
-    Two(Bridge),
+    Two(&'a Bridge),
 }
 
-/// The ranks of a collective on a communicator.
-pub fn over(comm: MPI_Comm) -> Outcome<Over> {
-    let comm = comm.get()?;
-    Ok(match &comm.inter {
-        None => Over::One(comm.comm.clone()),
-        Some(inter) => Over::Two(inter.bridge.clone()),
-    })
-}
-
-/// The ranks of a collective, and its root.
-pub fn rooted(comm: MPI_Comm, root: c_int) -> Outcome<(Over, Root)> {
-    let over = over(comm)?;
-    let root = over.root(root)?;
-    Ok((over, root))
-}
-
-impl Ranks for Over {
-    fn persisted(&self) -> Over {
-        match self {
-            Over::One(comm) => Over::One(comm.persisted()),
-            Over::Two(bridge) => Over::Two(bridge.persisted()),
+impl Communicator {
+    /// The ranks of its collectives.
+    pub fn over(&self) -> Over<'_> {
+        match &self.inter {
+            None => Over::One(&self.comm),
+            Some(inter) => Over::Two(&inter.bridge),
         }
     }
 
-    fn agreeing(&self) -> Over {
-        match self {
-            Over::One(comm) => Over::One(comm.agreeing()),
-            Over::Two(bridge) => Over::Two(bridge.agreeing()),
-        }
-    }
-
-    fn waiting(self) -> Over {
-        match self {
-            Over::One(comm) => Over::One(comm.waiting()),
-            Over::Two(bridge) => Over::Two(bridge.waiting()),
+    /// The same in calls that return when the collective is complete.
+    fn blocking(&self) -> Over<'_> {
+        match &self.inter {
+            None => Over::One(&self.waiting),
+            Some(inter) => Over::Two(&inter.waiting),
         }
     }
 }
 
-impl Over {
+/// The communicator of a collective, and its root.
+pub fn rooted(comm: MPI_Comm, root: c_int) -> Outcome<(&'static Communicator, Root)> {
+    let of = comm.get()?;
+    Ok((of, of.over().root(root)?))
+}
+
+impl<'a> Over<'a> {
     /// The number of ranks whose parts this rank has.
-    pub fn parts(&self) -> usize {
+    pub fn parts(self) -> usize {
         match self {
-            Over::One(comm) => comm.size() as usize,
-            Over::Two(bridge) => bridge.remote_size() as usize,
+            Over::One(comm) => comm.ranks().len(),
+            Over::Two(bridge) => bridge.remote_ranks().len(),
         }
     }
 
     /// The number of ranks that divide a result, and this rank's number among them.
-    pub fn group(&self) -> (usize, usize) {
+    pub fn group(self) -> (usize, usize) {
         match self {
-            Over::One(comm) => (comm.size() as usize, comm.rank().index()),
-            Over::Two(bridge) => (bridge.size() as usize, bridge.rank() as usize),
+            Over::One(comm) => (comm.ranks().len(), comm.rank().index()),
+            Over::Two(bridge) => (bridge.ranks().len(), bridge.rank().index()),
         }
     }
 
-    fn root(&self, root: c_int) -> Outcome<Root> {
+    /// The communicator with all ranks, for what makes no difference between groups.
+    pub fn all(self) -> &'a Comm {
+        match self {
+            Over::One(comm) => comm,
+            Over::Two(bridge) => bridge.comm(),
+        }
+    }
+
+    fn root(self, root: c_int) -> Outcome<Root> {
         let is_two = matches!(self, Over::Two(_));
         match (rank_of(root, self.parts() as u32), self) {
             _ if is_two && root == MPI_ROOT => Ok(Root::Here),
@@ -330,12 +322,12 @@ impl Over {
     }
 
     /// Whether this rank is one of those that the root has to do with, of which it may be one itself.
-    pub fn takes_part(&self, root: Root) -> bool {
+    pub fn takes_part(self, root: Root) -> bool {
         matches!(self, Over::One(_)) || matches!(root, Root::There(_))
     }
 
     /// Whether a buffer is `MPI_IN_PLACE`, which is an error between two groups.
-    pub fn is_in_place(&self, start: Address) -> Outcome<bool> {
+    pub fn is_in_place(self, start: Address) -> Outcome<bool> {
         if matches!(self, Over::Two(_)) && start.is_in_place() {
             let why = "MPI_IN_PLACE is not for intercommunicators";
             return Err(Failure::new(MPI_ERR_BUFFER, why));
@@ -345,7 +337,7 @@ impl Over {
 
     /// What this rank itself sends or receives, unless it is in place.
     pub fn own<C: Number>(
-        &self,
+        self,
         start: Address,
         count: C,
         datatype: MPI_Datatype,
@@ -362,6 +354,14 @@ pub fn among(comm: &Comm, root: Root) -> Rank {
         Root::There(rank) => rank,
         Root::Elsewhere => Rank::NULL,
     }
+}
+
+/// A predefined reduction on elements of that kind.
+#[inline(always)]
+pub fn known_combine(op: MPI_Op, kind: u16) -> Option<Combine> {
+    let op = Operation::known(op, kind).filter(|op| op.is_reduction())?;
+    // Those of Fortran are combined by a function of this library.
+    (kind != Kind::FortranPair as u16).then(|| Combine::of(op))
 }
 
 /// The function of a reduction, valid until the reduction ends.

@@ -13,6 +13,8 @@ use std::ffi::c_int;
 pub struct Communicator {
     /// Of an intercommunicator, the communicator of the local group.
     pub comm: Comm,
+    /// The same for blocking collectives.
+    pub waiting: Comm,
     pub errhandler: HandlerOf,
     pub topology: Option<Topology>,
     /// What makes it an intercommunicator.
@@ -30,12 +32,15 @@ pub struct Inter {
     pub first: bool,
     /// The ranks of collectives.
     pub bridge: Bridge,
+    /// The same for blocking ones.
+    pub waiting: Bridge,
 }
 
 impl Inter {
     pub fn new(local: &Comm, both: Comm, remote: Group, first: bool) -> Outcome<Inter> {
         let bridge = Bridge::new(&both, &local.group(), &remote)?;
-        Ok(Inter { both, remote, first, bridge })
+        let waiting = bridge.clone().waiting();
+        Ok(Inter { both, remote, first, bridge, waiting })
     }
 
     pub fn sides(&self) -> Sides {
@@ -63,7 +68,8 @@ impl Sides {
 impl Communicator {
     /// With the error handler of the communicator that it is made from.
     pub fn new(comm: Comm, handler: HandlerRef) -> Communicator {
-        Communicator { comm, errhandler: HandlerOf::new(handler), topology: None, inter: None }
+        let (waiting, errhandler) = (comm.clone().waiting(), HandlerOf::new(handler));
+        Communicator { comm, waiting, errhandler, topology: None, inter: None }
     }
 
     /// A communicator that is made from this one, as a handle; null for none.

@@ -79,19 +79,26 @@ impl Bridge {
         Bridge { comm: self.comm.for_persistent_collective(), ..self.clone() }
     }
 
-    /// Ranks of the other group.
-    pub fn remote_size(&self) -> u32 {
-        self.places.len() as u32 - self.ranks
+    /// The communicator with both groups.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// The ranks of the own group, in ascending order.
+    pub fn ranks(&self) -> impl DoubleEndedIterator<Item = Rank> + ExactSizeIterator + use<> {
+        (0..self.ranks).map(Rank)
+    }
+
+    /// Those of the other group.
+    pub fn remote_ranks(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Rank> + ExactSizeIterator + use<> {
+        (0..self.places.len() as u32 - self.ranks).map(Rank)
     }
 
     /// This rank, in its group.
-    pub fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    /// Ranks of the own group.
-    pub fn size(&self) -> u32 {
-        self.ranks
+    pub fn rank(&self) -> Rank {
+        Rank(self.rank)
     }
 
     /// Starts the collective of `plan`, with ranks numbered as in `places`.
@@ -105,7 +112,7 @@ impl Bridge {
         let at = Location::caller();
         self.comm.within(call, || {
             let mut planned = Plan::new(&self.comm, call, self.rank, self.ranks);
-            planned.remote = self.remote_size();
+            planned.remote = self.remote_ranks().len() as u32;
             plan(&mut planned)?;
             planned.rename(&self.places);
             planned.what = None;
@@ -184,7 +191,7 @@ impl Bridge {
         mine: Option<Origin<'_>>,
         parts: &[OriginMut<'_>],
     ) -> Result<CollectiveRequest> {
-        let outgoing = mine.map(|mine| vec![Buffer::of(&mine); self.remote_size() as usize]);
+        let outgoing = mine.map(|mine| vec![Buffer::of(&mine); self.remote_ranks().len()]);
         let incoming = written(parts);
         self.start_planned(Call::Allgather, None, |plan| plan.alltoall_across(outgoing, incoming))
     }
@@ -223,15 +230,6 @@ impl Bridge {
         self.start_planned(Call::Reduce, Some(root), |plan| {
             plan.reduce_across(mine, result, combine, root)
         })
-    }
-
-    /// [`Bridge::start_reduce`] on a rank that does not take part ([`Root::Elsewhere`]).
-    ///
-    /// # Errors
-    /// Those of any call on a communicator ([`Comm`]).
-    #[track_caller]
-    pub fn start_reduce_elsewhere(&self) -> Result<CollectiveRequest> {
-        self.start_planned(Call::Reduce, Some(Root::Elsewhere), |_| Ok(()))
     }
 
     /// `MPI_Iallreduce` (MPI-4.1 §6.12.8): the combination of `mine` of the other group's ranks goes to

@@ -1,7 +1,7 @@
 //! How a collective combines the elements of this process with others, and takes what others have staged.
 //! Buffers and scratch memory are those of [`crate::ops`].
 
-use crate::comm::{CHUNK, OpKind, Reduction, Staged};
+use crate::comm::{OpKind, Reduction, Staged};
 use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::op::Op;
@@ -92,25 +92,44 @@ impl BufferMut {
         incoming.unpack_from(staged.segment(), staged.place(rank, first, bytes)?, bytes)
     }
 
-    /// Replaces the entries, if they lie one behind the other, by the combination of what the first `ranks`
-    /// ranks have staged, from byte `first` on, by an operation of the standard. Whether they are that.
+    /// Replaces the instances by the combination of what the first `ranks` ranks have staged, from byte `first`
+    /// on, in their order.
     #[inline]
     pub(super) fn take_combined(
         &mut self,
         staged: &Staged<'_>,
         (ranks, first): (u32, u64),
         combine: &Combine,
-    ) -> Result<bool> {
-        let op = match (&combine.function, combine.kind) {
-            (None, OpKind::Predefined(op)) if !staged.is_foreign() => op,
-            _ => return Ok(false),
+    ) -> Result<()> {
+        let combined = match (&combine.function, combine.kind) {
+            (None, OpKind::Predefined(op)) if !staged.is_foreign() => {
+                let place = |rank, bytes| staged.place(rank, first, bytes);
+                self.combine_staged(op, staged.segment(), ranks, place)
+            }
+            _ => None,
         };
-        let Some(bytes) = self.plain().filter(|bytes| *bytes <= CHUNK as u64) else {
-            return Ok(false);
-        };
-        let place = |rank| staged.place(rank, first, bytes);
-        op.combine_staged(self.origin_mut(), staged.segment(), ranks, place)?;
-        Ok(true)
+        combined.unwrap_or_else(|| self.take_by_function(staged, (ranks, first), combine))
+    }
+
+    /// The same where contributions have to lie like the instances. This rank has the combination so far.
+    #[cold]
+    fn take_by_function(
+        &mut self,
+        staged: &Staged<'_>,
+        (ranks, first): (u32, u64),
+        combine: &Combine,
+    ) -> Result<()> {
+        self.take(staged, 0, first)?;
+        let lower = self.read();
+        let mut small = [0; 8];
+        let scratch = scratch_beside(&mut small, lower.count, &lower.datatype);
+        let (_memory, mut upper) = scratch.ok_or_else(too_far)?;
+        for rank in 1..ranks {
+            upper.take(staged, rank, first)?;
+            upper.combine_with(&lower, combine)?;
+            self.copy_from(&upper.read());
+        }
+        Ok(())
     }
 
     /// Replaces each instance by its combination with that of `lower`, which has as many.

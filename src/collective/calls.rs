@@ -11,7 +11,6 @@ use super::form::ShortForm;
 use super::partitioned::{PartitionSide, Partitioned};
 use super::plan;
 use super::request::CollectiveRequest;
-use super::short;
 use super::staged::BufferParts;
 use crate::call::Call;
 use crate::comm::{Comm, Reduction};
@@ -20,9 +19,7 @@ use crate::datatype::Element;
 use crate::error::Error;
 use crate::error::Result;
 use crate::group::Rank;
-use crate::op::Op;
 use crate::ops::{Origin, OriginMut};
-use std::panic::Location;
 
 /// Collectives of slices. All contributions have the same length, except in the calls whose names end
 /// with `v`.
@@ -347,7 +344,7 @@ impl Comm {
         mine: &[T],
         op: impl Reduction<T>,
     ) -> Result<Vec<T>> {
-        let counts = vec![mine.len() / self.size() as usize; self.size() as usize];
+        let counts = vec![mine.len() / self.ranks().len(); self.ranks().len()];
         let mut result = vec![T::zeroed(); counts[0]];
         self.collectively(Call::ReduceScatterBlock, |reduce| {
             reduce.run::<T>(None, |plan| {
@@ -650,72 +647,6 @@ impl Comm {
     }
 }
 
-/// Short collectives of a rank that has no other under way on the communicator. If the result is `None`,
-/// nothing has been done, and the function whose name begins with `start_` does it or returns the error.
-///
-/// Collective; the promises of a buffer to [`Origin::new`] or [`OriginMut::new`] have to hold until the call
-/// returns. The errors are those of any collective ([`Comm`]).
-impl Comm {
-    /// [`Comm::barrier`]
-    #[track_caller]
-    pub fn try_barrier(&self) -> Option<Result<()>> {
-        short::run(self, &mut Some(ShortForm::barrier()), Location::caller())
-    }
-
-    /// [`Comm::broadcast`]
-    #[track_caller]
-    pub fn try_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Option<Result<()>> {
-        let buffer = BufferMut::of(&buffer);
-        let mut form = ShortForm::broadcast(self, Call::Broadcast, buffer, root);
-        short::run(self, &mut form, Location::caller())
-    }
-
-    /// [`Comm::allgather`]: of each rank the same number of instances that it gives.
-    #[track_caller]
-    pub fn try_allgather(&self, mine: Origin<'_>, all: OriginMut<'_>) -> Option<Result<()>> {
-        let mut form = ShortForm::allgather(self, Buffer::of(&mine), BufferMut::of(&all));
-        short::run(self, &mut form, Location::caller())
-    }
-
-    /// [`Comm::alltoall`]
-    #[track_caller]
-    pub fn try_alltoall(&self, all: Origin<'_>, into: OriginMut<'_>) -> Option<Result<()>> {
-        let mut form = ShortForm::alltoall(self, Buffer::of(&all), BufferMut::of(&into));
-        short::run(self, &mut form, Location::caller())
-    }
-
-    /// [`Comm::reduce`] by an operation that is defined for the datatype; the root alone gives the place of
-    /// the result, of as many instances.
-    #[track_caller]
-    pub fn try_reduce(
-        &self,
-        mine: Origin<'_>,
-        result: Option<OriginMut<'_>>,
-        op: Op,
-        root: Rank,
-    ) -> Option<Result<()>> {
-        let (mine, result) = (Buffer::of(&mine), result.as_ref().map(BufferMut::of));
-        let mut form =
-            ShortForm::reduction(self, Call::Reduce, mine, result, Combine::of(op), root);
-        short::run(self, &mut form, Location::caller())
-    }
-
-    /// [`Comm::allreduce`] by an operation that is defined for the datatype, of as many instances as the
-    /// result has.
-    #[track_caller]
-    pub fn try_allreduce(
-        &self,
-        mine: Origin<'_>,
-        result: OriginMut<'_>,
-        op: Op,
-    ) -> Option<Result<()>> {
-        let (mine, result) = (Buffer::of(&mine), Some(BufferMut::of(&result)));
-        let combine = Combine::of(op);
-        let mut form = ShortForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0));
-        short::run(self, &mut form, Location::caller())
-    }
-}
-
 /// The collectives of untyped buffers (MPI-4.1 §6.12). All have these rules:
 ///
 /// * All ranks of the communicator start the same collectives on it in the same order, blocking ones
@@ -724,6 +655,7 @@ impl Comm {
 /// * Starting one is local and does not block, except while another rank allocates.
 /// * The promises of a buffer to [`Origin::new`] or [`OriginMut::new`] have to hold until the request is
 ///   complete. If the request is dropped before, they have to hold until every rank has left the job.
+/// * On a handle for blocking calls ([`Comm::waiting`]) the call returns when the collective is complete.
 /// * Buffers that meet have the same bytes, in any two layouts.
 /// * A call that is refused for this rank's arguments has sent nothing, and does not count as a
 ///   collective of the communicator. The other ranks, if they were not refused too, wait for it (MPI-4.1
@@ -735,7 +667,8 @@ impl Comm {
     /// Those of any call on a communicator ([`Comm`]).
     #[track_caller]
     pub fn start_barrier(&self) -> Result<CollectiveRequest> {
-        plan::begin(self, Call::Barrier, |plan| {
+        let short = || Some(ShortForm::barrier());
+        plan::begin_short(self, Call::Barrier, short, |plan| {
             plan.barrier();
             Ok(())
         })
@@ -748,8 +681,9 @@ impl Comm {
     /// farther apart than 2⁶³ - 1 bytes.
     #[track_caller]
     pub fn start_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Result<CollectiveRequest> {
-        let buffer = BufferMut::of(&buffer);
-        plan::begin(self, Call::Broadcast, |plan| plan.broadcast(buffer, root))
+        let buffer = || BufferMut::of(&buffer);
+        let short = || ShortForm::broadcast(self, Call::Broadcast, buffer(), root);
+        plan::begin_short(self, Call::Broadcast, short, |plan| plan.broadcast(buffer(), root))
     }
 
     /// `MPI_Igather` (MPI-4.1 §6.12.3): `mine` of each rank goes to its part of `all` at the root, which
@@ -850,10 +784,11 @@ impl Comm {
         mine: Option<Origin<'_>>,
         all: OriginMut<'_>,
     ) -> Result<CollectiveRequest> {
-        let (mine, all) = (mine.as_ref().map(Buffer::of), BufferMut::of(&all));
-        plan::begin(self, Call::Allgather, |plan| {
-            let parts = plan.equal_parts(all)?;
-            plan.allgather(mine, parts)
+        let (mine, all) = (|| mine.as_ref().map(Buffer::of), || BufferMut::of(&all));
+        let short = || ShortForm::allgather(self, mine()?, all());
+        plan::begin_short(self, Call::Allgather, short, |plan| {
+            let parts = plan.equal_parts(all())?;
+            plan.allgather(mine(), parts)
         })
     }
 
@@ -886,10 +821,12 @@ impl Comm {
         outgoing: Option<Origin<'_>>,
         incoming: OriginMut<'_>,
     ) -> Result<CollectiveRequest> {
-        let (outgoing, incoming) = (outgoing.as_ref().map(Buffer::of), BufferMut::of(&incoming));
-        plan::begin(self, Call::Alltoall, |plan| {
-            let outgoing = outgoing.map(|all| plan.equal_parts(all)).transpose()?;
-            let incoming = plan.equal_parts(incoming)?;
+        let outgoing = || outgoing.as_ref().map(Buffer::of);
+        let incoming = || BufferMut::of(&incoming);
+        let short = || ShortForm::alltoall(self, outgoing()?, incoming());
+        plan::begin_short(self, Call::Alltoall, short, |plan| {
+            let outgoing = outgoing().map(|all| plan.equal_parts(all)).transpose()?;
+            let incoming = plan.equal_parts(incoming())?;
             plan.alltoall(outgoing, incoming)
         })
     }
@@ -954,8 +891,15 @@ impl Comm {
         combine: Combine,
         root: Rank,
     ) -> Result<CollectiveRequest> {
-        let (mine, result) = (mine.as_ref().map(Buffer::of), result.as_ref().map(BufferMut::of));
-        plan::begin(self, Call::Reduce, |plan| plan.reduce(mine, result, combine, root))
+        let mine = || mine.as_ref().map(Buffer::of);
+        let result = || result.as_ref().map(BufferMut::of);
+        let short = || {
+            let result = if self.rank() == root { result() } else { None };
+            ShortForm::reduction(self, Call::Reduce, mine()?, result, combine.clone(), root)
+        };
+        plan::begin_short(self, Call::Reduce, short, |plan| {
+            plan.reduce(mine(), result(), combine.clone(), root)
+        })
     }
 
     /// `MPI_Iallreduce` (MPI-4.1 §6.12.8): as [`Comm::start_reduce`], with the result on every rank.
@@ -972,8 +916,14 @@ impl Comm {
         result: OriginMut<'_>,
         combine: Combine,
     ) -> Result<CollectiveRequest> {
-        let (mine, result) = (mine.as_ref().map(Buffer::of), BufferMut::of(&result));
-        plan::begin(self, Call::Allreduce, |plan| plan.allreduce(mine, result, combine))
+        let (mine, result) = (|| mine.as_ref().map(Buffer::of), || BufferMut::of(&result));
+        let short = || {
+            let (mine, result) = (mine()?, Some(result()));
+            ShortForm::reduction(self, Call::Allreduce, mine, result, combine.clone(), Rank(0))
+        };
+        plan::begin_short(self, Call::Allreduce, short, |plan| {
+            plan.allreduce(mine(), result(), combine.clone())
+        })
     }
 
     /// `MPI_Ireduce_scatter`, `MPI_Ireduce_scatter_block` (MPI-4.1 §6.12.9, §6.12.10): the combination of
@@ -1099,7 +1049,7 @@ impl Comm {
 
 /// That many elements of each rank.
 fn zeroed<T: Element>(comm: &Comm, each: usize) -> Vec<T> {
-    vec![T::zeroed(); each * comm.size() as usize]
+    vec![T::zeroed(); each * comm.ranks().len()]
 }
 
 fn lengths<T>(parts: &[&[T]]) -> Vec<u64> {

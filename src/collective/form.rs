@@ -94,7 +94,7 @@ impl CollectiveForm {
 
 impl ShortForm {
     /// The ranks compare their calls.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(call: Call, what: Description) -> ShortForm {
         let (give, take, awaits) = (Give::Nothing, Take::Nothing, Awaits::All);
         let (has_steps, is_open) = (false, false);

@@ -4,7 +4,7 @@ use super::buffer::{self, Buffer, BufferMut, Combine, HeldDatatype};
 use super::form::{Awaits, CollectiveForm, Completion, Entered, ShortForm};
 use super::request::CollectiveRequest;
 use super::schedule::{PlanStep, Retained, Schedule, ScheduleStage};
-use super::short::COMBINED_BY_ALL;
+use super::short::{self, COMBINED_BY_ALL};
 use super::staged::{Give, Take};
 use crate::call::Call;
 use crate::comm::{CHUNK, Collective, CollectiveEntry, Comm, Description, Reduction, part_digest};
@@ -57,6 +57,24 @@ pub(super) fn begin<B: Any>(
         plan(&mut planned)?;
         planned.start(at)
     })
+}
+
+/// [`begin`] of a collective that has a short form, if the data are short and the call is not refused.
+#[track_caller]
+#[inline(always)]
+pub(super) fn begin_short(
+    comm: &Comm,
+    call: Call,
+    short: impl FnOnce() -> Option<ShortForm>,
+    plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
+) -> Result<CollectiveRequest> {
+    if comm.is_waiting()
+        && !comm.is_agreeing()
+        && let Some(done) = short::run(comm, &mut short(), Location::caller())
+    {
+        return done.map(|()| CollectiveRequest::done(comm, call, None));
+    }
+    begin(comm, call, plan)
 }
 
 impl Collective<'_> {

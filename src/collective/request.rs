@@ -2,6 +2,7 @@
 
 use super::form::CollectiveForm;
 use super::schedule::{Lent, Schedule};
+use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::message::Driven;
@@ -35,8 +36,17 @@ pub(super) type CollectiveOutcome = (Result<()>, Option<Box<dyn Any + Send>>);
 impl<B: Any> CollectiveRequest<B> {
     /// Of what is complete.
     pub(super) fn complete(comm: &Comm, form: CollectiveForm) -> CollectiveRequest<B> {
-        let outcome = Mutex::new(Some((Ok(()), form.retained.result)));
-        let at = comm.place(form.short.call);
+        CollectiveRequest::done(comm, form.short.call, form.retained.result)
+    }
+
+    /// Of a call that was complete when it returned `result`.
+    #[inline]
+    pub(super) fn done(
+        comm: &Comm,
+        call: Call,
+        result: Option<Box<dyn Any + Send>>,
+    ) -> CollectiveRequest<B> {
+        let (outcome, at) = (Mutex::new(Some((Ok(()), result))), comm.place(call));
         CollectiveRequest { at, schedule: None, outcome, gives: PhantomData }
     }
 
@@ -109,13 +119,32 @@ impl<B: Any> CollectiveRequest<B> {
         })
     }
 
+    /// [`CollectiveRequest::wait`] of one that is not needed any more.
+    ///
+    /// Blocks as that does.
+    ///
+    /// # Errors
+    /// Those of [`CollectiveRequest::wait`].
+    #[track_caller]
+    #[inline]
+    pub fn finish(mut self) -> Result<B> {
+        let outcome = self.outcome.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match (&self.schedule, outcome) {
+            (None, Some((Ok(()), None))) => Ok(nothing().expect("it returns nothing")),
+            _ => self.wait(),
+        }
+    }
+
     /// The outcome, unless it has been taken.
     pub(super) fn outcome(&self) -> Option<Result<B>> {
         let mut retained = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         let from_schedule = || self.schedule.as_ref().and_then(|schedule| schedule.take());
         let (outcome, result) = retained.take().or_else(from_schedule)?;
-        let result = result.and_then(|result| result.downcast().ok());
-        Some(outcome.map(|()| *result.expect("whoever has made it has given the result")))
+        let result = match result {
+            Some(result) => result.downcast().ok().map(|result| *result),
+            None => nothing(),
+        };
+        Some(outcome.map(|()| result.expect("whoever has made it has given the result")))
     }
 
     /// The outcome; an error is passed to the communicator's error handler.
@@ -126,6 +155,12 @@ impl<B: Any> CollectiveRequest<B> {
             None => outcome,
         }
     }
+}
+
+/// The result of a collective that returns nothing.
+fn nothing<B: Any>() -> Option<B> {
+    let mut nothing = Some(());
+    (&mut nothing as &mut dyn Any).downcast_mut::<Option<B>>().and_then(Option::take)
 }
 
 impl<B> fmt::Debug for CollectiveRequest<B> {

@@ -17,57 +17,53 @@ pub(super) const COMBINED_BY_ALL: u64 = 64 * 1024;
 /// Each is `None` if the data are not short, or the call may have to be refused.
 impl ShortForm {
     /// All ranks have the data of `buffer`, and the same root; 0 for a call without a root.
-    #[inline]
-    fn agreeing(call: Call, buffer: &Buffer, root: Rank) -> Option<(ShortForm, u64)> {
+    #[inline(always)]
+    fn agreeing(call: Call, buffer: &Buffer, root: Rank) -> Option<(Description, u64)> {
         let bytes = buffer.bytes().filter(|bytes| *bytes <= CHUNK as u64)?;
         let (datatype, sequence) = buffer.datatype.signature(buffer.count);
-        let what = Description::bare(call).data(bytes, datatype, sequence).root(root);
-        let form = ShortForm { length: bytes as usize, ..ShortForm::new(call, what) };
-        Some((form, bytes))
+        Some((Description::bare(call).data(bytes, datatype, sequence).root(root), bytes))
     }
 
     /// Of elements of one type, also where there are none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn elements<T: Element>(mut self) -> ShortForm {
         self.what = self.what.elements::<T>();
         self
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn barrier() -> ShortForm {
         ShortForm::new(Call::Barrier, Description::bare(Call::Barrier))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn broadcast(
         comm: &Comm,
         call: Call,
         buffer: BufferMut,
         root: Rank,
     ) -> Option<ShortForm> {
-        let (form, _) = ShortForm::agreeing(call, &buffer.read(), root)?;
-        Some(match comm.rank() == root {
-            true => {
-                let give = Give::One(buffer.read());
-                ShortForm { give, awaits: Awaits::None, ..form }
-            }
-            false if root.0 >= comm.size() => return None,
-            false => {
-                let take = Take::From(root.0, 0, buffer);
-                ShortForm { length: 0, take, awaits: Awaits::One(root.0), ..form }
-            }
-        })
+        let (what, bytes) = ShortForm::agreeing(call, buffer.as_read(), root)?;
+        if root.0 >= comm.size() {
+            return None;
+        }
+        let (give, length, take, awaits) = match comm.rank() == root {
+            true => (Give::One(buffer.into_read()), bytes as usize, Take::Nothing, Awaits::None),
+            false => (Give::Nothing, 0, Take::From(root.0, 0, buffer), Awaits::One(root.0)),
+        };
+        Some(ShortForm { give, length, take, awaits, ..ShortForm::new(call, what) })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn allgather(comm: &Comm, mine: Buffer, all: BufferMut) -> Option<ShortForm> {
-        let (form, bytes) = ShortForm::agreeing(Call::Allgather, &mine, Rank(0))?;
+        let (what, bytes) = ShortForm::agreeing(Call::Allgather, &mine, Rank(0))?;
         let take = Take::Each(comm.size(), 0, equal_parts(comm, all, bytes)?);
-        Some(ShortForm { give: Give::One(mine), take, ..form })
+        let (give, length) = (Give::One(mine), bytes as usize);
+        Some(ShortForm { give, length, take, ..ShortForm::new(Call::Allgather, what) })
     }
 
     /// Each has as many bytes for every rank.
-    #[inline]
+    #[inline(always)]
     pub(super) fn alltoall(
         comm: &Comm,
         outgoing: Buffer,
@@ -75,18 +71,18 @@ impl ShortForm {
     ) -> Option<ShortForm> {
         let (own, ranks) = (comm.rank().0, comm.size());
         let count = part_count(comm, outgoing.count)?;
-        let (form, bytes) = ShortForm::agreeing(Call::Alltoall, &outgoing.part(0, count), Rank(0))?;
+        let (what, bytes) = ShortForm::agreeing(Call::Alltoall, &outgoing.part(0, count), Rank(0))?;
         let incoming = equal_parts(comm, incoming, bytes)?;
         if bytes * u64::from(ranks) > CHUNK as u64 {
             return None;
         }
-        let (give, length) = (Give::One(outgoing), form.length * ranks as usize);
+        let (give, length) = (Give::One(outgoing), (bytes * u64::from(ranks)) as usize);
         let take = Take::Each(ranks, bytes * u64::from(own), incoming);
-        Some(ShortForm { give, length, take, ..form })
+        Some(ShortForm { give, length, take, ..ShortForm::new(Call::Alltoall, what) })
     }
 
     /// Of a reduction with a root, the other ranks have no result, and wait for none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reduction(
         comm: &Comm,
         call: Call,
@@ -95,22 +91,26 @@ impl ShortForm {
         combine: Combine,
         root: Rank,
     ) -> Option<ShortForm> {
-        let (form, bytes) = ShortForm::agreeing(call, &mine, root)?;
-        let ranks = comm.size();
-        if root.0 >= ranks || bytes * u64::from(ranks) > COMBINED_BY_ALL {
+        let (what, bytes) = ShortForm::agreeing(call, &mine, root)?;
+        let (ranks, gets) = (comm.size(), root == comm.rank() || call == Call::Allreduce);
+        let is_like = result.as_ref().is_none_or(|result| result.count() == mine.count);
+        if gets != result.is_some()
+            || !is_like
+            || root.0 >= ranks
+            || bytes * u64::from(ranks) > COMBINED_BY_ALL
+        {
             return None;
         }
-        let (what, give) = (form.what.op(combine.kind), Give::One(mine));
-        Some(match result {
-            Some(result) => {
-                ShortForm { what, give, take: Take::Combined(ranks, 0, result, combine), ..form }
-            }
-            None => ShortForm { what, give, awaits: Awaits::None, ..form },
-        })
+        let (what, give, length) = (what.op(combine.kind), Give::One(mine), bytes as usize);
+        let (take, awaits) = match result {
+            Some(result) => (Take::Combined(ranks, 0, result, combine), Awaits::All),
+            None => (Take::Nothing, Awaits::None),
+        };
+        Some(ShortForm { give, length, take, awaits, ..ShortForm::new(call, what) })
     }
 
     /// Runs it to its end; it has entered its slot.
-    #[inline]
+    #[inline(always)]
     pub(super) fn complete(
         &mut self,
         comm: &Comm,
@@ -125,7 +125,7 @@ impl ShortForm {
 }
 
 /// Runs a short collective if no other of this rank is under way on the communicator; otherwise `None`.
-#[inline]
+#[inline(never)]
 pub(super) fn run(
     comm: &Comm,
     form: &mut Option<ShortForm>,
@@ -145,6 +145,6 @@ fn equal_parts(comm: &Comm, all: BufferMut, bytes: u64) -> Option<BufferParts<Bu
 
 /// The instances of each rank's part, if they have as many.
 fn part_count(comm: &Comm, all: usize) -> Option<usize> {
-    let ranks = comm.size() as usize;
+    let ranks = comm.ranks().len();
     all.is_multiple_of(ranks).then_some(all / ranks)
 }

@@ -1,7 +1,7 @@
 //! The short form of a collective: what a rank stages, and what it takes from the staging area when all
 //! have arrived.
 
-use super::buffer::{self, Buffer, BufferMut, Combine};
+use super::buffer::{Buffer, BufferMut, Combine};
 use crate::comm::Staged;
 use crate::datatype::Element;
 use crate::error::Result;
@@ -172,40 +172,10 @@ impl Take {
                 let part = if ranks.len() == 1 { 0 } else { rank };
                 parts.of(part).take(staged, rank, first.into())
             }),
+            Take::Combined(0, ..) => Ok(()),
             Take::Combined(ranks, first, result, combine) => {
-                combined(staged, *ranks, *first, result, combine)
+                result.take_combined(staged, (*ranks, *first), combine)
             }
         }
     }
-}
-
-/// Combines the contributions of the first ranks, in their order. Two places alternate, and the last
-/// combination goes to the result.
-fn combined(
-    staged: &Staged<'_>,
-    ranks: u32,
-    first: u64,
-    result: &mut BufferMut,
-    combine: &Combine,
-) -> Result<()> {
-    if ranks < 2 {
-        return if ranks == 0 { Ok(()) } else { result.take(staged, 0, first) };
-    }
-    if result.take_combined(staged, (ranks, first), combine)? {
-        return Ok(());
-    }
-    let shape = result.read();
-    let mut small = [0; 8];
-    let scratch = buffer::scratch_beside(&mut small, shape.count, &shape.datatype);
-    let (_memory, mut other) = scratch.ok_or_else(buffer::too_far)?;
-    for rank in 0..ranks {
-        let is_result = (ranks - rank) % 2 == 1;
-        let (next, before) =
-            if is_result { (&mut *result, &other) } else { (&mut other, &*result) };
-        next.take(staged, rank, first)?;
-        if rank > 0 {
-            next.combine_with(&before.read(), combine)?;
-        }
-    }
-    Ok(())
 }

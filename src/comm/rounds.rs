@@ -115,7 +115,7 @@ impl CollectiveEntry {
 
     /// Starts a collective and enters its slot, if no other of this rank is under way and a call with this
     /// handle is not refused; otherwise nothing is done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start_alone(comm: &Comm) -> Option<CollectiveEntry> {
         let is_for_calls = matches!(comm.purpose, Purpose::Calls | Purpose::Waiting);
         let slots = comm.inner.shared.as_ref()?.stages.slots();
@@ -375,12 +375,16 @@ impl CollectiveEntry {
     }
 
     /// Waits until all ranks have arrived, in a call that the program has made at `at`.
+    #[inline]
     pub(crate) fn await_round(
         &mut self,
         comm: &Comm,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
+        if !self.state.round.is_open() {
+            return self.ring_others(comm);
+        }
         let (shared, slot) = (comm.shared()?, self.slot);
         let words = Self::arrivals(comm, shared, slot)?;
         let lost = |failed| comm.rank_failed(failed, comm.place(call));

@@ -12,9 +12,7 @@ use crate::datatype::{
 use crate::error::{Error, Place, Result};
 use crate::op::Op;
 use crate::prim::Step;
-use crate::shm::{
-    Direction, Piece, Process, STAGE_REST, Segment, copy, copy_overlapping, copy_strip,
-};
+use crate::shm::{Direction, Piece, Process, Segment, copy, copy_overlapping, copy_strip};
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 
@@ -293,66 +291,6 @@ impl Op {
             Some(datatype) => datatype.visit(Local { op: self, input, inout }),
             None => Err(mixed(&inout.layout)),
         }
-    }
-}
-
-impl Op {
-    /// Replaces the elements of `result`, at most [`STAGE_REST`] bytes one behind the other, by the combination
-    /// of as many bytes of each of the first `ranks` ranks, in their order. `place`: where those of a rank are
-    /// in the segment.
-    pub(crate) fn combine_staged(
-        self,
-        result: OriginMut<'_>,
-        segment: &Segment,
-        ranks: u32,
-        place: impl Fn(u32) -> Result<u64>,
-    ) -> Result<()> {
-        match result.layout.uniform().filter(|_| result.layout.plain().is_some()) {
-            Some(datatype) => {
-                datatype.visit(StagedContributions { op: self, result, segment, ranks, place })
-            }
-            None => Err(mixed(&result.layout)),
-        }
-    }
-}
-
-/// What [`Op::combine_staged`] combines.
-struct StagedContributions<'d, F> {
-    op: Op,
-    result: OriginMut<'d>,
-    segment: &'d Segment,
-    ranks: u32,
-    place: F,
-}
-
-impl<F: Fn(u32) -> Result<u64>> Visitor for StagedContributions<'_, F> {
-    type Output = Result<()>;
-
-    fn visit<E: Element>(self) -> Result<()> {
-        let StagedContributions { op, result, segment, ranks, place } = self;
-        let Some(operation) = E::operation(op) else { return Err(undefined::<E>(op)) };
-        let bytes = result.layout.plain().unwrap_or_default();
-        let mut other = MaybeUninit::<[u128; STAGE_REST as usize / size_of::<u128>()]>::uninit();
-        assert!(bytes <= size_of_val(&other), "the caller has looked");
-        // Two places alternate; what comes last goes to the result.
-        let mut places = [result.start, other.as_mut_ptr().cast()];
-        if ranks % 2 == 0 {
-            places.reverse();
-        }
-        for rank in 0..ranks {
-            let from = segment.mapping().at(place(rank)?, bytes as u64).ok_or_else(no_offset)?;
-            let [to, before] = places;
-            // SAFETY: by `at`; the first obligation of `OriginMut::new`, or a new place of no fewer bytes.
-            // In a damaged segment they may overlap.
-            unsafe { copy_overlapping(from, to, bytes) };
-            if rank > 0 {
-                let n = bytes / size_of::<E>();
-                // SAFETY: `n` values at both, just written; the obligations of `OriginMut::new`.
-                unsafe { combine(operation, before.cast(), to.cast(), n) };
-            }
-            places.reverse();
-        }
-        Ok(())
     }
 }
 
@@ -801,6 +739,16 @@ impl BufferMut {
         self.0.clone()
     }
 
+    #[inline]
+    pub(crate) fn as_read(&self) -> &Buffer {
+        &self.0
+    }
+
+    #[inline]
+    pub(crate) fn into_read(self) -> Buffer {
+        self.0
+    }
+
     /// The elements, of a buffer that was made of a slice or is scratch memory.
     pub(crate) fn elements<T: Element>(&mut self) -> &mut [T] {
         assert!(self.0.has::<T>(), "a buffer of such elements");
@@ -863,10 +811,71 @@ impl BufferMut {
         Some(copied)
     }
 
+    /// Replaces the elements by the combination by `op` of those that each of the first `ranks` ranks, one or
+    /// more, has staged, in their order. `place`: where as many bytes of a rank are in the segment. `None` if
+    /// the elements are not of one predefined datatype, or are staged without their padding.
+    #[inline]
+    pub(crate) fn combine_staged(
+        &mut self,
+        op: Op,
+        segment: &Segment,
+        ranks: u32,
+        place: impl Fn(u32, u64) -> Result<u64>,
+    ) -> Option<Result<()>> {
+        let (bytes, result) = (self.bytes()?, self.origin_mut());
+        let datatype = result.layout.uniform().filter(|datatype| !datatype.is_padded())?;
+        let place = |rank| place(rank, bytes);
+        Some(datatype.visit(StagedElements { op, result, segment, ranks, place, bytes }))
+    }
+
     /// Replaces the entries by as many packed bytes as they have.
     pub(crate) fn unpack(&mut self, packed: &[u8]) {
         let incoming = Incoming::of(&self.origin_mut());
         incoming.into_iter().for_each(|mut incoming| incoming.unpack(packed));
+    }
+}
+
+/// What [`BufferMut::combine_staged`] combines.
+struct StagedElements<'d, F> {
+    op: Op,
+    result: OriginMut<'d>,
+    segment: &'d Segment,
+    ranks: u32,
+    place: F,
+    bytes: u64,
+}
+
+impl<F: Fn(u32) -> Result<u64>> Visitor for StagedElements<'_, F> {
+    type Output = Result<()>;
+
+    #[inline]
+    fn visit<E: Element>(self) -> Result<()> {
+        let StagedElements { op, mut result, segment, ranks, place, bytes } = self;
+        let Some(operation) = E::operation(op) else { return Err(undefined::<E>(op)) };
+        let range = result.layout.known_range().ok_or_else(no_offset)?;
+        let (elements, plain) = (bytes as usize / size_of::<E>(), result.layout.plain());
+        for rank in 0..ranks {
+            let start = segment.mapping().at(place(rank)?, bytes).ok_or_else(no_offset)?;
+            if !are_far((start, &(0..bytes as i64)), (result.start, &range)) {
+                // Places in the segment may be damaged.
+                return Err(no_offset());
+            }
+            if rank == 0 && plain.is_some() {
+                // SAFETY: by `at`; the first obligation of `OriginMut::new`; they do not overlap.
+                unsafe { copy(start, result.start, bytes as usize) };
+                continue;
+            }
+            let replace = E::operation(Op::Replace).filter(|_| rank == 0);
+            let operation = replace.unwrap_or(operation);
+            if plain.is_some() {
+                // SAFETY: by `at`; the first obligation of `OriginMut::new`; they do not overlap.
+                unsafe { combine(operation, start.cast(), result.start.cast(), elements) };
+            } else {
+                let layout = Layout::of_slice::<E>(elements);
+                result.combine(operation, &Origin { start: start.cast_const(), layout });
+            }
+        }
+        Ok(())
     }
 }
 

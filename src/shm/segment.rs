@@ -95,11 +95,13 @@ impl Mapping {
     }
 
     /// The words at `offset`.
+    #[inline]
     pub(crate) fn view<T: Shared>(&self, offset: u64) -> Result<&T> {
         Ok(&self.views(offset, 1)?[0])
     }
 
     /// `n` equal groups of words from `offset` on.
+    #[inline]
     pub(crate) fn views<T: Shared>(&self, offset: u64, n: usize) -> Result<&[T]> {
         let bytes = (n as u64).checked_mul(size_of::<T>() as u64);
         let start = bytes.and_then(|bytes| self.at(offset, bytes)).map(|p| p.cast::<T>());
@@ -113,6 +115,7 @@ impl Mapping {
     }
 
     /// Copies bytes into the segment.
+    #[inline]
     pub(crate) fn write(&self, offset: u64, from: &[u8]) -> Result<()> {
         let to = self.at(offset, from.len() as u64).ok_or_else(no_offset)?;
         // SAFETY: 1. `from` is a slice and `at` has checked `to`. 2. No slice overlaps the segment
@@ -122,6 +125,7 @@ impl Mapping {
     }
 
     /// Copies bytes out of the segment.
+    #[inline]
     pub(crate) fn read(&self, offset: u64, to: &mut [u8]) -> Result<()> {
         let from = self.at(offset, to.len() as u64).ok_or_else(no_offset)?;
         // SAFETY: 1. `to` is a slice and `at` has checked `from`. 2. As in `write`.
@@ -138,6 +142,7 @@ impl Mapping {
     }
 
     /// The address of `bytes` bytes at `offset`, if they lie inside the mapping.
+    #[inline]
     pub(crate) fn at(&self, offset: u64, bytes: u64) -> Option<*mut u8> {
         let end = offset.checked_add(bytes)?;
         (end <= self.map.len() as u64).then(|| self.map.as_mut_ptr().wrapping_add(offset as usize))

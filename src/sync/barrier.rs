@@ -63,6 +63,13 @@ impl Round {
         self.target.wrapping_mul(STEP)
     }
 
+    /// Whether this rank has still to pass it, or to learn that it is cancelled.
+    #[inline]
+    #[allow(dead_code, reason = "the models always pass")]
+    pub fn is_open(self) -> bool {
+        self.open || self.lost
+    }
+
     /// The round after this one, of that many ranks.
     #[inline]
     pub fn next(self, ranks: u32) -> Round {
@@ -339,12 +346,12 @@ impl Arrivals<'_> {
                 // Fails without it, or as a weaker one: models/collective.rs, `rung, a pair`.
                 mem_sync_beside(Site::PairArrived);
                 round.open = other.load() != round.word();
-                if !round.open {
-                    passed_collective();
-                }
                 !round.open
             }
         };
+        if is_last {
+            passed_collective();
+        }
         Ok(is_last && !planted(Fault::LastArrivalUnrung))
     }
 

@@ -3,44 +3,53 @@
 
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Number};
-use crate::collective::{Block, Over, Parts, Start, among, over, read, rooted, write};
+use crate::collective::{
+    Block, Form, Over, Parts, among, of_all, origin, origin_mut, outcome, read, rooted, write,
+};
+use crate::comm::Communicator;
 use crate::failure::Outcome;
+use onesided::Rank;
 use onesided::engine::Root;
 use std::ffi::c_int;
 
 /// `MPI_Barrier`
-pub fn start_barrier(comm: MPI_Comm) -> Outcome<Start> {
-    let comm = comm.get()?.messages().clone();
-    Start::new(comm, |comm| comm.start_barrier())
+pub fn barrier(comm: MPI_Comm, form: impl Form) -> Outcome {
+    if let Some(comm) = form.waiting(comm) {
+        return outcome(comm.start_barrier());
+    }
+    form.start(comm.get()?, |over| over.all().start_barrier())
 }
 
 /// `MPI_Bcast`
-pub fn start_bcast<C: Number>(
+pub fn bcast<C: Number>(
     buffer: Address,
     count: C,
     datatype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let (over, root) = rooted(comm, root)?;
-    if let (Over::Two(bridge), Root::Elsewhere) = (&over, root) {
-        return Start::new(bridge.clone(), |bridge| bridge.start_broadcast(None, Root::Elsewhere));
+    form: impl Form,
+) -> Outcome {
+    if let Some(comm) = form.waiting(comm)
+        && let Some(buffer) = origin_mut(buffer, count, datatype)
+        && let Some(root) = u32::try_from(root).ok().filter(|root| *root < comm.size())
+    {
+        return outcome(comm.start_broadcast(buffer, Rank(root)));
     }
-    let buffer = Block::new(buffer, count, datatype)?;
-    match over {
-        Over::One(comm) => {
-            let root = among(&comm, root);
-            Start::new(comm, move |comm| comm.start_broadcast(buffer.write(), root))
-        }
-        Over::Two(bridge) => {
-            Start::new(bridge, move |bridge| bridge.start_broadcast(Some(buffer.write()), root))
-        }
-    }
+    let (of, root) = rooted(comm, root)?;
+    let buffer = match root {
+        // It means nothing on the other ranks of the root's group.
+        Root::Elsewhere => Block::new(buffer, 0, MPI_Datatype::predefined(MPI_BYTE))?,
+        _ => Block::new(buffer, count, datatype)?,
+    };
+    form.start(of, move |over| match over {
+        Over::One(comm) => comm.start_broadcast(buffer.write(), among(comm, root)),
+        Over::Two(bridge) => bridge.start_broadcast(Some(buffer.write()), root),
+    })
 }
 
 /// What this rank gives the root, or gets from it.
 fn own_part<C: Number>(
-    over: &Over,
+    over: Over<'_>,
     start: Address,
     count: C,
     datatype: MPI_Datatype,
@@ -50,14 +59,15 @@ fn own_part<C: Number>(
 }
 
 /// `parts` are those of the root; `is_equal`: whether they have the same number of elements.
-fn gather(
-    over: Over,
+fn gather_parts(
+    of: &'static Communicator,
     mine: Option<Block>,
     parts: Option<Parts>,
     root: Root,
     is_equal: bool,
-) -> Outcome<Start> {
-    Start::new(over, move |over| {
+    form: impl Form,
+) -> Outcome {
+    form.start(of, move |over| {
         let mine = mine.as_ref().map(Block::read);
         let (all, list) = match &parts {
             None => (None, None),
@@ -73,7 +83,7 @@ fn gather(
 }
 
 /// `MPI_Gather`
-pub fn start_gather<C: Number>(
+pub fn gather<C: Number>(
     sendbuf: Address,
     sendcount: C,
     sendtype: MPI_Datatype,
@@ -82,16 +92,18 @@ pub fn start_gather<C: Number>(
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let (over, root) = rooted(comm, root)?;
-    let mine = own_part(&over, sendbuf, sendcount, sendtype, root)?;
-    let parts = || Parts::equal(&over, recvbuf, recvcount, recvtype);
+    form: impl Form,
+) -> Outcome {
+    let (of, root) = rooted(comm, root)?;
+    let over = of.over();
+    let mine = own_part(over, sendbuf, sendcount, sendtype, root)?;
+    let parts = || Parts::equal(over, recvbuf, recvcount, recvtype);
     let parts = (root == Root::Here).then(parts).transpose()?;
-    gather(over, mine, parts, root, true)
+    gather_parts(of, mine, parts, root, true, form)
 }
 
 /// `MPI_Gatherv`
-pub fn start_gatherv<C: Number, D: Number>(
+pub fn gatherv<C: Number, D: Number>(
     sendbuf: Address,
     sendcount: C,
     sendtype: MPI_Datatype,
@@ -101,23 +113,26 @@ pub fn start_gatherv<C: Number, D: Number>(
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let (over, root) = rooted(comm, root)?;
-    let mine = own_part(&over, sendbuf, sendcount, sendtype, root)?;
+    form: impl Form,
+) -> Outcome {
+    let (of, root) = rooted(comm, root)?;
+    let over = of.over();
+    let mine = own_part(over, sendbuf, sendcount, sendtype, root)?;
     let parts = || Block::placed(recvbuf, recvcounts, displs, recvtype, over.parts());
     let parts = (root == Root::Here).then(parts).transpose()?.map(Parts::Listed);
-    gather(over, mine, parts, root, false)
+    gather_parts(of, mine, parts, root, false, form)
 }
 
 /// The start of a scatter.
-fn scatter(
-    over: Over,
+fn scatter_parts(
+    of: &'static Communicator,
     parts: Option<Parts>,
     mine: Option<Block>,
     root: Root,
     is_equal: bool,
-) -> Outcome<Start> {
-    Start::new(over, move |over| {
+    form: impl Form,
+) -> Outcome {
+    form.start(of, move |over| {
         let mine = mine.as_ref().map(Block::write);
         let (all, list) = match &parts {
             None => (None, None),
@@ -133,7 +148,7 @@ fn scatter(
 }
 
 /// `MPI_Scatter`
-pub fn start_scatter<C: Number>(
+pub fn scatter<C: Number>(
     sendbuf: Address,
     sendcount: C,
     sendtype: MPI_Datatype,
@@ -142,16 +157,18 @@ pub fn start_scatter<C: Number>(
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let (over, root) = rooted(comm, root)?;
-    let mine = own_part(&over, recvbuf, recvcount, recvtype, root)?;
-    let parts = || Parts::equal(&over, sendbuf, sendcount, sendtype);
+    form: impl Form,
+) -> Outcome {
+    let (of, root) = rooted(comm, root)?;
+    let over = of.over();
+    let mine = own_part(over, recvbuf, recvcount, recvtype, root)?;
+    let parts = || Parts::equal(over, sendbuf, sendcount, sendtype);
     let parts = (root == Root::Here).then(parts).transpose()?;
-    scatter(over, parts, mine, root, true)
+    scatter_parts(of, parts, mine, root, true, form)
 }
 
 /// `MPI_Scatterv`
-pub fn start_scatterv<C: Number, D: Number>(
+pub fn scatterv<C: Number, D: Number>(
     sendbuf: Address,
     sendcounts: ConstPtr<C>,
     displs: ConstPtr<D>,
@@ -161,16 +178,23 @@ pub fn start_scatterv<C: Number, D: Number>(
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let (over, root) = rooted(comm, root)?;
-    let mine = own_part(&over, recvbuf, recvcount, recvtype, root)?;
+    form: impl Form,
+) -> Outcome {
+    let (of, root) = rooted(comm, root)?;
+    let over = of.over();
+    let mine = own_part(over, recvbuf, recvcount, recvtype, root)?;
     let parts = || Block::placed(sendbuf, sendcounts, displs, sendtype, over.parts());
     let parts = (root == Root::Here).then(parts).transpose()?.map(Parts::Listed);
-    scatter(over, parts, mine, root, false)
+    scatter_parts(of, parts, mine, root, false, form)
 }
 
-fn allgather(over: Over, mine: Option<Block>, parts: Parts) -> Outcome<Start> {
-    Start::new(over, move |over| {
+fn allgather_parts(
+    of: &'static Communicator,
+    mine: Option<Block>,
+    parts: Parts,
+    form: impl Form,
+) -> Outcome {
+    form.start(of, move |over| {
         let mine = mine.as_ref().map(Block::read);
         match (over, &parts) {
             (Over::One(comm), Parts::Equal(all)) => comm.start_allgather(mine, all.write()),
@@ -181,7 +205,7 @@ fn allgather(over: Over, mine: Option<Block>, parts: Parts) -> Outcome<Start> {
 }
 
 /// `MPI_Allgather`
-pub fn start_allgather<C: Number>(
+pub fn allgather<C: Number>(
     sendbuf: Address,
     sendcount: C,
     sendtype: MPI_Datatype,
@@ -189,15 +213,24 @@ pub fn start_allgather<C: Number>(
     recvcount: C,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let over = over(comm)?;
+    form: impl Form,
+) -> Outcome {
+    if let Some(comm) = form.waiting(comm)
+        && let Some((mine, _)) = origin(sendbuf, sendcount, sendtype)
+        && let Some(all) = of_all(recvcount, comm)
+        && let Some(all) = origin_mut(recvbuf, all, recvtype)
+    {
+        return outcome(comm.start_allgather(Some(mine), all));
+    }
+    let of = comm.get()?;
+    let over = of.over();
     let mine = over.own(sendbuf, sendcount, sendtype)?;
-    let parts = Parts::equal(&over, recvbuf, recvcount, recvtype)?;
-    allgather(over, mine, parts)
+    let parts = Parts::equal(over, recvbuf, recvcount, recvtype)?;
+    allgather_parts(of, mine, parts, form)
 }
 
 /// `MPI_Allgatherv`
-pub fn start_allgatherv<C: Number, D: Number>(
+pub fn allgatherv<C: Number, D: Number>(
     sendbuf: Address,
     sendcount: C,
     sendtype: MPI_Datatype,
@@ -206,23 +239,32 @@ pub fn start_allgatherv<C: Number, D: Number>(
     displs: ConstPtr<D>,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let over = over(comm)?;
+    form: impl Form,
+) -> Outcome {
+    let of = comm.get()?;
+    let over = of.over();
     let mine = over.own(sendbuf, sendcount, sendtype)?;
     let parts = Block::placed(recvbuf, recvcounts, displs, recvtype, over.parts())?;
-    allgather(over, mine, Parts::Listed(parts))
+    allgather_parts(of, mine, Parts::Listed(parts), form)
 }
 
-/// `outgoing` describes what goes out, unless that is in place; `incoming`, what comes in.
-fn alltoall(
-    over: Over,
+/// What goes out, unless it is in place.
+fn given(
+    over: Over<'_>,
     sendbuf: Address,
-    outgoing: impl FnOnce(&Over) -> Outcome<Parts>,
+    parts: impl FnOnce() -> Outcome<Parts>,
+) -> Outcome<Option<Parts>> {
+    (!over.is_in_place(sendbuf)?).then(parts).transpose()
+}
+
+/// `incoming` is replaced by what comes in.
+fn alltoall_parts(
+    of: &'static Communicator,
+    outgoing: Option<Parts>,
     incoming: Parts,
-) -> Outcome<Start> {
-    let is_given = !over.is_in_place(sendbuf)?;
-    let outgoing = is_given.then(|| outgoing(&over)).transpose()?;
-    Start::new(over, move |over| match (over, &outgoing, &incoming) {
+    form: impl Form,
+) -> Outcome {
+    form.start(of, move |over| match (over, &outgoing, &incoming) {
         (Over::One(comm), None, Parts::Equal(incoming)) => {
             comm.start_alltoall(None, incoming.write())
         }
@@ -241,7 +283,7 @@ fn alltoall(
 }
 
 /// `MPI_Alltoall`
-pub fn start_alltoall<C: Number>(
+pub fn alltoall<C: Number>(
     sendbuf: Address,
     sendcount: C,
     sendtype: MPI_Datatype,
@@ -249,14 +291,24 @@ pub fn start_alltoall<C: Number>(
     recvcount: C,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let over = over(comm)?;
-    let incoming = Parts::equal(&over, recvbuf, recvcount, recvtype)?;
-    alltoall(over, sendbuf, |over| Parts::equal(over, sendbuf, sendcount, sendtype), incoming)
+    form: impl Form,
+) -> Outcome {
+    if let Some(comm) = form.waiting(comm)
+        && let (Some(sent), Some(received)) = (of_all(sendcount, comm), of_all(recvcount, comm))
+        && let Some((outgoing, _)) = origin(sendbuf, sent, sendtype)
+        && let Some(incoming) = origin_mut(recvbuf, received, recvtype)
+    {
+        return outcome(comm.start_alltoall(Some(outgoing), incoming));
+    }
+    let of = comm.get()?;
+    let over = of.over();
+    let incoming = Parts::equal(over, recvbuf, recvcount, recvtype)?;
+    let outgoing = || Parts::equal(over, sendbuf, sendcount, sendtype);
+    alltoall_parts(of, given(over, sendbuf, outgoing)?, incoming, form)
 }
 
 /// `MPI_Alltoallv`
-pub fn start_alltoallv<C: Number, D: Number>(
+pub fn alltoallv<C: Number, D: Number>(
     sendbuf: Address,
     sendcounts: ConstPtr<C>,
     sdispls: ConstPtr<D>,
@@ -266,17 +318,19 @@ pub fn start_alltoallv<C: Number, D: Number>(
     rdispls: ConstPtr<D>,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let over = over(comm)?;
+    form: impl Form,
+) -> Outcome {
+    let of = comm.get()?;
+    let over = of.over();
     let ranks = over.parts();
     let incoming = Block::placed(recvbuf, recvcounts, rdispls, recvtype, ranks)?;
     let outgoing =
-        |_: &Over| Block::placed(sendbuf, sendcounts, sdispls, sendtype, ranks).map(Parts::Listed);
-    alltoall(over, sendbuf, outgoing, Parts::Listed(incoming))
+        || Block::placed(sendbuf, sendcounts, sdispls, sendtype, ranks).map(Parts::Listed);
+    alltoall_parts(of, given(over, sendbuf, outgoing)?, Parts::Listed(incoming), form)
 }
 
 /// `MPI_Alltoallw`
-pub fn start_alltoallw<C: Number, D: Number>(
+pub fn alltoallw<C: Number, D: Number>(
     sendbuf: Address,
     sendcounts: ConstPtr<C>,
     sdispls: ConstPtr<D>,
@@ -286,11 +340,13 @@ pub fn start_alltoallw<C: Number, D: Number>(
     rdispls: ConstPtr<D>,
     recvtypes: ConstPtr<MPI_Datatype>,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let over = over(comm)?;
+    form: impl Form,
+) -> Outcome {
+    let of = comm.get()?;
+    let over = of.over();
     let ranks = over.parts();
     let incoming = Block::mixed(recvbuf, recvcounts, rdispls, recvtypes, ranks)?;
     let outgoing =
-        |_: &Over| Block::mixed(sendbuf, sendcounts, sdispls, sendtypes, ranks).map(Parts::Listed);
-    alltoall(over, sendbuf, outgoing, Parts::Listed(incoming))
+        || Block::mixed(sendbuf, sendcounts, sdispls, sendtypes, ranks).map(Parts::Listed);
+    alltoall_parts(of, given(over, sendbuf, outgoing)?, Parts::Listed(incoming), form)
 }

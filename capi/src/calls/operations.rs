@@ -105,7 +105,7 @@ impl<C: Number> Own<C> {
 }
 
 /// The size of the first page, which is never mapped: lower addresses are no buffers.
-pub(super) const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Refuses an address that is no valid buffer of that many elements.
 #[inline]

@@ -4,14 +4,18 @@
 use super::elements;
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Number};
-use crate::collective::{Block, Over, Start, among, combine, over, rooted};
+use crate::collective::{
+    Block, Form, Over, among, combine, known_combine, origin, origin_mut, outcome, rooted,
+};
+use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
-use onesided::engine::Root;
+use onesided::engine::{Combine, Origin, Root};
+use onesided::{Op, Rank};
 use std::ffi::c_int;
 
 /// Contribution, unless it is in place, and result. If nothing is in place, they are different buffers.
 fn both<C: Number>(
-    over: &Over,
+    over: Over<'_>,
     sendbuf: Address,
     recvbuf: Address,
     count: C,
@@ -21,6 +25,20 @@ fn both<C: Number>(
     let mine = over.own(sendbuf, count, datatype)?;
     check_disjoint(sendbuf, recvbuf, &result)?;
     Ok((mine, result))
+}
+
+/// Contribution and operation in the usual case: numbers in a buffer other than that of the result.
+#[inline(always)]
+fn contribution<C: Number>(
+    sendbuf: Address,
+    recvbuf: Address,
+    count: C,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> Option<(Origin<'static>, Combine)> {
+    let (mine, kind) = origin(sendbuf, count, datatype)?;
+    let combine = known_combine(op, kind)?;
+    (sendbuf != recvbuf).then_some((mine, combine))
 }
 
 /// Refuses one buffer for both (MPI-4.1 §6.2.2), unless it has no elements.
@@ -33,7 +51,7 @@ fn check_disjoint(sendbuf: Address, recvbuf: Address, result: &Block) -> Outcome
 }
 
 /// `MPI_Reduce`
-pub fn start_reduce<C: Number>(
+pub fn reduce<C: Number>(
     sendbuf: Address,
     recvbuf: Address,
     count: C,
@@ -41,21 +59,37 @@ pub fn start_reduce<C: Number>(
     op: MPI_Op,
     root: c_int,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let (over, root) = rooted(comm, root)?;
-    let (mine, result) = match (&over, root) {
-        (Over::Two(bridge), Root::Elsewhere) => {
-            return Start::new(bridge.clone(), |bridge| bridge.start_reduce_elsewhere());
+    form: impl Form,
+) -> Outcome {
+    if let Some(comm) = form.waiting(comm)
+        && let Some((mine, combine)) = contribution(sendbuf, recvbuf, count, datatype, op)
+        && let Some(root) = u32::try_from(root).ok().filter(|root| *root < comm.size())
+    {
+        if comm.rank() != Rank(root) {
+            return outcome(comm.start_reduce(Some(mine), None, combine, Rank(root)));
         }
+        if let Some(result) = origin_mut(recvbuf, count, datatype) {
+            return outcome(comm.start_reduce(Some(mine), Some(result), combine, Rank(root)));
+        }
+    }
+    let (of, root) = rooted(comm, root)?;
+    let over = of.over();
+    let (mine, result) = match (over, root) {
+        // The other ranks of the root's group.
+        (Over::Two(_), Root::Elsewhere) => (None, None),
         (Over::Two(_), Root::Here) => (None, Some(Block::new(recvbuf, count, datatype)?)),
         (Over::One(_), Root::Here) => {
-            let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
+            let (mine, result) = both(over, sendbuf, recvbuf, count, datatype)?;
             (mine, Some(result))
         }
         _ => (over.own(sendbuf, count, datatype)?, None),
     };
-    let combine = combine(op, datatype)?;
-    Start::new(over, move |over| {
+    let combine = match root {
+        // The operation means nothing there.
+        Root::Elsewhere => Combine::of(Op::Sum),
+        _ => combine(op, datatype)?,
+    };
+    form.start(of, move |over| {
         let (mine, result) = (mine.as_ref().map(Block::read), result.as_ref().map(Block::write));
         match over {
             Over::One(comm) => comm.start_reduce(mine, result, combine.clone(), among(comm, root)),
@@ -65,17 +99,24 @@ pub fn start_reduce<C: Number>(
 }
 
 /// `MPI_Allreduce`
-pub fn start_allreduce<C: Number>(
+pub fn allreduce<C: Number>(
     sendbuf: Address,
     recvbuf: Address,
     count: C,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let (over, combine) = (over(comm)?, combine(op, datatype)?);
-    let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
-    Start::new(over, move |over| {
+    form: impl Form,
+) -> Outcome {
+    if let Some(comm) = form.waiting(comm)
+        && let Some((mine, combine)) = contribution(sendbuf, recvbuf, count, datatype, op)
+        && let Some(result) = origin_mut(recvbuf, count, datatype)
+    {
+        return outcome(comm.start_allreduce(Some(mine), result, combine));
+    }
+    let (of, combine) = (comm.get()?, combine(op, datatype)?);
+    let (mine, result) = both(of.over(), sendbuf, recvbuf, count, datatype)?;
+    form.start(of, move |over| {
         let (mine, result) = (mine.as_ref().map(Block::read), result.write());
         match over {
             Over::One(comm) => comm.start_allreduce(mine, result, combine.clone()),
@@ -85,55 +126,60 @@ pub fn start_allreduce<C: Number>(
 }
 
 /// `MPI_Scan`
-pub fn start_scan<C: Number>(
+pub fn scan<C: Number>(
     sendbuf: Address,
     recvbuf: Address,
     count: C,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let (comm, combine) = (comm.get()?.intra()?.clone(), combine(op, datatype)?);
-    let over = Over::One(comm.clone());
-    let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
-    Start::new(comm, move |comm| {
-        comm.start_scan(mine.as_ref().map(Block::read), result.write(), combine.clone())
+    form: impl Form,
+) -> Outcome {
+    let (of, combine) = (comm.get()?, combine(op, datatype)?);
+    of.intra()?;
+    let (mine, result) = both(of.over(), sendbuf, recvbuf, count, datatype)?;
+    form.start(of, move |over| {
+        let mine = mine.as_ref().map(Block::read);
+        over.all().start_scan(mine, result.write(), combine.clone())
     })
 }
 
 /// `MPI_Exscan`
-pub fn start_exscan<C: Number>(
+pub fn exscan<C: Number>(
     sendbuf: Address,
     recvbuf: Address,
     count: C,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let (comm, combine) = (comm.get()?.intra()?.clone(), combine(op, datatype)?);
-    let over = Over::One(comm.clone());
-    let (mine, result) = both(&over, sendbuf, recvbuf, count, datatype)?;
-    Start::new(comm, move |comm| {
-        comm.start_exscan(mine.as_ref().map(Block::read), result.write(), combine.clone())
+    form: impl Form,
+) -> Outcome {
+    let (of, combine) = (comm.get()?, combine(op, datatype)?);
+    of.intra()?;
+    let (mine, result) = both(of.over(), sendbuf, recvbuf, count, datatype)?;
+    form.start(of, move |over| {
+        let mine = mine.as_ref().map(Block::read);
+        over.all().start_exscan(mine, result.write(), combine.clone())
     })
 }
 
 /// Parts of `counts` elements, one for each rank.
-fn reduce_scatter(
-    over: Over,
+fn scatter_combined(
+    of: &'static Communicator,
     buffers: (Address, Address),
     counts: Vec<usize>,
     datatype: MPI_Datatype,
     op: MPI_Op,
-) -> Outcome<Start> {
-    let (sendbuf, recvbuf) = buffers;
+    form: impl Form,
+) -> Outcome {
+    let ((sendbuf, recvbuf), over) = (buffers, of.over());
     let total = counts.iter().fold(0usize, |sum, count| sum.saturating_add(*count)) as Count;
     let mine = over.own(sendbuf, total, datatype)?;
     let own = counts[over.group().1] as Count;
     let result = Block::new(recvbuf, if mine.is_some() { own } else { total }, datatype)?;
     check_disjoint(sendbuf, recvbuf, &result)?;
     let combine = combine(op, datatype)?;
-    Start::new(over, move |over| {
+    form.start(of, move |over| {
         let (mine, result) = (mine.as_ref().map(Block::read), result.write());
         match over {
             Over::One(comm) => comm.start_reduce_scatter(mine, result, &counts, combine.clone()),
@@ -145,31 +191,33 @@ fn reduce_scatter(
 }
 
 /// `MPI_Reduce_scatter`
-pub fn start_reduce_scatter<C: Number>(
+pub fn reduce_scatter<C: Number>(
     sendbuf: Address,
     recvbuf: Address,
     recvcounts: ConstPtr<C>,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let over = over(comm)?;
-    let (ranks, _) = over.group();
+    form: impl Form,
+) -> Outcome {
+    let of = comm.get()?;
+    let (ranks, _) = of.over().group();
     let counts: Outcome<_> = recvcounts.list(ranks)?.into_iter().map(elements).collect();
-    reduce_scatter(over, (sendbuf, recvbuf), counts?, datatype, op)
+    scatter_combined(of, (sendbuf, recvbuf), counts?, datatype, op, form)
 }
 
 /// `MPI_Reduce_scatter_block`
-pub fn start_reduce_scatter_block<C: Number>(
+pub fn reduce_scatter_block<C: Number>(
     sendbuf: Address,
     recvbuf: Address,
     recvcount: C,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
-) -> Outcome<Start> {
-    let over = over(comm)?;
-    let (ranks, _) = over.group();
+    form: impl Form,
+) -> Outcome {
+    let of = comm.get()?;
+    let (ranks, _) = of.over().group();
     let counts = vec![elements(recvcount)?; ranks];
-    reduce_scatter(over, (sendbuf, recvbuf), counts, datatype, op)
+    scatter_combined(of, (sendbuf, recvbuf), counts, datatype, op, form)
 }

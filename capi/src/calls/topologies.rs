@@ -206,7 +206,7 @@ fn graph(
     edges: ConstPtr<c_int>,
 ) -> Outcome<Topology> {
     let nodes = length(nnodes)?;
-    if nodes > comm.size() as usize {
+    if nodes > comm.ranks().len() {
         let why = format!("a graph of {nodes} ranks is larger than the communicator");
         return Err(Failure::new(MPI_ERR_ARG, why));
     }

@@ -33,21 +33,26 @@ impl Sides {
         let side = u32::from(few.rank_of_world(world.rank().0).is_none());
         let (local, remote) = if side == 0 { (&few, &many) } else { (&many, &few) };
         let bridge = Bridge::new(world, local, remote).unwrap();
-        assert_eq!((bridge.size(), bridge.remote_size()), (local.size(), remote.size()));
-        Sides { there: bridge.remote_size(), bridge, side }
+        assert!(bridge.ranks().eq(local.ranks()) && bridge.remote_ranks().eq(remote.ranks()));
+        Sides { there: remote.size(), bridge, side }
+    }
+
+    /// The ranks of the own side.
+    fn here(&self) -> u32 {
+        self.bridge.ranks().len() as u32
     }
 
     fn mine(&self, count: usize) -> Vec<Matrix> {
-        given(self.side, self.bridge.rank(), count)
+        given(self.side, self.bridge.rank().0, count)
     }
 
     /// Every rank of both sides as the root, and its number.
     fn each_root(&self, body: impl Fn(Root, u32)) {
         for side in 0..2 {
-            let ranks = if side == self.side { self.bridge.size() } else { self.there };
+            let ranks = if side == self.side { self.here() } else { self.there };
             for rank in 0..ranks {
                 let root = match side == self.side {
-                    true if rank == self.bridge.rank() => Root::Here,
+                    true if rank == self.bridge.rank().0 => Root::Here,
                     true => Root::Elsewhere,
                     false => Root::There(Rank(rank)),
                 };
@@ -98,10 +103,10 @@ fn a_broadcast_reaches_the_other_group() {
 fn parts_are_gathered_and_scattered() {
     for_each_size(&SIZES, |world| {
         let sides = Sides::new(world);
-        let me = sides.bridge.rank() as usize;
+        let me = sides.bridge.rank().index();
         for (case, count) in COUNTS.into_iter().enumerate() {
             let (form, other) = (FORMS[(case + me) % 4], FORMS[case % 4]);
-            let (own, theirs) = (uneven(sides.bridge.size(), count), uneven(sides.there, count));
+            let (own, theirs) = (uneven(sides.here(), count), uneven(sides.there, count));
             sides.each_root(|root, number| {
                 let mine = Laid::holding(form, &sides.mine(own[me]));
                 let mut all = Laid::empty(other, theirs.iter().sum());
@@ -131,9 +136,9 @@ fn parts_are_gathered_and_scattered() {
 fn every_rank_gives_to_every_rank_of_the_other_group() {
     for_each_size(&SIZES, |world| {
         let sides = Sides::new(world);
-        let me = sides.bridge.rank() as usize;
+        let me = sides.bridge.rank().index();
         for (case, count) in COUNTS.into_iter().enumerate() {
-            let (own, theirs) = (uneven(sides.bridge.size(), count), uneven(sides.there, count));
+            let (own, theirs) = (uneven(sides.here(), count), uneven(sides.there, count));
             let mine = Laid::holding(FORMS[case % 4], &sides.mine(own[me]));
             let mut all = Laid::empty(FORMS[(case + me) % 4], theirs.iter().sum());
             let request =
@@ -188,7 +193,7 @@ fn contributions_are_combined_in_their_order() {
 fn each_group_cuts_what_the_other_combines() {
     for_each_size(&SIZES, |world| {
         let sides = Sides::new(world);
-        let (me, here) = (sides.bridge.rank() as usize, sides.bridge.size() as usize);
+        let (me, here) = (sides.bridge.rank().index(), sides.here() as usize);
         for (case, count) in COUNTS.into_iter().enumerate() {
             let form = FORMS[case % 4];
             // The first rank of each side gets nothing, unless it is alone.
@@ -215,7 +220,7 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
         let (bridge, form) = (Sides::new(world).bridge, FORMS[0]);
         let (mine, mut other) = (Laid::holding(form, &matrices(0, 3)), Laid::empty(form, 3));
         let given = || Some(mine.origin());
-        let empty = Root::There(Rank(bridge.remote_size()));
+        let empty = Root::There(Rank(bridge.remote_ranks().len() as u32));
         let refused = [
             class(bridge.start_broadcast(Some(other.origin_mut()), empty)),
             class(bridge.start_gather(given(), None, empty)),
