@@ -19,6 +19,7 @@ use crate::shm::{
     admit, close_on_exec, duplicate, has_more_rights, largest_segment, nonce, page_size,
     total_memory,
 };
+use crate::sync::MOST_WITHOUT_TREE;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
@@ -56,6 +57,11 @@ const STANDARD_LIBRARY: &str = "libmpi_abi.so.1";
 /// Test builds only: how and where a rank fails (`launch/fault.rs`).
 #[cfg(feature = "test-hooks")]
 const ENV_FAULT: &str = "ONESIDED_FAULT";
+
+/// Test builds only: `tree` lets ranks combine their arrivals at a barrier, although they are few or share
+/// cores.
+#[cfg(feature = "test-hooks")]
+pub const ENV_BARRIER: &str = "ONESIDED_BARRIER";
 
 /// Most ranks of a job.
 pub const MAX_RANKS: u32 = crate::sync::MAX_RANKS;
@@ -114,9 +120,10 @@ impl Job {
             return Err(Error::NotInJob { what });
         }
         let bytes = Job::segment_bytes(ranks, bytes)?;
+        let layout = Job::layout(ranks);
         let kind = FileKind::from(kind);
         let nonce = nonce()?;
-        let segment = Segment::create(File::create(&kind, bytes)?, ranks, bytes, nonce)?;
+        let segment = Segment::create(File::create(&kind, bytes)?, layout, bytes, nonce)?;
         let continues = on_failure == OnFailure::Continue;
         let notice = NoticeBoard::create(&kind, nonce, ranks, continues, watch::began())?;
         Ok(Job { segment, notice, ranks, nonce })
@@ -125,7 +132,7 @@ impl Job {
     /// The size in bytes of the segment that [`Job::create`] makes for `bytes`.
     pub fn segment_bytes(ranks: u32, bytes: Option<u64>) -> Result<u64> {
         let page = page_size();
-        let least = SegmentLayout::new(ranks, page).least_bytes(page);
+        let least = Job::layout(ranks).least_bytes(page);
         match bytes {
             None => Ok(total_memory()?.min(largest_segment()).max(least) / page * page),
             Some(bytes) if bytes >= least && bytes <= i64::MAX as u64 => Ok(bytes / page * page),
@@ -138,6 +145,10 @@ impl Job {
                 Err(Error::NotInJob { what })
             }
         }
+    }
+
+    fn layout(ranks: u32) -> SegmentLayout {
+        SegmentLayout::new(ranks, uncombined(ranks), page_size())
     }
 
     /// The environment of one rank. `launcher` is the process that holds the descriptors.
@@ -183,6 +194,18 @@ impl Job {
     pub fn end(&self) {
         self.notice.end();
     }
+}
+
+/// How many ranks at most count their arrivals at a barrier in one word. More of them combine these first,
+/// if each rank of the job can have a core.
+fn uncombined(ranks: u32) -> u32 {
+    #[cfg(feature = "test-hooks")]
+    if variable(ENV_BARRIER).is_some_and(|form| form == "tree") {
+        return 1;
+    }
+    let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let has_cores = ranks > MOST_WITHOUT_TREE && ranks as usize <= cores();
+    if has_cores { MOST_WITHOUT_TREE } else { u32::MAX }
 }
 
 /// A rank's half of a job.

@@ -40,6 +40,8 @@ pub const SITES: &[Site] = &[
     Site::CollectivePre,
     Site::CollectivePost,
     Site::PairArrived,
+    Site::ArrivalCarry,
+    Site::ReleaseCarry,
     Site::AccumulatePost,
     Site::AccumulatePre,
     Site::HeapPost,
@@ -91,6 +93,9 @@ pub const FAULTS: &[Fault] = &[
     Fault::OrphanTakenTwice,
     Fault::GivesUpAlone,
     Fault::GivenUpStillCounts,
+    Fault::GivenUpBefore,
+    Fault::CombinedEarly,
+    Fault::Unreleased,
     Fault::GatherDecidesAlone,
     Fault::GatherLeftOpen,
     Fault::GatherClosedLate,
@@ -165,6 +170,7 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::FencePre | Site::FencePost => &["fence/neighbours x"],
         Site::CollectivePre | Site::CollectivePost => &["collective/staging x"],
         Site::PairArrived => &["collective/rung, a pair x"],
+        Site::ArrivalCarry | Site::ReleaseCarry => &["collective/staging, a tree x"],
         Site::PostPre | Site::StartPost | Site::CompletePre | Site::WaitPost => &["pscw/ring x"],
         Site::TablePre | Site::TableCarry => &["pscw/table x"],
         Site::LockPost | Site::UnlockPre => &["lock/shared then exclusive x"],
@@ -234,6 +240,7 @@ const PARKED_FENCES: &[&str] = &["parking/fence x2", "parking/fence x3"];
 fn found_by(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
+        Fault::CombinedEarly | Fault::Unreleased => &["collective/staging, a tree x"],
         Fault::BarrierEarly => &["fence/neighbours x"],
         Fault::LastArrivalUnrung => &["collective/rung x", "collective/rung, a pair x"],
         Fault::PublishedFirst | Fault::StagedTooSoon => {
@@ -300,7 +307,9 @@ fn found_by_failure(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::OrphanForever => &["robust/fails Inside x2"],
         Fault::OrphanTakenTwice => &["robust/fails Inside x3"],
-        Fault::GivesUpAlone | Fault::GivenUpStillCounts => &["agreement/fences"],
+        Fault::GivesUpAlone | Fault::GivenUpStillCounts | Fault::GivenUpBefore => {
+            &["agreement/fences"]
+        }
         Fault::GatherDecidesAlone | Fault::GatherLeftOpen => &["gather/fails Counted x3"],
         Fault::GatherClosedLate => &["gather/fails Closing twice x2"],
         Fault::GatherNotLeft => &["gather/fails Before x2"],

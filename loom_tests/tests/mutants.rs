@@ -44,6 +44,7 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../../src/sync/pscw.rs"),
         include_str!("../../src/sync/robust.rs"),
         include_str!("../../src/sync/shards.rs"),
+        include_str!("../../src/sync/tree.rs"),
         include_str!("../../src/sync/watch.rs"),
         include_str!("../src/models/collective.rs"),
         include_str!("../src/models/notify.rs"),

@@ -6,7 +6,10 @@ use crate::machine::{
 use crate::prim::{Backoff, FailedWord, JobFailed, ParkWord, Waiter, Word32, Word64};
 use crate::sync::channel::{MailWords, RecordState};
 use crate::sync::{self, Line, LockType, LockWords, OpenEpochs, Queueing, Round, notify, watch};
-use crate::sync::{BarrierWords, FenceKind, PostSlot, PscwWords, Watchers, WindowWords};
+use crate::sync::{
+    Barrier, BarrierWords, FenceKind, MOST_WITHOUT_TREE, PostSlot, PscwWords, Tree, TreeLine,
+    Watchers, WindowWords, tree_lines,
+};
 use std::sync::Mutex;
 
 /// What one call costs in the steady state.
@@ -127,8 +130,9 @@ pub fn ping_pong(machine: &Machine) -> Cost {
 }
 
 /// All programs over shipped protocols.
-pub const PROGRAMS: [Program; 9] = [
+pub const PROGRAMS: [Program; 10] = [
     ("barrier", barrier),
+    ("barrier, one counter", counter),
     ("fence", fence),
     ("lock_all + unlock_all", lock_all),
     ("exclusive lock + unlock, own target", own_lock),
@@ -139,8 +143,34 @@ pub const PROGRAMS: [Program; 9] = [
     ("allreduce of 8 B", allreduce),
 ];
 
+/// The words of a barrier, as the library places them for ranks that have a core each.
+struct Words {
+    counted: BarrierWords,
+    lines: Vec<TreeLine>,
+}
+
+impl Words {
+    fn new(ranks: u32) -> Words {
+        let lines = if ranks > MOST_WITHOUT_TREE { tree_lines(ranks) } else { 0 };
+        Words { counted: BarrierWords::default(), lines: each(lines) }
+    }
+
+    /// The barrier as that rank uses it.
+    fn of(&self, rank: u32) -> Barrier<'_> {
+        Barrier::new(&self.counted, Tree::of(&self.lines, 0, || rank))
+    }
+}
+
 /// The barrier of a communicator.
 pub fn barrier(machine: &Machine) -> Cost {
+    let (job, words, ranks) = (Job::new(machine.ranks), Words::new(machine.ranks), machine.ranks);
+    machine.cost(|rank, round: &mut Round| {
+        passed(sync::collective(words.of(rank), ranks, round, &job.waiter(rank)));
+    })
+}
+
+/// The same where all ranks count in one word, as the library does where ranks share cores.
+pub fn counter(machine: &Machine) -> Cost {
     let (job, words, ranks) = (Job::new(machine.ranks), BarrierWords::default(), machine.ranks);
     machine.cost(|rank, round: &mut Round| {
         passed(sync::collective(&words, ranks, round, &job.waiter(rank)));
@@ -149,7 +179,7 @@ pub fn barrier(machine: &Machine) -> Cost {
 
 /// `MPI_Win_fence`, as `src/window/transport.rs` calls it.
 pub fn fence(machine: &Machine) -> Cost {
-    let (job, words, ranks) = (Job::new(machine.ranks), BarrierWords::default(), machine.ranks);
+    let (job, words, ranks) = (Job::new(machine.ranks), Words::new(machine.ranks), machine.ranks);
     let open: Vec<Line<OpenEpochs>> = each(ranks);
     let watchers = Watchers::default();
     machine.cost(|rank, (round, number): &mut (Round, u32)| {
@@ -157,7 +187,7 @@ pub fn fence(machine: &Machine) -> Cost {
         let announce = || open[rank as usize].0.fenced(*number, true);
         let ring = || watch::ring(&watchers, []);
         let kind = FenceKind::Barrier;
-        passed(sync::fence(&words, ranks, round, kind, announce, ring, &job.waiter(rank)));
+        passed(sync::fence(words.of(rank), ranks, round, kind, announce, ring, &job.waiter(rank)));
     })
 }
 
@@ -263,7 +293,7 @@ struct Staged {
 
 /// Each rank stages its value, all pass the barrier, and each reads all values.
 pub fn allreduce(machine: &Machine) -> Cost {
-    let (job, words, ranks) = (Job::new(machine.ranks), BarrierWords::default(), machine.ranks);
+    let (job, words, ranks) = (Job::new(machine.ranks), Words::new(machine.ranks), machine.ranks);
     // Two slots in turn, as in src/comm/rounds.rs.
     let slots: Vec<[Line<Staged>; 2]> = each(ranks);
     machine.cost(|rank, (round, number): &mut (Round, usize)| {
@@ -272,7 +302,7 @@ pub fn allreduce(machine: &Machine) -> Cost {
         let own = &slots[rank as usize][slot].0;
         own.call.store(*number as u32);
         own.bytes.store(u64::from(rank));
-        passed(sync::collective(&words, ranks, round, &job.waiter(rank)));
+        passed(sync::collective(words.of(rank), ranks, round, &job.waiter(rank)));
         let mut sum = 0;
         for staged in &slots {
             assert_eq!(staged[slot].0.call.load(), *number as u32);

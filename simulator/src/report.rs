@@ -67,7 +67,9 @@ pub fn tables(rows: &[Row], ranks: &[u32]) -> String {
         }
         let flat = MACHINES[0].0;
         let remote = of(flat).map(|row| format!("{:.1}", row.cost.most_remote));
-        table += &line("remote references", remote.collect());
+        let mean = of(flat).map(|row| format!("{:.1}", row.cost.mean_remote));
+        table += &line("remote references, mean", mean.collect());
+        table += &line("of the rank with most", remote.collect());
         table += &line("chain", of(flat).map(|row| format!("{:.1}", row.cost.chain)).collect());
         let _ = writeln!(text, "{table}");
     }

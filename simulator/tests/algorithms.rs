@@ -3,7 +3,7 @@
 
 use simulator::machine::{Topology, progress};
 use simulator::prim::{ParkWord, Word32};
-use simulator::programs::{Cost, Job, Machine, barrier};
+use simulator::programs::{Cost, Job, Machine, barrier, counter};
 use simulator::sync::Line;
 
 fn flat(ranks: u32) -> Machine {
@@ -91,17 +91,17 @@ fn queue_lock(machine: &Machine) -> Cost {
 #[test]
 fn a_central_counter_falls_behind_a_tree_beyond_sixteen_ranks() {
     let time = |program: fn(&Machine) -> Cost, ranks| program(&flat(ranks)).time as f64;
-    assert!(time(barrier, 2) <= time(combining_tree, 2));
-    assert!(time(barrier, 4) < 1.3 * time(combining_tree, 4));
+    assert!(time(counter, 2) <= time(combining_tree, 2));
+    assert!(time(counter, 4) < 1.3 * time(combining_tree, 4));
     for ranks in [16, 64, 256] {
-        let (central, tree) = (time(barrier, ranks), time(combining_tree, ranks));
+        let (central, tree) = (time(counter, ranks), time(combining_tree, ranks));
         assert!(tree < central, "{ranks}: {tree} {central}");
     }
-    let gain = |ranks| time(barrier, ranks) / time(combining_tree, ranks);
+    let gain = |ranks| time(counter, ranks) / time(combining_tree, ranks);
     assert!(gain(64) > 4.0 && gain(1024) > 40.0, "{} {}", gain(64), gain(1024));
     // O(P) against O(log P).
     let growth = |program| time(program, 256) / time(program, 64);
-    assert!(growth(barrier) > 3.5 && growth(dissemination) < 1.5);
+    assert!(growth(counter) > 3.5 && growth(dissemination) < 1.5);
 }
 
 /// Dissemination makes two references in each of its rounds; a tree makes four at most, for any number.

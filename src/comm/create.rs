@@ -12,7 +12,6 @@ use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Group;
-use crate::shm::comm_block_bytes;
 use bytemuck::{Pod, Zeroable};
 use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
@@ -127,7 +126,7 @@ pub(super) fn end_duplicate(comm: &Comm, made: Duplicate, vote: &[CreationVote])
     let leader = leader(comm, &comm.inner.members.group);
     let words = decided(comm, Call::CommDup, vote, &[leader]);
     let outcome = words.map(|words| CreationOutcome::from(words[0]));
-    let bytes = comm_block_bytes(comm.size());
+    let bytes = comm.context().segment.layout().comm_block_bytes(comm.size());
     match outcome.and_then(|outcome| outcome.block(comm, Call::CommDup, bytes)) {
         Ok(block) => child(comm, comm.group(), block, None, made.attributes?),
         Err(error) => Err(give_duplicate_up(comm, made, error)),
@@ -223,7 +222,8 @@ impl Collective<'_> {
                 let words = CreationOutcome::from(words);
                 let outcome =
                     if led == Some(k) { std::mem::replace(&mut mine, words) } else { words };
-                outcome.block(comm, call, comm_block_bytes(groups[k].size()))
+                let layout = comm.context().segment.layout();
+                outcome.block(comm, call, layout.comm_block_bytes(groups[k].size()))
             });
             outcomes.collect::<Result<Vec<_>>>()
         });

@@ -17,9 +17,7 @@ use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::{Group, Rank};
 use crate::prim::{Awaited, AwaitedKind, JobFailed, Step, WaitRecord, Waiter, Word64, step};
-use crate::shm::{
-    CommWords, CreationFailure, RegistryWords, Scope, Stages, comm_block_bytes, comm_block_stages,
-};
+use crate::shm::{CommWords, CreationFailure, RegistryWords, Scope};
 use crate::sync::{self, GatherPlace, Gathering};
 use std::panic::Location;
 
@@ -172,7 +170,8 @@ impl GatherPlace for CreationRequest<'_> {
 impl<'a> CreationRequest<'a> {
     /// The block of the communicator.
     fn find_or_open(&self) -> Result<u64> {
-        let bytes = comm_block_bytes(self.group.size());
+        let segment = &self.comm.context().segment;
+        let bytes = segment.layout().comm_block_bytes(self.group.size());
         if let Some(words) = self.hear_of_failure() {
             return CreationOutcome::from(words).block(self.comm, self.call, bytes);
         }
@@ -244,7 +243,7 @@ impl<'a> CreationRequest<'a> {
 
     /// Where the members are until all have come: their staging areas are not in use before.
     fn listed(&self, block: u64) -> u64 {
-        Stages { at: comm_block_stages(block), members: self.group.size() }.rests()
+        self.comm.context().segment.layout().stages_of(block, self.group.size()).rests()
     }
 
     fn members(&self, block: u64) -> Result<Vec<u32>> {

@@ -297,7 +297,7 @@ impl CollectiveEntry {
     #[inline]
     fn arrivals<'s>(comm: &'s Comm, shared: &'s SharedBlock, slot: usize) -> Result<Arrivals<'s>> {
         if comm.size() != 2 || comm.keeps_to_close() {
-            return Ok(Arrivals::Counted(&shared.words.barriers[slot]));
+            return Ok(Arrivals::Counted(shared.barrier(slot, comm.rank().0)));
         }
         let segment = &comm.context().segment;
         let word = |rank| shared.published(segment, StagingBuffer { rank, number: slot as u64 });
@@ -318,7 +318,7 @@ impl CollectiveEntry {
         let shared = comm.shared()?;
         let words = Self::arrivals(comm, shared, self.slot)?;
         let lost = |failed| comm.rank_failed(failed, comm.place(what.call()));
-        if words.is_given_up(self.state.round) {
+        if words.is_given_up(comm.size(), self.state.round) {
             // No barrier of this slot is passed any more; and others may still read what this rank
             // has staged before.
             return Err(lost(JobFailed));
@@ -335,7 +335,7 @@ impl CollectiveEntry {
         if what.wants_ring() {
             shared.words.rings.store(1);
         }
-        let word = self.state.round.next(comm.size()).word();
+        let word = self.state.round.next().word();
         let published = match words {
             Arrivals::Pair { own, .. } => own,
             Arrivals::Counted(_) => shared.published(segment, stage)?,
@@ -366,7 +366,7 @@ impl CollectiveEntry {
         let shared = comm.shared()?;
         let stage = StagingBuffer { rank, number: self.number };
         let published = shared.published(&comm.context().segment, stage)?;
-        let before = self.state.round.before(comm.size());
+        let before = self.state.round.before();
         let describe =
             |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, self.slot, before));
         let waiter = comm.recording_waiter(at, &describe);
@@ -392,7 +392,7 @@ impl CollectiveEntry {
             passed.map_err(lost)?;
             return self.ring_others(comm);
         }
-        let before = self.state.round.before(comm.size());
+        let before = self.state.round.before();
         let describe =
             |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, slot, before));
         let waiter = comm.recording_waiter(at, &describe);
@@ -416,7 +416,7 @@ impl CollectiveEntry {
     #[cold]
     pub(crate) fn describe_round(&self, comm: &Comm, record: &WaitRecord) {
         if let Some(shared) = &comm.inner.shared {
-            let before = self.state.round.before(comm.size());
+            let before = self.state.round.before();
             record.set(&Self::arrival_in(comm, shared, self.slot, before));
         }
     }
@@ -442,9 +442,9 @@ impl CollectiveEntry {
         slot: usize,
         before: Round,
     ) -> Awaited<'c> {
-        let barrier = &shared.words.barriers[slot];
+        let barrier = shared.barrier(slot, comm.rank().0);
         let words = Self::arrivals(comm, shared, slot).unwrap_or(Arrivals::Counted(barrier));
-        comm.members().arrival(barrier, words, before)
+        comm.members().arrival(&shared.words.barriers[slot], words, before)
     }
 
     /// What all ranks have staged for a collective that this rank has arrived at.

@@ -5,9 +5,9 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::prim::{ParkWord, Site, monotonic};
 use crate::shm::{
-    AllocError, CommWords, Placed, RegistryWords, Segment, Stages, StagingBuffer, comm_block_bytes,
-    comm_block_stages,
+    AllocError, CommWords, Placed, PlacedSlice, RegistryWords, Segment, Stages, StagingBuffer,
 };
+use crate::sync::{Barrier, Tree, TreeLine};
 use std::sync::Arc;
 
 /// The memory fences of the registry's lock: the rank inside allocates.
@@ -17,6 +17,8 @@ pub(super) const REGISTRY_SITES: (Site, Site) = (Site::HeapPost, Site::HeapPre);
 pub(super) struct SharedBlock {
     pub(super) words: Placed<CommWords>,
     pub(super) stages: Stages,
+    /// The lines of the trees in which arrivals at the barriers are combined; none without trees.
+    trees: PlacedSlice<TreeLine>,
     /// Where its block is; zero for the world's, which is no block.
     pub(super) block: u64,
 }
@@ -24,8 +26,17 @@ pub(super) struct SharedBlock {
 impl SharedBlock {
     pub(super) fn world(segment: &Arc<Segment>) -> Result<SharedBlock> {
         let layout = segment.layout();
-        let stages = Stages { at: layout.stages, members: layout.ranks };
-        Ok(SharedBlock { words: segment.place(layout.world)?, stages, block: 0 })
+        SharedBlock::placed(segment, layout.world, layout.stages_of_world(), 0)
+    }
+
+    fn placed(
+        segment: &Arc<Segment>,
+        words: u64,
+        stages: Stages,
+        block: u64,
+    ) -> Result<SharedBlock> {
+        let trees = segment.place_all(stages.trees(), stages.lines as usize)?;
+        Ok(SharedBlock { words: segment.place(words)?, stages, trees, block })
     }
 
     /// The shared block of `members` ranks at `block`, which is zero for a communicator of one rank.
@@ -37,8 +48,14 @@ impl SharedBlock {
         if block == 0 {
             return Ok(None);
         }
-        let stages = Stages { at: comm_block_stages(block), members };
-        Ok(Some(SharedBlock { words: segment.place(block)?, stages, block }))
+        let stages = segment.layout().stages_of(block, members);
+        SharedBlock::placed(segment, block, stages, block).map(Some)
+    }
+
+    /// The barrier of a slot as `rank` uses it.
+    #[inline]
+    pub(super) fn barrier(&self, slot: usize, rank: u32) -> Barrier<'_> {
+        Barrier::new(&self.words.barriers[slot], Tree::of(&self.trees, slot, || rank))
     }
 
     /// The word that a rank changes when it has staged.
@@ -94,8 +111,9 @@ pub(super) fn leave(
 /// Takes the block of a communicator for `members` ranks and clears its words.
 pub(super) fn allocate(context: &Context, members: u32) -> std::result::Result<u64, AllocError> {
     let segment = &context.segment;
-    let block = segment.heap().allocate(comm_block_bytes(members), &context.excluded())?;
-    let stages = Stages { at: comm_block_stages(block), members };
+    let block =
+        segment.heap().allocate(segment.layout().comm_block_bytes(members), &context.excluded())?;
+    let stages = segment.layout().stages_of(block, members);
     segment.mapping().clear(block, stages.rests() - block)?;
     segment.mapping().view::<CommWords>(block)?.made.store(monotonic());
     Ok(block)

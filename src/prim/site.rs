@@ -42,6 +42,10 @@ pub enum Site {
     /// Collectives of two ranks, after PROC_SYNC and before the look at the other rank's word: of two that
     /// arrive, one sees the other. A full barrier.
     PairArrived,
+    /// Carry: between the count of a barrier's tree that this rank has completed and the one above.
+    ArrivalCarry,
+    /// Carry: between the last arrival at a barrier and the words that release the ranks.
+    ReleaseCarry,
     /// Accumulate exclusion, after the grant.
     AccumulatePost,
     /// Accumulate exclusion, before the release.
@@ -261,8 +265,14 @@ pub enum Fault {
     OrphanTakenTwice,
     /// Each rank for itself cancels a barrier that waits for a failed rank.
     GivesUpAlone,
-    /// A cancelled barrier keeps its counted arrivals.
+    /// A cancelled barrier is complete when all ranks have arrived at it.
     GivenUpStillCounts,
+    /// A barrier is taken for cancelled when the one after it is.
+    GivenUpBefore,
+    /// The first rank that counts in a word of a barrier's tree counts the others in the word above.
+    CombinedEarly,
+    /// The last rank to arrive at a barrier with a tree does not release those that are awake.
+    Unreleased,
     /// A member that waits for a failed one decides for itself.
     GatherDecidesAlone,
     /// A cancelled gathering stays open for members that have not arrived.

@@ -24,7 +24,7 @@ events! {
     MemSync(Site):
         FencePre FencePost PostPre StartPost CompletePre WaitPost LockPost UnlockPre LockAllPost
         UnlockAllPre Flush FlushAll FlushLocal FlushLocalAll WinSync CollectivePre
-        CollectivePost PairArrived AccumulatePost AccumulatePre HeapPost HeapPre NoticePre Alarm LookPost
+        CollectivePost PairArrived ArrivalCarry ReleaseCarry AccumulatePost AccumulatePre HeapPost HeapPre NoticePre Alarm LookPost
         LookPre AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter
         WatchPost ShardAlone ShardAnnounce ShardLook ShardWithdraw ShardWithdrawn ShardBarrier
         ShardRung ShardDrained ShardPost ShardPre MessagePre MessageRing MessageLook MessagePost

@@ -90,7 +90,23 @@ impl Waiter<'_> {
         overdue: impl Fn() -> bool,
     ) -> Result<u32, JobFailed> {
         let value = word.load();
-        if ready(value) { Ok(value) } else { self.until_slowly(word, ready, overdue) }
+        let awake = || Some(word.load());
+        if ready(value) { Ok(value) } else { self.until_slowly(awake, word, ready, overdue) }
+    }
+
+    /// [`Waiter::until`] by a rank that looks, while it is awake, whether it is `released`, and not at the
+    /// word: a value that the word has had, for which `ready` holds. Asleep it waits for the word.
+    #[inline]
+    pub fn until_released(
+        &self,
+        released: impl Fn() -> Option<u32>,
+        word: &ParkWord,
+        ready: impl Fn(u32) -> bool,
+    ) -> Result<u32, JobFailed> {
+        match released() {
+            Some(value) => Ok(value),
+            None => self.until_slowly(released, word, ready, || false),
+        }
     }
 
     /// Polls a condition once, and then for a number of times as long as a wait spins; returns whether it
@@ -115,6 +131,7 @@ impl Waiter<'_> {
     #[cold]
     fn until_slowly(
         &self,
+        awake: impl Fn() -> Option<u32>,
         word: &ParkWord,
         ready: impl Fn(u32) -> bool,
         overdue: impl Fn() -> bool,
@@ -123,8 +140,8 @@ impl Waiter<'_> {
         let (mut asleep, mut step) = (None, WaitStep::Again);
         let (mut heard, mut worked) = (None, false);
         loop {
-            let value = word.load();
-            if ready(value) {
+            let value = if step == WaitStep::Sleep { Some(word.load()) } else { awake() };
+            if let Some(value) = value.filter(|value| ready(*value)) {
                 return Ok(value);
             }
             // A spinning wait checks for failures at the beginning and at the end, microseconds later.

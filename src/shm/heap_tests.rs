@@ -1,15 +1,16 @@
 //! Checks the allocator's invariants.
 
-use super::super::os::{File, FileKind};
+use super::super::os::{File, FileKind, page_size};
 use super::*;
 use crate::prim::{Backoff, FailedWord};
+use crate::shm::SegmentLayout;
 use proptest::prelude::*;
 
 const BYTES: u64 = 8 << 20;
 
 fn segment() -> Segment {
     let file = File::create(&FileKind::Memfd, BYTES).unwrap();
-    Segment::create(file, 2, BYTES, 1).unwrap()
+    Segment::create(file, SegmentLayout::new(2, u32::MAX, page_size()), BYTES, 1).unwrap()
 }
 
 fn blocks_of(heap: &Heap<'_>) -> u64 {

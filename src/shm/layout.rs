@@ -7,6 +7,7 @@ use super::slot::RankSlot;
 use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32};
 use crate::sync::channel::MailWords;
 use crate::sync::shards::RankAnnouncements;
+use crate::sync::{TREES, TreeLine, tree_lines};
 
 /// Slots of a communicator's staging area at most. Consecutive collectives use them in turn.
 pub(crate) const SLOTS: usize = 16;
@@ -25,12 +26,14 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SegmentLayout {
     pub(crate) ranks: u32,
+    /// More ranks than that combine their arrivals at a barrier, in trees for which there are lines.
+    pub(crate) uncombined: u32,
     pub(crate) slots: u64,
     /// The placement of the ranks: the shared words, then one word for each rank.
     pub(crate) places: u64,
@@ -60,11 +63,13 @@ pub(crate) struct StagingBuffer {
 /// The staging buffers of a communicator's members.
 ///
 /// Every member reads the beginnings of all in every collective. So these are adjacent, in few pages
-/// for each member to map; the rest of each buffer follows after all beginnings.
+/// for each member to map; the rest of each buffer follows after all beginnings and the lines of trees.
 pub(crate) struct Stages {
     /// The offset of the first.
     pub(crate) at: u64,
     pub(crate) members: u32,
+    /// The lines of the trees of all slots.
+    pub(crate) lines: u32,
 }
 
 /// Bytes of a buffer's beginning, which lies beside those of the other ranks.
@@ -82,10 +87,15 @@ impl Stages {
         u64::from(self.members) * self.slots() * STAGE_BEGINNING
     }
 
+    /// Where the lines of the trees are.
+    pub(crate) fn trees(&self) -> u64 {
+        self.at + self.beginnings()
+    }
+
     /// Where the buffers beside the beginnings start.
     #[inline]
     pub(crate) fn rests(&self) -> u64 {
-        self.at + self.beginnings()
+        (self.trees() + tree_bytes(self.lines)).next_multiple_of(GRANULE)
     }
 
     /// The end of the buffers.
@@ -109,18 +119,36 @@ impl Stages {
     }
 }
 
-/// Bytes of the block of a communicator of `members` ranks.
-pub(crate) fn comm_block_bytes(members: u32) -> u64 {
-    Stages { at: comm_block_stages(0), members }.end()
-}
-
-/// The offset of the staging buffers of the communicator whose block is at `block`.
-pub(crate) fn comm_block_stages(block: u64) -> u64 {
-    block + size_of::<CommWords>() as u64
+/// Bytes of that many lines of a tree.
+pub(crate) fn tree_bytes(lines: u32) -> u64 {
+    u64::from(lines) * size_of::<TreeLine>() as u64
 }
 
 impl SegmentLayout {
-    pub(crate) fn new(ranks: u32, page: u64) -> SegmentLayout {
+    /// The lines of a tree of `members` ranks; none where each of these counts its own arrivals.
+    pub(crate) fn tree_lines(&self, members: u32) -> u32 {
+        if members > self.uncombined { tree_lines(members) } else { 0 }
+    }
+
+    /// The staging buffers of the world.
+    pub(crate) fn stages_of_world(&self) -> Stages {
+        Stages { at: self.stages, members: self.ranks, lines: self.tree_lines(self.ranks) }
+    }
+
+    /// Those of a communicator of `members` ranks whose block is at `block`.
+    pub(crate) fn stages_of(&self, block: u64, members: u32) -> Stages {
+        let at = block + size_of::<CommWords>() as u64;
+        Stages { at, members, lines: self.tree_lines(members) }
+    }
+
+    /// Bytes of the block of a communicator of `members` ranks.
+    pub(crate) fn comm_block_bytes(&self, members: u32) -> u64 {
+        self.stages_of(0, members).end()
+    }
+
+    /// Of a job of that many ranks.
+    pub(crate) fn new(ranks: u32, uncombined: u32, page: u64) -> SegmentLayout {
+        let start = SegmentLayout { ranks, uncombined, ..SegmentLayout::default() };
         let n = u64::from(ranks);
         let mut end = 0;
         let mut place = |bytes: u64, align: u64| {
@@ -138,11 +166,10 @@ impl SegmentLayout {
         let announcements = place(n * of(size_of::<RankAnnouncements>()), GRANULE);
         let shards = place(of(size_of::<ShardWords>()), GRANULE);
         let mail = place(n * of(size_of::<MailWords>()), GRANULE);
-        let stages = place(Stages { at: 0, members: ranks }.end(), GRANULE);
+        let stages = place(start.stages_of_world().end(), GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let arena = place(0, page);
         SegmentLayout {
-            ranks,
             slots,
             places,
             registry,
@@ -154,6 +181,7 @@ impl SegmentLayout {
             stages,
             heap,
             arena,
+            ..start
         }
     }
 
@@ -185,6 +213,7 @@ impl SegmentLayout {
         let parts = [
             u64::from(VERSION),
             u64::from(self.ranks),
+            u64::from(self.uncombined),
             self.slots,
             self.places,
             self.registry,
@@ -201,6 +230,7 @@ impl SegmentLayout {
             size_of::<crate::sync::RankWords>() as u64,
             size_of::<super::WindowHeader>() as u64,
             size_of::<CommWords>() as u64,
+            size_of::<TreeLine>() as u64,
             size_of::<CachePadded<ParkWord>>() as u64,
         ];
         // FNV-1a, 64 bits.
@@ -214,6 +244,7 @@ impl SegmentLayout {
 }
 
 const _: () = {
+    assert!(SLOTS <= TREES);
     assert!(SLOTS.is_power_of_two() && SLOTS_OF_MANY.is_power_of_two());
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<MailWords>() as u64 == GRANULE);
@@ -248,8 +279,9 @@ mod tests {
 
     #[test]
     fn parts_are_in_order_aligned_and_apart() {
-        for ranks in [1, 2, 7, 64, 1000, crate::sync::MAX_RANKS] {
-            let layout = SegmentLayout::new(ranks, 4096);
+        let sizes = [1, 2, 7, 64, 1000, crate::sync::MAX_RANKS];
+        for (ranks, uncombined) in sizes.into_iter().flat_map(|n| [(n, u32::MAX), (n, 8)]) {
+            let layout = SegmentLayout::new(ranks, uncombined, 4096);
             let order = [
                 layout.slots,
                 layout.places,
@@ -265,15 +297,20 @@ mod tests {
             ];
             assert!(order.is_sorted());
             assert!(order.iter().all(|offset| offset % GRANULE == 0));
-            assert!(Stages { at: layout.stages, members: ranks }.end() <= layout.heap);
+            assert!(layout.stages_of_world().end() <= layout.heap);
         }
     }
 
     #[test]
     fn stages_are_apart_and_fill_their_area() {
-        for members in [1, 2, 7, 65] {
-            let stages = Stages { at: GRANULE, members };
+        let sizes = [(1, 0), (2, 0), (7, 0), (65, 0), (64, tree_lines(64)), (65, tree_lines(65))];
+        for (members, lines) in sizes {
+            let stages = Stages { at: GRANULE, members, lines };
             let mut all = Vec::new();
+            if lines > 0 {
+                all.push(stages.trees()..stages.rests());
+                assert!(stages.rests() - stages.trees() - tree_bytes(lines) < GRANULE);
+            }
             for rank in 0..members {
                 for number in 5..5 + stages.slots() {
                     let beginning = stages.beginning(StagingBuffer { rank, number });

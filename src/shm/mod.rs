@@ -43,8 +43,7 @@ pub(crate) use copy::{
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{
-    GRANULE, SLOTS, STAGE_BEGINNING, STAGE_REST, SegmentLayout, Stages, StagingBuffer,
-    comm_block_bytes, comm_block_stages,
+    GRANULE, SLOTS, STAGE_BEGINNING, STAGE_REST, SegmentLayout, Stages, StagingBuffer, tree_bytes,
 };
 pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};

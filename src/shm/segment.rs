@@ -10,7 +10,7 @@ use super::slot::RankSlot;
 use crate::error::{Error, Result};
 use crate::prim::{Word32, Word64};
 use crate::sync::channel::MailWords;
-use crate::sync::{MAX_RANKS, PostSlot, RankWords, WindowWords};
+use crate::sync::{MAX_RANKS, PostSlot, RankWords, TreeLine, WindowWords};
 use memmap2::{MmapRaw, UncheckedAdvice};
 use std::sync::Arc;
 
@@ -36,6 +36,15 @@ pub(super) struct Header {
     noted: Word64,
     /// 1 if pages need no reservation.
     is_backed_on_touch: Word64,
+    /// More ranks than that combine their arrivals at a barrier.
+    uncombined: Word32,
+}
+
+impl Header {
+    /// The layout of the segment, if it is one of a job of that many ranks.
+    fn layout(&self, ranks: u32) -> SegmentLayout {
+        SegmentLayout::new(ranks, self.uncombined.load(), os::page_size())
+    }
 }
 
 // SAFETY: each is `repr(C)` (1) and made of relaxed words alone (2).
@@ -80,6 +89,8 @@ unsafe impl Shared for super::message::MessageWords {}
 unsafe impl Shared for crate::prim::PlacementWords {}
 // SAFETY: as above; `repr(C)` over two relaxed words.
 unsafe impl Shared for crate::prim::ParkWord {}
+// SAFETY: as above; a line of relaxed words.
+unsafe impl Shared for TreeLine {}
 // SAFETY: a relaxed word.
 unsafe impl Shared for Word32 {}
 
@@ -224,9 +235,13 @@ impl Segment {
     }
 
     /// Creates, reserves and initialises the fixed part of a segment of `bytes` bytes.
-    pub(crate) fn create(file: File, ranks: u32, bytes: u64, nonce: u64) -> Result<Segment> {
+    pub(crate) fn create(
+        file: File,
+        layout: SegmentLayout,
+        bytes: u64,
+        nonce: u64,
+    ) -> Result<Segment> {
         let page = os::page_size();
-        let layout = SegmentLayout::new(ranks, page);
         file.seal_length()?;
         file.reserve(0, layout.arena + page)
             .map_err(|errno| Error::system("reserving the fixed part of the segment", errno))?;
@@ -234,7 +249,8 @@ impl Segment {
         let segment = Segment { mapping, file, layout };
         let header = segment.mapping.view::<Header>(0)?;
         header.version.store(VERSION);
-        header.ranks.store(ranks);
+        header.ranks.store(layout.ranks);
+        header.uncombined.store(layout.uncombined);
         header.fingerprint.store(layout.fingerprint());
         header.bytes.store(bytes);
         header.nonce.store(nonce);
@@ -247,12 +263,16 @@ impl Segment {
     /// Maps an existing segment and checks that it is the one of this job and of this build.
     pub(crate) fn attach(file: File, ranks: u32, nonce: u64) -> Result<Segment> {
         let bytes = file.len()?;
-        let layout = SegmentLayout::new(ranks, os::page_size());
-        if bytes < layout.arena {
-            return Err(not_ours("the descriptor is not a segment of this job"));
+        let other = || not_ours("the descriptor is not a segment of this job");
+        if bytes < os::page_size() {
+            return Err(other());
         }
         let mapping = Mapping { map: file.map(bytes, true)? };
         let header = mapping.view::<Header>(0)?;
+        let layout = header.layout(ranks);
+        if bytes < layout.arena {
+            return Err(other());
+        }
         if header.magic.load() != MAGIC || header.nonce.load() != nonce {
             return Err(not_ours("the descriptor is not the segment of this job"));
         }
@@ -271,7 +291,7 @@ impl Segment {
         if header.magic.load() != MAGIC || ranks == 0 || ranks > MAX_RANKS {
             return Err(not_ours("the descriptor is not a segment"));
         }
-        let layout = SegmentLayout::new(ranks, os::page_size());
+        let layout = header.layout(ranks);
         if bytes < layout.arena {
             return Err(not_ours(OTHER_VERSION));
         }

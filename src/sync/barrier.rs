@@ -4,6 +4,9 @@
 //! been counted. Every arrival is a read-modify-write of that word, so a rank that passes reads
 //! from the release sequence of every other rank's arrival (README, invariant 2).
 //!
+//! In large jobs whose ranks have a core each, ranks combine their arrivals before they count them there
+//! ([`Tree`]). The one word still decides which rounds are complete.
+//!
 //! Collectives of two ranks need no counter: each waits for the word that the other publishes
 //! ([`Arrivals`]).
 //!
@@ -12,9 +15,11 @@
 //! This holds also if ranks disagree about their assertions.
 //!
 //! When a rank fails, the first waiter that notices it cancels the round at which that rank is
-//! missing. All surviving ranks pass a round, or none does (models/agreement.rs).
+//! missing. All surviving ranks pass a round, or none does (models/agreement.rs). Arrivals of that round
+//! may still be counted afterwards, all of them if they were combined. So what a cancellation subtracts
+//! distinguishes the cancelled round from the one before, which is complete.
 
-use super::{Line, MAX_RANKS};
+use super::{Line, MAX_RANKS, Tree};
 use crate::prim::{
     Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, mem_sync, mem_sync_beside, planted,
     proc_sync,
@@ -30,20 +35,21 @@ pub struct BarrierWords {
 /// What an arrival adds to the word. Not one, because a flipped bit would then look like more
 /// arrivals, and a rank would pass too early. With this number one or two flipped bits look like
 /// 100,000 arrivals or more, which is no valid count: no rank passes, and a deadlock is reported.
-const STEP: u32 = 0x4869_75fb;
+pub(super) const STEP: u32 = 0x4869_75fb;
 /// The inverse of [`STEP`], modulo 2³².
 const PER_STEP: u32 = 0x54b3_4d33;
 const _: () = assert!(STEP.wrapping_mul(PER_STEP) == 1);
 
 /// The arrivals that a word counts.
-fn count(word: u32) -> u32 {
+pub(super) fn count(word: u32) -> u32 {
     word.wrapping_mul(PER_STEP)
 }
 
-/// This rank's side of a barrier: the count that completes the latest one at which it arrived.
+/// This rank's side of a barrier: the latest round in which it arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    target: u32,
+    /// Modulo 2³²; the first is 1.
+    number: u32,
     /// Whether this rank knows that the round is cancelled.
     lost: bool,
     /// Whether this rank has arrived without having seen that the round is complete.
@@ -54,13 +60,13 @@ impl Round {
     /// Distinguishes the barriers on the same words.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn number(self) -> u32 {
-        self.target
+        self.number
     }
 
     /// What a rank publishes that arrives in this round; one or two flipped bits make no other round's.
     #[inline]
     pub fn word(self) -> u32 {
-        self.target.wrapping_mul(STEP)
+        self.number.wrapping_mul(STEP)
     }
 
     /// Whether this rank has still to pass it, or to learn that it is cancelled.
@@ -70,16 +76,22 @@ impl Round {
         self.open || self.lost
     }
 
-    /// The round after this one, of that many ranks.
+    /// The arrivals of that many ranks that complete this round and all before it.
     #[inline]
-    pub fn next(self, ranks: u32) -> Round {
-        Round { target: self.target.wrapping_add(ranks), ..self }
+    pub(super) fn completed(self, ranks: u32) -> u32 {
+        self.number.wrapping_mul(ranks)
+    }
+
+    /// The round after this one.
+    #[inline]
+    pub fn next(self) -> Round {
+        Round { number: self.number.wrapping_add(1), ..self }
     }
 
     /// The round before this one.
     #[allow(dead_code, reason = "for reports; the models write none")]
-    pub fn before(self, ranks: u32) -> Round {
-        Round { target: self.target.wrapping_sub(ranks), ..self }
+    pub fn before(self) -> Round {
+        Round { number: self.number.wrapping_sub(1), ..self }
     }
 }
 
@@ -93,86 +105,140 @@ pub enum FenceKind {
     ArriveOnly,
 }
 
-/// What is subtracted from the count when a round is cancelled: more than any number of arrivals.
-const GIVEN_UP: u32 = 1 << 30;
+/// What is subtracted from the count when an even round is cancelled, and when an odd one is. Neither
+/// looks like the other, or like a count of arrivals, after one or two flipped bits.
+const GIVEN_UP: [u32; 2] = [0x2345_6789, 0x6789_abcd];
 /// More than a count can differ from a rank's round: no rank is two barriers ahead of another.
 const FAR: i32 = 2 * MAX_RANKS as i32;
 
 impl Round {
-    /// How many arrivals are counted beyond those that complete this round; `None` for an
+    /// How many arrivals of `ranks` are counted beyond those that complete this round; `None` for an
     /// impossible count.
-    fn ahead(self, arrived: u32) -> Option<i32> {
-        let ahead = arrived.wrapping_sub(self.target) as i32;
+    fn ahead(self, ranks: u32, arrived: u32) -> Option<i32> {
+        let ahead = arrived.wrapping_sub(self.completed(ranks)) as i32;
         (-FAR..FAR).contains(&ahead).then_some(ahead)
     }
 
-    /// Whether a count of `arrived` completes or cancels this round; `None` while it is open.
-    fn outcome(self, arrived: u32) -> Option<Result<(), JobFailed>> {
-        if let Some(ahead) = self.ahead(arrived) {
-            return (ahead >= 0).then_some(Ok(()));
-        }
-        // A round before the cancelled one was complete.
-        let ahead = self.ahead(arrived.wrapping_add(GIVEN_UP))?;
-        Some(if ahead >= 0 { Ok(()) } else { Err(JobFailed) })
+    /// What is subtracted when this round is cancelled.
+    fn given_up(self) -> u32 {
+        GIVEN_UP[(self.number % 2) as usize]
     }
 
-    /// Whether this round or the next is cancelled.
-    fn is_given_up(self, arrived: u32) -> bool {
-        self.ahead(arrived.wrapping_add(GIVEN_UP)).is_some()
+    /// [`Round::ahead`] if this round is cancelled.
+    fn cancelled(self, ranks: u32, arrived: u32) -> Option<i32> {
+        self.ahead(ranks, arrived.wrapping_add(self.given_up()))
+    }
+
+    /// Whether a count of `arrived` completes or cancels this round; `None` while it is open.
+    fn outcome(self, ranks: u32, arrived: u32) -> Option<Result<(), JobFailed>> {
+        if let Some(ahead) = self.ahead(ranks, arrived) {
+            return (ahead >= 0).then_some(Ok(()));
+        }
+        if let Some(ahead) = self.cancelled(ranks, arrived) {
+            let completes = planted(Fault::GivenUpStillCounts) && ahead >= 0;
+            return Some(if completes { Ok(()) } else { Err(JobFailed) });
+        }
+        // The round before the cancelled one was complete.
+        let outcome = if planted(Fault::GivenUpBefore) { Err(JobFailed) } else { Ok(()) };
+        self.next().cancelled(ranks, arrived).map(|_| outcome)
     }
 }
 
-impl BarrierWords {
+/// The words of a barrier as one of the ranks uses them.
+#[derive(Clone, Copy)]
+pub struct Barrier<'w> {
+    words: &'w BarrierWords,
+    /// In which arrivals are combined before they are counted.
+    tree: Option<Tree<'w>>,
+}
+
+impl<'w> From<&'w BarrierWords> for Barrier<'w> {
+    #[inline]
+    fn from(words: &'w BarrierWords) -> Barrier<'w> {
+        Barrier { words, tree: None }
+    }
+}
+
+impl<'w> Barrier<'w> {
+    /// With a tree, if there is one; it is the same for all ranks.
+    #[inline]
+    #[allow(dead_code, reason = "the programs on two cores have no tree")]
+    pub fn new(words: &'w BarrierWords, tree: Option<Tree<'w>>) -> Barrier<'w> {
+        Barrier { words, tree }
+    }
+
     /// A hint that this rank is about to arrive.
     #[inline(always)]
     #[allow(dead_code, reason = "a hint, which the models have no use for")]
-    pub fn expect_arrival(&self) {
-        self.arrived.0.expect_update();
+    pub fn expect_arrival(self) {
+        if self.tree.is_none() {
+            self.words.arrived.0.expect_update();
+        }
     }
 
-    fn count(&self) -> u32 {
-        count(self.arrived.0.load())
+    fn count(self) -> u32 {
+        count(self.words.arrived.0.load())
     }
 
     /// Arrives at the next round; returns whether that has completed it.
     #[inline]
-    fn arrive(&self, ranks: u32, round: &mut Round) -> Result<bool, JobFailed> {
+    fn arrive(self, ranks: u32, round: &mut Round) -> Result<bool, JobFailed> {
+        let is_last = self.count_in(ranks, round)?;
+        if is_last {
+            if let Some(tree) = self.tree {
+                tree.release(ranks, *round);
+            }
+            self.words.arrived.0.wake_all();
+        }
+        Ok(is_last)
+    }
+
+    /// The first half of an arrival: is counted. The rank that completes the round does not wake the others.
+    #[inline]
+    pub fn count_in(self, ranks: u32, round: &mut Round) -> Result<bool, JobFailed> {
         if round.lost {
-            // It does not arrive again, so at most one arrival follows the cancellation.
             return Err(JobFailed);
         }
-        round.target = round.target.wrapping_add(ranks);
+        let arrived = &self.words.arrived.0;
+        *round = round.next();
         if planted(Fault::BarrierReset) {
-            round.target = ranks;
-            if count(self.arrived.0.add(STEP)) + 1 == ranks {
-                self.arrived.0.store_and_wake(0);
+            round.number = 1;
+            if count(arrived.add(STEP)) + 1 == ranks {
+                arrived.store_and_wake(0);
             }
             round.open = true;
             return Ok(false);
         }
-        let before = count(self.arrived.0.add(STEP));
-        let is_last = before.wrapping_add(1) == round.target;
-        if is_last {
-            self.arrived.0.wake_all();
+        round.open = true;
+        let mut arrivals = 1;
+        if let Some(tree) = self.tree {
+            match tree.combine(ranks, *round) {
+                Some(combined) => arrivals = combined,
+                None => return Ok(false),
+            }
         }
-        round.open = !is_last;
-        Ok(is_last)
+        let before = count(arrived.add(STEP.wrapping_mul(arrivals)));
+        round.open = before.wrapping_add(arrivals) != round.completed(ranks);
+        Ok(!round.open)
     }
 
     /// The barrier in which a rank waits that entered it in round `before`, and its arrivals.
     #[allow(dead_code, reason = "for reports; the models write none")]
-    fn arrivals(&self, before: Round, ranks: u32) -> (Round, u32) {
-        let ahead = self.count().wrapping_sub(before.target) as i32;
+    fn arrivals(self, before: Round, ranks: u32) -> (Round, u32) {
+        let combined = self.tree.and_then(|tree| tree.arrivals(ranks));
+        let arrived = combined.unwrap_or_else(|| self.count());
+        let ahead = arrived.wrapping_sub(before.completed(ranks)) as i32;
         if ahead > 0 {
-            return (before.next(ranks), ahead as u32);
+            return (before.next(), ahead as u32);
         }
         // It waits for the ranks that have not arrived at the barrier before.
         (before, ahead.saturating_add_unsigned(ranks).max(0) as u32)
     }
 
-    /// [`BarrierWords::pass`], which records a cancellation in `round`.
+    /// [`Barrier::pass`], which records a cancellation in `round`.
+    #[inline(never)]
     fn pass_or_lose(
-        &self,
+        self,
         ranks: u32,
         round: &mut Round,
         waiter: &Waiter<'_>,
@@ -182,37 +248,43 @@ impl BarrierWords {
         passed
     }
 
-    fn pass(&self, ranks: u32, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+    fn pass(self, ranks: u32, round: Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
+        let arrived = &self.words.arrived.0;
         if planted(Fault::BarrierReset) {
-            return waiter.until(&self.arrived.0, |arrived| arrived == 0).map(drop);
+            return waiter.until(arrived, |arrived| arrived == 0).map(drop);
         }
-        let target = round.target.wrapping_sub(u32::from(planted(Fault::BarrierEarly)));
-        let round = Round { target, ..round };
-        match waiter.until(&self.arrived.0, |word| round.outcome(count(word)).is_some()) {
-            Ok(word) => round.outcome(count(word)).unwrap_or(Ok(())),
+        let early = u32::from(planted(Fault::BarrierEarly));
+        let outcome = |word| round.outcome(ranks, count(word).wrapping_add(early));
+        let ready = |word| outcome(word).is_some();
+        let waited = match self.tree {
+            None => waiter.until(arrived, ready),
+            Some(tree) => {
+                let complete = round.completed(ranks).wrapping_mul(STEP);
+                let released = || tree.is_released(round).then_some(complete);
+                waiter.until_released(released, arrived, ready)
+            }
+        };
+        match waited {
+            Ok(word) => outcome(word).unwrap_or(Ok(())),
             Err(JobFailed) => self.give_up(ranks, round),
         }
     }
 
     /// Cancels the round for all ranks, unless it has become complete: every rank passes it or none
-    /// does. The arrivals so far are removed from the count, so that a rank that arrives without
-    /// having seen the cancellation cannot complete it.
+    /// does. A rank that arrives without having seen the cancellation cannot complete it.
     #[cold]
-    fn give_up(&self, ranks: u32, round: Round) -> Result<(), JobFailed> {
+    fn give_up(self, ranks: u32, round: Round) -> Result<(), JobFailed> {
         if planted(Fault::GivesUpAlone) {
             return Err(JobFailed);
         }
-        let mut word = self.arrived.0.load();
+        let arrived = &self.words.arrived.0;
+        let mut word = arrived.load();
         loop {
-            if let Some(outcome) = round.outcome(count(word)) {
+            if let Some(outcome) = round.outcome(ranks, count(word)) {
                 return outcome;
             }
-            let before = match planted(Fault::GivenUpStillCounts) {
-                true => count(word),
-                false => round.target.wrapping_sub(ranks),
-            };
-            let given_up = before.wrapping_sub(GIVEN_UP).wrapping_mul(STEP);
-            match self.arrived.0.replace_and_wake(word, given_up) {
+            let given_up = word.wrapping_sub(round.given_up().wrapping_mul(STEP));
+            match arrived.replace_and_wake(word, given_up) {
                 Ok(()) => return Err(JobFailed),
                 Err(now) => word = now,
             }
@@ -228,8 +300,8 @@ impl BarrierWords {
 ///
 /// Collective; blocks until all `ranks` have arrived, except as [`FenceKind::ArriveOnly`].
 #[inline]
-pub fn fence(
-    words: &BarrierWords,
+pub fn fence<'w>(
+    words: impl Into<Barrier<'w>>,
     ranks: u32,
     round: &mut Round,
     kind: FenceKind,
@@ -237,6 +309,7 @@ pub fn fence(
     ring: impl FnOnce(),
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
+    let words = words.into();
     // No rank is more than one fence ahead, so an arrival is never counted for a later fence than
     // its own. Only after an `ArriveOnly` fence may other ranks not have arrived yet.
     if round.open && !planted(Fault::RunsAhead) {
@@ -269,8 +342,8 @@ pub fn fence(
 
 /// Waits until every rank has arrived at this rank's latest fence. Only after a
 /// [`FenceKind::ArriveOnly`] fence can this take time.
-pub fn passed(
-    words: &BarrierWords,
+pub fn passed<'w>(
+    words: impl Into<Barrier<'w>>,
     ranks: u32,
     round: Round,
     waiter: &Waiter<'_>,
@@ -278,19 +351,19 @@ pub fn passed(
     if planted(Fault::LatestFenceNotAwaited) {
         return Ok(());
     }
-    words.pass(ranks, round, waiter)
+    words.into().pass(ranks, round, waiter)
 }
 
 /// The barrier of a communicator. It also orders memory: every rank sees after it what any rank
 /// wrote before it. Collective; blocks until all `ranks` have arrived.
 #[allow(dead_code, reason = "for the models; collectives do something in between")]
-pub fn collective(
-    words: &BarrierWords,
+pub fn collective<'w>(
+    words: impl Into<Barrier<'w>>,
     ranks: u32,
     round: &mut Round,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
-    let words = Arrivals::Counted(words);
+    let words = Arrivals::Counted(words.into());
     words.arrive(ranks, round, || ())?;
     words.pass(ranks, round, waiter)
 }
@@ -298,8 +371,8 @@ pub fn collective(
 /// The words by which the ranks of a collective synchronise.
 #[derive(Clone, Copy)]
 pub enum Arrivals<'w> {
-    /// All ranks count their arrivals in one word.
-    Counted(&'w BarrierWords),
+    /// All ranks count their arrivals.
+    Counted(Barrier<'w>),
     /// Each of two ranks has a word that it publishes, and waits for the other's. The survivor of two
     /// ranks agrees with itself, so no round is cancelled.
     Pair {
@@ -338,7 +411,7 @@ impl Arrivals<'_> {
                 if round.lost {
                     return Err(JobFailed);
                 }
-                *round = round.next(ranks);
+                *round = round.next();
                 own.store_and_wake(round.word());
                 proc_sync(ProcSync::CollectiveArrive);
                 // A full barrier between the change of this word and the look at the other; pairs with
@@ -389,7 +462,10 @@ impl Arrivals<'_> {
         }
         if round.open {
             let outcome = match self {
-                Arrivals::Counted(words) => round.outcome(words.count()),
+                Arrivals::Counted(Barrier { tree: Some(tree), .. }) if !has_failed => {
+                    tree.is_released(*round).then_some(Ok(()))
+                }
+                Arrivals::Counted(words) => round.outcome(ranks, words.count()),
                 Arrivals::Pair { other, .. } => (other.load() == round.word()).then_some(Ok(())),
             };
             let passed = match (outcome, self) {
@@ -408,14 +484,15 @@ impl Arrivals<'_> {
 
     /// Whether the barrier is cancelled for good, as seen by a rank in `round`.
     #[allow(dead_code, reason = "the models stage nothing before they arrive")]
-    pub fn is_given_up(self, round: Round) -> bool {
-        match self {
-            Arrivals::Counted(words) => round.lost || round.is_given_up(words.count()),
-            Arrivals::Pair { .. } => round.lost,
-        }
+    pub fn is_given_up(self, ranks: u32, round: Round) -> bool {
+        let is_cancelled = |words: Barrier<'_>| {
+            let count = words.count();
+            [round, round.next()].iter().any(|round| round.cancelled(ranks, count).is_some())
+        };
+        round.lost || matches!(self, Arrivals::Counted(words) if is_cancelled(words))
     }
 
-    /// [`BarrierWords::expect_arrival`]
+    /// [`Barrier::expect_arrival`]
     #[inline(always)]
     #[allow(dead_code, reason = "a hint, which the models have no use for")]
     pub fn expect_arrival(self) {
@@ -432,7 +509,7 @@ impl Arrivals<'_> {
             Arrivals::Counted(words) => return words.arrivals(before, ranks),
             Arrivals::Pair { own, other } => (own.load(), other.load()),
         };
-        let next = before.next(ranks);
+        let next = before.next();
         let come = |round: Round| [own, other].iter().filter(|word| **word == round.word()).count();
         match come(next) {
             0 => (before, come(before) as u32),
@@ -473,7 +550,7 @@ mod tests {
         let waiter =
             Waiter { rank: 0, failed: &failed, backoff: &backoff, account: None, progress: None };
         let words = BarrierWords::default();
-        let arrivals = Arrivals::Counted(&words);
+        let arrivals = Arrivals::Counted((&words).into());
         let mut rounds = [Round::default(); 2];
         for round in &mut rounds {
             assert_eq!(arrivals.arrive(3, round, || ()), Ok(false));

@@ -12,13 +12,14 @@ mod passive;
 mod pscw;
 mod robust;
 pub mod shards;
+mod tree;
 pub mod watch;
 
 use crate::prim::CachePadded;
 
 #[allow(unused_imports, reason = "`collective` is for the models")]
 pub use barrier::{
-    Arrivals, BarrierWords, FenceKind, Round, await_published, collective, fence, passed,
+    Arrivals, Barrier, BarrierWords, FenceKind, Round, await_published, collective, fence, passed,
 };
 pub use exclusion::{Exclusion, Sharing};
 pub use gather::{GatherPlace, Gathering, gather};
@@ -32,6 +33,7 @@ pub use passive::{
 };
 pub use pscw::{PostSlot, PostTable, PscwWords, complete, post, start_one, started, test, wait};
 pub use robust::{Found, RobustExclusion};
+pub use tree::{MOST_WITHOUT_TREE, TREES, Tree, TreeLine, tree_lines};
 pub use watch::{Bell, Watchers};
 
 /// One 64-byte cache line: a word on which a rank waits shares its line with no other word.

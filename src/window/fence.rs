@@ -8,14 +8,14 @@ use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::WaitRecord;
-use crate::sync::{self, Arrivals, FenceKind};
+use crate::sync::{self, FenceKind};
 use std::panic::Location;
 
 impl Synchronization<'_> {
     /// `MPI_Win_fence`; see [`Win::fence`](super::Win::fence).
     pub(super) fn fence(self, assert: FenceAssert, at: &'static Location<'static>) -> Result<()> {
         let Synchronization { calls, parts } = self;
-        parts.transport.words.fence.expect_arrival();
+        parts.transport.barrier(calls).expect_arrival();
         calls.within(Call::Fence, || {
             let (mut round, waiting) = {
                 let mut state = self.sync_state();
@@ -46,12 +46,10 @@ impl Synchronization<'_> {
     ) -> Result<()> {
         let Synchronization { calls, parts } = self;
         let _call = calls.enter(call);
-        let (round, words) = (self.sync_state().fence_round, &parts.transport.words.fence);
-        let ranks = &calls.survivors;
-        let describe = |record: &WaitRecord| {
-            record.set(&ranks.members().arrival(words, Arrivals::Counted(words), round))
-        };
-        sync::passed(words, ranks.size(), round, &calls.recording_waiter(at, &describe))
+        let (round, transport) = (self.sync_state().fence_round, &parts.transport);
+        let describe = |record: &WaitRecord| record.set(&transport.arrival(calls, round));
+        let (words, ranks) = (transport.barrier(calls), calls.survivors.size());
+        sync::passed(words, ranks, round, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, call))
     }
 }

@@ -140,7 +140,8 @@ impl Making<'_> {
             Unmapped::Foreign { window, .. } => (Some(window.clone()), u64::from(number)),
             _ => (None, block),
         };
-        let transport = Transport::new(segment.place(block + plan.words)?, ranks()?, other);
+        let tree = segment.place_all(block + plan.tree.0, plan.tree.1 as usize)?;
+        let transport = Transport::new(segment.place(block + plan.words)?, ranks()?, tree, other);
         let state = BiasedMutex::new(SyncState::default(), comm.context().shards.take_part());
         Ok(Win {
             calls: Calls::new(WindowIdentity::new(comm, flavour, name), block, number),

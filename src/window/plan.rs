@@ -1,17 +1,17 @@
 //! Where everything lies in the block of a window.
 //!
 //! ```text
-//! header (name) | words of the window | words of each rank | notification counters of each rank |
-//! directory of each rank | parts
+//! header (name) | words of the window | words of each rank | tree of the fence |
+//! notification counters of each rank | directory of each rank | parts
 //! ```
 //!
-//! Notification counters, directories and parts exist only in the windows that need them.
+//! The tree, notification counters, directories and parts exist only in the windows that need them.
 
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::Rank;
-use crate::shm::{DirectoryWords, WindowHeader, page_size};
+use crate::shm::{DirectoryWords, WindowHeader, page_size, tree_bytes};
 use crate::sync::notify::NotifyCounter;
 use crate::sync::{RankWords, WindowWords};
 
@@ -47,6 +47,8 @@ pub(super) struct PartRequest {
 pub(super) struct WindowPlan {
     pub(super) words: u64,
     pub(super) ranks: u64,
+    /// The lines of the tree in which arrivals at fences are combined: where they are, and their number.
+    pub(super) tree: (u64, u32),
     /// Where the notification counters of all ranks are, one rank's behind another's.
     pub(super) counters: u64,
     /// Of those counters, the first of each rank, and after the last rank the number of all. Empty
@@ -86,7 +88,9 @@ impl WindowPlan {
         let words = size_of::<WindowHeader>() as u64;
         let ranks = (words + size_of::<WindowWords>() as u64)
             .next_multiple_of(align_of::<RankWords>() as u64);
-        let counters = ranks + n * size_of::<RankWords>() as u64;
+        let tree = ranks + n * size_of::<RankWords>() as u64;
+        let lines = comm.context().segment.layout().tree_lines(comm.size());
+        let counters = tree + tree_bytes(lines);
         let first_counters = first_counters(requests.clone())?;
         let counted = first_counters.last().copied().unwrap_or_default();
         let directories = (counters + counted * size_of::<NotifyCounter>() as u64)
@@ -110,6 +114,7 @@ impl WindowPlan {
         Ok(WindowPlan {
             words,
             ranks,
+            tree: (tree, lines),
             counters,
             first_counters,
             directories,

@@ -8,7 +8,7 @@ use crate::call::Call;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Result};
 use crate::shm::Segment;
-use crate::sync::{RankWords, WindowWords};
+use crate::sync::{RankWords, TreeLine, WindowWords};
 use std::panic::Location;
 
 /// Recovers a window together with the surviving ranks; returns their communicator.
@@ -48,6 +48,7 @@ fn clear_words(calls: &Calls, memory: &ExposedMemory, transport: &Transport) -> 
     let orphaned = orphaned_slots(calls, transport);
     clear::<WindowWords>(segment, &transport.words)?;
     transport.ranks.iter().try_for_each(|rank| clear::<RankWords>(segment, rank))?;
+    transport.tree.iter().try_for_each(|line| clear::<TreeLine>(segment, line))?;
     // Only now: if this rank fails meanwhile, no other frees them a second time.
     orphaned.into_iter().for_each(|block| free_orphan(calls, block));
     if let Some(attached) = memory.attached() {

@@ -16,7 +16,8 @@ use crate::group::Rank;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use crate::shm::{BiasedMutex, Placed, PlacedSlice};
 use crate::sync::{
-    self, Arrivals, FenceKind, LockSide, PostSlot, Queueing, RankWords, Round, WindowWords, watch,
+    self, Arrivals, Barrier, FenceKind, LockSide, PostSlot, Queueing, RankWords, Round, Tree,
+    TreeLine, WindowWords, watch,
 };
 use std::panic::Location;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use std::sync::Arc;
 pub(super) struct Transport {
     pub(super) words: Placed<WindowWords>,
     pub(super) ranks: PlacedSlice<RankWords>,
+    /// The lines of the tree in which arrivals at fences are combined; none without a tree.
+    pub(super) tree: PlacedSlice<TreeLine>,
     /// Fences that this rank has arrived at.
     pub(super) fences: Word32,
     foreign: Option<Arc<foreign::ForeignWindow>>,
@@ -34,9 +37,10 @@ impl Transport {
     pub(super) fn new(
         words: Placed<WindowWords>,
         ranks: PlacedSlice<RankWords>,
+        tree: PlacedSlice<TreeLine>,
         foreign: Option<Arc<foreign::ForeignWindow>>,
     ) -> Transport {
-        Transport { words, ranks, fences: Word32::default(), foreign }
+        Transport { words, ranks, tree, fences: Word32::default(), foreign }
     }
 
     #[inline]
@@ -92,16 +96,28 @@ impl Transport {
         if let Some(window) = self.foreign() {
             return self.fence_by(calls, window, opens);
         }
-        let (words, ranks, before) = (&self.words.fence, calls.survivors.size(), *round);
+        let (words, ranks, before) = (self.barrier(calls), calls.survivors.size(), *round);
         let announce = || self.announce_fence(calls, opens);
         let ring = || self.ring_all();
         let describe = |record: &WaitRecord| {
-            let ranks = calls.survivors.members();
-            record.set(&ranks.arrival(words, Arrivals::Counted(words), before));
+            record.set(&self.arrival(calls, before));
         };
         let waiter = calls.recording_waiter(at, &describe);
         sync::fence(words, ranks, round, kind, announce, ring, &waiter)
             .map_err(|failed| calls.job_failed(failed, Call::Fence))
+    }
+
+    /// The barrier of fences, as this rank uses it.
+    #[inline(always)]
+    pub(super) fn barrier(&self, calls: &Calls) -> Barrier<'_> {
+        let tree = Tree::of(&self.tree, 0, || calls.survivors.rank().0);
+        Barrier::new(&self.words.fence, tree)
+    }
+
+    /// What this rank waits for at a fence to which it has come in round `before`.
+    pub(super) fn arrival<'c>(&self, calls: &'c Calls, before: Round) -> Awaited<'c> {
+        let words = Arrivals::Counted(self.barrier(calls));
+        calls.survivors.members().arrival(&self.words.fence, words, before)
     }
 
     #[cold]

@@ -98,6 +98,9 @@ type Ended = (i32, Vec<String>, Duration);
 fn run(shape: &Shape) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
     command.args(["-n", &shape.ranks.to_string(), "--require-join"]).args(shape.options);
+    if shape.ranks > 8 {
+        command.env(onesided::launch::ENV_BARRIER, "tree");
+    }
     command.arg("--").arg(std::env::current_exe().expect("a path")).arg(shape.name);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let begin = Instant::now();

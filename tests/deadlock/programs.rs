@@ -127,6 +127,18 @@ pub fn fence_by_some(universe: &Universe) {
     }
 }
 
+/// Ranks that combine their arrivals in a tree.
+pub fn fence_by_ten_of_eleven(universe: &Universe) {
+    let world = universe.world();
+    let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
+    window.fence().unwrap().close().unwrap();
+    if world.rank() == 4 {
+        world.barrier().unwrap(); // @no-fence-of-eleven
+    } else {
+        window.fence().unwrap().close().unwrap(); // @fence-of-ten
+    }
+}
+
 pub fn collective_against_fence(universe: &Universe) {
     let (world, win) = (universe.world(), window(universe.world(), "w"));
     match world.rank().0 {

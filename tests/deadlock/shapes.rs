@@ -126,6 +126,17 @@ pub const SHAPES: &[Shape] = &[
         ],
     ),
     shape(
+        "fence_by_ten_of_eleven",
+        11,
+        fence_by_ten_of_eleven,
+        &[
+            "deadlock: rank 0 waits for rank 4, which waits for rank 0 (in different collectives); \
+         job ended, exit code 123",
+            "ranks 0-3 and 5-10 in fence on window 'halo' wait for rank 4 to arrive (@fence-of-ten)",
+            "rank 4 in barrier waits for ranks 0-3 and 5-10 to arrive (@no-fence-of-eleven)",
+        ],
+    ),
+    shape(
         "collective_against_fence",
         2,
         collective_against_fence,

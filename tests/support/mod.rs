@@ -54,7 +54,17 @@ pub fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<
         body(&universe);
         return None;
     }
-    Some(relaunch(n, options))
+    Some(relaunch(n, options, &[]))
+}
+
+/// Runs `body` on `n` ranks that combine their arrivals at barriers in a tree, although they may share
+/// cores. `None` in a rank, after `body`.
+#[cfg(feature = "test-hooks")]
+pub fn in_a_tree(n: u32, options: &[&str], body: impl FnOnce(&Comm)) -> Option<Outcome> {
+    if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
+        return job(n, options, body);
+    }
+    Some(relaunch(n, options, &[(onesided::launch::ENV_BARRIER, "tree")]))
 }
 
 /// Runs a whole program as a job of one rank.
@@ -62,14 +72,15 @@ pub fn program(main: impl FnOnce() -> onesided::Result<()>) {
     if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
         return main().expect("the program succeeds");
     }
-    let outcome = relaunch(1, &[]);
+    let outcome = relaunch(1, &[], &[]);
     assert!(outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
 }
 
-/// Runs this test again, as each rank of a job.
-fn relaunch(n: u32, options: &[&str]) -> Outcome {
+/// Runs this test again, as each rank of a job with these variables in its environment.
+fn relaunch(n: u32, options: &[&str], variables: &[(&str, &str)]) -> Outcome {
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+    command.envs(variables.iter().copied());
     command.args(["-n", &n.to_string(), "--require-join", "--tag-output"]).args(options);
     command.args(segment()).arg("--").arg(std::env::current_exe().expect("the test's own path"));
     command.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);

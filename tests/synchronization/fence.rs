@@ -19,35 +19,33 @@ const POST: Event = Event::MemSync(Site::FencePost);
 /// MPI-2.2 §11.4.1: operations started before the fence are complete at the origin, and at their
 /// target, before the fence returns there. Every rank in turn is late with its operations: it
 /// issues them when all others have arrived at the closing fence, and one of them sleeps there.
-fn all_to_all_with_a_late_rank(n: u32) {
-    spmd(n, |world| {
-        let me = world.rank().0;
-        let win = words(world, u64::from(n));
-        for (late, times) in (0..n).zip(1..) {
-            win.fence_with(FenceAssert::NOPRECEDE).unwrap();
-            match me == late {
-                true => world.await_signal(0, times * (n - 1)),
-                false => notify_when_asleep(&win, 0),
-            }
-            let word = u64::from(times * 100 + me);
-            (0..n).for_each(|target| put(&win, word, target, u64::from(me)));
-            win.fence_with(FenceAssert::NOSUCCEED).unwrap();
-            let all: Vec<u64> = (0..n).map(|from| load(&win, u64::from(from))).collect();
-            let expected: Vec<u64> = (0..n).map(|from| u64::from(times * 100 + from)).collect();
-            assert_eq!(all, expected, "rank {late} was late");
+pub fn all_to_all_with_a_late_rank(world: &Comm) {
+    let (me, n) = (world.rank().0, world.size());
+    let win = words(world, u64::from(n));
+    for (late, times) in (0..n).zip(1..) {
+        win.fence_with(FenceAssert::NOPRECEDE).unwrap();
+        match me == late {
+            true => world.await_signal(0, times * (n - 1)),
+            false => notify_when_asleep(&win, 0),
         }
-        free(win);
-    });
+        let word = u64::from(times * 100 + me);
+        (0..n).for_each(|target| put(&win, word, target, u64::from(me)));
+        win.fence_with(FenceAssert::NOSUCCEED).unwrap();
+        let all: Vec<u64> = (0..n).map(|from| load(&win, u64::from(from))).collect();
+        let expected: Vec<u64> = (0..n).map(|from| u64::from(times * 100 + from)).collect();
+        assert_eq!(all, expected, "rank {late} was late");
+    }
+    free(win);
 }
 
 #[test]
 fn a_fence_completes_every_operation_whoever_is_late() {
-    all_to_all_with_a_late_rank(4);
+    spmd(4, all_to_all_with_a_late_rank);
 }
 
 #[test]
 fn a_fence_completes_every_operation_of_eight_ranks() {
-    all_to_all_with_a_late_rank(8);
+    spmd(8, all_to_all_with_a_late_rank);
 }
 
 /// MPI-2.2 §11.4.1: operations started after the fence access the target only after the target has

@@ -18,4 +18,5 @@ mod sequence;
 #[path = "../support/mod.rs"]
 mod support;
 mod threads;
+mod tree;
 mod wait_until;

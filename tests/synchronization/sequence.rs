@@ -47,6 +47,8 @@ fn is_drawn(event: &Event) -> bool {
             | MemSync(
                 Site::ParkWaiter
                     | Site::ParkWaker
+                    | Site::ArrivalCarry
+                    | Site::ReleaseCarry
                     | Site::LockCarry
                     | Site::TablePre
                     | Site::TableCarry

@@ -1,26 +1,36 @@
 //! The barrier of a communicator, and the staging area that its collectives use.
 
-use crate::explore::{BOUND_2, BOUND_3, EXHAUSTIVE, Model, WIDE};
+use crate::explore::{BOUND_1, BOUND_2, BOUND_3, EXHAUSTIVE, Model, WIDE};
 use crate::prim::{Fault, ParkWord, planted};
 use crate::sync::channel::MailWords;
-use crate::sync::{Arrivals, BarrierWords, Round, await_published, collective};
+use crate::sync::{
+    Arrivals, Barrier, BarrierWords, Round, Tree, TreeLine, await_published, collective, tree_lines,
+};
 use crate::world::{Data, Job, each, passed, run};
 
 /// The models of this protocol.
 pub fn models() -> Vec<Model> {
     let model = |name, ranks, run: fn(usize)| Model::new("collective", name, ranks, run);
     vec![
-        model("staging", 2, |n| staging(n, 2, 3)),
-        model("staging", 3, |n| staging(n, 2, 1)).within(BOUND_2, EXHAUSTIVE),
-        model("staging thrice", 3, |n| staging(n, 2, 3)).within(WIDE, WIDE),
-        model("staging", 4, |n| staging(n, 2, 1)).within(WIDE, BOUND_2),
+        model("staging", 2, |n| staging(Words::counted, n, 2, 3)),
+        model("staging", 3, |n| staging(Words::counted, n, 2, 1)).within(BOUND_2, EXHAUSTIVE),
+        model("staging thrice", 3, |n| staging(Words::counted, n, 2, 3)).within(WIDE, WIDE),
+        model("staging", 4, |n| staging(Words::counted, n, 2, 1)).within(WIDE, BOUND_2),
+        model("staging, a tree", 3, |n| staging(Words::tree, n, 2, 1)).within(BOUND_2, BOUND_3),
+        model("staging, a tree", 3, |n| staging(Words::tree, n, 2, 1))
+            .parked()
+            .within(BOUND_1, BOUND_2),
+        model("staging thrice, a tree", 3, |n| staging(Words::tree, n, 2, 3)).within(WIDE, WIDE),
+        model("staging, a tree", 4, |n| staging(Words::tree, n, 2, 1)).within(WIDE, WIDE),
         model("rung", 2, |n| rung(Words::counted, n, 2)).within(BOUND_2, EXHAUSTIVE),
         model("rung", 2, |n| rung(Words::counted, n, 1)).parked().within(BOUND_2, BOUND_3),
         model("rung", 3, |n| rung(Words::counted, n, 1)).within(WIDE, BOUND_2),
+        model("rung, a tree", 3, |n| rung(Words::tree, n, 1)).within(WIDE, BOUND_2),
         model("rung, a pair", 2, |n| rung(Words::pair, n, 2)).within(BOUND_2, EXHAUSTIVE),
         model("rung, a pair", 2, |n| rung(Words::pair, n, 1)).parked().within(BOUND_2, BOUND_3),
         model("ahead", 2, |n| ahead(Words::counted, n, 3)).within(BOUND_2, BOUND_3),
         model("ahead", 3, |n| ahead(Words::counted, n, 2)).within(WIDE, BOUND_2),
+        model("ahead, a tree", 3, |n| ahead(Words::tree, n, 2)).within(WIDE, BOUND_2),
         model("ahead, a pair", 2, |n| ahead(Words::pair, n, 3)).within(BOUND_2, BOUND_3),
     ]
 }
@@ -28,13 +38,15 @@ pub fn models() -> Vec<Model> {
 /// A staging area that is wrong: one slot per rank, so that the next chunk overwrites what a
 /// slower rank has still to read.
 pub fn one_buffer_only() -> Model {
-    Model::new("collective", "one buffer only", 2, |n| staging(n, 1, 2))
+    Model::new("collective", "one buffer only", 2, |n| staging(Words::counted, n, 1, 2))
 }
 
 /// Of each slot, the words by which the ranks arrive.
 struct Words {
     /// None of a pair, whose ranks wait for each other's published words.
     barriers: Vec<BarrierWords>,
+    /// Those of the trees in which arrivals are combined; none without trees.
+    lines: Vec<TreeLine>,
     /// Of each rank, by which it publishes what it has staged.
     published: Vec<Vec<ParkWord>>,
 }
@@ -45,15 +57,24 @@ impl Words {
         Words { barriers, ..Words::pair(ranks, slots) }
     }
 
+    fn tree(ranks: usize, slots: usize) -> Words {
+        Words { lines: each(tree_lines(ranks as u32) as usize), ..Words::counted(ranks, slots) }
+    }
+
     /// Of two ranks.
     fn pair(ranks: usize, slots: usize) -> Words {
         let words = |_| (0..slots).map(|_| ParkWord::default()).collect();
         let published = (0..ranks).map(words).collect();
-        Words { barriers: Vec::new(), published }
+        Words { barriers: Vec::new(), lines: Vec::new(), published }
+    }
+
+    fn barrier(&self, slot: usize, me: usize) -> Option<Barrier<'_>> {
+        let tree = Tree::of(&self.lines, slot, || me as u32);
+        Some(Barrier::new(self.barriers.get(slot)?, tree))
     }
 
     fn arrivals(&self, slot: usize, me: usize) -> Arrivals<'_> {
-        match self.barriers.get(slot) {
+        match self.barrier(slot, me) {
             Some(barrier) => Arrivals::Counted(barrier),
             None => {
                 let [own, other] = [me, 1 - me].map(|rank| &self.published[rank][slot]);
@@ -65,25 +86,26 @@ impl Words {
 
 struct World {
     job: Job,
-    words: BarrierWords,
+    words: Words,
     /// Of each rank, `buffers` slots.
     slots: Vec<Vec<Data>>,
 }
 
 /// Each rank writes its own slot, all pass one barrier, each reads every slot; the next chunk
 /// takes the other slots, so one barrier per chunk is enough.
-fn staging(ranks: usize, buffers: usize, chunks: usize) {
+fn staging(words: fn(usize, usize) -> Words, ranks: usize, buffers: usize, chunks: usize) {
     let world = move || World {
         job: Job::default(),
-        words: BarrierWords::default(),
+        words: words(ranks, 1),
         slots: (0..ranks).map(|_| each(buffers)).collect(),
     };
     run(ranks, world, move |w, me| {
         let mut round = Round::default();
+        let words = w.words.barrier(0, me).expect("they are counted");
         for chunk in 0..chunks {
             let slot = chunk % buffers;
             w.slots[me][slot].set(chunk as u32 + 1);
-            passed(collective(&w.words, ranks as u32, &mut round, &w.job.waiter()));
+            passed(collective(words, ranks as u32, &mut round, &w.job.waiter()));
             for slots in &w.slots {
                 assert_eq!(slots[slot].get(), chunk as u32 + 1, "contribution");
             }
@@ -174,7 +196,7 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, collectives: usize) {
                 settle(number - 1, &mut rounds);
             }
             let arrive = |round: &mut Round| {
-                let word = round.next(count).word();
+                let word = round.next().word();
                 let publish = || {
                     if me == 0 {
                         w.words.published[0][slot].store_and_wake(word);

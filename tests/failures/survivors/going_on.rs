@@ -95,7 +95,7 @@ fn a_communicator_without_the_dead_goes_on() {
 }
 
 /// What the victim had done is there, what it held is free, and everything works again.
-fn works_again(win: &Win, rest: &[u32]) {
+pub fn works_again(win: &Win, rest: &[u32]) {
     let (me, world) = (win.comm().rank().0, win.comm().group());
     win.fence().unwrap();
     win.accumulate(&[1u64], Op::Sum, Rank(0), 1).unwrap();

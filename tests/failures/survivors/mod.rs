@@ -7,6 +7,7 @@ mod going_on;
 mod memory;
 mod torn;
 mod torn_at_random;
+mod tree;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -24,7 +25,12 @@ fn die() -> ! {
 
 /// Runs `body` on `n` ranks, of which the victim must die and no other rank fail.
 fn survivors(n: u32, body: impl FnOnce(&Comm)) {
-    let Some(outcome) = support::job(n, &["--on-failure=continue"], body) else { return };
+    let outcome = support::job(n, &["--on-failure=continue"], body);
+    outcome.into_iter().for_each(|outcome| one_was_killed(n, &outcome));
+}
+
+/// Asserts that in a job of `n` ranks the victim was killed and no other rank has failed.
+fn one_was_killed(n: u32, outcome: &support::Outcome) {
     assert_eq!(outcome.status.code(), Some(137), "{}", outcome.output);
     let contains = |words: &str| assert!(outcome.output.contains(words), "{}", outcome.output);
     contains("rmarun: rank 1 (");
