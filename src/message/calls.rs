@@ -4,7 +4,7 @@ use super::mailbox::Mailbox;
 use super::receive::{self, receive, wanted};
 use super::request::await_fetched;
 use super::send::{message_context, send, send_eagerly};
-use super::typed::{Source, Tag, receive_slice, send_and_receive, send_slice};
+use super::typed::{Source, Tag, receive_and_wait, send_and_receive, send_and_wait};
 use super::wait::End;
 use super::{Channel, Driven, Message, MessageRequest, Pending, SendMode, Status, Waits, probe};
 use crate::call::Call;
@@ -66,10 +66,11 @@ impl Comm {
     ) -> Result<Status> {
         let (call, at) = (Call::Receive, Location::caller());
         let (source, tag) = (source.into(), tag.into());
-        let mut origin = OriginMut::of((&mut *into).into());
-        let usual = self.try_receive(Channel::Program, &mut origin, source.known(), tag.known());
+        let (mut into, source, tag) = (OriginMut::of(into.into()), source.known(), tag.known());
+        let usual = self.try_receive(Channel::Program, &mut into, source, tag);
+        let into = (into, source, tag);
         usual.map_or_else(
-            || self.within(call, || receive_slice(self.members(), (call, at), into, source, tag)),
+            || self.within(call, || receive_and_wait(self.members(), (call, at), into)),
             Ok,
         )
     }
@@ -96,7 +97,7 @@ impl Comm {
         if self.try_send(mode, Channel::Program, origin, dest, tag) {
             return Ok(());
         }
-        self.within(call, || send_slice(self.members(), (call, at), mode, from, dest, tag))
+        self.within(call, || send_and_wait(self.members(), (call, at), mode, (origin, dest, tag)))
     }
 
     /// `MPI_Isend` (MPI-2.2 §3.7.2): begins to send `from`, which [`Pending::wait`] returns.
@@ -359,10 +360,35 @@ impl Comm {
         into: &mut [U],
         (source, tag): (impl Into<Source>, impl Into<Tag>),
     ) -> Result<Status> {
-        let (call, at) = (Call::SendReceive, Location::caller());
-        let into = (into, source.into(), tag.into());
-        self.within(call, || {
-            send_and_receive(self.members(), (call, at), (from, dest, send_tag), into)
+        let into = (OriginMut::of(into.into()), source.into().known(), tag.into().known());
+        self.sendrecv_untyped((Origin::of(from.into()), dest, send_tag), into)
+    }
+
+    /// [`Comm::sendrecv`] of elements of any datatype.
+    ///
+    /// # Errors
+    /// Those of [`Comm::sendrecv`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes.
+    #[inline]
+    #[track_caller]
+    pub fn sendrecv_untyped(
+        &self,
+        from: (Origin<'_>, Rank, i32),
+        (mut into, source, tag): (OriginMut<'_>, Option<Rank>, Option<i32>),
+    ) -> Result<Status> {
+        let (call, at, of) = (Call::SendReceive, Location::caller(), self.members());
+        let may_receive = || wanted(of, call, Channel::Program, source, tag).is_ok();
+        // A short message goes first. What remains is a receive.
+        let (origin, dest, send_tag) = from;
+        let is_sent = may_receive()
+            && self.try_send(SendMode::Standard, Channel::Program, origin, dest, send_tag);
+        if is_sent && let Some(status) = self.try_receive(Channel::Program, &mut into, source, tag)
+        {
+            return Ok(status);
+        }
+        let into = (into, source, tag);
+        self.within(call, || match is_sent {
+            true => receive_and_wait(of, (call, at), into),
+            false => send_and_receive(of, (call, at), from, into),
         })
     }
 

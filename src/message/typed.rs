@@ -95,53 +95,45 @@ impl Drop for Borrowed<'_> {
     }
 }
 
-/// Sends the elements of `from`, and waits until the buffer can be used again.
-pub(super) fn send_slice<T: Element>(
+/// Sends, and waits until the buffer can be used again.
+pub(super) fn send_and_wait(
     of: &CommMembers,
     (call, at): (Call, &'static Location<'static>),
     mode: SendMode,
-    from: &[T],
-    dest: Rank,
-    tag: i32,
+    (from, dest, tag): (Origin<'_>, Rank, i32),
 ) -> Result<()> {
-    let origin = Origin::of(from.into());
-    match send(of, call, Channel::Program, mode, &origin, dest, tag)? {
+    match send(of, call, Channel::Program, mode, &from, dest, tag)? {
         Sent::Now(_) => Ok(()),
         Sent::Later(slot) => Borrowed { of, slot: Some(slot) }.wait(call, at).map(drop),
     }
 }
 
-/// Receives into the elements of `into`, and waits until the message is there.
-pub(super) fn receive_slice<T: Element>(
+/// Receives, and waits until the message is there.
+pub(super) fn receive_and_wait(
     of: &CommMembers,
     (call, at): (Call, &'static Location<'static>),
-    into: &mut [T],
-    source: Source,
-    tag: Tag,
+    into: (OriginMut<'_>, Option<Rank>, Option<i32>),
 ) -> Result<Status> {
-    post(of, call, into, source, tag)?.wait(call, at)
+    post(of, call, into)?.wait(call, at)
 }
 
 /// Posts the receive, sends, and waits for both.
-pub(super) fn send_and_receive<T: Element, U: Element>(
+pub(super) fn send_and_receive(
     of: &CommMembers,
     (call, at): (Call, &'static Location<'static>),
-    (from, dest, send_tag): (&[T], Rank, i32),
-    (into, source, tag): (&mut [U], Source, Tag),
+    from: (Origin<'_>, Rank, i32),
+    into: (OriginMut<'_>, Option<Rank>, Option<i32>),
 ) -> Result<Status> {
-    let receive = post(of, call, into, source, tag)?;
-    send_slice(of, (call, at), SendMode::Standard, from, dest, send_tag)?;
+    let receive = post(of, call, into)?;
+    send_and_wait(of, (call, at), SendMode::Standard, from)?;
     receive.wait(call, at)
 }
 
-fn post<'a, T: Element>(
+fn post<'a>(
     of: &'a CommMembers,
     call: Call,
-    into: &mut [T],
-    source: Source,
-    tag: Tag,
+    (into, source, tag): (OriginMut<'_>, Option<Rank>, Option<i32>),
 ) -> Result<Borrowed<'a>> {
-    let (into, source, tag) = (OriginMut::of(into.into()), source.known(), tag.known());
     let slot = receive(of, call, Channel::Program, &into, source, tag)?;
     Ok(Borrowed { of, slot })
 }

@@ -53,6 +53,33 @@ fn blocking_calls_and_probes() {
 }
 
 #[test]
+fn a_sendrecv_with_a_wrong_receive_sends_nothing() {
+    spmd(2, |world| {
+        let other = Rank(1 - world.rank().0);
+        let into = &mut [0u8; 4];
+        let error = world.sendrecv(&[1u8], (other, 3), into, (Rank(9), 3)).unwrap_err();
+        assert!(matches!(error, Error::Peer { .. }), "{error}");
+        let error = world.sendrecv(&[1u8], (other, 3), into, (other, -5)).unwrap_err();
+        assert!(matches!(error, Error::Tag { .. }), "{error}");
+        world.barrier().unwrap();
+        assert_eq!(world.iprobe(Source::Any, Tag::Any).unwrap(), None);
+        // A long message here, a short one there, and one that is too long for its buffer.
+        let (from, mut long) = (vec![7u8; 100_000], vec![0u8; 100_000]);
+        let (from, into) = match world.rank().0 {
+            0 => (&from[..2], &mut long[..]),
+            _ => (&from[..], &mut into[..2]),
+        };
+        let length = into.len();
+        let status = world.sendrecv(from, (other, 3), into, (other, 3)).unwrap();
+        assert_eq!((status.bytes, &*into), (length as u64, &vec![7; length][..]));
+        let cut = world.sendrecv(&[1u8, 2], (other, 4), &mut into[..1], (other, 4)).unwrap_err();
+        assert!(matches!(cut, Error::Truncated { sent: 2, capacity: 1, .. }), "{cut}");
+        assert_eq!(into[0], 7);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
 fn a_request_that_is_dropped_leaves_its_message_to_others() {
     spmd(2, |world| {
         if world.rank() == 0 {

@@ -12,8 +12,8 @@ use crate::message::MessageObject;
 use crate::raise::Owner;
 use crate::request::{Request, Work};
 use crate::status;
-use onesided::engine::{Channel, MessageRequest, Origin, SendMode};
-use onesided::{Comm, CommittedDatatype, Rank};
+use onesided::engine::{Channel, MessageRequest, Origin, OriginMut, SendMode};
+use onesided::{Comm, CommittedDatatype, Rank, Status};
 use std::ffi::c_int;
 
 /// A buffer of a message, checked.
@@ -31,6 +31,12 @@ impl Buffer {
         let datatype = usable(of_elements(count, datatype))?;
         check_buffer(start, count, datatype)?;
         Ok(Buffer { start, count, datatype })
+    }
+
+    /// What a receive passes on.
+    #[inline]
+    fn incoming(self) -> OriginMut<'static> {
+        self.start.origin_mut(self.count, self.datatype)
     }
 }
 
@@ -105,8 +111,20 @@ impl Peer {
 
     #[inline]
     fn receive(&self, buffer: Buffer) -> Outcome<MessageRequest> {
-        let into = buffer.start.origin_mut(buffer.count, buffer.datatype);
+        let into = buffer.incoming();
         Ok(self.comm.messages().start_receive(Channel::Program, into, self.rank, self.tag)?)
+    }
+
+    /// Ends a blocking receive from this peer.
+    #[inline]
+    fn received(&self, received: onesided::Result<Status>, status: Ptr<MPI_Status>) -> Outcome {
+        match received {
+            Ok(received) => status::set(status, &self.comm.translated(received)),
+            failed => status::conclude(
+                status,
+                status::received(|status| self.comm.translated(status), failed),
+            ),
+        }
     }
 }
 
@@ -215,15 +233,9 @@ pub fn recv<C: Number>(
     status: Ptr<MPI_Status>,
 ) -> Outcome {
     let peer = Peer::source(comm, source, tag)?;
-    let Buffer { start, count, datatype } = Buffer::new(buf, count, datatype)?;
-    let into = start.origin_mut(count, datatype);
-    match peer.comm.messages().receive_untyped(Channel::Program, into, peer.rank, peer.tag) {
-        Ok(received) => status::set(status, &peer.comm.translated(received)),
-        failed => status::conclude(
-            status,
-            status::received(|status| peer.comm.translated(status), failed),
-        ),
-    }
+    let into = Buffer::new(buf, count, datatype)?.incoming();
+    let messages = peer.comm.messages();
+    peer.received(messages.receive_untyped(Channel::Program, into, peer.rank, peer.tag), status)
 }
 
 /// `MPI_Irecv`
@@ -273,13 +285,10 @@ pub fn sendrecv<C: Number>(
 ) -> Outcome {
     let (to, from) =
         (Peer::destination(comm, dest, sendtag)?, Peer::source(comm, source, recvtag)?);
-    let out = Buffer::new(sendbuf, sendcount, sendtype)?;
-    let receive = from.receive(Buffer::new(recvbuf, recvcount, recvtype)?)?;
-    let send = to.send_beside(&receive, out)?;
-    let received = receive.wait();
-    let sent = send.wait();
-    status::conclude(status, status::received(|status| from.comm.translated(status), received))?;
-    Ok(sent.map(drop)?)
+    let out = to.outgoing(Buffer::new(sendbuf, sendcount, sendtype)?);
+    let into = Buffer::new(recvbuf, recvcount, recvtype)?.incoming();
+    let received = from.comm.messages().sendrecv_untyped(out, (into, from.rank, from.tag));
+    from.received(received, status)
 }
 
 /// `MPI_Sendrecv_replace`
@@ -301,7 +310,7 @@ pub fn sendrecv_replace<C: Number>(
     let send = to.send(SendMode::Buffered, buffer)?;
     let received = from.receive(buffer)?.wait();
     let sent = send.wait();
-    status::conclude(status, status::received(|status| from.comm.translated(status), received))?;
+    from.received(received, status)?;
     Ok(sent.map(drop)?)
 }
 
