@@ -5,7 +5,7 @@
 //! stopped, slow or completely dead, nor a rank below a shell or a debugger, which is not the
 //! supervisor's child. So a sleeping rank checks by itself, and ends if the fault lasts.
 
-use crate::shm::{NoticeBoard, Segment, kill_this_process, stat_of, takes_output};
+use crate::shm::{NoticeBoard, STAT_BYTES, Segment, kill_this_process, stat_of, takes_output};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -148,7 +148,7 @@ struct Stat {
 impl Stat {
     /// `None` if there is no such process.
     fn of(pid: u32) -> io::Result<Option<Stat>> {
-        Ok(stat_of(pid)?.and_then(|stat| Stat::read(&stat)))
+        Ok(stat_of(pid, &mut [0; STAT_BYTES])?.and_then(Stat::read))
     }
 
     /// The words after the name, which is in parentheses and may contain any characters (proc(5)).

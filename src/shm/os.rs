@@ -11,8 +11,11 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{shm_open, shm_unlink};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::Mode;
+use std::ffi::OsStr;
+use std::io::{Read, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::slice::from_mut;
 use std::sync::OnceLock;
 
@@ -314,10 +317,18 @@ pub(crate) fn nonce() -> Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// The line /proc/PID/stat of a process; `None` if there is no such process.
-pub(crate) fn stat_of(pid: u32) -> std::io::Result<Option<Vec<u8>>> {
-    match std::fs::read(format!("/proc/{pid}/stat")) {
-        Ok(stat) => Ok(Some(stat)),
+/// More than /proc/PID/stat has.
+pub(crate) const STAT_BYTES: usize = 1024;
+
+/// Reads the line /proc/PID/stat of a process, without a word to the allocator; `None` if there is no such
+/// process.
+pub(crate) fn stat_of(pid: u32, line: &mut [u8; STAT_BYTES]) -> std::io::Result<Option<&[u8]>> {
+    let mut path = [0; 32];
+    write!(&mut path[..], "/proc/{pid}/stat")?;
+    let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
+    let open = std::fs::File::open(OsStr::from_bytes(path));
+    match open.and_then(|mut file| file.read(line)) {
+        Ok(bytes) => Ok(Some(&line[..bytes])),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         // It has ended between two system calls.
         Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH) => Ok(None),
