@@ -68,11 +68,12 @@ pub type CommKeyval<T> = Keyval<Comm, T>;
 /// Of a short broadcast, scatter, reduce or gather the root or the other ranks need not wait (MPI-4.1
 /// §6.1: a call may return as soon as the rank's part is complete). Such a rank reports a mismatch at a
 /// later blocking collective on the communicator, which it carries out: at the next one that waits for
-/// all ranks, or at the latest 8 collectives later. With `--on-failure=continue` all ranks wait.
+/// all ranks, or at the latest 32 collectives later (8 above 8 ranks). With `--on-failure=continue` all
+/// ranks wait.
 ///
-/// Memory: a communicator of two or more ranks has 18 KiB for each in the segment (16.5 KiB above 64
-/// ranks), from its creation until all of them have called [`Comm::free`]. Without that call it has them
-/// until the job ends.
+/// Memory: a communicator of two or more ranks has 8 KiB in the segment, and 40 KiB for each rank (18 KiB
+/// above 8 ranks, 16.5 KiB above 64). It has them from its creation until all of them have called
+/// [`Comm::free`]; without that call, until the job ends.
 #[derive(Clone)]
 pub struct Comm {
     inner: Arc<Inner>,

@@ -12,8 +12,8 @@
 //!
 //! * A rank stages number n when it has settled all up to n - slots / 2. So when all have arrived there, all
 //!   have settled those up to n - slots, and its slot is free (models/collective.rs, `ahead`).
-//! * In a buffer beside the slots it stages number n when it has settled all up to n - [`UNDER_WAY`]: all
-//!   have left those up to n - 2 * [`UNDER_WAY`], which read it last.
+//! * In a buffer beside the slots it stages number n when it has settled all up to n - buffers +
+//!   [`UNDER_WAY`]: all have arrived there, and left those up to n - buffers, which read it last.
 //! * A collective that does not wait is started when all before it have been settled.
 //! * When all have arrived at a number, they have arrived at all before: what waits for that settles those.
 
@@ -32,7 +32,6 @@ use std::panic::Location;
 const UNDER_WAY: u64 = 2;
 
 /// Where this rank is in the communicator's sequence of collectives.
-#[derive(Default)]
 pub(super) struct Sequence {
     /// The number of the next collective, and the first that has not been entered, left, settled.
     next: u64,
@@ -44,6 +43,20 @@ pub(super) struct Sequence {
     slots: [CollectiveSlot; SLOTS],
     /// The first error that has been found in settling, until a call reports it.
     mismatch: Option<Error>,
+}
+
+impl Default for Sequence {
+    fn default() -> Sequence {
+        Sequence {
+            next: 0,
+            entered: 0,
+            left: 0,
+            settled: 0,
+            is_second_left: false,
+            slots: [CollectiveSlot::default(); SLOTS],
+            mismatch: None,
+        }
+    }
 }
 
 /// A slot after the latest collective that this rank has left.
@@ -216,7 +229,10 @@ impl CollectiveEntry {
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let reach = if length <= INSIDE { Self::slots(comm) / 2 } else { UNDER_WAY };
+        let reach = match &comm.inner.shared {
+            Some(shared) if length > INSIDE => shared.stages.buffers() - UNDER_WAY,
+            _ => Self::slots(comm) / 2,
+        };
         let first = (self.number + 1).saturating_sub(reach);
         if self.settled < first { Self::settle(comm, first, call, at) } else { Ok(()) }
     }

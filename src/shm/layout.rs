@@ -7,15 +7,14 @@ use super::slot::RankSlot;
 use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32};
 use crate::sync::channel::MailWords;
 use crate::sync::shards::RankAnnouncements;
-use crate::sync::{TREES, TreeLine, tree_lines};
+use crate::sync::{MOST_WITHOUT_TREE, TREES, TreeLine, tree_lines};
 
-/// Slots of a communicator's staging area at most. Consecutive collectives use them in turn.
-pub(crate) const SLOTS: usize = 16;
-/// Of communicators with more ranks than [`FEW_RANKS`]: each process maps the slots of all ranks.
-const SLOTS_OF_MANY: u64 = 4;
-const FEW_RANKS: u32 = 64;
-/// Staging buffers of one rank for what does not fit a slot, used in turn.
-const RESTS: u64 = 4;
+/// Slots of a communicator's staging area at most. Consecutive collectives use them in turn. Ranks that
+/// share a core change turns once for half of them.
+pub(crate) const SLOTS: usize = 64;
+/// The slots of communicators with up to that many ranks, and each rank's staging buffers for what does not
+/// fit a slot, used in turn, too. Each process maps the slots of all ranks.
+const SIZES: [(u32, u64, u64); 3] = [(8, SLOTS as u64, 8), (64, 16, 4), (u32::MAX, 4, 4)];
 /// Bytes of such a buffer.
 pub(crate) const STAGE_REST: u64 = 4096;
 /// Words by which tests signal between ranks without using what they test.
@@ -26,7 +25,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 9;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +78,24 @@ impl Stages {
     /// How many collectives have a slot at the same time.
     #[inline]
     pub(crate) fn slots(&self) -> u64 {
-        if self.members <= FEW_RANKS { SLOTS as u64 } else { SLOTS_OF_MANY }
+        self.sizes().0
+    }
+
+    /// How many buffers a rank has for what does not fit a slot.
+    #[inline]
+    pub(crate) fn buffers(&self) -> u64 {
+        self.sizes().1
+    }
+
+    #[inline]
+    fn sizes(&self) -> (u64, u64) {
+        let [few, some, many] = SIZES;
+        let (_, slots, buffers) = match self.members {
+            ranks if ranks <= few.0 => few,
+            ranks if ranks <= some.0 => some,
+            _ => many,
+        };
+        (slots, buffers)
     }
 
     /// Bytes of all beginnings.
@@ -100,7 +116,7 @@ impl Stages {
 
     /// The end of the buffers.
     fn end(&self) -> u64 {
-        self.rests() + u64::from(self.members) * RESTS * STAGE_REST
+        self.rests() + u64::from(self.members) * self.buffers() * STAGE_REST
     }
 
     /// The offset of a buffer's beginning, which has [`STAGE_BEGINNING`] bytes.
@@ -114,8 +130,9 @@ impl Stages {
     /// Where its other bytes are, [`STAGE_REST`] of them.
     #[inline]
     pub(crate) fn rest(&self, stage: StagingBuffer) -> u64 {
-        let number = stage.number % RESTS;
-        self.rests() + (u64::from(stage.rank) * RESTS + number) * STAGE_REST
+        // A power of two, too.
+        let number = stage.number & (self.buffers() - 1);
+        self.rests() + (u64::from(stage.rank) * self.buffers() + number) * STAGE_REST
     }
 }
 
@@ -244,8 +261,14 @@ impl SegmentLayout {
 }
 
 const _: () = {
-    assert!(SLOTS <= TREES);
-    assert!(SLOTS.is_power_of_two() && SLOTS_OF_MANY.is_power_of_two());
+    let mut k = 0;
+    while k < SIZES.len() {
+        let (ranks, slots, buffers) = SIZES[k];
+        assert!(slots.is_power_of_two() && buffers.is_power_of_two());
+        // Each slot has a tree, where there are trees.
+        assert!(slots <= TREES as u64 || ranks <= MOST_WITHOUT_TREE);
+        k += 1;
+    }
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<MailWords>() as u64 == GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
@@ -303,7 +326,8 @@ mod tests {
 
     #[test]
     fn stages_are_apart_and_fill_their_area() {
-        let sizes = [(1, 0), (2, 0), (7, 0), (65, 0), (64, tree_lines(64)), (65, tree_lines(65))];
+        let sizes =
+            [(1, 0), (2, 0), (7, 0), (9, 0), (65, 0), (64, tree_lines(64)), (65, tree_lines(65))];
         for (members, lines) in sizes {
             let stages = Stages { at: GRANULE, members, lines };
             let mut all = Vec::new();
@@ -316,7 +340,7 @@ mod tests {
                     let beginning = stages.beginning(StagingBuffer { rank, number });
                     all.push(beginning..beginning + STAGE_BEGINNING);
                 }
-                for number in 5..5 + RESTS {
+                for number in 5..5 + stages.buffers() {
                     let rest = stages.rest(StagingBuffer { rank, number });
                     all.push(rest..rest + STAGE_REST);
                 }
